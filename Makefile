@@ -1,4 +1,4 @@
-# `make help` lists what there is. Every target sets up what it needs; see scripts/setup.sh.
+# `make help` lists the targets. Each installs its requirements; see scripts/setup.sh.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -6,23 +6,23 @@ SHELL := /bin/bash
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-# How long each fuzz target runs.
+# Duration of each fuzz target.
 SECONDS := 10
-# What `make bench` measures: closed, open, truth, memory, serve, gate, client, smart, overload, harm, send, delivery, shared, verdicts, agents or all; --quick, --publish, ...
+# Sections of `make bench`: closed, open, truth, memory, serve, gate, client, smart, overload, harm, send, delivery, shared, verdicts, agents or all; --quick, --publish, ...
 BENCH := all
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
 
-demo: ## start a real service, load it in two ways, and say what to see (40 s)
+demo: ## start a service, load it in two ways, and explain the results (40 s)
 	@scripts/setup.sh demo
 	@scripts/demo.sh
 
-test: ## everything that shows that weir works: Rust, Python, examples, benches build, fuzz targets hold
+test: ## all tests: Rust, Python, examples, benchmarks compile, fuzz targets
 	scripts/setup.sh test
 	scripts/test.sh
 
-studies: ## run every study of studies/ for a minute: does everything work?
+studies: ## run every study of studies/ for a minute
 	scripts/setup.sh studies
 	.venv/bin/python studies/run.py all --quick
 
@@ -42,10 +42,10 @@ bench: ## weir beside its peers, over two hours; BENCH="closed --quick" for less
 	-benches/peers.sh
 	.venv/bin/python benches/run.py $(BENCH)
 
-fuzz: ## look for inputs that break the parsers; SECONDS=10 for each target
+fuzz: ## search for inputs that break the parsers; SECONDS=10 for each target
 	scripts/setup.sh fuzz
 	scripts/fuzz.sh $(SECONDS)
 
-clean: ## remove all that was built or installed here
+clean: ## remove everything built or installed
 	rm -rf target fuzz/target fuzz/corpus .venv dist .mypy_cache .ruff_cache .pytest_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

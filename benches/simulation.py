@@ -2,8 +2,8 @@
 
     python benches/simulation.py [--weir target/release/weir] [--json FILE] [--publish]
 
-It runs `weir simulate --scenario all --limiter all --format json`, which measures nothing of this machine: the same weir
-gives the same page anywhere. --publish writes it into docs/overload.md, between the marks, and the plots beside it;
+It runs `weir simulate --scenario all --limiter all --format json`, in virtual time: the same weir gives the same page
+on any machine. --publish writes it into docs/overload.md, between the marks, and the plots beside it;
 otherwise the tables go to stdout. --json reads the output of such a run.
 """
 

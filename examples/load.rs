@@ -1,4 +1,4 @@
-//! Loads a service from Rust, and prints what its users would have waited.
+//! Loads a service from Rust, and prints its response times.
 //!
 //!     cargo run --release --example load -- http://localhost:8000/
 
@@ -10,17 +10,17 @@ use weir::report::{ReportFormat, render};
 fn main() -> Result<(), String> {
     let url = std::env::args().nth(1).ok_or("usage: load URL")?;
     let options = Options { url, rate: Some(100.0), duration: Some(Duration::from_secs(2)), ..Options::default() };
-    // All that can be wrong with what was asked for is said here, before anything is sent.
+    // Invalid options are reported here, before a request is sent.
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
 
-    let mut most_per_s = 0;
+    let mut max_per_s = 0;
     let mut watch = |progress: &weir::measure::RunProgress<'_>| {
-        most_per_s = most_per_s.max(progress.interval.map_or(0, |second| second.ok));
-        true // go on
+        max_per_s = max_per_s.max(progress.interval.map_or(0, |second| second.ok));
+        true // continue
     };
     let run = load::run(&plan, &["examples/load".into()], &mut watch, None).map_err(|e| e.to_string())?;
 
     print!("{}", render(&run, ReportFormat::Text, false));
-    println!("At most {most_per_s} good answers in a second; 99 % of all within {:.1} ms.", run.response_ms.p99);
+    println!("Maximum {max_per_s} successes in a second; 99% of all within {:.1} ms.", run.response_ms.p99);
     Ok(())
 }

@@ -1,4 +1,4 @@
-"""Load a service as its users would, and say whether it keeps its promise.
+"""Measure a service at a fixed rate, and check its objectives.
 
 python examples/load_service.py http://localhost:8000/
 """
@@ -9,15 +9,15 @@ import weir
 
 
 def main(url: str) -> int:
-    """Drive 100 requests per second for 2 s, whether or not answers come."""
+    """Send 100 requests per second for 2 s, independent of responses."""
     try:
         run = weir.load(url, rate=100, duration="2s", slo=["p99<2s", "errors<1%"])
     except weir.WeirError as error:
         print(error, file=sys.stderr)
         return 2
     print(run)
-    for point in run.series:
-        print(f"second {point.t_s:2.0f}: {point.ok:4d} answers, p99 {point.p99_ms:7.1f} ms")
+    for interval in run.series:
+        print(f"second {interval.t_s:2.0f}: {interval.ok:4d} responses, p99 {interval.p99_ms:7.1f} ms")
     return 0 if all(objective.ok for objective in run.slo) else 1
 
 

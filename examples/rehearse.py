@@ -1,4 +1,4 @@
-"""Try a client against a flaky upstream that fails the same way in every run.
+"""Test a client against an unreliable upstream that fails the same way in every run.
 
 python examples/rehearse.py
 """
@@ -11,12 +11,12 @@ import weir
 CALLS = 60
 
 
-def ask(url: str, tries: int) -> bool:
-    """Whether one of so many tries gets a right answer: status 200, and a body that is JSON."""
-    for _ in range(tries):
+def call(url: str, attempts: int) -> bool:
+    """Return whether an attempt gets a valid response: status 200, and a JSON body."""
+    for _ in range(attempts):
         try:
-            with urlopen(url, timeout=0.5) as answer:
-                json.load(answer)
+            with urlopen(url, timeout=0.5) as response:
+                json.load(response)
             return True
         except (OSError, ValueError):
             continue
@@ -24,13 +24,13 @@ def ask(url: str, tries: int) -> bool:
 
 
 def main() -> None:
-    """Count right answers with one try, and with three."""
+    """Count successful calls with one attempt, and with up to three."""
     mix = {"good": 6, "garbage": 1, "error": 1, "limited": 1, "reset": 1}
-    for tries in (1, 3):
+    for attempts in (1, 3):
         with weir.serve("work", mix=mix, delay="1ms..5ms", seed=7) as upstream:
-            right = sum(ask(upstream.url + "/api/work", tries) for _ in range(CALLS))
-            asked = upstream.stats()["requests"]
-        print(f"{tries} tries: {right} of {CALLS} calls right, {asked} requests")
+            successes = sum(call(upstream.url + "/api/work", attempts) for _ in range(CALLS))
+            requests = upstream.stats()["requests"]
+        print(f"attempts {attempts}: {successes} of {CALLS} calls succeeded, {requests} requests")
 
 
 if __name__ == "__main__":

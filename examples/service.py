@@ -1,4 +1,4 @@
-"""A service that is quick, but stands still for 1 s in every 5 s, as a garbage collection, a deploy or a lock would.
+"""Fast service that stalls for 1 s in every 5 s, as with a garbage collection, a deployment or a lock.
 
 uvicorn --app-dir examples service:app --port 8000
 """
@@ -14,8 +14,8 @@ PERIOD_S = 5.0
 PAUSE_S = 1.0
 
 
-async def stand_still() -> None:
-    """Block the event loop, and with it every request, now and then."""
+async def stall() -> None:
+    """Block the event loop, and so every request, periodically."""
     while True:
         await asyncio.sleep(PERIOD_S - PAUSE_S)
         time.sleep(PAUSE_S)
@@ -23,8 +23,8 @@ async def stand_still() -> None:
 
 @asynccontextmanager
 async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-    """Pause from start to end."""
-    pauses = asyncio.create_task(stand_still())
+    """Stall periodically while the service runs."""
+    pauses = asyncio.create_task(stall())
     yield
     pauses.cancel()
 
@@ -34,5 +34,5 @@ app = FastAPI(lifespan=lifespan)
 
 @app.get("/")
 async def hello() -> dict[str, str]:
-    """Answer at once, unless it is time for a pause."""
+    """Respond at once, except during a pause."""
     return {"message": "hello"}

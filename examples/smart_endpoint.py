@@ -1,4 +1,4 @@
-"""A smart endpoint: an answer in time from an upstream that is slow and flaky.
+"""Endpoint with a deadline and hedging in front of a slow, unreliable upstream.
 
 UPSTREAM=http://127.0.0.1:8080/api/work uvicorn --app-dir examples smart_endpoint:app
 """
@@ -14,7 +14,7 @@ import weir
 
 UPSTREAM = os.environ.get("UPSTREAM", "http://127.0.0.1:8080/api/work")
 SMART = weir.AsyncClient(
-    hedge=weir.Hedge(after=0.3, copies=2),  # after 300 ms, or when the first attempt fails, two more
+    hedge=weir.Hedge(after=0.3, attempts=2),  # no success after 300 ms, or a failure: two more attempts
     success=weir.Success(status=200, json=True),
     budget=None,
 )
@@ -22,7 +22,7 @@ SMART = weir.AsyncClient(
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Close connections at the end."""
+    """Close the client at shutdown."""
     async with SMART:
         yield
 
@@ -32,7 +32,7 @@ app = FastAPI(lifespan=lifespan)
 
 @app.get("/api/smart/{timeout}")
 async def smart(timeout: int = Path(ge=1, le=60_000)) -> Any:
-    """Ask upstream; answer within so many milliseconds."""
+    """Call the upstream; respond within `timeout` milliseconds."""
     try:
         return (await SMART.get(UPSTREAM, deadline=timeout / 1000)).json()
     except weir.ClientError as error:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts a real service that stands still now and then, and loads it in two ways. `make demo` sets up and calls this.
+# Starts a service that stalls periodically, and loads it in two ways. `make demo` sets up and runs this.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$PWD/.venv/bin
@@ -8,19 +8,19 @@ scratch=$(mktemp -d)
 main() {
     start_service
     heading "A FastAPI service under uvicorn, at $url"
-    say "It answers within milliseconds, but stands still for 1 s in every 5 s, as a garbage collection," \
-        "a deploy or a lock would have it. How does it look from outside?"
+    print "It responds within milliseconds, but stalls for 1 s in every 5 s, as with a garbage collection," \
+        "a deployment or a lock. How does that look from outside?"
 
-    heading "1. Closed loop: 20 connections that wait for each answer before they ask again"
+    heading "1. Closed loop: 20 connections that wait for each response before the next request"
     load closed -c 20 -d 10s
-    say "A pause holds up 20 requests and keeps all others from being asked, so a fifth of the time is hidden" \
-        "behind $(figure closed requests total) quick answers: 99 % of them within $(figure closed response_ms p99)."
+    print "A stall delays 20 requests and prevents all others from being sent, so a fifth of the time is hidden" \
+        "behind $(figure closed requests total) fast responses: 99% of them within $(figure closed response_ms p99)."
 
-    heading "2. Open loop: 200 requests per second, whether or not answers come, as users do"
+    heading "2. Open loop: 200 requests per second, independent of responses, as from many users"
     load open --rate 200 -d 10s
-    say "The same service, and response times count from the moment at which a request was meant to start." \
-        "One user in ten waited $(figure open response_ms p90) or longer; the closed loop called that $(figure closed response_ms p90)." \
-        "Both reports are true; only this one says what users see."
+    print "The same service; response times count from the intended start of each request." \
+        "One user in ten waited $(figure open response_ms p90) or longer; the closed loop shows $(figure closed response_ms p90)." \
+        "Both reports are correct; only this one has the response times of users."
 }
 
 start_service() {
@@ -31,14 +31,14 @@ start_service() {
     trap 'exit 130' INT
     trap 'exit 143' TERM
     for _ in $(seq 200); do
-        # Port 0 lets the system choose; the service's first lines say which one it was.
+        # With port 0 the system chooses one; uvicorn prints it.
         url=$(sed -n 's|.*running on \(http://[0-9.:]*\).*|\1/|p' "$scratch/service.log")
-        [ -n "$url" ] && answers && return
+        [ -n "$url" ] && responds && return
         kill -0 "$service" 2>/dev/null || break
         sleep 0.1
     done
     cat "$scratch/service.log" >&2
-    echo "demo: the service does not answer; see above" >&2
+    echo "demo: the service does not respond; see above" >&2
     exit 2
 }
 
@@ -48,11 +48,11 @@ stop_service() {
     rm -rf "$scratch"
 }
 
-answers() {
+responds() {
     "$venv/python" -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=5)' "$url" 2>/dev/null
 }
 
-# load NAME ARGUMENTS...: shows the command, runs it, keeps its figures.
+# load NAME ARGUMENTS...: prints the command, runs it, saves the run.
 load() {
     local name=$1
     shift
@@ -60,7 +60,7 @@ load() {
     "$venv/weir" load "$url" "$@" --out "$scratch/$name.json"
 }
 
-# figure NAME GROUP KEY: a number of a kept run, as people read it.
+# figure NAME GROUP KEY: formats a number of a saved run.
 figure() {
     "$venv/python" - "$scratch/$1.json" "$2" "$3" <<'PYTHON'
 import json
@@ -80,6 +80,6 @@ fi
 
 heading() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
-say() { echo; fold -s -w 100 <<<"$*"; }
+print() { echo; fold -s -w 100 <<<"$*"; }
 
 main

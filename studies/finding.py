@@ -1,9 +1,10 @@
-"""Writes the README.md of a study, from its finding.md.j2 and the files in its results/.
+"""Write the README.md of a study, from its finding.md.j2 and the files in its results/.
 
     python studies/finding.py NAME... [--check]
 
-A template has the text; every number comes from a file, so that a study that is run again writes its own finding.
-`--check` reports where README.md differs from what the files give, and where a number was typed by hand. A template may use:
+A template has the text; every number comes from a file, so that another run of a study updates its finding.
+`--check` reports where README.md differs from the rendered template, and where a number was typed by hand. A template
+may use:
 
 - each `results/STEM.json` as STEM, and each `STEM.toml` as `setup.STEM`
 - `at(summary, "VARIANT", PARAMETER=VALUE)`: a record of `summary.py`, as in `at(...).loads.NAME.p99_ms`
@@ -39,7 +40,7 @@ Object = dict[str, Any]
 
 
 def main() -> int:
-    """Write, or check, the findings that were asked for."""
+    """Write, or check, the named findings."""
     parser = argparse.ArgumentParser(description="Write the findings of studies.")
     parser.add_argument("names", nargs="+", metavar="NAME")
     parser.add_argument("--check", action="store_true", help="write nothing; print errors")
@@ -59,21 +60,23 @@ def main() -> int:
 
 
 def render(folder: Path, results: Path | None = None) -> str:
-    """The finding of the study in this folder."""
+    """Render the finding of the study in this folder."""
     template = _environment().from_string((folder / TEMPLATE).read_text())
     return template.render(_context(folder, results or folder / "results")).strip() + "\n"
 
 
 def check(folder: Path) -> list[str]:
-    """All that keeps a finding from being what the files say, a line each."""
+    """Return the differences between a finding and its files, a line each."""
     wrong = [f"{folder.name}/{TEMPLATE}:{line}" for line in typed((folder / TEMPLATE).read_text())]
     readme = folder / "README.md"
     if not readme.exists() or readme.read_text() != render(folder):
-        wrong.append(f"{folder.name}/README.md differs from what its results give; python studies/finding.py {folder.name}")
+        wrong.append(
+            f"{folder.name}/README.md differs from what its results give; python studies/finding.py {folder.name}"
+        )
     return wrong
 
 
-# --- What a template may use
+# --- Names for templates
 
 
 def _environment() -> jinja2.Environment:
@@ -96,7 +99,7 @@ def _context(folder: Path, results: Path) -> Object:
         return f"![{words}](results/{stem}.svg)"
 
     def again(summary: Object) -> str:
-        took = f"about {count(max(summary['took_s'] / 60, 1))} minutes"
+        took = f"about {count(max(summary['duration_s'] / 60, 1))} minutes"
         command = f"$ python studies/run.py {folder.name}"
         quick = f"{command} --quick    # whether it works: about a minute"
         return f"```console\n{command}            # {took}\n{quick}\n```"
@@ -116,12 +119,12 @@ def _context(folder: Path, results: Path) -> Object:
 
 
 def at(summary: Object, variant: str, **point: object) -> Object:
-    """What was measured of a variant at the one point with these values."""
-    return _only(summary["figures"], point, variant=variant)
+    """Return the measurements of a variant at the one point with these values."""
+    return _only(summary["measurements"], point, variant=variant)
 
 
 def verdict(summary: Object, base: str, other: str, metric: str, load: str | None = None, **point: object) -> Object:
-    """How another variant is against a base."""
+    """Return the verdict on another variant, compared with a baseline."""
     return _only(summary["verdicts"], point, base=base, other=other, metric=metric, load=load)
 
 
@@ -139,23 +142,24 @@ def _only(records: list[Object], point: Object, **members: object) -> Object:
 
 
 def said(words: str = "", caller: Callable[[], str] | None = None) -> str:
-    """What others wrote, as they wrote it."""
+    """Mark text as a quotation of another report."""
     return caller() if caller else words
 
 
 def method(summary: Object) -> str:
-    """How a study was measured, in the text that is the same for all."""
+    """Describe the method of a study, in the text that all findings share."""
     machine = summary["machine"]
     words = (
         f"Measured on {summary['date']} with weir {summary['weir']} on {machine['cores']} cores of {machine['cpu']} "
-        f"with {machine['memory_mib'] / 1024:.1f} GiB ({machine['os']}), in {count(summary['took_s'] / 60)} minutes. "
+        f"with {machine['memory_mib'] / 1024:.1f} GiB ({machine['os']}), "
+        f"in {count(summary['duration_s'] / 60)} minutes. "
         f"{summary['rounds']} rounds; in each of them every combination was measured once, in random order, "
         f"with everything restarted. Tables show the median of the rounds and, in brackets, the lowest and highest."
     )
-    if summary["warm_up_s"]:
-        longest = ms(summary["warm_up_s"] * 1000)
+    if summary["warmup_s"]:
+        longest = ms(summary["warmup_s"] * 1000)
         words += f" Before each measurement the load ran until the service was steady, for {longest} at most."
-    return " ".join([words, *(caution.replace("; see below", "") for caution in summary["cautions"])])
+    return " ".join([words, *(limitation.replace("; see below", "") for limitation in summary["limitations"])])
 
 
 def _json(path: Path) -> Any:
@@ -163,7 +167,7 @@ def _json(path: Path) -> Any:
 
 
 def _spreads(value: Any) -> Any:
-    """Three numbers in a list are median, lowest and highest."""
+    """Replace lists of three numbers by spreads: median, lowest, highest."""
     if isinstance(value, dict):
         return {key: _spreads(of) for key, of in value.items()}
     if isinstance(value, list):
@@ -174,14 +178,14 @@ def _spreads(value: Any) -> Any:
 
 # --- Numbers that were typed by hand
 
-# In names (`p99`, `HTTP/2` in code), as ordinals and in code digits are no results; but with a unit they are anywhere.
+# Digits in names (`p99`, `HTTP/2` in code), ordinals and code are not results; with a unit they are, anywhere.
 BARE = re.compile(r"(?<![A-Za-z0-9_])\d(?!\d*(?:st|nd|rd|th)\b)[\d.,]*")
 WITH_UNIT = re.compile(r"\d ?(?:%|/s\b|ms\b|us\b|s\b|MiB\b|GiB\b|GB\b|MB\b)")
 CODE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
 
 
 def typed(source: str) -> Iterator[str]:
-    """Numbers that stand in a template itself: line, number and remedy of each."""
+    """Yield the numbers that stand in a template itself: line, number and remedy of each."""
     remedy = "take it from a file, or mark it as said()"
     text = _text(source)
     for code in CODE.finditer(text):
@@ -200,7 +204,7 @@ def typed(source: str) -> Iterator[str]:
 
 
 def _text(source: str) -> str:
-    """The source with everything blanked that is no text: expressions, statements, comments, and what others said."""
+    """Blank everything but text in the source: expressions, statements, comments, and quotations."""
     text, inside, words = "", False, ""
     for _, kind, value in _environment().lex(source):
         words = "" if kind == "block_begin" else words + value
@@ -213,7 +217,7 @@ def _text(source: str) -> str:
 
 
 def _shown(node: nodes.Node) -> Iterator[nodes.Const]:
-    """Constants that an expression shows, rather than looks something up with."""
+    """Yield the constants that an expression prints, rather than uses for a lookup."""
     match node:
         case nodes.Const():
             yield node

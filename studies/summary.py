@@ -1,4 +1,4 @@
-"""A study's results in short: what a finding is written from, small enough to be kept beside it."""
+"""Summary of a study's results: the input of its finding, small enough to be committed."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from typing import Any
 
 Object = dict[str, Any]
 
-# Of a load and of a variant's use of the machine; each is kept as median, lowest and highest of the rounds.
-OF_LOADS = ("rate_per_s", "failed_share", "mean_ms", "p50_ms", "p90_ms", "p99_ms", "max_ms")
+# Metrics of a load and of a variant's use of resources; each is saved as median, lowest and highest of the rounds.
+OF_LOADS = ("rate_per_s", "errors", "mean_ms", "p50_ms", "p90_ms", "p99_ms", "max_ms")
 OF_USAGE: dict[str, Callable[[Object], float | None]] = {
     "memory_mib": lambda usage: (usage["pss_peak_bytes"] or usage["rss_peak_bytes"]) / 2**20,
-    "cpu_us_per_answer": lambda usage: usage["cpu_us_per_answer"],
+    "cpu_us_per_response": lambda usage: usage["cpu_us_per_response"],
     "cores": lambda usage: usage["cores"],
     "threads": lambda usage: usage["threads_peak"],
 }
-MOST_VERDICTS = 300
+MAX_VERDICTS = 300
 
 
 def of_study(results: Path) -> Object:
-    """Sums up the study whose results are in this folder."""
+    """Summarize the study with this results folder."""
     study = json.loads((results / "study.json").read_text())
-    cells = study["cells"]
+    cells = study["measurements"]
     began = min(cell["started_unix_s"] for cell in cells)
     verdicts = [_verdict(verdict) for verdict in study["verdicts"]]
-    if len(verdicts) > MOST_VERDICTS:
-        verdicts = [verdict for verdict in verdicts if verdict["main"]]
+    if len(verdicts) > MAX_VERDICTS:
+        verdicts = [verdict for verdict in verdicts if verdict["primary"]]
     return {
         "question": study["question"],
         "date": datetime.fromtimestamp(began, timezone.utc).date().isoformat(),
-        # A study that was gone on with has gaps.
-        "took_s": _short(sum(cell["took_s"] for cell in cells)),
+        # The sum, since a resumed study has gaps.
+        "duration_s": _short(sum(cell["duration_s"] for cell in cells)),
         "weir": study["weir"],
         "quick": study["quick"],
         "rounds": study["repeats"],
         "missing": study["missing"],
         "machine": {key: study["machine"][key] for key in ("cores", "cpu", "memory_mib", "os")},
-        "warm_up_s": _short(max((cell["warm_up"]["took_s"] for cell in cells if cell["warm_up"]), default=0.0)),
+        "warmup_s": _short(max((cell["warmup"]["duration_s"] for cell in cells if cell["warmup"]), default=0.0)),
         "variants": study["variants"],
         "points": study["points"],
-        "sentences": study["sentences"],
-        "cautions": study["cautions"],
-        "figures": [
+        "summary": study["summary"],
+        "limitations": study["limitations"],
+        "measurements": [
             _record(variant, point, _of(cells, variant, point), results)
             for variant in study["variants"]
             for point in study["points"]
@@ -55,7 +55,7 @@ def of_study(results: Path) -> Object:
 
 
 def write(summary: Object, path: Path) -> None:
-    """Writes it with a line per record, so that a difference between two can be read."""
+    """Write a summary with a line per record, for readable diffs."""
     members = []
     for key, value in summary.items():
         if isinstance(value, list) and value:
@@ -72,46 +72,46 @@ def _of(cells: list[Object], variant: str, point: Object) -> list[Object]:
 
 def _record(variant: str, point: Object, cells: list[Object], results: Path) -> Object:
     measured = [cell for cell in cells if cell["failure"] is None]
-    failed = [cell["failure"]["why"] for cell in cells if cell["failure"] is not None]
+    failed = [cell["failure"]["reason"] for cell in cells if cell["failure"] is not None]
     names = dict.fromkeys(load["load"] for cell in measured for load in cell["loads"])
     loads = {name: [load for cell in measured for load in cell["loads"] if load["load"] == name] for name in names}
     usages = [cell["usage"] for cell in measured if cell["usage"]]
-    printed = dict.fromkeys(key for cell in measured for key in cell["figures"])
+    printed = dict.fromkeys(key for cell in measured for key in cell["metrics"])
     return {
         "variant": variant,
         "point": point,
         "rounds": len(measured),
-        "doubtful": sum(bool(cell["doubts"]) for cell in measured),
+        "untrusted": sum(bool(cell["warnings"]) for cell in measured),
         "failed": len(failed),
-        "why": failed[0] if failed else None,
+        "reason": failed[0] if failed else None,
         "loads": {name: _load(of, results) for name, of in loads.items()},
         "usage": {key: spread for key, take in OF_USAGE.items() if (spread := _spread(map(take, usages)))},
-        "figures": {key: _spread(cell["figures"].get(key) for cell in measured) for key in printed},
+        "metrics": {key: _spread(cell["metrics"].get(key) for cell in measured) for key in printed},
     }
 
 
-def _load(figures: list[Object], results: Path) -> Object:
+def _load(metrics: list[Object], results: Path) -> Object:
     status: dict[str, int] = {}
-    for of in figures:
+    for of in metrics:
         for code, count in json.loads((results / of["run"]).read_text())["status"].items():
             status[code] = status.get(code, 0) + count
-    return {**{key: _spread(of[key] for of in figures) for key in OF_LOADS}, "status": status}
+    return {**{key: _spread(of[key] for of in metrics) for key in OF_LOADS}, "status": status}
 
 
 def _verdict(verdict: Object) -> Object:
-    kept = {key: verdict[key] for key in ("load", "main", "point", "base", "other", "finding", "why", "runs")}
-    interval = verdict["interval"]
+    copied = {key: verdict[key] for key in ("load", "primary", "point", "base", "other", "finding", "reason", "runs")}
+    interval = verdict["ci"]
     return {
-        **kept,
+        **copied,
         "metric": verdict["metric"]["name"],
         "effect": _short(verdict["effect"]),
-        "interval": interval and [_short(end) for end in interval],
-        "sure": _short(verdict["sure"]),
+        "ci": interval and [_short(end) for end in interval],
+        "confidence": _short(verdict["confidence"]),
     }
 
 
 def _spread(values: Iterable[float | None]) -> list[float] | None:
-    """Median, lowest, highest."""
+    """Return median, lowest and highest of the known values."""
     known = [value for value in values if value is not None]
     return [_short(of(known)) for of in (statistics.median, min, max)] if known else None
 

@@ -1,4 +1,4 @@
-"""Numbers with their units, as findings show them: three digits that count."""
+"""Format numbers with units for findings, with three significant digits."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 
 class Spread(list[float]):
-    """The median of the rounds, the lowest and the highest."""
+    """Median, lowest and highest of the rounds."""
 
     @property
     def median(self) -> float:
-        """The middle."""
+        """Median of the rounds."""
         return self[0]
 
     @property
     def low(self) -> float:
-        """The least."""
+        """Lowest round."""
         return self[1]
 
     @property
     def high(self) -> float:
-        """The most."""
+        """Highest round."""
         return self[2]
 
 
@@ -33,7 +33,7 @@ def _middle(value: Figure) -> float:
 
 
 def number(value: Figure) -> str:
-    """1234.5 -> 1,230; 40.04 -> 40.0; 0.01234 -> 0.0123."""
+    """Format a number: 1234.5 -> 1,230; 40.04 -> 40.0; 0.01234 -> 0.0123."""
     value = _middle(value)
     short = float(f"{value:.3g}")
     if abs(short) >= 100 or short == int(short) == value:
@@ -44,23 +44,23 @@ def number(value: Figure) -> str:
 
 
 def count(value: Figure) -> str:
-    """A whole number, all of it."""
+    """Format a whole number, with all digits."""
     return f"{_middle(value):,.0f}"
 
 
 def per_second(value: Figure) -> str:
-    """A rate."""
+    """Format a rate."""
     return f"{number(value)}/s"
 
 
 def share(value: Figure) -> str:
-    """0.123 -> 12.3%."""
+    """Format a fraction as a percentage: 0.123 -> 12.3%."""
     percent = _middle(value) * 100
     return f"{percent:.0f}%" if percent in {0, 50, 100} else f"{float(f'{percent:.3g}'):g}%"
 
 
 def ms(value: Figure) -> str:
-    """Milliseconds, or seconds where they are long, or microseconds."""
+    """Format milliseconds, as microseconds or seconds if small or large."""
     value = _middle(value)
     if 0 < value < 0.1:
         return f"{number(value * 1000)} µs"
@@ -68,18 +68,18 @@ def ms(value: Figure) -> str:
 
 
 def us(value: Figure) -> str:
-    """Microseconds, or milliseconds where they are long."""
+    """Format microseconds, as milliseconds if large."""
     value = _middle(value)
     return f"{number(value)} µs" if value < 1000 else ms(value / 1000)
 
 
 def mib(value: Figure) -> str:
-    """Memory."""
+    """Format memory."""
     return f"{number(value)} MiB"
 
 
 def ratio(value: Figure | None) -> str:
-    """A factor that something is multiplied by: x 2.04; close to one: +4.2%. None is unknown."""
+    """Format a factor: x 2.04, or +4.2% if close to one; None is unknown."""
     if value is None:
         return "-"
     value = _middle(value)
@@ -101,18 +101,18 @@ UNITS: dict[str, Callable[[Any], str]] = {
 
 
 def interval(ends: Sequence[float] | None, unit: str = "ratio") -> str:
-    """From one end to the other."""
+    """Format an interval by its ends."""
     return "-" if ends is None else f"{UNITS[unit](ends[0])} to {UNITS[unit](ends[1])}"
 
 
 def spread(value: Spread, unit: str) -> str:
-    """The median, and from the lowest round to the highest; once if they look the same."""
+    """Format the median with the range of the rounds; alone if all look the same."""
     low, middle, high = (UNITS[unit](of) for of in (value.low, value.median, value.high))
     return middle if low == high else f"{middle} ({low} … {high})"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table in Markdown; the first column is words, the others are numbers."""
+    """Format a table in Markdown; the first column is text, the others are numbers."""
     for row in rows:
         if len(row) != len(header):
             raise ValueError(f"{len(header)} columns, but a row of {len(row)}: {row}")

@@ -1,4 +1,4 @@
-//! Loads that agents drive: the real binary as driver and as agents, against a real service.
+//! End-to-end tests of load from agents: the binary as driver and as agents, with a real service.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -13,23 +13,23 @@ use serde_json::Value;
 use support::{Output, Reply, Running, Server, Serving, Weir, close, load, until};
 use weir::machine::processes::{self, ProcessStat};
 
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Longer than any test.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Duration longer than any test.
 const LONG: &str = "10m";
 
-/// How often each body was sent.
+/// Number of requests by body.
 fn bodies(server: &Server) -> BTreeMap<Vec<u8>, u64> {
     let mut counts = BTreeMap::new();
     server.seen().into_iter().for_each(|seen| *counts.entry(seen.body).or_insert(0) += 1);
     counts
 }
 
-/// The agents of a driver, once all of them are there.
+/// Process IDs of a driver's agents; waits until there are `count`.
 fn agents(driver: &Running, count: usize) -> Vec<u32> {
     let is_agent =
         |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.ends_with(b"\0agent-process\0"));
     let mut found = Vec::new();
-    until("all agents to be there", PATIENCE, || {
+    until("all agents to be there", TIMEOUT, || {
         found = processes::descendants(driver.pid()).iter().map(|stat| stat.pid).filter(is_agent).collect();
         found.len() == count
     });
@@ -40,7 +40,7 @@ fn are_gone(agents: &[u32]) -> bool {
     agents.iter().filter_map(|pid| ProcessStat::of(*pid)).all(|stat| stat.is_zombie)
 }
 
-/// A driver with agents that are under way.
+/// Driver with running agents.
 fn under_way(weir: &Weir, server: &Server, args: &[&str]) -> (Running, Vec<u32>) {
     let driver = weir.start(&[&["load", &server.url("/"), "--format", "json", "-d", LONG], args].concat());
     server.wait_for("the load to begin", |counts| counts.requests > 20);
@@ -49,7 +49,7 @@ fn under_way(weir: &Weir, server: &Server, args: &[&str]) -> (Running, Vec<u32>)
     (driver, agents)
 }
 
-fn refused(weir: &Weir, args: &[&str]) -> String {
+fn rejected(weir: &Weir, args: &[&str]) -> String {
     let output = weir.run(args);
     assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{args:?}: {output:?}");
     output.one_line().to_owned()
@@ -83,7 +83,7 @@ fn any_number_of_agents_sends_the_same_requests_and_the_result_is_the_sum() {
 }
 
 #[test]
-fn users_loops_connections_and_requests_are_dealt_out() {
+fn users_loops_connections_and_requests_are_divided_among_agents() {
     let server = Server::hello();
     let run = load(&server.url("/"), &["--users", "7", "--loops", "5", "--on", "local", "--agents", "3"]);
     assert_eq!((run.requests.ok, server.counts().used), (35, 7));
@@ -93,7 +93,7 @@ fn users_loops_connections_and_requests_are_dealt_out() {
         let server = Server::hello();
         let bodies_of_three = ["-b", "a", "-b", "b", "-b", "c", "-n", "50", "-c", "8"];
         let run = load(&server.url("/"), &[&bodies_of_three[..], &["--on", "local", "--agents", count]].concat());
-        assert_eq!((run.requests.ok, run.connections.limit, run.connections.opened), (50, 8, 8), "{count} agents");
+        assert_eq!((run.requests.ok, run.connections.max, run.connections.opened), (50, 8, 8), "{count} agents");
         all.push(bodies(&server));
     }
     assert_eq!(all[0], all[1]);
@@ -121,10 +121,10 @@ fn the_report_shows_each_agent() {
 }
 
 #[test]
-fn a_killed_agent_ends_the_run_which_is_not_to_be_trusted_and_keeps_what_was_measured() {
+fn a_killed_agent_ends_the_run_which_is_not_trusted_and_has_its_measurements() {
     let (weir, server) = (Weir::new(), Server::hello());
     let (driver, agents) = under_way(&weir, &server, &["-r", "200", "--on", "local", "--agents", "3"]);
-    // All have told of a second at least.
+    // All have reported at least one second.
     server.wait_for("two seconds", |counts| counts.requests > 450);
     processes::signal(agents[1], Signal::KILL);
     let output = driver.finish();
@@ -139,7 +139,7 @@ fn a_killed_agent_ends_the_run_which_is_not_to_be_trusted_and_keeps_what_was_mea
 }
 
 #[test]
-fn ctrl_c_ends_all_agents_and_keeps_what_was_measured() {
+fn ctrl_c_ends_all_agents_and_the_run_has_its_measurements() {
     let (weir, server) = (Weir::new(), Server::hello());
     for load in [["-r", "200"], ["-c", "4"]] {
         let before = server.requests();
@@ -165,7 +165,7 @@ fn ctrl_c_does_not_wait_for_agents_that_hang() {
     let output = driver.finish();
     assert_eq!(output.code, 130, "{output:?}");
     let run = output.json();
-    assert!(run.failed_agent().is_some_and(|why| why.contains("it did not tell what it measured")), "{:?}", run.trust);
+    assert!(run.failed_agent().is_some_and(|why| why.contains("no report after the stop")), "{:?}", run.trust);
     assert!(are_gone(&agents));
 }
 
@@ -174,11 +174,11 @@ fn agents_end_with_a_driver_that_is_killed() {
     let (weir, server) = (Weir::new(), Server::hello());
     let (driver, agents) = under_way(&weir, &server, &["-r", "200", "--on", "local", "--agents", "2"]);
     driver.signal(Signal::KILL);
-    until("the agents to end", PATIENCE, || are_gone(&agents));
+    until("the agents to end", TIMEOUT, || are_gone(&agents));
 }
 
 #[test]
-fn one_slow_agent_makes_the_run_say_so() {
+fn a_slow_agent_is_named_in_the_run() {
     let (weir, server) = (Weir::new(), Server::hello());
     let args =
         ["load", &server.url("/"), "-r", "200", "-d", "4s", "--on", "local", "--agents", "2", "--format", "json"];
@@ -186,14 +186,14 @@ fn one_slow_agent_makes_the_run_say_so() {
     server.wait_for("the load to begin", |counts| counts.requests > 20);
     let slow = agents(&driver, 2)[0];
     processes::signal(slow, Signal::STOP);
-    // Of the other agent: one and a half seconds' worth.
+    // One and a half seconds of the other agent's requests.
     let before = server.requests();
     server.wait_for("some time", |counts| counts.requests > before + 150);
     processes::signal(slow, Signal::CONT);
     let output = driver.finish();
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     let run = output.json();
-    // A busy machine makes the other late, too, but not by as much.
+    // On a busy machine the other one is late, too, but less.
     let late = |index: &usize| run.agents[*index].lateness_ms.p99;
     let slow = (0..2).max_by(|a, b| late(a).total_cmp(&late(b))).unwrap();
     assert!(late(&slow) > 1000.0, "{:?}", run.agents);
@@ -201,27 +201,27 @@ fn one_slow_agent_makes_the_run_say_so() {
     let said = |why: &String| why.starts_with(&words) && why.contains("weir itself sent late");
     assert!(run.trust.reasons.iter().any(said), "{:?}", run.trust.reasons);
     let strict = weir.run(&["load", &server.url("/"), "-n", "10", "--on", "local", "--strict", "-q"]);
-    assert_eq!(strict.code, 3, "too few answers: {strict:?}");
+    assert_eq!(strict.code, 3, "too few responses: {strict:?}");
 }
 
 #[test]
-fn what_cannot_be_is_one_line_and_nothing_is_sent() {
+fn invalid_agents_are_an_error_in_one_line_and_nothing_is_sent() {
     let (weir, server) = (Weir::new(), Server::hello());
     let url = server.url("/");
     for (args, words) in [
         (["--agents", "2"].as_slice(), "--on"),
         (&["--per-node", "2"], "--on"),
-        (&["--on", "mars"], "'mars' is no place for agents; give local, auto, or ray://HOST:PORT"),
+        (&["--on", "mars"], "unknown backend 'mars'; choose local, auto or ray://HOST:PORT"),
         (&["--on", "ray://head"], "ray://head"),
         (&["--on", "local", "--agents", "0"], "--agents: 0"),
         (&["--on", "local", "--agents", "5", "-c", "4"], "--agents: 5 agents cannot share 4 connections"),
         (&["--on", "local", "--jtl", "log"], "--jtl and --on"),
     ] {
-        let line = refused(&weir, &[&["load", &url], args].concat());
+        let line = rejected(&weir, &[&["load", &url], args].concat());
         assert!(line.contains(words), "{args:?}: {line}");
     }
     assert_eq!(server.counts().connections, 0);
-    let line = refused(&weir, &["load", "http://127.0.0.1:9/", "--on", "local", "--agents", "2"]);
+    let line = rejected(&weir, &["load", "http://127.0.0.1:9/", "--on", "local", "--agents", "2"]);
     assert!(line.contains("agent ") && line.contains("cannot connect to 127.0.0.1:9"), "{line}");
 }
 
@@ -231,17 +231,17 @@ fn a_search_and_a_study_have_agents_too() {
     let serving = Serving::start(&["work", "--mix", "good=1", "--delay", "1ms"]);
     let url = format!("{}/api/work", serving.url);
     let args =
-        ["--from", "50", "--most", "100", "--precision", "100%", "--step", "3s", "--on", "local", "--agents", "2"];
+        ["--from", "50", "--to", "100", "--precision", "100%", "--step-time", "3s", "--on", "local", "--agents", "2"];
     let found = weir.run(&[&["capacity", &url, "--slo", "p99<5s", "--format", "json", "-q"], &args[..]].concat());
     assert!(found.code < 2 && found.stderr.is_empty(), "{found:?}");
     let found: Value = serde_json::from_str(&found.stdout).unwrap();
-    assert_eq!(found["steps"][0]["end"], "holds", "{found:#}");
+    assert_eq!(found["steps"][0]["outcome"], "passes", "{found:#}");
     weir.write(
         "study.toml",
         r#"
 question = "Do agents work?"
 repeats = 2
-times = { warm_up = "0s", ready = "10s", stop = "2s" }
+timeouts = { warmup = "0s", ready = "10s", stop = "2s" }
 [variants.good]
 command = ["weir", "serve", "work", "--port", "{port}", "--delay", "1ms", "--mix", "good=1"]
 [loads.work]
@@ -270,41 +270,42 @@ duration = "300ms"
 }
 
 #[test]
-fn a_search_that_loses_an_agent_is_not_to_be_trusted_and_keeps_what_was_tried() {
+fn a_search_that_loses_an_agent_is_not_trusted_and_has_its_steps() {
     let (weir, server) = (Weir::new(), Server::hello());
     let url = server.url("/");
-    let args = ["capacity", &url, "--slo", "p99<5s", "--from", "50", "--step", "3s", "--on", "local", "--agents", "2"];
-    for tried in [0, 1] {
+    let args =
+        ["capacity", &url, "--slo", "p99<5s", "--from", "50", "--step-time", "3s", "--on", "local", "--agents", "2"];
+    for steps in [0, 1] {
         let before = server.requests();
-        let told = weir.write("stderr", "");
+        let stderr = weir.write("stderr", "");
         let mut command = weir.command(&[&args[..], &["--format", "json"]].concat());
-        let search = Running::new(command.stderr(fs::File::options().append(true).open(&told).unwrap()));
+        let search = Running::new(command.stderr(fs::File::options().append(true).open(&stderr).unwrap()));
         let agents = agents(&search, 2);
-        until("loads to be tried", PATIENCE, || weir.read("stderr").matches(" holds ").count() >= tried);
+        until("steps of the search", TIMEOUT, || weir.read("stderr").matches(" passes ").count() >= steps);
         let at = server.requests().max(before + 10);
         server.wait_for("the next load", |counts| counts.requests > at + 20);
         processes::signal(agents[0], Signal::KILL);
         let output = search.finish();
         assert_eq!(output.code, 3, "{output:?}");
-        let answer: Value = serde_json::from_str(&output.stdout).unwrap();
-        let lost = answer["lost"].as_str().unwrap();
-        assert!(lost.contains("was lost: killed (signal 9)"), "{answer:#}");
-        assert_eq!((answer["steps"].as_array().unwrap().len(), answer["holds"].is_number()), (tried, tried > 0));
-        assert!(answer["why"].as_str().unwrap().ends_with(lost), "{answer:#}");
+        let found: Value = serde_json::from_str(&output.stdout).unwrap();
+        let lost = found["lost_agent"].as_str().unwrap();
+        assert!(lost.contains("was lost: killed (signal 9)"), "{found:#}");
+        assert_eq!((found["steps"].as_array().unwrap().len(), found["passes"].is_number()), (steps, steps > 0));
+        assert!(found["reason"].as_str().unwrap().ends_with(lost), "{found:#}");
         assert!(weir.read("stderr").ends_with(&format!("weir: {lost}\n")), "{}", weir.read("stderr"));
         assert!(are_gone(&agents));
     }
 }
 
 #[test]
-fn a_measurement_that_loses_an_agent_is_not_to_be_trusted_and_made_again() {
+fn a_measurement_that_loses_an_agent_is_not_trusted_and_repeated() {
     let (weir, server) = (Weir::new(), Server::hello());
-    let study = |warm_up: &str, requests: u64| {
+    let study = |warmup: &str, requests: u64| {
         let text = format!(
             r#"
 question = "What if an agent is lost?"
 repeats = 1
-times = {{ warm_up = "{warm_up}", stop = "2s" }}
+timeouts = {{ warmup = "{warmup}", stop = "2s" }}
 [variants.idle]
 command = ["sleep", "1000"]
 ready = "at once"
@@ -322,31 +323,32 @@ duration = "10m"
         let agents = agents(&study, 2);
         (study, agents)
     };
-    // Two seconds: all have told of one at least. A third: it is not steady yet.
-    for (warm_up, requests, loads) in [("0s", 450, 1), ("10m", 60, 0)] {
-        let (running, agents) = study(warm_up, requests);
+    // After two seconds all have reported at least one; after a third of a second the warm-up is not over.
+    for (warmup, requests, loads) in [("0s", 450, 1), ("10m", 60, 0)] {
+        let (running, agents) = study(warmup, requests);
         processes::signal(agents[0], Signal::KILL);
         let output = running.finish();
         assert_eq!(output.code, 3, "{output:?}");
         assert!(output.one_line().contains("was lost: killed (signal 9)"), "{output:?}");
-        let cell: Value = serde_json::from_str(&weir.read("results/cells/idle/all/1/cell.json")).unwrap();
-        assert_eq!(cell["lost"].as_str(), Some(output.one_line()));
+        let file = weir.read("results/measurements/idle/all/1/measurement.json");
+        let measurement: Value = serde_json::from_str(&file).unwrap();
+        assert_eq!(measurement["lost_agent"].as_str(), Some(output.one_line()));
         assert_eq!(
-            (cell["loads"].as_array().unwrap().len(), cell["failure"].is_null()),
+            (measurement["loads"].as_array().unwrap().len(), measurement["failure"].is_null()),
             (loads, loads > 0),
-            "{cell:#}"
+            "{measurement:#}"
         );
-        let doubted = cell["doubts"].as_array().unwrap().contains(&cell["lost"]);
-        assert_eq!(doubted, loads > 0, "{cell:#}");
+        let warned = measurement["warnings"].as_array().unwrap().contains(&measurement["lost_agent"]);
+        assert_eq!(warned, loads > 0, "{measurement:#}");
         assert!(are_gone(&agents));
         // The same command measures it again.
-        let (running, _) = study(warm_up, 0);
+        let (running, _) = study(warmup, 0);
         running.interrupt();
         assert_eq!(running.finish().code, 130);
     }
 }
 
-/// What the command says when Ray's driver, which is Python, behaves like this shell script.
+/// Output of the command if this shell script stands for Ray's driver, which is a Python program.
 fn with_a_driver_that(script: &str, args: &[&str]) -> Output {
     let weir = Weir::new();
     let server = Server::start(|_| Reply::ok("hello"));
@@ -360,21 +362,21 @@ fn with_a_driver_that(script: &str, args: &[&str]) -> Output {
 }
 
 #[test]
-fn what_ray_s_driver_says_becomes_one_line() {
+fn errors_of_ray_s_driver_are_one_line() {
     for (script, words) in [
-        (r#"echo '- {"refused": "no Ray cluster at auto"}'"#, "no Ray cluster at auto"),
+        (r#"echo '- {"rejected": "no Ray cluster at auto"}'"#, "no Ray cluster at auto"),
         ("echo 'No module named weir' >&2; exit 1", "Ray's driver has ended (exit code 1): No module named weir"),
         (
             "echo \"No module named 'weir'\" >&2; exit 1",
             "python3 has no weir; install it there: pip install 'weir-http[ray]'",
         ),
-        (r#"echo 'hello?'; echo '- {"placed": ["n1"]}'"#, "agent 1 on n1: the way to Ray is gone"),
+        (r#"echo 'hello?'; echo '- {"placed": ["n1"]}'"#, "agent 1 on n1: the connection to Ray is lost"),
         (
             r#"echo '- {"placed": ["n1", "n2"]}'; echo '- {"log": [1, "out of memory"]}'; echo '- {"lost": [1, "it died"]}'"#,
-            "agent 2 on n2: it died; it said: out of memory",
+            "agent 2 on n2: it died; last log line: out of memory",
         ),
-        (r#"echo '- {"placed": ["n1"]}'; echo '0 {"ready":'"#, "agent 1 on n1: it said what is no news"),
-        (r#"echo '- {"placed": ["n1"]}'; echo '0 {"refused":"no such host"}'; cat"#, "agent 1 on n1: no such host"),
+        (r#"echo '- {"placed": ["n1"]}'; echo '0 {"ready":'"#, "agent 1 on n1: invalid message from agent"),
+        (r#"echo '- {"placed": ["n1"]}'; echo '0 {"rejected":"no such host"}'; cat"#, "agent 1 on n1: no such host"),
     ] {
         let output = with_a_driver_that(script, &[]);
         assert_eq!(output.code, 2, "{script}: {output:?}");
@@ -382,11 +384,11 @@ fn what_ray_s_driver_says_becomes_one_line() {
     }
 }
 
-/// A driver that has one agent here, in two lines of shell: numbers are put before what it says and taken from what it is told.
+/// Driver with one agent on this machine, in shell: it adds agent numbers to events and removes them from commands.
 const RELAY: &str = r#"echo '- {"placed": ["n1"]}'; sed -u 's/^0 //' | "$WEIR" agent-process | sed -u 's/^/0 /'"#;
 
 #[test]
-fn whoever_passes_lines_on_can_place_agents() {
+fn any_program_that_passes_lines_on_can_place_agents() {
     let output = with_a_driver_that(RELAY, &["--format", "json"]);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     let run = output.json();

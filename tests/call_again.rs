@@ -1,4 +1,4 @@
-//! What is tried again, when, and what is not.
+//! Retries: which failures, when, and with which backoff.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -29,7 +29,7 @@ fn retrying(times: u32) -> Policy {
     }
 }
 
-/// An address where nobody listens.
+/// An address without a listener.
 fn nobody() -> String {
     let server = Server::hello();
     server.stop_listening();
@@ -46,7 +46,7 @@ fn sent(plan: &CallPlan) -> [u64; 4] {
 }
 
 #[test]
-fn what_fails_is_tried_again_as_often_as_the_policy_says() {
+fn failures_are_retried_up_to_the_maximum() {
     let server = Server::start(|seen| if seen.number < 3 { Reply::status(503, "no") } else { Reply::ok("yes") });
     calling(async |engine| {
         let failed = get(&engine, &plan(retrying(2), &server)).await.unwrap_err();
@@ -59,7 +59,7 @@ fn what_fails_is_tried_again_as_often_as_the_policy_says() {
 }
 
 #[test]
-fn only_the_failures_that_the_policy_names_are_tried_again() {
+fn only_the_failures_of_the_policy_are_retried() {
     let reply = |seen: &Seen| match seen.line() {
         line if line.contains("/closed") => Reply::nothing().close(),
         line if line.contains("/garbage") => Reply::raw("NOT HTTP\r\n\r\n"),
@@ -80,7 +80,7 @@ fn only_the_failures_that_the_policy_names_are_tried_again() {
         ("/500", kinds(&[]), 3),
         ("/429", Retryable::default(), 3),
         ("/429", kinds(&[]), 1),
-        // A success for those who do not say otherwise.
+        // A success by default.
         ("/418", Retryable::default(), 1),
     ];
     calling(async |engine| {
@@ -100,7 +100,7 @@ fn only_the_failures_that_the_policy_names_are_tried_again() {
 }
 
 #[test]
-fn between_tries_there_is_a_wait_of_the_right_length() {
+fn retries_have_backoff() {
     let server = Server::start(|_| Reply::status(503, ""));
     let mut policy = retrying(3);
     policy.retry.backoff = Backoff { min: ms(10), max: ms(40) };
@@ -116,14 +116,14 @@ fn between_tries_there_is_a_wait_of_the_right_length() {
                 *shortest = wait.min(*shortest);
             }
         }
-        // A wait is longer on a busy machine, but not each time.
+        // On a busy machine some waits are longer, but not all.
         let most = [ms(30), ms(40), ms(40)];
         assert!(shortest.iter().zip(most).all(|(wait, most)| *wait <= most + ms(10)), "{shortest:?}");
     });
 }
 
 #[test]
-fn an_upstream_that_asks_for_time_gets_it() {
+fn retry_after_is_honoured() {
     let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs_f64(unix_s() + 2.0));
     let ask = |value: &str| Reply::raw(format!("HTTP/1.1 503 No\r\nRetry-After: {value}\r\nContent-Length: 0\r\n\r\n"));
     let seconds = Server::start(move |seen| if seen.number == 0 { ask("1") } else { Reply::ok("") });
@@ -144,7 +144,7 @@ fn an_upstream_that_asks_for_time_gets_it() {
 }
 
 #[test]
-fn nothing_is_tried_again_that_would_begin_after_the_deadline() {
+fn retries_past_the_deadline_are_not_made() {
     let reply = "HTTP/1.1 503 No\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
     let server = Server::start(move |_| Reply::raw(reply));
     let plan = plan(Policy { deadline: ms(500), ..retrying(3) }, &server);
@@ -160,7 +160,7 @@ fn nothing_is_tried_again_that_would_begin_after_the_deadline() {
 }
 
 #[test]
-fn what_may_change_something_is_sent_once_unless_it_was_not_sent() {
+fn unsafe_requests_are_resent_only_if_unsent() {
     let server = Server::start(|_| Reply::status(503, ""));
     let hedge = vec![HedgeStage { after: StageTrigger::Time(ms(1)), on_failure: true, attempts: 2 }];
     let policy = Policy { stages: hedge, ..retrying(2) };
@@ -169,7 +169,7 @@ fn what_may_change_something_is_sent_once_unless_it_was_not_sent() {
         let one = plan(policy.clone(), &server);
         call(&engine, &one, &Method::POST, body()).await.unwrap_err();
         assert_eq!((sent(&one), server.requests()), ([1, 0, 0, 0], 1));
-        // Nobody has seen it at the first host, so the second one may.
+        // It was not sent to the first host, so it may be sent to the second.
         let good = Server::hello();
         let hosts = Arc::new(upstream(&[nobody(), good.url("/")]));
         let two = CallPlan::new(policy.clone(), Success::default(), hosts);
@@ -180,7 +180,7 @@ fn what_may_change_something_is_sent_once_unless_it_was_not_sent() {
         assert_eq!(good.requests(), 4);
         assert!(good.seen().iter().all(|seen| seen.body == b"order"));
         assert!(sent(&two)[2] > 0, "one of them began at the first host: {:?}", sent(&two));
-        // Who says so may have it sent as often as a GET.
+        // With retry_methods "all" it may be sent as often as a GET.
         let every = plan(Policy { retryable_methods: RetryableMethodClass::All, ..policy }, &server);
         call(&engine, &every, &Method::POST, body()).await.unwrap_err();
         assert!(sent(&every).iter().sum::<u64>() > 3, "{:?}", sent(&every));
@@ -188,7 +188,7 @@ fn what_may_change_something_is_sent_once_unless_it_was_not_sent() {
 }
 
 #[test]
-fn a_body_that_is_made_while_it_is_sent_is_sent_once() {
+fn a_streamed_body_is_sent_once() {
     let server = Server::start(|_| Reply::status(503, ""));
     let policy = Policy { retryable_methods: RetryableMethodClass::All, ..retrying(2) };
     calling(async |engine| {
@@ -205,8 +205,8 @@ fn a_body_that_is_made_while_it_is_sent_is_sent_once() {
 }
 
 #[test]
-fn a_failure_in_a_place_does_not_keep_the_retry_out_of_it() {
-    // The rest of the first answer never comes, and is held in case that there is no better one.
+fn a_failed_attempt_releases_its_slot_for_the_retry() {
+    // The rest of the first response never comes; it is held in case that there is no better one.
     let server = Server::start(|seen| match seen.number {
         0 => Reply::raw("HTTP/1.1 503 No\r\nContent-Length: 1000000\r\n\r\nsome"),
         _ => Reply::ok("yes"),
@@ -220,7 +220,7 @@ fn a_failure_in_a_place_does_not_keep_the_retry_out_of_it() {
 }
 
 #[test]
-fn when_all_fails_extra_attempts_stay_within_the_budget() {
+fn extra_attempts_stay_within_the_budget() {
     let server = Server::start(|_| Reply::status(503, ""));
     let window = ms(500);
     let budget = BudgetRule { fraction: 0.1, min_per_window: 2, window };

@@ -1,4 +1,4 @@
-//! A call is over when it is over: losers, attempts of callers who left, and answers that are late.
+//! Cancellation: of losing attempts, of calls that are dropped, and at the deadline.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -27,7 +27,7 @@ fn late(deadline: Nanos) -> Policy {
     Policy { deadline, ..Policy::default() }
 }
 
-/// How the attempts of a plan ended: won, lost, cancelled.
+/// Outcomes of a plan's attempts: won, failed, cancelled.
 fn ends(plan: &CallPlan) -> [u64; 3] {
     let counts = &plan.upstream.counts;
     let ends = counts.outcomes().map(|(_, count)| count);
@@ -36,7 +36,7 @@ fn ends(plan: &CallPlan) -> [u64; 3] {
     ends
 }
 
-/// Lets a call go on until something is so.
+/// Polls a call until a condition holds.
 async fn until<T>(call: &mut (impl Future<Output = T> + Unpin), wanted: impl Fn() -> bool) {
     let come = async {
         while !wanted() {
@@ -55,7 +55,7 @@ fn open(engine: &CallEngine) -> (usize, usize) {
     (open, idle)
 }
 
-/// A service whose system takes no more connections, and answers none that ask for one.
+/// A service whose accept queue is full, so that connections hang.
 struct Deaf {
     listener: TcpListener,
     _queue: Vec<TcpStream>,
@@ -79,12 +79,12 @@ impl Deaf {
 }
 
 #[test]
-fn when_the_first_success_is_there_the_losers_are_gone() {
+fn the_first_success_cancels_the_others() {
     let server = Server::start(|seen| if seen.number == 3 { Reply::ok("fast") } else { Reply::nothing() });
     let plan = plan(hedged(ms(5), 3), &server);
     calling(async |engine| {
         let answer = get(&engine, &plan).await.unwrap();
-        // Nothing was awaited since: they are gone with the answer, not some time after it.
+        // Without an await in between: they end with the response, not some time after it.
         assert_eq!(open(&engine), (1, 1), "{}", answer.call_trace);
         let all: Vec<Nanos> = answer.call_trace.attempts.iter().map(|attempt| attempt.ended).collect();
         assert!(all.len() == 4 && all.iter().all(|ended| *ended == all[0]), "{}", answer.call_trace);
@@ -94,7 +94,7 @@ fn when_the_first_success_is_there_the_losers_are_gone() {
 }
 
 #[test]
-fn a_caller_who_leaves_takes_all_attempts_along() {
+fn a_dropped_call_cancels_all_attempts() {
     let server = Server::start(|_| Reply::nothing());
     let plan = plan(hedged(ms(1), 3), &server);
     calling(async |engine| {
@@ -104,12 +104,15 @@ fn a_caller_who_leaves_takes_all_attempts_along() {
         assert_eq!(open(&engine), (0, 0));
         server.wait_for("their ends", |counts| counts.open == 0);
         assert_eq!(ends(&plan), [0, 0, 4]);
-        assert_eq!(plan.counts.outcomes(), [("won", 0), ("failed", 0), ("late", 0), ("gone", 1), ("refused", 0)]);
+        assert_eq!(
+            plan.counts.outcomes(),
+            [("succeeded", 0), ("failed", 0), ("deadline_exceeded", 0), ("client_closed", 1), ("rejected", 0)]
+        );
     });
 }
 
 #[test]
-fn a_caller_may_leave_while_an_attempt_still_connects() {
+fn a_call_can_be_dropped_while_connecting() {
     let deaf = Deaf::start();
     let plan = deaf.plan(hedged(ms(1), 2));
     calling(async |engine| {
@@ -122,7 +125,7 @@ fn a_caller_may_leave_while_an_attempt_still_connects() {
 }
 
 #[test]
-fn a_caller_may_leave_while_an_attempt_waits_for_a_place() {
+fn a_call_can_be_dropped_while_queued() {
     let server = Server::start(|_| Reply::nothing());
     let places = upstream(&[server.url("/")]).with_fixed_limit(1, 5);
     let plan = CallPlan::new(Policy::default(), Success::default(), Arc::new(places));
@@ -136,12 +139,12 @@ fn a_caller_may_leave_while_an_attempt_waits_for_a_place() {
         assert_eq!((waiting(&plan), plan.upstream.counts.in_flight()), (0, 1));
         drop(has);
         assert_eq!(ends(&plan), [0, 0, 1]);
-        assert_eq!(plan.counts.outcomes()[3], ("gone", 2));
+        assert_eq!(plan.counts.outcomes()[3], ("client_closed", 2));
     });
 }
 
 #[test]
-fn a_caller_who_leaves_an_answer_half_read_ends_it() {
+fn a_response_dropped_half_read_is_cancelled() {
     let server = Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nsome"));
     let plan = plan(Policy::default(), &server);
     calling(async |engine| {
@@ -153,7 +156,7 @@ fn a_caller_who_leaves_an_answer_half_read_ends_it() {
     });
 }
 
-/// The answer comes at the deadline, never before; how late, is for an idle machine to show.
+/// The call ends at the deadline, never before; lateness depends on the machine.
 async fn is_late(engine: &CallEngine, plan: &CallPlan) -> CallFailure {
     let failed = get(engine, plan).await.unwrap_err();
     let took = engine.timer().now() - failed.call_trace.began;
@@ -165,7 +168,7 @@ async fn is_late(engine: &CallEngine, plan: &CallPlan) -> CallFailure {
 }
 
 #[test]
-fn at_the_deadline_there_is_an_answer_when_the_upstream_hangs() {
+fn the_deadline_holds_when_the_upstream_hangs() {
     let server = Server::start(|_| Reply::nothing());
     let plan = plan(late(ms(50)), &server);
     calling(async |engine| {
@@ -177,7 +180,7 @@ fn at_the_deadline_there_is_an_answer_when_the_upstream_hangs() {
 }
 
 #[test]
-fn at_the_deadline_there_is_an_answer_when_the_head_dribbles_in() {
+fn the_deadline_holds_when_the_head_is_slow() {
     let server = Server::start(|_| {
         let drip = |reply: Reply, byte: &u8| reply.send([*byte]).wait(Duration::from_millis(5));
         b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".iter().fold(Reply::nothing(), drip)
@@ -189,7 +192,7 @@ fn at_the_deadline_there_is_an_answer_when_the_head_dribbles_in() {
 }
 
 #[test]
-fn at_the_deadline_there_is_an_answer_while_a_connection_hangs() {
+fn the_deadline_holds_while_connecting() {
     let deaf = Deaf::start();
     let plan = deaf.plan(late(ms(50)));
     calling(async |engine| {
@@ -198,7 +201,7 @@ fn at_the_deadline_there_is_an_answer_while_a_connection_hangs() {
 }
 
 #[test]
-fn at_the_deadline_there_is_an_answer_while_a_place_is_waited_for() {
+fn the_deadline_holds_while_queued() {
     let server = Server::start(|_| Reply::nothing());
     let places = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(1, 1));
     let has_place = CallPlan::new(Policy::default(), Success::default(), Arc::clone(&places));
@@ -211,12 +214,12 @@ fn at_the_deadline_there_is_an_answer_while_a_place_is_waited_for() {
         assert!(engine.timer().now() - failed.call_trace.began >= ms(50));
         assert!(waits.upstream.permits().unwrap().waited_s() >= 0.05);
         drop(has);
-        assert_eq!((ends(&waits), waits.counts.outcomes()[2]), ([0, 0, 1], ("late", 1)));
+        assert_eq!((ends(&waits), waits.counts.outcomes()[2]), ([0, 0, 1], ("deadline_exceeded", 1)));
     });
 }
 
 #[test]
-fn a_body_that_dribbles_in_is_cut_at_the_deadline() {
+fn a_slow_body_is_cut_off_at_the_deadline() {
     let server = Server::start(|_| {
         let drip = |reply: Reply, _| reply.send("x").wait(Duration::from_millis(5));
         (0..200).fold(Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"), drip)
@@ -234,7 +237,7 @@ fn a_body_that_dribbles_in_is_cut_at_the_deadline() {
         };
         assert!(matches!(cut, CallBodyError::DeadlineExceeded), "{cut}");
         assert!(engine.timer().now() - answer.call_trace.began >= ms(250));
-        // Though the body is still held.
+        // Although the body is still held.
         assert_eq!((open(&engine), plan.upstream.counts.in_flight()), ((0, 0), 0));
         assert!(body.frame().await.is_none());
         assert_eq!(ends(&plan), [1, 0, 0]);
@@ -242,7 +245,7 @@ fn a_body_that_dribbles_in_is_cut_at_the_deadline() {
 }
 
 #[test]
-fn a_body_that_keeps_coming_is_cut_at_the_deadline_too() {
+fn a_fast_body_is_cut_off_at_the_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let service = std::thread::spawn(move || {
@@ -269,7 +272,7 @@ fn a_body_that_keeps_coming_is_cut_at_the_deadline_too() {
 }
 
 #[test]
-fn the_least_deadline_counts_and_one_that_has_passed_sends_nothing() {
+fn the_shortest_deadline_counts_and_a_passed_one_sends_nothing() {
     let server = Server::start(|_| Reply::nothing());
     let plan = plan(late(Nanos::from_secs(100)), &server);
     calling(async |engine| {
@@ -281,13 +284,16 @@ fn the_least_deadline_counts_and_one_that_has_passed_sends_nothing() {
             assert_eq!((failed.reason, failed.call_trace.attempts.len()), (CallFailureReason::DeadlineExceeded, sent));
             assert!(engine.timer().now() >= begun + ms(30));
         }
-        assert_eq!(plan.counts.outcomes(), [("won", 0), ("failed", 0), ("late", 2), ("gone", 0), ("refused", 0)]);
+        assert_eq!(
+            plan.counts.outcomes(),
+            [("succeeded", 0), ("failed", 0), ("deadline_exceeded", 2), ("client_closed", 0), ("rejected", 0)]
+        );
         assert_eq!(ends(&plan), [0, 0, 1]);
     });
 }
 
 #[test]
-fn an_attempt_has_its_own_time_too() {
+fn attempts_have_a_timeout() {
     let server = Server::start(|seen| if seen.number < 2 { Reply::nothing() } else { Reply::ok("third") });
     let retry = RetryPolicy { max_retries: 5, ..RetryPolicy::default() };
     let policy = Policy { attempt_timeout: ms(30), retry, budget: None, ..Policy::default() };
@@ -302,7 +308,7 @@ fn an_attempt_has_its_own_time_too() {
 }
 
 #[test]
-fn a_body_that_nobody_asks_for_lets_its_place_go_at_the_deadline() {
+fn an_unpolled_body_releases_its_slot_at_the_deadline() {
     let server =
         Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n").send([b'x'; 100]));
     calling(async |engine| {
@@ -313,7 +319,7 @@ fn a_body_that_nobody_asks_for_lets_its_place_go_at_the_deadline() {
         let gone = Box::pin(std::future::pending::<()>());
         until(&mut { gone }, || plan.upstream.counts.in_flight() == 0).await;
         assert_eq!(engine.client().counts().open, 0);
-        // The next one has the place.
+        // The next call has the slot.
         let next = get(&engine, &plan).await.unwrap();
         drop(next);
         assert!(matches!(answer.body.frame().await, Some(Err(CallBodyError::DeadlineExceeded))));
@@ -322,7 +328,7 @@ fn a_body_that_nobody_asks_for_lets_its_place_go_at_the_deadline() {
 }
 
 #[test]
-fn callers_who_read_slowly_do_not_lower_the_limit_until_calls_are_refused() {
+fn slow_readers_do_not_lower_the_limit() {
     let server =
         Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n").send("x".repeat(4_000_000)));
     calling(async |engine| {

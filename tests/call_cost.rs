@@ -1,6 +1,6 @@
-//! What a call costs beside the request itself: allocations, and time on the processor.
+//! Cost of a call beside the request itself: allocations and CPU time.
 //!
-//! `cargo test --release --test call_cost -- --ignored --nocapture --test-threads 1` prints the figures.
+//! `cargo test --release --test call_cost -- --ignored --nocapture --test-threads 1` prints the results.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(unsafe_code, reason = "an allocator that counts is one, and only in this test")]
 
@@ -18,29 +18,29 @@ use weir::decide::policy::{HedgeStage, Policy, RetryPolicy, StageTrigger};
 use weir::http::client::{OutgoingBody, OutgoingRequest};
 use weir::machine::clock::thread_cpu;
 
-/// Counts what this thread allocates.
+/// Allocator that counts the allocations of this thread.
 struct Counting;
 
 thread_local! {
     static ALLOCATED: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: all is the system's; the count is a thread's own and allocates nothing.
+// SAFETY: forwards to the system allocator; the counter is thread-local and does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATED.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: as the caller promised.
+        // SAFETY: by the caller's contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let _ = ALLOCATED.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: as the caller promised.
+        // SAFETY: by the caller's contract.
         unsafe { System.realloc(place, layout, size) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promised.
+        // SAFETY: by the caller's contract.
         unsafe { System.dealloc(place, layout) }
     }
 }
@@ -52,7 +52,7 @@ fn allocated() -> u64 {
     ALLOCATED.with(Cell::get)
 }
 
-/// Deadline, hedge, retry, budget, and a header that tells the time that is left.
+/// A plan with deadline, hedge, retries, budget, and a deadline header.
 fn full(server: &Server) -> CallPlan {
     let stages = vec![HedgeStage { after: StageTrigger::Time(ms(300)), on_failure: true, attempts: 2 }];
     let retry = RetryPolicy { max_retries: 2, ..RetryPolicy::default() };
@@ -61,7 +61,7 @@ fn full(server: &Server) -> CallPlan {
     CallPlan { deadline_headers, ..plan(policy, server) }
 }
 
-/// A request without any call around it.
+/// A request of the client alone, without a call.
 async fn bare(engine: &CallEngine, server: &Server, count: u64) {
     let (to, headers) = (origin(&server.url("/")), HeaderMap::new());
     for _ in 0..count {

@@ -1,5 +1,5 @@
-//! Twenty calls with a second chance after a while or on failure, as an upstream plays them: who answers what and when,
-//! what the caller gets, and what is told about it.
+//! Twenty hedged calls against a scripted upstream: responses and their times, the outcome of each call, and its
+//! attempt log.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 
@@ -17,7 +17,7 @@ use weir::decide::hedge::LaunchReason;
 use weir::decide::policy::{AttemptFailure, HedgeStage, Policy, StageTrigger};
 use weir::http::client::OutgoingBody;
 
-/// What an attempt's answer is: a good one after so long, a 500 after so long, or nothing.
+/// Response to an attempt: a success or a 500 after a time in ms, or none.
 #[derive(Clone, Copy, Debug)]
 enum Plays {
     Good(u64),
@@ -34,7 +34,7 @@ enum Ends {
 }
 use Ends::{AllFailed, Late, Success as By};
 
-/// All times are half of those that such a call has: stages after 150 ms, the deadline after 500 ms.
+/// Times are half of those of the reference hedged call: the stage after 150 ms, the deadline after 500 ms.
 const EXAMPLES: [(u64, [Plays; 3], Ends); 20] = [
     (500, [Hangs, Hangs, Hangs], Late),
     (500, [Bad(250), Hangs, Hangs], Late),
@@ -58,16 +58,16 @@ const EXAMPLES: [(u64, [Plays; 3], Ends); 20] = [
     (500, [Good(400), Bad(60), Bad(120)], By(0)),
 ];
 
-/// How many times an example is played at most.
+/// Maximum runs of an example.
 const TRIES: usize = 50;
 
 /// The span of the call; its attempts have the next ones.
 const SPAN: u64 = 100;
 
-/// When each attempt was answered in truth.
+/// Actual time of the response to each attempt.
 type Answered = Arc<Mutex<[Option<Instant>; 3]>>;
 
-/// Plays by the number of the attempt, which its span tells: copies of one stage may arrive in any order.
+/// Responds by the number of the attempt, taken from its span, since attempts of one stage may arrive in any order.
 fn play(seen: &Seen, plays: [Plays; 3], answered: &Answered) -> Reply {
     let trace = TraceContext::parse(seen.header("traceparent").unwrap().as_bytes()).unwrap();
     let attempt = (trace.span_id - SPAN - 1) as usize;
@@ -88,10 +88,9 @@ fn play(seen: &Seen, plays: [Plays; 3], answered: &Answered) -> Reply {
     }
 }
 
-/// Whether attempts began, and answers were sent and read, when the example has it: not so where the machine stood still
-/// for a while, and then it is another example.
+/// Whether attempts and responses were on time. If the machine paused, the run is repeated.
 fn is_as_planned(example: usize, began: Instant, story: &CallTrace, answered: [Option<Instant>; 3]) -> bool {
-    // The moments of an example that decide lie further apart.
+    // The decisive times of an example are further apart.
     const LATE: Duration = Duration::from_millis(30);
     let (_, plays, _) = EXAMPLES[example - 1];
     let at = |moment: Nanos| began + Duration::from_nanos((moment - story.began).0);
@@ -121,7 +120,7 @@ async fn call(engine: &CallEngine, plan: &CallPlan) -> (Result<String, CallFailu
     }
 }
 
-/// What the first attempt's failure or the time brings, by calculation.
+/// Checks the outcome against the calculated one.
 fn check(example: usize, engine: &CallEngine, got: (Result<String, CallFailureReason>, CallTrace, Nanos)) {
     let (deadline, plays, ends) = EXAMPLES[example - 1];
     let (answer, story, now) = got;
@@ -130,7 +129,7 @@ fn check(example: usize, engine: &CallEngine, got: (Result<String, CallFailureRe
         Good(time) | Bad(time) => time < 150,
         Hangs => false,
     };
-    // Only a first attempt that is good in time has no others.
+    // Only an early success of the first attempt prevents the others.
     let copies = if early && matches!(plays[0], Good(_)) { 1 } else { 3 };
     let begin: Vec<Nanos> = story.attempts.iter().map(|attempt| attempt.launched - story.began).collect();
     assert_eq!(begin.len(), copies, "{told}");
@@ -166,7 +165,7 @@ fn check(example: usize, engine: &CallEngine, got: (Result<String, CallFailureRe
 }
 
 #[test]
-fn the_twenty_examples_end_as_they_should() {
+fn twenty_examples_have_the_expected_outcomes() {
     let stages = vec![HedgeStage { after: StageTrigger::Time(ms(150)), on_failure: true, attempts: 2 }];
     let each = (1..=20).map(|example| {
         let (deadline, plays, _) = EXAMPLES[example - 1];

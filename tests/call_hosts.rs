@@ -1,4 +1,4 @@
-//! Which host an attempt goes to, and how many may be at one upstream.
+//! Load balancing of attempts, and concurrency limits of upstreams.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -39,7 +39,7 @@ async fn calls(engine: &CallEngine, plan: &CallPlan, count: usize) -> usize {
 }
 
 #[test]
-fn attempts_are_shared_out_by_weight() {
+fn attempts_are_balanced_by_weight() {
     let servers = [Server::hello(), Server::hello(), Server::hello()];
     let of = [(&servers[0], 1), (&servers[1], 2), (&servers[2], 5)];
     let plan = CallPlan::new(Policy::default(), Success::default(), hosts(&of, OutlierRule::default()));
@@ -50,7 +50,7 @@ fn attempts_are_shared_out_by_weight() {
 }
 
 #[test]
-fn the_attempt_after_a_failure_goes_elsewhere() {
+fn a_retry_goes_to_another_host() {
     let (bad, good) = (Server::start(|_| Reply::status(503, "")), Server::hello());
     // Round robin alone would send the second attempt to the heavy one again.
     let health = OutlierRule { consecutive_failures: 0, ..OutlierRule::default() };
@@ -62,7 +62,7 @@ fn the_attempt_after_a_failure_goes_elsewhere() {
 }
 
 #[test]
-fn a_host_that_keeps_failing_sits_out_and_comes_back() {
+fn a_failing_host_is_ejected_and_returns() {
     let well = Arc::new(Mutex::new(false));
     let ill = Server::start({
         let well = Arc::clone(&well);
@@ -85,7 +85,7 @@ fn a_host_that_keeps_failing_sits_out_and_comes_back() {
 }
 
 #[test]
-fn a_host_that_hangs_until_the_deadline_sits_out_too() {
+fn a_host_that_hangs_until_the_deadline_is_ejected() {
     let (hangs, good) = (Server::start(|_| Reply::nothing()), Server::hello());
     let health =
         OutlierRule { consecutive_failures: 2, base_ejection: Nanos::from_secs(100), max_ejected_fraction: 0.5 };
@@ -93,14 +93,14 @@ fn a_host_that_hangs_until_the_deadline_sits_out_too() {
     let plan = CallPlan::new(policy, Success::default(), hosts(&[(&hangs, 1), (&good, 1)], health));
     calling(async |engine| {
         let good = calls(&engine, &plan, 20).await;
-        // A busy machine may have another one late.
+        // On a busy machine another one may be late.
         assert!((15..=18).contains(&good), "{good}");
         assert_eq!(hangs.requests(), 2);
     });
 }
 
 #[test]
-fn a_loser_is_not_held_against_its_host() {
+fn a_cancelled_attempt_is_no_failure_of_its_host() {
     let (slow, good) = (Server::start(|_| Reply::nothing()), Server::hello());
     let health =
         OutlierRule { consecutive_failures: 1, base_ejection: Nanos::from_secs(100), max_ejected_fraction: 0.5 };
@@ -116,7 +116,7 @@ fn a_loser_is_not_held_against_its_host() {
 }
 
 #[test]
-fn never_more_attempts_than_there_are_places_and_first_come_is_first_served() {
+fn the_limit_holds_and_the_queue_is_first_in_first_out() {
     let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(5)));
     let places = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(3, 100));
     let plan = CallPlan::new(Policy::default(), Success::default(), Arc::clone(&places));
@@ -137,7 +137,7 @@ fn never_more_attempts_than_there_are_places_and_first_come_is_first_served() {
         .await;
         assert_eq!(server.counts().most_open, 3);
         let order = order.lock().unwrap();
-        // Those that are served at once may end in any order: a call has a place once two of the three before it have left.
+        // Concurrent calls end in any order: a call has a slot once two of the three before it have ended.
         for (place, number) in order.iter().enumerate() {
             let later = order[place..].iter().filter(|other| *other < number).count();
             assert!(later <= 2, "{number} overtook {later}: {order:?}");
@@ -149,7 +149,7 @@ fn never_more_attempts_than_there_are_places_and_first_come_is_first_served() {
 }
 
 #[test]
-fn a_full_queue_turns_away_at_once_and_nothing_is_sent() {
+fn a_full_queue_rejects_at_once() {
     let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(30)));
     let places = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(1, 1));
     let plan = CallPlan::new(retrying(60), Success::default(), Arc::clone(&places));
@@ -159,8 +159,12 @@ fn a_full_queue_turns_away_at_once_and_nothing_is_sent() {
         let failed = third.unwrap_err();
         let CallFailureReason::Rejected(refusal) = failed.reason else { panic!("{failed:?}") };
         assert!(refusal.reason == RejectionReason::QueueFull && refusal.retry_after >= Nanos::SECOND, "{refusal:?}");
-        assert!(failed.call_trace.to_string().contains("refused (full, priority normal)"), "{}", failed.call_trace);
-        assert!(failed.call_trace.json().get().contains(r#""refused":"full","priority":"normal""#));
+        assert!(
+            failed.call_trace.to_string().contains("rejected (queue_full, priority normal)"),
+            "{}",
+            failed.call_trace
+        );
+        assert!(failed.call_trace.json().get().contains(r#""rejected":"queue_full","priority":"normal""#));
         let [(_, won), (_, lost), (_, cancelled)] = places.counts.outcomes();
         let sent: u64 = places.counts.sent().iter().map(|(_, count)| count).sum();
         assert_eq!((won, cancelled, won + lost, server.requests()), (2, 0, sent, 2));
@@ -169,7 +173,7 @@ fn a_full_queue_turns_away_at_once_and_nothing_is_sent() {
 }
 
 #[test]
-fn all_event_loops_share_the_places() {
+fn all_event_loops_share_the_slots() {
     let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(5)));
     let places = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(1, 100));
     let plan = Arc::new(CallPlan::new(Policy::default(), Success::default(), places));

@@ -1,4 +1,4 @@
-//! Calls over HTTP/2: an attempt is a stream, so a loser costs no connection.
+//! Calls over HTTP/2: an attempt is a stream, so cancelling one costs no connection.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -29,7 +29,7 @@ impl<F: Future<Output: 'static> + 'static> hyper::rt::Executor<F> for LocalExecu
     }
 }
 
-/// Notes its end, whatever it is.
+/// Counts the end of a request, also by cancellation.
 struct Running(Rc<RefCell<Vec<&'static str>>>);
 
 impl Drop for Running {
@@ -38,7 +38,7 @@ impl Drop for Running {
     }
 }
 
-/// Answers all but every second GET, on this event loop.
+/// A service on this event loop that responds to all but every second GET.
 async fn service(log: Rc<RefCell<Vec<&'static str>>>) -> Upstream {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -68,7 +68,7 @@ async fn service(log: Rc<RefCell<Vec<&'static str>>>) -> Upstream {
 }
 
 #[test]
-fn a_loser_is_reset_and_the_connection_stays() {
+fn a_cancelled_attempt_resets_its_stream_and_keeps_the_connection() {
     calling(async |engine| {
         let log = Rc::default();
         let upstream = Arc::new(service(Rc::clone(&log)).await);
@@ -96,7 +96,7 @@ fn a_loser_is_reset_and_the_connection_stays() {
         assert!(matches!(head.unwrap().body, CallBody::Buffered(_)), "there is nothing to come");
         let counts = engine.client().counts();
         assert_eq!((counts.open, counts.connected), (1, 1), "{counts:?}");
-        assert_eq!(upstream.counts.outcomes(), [("won", 3), ("lost", 0), ("cancelled", 2)]);
+        assert_eq!(upstream.counts.outcomes(), [("won", 3), ("failed", 0), ("cancelled", 2)]);
         assert_eq!(upstream.counts.in_flight(), 0);
     });
 }

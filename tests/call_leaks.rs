@@ -1,4 +1,4 @@
-//! After many calls of all sorts nothing is left of them.
+//! Many calls of all sorts leak neither connections, files, tasks nor counters.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -17,7 +17,7 @@ use weir::call::{CallBody, CallEngine, CallPlan, Success};
 use weir::decide::Nanos;
 use weir::decide::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
 
-/// What answers: mostly at once, at times late, in pieces, with a failure, never, or with a close.
+/// A service that responds mostly at once, sometimes late, in parts, with a failure, never, or with a close.
 async fn serve(mut stream: TcpStream, engine: CallEngine, turn: &Cell<u64>) {
     let mut room = vec![0; 4096];
     let mut come = 0;
@@ -28,7 +28,7 @@ async fn serve(mut stream: TcpStream, engine: CallEngine, turn: &Cell<u64>) {
         }
         come = 0;
         let number = turn.replace(turn.get() + 1);
-        // At times it does nothing but fail, or hang.
+        // For some periods it only fails or hangs.
         let sort = match number % 10_000 {
             9_700..9_850 => 1,
             9_850.. => 4,
@@ -67,7 +67,7 @@ fn alive() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
-/// Some callers in a row; each of them leaves some of its calls, and some answers, half-way.
+/// A sequence of calls, some of which, and some of whose responses, are dropped half-way.
 async fn caller(engine: &CallEngine, plan: &CallPlan, left: &Cell<u64>) {
     while left.get() > 0 {
         let number = left.replace(left.get() - 1);
@@ -109,7 +109,7 @@ fn leave_nothing(calls: u64) {
         let policy = Policy { deadline: ms(20), stages, retry, budget: None, ..Policy::default() };
         let places = Arc::new(upstream(&[url.clone(), url]).with_fixed_limit(30, 10));
         let plan = CallPlan::new(policy, Success::default(), places);
-        // One call, so that what is made once is there.
+        // One call first, for one-time allocations.
         let _ = get(&engine, &plan).await;
         let (files, tasks) = (open_files(), alive());
         let begun = engine.timer().now();
@@ -130,7 +130,7 @@ fn leave_nothing(calls: u64) {
         let calls_ended: u64 = plan.counts.outcomes().iter().map(|(_, count)| count).sum();
         assert_eq!(calls_ended, calls + 1);
         assert!(plan.counts.outcomes()[..4].iter().all(|(_, count)| *count > 0) && sent > calls, "of all sorts");
-        // What is drained has a second for that.
+        // Draining of responses takes up to a second.
         engine.timer().sleep(ms(1100)).await;
         let now = engine.client().counts();
         assert_eq!(now.open, now.idle, "{now:?}");
@@ -139,7 +139,7 @@ fn leave_nothing(calls: u64) {
         assert_eq!(engine.client().counts().open, 0);
         drop(plan);
         let patience = engine.timer().now() + Nanos::from_secs(10);
-        // The service's ends of the connections go when they see the close.
+        // The service closes its ends of the connections when it sees the close.
         while (open_files(), alive()) > (files, tasks) && engine.timer().now() < patience {
             engine.timer().sleep(ms(1)).await;
         }
@@ -148,12 +148,12 @@ fn leave_nothing(calls: u64) {
 }
 
 #[test]
-fn fifty_thousand_calls_leave_nothing() {
+fn fifty_thousand_calls_leak_nothing() {
     leave_nothing(50_000);
 }
 
 #[test]
 #[ignore = "for an idle machine and a release build"]
-fn a_million_calls_leave_nothing() {
+fn a_million_calls_leak_nothing() {
     leave_nothing(1_000_000);
 }

@@ -1,4 +1,4 @@
-//! What counts as a success, and what a caller gets of an answer.
+//! Conditions of success, and bodies of responses.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -15,7 +15,7 @@ use weir::call::{CallBody, CallFailureReason, CallPlan, CallRequest, Success};
 use weir::decide::policy::{AttemptFailure, FailureKind, Policy, RetryPolicy};
 use weir::http::client::OutgoingBody;
 
-/// Calls that try a second time after anything.
+/// A plan with one retry after any failure.
 fn plan(server: &Server, success: Success) -> CallPlan {
     let mut retry = RetryPolicy { max_retries: 1, ..RetryPolicy::default() };
     retry.backoff.min = ms(1);
@@ -36,7 +36,7 @@ fn json() -> Success {
     success(|success| success.json = true)
 }
 
-/// The failure of the first attempt when it is answered so and the second one with `good`.
+/// Failure of the first attempt with this response, when the second gets `good`.
 fn judged(success: Success, bad: Reply, good: Reply) -> Option<AttemptFailure> {
     let server = Server::start(move |seen| if seen.number == 0 { bad.clone() } else { good.clone() });
     let plan = plan(&server, success);
@@ -52,7 +52,7 @@ fn judged(success: Success, bad: Reply, good: Reply) -> Option<AttemptFailure> {
 }
 
 #[test]
-fn a_success_has_the_right_status_header_and_body() {
+fn success_depends_on_status_headers_and_body() {
     let status = Some(AttemptFailure::Status(404));
     let kind = |kind| Some(AttemptFailure::Kind(kind));
     let header = (HeaderName::from_static("x-from"), HeaderValue::from_static("cache"));
@@ -71,7 +71,7 @@ fn a_success_has_the_right_status_header_and_body() {
 }
 
 #[test]
-fn a_body_that_must_be_looked_at_is_read_up_to_a_length() {
+fn checked_bodies_have_a_maximum() {
     let long = format!("\"{}\"", "x".repeat(3000));
     let limited = success(|success| (success.json, success.max_body_bytes) = (true, 3001));
     let kind = judged(limited.clone(), Reply::ok(&long), Reply::ok("1"));
@@ -87,18 +87,18 @@ fn a_body_that_must_be_looked_at_is_read_up_to_a_length() {
 }
 
 #[test]
-fn a_body_that_breaks_off_before_it_is_judged_is_a_failure() {
+fn a_body_that_breaks_off_before_its_check_is_a_failure() {
     let cut = Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{").close();
     assert_eq!(judged(json(), cut.clone(), Reply::ok("{}")), Some(AttemptFailure::Kind(FailureKind::Closed)));
     let whole = success(|success| success.require_complete = true);
     assert_eq!(judged(whole.clone(), cut.clone(), Reply::ok("{}")), Some(AttemptFailure::Kind(FailureKind::Closed)));
-    // Its status is the first thing that is wrong with it.
+    // The status is checked first.
     let cut = Reply::raw("HTTP/1.1 503 No\r\nContent-Length: 10\r\n\r\n{").close();
     assert_eq!(judged(whole, cut, Reply::ok("{}")), Some(AttemptFailure::Status(503)));
 }
 
 #[test]
-fn of_several_failures_the_last_answer_is_passed_on() {
+fn the_last_failed_response_is_returned() {
     let server = Server::start(|seen| match seen.number {
         0 => Reply::status(500, "first"),
         1 => Reply::raw("HTTP/1.1 502 Bad\r\nX-Told: yes\r\nContent-Length: 6\r\n\r\nsec")
@@ -116,19 +116,19 @@ fn of_several_failures_the_last_answer_is_passed_on() {
             (CallFailureReason::AllFailed, 502, &"yes".parse().unwrap())
         );
         assert_eq!(text(body).await, "second");
-        // A second attempt without an answer leaves the first one's.
+        // A second attempt without a response leaves the first one's.
         let failed = get(&engine, &plan).await.unwrap_err();
         let (head, body) = failed.last_response.unwrap();
         assert_eq!((head.status.as_u16(), text(body).await.as_str()), (503, "third"));
         let failed = get(&engine, &plan).await.unwrap_err();
         assert!(failed.last_response.is_none());
-        assert_eq!(plan.upstream.counts.outcomes(), [("won", 0), ("lost", 6), ("cancelled", 0)]);
+        assert_eq!(plan.upstream.counts.outcomes(), [("won", 0), ("failed", 6), ("cancelled", 0)]);
         assert_eq!(plan.upstream.counts.in_flight(), 0);
     });
 }
 
 #[test]
-fn trailers_arrive_whether_the_body_is_looked_at_or_not() {
+fn trailers_arrive_with_checked_and_streamed_bodies() {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n";
     let end = "0\r\nX-Sum: 7\r\n\r\n";
     let pause = std::time::Duration::from_millis(3);
@@ -151,7 +151,7 @@ fn trailers_arrive_whether_the_body_is_looked_at_or_not() {
 }
 
 #[test]
-fn an_answer_lets_go_of_its_upstream_with_its_last_byte() {
+fn a_response_releases_its_permits_with_its_last_byte() {
     let gate = Gate::default();
     let server = Server::start({
         let gate = gate.clone();
@@ -167,14 +167,14 @@ fn an_answer_lets_go_of_its_upstream_with_its_last_byte() {
         while !body.is_end_stream() {
             bytes.extend_from_slice(&body.frame().await.unwrap().unwrap().into_data().unwrap());
         }
-        // Though the body is still held.
+        // Although the body is still held.
         assert_eq!((bytes.as_slice(), plan.upstream.counts.in_flight()), (&b"some"[..], 0));
         assert!(body.frame().await.is_none());
     });
 }
 
 #[test]
-fn an_answer_that_cannot_have_a_body_is_not_judged_by_it() {
+fn responses_without_a_body_are_checked_by_their_head() {
     let server = Server::start(|seen| match seen.number {
         0 => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"),
         1 => Reply::raw("HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n"),
@@ -189,7 +189,7 @@ fn an_answer_that_cannot_have_a_body_is_not_judged_by_it() {
 }
 
 #[test]
-fn a_switch_of_protocols_is_an_answer_whatever_bodies_must_be() {
+fn an_upgrade_is_a_success_whatever_bodies_must_be() {
     let server =
         Server::start(|_| Reply::raw("HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nhello"));
     let plans = [plan(&server, json()), plan(&server, success(|success| success.require_complete = true))];

@@ -1,4 +1,4 @@
-//! What an upstream is told with each attempt: how much time is left, and its place in a trace.
+//! Headers of attempts: remaining time and trace context.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -34,7 +34,7 @@ async fn call(engine: &CallEngine, plan: &CallPlan, deadline: Nanos, trace: Opti
     }
 }
 
-/// A hedge, and retries of it all.
+/// A policy with a hedge and retries.
 fn many(deadline: Nanos) -> Policy {
     let stages = vec![HedgeStage { after: StageTrigger::Time(ms(20)), on_failure: false, attempts: 1 }];
     let retry = RetryPolicy { max_retries: 2, backoff: Backoff { min: ms(15), max: ms(15) }, ..RetryPolicy::default() };
@@ -42,7 +42,7 @@ fn many(deadline: Nanos) -> Policy {
 }
 
 #[test]
-fn every_attempt_says_how_much_time_is_left() {
+fn attempts_have_the_remaining_time() {
     let server = Server::start(|_| Reply::status(503, "").after(std::time::Duration::from_millis(30)));
     let plan = told(&server, many(ms(1000)));
     calling(async |engine| {
@@ -65,7 +65,7 @@ fn every_attempt_says_how_much_time_is_left() {
 }
 
 #[test]
-fn without_a_deadline_nothing_is_said_about_it() {
+fn without_a_deadline_there_are_no_deadline_headers() {
     let server = Server::hello();
     let plan = told(&server, Policy::default());
     calling(async |engine| {
@@ -77,7 +77,7 @@ fn without_a_deadline_nothing_is_said_about_it() {
 }
 
 #[test]
-fn each_attempt_is_a_span_of_its_own_in_the_callers_trace() {
+fn attempts_are_spans_in_the_callers_trace() {
     let server = Server::start(|_| Reply::status(503, "").after(std::time::Duration::from_millis(30)));
     let plan = plan(many(ms(1000)), &server);
     calling(async |engine| {

@@ -119,7 +119,11 @@ fn the_figures_of_a_run_agree_with_each_other() {
         assert!(ordered.is_sorted() && spread.min > 0.0, "{spread:?}");
         assert!(run.service_ms.max <= run.response_ms.max && run.first_byte_ms.max <= run.service_ms.max);
         assert!(close(run.rate_per_s.achieved * run.duration_s, run.response_count() as f64, 0.05));
-        assert!(run.cpu_share > 0.0 && run.cpu_share <= 1.01 && run.cpu_us_per_request > 0.0, "{}", run.cpu_share);
+        assert!(
+            run.cpu_utilization > 0.0 && run.cpu_utilization <= 1.01 && run.cpu_us_per_request > 0.0,
+            "{}",
+            run.cpu_utilization
+        );
         assert!(run.manifest.started_unix_s > 1.6e9 && run.manifest.cores > 0);
         assert_eq!(run.manifest.command[1], "load");
     }
@@ -129,14 +133,14 @@ fn the_figures_of_a_run_agree_with_each_other() {
 fn a_broken_run_is_one_line() {
     let weir = Weir::new();
     let good = weir.run(&["load", &Server::hello().url("/"), "-n", "10", "--format", "json"]).stdout;
-    assert!(good.contains("\"schema\": 2"));
+    assert!(good.contains("\"schema\": 3"));
     for (name, text) in [
         ("empty", String::new()),
         ("text", "no JSON".to_owned()),
         ("other", "{\"a\": 1}".to_owned()),
         ("list", "[]".to_owned()),
         ("half", good[..good.len() / 2].to_owned()),
-        ("later", good.replace("\"schema\": 2", "\"schema\": 99")),
+        ("later", good.replace("\"schema\": 3", "\"schema\": 99")),
         ("histogram", good.replace("\"histogram\": \"HIST", "\"histogram\": \"!!!!")),
         ("negative", good.replace("\"total\": 10", "\"total\": -10")),
         ("absurd", good.replace("\"total\": 10", "\"total\": 1e999")),

@@ -121,14 +121,14 @@ fn objectives_that_hold_are_0_and_one_that_fails_is_1() {
 }
 
 #[test]
-fn a_run_that_cannot_be_believed_says_so_first_and_is_3_when_strict() {
+fn an_untrusted_run_begins_with_the_reasons_and_is_3_when_strict() {
     let server = Server::hello();
     let weir = Weir::new();
     let flags = ["load", &server.url("/"), "-n", "20", "-c", "2"];
     let output = weir.run(&flags);
     assert_eq!(output.code, 0);
     let first = output.stdout.lines().next().unwrap();
-    assert!(first.contains("NOT TO BE TRUSTED"), "{}", output.stdout);
+    assert!(first.contains("NOT TRUSTED"), "{}", output.stdout);
     assert!(output.stdout.lines().nth(1).unwrap().contains("too few successes: 20"), "{}", output.stdout);
 
     let output = weir.run(&[flags.as_slice(), &["--strict"]].concat());
@@ -173,7 +173,7 @@ fn ctrl_c_ends_the_run_and_keeps_what_was_measured() {
 }
 
 #[test]
-fn ctrl_c_while_nothing_answers_ends_the_run_at_once() {
+fn ctrl_c_without_responses_ends_the_run_at_once() {
     let server = Server::start(|_| Reply::nothing());
     let weir = Weir::new();
     let running = weir.start(&["load", &server.url("/"), "-d", "1h", "-c", "3", "--format", "json"]);

@@ -1,4 +1,4 @@
-//! `weir send` with jobs that name a key: they go by it and by no other, hold nobody up, and are not waited for in vain.
+//! `weir send` with pinned jobs: only their keys send them, they do not block others, and are not waited for in vain.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -11,10 +11,10 @@ use support::{Reply, Server, Weir, until};
 use weir::send::store::{self, SqliteStore, Store};
 use weir::send::{ApiKey, Job, JobRequest, wall_ms};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// `weir send jobs --url SERVER/?key={key}&id={id} --store q.db ...`: exit code, what it says, and stderr.
+/// `weir send jobs --url SERVER/?key={key}&id={id} --store q.db ...`: exit code, summary, and stderr.
 fn send(weir: &Weir, server: &Server, args: &[&str]) -> (i32, Value, String) {
     let url = server.url("/?key={key}&id={id}");
     let plain = ["send", "jobs", "--url", &url, "--store", "q.db", "--format", "json"];
@@ -22,7 +22,7 @@ fn send(weir: &Weir, server: &Server, args: &[&str]) -> (i32, Value, String) {
     (output.code, serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}")), output.stderr)
 }
 
-/// By the job's id: with which key it came, last.
+/// Key of the last request, by job ID.
 fn keys(server: &Server) -> BTreeMap<String, String> {
     let seen = server.seen();
     let parts = seen.iter().map(|seen| {
@@ -34,48 +34,51 @@ fn keys(server: &Server) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_job_goes_by_the_key_that_it_names() {
+fn a_pinned_job_is_sent_with_its_key() {
     let server = Server::hello();
     let weir = Weir::new();
     let unnamed = ApiKey::new("third").name().to_owned();
     let lines: String = (0..600)
         .map(|number| match number % 4 {
-            0 => format!("{{\"id\":\"{number}\",\"key\":\"alice\"}}\n"),
-            1 => format!("{{\"id\":\"{number}\",\"key\":\"bob\"}}\n"),
-            2 => format!("{{\"id\":\"{number}\",\"key\":\"{unnamed}\"}}\n"),
+            0 => format!("{{\"id\":\"{number}\",\"pinned_key\":\"alice\"}}\n"),
+            1 => format!("{{\"id\":\"{number}\",\"pinned_key\":\"bob\"}}\n"),
+            2 => format!("{{\"id\":\"{number}\",\"pinned_key\":\"{unnamed}\"}}\n"),
             _ => format!("{{\"id\":\"{number}\"}}\n"),
         })
         .collect();
     weir.write("jobs", lines);
     weir.write("keys", "# some keys\nbob=second\nthird\n");
-    let (code, told, stderr) =
-        send(&weir, &server, &["--key", "alice=first", "--keys-file", "keys", "--out", "out", "--concurrency", "8"]);
-    assert_eq!((code, &told["done"], stderr.as_str()), (0, &600.into(), ""), "{told}");
+    let (code, summary, stderr) = send(
+        &weir,
+        &server,
+        &["--key", "alice=first", "--keys-file", "keys", "--out", "out", "--max-concurrency", "8"],
+    );
+    assert_eq!((code, &summary["done"], stderr.as_str()), (0, &600.into(), ""), "{summary}");
     for (id, key) in keys(&server) {
         let expected = ["first", "second", "third"].get(id.parse::<usize>().unwrap() % 4);
         assert!(expected.is_none_or(|expected| *expected == key), "{id} by {key}");
     }
-    let names: Vec<&String> = told["per_key"].as_object().unwrap().keys().collect();
+    let names: Vec<&String> = summary["per_key"].as_object().unwrap().keys().collect();
     assert_eq!(names, ["alice", "bob", &unnamed]);
     let first: Value =
         serde_json::from_str(weir.read("out").lines().find(|line| line.contains("\"0\"")).unwrap()).unwrap();
-    assert_eq!(first["key"], "alice");
+    assert_eq!(first["last_key"], "alice");
 }
 
 #[test]
-fn a_job_whose_key_is_not_given_is_rejected_by_its_line() {
+fn a_line_with_an_unknown_pinned_key_is_invalid() {
     let server = Server::hello();
     let weir = Weir::new();
-    weir.write("jobs", "{\"id\":\"a\"}\n{\"id\":\"b\",\"key\":\"s3cret-of-mine\"}\n");
-    let (code, told, stderr) = send(&weir, &server, &["--key", "alice=s3cret-of-mine", "--key", "other"]);
-    assert_eq!((code, &told["done"], &told["rejected"]), (1, &1.into(), &1.into()), "{told}");
+    weir.write("jobs", "{\"id\":\"a\"}\n{\"id\":\"b\",\"pinned_key\":\"s3cret-of-mine\"}\n");
+    let (code, summary, stderr) = send(&weir, &server, &["--key", "alice=s3cret-of-mine", "--key", "other"]);
+    assert_eq!((code, &summary["done"], &summary["invalid"]), (1, &1.into(), &1.into()), "{summary}");
     let name = ApiKey::new("other").name().to_owned();
-    let why = format!("line 2: it asks for a key that is not given; there are alice, {name}");
+    let why = format!("line 2: unknown pinned_key; choose alice, {name}");
     assert!(stderr.contains(&why) && !stderr.contains("s3cret"), "{stderr}");
 }
 
 #[test]
-fn keys_that_are_the_same_or_have_one_name_are_refused() {
+fn duplicate_keys_and_names_are_rejected() {
     let weir = Weir::new();
     weir.write("jobs", "{}\n");
     for (first, second, part) in [("a=x", "b=x", "given twice"), ("a=x", "a=y", "two keys have the name 'a'")] {
@@ -88,11 +91,11 @@ fn keys_that_are_the_same_or_have_one_name_are_refused() {
 fn jobs_for_a_busy_key_hold_up_no_others() {
     let server = Server::hello();
     let weir = Weir::new();
-    let pinned: String = (0..5000).map(|number| format!("{{\"id\":\"p{number}\",\"key\":\"a\"}}\n")).collect();
+    let pinned: String = (0..5000).map(|number| format!("{{\"id\":\"p{number}\",\"pinned_key\":\"a\"}}\n")).collect();
     let free: String = (0..300).map(|number| format!("{{\"id\":\"f{number}\"}}\n")).collect();
     weir.write("jobs", pinned + &free);
     let url = server.url("/?key={key}&id={id}");
-    // Two thirds of an hour's worth for key a.
+    // Two thirds of an hour's requests of key a.
     let running = weir.start(&[
         "send",
         "jobs",
@@ -112,7 +115,7 @@ fn jobs_for_a_busy_key_hold_up_no_others() {
         "none",
         "-q",
     ]);
-    until("the others to be done", PATIENCE, || keys(&server).keys().filter(|id| id.starts_with('f')).count() == 300);
+    until("the others to be done", TIMEOUT, || keys(&server).keys().filter(|id| id.starts_with('f')).count() == 300);
     running.interrupt();
     assert_eq!(running.finish().code, 130);
     let keys = keys(&server);
@@ -121,7 +124,7 @@ fn jobs_for_a_busy_key_hold_up_no_others() {
 }
 
 #[test]
-fn jobs_for_a_key_that_is_not_there_are_left_and_said() {
+fn jobs_pinned_to_a_missing_key_stay_and_are_reported() {
     let server = Server::hello();
     let weir = Weir::new();
     weir.write("jobs", "");
@@ -141,32 +144,40 @@ fn jobs_for_a_key_that_is_not_there_are_left_and_said() {
         store.submit(jobs.into()).wait().unwrap();
     }
     let output = weir.run(&["send", "status", "q.db"]);
-    assert!(output.stdout.contains("only by     gone: 1 job queued"), "{output:?}");
-    let (code, told, stderr) = send(&weir, &server, &["--key", "here=y"]);
-    assert_eq!((code, &told["done"], &told["queue"]["queued"]), (2, &2.into(), &1.into()), "{told} {stderr}");
-    assert!(stderr.contains("1 of the jobs in the store are for key gone, which is not given"), "{stderr}");
-    assert!(stderr.contains("1 job waits for keys that cannot be used: gone; give these keys"), "{stderr}");
-    assert_eq!(weir.run(&["send", "edit", "q.db", "1", "--key", "any"]).code, 0);
-    let (code, told, stderr) = send(&weir, &server, &["--key", "here=y"]);
-    assert_eq!((code, &told["done"], stderr.as_str()), (0, &1.into(), ""), "{told}");
+    assert!(output.stdout.contains("pinned to     gone: 1 job queued"), "{output:?}");
+    let (code, summary, stderr) = send(&weir, &server, &["--key", "here=y"]);
+    assert_eq!((code, &summary["done"], &summary["queue"]["queued"]), (2, &2.into(), &1.into()), "{summary} {stderr}");
+    assert!(stderr.contains("1 of the jobs in the store are pinned to key gone, which is not given"), "{stderr}");
+    assert!(stderr.contains("1 job waits for unusable keys: gone; give these keys"), "{stderr}");
+    assert_eq!(weir.run(&["send", "edit", "q.db", "1", "--pinned-key", "any"]).code, 0);
+    let (code, summary, stderr) = send(&weir, &server, &["--key", "here=y"]);
+    assert_eq!((code, &summary["done"], stderr.as_str()), (0, &1.into(), ""), "{summary}");
     assert_eq!(keys(&server).into_values().collect::<Vec<_>>(), ["y", "y", "y"]);
 }
 
 #[test]
-fn jobs_of_a_key_that_the_service_does_not_know_stay_in_the_store() {
+fn jobs_pinned_to_a_disabled_key_stay_in_the_store() {
     let server =
         Server::start(|seen| if seen.line().contains("key=bad") { Reply::status(401, "who?") } else { Reply::ok("") });
     let weir = Weir::new();
-    let lines = (0..30).map(|number| format!("{{\"id\":\"{number}\",\"key\":\"{}\"}}\n", ["a", "b"][number % 2]));
+    let lines =
+        (0..30).map(|number| format!("{{\"id\":\"{number}\",\"pinned_key\":\"{}\"}}\n", ["a", "b"][number % 2]));
     weir.write("jobs", lines.collect::<String>());
-    let (code, told, stderr) = send(&weir, &server, &["--key", "a=bad", "--key", "b=good", "-q"]);
-    assert_eq!((code, &told["done"], &told["queue"]["queued"]), (2, &15.into(), &15.into()), "{told} {stderr}");
-    assert!(stderr.contains("15 jobs wait for keys that cannot be used: a;"), "{stderr}");
-    assert!(told["per_key"]["a"]["lost"].as_str().unwrap().contains("401"), "{told}");
+    let (code, summary, stderr) = send(&weir, &server, &["--key", "a=bad", "--key", "b=good", "-q"]);
+    assert_eq!(
+        (code, &summary["done"], &summary["queue"]["queued"]),
+        (2, &15.into(), &15.into()),
+        "{summary} {stderr}"
+    );
+    assert!(stderr.contains("15 jobs wait for unusable keys: a;"), "{stderr}");
+    assert!(summary["per_key"]["a"]["disabled"].as_str().unwrap().contains("401"), "{summary}");
     let listed = weir.run(&["send", "list", "q.db", "--state", "queued", "--format", "json"]).stdout;
-    let tries: Vec<Value> =
-        listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["tries"].clone()).collect();
-    assert!(tries.len() == 15 && tries.iter().all(|tries| *tries == 0), "a key of no use costs no try: {tries:?}");
-    let (code, told, _) = send(&weir, &server, &["--key", "a=fine", "--key", "b=good", "-q"]);
-    assert_eq!((code, &told["done"]), (0, &15.into()), "{told}");
+    let attempts: Vec<Value> =
+        listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["attempts"].clone()).collect();
+    assert!(
+        attempts.len() == 15 && attempts.iter().all(|count| *count == 0),
+        "an unusable key costs no attempt: {attempts:?}"
+    );
+    let (code, summary, _) = send(&weir, &server, &["--key", "a=fine", "--key", "b=good", "-q"]);
+    assert_eq!((code, &summary["done"]), (0, &15.into()), "{summary}");
 }

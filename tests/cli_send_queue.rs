@@ -1,5 +1,4 @@
-//! `weir send status`, `list`, `retry`, `edit` and `purge`, by the real binary: what a person sees and does while a sender is
-//! at the store, and when none is.
+//! `weir send status`, `list`, `retry`, `edit` and `purge`, by the real binary, with and without a running sender.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -11,22 +10,22 @@ use std::time::Duration;
 use serde_json::Value;
 use support::{Output, Reply, Server, Weir, until};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// `weir send COMMAND q.db ARGS`.
 fn ask(weir: &Weir, command: &str, args: &[&str]) -> Output {
     weir.run(&[&["send", command, "q.db"], args].concat())
 }
 
-/// What it says as JSON, when all is well.
+/// JSON output of a successful command.
 fn told(weir: &Weir, command: &str, args: &[&str]) -> Value {
     let output = ask(weir, command, &[args, &["--format", "json"]].concat());
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{command} {args:?}: {output:?}");
     serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-/// The jobs that are listed.
+/// Jobs of `list`.
 fn listed(weir: &Weir, args: &[&str]) -> Vec<Value> {
     let output = ask(weir, "list", &[args, &["--format", "json", "-q"]].concat());
     assert_eq!(output.code, 0, "{args:?}: {output:?}");
@@ -37,7 +36,7 @@ fn ids(jobs: &[Value]) -> Vec<&str> {
     jobs.iter().map(|job| job["id"].as_str().unwrap()).collect()
 }
 
-/// A store with jobs that ended in all ways: good and fine are done, bad and worse in the graveyard, late is expired.
+/// Store with jobs that ended in all ways: good and fine are done, bad and worse are dead-lettered, late is expired.
 fn ended(server: &Server) -> Weir {
     let weir = Weir::new();
     let lines = ["good", "bad", "fine", "worse"].map(|id| format!("{{\"id\":\"{id}\",\"url\":\"/{id}?k={{key}}\"}}\n"));
@@ -58,47 +57,50 @@ fn moody() -> Server {
 }
 
 #[test]
-fn a_store_at_a_glance() {
+fn status_is_an_overview_of_the_store() {
     let weir = ended(&moody());
     let status = told(&weir, "status", &[]);
     let jobs = |state: &str| status["jobs"][state]["jobs"].as_u64().unwrap();
-    assert_eq!([jobs("done"), jobs("graveyard"), jobs("expired"), jobs("queued")], [2, 2, 1, 0], "{status}");
-    assert_eq!((&status["sender"], &status["oldest"], &status["schema"]), (&Value::Null, &Value::Null, &1.into()));
+    assert_eq!([jobs("done"), jobs("dead_lettered"), jobs("expired"), jobs("queued")], [2, 2, 1, 0], "{status}");
+    assert_eq!((&status["sender"], &status["oldest"], &status["schema"]), (&Value::Null, &Value::Null, &2.into()));
     assert!(status["bytes"].as_u64().unwrap() > 4096 && status["jobs"]["done"]["bytes"].as_u64().unwrap() > 10);
     let key = &status["keys"][0];
     assert_eq!((&key["jobs"], &key["done"]), (&4.into(), &2.into()), "{status}");
     let text = ask(&weir, "status", &[]);
-    assert!(text.stdout.contains("nobody sends") && text.stdout.contains("graveyard   2 jobs"), "{text:?}");
+    assert!(text.stdout.contains("no sender") && text.stdout.contains("dead-lettered 2 jobs"), "{text:?}");
 }
 
 #[test]
-fn jobs_are_listed_by_what_they_are_and_page_by_page() {
+fn jobs_are_listed_by_filters_and_pages() {
     let weir = ended(&moody());
     assert_eq!(ids(&listed(&weir, &[])), ["good", "bad", "fine", "worse", "late"]);
-    assert_eq!(ids(&listed(&weir, &["--state", "graveyard,expired"])), ["bad", "worse", "late"]);
+    assert_eq!(ids(&listed(&weir, &["--state", "dead_lettered,expired"])), ["bad", "worse", "late"]);
     assert_eq!(ids(&listed(&weir, &["--text", "status 500"])), ["bad", "worse"]);
     assert_eq!(ids(&listed(&weir, &["--number", "3", "late"])), ["fine", "late"]);
-    assert_eq!(ids(&listed(&weir, &["--limit", "2", "--after", "1"])), ["bad", "fine"]);
+    assert_eq!(ids(&listed(&weir, &["--max-items", "2", "--after", "1"])), ["bad", "fine"]);
     let page = ask(&weir, "list", &["-n", "2"]);
-    assert_eq!(page.one_line(), "there are more; go on with --after 2");
+    assert_eq!(page.one_line(), "there are more; continue with --after 2");
     assert_eq!(page.stdout.lines().count(), 3, "a heading and two rows: {page:?}");
     assert_eq!(ask(&weir, "list", &["-n", "5"]).stderr, "", "these are all");
     let bad = &listed(&weir, &["bad"])[0];
-    let fields = ["state", "reason", "status", "tries", "method"].map(|name| bad[name].to_string());
-    assert_eq!(fields, ["\"graveyard\"", "\"status 500\"", "500", "1", "\"GET\""], "{bad}");
-    assert_eq!(ask(&weir, "list", &["--state", "dead"]).one_line(), "there are no such jobs");
-    let missing = ask(&weir, "list", &["nobody", "good"]);
-    assert_eq!((missing.code, missing.one_line()), (1, "job 'nobody': there is no such job"));
+    let fields = ["state", "reason", "status", "attempts", "method"].map(|name| bad[name].to_string());
+    assert_eq!(fields, ["\"dead_lettered\"", "\"status 500\"", "500", "1", "\"GET\""], "{bad}");
+    assert_eq!(ask(&weir, "list", &["--state", "retrying"]).one_line(), "no such jobs");
+    let missing = ask(&weir, "list", &["missing", "good"]);
+    assert_eq!((missing.code, missing.one_line()), (1, "job 'missing': no such job"));
     assert!(missing.stdout.contains("good"), "{missing:?}");
 }
 
 #[test]
-fn all_that_is_known_of_a_job_is_shown_without_secrets() {
+fn history_has_all_of_a_job_without_secrets() {
     let weir = ended(&moody());
     let bad = &listed(&weir, &["bad", "--history"])[0];
-    assert_eq!(bad["answer"]["body"], "broken", "{bad}");
+    assert_eq!(bad["response"]["body"], "broken", "{bad}");
     let last = bad["history"].as_array().unwrap().last().unwrap();
-    assert_eq!((&last["state"], &last["status"], &last["key"]), (&"graveyard".into(), &500.into(), &bad["key"]));
+    assert_eq!(
+        (&last["state"], &last["status"], &last["last_key"]),
+        (&"dead_lettered".into(), &500.into(), &bad["last_key"])
+    );
     let text = ask(&weir, "list", &["--history"]).stdout;
     assert!(text.contains("Authorization: ***") && text.contains("?k={key}"), "{text}");
     for all in [text, bad.to_string(), told(&weir, "status", &[]).to_string()] {
@@ -107,7 +109,7 @@ fn all_that_is_known_of_a_job_is_shown_without_secrets() {
 }
 
 #[test]
-fn what_failed_is_sent_again_when_a_person_says_so() {
+fn failed_jobs_are_requeued_by_retry() {
     let healed = Arc::new(AtomicBool::new(false));
     let is_healed = Arc::clone(&healed);
     let server = Server::start(move |seen| {
@@ -115,14 +117,14 @@ fn what_failed_is_sent_again_when_a_person_says_so() {
         if fails { Reply::status(500, "broken") } else { Reply::ok("fine") }
     });
     let weir = ended(&server);
-    let output = ask(&weir, "retry", &["bad", "good", "late", "nobody"]);
-    assert_eq!((output.code, output.stdout.as_str()), (1, "1 job queued again\n"), "{output:?}");
-    let why = ["job 'good': it is delivered", "job 'late': it is past its time", "job 'nobody': there is no such job"];
+    let output = ask(&weir, "retry", &["bad", "good", "late", "missing"]);
+    assert_eq!((output.code, output.stdout.as_str()), (1, "1 job requeued\n"), "{output:?}");
+    let why = ["job 'good': already done", "job 'late': its time to live has ended", "job 'missing': no such job"];
     assert!(why.iter().all(|why| output.stderr.contains(why)), "{output:?}");
     let again = ask(&weir, "retry", &["bad"]);
-    assert_eq!((again.code, again.one_line()), (1, "job 'bad': it is queued already"));
+    assert_eq!((again.code, again.one_line()), (1, "job 'bad': already queued"));
     let all = ask(&weir, "retry", &["--all"]);
-    assert_eq!((all.code, all.one_line()), (1, "1 job: past their time; give them more with --ttl"));
+    assert_eq!((all.code, all.one_line()), (1, "1 job: their time to live has ended; give a new one with --ttl"));
     assert_eq!(told(&weir, "retry", &["--state", "expired", "--ttl", "1h"])["retried"], 1);
     healed.store(true, Relaxed);
     weir.write("none", "");
@@ -133,7 +135,7 @@ fn what_failed_is_sent_again_when_a_person_says_so() {
 }
 
 #[test]
-fn one_job_is_changed() {
+fn edit_changes_one_job() {
     let weir = ended(&moody());
     let edited = ask(
         &weir,
@@ -156,26 +158,26 @@ fn one_job_is_changed() {
             "-3",
             "--weight",
             "7",
-            "--key",
+            "--pinned-key",
             "alice",
         ],
     );
     assert_eq!(edited.code, 0, "{edited:?}");
-    assert_eq!(edited.stdout, "job 'bad' changed; it is in the graveyard, 'weir send retry' queues it\n");
+    assert_eq!(edited.stdout, "job 'bad' changed; it is dead-lettered, 'weir send retry' requeues it\n");
     let bad = &listed(&weir, &["bad", "--history"])[0];
-    let fields = ["method", "url", "body", "priority", "weight", "only_key"].map(|name| bad[name].to_string());
+    let fields = ["method", "url", "body", "priority", "weight", "pinned_key"].map(|name| bad[name].to_string());
     assert_eq!(fields, ["\"PUT\"", "\"http://h/other?i={id}\"", "\"{}\"", "-3", "7", "\"alice\""], "{bad}");
     assert_eq!(bad["headers"], serde_json::json!([["X-A", "1"]]));
     assert!(bad["expires_ms"].as_i64() > bad["created_ms"].as_i64());
-    assert_eq!(told(&weir, "edit", &["bad", "--key", "any", "--ttl", "none"])["state"], "graveyard");
+    assert_eq!(told(&weir, "edit", &["bad", "--pinned-key", "any", "--ttl", "none"])["state"], "dead_lettered");
     let bad = &listed(&weir, &["bad"])[0];
-    assert_eq!((&bad["only_key"], &bad["expires_ms"], &bad["weight"]), (&Value::Null, &Value::Null, &7.into()));
+    assert_eq!((&bad["pinned_key"], &bad["expires_ms"], &bad["weight"]), (&Value::Null, &Value::Null, &7.into()));
     let done = ask(&weir, "edit", &["good", "--weight", "2"]);
-    assert_eq!((done.code, done.one_line()), (1, "job 'good': it is delivered"));
+    assert_eq!((done.code, done.one_line()), (1, "job 'good': already done"));
     let wrong: [(&[&str], &str); 6] = [
-        (&["bad"], "what is to be different"),
-        (&["bad", "good", "--weight", "2"], "one job"),
-        (&["bad", "--url", "http://h/{user}"], "no field '{user}'"),
+        (&["bad"], "nothing to change"),
+        (&["bad", "good", "--weight", "2"], "give one job"),
+        (&["bad", "--url", "http://h/{user}"], "unknown field '{user}'"),
         (&["bad", "--url", "ftp://h/"], "'ftp'"),
         (&["bad", "-H", "no colon"], "--header"),
         (&["bad", "--weight", "0"], "--weight"),
@@ -187,22 +189,22 @@ fn one_job_is_changed() {
 }
 
 #[test]
-fn only_what_is_named_is_removed() {
+fn purge_removes_only_the_selected_jobs() {
     let weir = ended(&moody());
     let output = ask(&weir, "purge", &[]);
     assert!(output.code == 2 && output.one_line().contains("--state done"), "{output:?}");
     let output = ask(&weir, "purge", &["--state", "done,leased"]);
-    assert!(output.code == 2 && output.one_line().contains("being sent"), "{output:?}");
+    assert!(output.code == 2 && output.one_line().contains("leased jobs"), "{output:?}");
     assert_eq!(told(&weir, "purge", &["--state", "done", "--older-than", "1h"])["purged"], 0);
-    let output = ask(&weir, "purge", &["--state", "graveyard", "bad", "good", "nobody"]);
+    let output = ask(&weir, "purge", &["--state", "dead_lettered", "bad", "good", "missing"]);
     assert_eq!((output.code, output.stdout.as_str()), (1, "1 job removed\n"), "{output:?}");
     assert_eq!(ids(&listed(&weir, &[])), ["good", "fine", "worse", "late"]);
-    assert_eq!(told(&weir, "purge", &["--state", "done,graveyard,expired", "--older-than", "0s"])["purged"], 4);
-    assert_eq!(told(&weir, "status", &[])["jobs"]["graveyard"]["jobs"], 0);
+    assert_eq!(told(&weir, "purge", &["--state", "done,dead_lettered,expired", "--older-than", "0s"])["purged"], 4);
+    assert_eq!(told(&weir, "status", &[])["jobs"]["dead_lettered"]["jobs"], 0);
 }
 
 #[test]
-fn all_of_it_works_beside_a_sender() {
+fn all_commands_work_beside_a_sender() {
     let thawed = Arc::new(AtomicBool::new(false));
     let is_thawed = Arc::clone(&thawed);
     let server = Server::start(move |seen| {
@@ -213,16 +215,27 @@ fn all_of_it_works_beside_a_sender() {
     let jobs: String = (0..40).map(|number| format!("{{\"id\":\"{number}\",\"url\":\"/slow\"}}\n")).collect();
     weir.write("jobs", jobs + "{\"id\":\"last\",\"url\":\"/slow\"}\n");
     let url = server.url("/");
-    let running =
-        weir.start(&["send", "jobs", "--url", &url, "--store", "q.db", "--concurrency", "1", "--grace", "0s", "-q"]);
-    until("a request to be out", PATIENCE, || server.requests() > 0);
-    until("the last job to be in", PATIENCE, || ask(&weir, "list", &["last"]).code == 0);
+    let running = weir.start(&[
+        "send",
+        "jobs",
+        "--url",
+        &url,
+        "--store",
+        "q.db",
+        "--max-concurrency",
+        "1",
+        "--grace",
+        "0s",
+        "-q",
+    ]);
+    until("a request to be out", TIMEOUT, || server.requests() > 0);
+    until("the last job to be in", TIMEOUT, || ask(&weir, "list", &["last"]).code == 0);
     let status = told(&weir, "status", &[]);
     assert_eq!(status["sender"]["pid"], running.pid(), "{status}");
     assert_eq!(status["oldest"]["id"], "0", "{status}");
     let leased = ask(&weir, "edit", &["0", "--weight", "2"]);
-    assert_eq!((leased.code, leased.one_line()), (1, "job '0': it is being sent; change it when it is not"));
-    assert_eq!(ask(&weir, "retry", &["0"]).one_line(), "job '0': it is being sent");
+    assert_eq!((leased.code, leased.one_line()), (1, "job '0': it is leased; edit it when the sender has released it"));
+    assert_eq!(ask(&weir, "retry", &["0"]).one_line(), "job '0': it is leased");
     assert_eq!(told(&weir, "edit", &["last", "--url", &server.url("/quick")])["state"], "queued");
     assert_eq!(told(&weir, "purge", &["--state", "queued", "39", "38"])["purged"], 2);
     running.interrupt();
@@ -238,7 +251,7 @@ fn all_of_it_works_beside_a_sender() {
 }
 
 #[test]
-fn what_is_no_store_is_one_line_and_stays_as_it_is() {
+fn a_file_that_is_not_a_store_is_one_line_and_stays_as_it_is() {
     let weir = ended(&moody());
     let connection = rusqlite::Connection::open(weir.path("q.db")).unwrap();
     connection.execute_batch("UPDATE meta SET value = 7 WHERE name = 'version'").unwrap();
@@ -248,11 +261,11 @@ fn what_is_no_store_is_one_line_and_stays_as_it_is() {
     weir.write("empty", "");
     weir.write("jobs.db", "");
     let cases = [
-        ("none.db", "no store"),
-        ("text", "no store"),
-        ("empty", "no store"),
-        ("other.db", "no store"),
-        ("q.db", "of version 7"),
+        ("none.db", "no job store"),
+        ("text", "not a job store"),
+        ("empty", "not a job store"),
+        ("other.db", "not a job store"),
+        ("q.db", "has version 7"),
         ("jobs", "did you mean 'jobs.db'"),
         (".", "cannot open the store"),
     ];
@@ -276,14 +289,12 @@ fn what_is_no_store_is_one_line_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_file_of_jobs_that_is_called_like_a_command_is_sent_by_its_path() {
+fn a_file_of_jobs_named_like_a_command_is_sent_by_its_path() {
     let server = Server::hello();
     let weir = Weir::new();
     weir.write("status", "{}\n");
     let output = weir.run(&["send", "./status", "--url", &server.url("/"), "-q"]);
     assert_eq!((output.code, server.requests()), (0, 1), "{output:?}");
-    let help = weir.run(&["send", "--help"]).stdout;
-    assert!(help.contains("./status"), "{help}");
     let missing = weir.run(&["send"]);
     assert!(missing.code == 2 && missing.one_line().contains("JOBS"), "{missing:?}");
 }

@@ -1,4 +1,4 @@
-//! `docs/send.schema.json` and what `weir send` writes say the same.
+//! Conformance of the output of `weir send` to `docs/send.schema.json`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -13,7 +13,7 @@ fn schema() -> Value {
     serde_json::from_str(include_str!("../docs/send.schema.json")).unwrap()
 }
 
-/// Of the summary, and of a line of results.
+/// Validators of the summary, and of a result line.
 fn validators() -> [Validator; 2] {
     let summary = schema();
     let mut line = schema()["$defs"]["result"].clone();
@@ -27,7 +27,7 @@ fn assert_fits(validator: &Validator, value: &Value) {
     assert!(errors.is_empty(), "{errors:?}: {value}");
 }
 
-/// A run with jobs that end in all ways: its summary, and its results.
+/// Summary and results of a run with jobs that end in all ways.
 fn run() -> (Value, Vec<Value>) {
     let server = Server::start(|seen| match seen.line() {
         line if line.contains("/bytes") => Reply::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n\xff\xfe"),
@@ -41,7 +41,8 @@ fn run() -> (Value, Vec<Value>) {
         ["plain", "bytes", "bad", "reset"].map(|id| format!("{{\"id\":\"{id}\",\"url\":\"/{id}?key={{key}}\"}}\n"));
     weir.write(
         "jobs",
-        jobs.concat() + "{\"id\":\"late\",\"ttl\":0}\n{\"id\":\"pinned\",\"url\":\"/p?key={key}\",\"key\":\"b\"}\nno\n",
+        jobs.concat()
+            + "{\"id\":\"late\",\"ttl\":0}\n{\"id\":\"pinned\",\"url\":\"/p?key={key}\",\"pinned_key\":\"b\"}\nno\n",
     );
     let url = server.url("/");
     let output = weir.run(&[
@@ -55,7 +56,7 @@ fn run() -> (Value, Vec<Value>) {
         "b=good",
         "--retries",
         "0",
-        "--concurrency",
+        "--max-concurrency",
         "1",
         "--out",
         "out",
@@ -69,14 +70,14 @@ fn run() -> (Value, Vec<Value>) {
 }
 
 #[test]
-fn what_is_written_fits_the_schema_and_all_its_fields_occur() {
+fn output_conforms_to_the_schema_and_has_all_its_fields() {
     let [summary_fits, line_fits] = validators();
     let (summary, results) = run();
     assert_fits(&summary_fits, &summary);
     results.iter().for_each(|line| assert_fits(&line_fits, line));
     let states: BTreeSet<&str> = results.iter().map(|line| line["state"].as_str().unwrap()).collect();
-    assert_eq!(states.into_iter().collect::<Vec<_>>(), ["done", "expired", "graveyard"]);
-    // A crash is another test's.
+    assert_eq!(states.into_iter().collect::<Vec<_>>(), ["dead_lettered", "done", "expired"]);
+    // Another test covers crashes.
     let mut seen: BTreeSet<&str> = ["maybe_sent"].into();
     let filled = results.iter().flat_map(|line| line.as_object().unwrap()).filter(|(_, value)| !value.is_null());
     seen.extend(filled.map(|(name, _)| name.as_str()));
@@ -84,7 +85,10 @@ fn what_is_written_fits_the_schema_and_all_its_fields_occur() {
     let known: BTreeSet<&str> =
         schema["$defs"]["result"]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(seen, known);
-    assert_eq!((summary["per_key"]["a"]["lost"].is_string(), &summary["per_key"]["b"]["lost"]), (true, &Value::Null));
+    assert_eq!(
+        (summary["per_key"]["a"]["disabled"].is_string(), &summary["per_key"]["b"]["disabled"]),
+        (true, &Value::Null)
+    );
 }
 
 #[test]
@@ -112,14 +116,14 @@ fn every_object_is_closed_and_every_field_is_described() {
 }
 
 #[test]
-fn what_is_wrong_does_not_fit() {
+fn invalid_output_does_not_conform() {
     let [summary_fits, line_fits] = validators();
     let (summary, results) = run();
     for (name, value) in [
         ("colour", json!("blue")),
-        ("schema", json!(2)),
+        ("schema", json!(3)),
         ("done", json!(-1)),
-        ("refused", json!({"429": 1})),
+        ("rejected", json!({"429": 1})),
         ("per_key", json!({"a": {"done": 1}})),
         ("queue", json!(null)),
     ] {
@@ -127,9 +131,12 @@ fn what_is_wrong_does_not_fit() {
         wrong[name] = value;
         assert!(!summary_fits.is_valid(&wrong), "{name}");
     }
-    for (name, value) in
-        [("state", json!("dead")), ("attempts", json!("1")), ("maybe_sent", json!(false)), ("ended_ms", json!(null))]
-    {
+    for (name, value) in [
+        ("state", json!("retrying")),
+        ("attempts", json!("1")),
+        ("maybe_sent", json!(false)),
+        ("ended_ms", json!(null)),
+    ] {
         let mut wrong = results[0].clone();
         wrong[name] = value;
         assert!(!line_fits.is_valid(&wrong), "{name}");
@@ -137,8 +144,8 @@ fn what_is_wrong_does_not_fit() {
 }
 
 #[test]
-fn the_page_names_every_field() {
-    let page = std::fs::read_to_string(format!("{}/docs/send.md", env!("CARGO_MANIFEST_DIR"))).unwrap();
+fn the_page_has_every_field() {
+    let page = std::fs::read_to_string(format!("{}/docs/send/results.md", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let schema = schema();
     for object in [&schema, &schema["$defs"]["result"], &schema["$defs"]["key"], &schema["$defs"]["queue"]] {
         for name in object["properties"].as_object().unwrap().keys() {

@@ -1,4 +1,5 @@
-//! Bad input is one line on stderr that names the value, and exit code 2; help says what there is.
+//! Invalid input is one line on stderr that names the value, with exit code 2; help is complete, short and has
+//! examples.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -8,47 +9,47 @@ use std::process::Stdio;
 
 use support::{Running, Server, Weir};
 
-/// The line of a command that is refused before anything is measured.
-fn refused(args: &[&str]) -> String {
-    refused_in(&Weir::new(), args)
+/// The error line of a command that is rejected before anything is measured.
+fn rejected(args: &[&str]) -> String {
+    rejected_in(&Weir::new(), args)
 }
 
-fn refused_in(weir: &Weir, args: &[&str]) -> String {
+fn rejected_in(weir: &Weir, args: &[&str]) -> String {
     let output = weir.run(args);
     assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{args:?}: {output:?}");
     output.one_line().to_owned()
 }
 
-/// A port on which nobody listens.
+/// A port without a listener.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[test]
 fn a_service_that_is_not_there_is_named() {
-    let line = refused(&["load", "http://no-such-host.invalid/", "-n", "1"]);
+    let line = rejected(&["load", "http://no-such-host.invalid/", "-n", "1"]);
     assert!(line.contains("no-such-host.invalid"), "{line}");
     let address = format!("127.0.0.1:{}", free_port());
     for flags in [["-n", "1"], ["-r", "5"]] {
-        let line = refused(&[&["load", &format!("http://{address}/")], flags.as_slice()].concat());
+        let line = rejected(&[&["load", &format!("http://{address}/")], flags.as_slice()].concat());
         assert!(line.contains(&address) && line.contains("refused"), "{line}");
         assert!(!line.contains("os error"), "{line}");
     }
-    let line = refused(&["load", "http://h/", "--unix-socket", "/no/such/socket"]);
+    let line = rejected(&["load", "http://h/", "--unix-socket", "/no/such/socket"]);
     assert!(line.contains("/no/such/socket"), "{line}");
-    let line = refused(&["load", "http://127.0.0.1/", "--connect-to", &address, "-n", "1"]);
+    let line = rejected(&["load", "http://127.0.0.1/", "--connect-to", &address, "-n", "1"]);
     assert!(line.contains(&address), "{line}");
 }
 
 #[test]
-fn what_is_no_url_is_named() {
+fn an_invalid_url_is_named() {
     for url in ["http://", "http://a b/", "http://h:99999/", "http://h:x/", "http://:80/", "", "http://h/a b", "/path"]
     {
-        let line = refused(&["load", url, "-n", "1"]);
+        let line = rejected(&["load", url, "-n", "1"]);
         assert!(line.contains("URL") && line.contains(url), "{url}: {line}");
     }
     for scheme in ["ftp", "ws", "file"] {
-        let line = refused(&["load", &format!("{scheme}://h/x"), "-n", "1"]);
+        let line = rejected(&["load", &format!("{scheme}://h/x"), "-n", "1"]);
         assert!(line.contains(scheme) && line.contains("https"), "{line}");
     }
 }
@@ -56,16 +57,16 @@ fn what_is_no_url_is_named() {
 #[test]
 fn a_flag_that_is_unknown_gets_a_suggestion() {
     for (wrong, right) in [("--rat", "--rate"), ("--conections", "--connections"), ("--timout", "--timeout")] {
-        let line = refused(&["load", "http://h/", wrong, "5"]);
+        let line = rejected(&["load", "http://h/", wrong, "5"]);
         assert!(line.contains(wrong) && line.contains(&format!("did you mean '{right}'?")), "{line}");
     }
-    let line = refused(&["laod", "http://h/"]);
+    let line = rejected(&["laod", "http://h/"]);
     assert!(line.contains("laod") && line.contains("'load'"), "{line}");
-    let line = refused(&["load", "http://h/", "--format", "jason"]);
+    let line = rejected(&["load", "http://h/", "--format", "jason"]);
     assert!(line.contains("jason") && line.contains("json"), "{line}");
-    assert!(refused(&["load"]).contains("URL"));
-    refused(&["load", "http://h/", "http://h/"]);
-    refused(&["load", "http://h/", "-n", "1", "-n", "2"]);
+    assert!(rejected(&["load"]).contains("URL"));
+    rejected(&["load", "http://h/", "http://h/"]);
+    rejected(&["load", "http://h/", "-n", "1", "-n", "2"]);
 }
 
 #[test]
@@ -106,15 +107,15 @@ fn a_value_out_of_its_range_is_named() {
         ("--seed", "x"),
         ("--log-format", "xml"),
     ] {
-        let line = refused(&["load", "http://127.0.0.1:9/", &format!("{flag}={value}")]);
+        let line = rejected(&["load", "http://127.0.0.1:9/", &format!("{flag}={value}")]);
         let first = value.split(['\r', ',']).next().unwrap();
         assert!(line.contains(&flag[2..]) || line.contains(first), "{flag} {value}: {line}");
-        assert!(!line.contains("cannot connect"), "checked before the service is asked: {line}");
+        assert!(!line.contains("cannot connect"), "checked before the service is contacted: {line}");
     }
 }
 
 #[test]
-fn values_that_overflow_together_are_refused_and_no_panic() {
+fn values_that_overflow_together_are_rejected_without_a_panic() {
     for flags in [
         ["--rate", "1e-300", "-n", "1"].as_slice(),
         &["--rate", "1e-9", "-n", "18446744073709551615"],
@@ -126,8 +127,8 @@ fn values_that_overflow_together_are_refused_and_no_panic() {
         &["-c", "18446744073709551615"],
         &["-c", "18446744073709551616"],
     ] {
-        // Whatever is wrong with it, it is one line; the port is refused in any case.
-        refused(&[&["load", "http://127.0.0.1:9/"], flags].concat());
+        // Any error is one line; the port refuses connections in any case.
+        rejected(&[&["load", "http://127.0.0.1:9/"], flags].concat());
     }
 }
 
@@ -140,7 +141,7 @@ fn options_that_do_not_go_together_are_named() {
         (&["--users", "2", "-c", "2"], ["--users", "--connections"]),
         (&["--loops", "2"], ["--loops", "--users"]),
         (&["--ramp-up", "2s"], ["--ramp-up", "--users"]),
-        (&["--pipeline", "2", "--no-keepalive"], ["--pipeline", "open"]),
+        (&["--pipeline", "2", "--no-keepalive"], ["--pipeline", "--no-keepalive"]),
         (&["--pipeline", "2", "--users", "2"], ["--pipeline", "--users"]),
         (&["--unix-socket", "s", "--connect-to", "h:1"], ["--unix-socket", "--connect-to"]),
         (&["--spin"], ["--spin", "open"]),
@@ -151,9 +152,9 @@ fn options_that_do_not_go_together_are_named() {
         (&["--weights", "a,2", "-b", "x", "-b", "y"], ["--weights", "a"]),
         (&["--warmup", "10s", "-d", "10s"], ["--warmup", "10"]),
     ] {
-        let line = refused(&[&["load", "http://127.0.0.1:9/"], flags].concat());
+        let line = rejected(&[&["load", "http://127.0.0.1:9/"], flags].concat());
         assert!(words.iter().all(|word| line.contains(word)), "{flags:?}: {line}");
-        assert!(!line.contains("cannot connect"), "checked before the service is asked: {line}");
+        assert!(!line.contains("cannot connect"), "checked before the service is contacted: {line}");
     }
 }
 
@@ -168,20 +169,20 @@ fn files_that_are_missing_are_named() {
         (["--html", "no/folder/run.html"], "no/folder/run.html"),
         (["--out", "."], "."),
     ] {
-        let line = refused(&[&["load", &server.url("/")], flags.as_slice()].concat());
+        let line = rejected(&[&["load", &server.url("/")], flags.as_slice()].concat());
         assert!(line.contains(file), "{flags:?}: {line}");
     }
-    assert_eq!(server.counts().connections, 0, "told before the service is asked");
+    assert_eq!(server.counts().connections, 0, "reported before the service is contacted");
 }
 
 #[test]
 fn a_load_that_cannot_start_leaves_an_earlier_result_alone() {
     let weir = Weir::new();
-    let nobody = format!("http://127.0.0.1:{}/", free_port());
-    for url in ["ftp://h/", nobody.as_str()] {
+    let unreachable = format!("http://127.0.0.1:{}/", free_port());
+    for url in ["ftp://h/", unreachable.as_str()] {
         for flag in ["--out", "--csv", "--html", "--jtl"] {
             weir.write("kept", "an earlier result");
-            refused_in(&weir, &["load", url, "-n", "1", flag, "kept"]);
+            rejected_in(&weir, &["load", url, "-n", "1", flag, "kept"]);
             assert_eq!(weir.read("kept"), "an earlier result", "{url} {flag}");
         }
     }
@@ -190,23 +191,23 @@ fn a_load_that_cannot_start_leaves_an_earlier_result_alone() {
 #[test]
 fn a_load_that_cannot_start_leaves_no_empty_files() {
     let weir = Weir::new();
-    let nobody = format!("http://127.0.0.1:{}/", free_port());
+    let unreachable = format!("http://127.0.0.1:{}/", free_port());
     for flag in ["--out", "--csv", "--html", "--jtl"] {
-        refused_in(&weir, &["load", &nobody, "-n", "1", flag, "new"]);
+        rejected_in(&weir, &["load", &unreachable, "-n", "1", flag, "new"]);
         assert!(!weir.path("new").exists(), "{flag}");
     }
-    refused_in(&weir, &["capacity", &nobody, "--slo", "p99<1s", "--out", "new"]);
+    rejected_in(&weir, &["capacity", &unreachable, "--slo", "p99<1s", "--out", "new"]);
     assert!(!weir.path("new").exists());
 }
 
 #[test]
-fn two_results_in_one_file_are_refused_before_anything_is_sent() {
+fn two_results_in_one_file_are_rejected_before_anything_is_sent() {
     let (weir, server) = (Weir::new(), Server::hello());
     weir.write("old", "an earlier result");
     std::fs::hard_link(weir.path("old"), weir.path("same")).unwrap();
     for (one, other) in [("f", "f"), ("f", "./f"), ("old", "same"), ("-", "-")] {
         let url = server.url("/");
-        let line = refused_in(&weir, &["load", &url, "-n", "1", "--out", one, "--csv", other]);
+        let line = rejected_in(&weir, &["load", &url, "-n", "1", "--out", one, "--csv", other]);
         assert!(line.contains("--out and --csv both write to"), "{line}");
     }
     assert_eq!((server.counts().connections, weir.path("f").exists()), (0, false));
@@ -214,13 +215,13 @@ fn two_results_in_one_file_are_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn what_people_know_from_other_tools_is_understood_or_led_to_the_flag_of_this_command() {
+fn flags_of_other_tools_are_accepted_or_get_a_suggestion_of_the_same_command() {
     let server = Server::hello();
     let url = server.url("/");
     let run = support::load(&url, &["-n", "1k", "-c", "2", "-d", "1m30s"]);
     assert_eq!(run.requests.total, 1_000);
     let run = support::load(&url, &["--rate", "6000/m", "-d", "1", "-c", "1k"]);
-    assert_eq!((run.requests.total, run.duration_s, run.connections.limit), (100, 1.0, 1_000));
+    assert_eq!((run.requests.total, run.duration_s, run.connections.max), (100, 1.0, 1_000));
     for (flags, words) in [
         (["--slo", "errors<1"].as_slice(), "errors<1%"),
         (&["--slo", "errors<=5"], "errors<=5%"),
@@ -231,7 +232,7 @@ fn what_people_know_from_other_tools_is_understood_or_led_to_the_flag_of_this_co
         (&["-n", "many"], "10k"),
         (&["--rate", "5/d"], "6000/m"),
     ] {
-        let line = refused(&[&["load", &url], flags].concat());
+        let line = rejected(&[&["load", &url], flags].concat());
         assert!(line.contains(words), "{flags:?}: {line}");
     }
 }
@@ -239,10 +240,10 @@ fn what_people_know_from_other_tools_is_understood_or_led_to_the_flag_of_this_co
 #[test]
 fn a_message_cannot_steer_the_terminal_or_take_two_lines() {
     for url in ["http://h/\u{1b}[2J", "http://a\nb/", "ftp\u{7}://x"] {
-        let line = refused(&["load", url, "-n", "1"]);
+        let line = rejected(&["load", url, "-n", "1"]);
         assert!(!line.contains(char::is_control), "{line:?}");
     }
-    let line = refused(&["load", "http://h/", "--no-\u{1b}[31m"]);
+    let line = rejected(&["load", "http://h/", "--no-\u{1b}[31m"]);
     assert!(!line.contains(char::is_control), "{line:?}");
 }
 
@@ -281,7 +282,6 @@ fn help_names_every_flag_of_the_contract() {
         "--users",
         "--ramp-up",
         "--loops",
-        "--fresh",
         "-r",
         "--rate",
         "--arrivals",
@@ -297,7 +297,7 @@ fn help_names_every_flag_of_the_contract() {
         "--pipeline",
         "--cacert",
         "--cert",
-        "--key",
+        "--cert-key",
         "-k",
         "--insecure",
         "--unix-socket",
@@ -328,7 +328,7 @@ fn help_names_every_flag_of_the_contract() {
 }
 
 #[test]
-fn every_command_says_its_version() {
+fn every_command_prints_its_version() {
     let weir = Weir::new();
     for args in
         [["--version"].as_slice(), &["-V"], &["load", "--version"], &["gate", "--version"], &["report", "--version"]]
@@ -340,7 +340,7 @@ fn every_command_says_its_version() {
 }
 
 #[test]
-fn a_stderr_that_takes_nothing_is_no_reason_to_fail_otherwise() {
+fn an_unwritable_stderr_does_not_change_the_exit_code() {
     let weir = Weir::new();
     let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
     for args in [["load", "ftp://h/"].as_slice(), &["load", "--rat", "5"], &["report", "missing.json"]] {
@@ -351,35 +351,127 @@ fn a_stderr_that_takes_nothing_is_no_reason_to_fail_otherwise() {
 }
 
 #[test]
-fn certificates_for_a_plain_url_are_refused() {
+fn certificates_for_a_plain_url_are_rejected() {
     for flags in [["--cacert", "ca.pem"], ["--sni", "name"]] {
-        let line = refused(&["load", "http://127.0.0.1:9/", flags[0], flags[1]]);
+        let line = rejected(&["load", "http://127.0.0.1:9/", flags[0], flags[1]]);
         assert!(line.contains(flags[0]) && line.contains("https"), "{line}");
     }
 }
 
+/// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
+const COMMANDS: [(&[&str], &[&str]); 20] = [
+    (&["load"], &["load.md", "agents.md"]),
+    (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
+    (&["compare"], &["compare.md"]),
+    (&["study"], &["study.md", "agents.md"]),
+    (&["study", "new"], &["study.md"]),
+    (&["report"], &["cli.md"]),
+    (&["serve"], &["serve.md"]),
+    (&["serve", "work"], &["serve.md", "serve/work.md"]),
+    (&["serve", "ratelimit"], &["serve.md", "serve/ratelimit.md"]),
+    (&["serve", "functions"], &["serve.md", "serve/functions.md"]),
+    (&["serve", "sleep"], &["serve.md", "serve/sleep.md"]),
+    (&["serve", "httpbin"], &["serve.md", "serve/httpbin.md"]),
+    (&["gate"], &["gate.md"]),
+    (&["send"], &["send.md", "send/"]),
+    (&["send", "status"], &["send.md", "send/"]),
+    (&["send", "list"], &["send.md", "send/"]),
+    (&["send", "retry"], &["send.md", "send/"]),
+    (&["send", "edit"], &["send.md", "send/"]),
+    (&["send", "purge"], &["send.md", "send/"]),
+    (&["simulate"], &["simulate.md"]),
+];
+
+fn help(command: &[&str]) -> String {
+    let output = Weir::new().run(&[command, &["--help"]].concat());
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{command:?}");
+    output.stdout
+}
+
+/// The text of a page, or of all pages in a folder.
+fn page(name: &str) -> String {
+    let path = format!("{}/docs/{name}", env!("CARGO_MANIFEST_DIR"));
+    if !name.ends_with('/') {
+        return std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    }
+    let files = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|file| file.is_file()).map(|file| std::fs::read_to_string(file).unwrap()).collect()
+}
+
 #[test]
 fn the_pages_on_the_command_line_name_every_flag_of_the_help() {
-    let page = |name| std::fs::read_to_string(format!("{}/docs/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let (cli, serve) = (page("cli.md"), page("serve.md"));
-    let services = ["body", "exchange", "functions", "sleep", "work"].map(|service| (vec!["serve", service], &serve));
-    let (send, compare, capacity) = (page("send.md"), page("compare.md"), page("capacity.md"));
-    let queue = ["status", "list", "retry", "edit", "purge"].map(|command| (vec!["send", command], &send));
-    let others = [
-        (vec!["compare"], &compare),
-        (vec!["capacity"], &capacity),
-        (vec!["simulate"], &cli),
-        (vec!["send"], &send),
-        (vec!["report"], &cli),
-    ];
-    let others = others.into_iter().chain(queue);
-    let commands = [(vec!["load"], &cli), (vec!["gate"], &cli)].into_iter().chain(others).chain(services);
-    for (command, page) in commands {
-        let help = Weir::new().run(&[&command[..], &["--help"]].concat()).stdout;
+    let common = page("cli.md");
+    let mut missing = Vec::new();
+    for (command, pages) in COMMANDS {
+        let text: String = pages.iter().map(|name| page(name)).chain([common.clone()]).collect();
+        let help = help(command);
         let names = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
+        // Flags stand before the text, which may name those of other commands.
+        let names = names.filter_map(|line| line.split("  ").next());
         let flags = names.flat_map(|line| line.split([' ', ','])).filter(|word| word.starts_with("--"));
-        for flag in flags.filter(|flag| !cli.contains(&format!("`{flag}"))) {
-            assert!(page.contains(&format!("`{flag}")), "{flag} of weir {} is on no page", command.join(" "));
+        missing.extend(
+            flags
+                .filter(|flag| !text.contains(&format!("`{flag}")))
+                .map(|flag| format!("{} {flag}", command.join(" "))),
+        );
+    }
+    assert!(missing.is_empty(), "on no page: {missing:#?}");
+}
+
+#[test]
+fn every_help_ends_with_two_examples_and_the_page() {
+    let mut wrong = Vec::new();
+    for command in [&[] as &[&str]].into_iter().chain(COMMANDS.iter().map(|(command, _)| *command)) {
+        let help = help(command);
+        let lines: Vec<&str> = help.trim_end().lines().collect();
+        let [.., heading, first, second, "", reference] = lines.as_slice() else {
+            wrong.push(format!("{command:?}: {:?}", lines.last()));
+            continue;
+        };
+        let is_example = |line: &str| line.starts_with("  weir ") && command.iter().all(|word| line.contains(word));
+        let address = reference.strip_prefix("Reference: docs/").map(|page| page.split('#').next().unwrap_or(page));
+        let is_page = address.is_some_and(|name| !page(name).is_empty());
+        if *heading != "Examples:" || !is_page || !(command.is_empty() || is_example(first) && is_example(second)) {
+            wrong.push(format!("{command:?}: {:#?}", &lines[lines.len() - 5..]));
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Fewer than 13 words for a flag, without the default and the possible values, which clap adds or the text has in
+/// brackets.
+#[test]
+fn help_of_a_flag_is_short() {
+    let mut long = Vec::new();
+    for (command, _) in COMMANDS {
+        for entry in entries(&help(command)) {
+            let words = entry.split('[').next().unwrap_or_default().split_whitespace().count();
+            if words >= 13 {
+                long.push(format!("{}: {entry}", command.join(" ")));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{long:#?}");
+}
+
+/// The text of each flag: on the line of the flag after two spaces, or indented on the lines below it.
+fn entries(help: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut is_flag = false;
+    for line in help.lines() {
+        let text = line.trim_start();
+        let indent = line.len() - text.len();
+        if text.starts_with('-') && (1..=6).contains(&indent) && !text.starts_with("- ") {
+            is_flag = true;
+            found.push(text.split_once("  ").map_or("", |(_, words)| words.trim()).to_owned());
+        } else if is_flag && indent > 6 && !text.starts_with("- ") && !text.starts_with("Possible values:") {
+            if let Some(entry) = found.last_mut() {
+                entry.push(' ');
+                entry.push_str(text);
+            }
+        } else {
+            is_flag = false;
+        }
+    }
+    found
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 use support::{Server, Weir};
 use weir::measure::Run;
 
-/// Keeps a real run in several copies with throughputs of `level` times its own, in turns with those of other sides.
-fn keep(weir: &Weir, folder: &str, run: &Run, levels: &[f64], turn: f64) {
+/// Saves a real run in several copies with throughputs of `level` times its own, in turns with those of other sides.
+fn save(weir: &Weir, folder: &str, run: &Run, levels: &[f64], turn: f64) {
     std::fs::create_dir_all(weir.path(folder)).unwrap();
     for (i, level) in levels.iter().enumerate() {
         let mut run = run.clone();
@@ -31,12 +31,12 @@ const LEVELS: [f64; 5] = [1.0, 1.004, 0.996, 1.002, 0.998];
 #[test]
 fn what_became_worse_is_exit_code_1_and_what_stayed_0() {
     let (weir, run) = (Weir::new(), run());
-    keep(&weir, "old", &run, &LEVELS, 0.0);
-    keep(&weir, "same", &run, &LEVELS, 3.0);
-    keep(&weir, "slower", &run, &LEVELS.map(|level| level * 0.9), 5.0);
+    save(&weir, "old", &run, &LEVELS, 0.0);
+    save(&weir, "same", &run, &LEVELS, 3.0);
+    save(&weir, "slower", &run, &LEVELS.map(|level| level * 0.9), 5.0);
     let output = weir.run(&["compare", "old", "slower"]);
     assert_eq!((output.code, output.stderr.as_str()), (1, ""), "{}", output.stdout);
-    assert!(output.stdout.contains("B against A: worse: rate -10.0 %"), "{}", output.stdout);
+    assert!(output.stdout.contains("B vs A: worse: rate -10.0%"), "{}", output.stdout);
     assert_eq!(weir.run(&["compare", "slower", "old"]).code, 0, "better is no failure");
     let output = weir.run(&["compare", "old", "same", "--format", "json"]);
     assert_eq!(output.code, 0, "{}", output.stdout);
@@ -45,26 +45,26 @@ fn what_became_worse_is_exit_code_1_and_what_stayed_0() {
     assert_eq!(value["pairs"][0]["by_round"], true);
     let output = weir.run(&["compare", "old", "same", "slower", "--format", "markdown", "--metric", "rate,p90"]);
     assert_eq!(output.code, 1);
-    assert!(output.stdout.contains("### 🔴 C against A") && output.stdout.contains("| p90 |"), "{}", output.stdout);
+    assert!(output.stdout.contains("### 🔴 C vs A") && output.stdout.contains("| p90 |"), "{}", output.stdout);
 }
 
 #[test]
 fn one_run_a_side_shows_the_change_and_never_fails() {
     let (weir, run) = (Weir::new(), run());
-    keep(&weir, "a", &run, &[1.0], 0.0);
-    keep(&weir, "b", &run, &[0.5], 0.0);
+    save(&weir, "a", &run, &[1.0], 0.0);
+    save(&weir, "b", &run, &[0.5], 0.0);
     let output = weir.run(&["compare", "a/0.json", "b/0.json"]);
     assert_eq!(output.code, 0);
-    assert!(output.stdout.contains("-50.0 %") && output.stdout.contains("one run cannot tell"), "{}", output.stdout);
+    assert!(output.stdout.contains("-50.0%") && output.stdout.contains("one run only"), "{}", output.stdout);
 }
 
 #[test]
 fn another_machine_is_compared_only_by_force() {
     let (weir, run) = (Weir::new(), run());
-    keep(&weir, "a", &run, &LEVELS, 0.0);
+    save(&weir, "a", &run, &LEVELS, 0.0);
     let mut other = run;
     other.manifest.hostname = "elsewhere".into();
-    keep(&weir, "b", &other, &LEVELS, 1.0);
+    save(&weir, "b", &other, &LEVELS, 1.0);
     let output = weir.run(&["compare", "a", "b"]);
     assert_eq!((output.code, output.stdout.as_str()), (2, ""));
     assert!(output.one_line().contains("different machines") && output.one_line().contains("--force"), "{output:?}");
@@ -74,10 +74,10 @@ fn another_machine_is_compared_only_by_force() {
 }
 
 #[test]
-fn runs_that_are_not_to_be_trusted_are_named_and_strict_is_exit_code_3() {
+fn untrusted_runs_are_named_and_strict_is_exit_code_3() {
     let (weir, mut run) = (Weir::new(), run());
-    keep(&weir, "a", &run, &LEVELS, 0.0);
-    keep(&weir, "b", &run, &LEVELS.map(|level| level * 2.0), 1.0);
+    save(&weir, "a", &run, &LEVELS, 0.0);
+    save(&weir, "b", &run, &LEVELS.map(|level| level * 2.0), 1.0);
     run.rate_per_s.achieved *= 2.0;
     run.manifest.started_unix_s = 1001.0;
     run.trust.ok = false;
@@ -88,8 +88,8 @@ fn runs_that_are_not_to_be_trusted_are_named_and_strict_is_exit_code_3() {
     }
     let output = weir.run(&["compare", "a", "b", "--metric", "rate"]);
     assert_eq!(output.code, 0);
-    assert!(output.stdout.contains("not to be trusted: b/0.json: weir itself sent late."), "{}", output.stdout);
-    assert!(output.stdout.contains("unclear: not to be trusted"), "it would have won: {}", output.stdout);
+    assert!(output.stdout.contains("not trusted: b/0.json: weir itself sent late."), "{}", output.stdout);
+    assert!(output.stdout.contains("inconclusive: too many of its"), "it would have won: {}", output.stdout);
     assert_eq!(weir.run(&["compare", "a", "b", "--strict"]).code, 3);
 }
 
@@ -112,11 +112,11 @@ fn results_of_other_tools_are_compared() {
     }
     let output = weir.run(&["compare", "a", "b", "--metric", "rate"]);
     assert_eq!(output.code, 0, "{output:?}");
-    assert!(output.stdout.contains("B against A: the same") && output.stdout.contains("note: wrk does not say"));
-    assert!(output.stderr.contains("a/notes.md: no result of a tool") && output.stderr.contains("left out"));
+    assert!(output.stdout.contains("B vs A: the same") && output.stdout.contains("note: wrk does not report"));
+    assert!(output.stderr.contains("a/notes.md: not a result of a tool") && output.stderr.contains("ignored"));
     let output = weir.run(&["compare", "a/0.txt", "b/notes.md"]);
     assert_eq!(output.code, 2);
-    assert!(output.one_line().starts_with("b/notes.md: no result of a tool"));
+    assert!(output.one_line().starts_with("b/notes.md: not a result of a tool"));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn what_cannot_be_read_is_one_line_and_exit_code_2() {
         (&["empty", "empty"], "no run in this folder"),
         (&["one"], "2"),
         (&["a", "b", "--metric", "speed"], "unknown metric 'speed'"),
-        (&["a", "b", "--minimum", "much"], "no share"),
+        (&["a", "b", "--min-effect", "much"], "invalid percentage 'much'"),
         (&["a", "b", "--confidence", "100%"], "--confidence"),
     ] {
         let output = weir.run(&[&["compare"], args].concat());

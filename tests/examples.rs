@@ -1,5 +1,5 @@
-//! The examples of the library, run as they say that they are run. (Those in Python: `python/tests/test_examples.py`.)
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+//! Examples of the library, run as documented. (Those in Python: `python/tests/test_examples.py`.)
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed precondition fails the test")]
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use support::{Reply, Server};
 
-/// What an example says about this URL.
+/// Output of an example for this URL.
 fn run(example: &str, url: &str) -> String {
     let example = ["run", "--quiet", "--locked", "--example", example, "--", url];
     let cargo = Command::new(env!("CARGO")).args(example).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
@@ -17,22 +17,21 @@ fn run(example: &str, url: &str) -> String {
 }
 
 #[test]
-fn a_hedged_call_is_answered_and_tells_its_story() {
+fn a_hedged_call_prints_its_response_and_attempt_log() {
     let server = Server::start(|seen| {
         let reply = Reply::ok("hello");
         if seen.number == 0 { reply.after(Duration::from_secs(20)) } else { reply }
     });
     let out = run("call", &server.url("/work"));
-    let told =
-        ["200 OK\n", "no success yet: attempt 2 goes to", "attempt 2 brings 200", "attempt 1 is not wanted any more"];
-    assert!(told.iter().all(|part| out.contains(part)), "{out}");
+    let parts = ["200 OK\n", "no success yet: attempt 2 sent to", "attempt 2 responded 200", "attempt 1 cancelled"];
+    assert!(parts.iter().all(|part| out.contains(part)), "{out}");
     assert_eq!(server.seen()[1].line(), "GET /work HTTP/1.1");
 }
 
 #[test]
-fn the_example_loads_a_service_and_shows_the_run() {
+fn the_example_loads_a_service_and_prints_the_run() {
     let server = Server::hello();
     let out = run("load", &server.url("/"));
-    assert!(out.contains("200 in all") && out.contains("good answers in a second"), "{out}");
+    assert!(out.contains("200 in all") && out.contains("successes in a second"), "{out}");
     assert_eq!(server.requests(), 200);
 }

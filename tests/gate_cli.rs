@@ -1,4 +1,4 @@
-//! `weir gate` on the command line: what it takes, what it refuses, and what it tells.
+//! `weir gate` on the command line: flags, errors and output.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -42,28 +42,28 @@ deadline = "1s"
 match = { path = "/{*rest}" }
 "#;
 
-/// The line of a command that is refused.
-fn refused(args: &[&str]) -> String {
+/// The error line of invalid arguments.
+fn usage_error(args: &[&str]) -> String {
     let output = Weir::new().run(&[&["gate"], args].concat());
     assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{args:?}: {output:?}");
     output.one_line().to_owned()
 }
 
 #[test]
-fn check_counts_what_a_good_configuration_has() {
+fn check_prints_the_size_of_a_valid_configuration() {
     let weir = Weir::new();
     weir.write("gate.toml", GOOD);
     let output = weir.run(&["gate", "--config", "gate.toml", "--check"]);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
-    assert_eq!(output.stdout, "gate.toml: 2 routes, 2 upstreams, 1 policy: fine\n");
+    assert_eq!(output.stdout, "gate.toml: 2 routes, 2 upstreams, 1 policy: valid\n");
     let output = weir.run(&["gate", "--smart", "http://127.0.0.1:9001", "--check"]);
-    assert_eq!((output.code, output.stdout.as_str()), (0, "--smart: 2 routes, 1 upstream, 1 policy: fine\n"));
+    assert_eq!((output.code, output.stdout.as_str()), (0, "--smart: 2 routes, 1 upstream, 1 policy: valid\n"));
     let output = weir.run(&["gate", "--upstream", "http://127.0.0.1:9001", "--hedge", "p95", "--check"]);
-    assert_eq!((output.code, output.stdout.as_str()), (0, "--upstream: 1 route, 1 upstream, 1 policy: fine\n"));
+    assert_eq!((output.code, output.stdout.as_str()), (0, "--upstream: 1 route, 1 upstream, 1 policy: valid\n"));
 }
 
 #[test]
-fn each_thing_that_is_wrong_is_a_line_with_its_place() {
+fn each_error_is_a_line_with_its_position() {
     let weir = Weir::new();
     weir.write("gate.toml", BAD);
     for args in [["--config", "gate.toml", "--check"].as_slice(), &["--config", "gate.toml"]] {
@@ -83,19 +83,19 @@ fn each_thing_that_is_wrong_is_a_line_with_its_place() {
 }
 
 #[test]
-fn what_is_odd_is_a_note_and_no_reason_to_fail() {
+fn warnings_are_notes() {
     let weir = Weir::new();
     weir.write("gate.toml", ODD);
     let output = weir.run(&["gate", "--config", "gate.toml", "--check"]);
-    assert_eq!((output.code, output.stdout.as_str()), (0, "gate.toml: 1 route, 1 upstream, 1 policy: fine\n"));
+    assert_eq!((output.code, output.stdout.as_str()), (0, "gate.toml: 1 route, 1 upstream, 1 policy: valid\n"));
     let line = output.one_line();
     assert!(line.starts_with("gate.toml:4:") && line.contains("no route uses this policy"), "{line}");
     assert_eq!(weir.run(&["gate", "--config", "gate.toml", "--check", "-q"]).stderr, "");
 }
 
 #[test]
-fn files_that_are_missing_are_named() {
-    assert_eq!(refused(&["--config", "gate.toml"]), "cannot read gate.toml: No such file or directory");
+fn missing_files_are_named() {
+    assert_eq!(usage_error(&["--config", "gate.toml"]), "cannot read gate.toml: No such file or directory");
     let weir = Weir::new();
     let with_file = GOOD.replace("deadline = \"1s\"", "success = { schema = \"missing.json\" }");
     std::fs::create_dir(weir.path("conf")).unwrap();
@@ -114,14 +114,14 @@ fn files_that_are_missing_are_named() {
 }
 
 #[test]
-fn flags_that_do_not_go_together_are_named() {
-    let line = refused(&["--check"]);
+fn conflicting_flags_are_named() {
+    let line = usage_error(&["--check"]);
     assert!(["--config", "--smart", "--upstream"].iter().all(|flag| line.contains(flag)), "{line}");
     let url = "http://127.0.0.1:9";
     let sources = [["--config", "gate.toml"], ["--smart", url], ["--upstream", url]];
     for (i, one) in sources.iter().enumerate() {
         for other in &sources[i + 1..] {
-            let line = refused(&[&one[..], other].concat());
+            let line = usage_error(&[&one[..], other].concat());
             assert!(line.contains(one[0]) && line.contains(other[0]) && line.contains("cannot be used with"), "{line}");
         }
     }
@@ -129,44 +129,44 @@ fn flags_that_do_not_go_together_are_named() {
         ["--hedge", "300ms"],
         ["--deadline", "1s"],
         ["--attempt-timeout", "1s"],
-        ["--retry", "1"],
+        ["--retries", "1"],
         ["--budget", "none"],
-        ["--repeat", "every"],
+        ["--retry-methods", "all"],
     ] {
         for source in &sources[..2] {
-            let line = refused(&[&source[..], &of_policy].concat());
+            let line = usage_error(&[&source[..], &of_policy].concat());
             assert!(line.contains(source[0]) && line.contains(of_policy[0]), "{line}");
         }
     }
-    let line = refused(&["--upstream", url, "--otlp-sample", "0.5"]);
+    let line = usage_error(&["--upstream", url, "--otlp-sample", "50%"]);
     assert!(line.contains("--otlp"), "{line}");
 }
 
 #[test]
-fn a_value_that_is_none_is_named_with_a_remedy() {
+fn invalid_values_have_a_remedy() {
     for (flag, value, remedy) in [
         ("--hedge", "300", "300ms:2"),
         ("--hedge", "300ms:0", "300ms:2"),
         ("--deadline", "0s", "above 0"),
         ("--attempt-timeout", "soon", "300ms"),
-        ("--retry", "64", "63"),
+        ("--retries", "64", "63"),
         ("--budget", "5", "5%+1/1s"),
-        ("--repeat", "never", "idempotent"),
+        ("--retry-methods", "never", "idempotent"),
         ("--listen", "::1:80", "[::1]:8080"),
         ("--listen", "here:", "127.0.0.1:8080"),
         ("--workers", "0", "256"),
-        ("--otlp-sample", "2", "0..1"),
+        ("--otlp-sample", "200%", "100%"),
         ("--max-head", "1", "8192"),
         ("--tunnel-timeout", "x", "1.5s"),
     ] {
-        let line = refused(&["--upstream", "http://127.0.0.1:9", "--otlp", "http://127.0.0.1:9", flag, value]);
+        let line = usage_error(&["--upstream", "http://127.0.0.1:9", "--otlp", "http://127.0.0.1:9", flag, value]);
         assert!(line.contains(flag) && line.contains(value) && line.contains(remedy), "{flag} {value}: {line}");
     }
-    let line = refused(&["--upstream", "backend"]);
+    let line = usage_error(&["--upstream", "backend"]);
     assert!(line.contains("'backend'") && line.contains("http://HOST:PORT"), "{line}");
-    let line = refused(&["--upstream", "http://127.0.0.1:9", "--otlp", "grpc://127.0.0.1:4317"]);
+    let line = usage_error(&["--upstream", "http://127.0.0.1:9", "--otlp", "grpc://127.0.0.1:4317"]);
     assert!(line.starts_with("--otlp: ") && line.contains("grpc"), "{line}");
-    let line = refused(&["--upstream", "http://127.0.0.1:9", "--hedge", "1s:60", "--retry", "9"]);
+    let line = usage_error(&["--upstream", "http://127.0.0.1:9", "--hedge", "1s:60", "--retries", "9"]);
     assert!(line.contains("70 attempts"), "{line}");
 }
 
@@ -182,7 +182,7 @@ fn flags_make_a_policy() {
     drop(gate);
 
     let server = Server::start(|seen| if seen.number == 0 { Reply::status(503, "") } else { Reply::ok("again") });
-    let gate = Serving::gate(&["--upstream", &server.url(""), "--retry", "1", "--repeat", "every"]);
+    let gate = Serving::gate(&["--upstream", &server.url(""), "--retries", "1", "--retry-methods", "all"]);
     assert_eq!(gate.post("/", "body").text(), "again");
     assert_eq!(server.seen()[1].body, b"body");
     drop(gate);
@@ -195,7 +195,7 @@ fn flags_make_a_policy() {
 }
 
 #[test]
-fn the_shipped_endpoint_answers_as_documented() {
+fn the_demo_responds_as_documented() {
     let good = Server::start(|_| Reply::ok(r#"{"time": 5}"#));
     let gate = Serving::gate(&["--smart", &good.url("")]);
     let wrong = r#"{"message":"Endpoint timeout parameter should be INTEGER"}"#;
@@ -208,8 +208,8 @@ fn the_shipped_endpoint_answers_as_documented() {
         ("-1", 400, low),
     ] {
         for target in [format!("/api/smart/{asked}"), format!("/api/smart?timeout={asked}")] {
-            let answer = gate.get(&target);
-            assert_eq!((answer.status, answer.json()), (status, serde_json::from_str(body).unwrap()), "{target}");
+            let response = gate.get(&target);
+            assert_eq!((response.status, response.json()), (status, serde_json::from_str(body).unwrap()), "{target}");
         }
     }
     assert!(good.seen().iter().all(|seen| seen.line() == "GET /api/work HTTP/1.1"));
@@ -217,31 +217,31 @@ fn the_shipped_endpoint_answers_as_documented() {
     let error = serde_json::json!({ "message": "ERROR" });
     let bad = Server::start(|_| Reply::ok("no JSON"));
     let gate = Serving::gate(&["--smart", &bad.url("/work")]);
-    let answer = gate.get("/api/smart/5000");
-    assert_eq!((answer.status, answer.json()), (502, error.clone()));
+    let response = gate.get("/api/smart/5000");
+    assert_eq!((response.status, response.json()), (502, error.clone()));
     assert_eq!(bad.requests(), 3);
     assert_eq!(bad.seen()[2].line(), "GET /work HTTP/1.1");
     let silent = Server::start(|_| Reply::nothing());
     let gate = Serving::gate(&["--smart", &silent.url("")]);
-    let answer = gate.get("/api/smart/350");
-    assert_eq!((answer.status, answer.json()), (504, error));
+    let response = gate.get("/api/smart/350");
+    assert_eq!((response.status, response.json()), (504, error));
     assert_eq!(silent.requests(), 3);
 }
 
 #[test]
-fn trace_tells_each_call_in_plain_words() {
+fn the_attempt_log_is_text() {
     let server = Server::start(|seen| match seen.number {
         0 => Reply::status(500, ""),
         1 => Reply::ok("fine").after(Duration::from_millis(20)),
         _ => Reply::nothing(),
     });
-    let args = ["--upstream", &server.url(""), "--hedge", "failure:2", "--budget", "none", "--trace"];
+    let args = ["--upstream", &server.url(""), "--hedge", "failure:2", "--budget", "none", "--attempt-log"];
     let gate = Serving::gate(&args);
     assert_eq!(gate.get("/a?b").text(), "fine");
     let output = gate.stop();
     assert_eq!((output.code, output.stdout.as_str()), (0, ""));
     // Without times.
-    let told: Vec<_> = output
+    let events: Vec<_> = output
         .stderr
         .lines()
         .map(|line| match (line.split_once(" ms  "), line.split_once(" after ")) {
@@ -259,25 +259,26 @@ fn trace_tells_each_call_in_plain_words() {
     let host = server.address();
     let expected = [
         "GET /a?b -> 200".to_owned(),
-        format!("attempt 1 goes to {host}"),
-        "attempt 1 brings 500: no success".to_owned(),
-        format!("that failed: attempts 2 and 3 go to {host}"),
+        format!("attempt 1 sent to {host}"),
+        "attempt 1 responded 500: no success".to_owned(),
+        format!("after a failure: attempts 2 and 3 sent to {host}"),
     ];
-    assert_eq!(told[..4], expected);
-    assert!(told[4].ends_with(" brings 200: the answer") && told[5].ends_with(" is not wanted any more"), "{told:?}");
-    assert_eq!(told.len(), 6);
+    assert_eq!(events[..4], expected);
+    assert!(events[4].ends_with(" responded 200: success") && events[5].ends_with(" cancelled"), "{events:?}");
+    assert_eq!(events.len(), 6);
 }
 
 #[test]
-fn a_trace_is_one_line_where_messages_are_json() {
+fn the_attempt_log_is_one_line_with_json_messages() {
     let server = Server::start(|_| Reply::nothing());
-    let args = ["--upstream", &server.url(""), "--deadline", "20ms", "--trace", "--log-format", "json"];
+    let args = ["--upstream", &server.url(""), "--deadline", "20ms", "--attempt-log", "--log-format", "json"];
     let gate = Serving::gate(&args);
     assert_eq!(gate.get("/late").status, 504);
     let output = gate.stop();
-    let message: Value = serde_json::from_str(&output.stderr).unwrap_or_else(|why| panic!("{why}: {}", output.stderr));
+    let message: Value =
+        serde_json::from_str(&output.stderr).unwrap_or_else(|error| panic!("{error}: {}", output.stderr));
     assert_eq!(message["level"], "trace");
     let text = message["message"].as_str().unwrap();
-    assert!(text.starts_with("GET /late -> 504 after ") && text.contains(": the deadline has come\n"), "{text}");
-    assert!(text.ends_with("attempt 1 is not wanted any more"), "{text}");
+    assert!(text.starts_with("GET /late -> 504 after ") && text.contains(": deadline exceeded\n"), "{text}");
+    assert!(text.ends_with("attempt 1 cancelled"), "{text}");
 }

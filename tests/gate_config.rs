@@ -1,4 +1,4 @@
-//! Configurations of the gate: what they come to, and every complaint about them.
+//! Configurations of the gateway: the values of all keys, and all errors and warnings.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::fs;
@@ -33,7 +33,7 @@ fn parsed(text: &str) -> Config {
     parsed.unwrap_or_else(|problems| panic!("{}\n{text}", lines(&problems).join("\n")))
 }
 
-/// The lines of a document, of which a case replaces one.
+/// A configuration, of which a case replaces one line.
 fn document(slot: &str, text: &str) -> String {
     let line = |name: &str, usual: &str| if name == slot { text.to_owned() } else { usual.to_owned() };
     [
@@ -54,56 +54,65 @@ fn document(slot: &str, text: &str) -> String {
     .join("\n")
 }
 
-/// One paragraph each: which line is replaced, the text (` // ` ends a line), and what is said.
-fn cases(text: &str) -> impl Iterator<Item = (&str, String, Vec<&str>)> {
-    text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()).map(|paragraph| {
-        let mut lines = paragraph.trim().lines();
-        let (slot, fragment) = lines.next().unwrap().split_once(':').unwrap();
-        (slot, fragment.trim().replace(" // ", "\n"), lines.map(str::trim).collect())
-    })
+/// Compares a golden file in tests/gate_config, or writes it with WEIR_BLESS=1. A paragraph is one case: the line that is
+/// replaced and its text (` // ` ends a line), and the diagnostics that `diagnose` returns for the configuration.
+fn compare_golden(name: &str, diagnose: impl Fn(&str) -> Vec<String>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gate_config").join(name);
+    let golden = fs::read_to_string(&path).unwrap();
+    let mut cases = Vec::new();
+    for paragraph in golden.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
+        let head = paragraph.trim().lines().next().unwrap();
+        let (slot, fragment) = head.split_once(':').unwrap();
+        let diagnostics = diagnose(&document(slot, &fragment.trim().replace(" // ", "\n")));
+        assert!(!diagnostics.is_empty(), "{head}");
+        cases.push([head.to_owned()].into_iter().chain(diagnostics).collect::<Vec<_>>().join("\n    "));
+    }
+    let actual = cases.join("\n\n") + "\n";
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        fs::write(&path, actual).unwrap();
+    } else {
+        assert_eq!(actual, golden, "WEIR_BLESS=1 rewrites {name}");
+    }
 }
 
 #[test]
-fn every_mistake_is_named_with_its_place_and_its_remedy() {
+fn errors_have_a_position_and_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("text.toml"), "[x]\n").unwrap();
     fs::write(folder.path().join("bad.schema.json"), r#"{"type": 3}"#).unwrap();
-    let place = folder.path().to_str().unwrap();
-    for (slot, text, expected) in cases(include_str!("gate_config/problems.txt")) {
-        let Err(problems) = config::parse(&document(slot, &text), folder.path()) else { panic!("{slot}: {text}") };
-        let said: Vec<String> = lines(&problems).iter().map(|line| line.replace(place, "FOLDER")).collect();
-        assert_eq!(said, expected, "{slot}: {text}");
-    }
+    let folder_name = folder.path().to_str().unwrap();
+    compare_golden("problems.txt", |text| {
+        let Err(problems) = config::parse(text, folder.path()) else { panic!("no error: {text}") };
+        lines(&problems).iter().map(|line| line.replace(folder_name, "FOLDER")).collect()
+    });
 }
 
 #[test]
-fn what_is_legal_and_surely_not_meant_is_said() {
-    for (slot, text, expected) in cases(include_str!("gate_config/warnings.txt")) {
-        assert_eq!(lines(&parsed(&document(slot, &text)).warnings), expected, "{slot}: {text}");
-    }
+fn unintended_settings_are_warned_about() {
+    compare_golden("warnings.txt", |text| lines(&parsed(text).warnings));
     assert_eq!(parsed(&document("", "")).warnings, []);
 }
 
 #[test]
-fn nothing_is_no_gateway() {
+fn an_empty_file_is_an_error() {
     let expected = [
-        r#"1:1: there is no route; write [[routes]] with match = { path = "/{*rest}" }"#,
-        r#"1:1: there is no upstream; write [upstreams.NAME] with urls = ["http://HOST:PORT"]"#,
+        r#"1:1: no route; write [[routes]] with match = { path = "/{*rest}" }"#,
+        r#"1:1: no upstream; write [upstreams.NAME] with urls = ["http://HOST:PORT"]"#,
     ];
     assert_eq!(lines(&config::parse("", Path::new("")).unwrap_err()), expected);
 }
 
 #[test]
-fn one_head_of_routes_in_single_brackets_is_a_mistake_that_people_make() {
+fn routes_in_single_brackets_are_an_error() {
     let text = "upstreams.a.urls = [\"http://h\"]\n[routes]\nmatch = { path = \"/\" }";
     let problems = config::parse(text, Path::new("")).unwrap_err();
-    assert_eq!(lines(&problems), ["2:1: routes: a table is no list of routes; write its head as [[routes]]"]);
+    assert_eq!(lines(&problems), ["2:1: routes: invalid list of routes: a table; write its head as [[routes]]"]);
     let problems = config::parse("routes = []\nupstreams = {}", Path::new("")).unwrap_err();
     assert_eq!(problems.len(), 2, "{problems:?}");
 }
 
 #[test]
-fn hosts_beyond_the_sixty_fourth_are_too_many() {
+fn an_upstream_has_at_most_64_hosts() {
     let urls = |count: usize| format!("urls = [{}]", r#""http://h","#.repeat(count));
     assert_eq!(parsed(&document("upstream", &urls(64))).upstreams[0].hosts.len(), 64);
     let problems = config::parse(&document("upstream", &urls(65)), Path::new("")).unwrap_err();
@@ -111,7 +120,7 @@ fn hosts_beyond_the_sixty_fourth_are_too_many() {
 }
 
 #[test]
-fn three_lines_are_a_gateway() {
+fn a_minimal_configuration_has_defaults() {
     let config = parsed("upstreams.a.urls = [\"http://h\"]\n[[routes]]\nmatch = { path = \"/{*rest}\" }");
     let (upstream, route) = (&config.upstreams[0], &config.routes[0]);
     assert_eq!((config.listen.as_deref(), config.workers), (None, None));
@@ -146,10 +155,10 @@ fn upstreams_are_read() {
         stall_timeout = "20s"
         max_connections = 100
         max_in_flight = 200
-        queue = 1000
-        keep_idle = "90s"
+        max_queue = 1000
+        idle_timeout = "90s"
         tls = { insecure = true, server_name = "x" }
-        health = { failures = 3, rest = "1m", most_out = 1, check = { path = "/healthz?a", every = "9s", status = 204 } }
+        health = { consecutive_failures = 3, ejection_time = "1m", max_ejected = 1, check = { path = "/healthz?a", interval = "9s", status = 204 } }
         [[routes]]
         match = { path = "/" }
         "#,
@@ -185,37 +194,37 @@ fn upstreams_are_read() {
 }
 
 #[test]
-fn what_is_done_when_there_is_too_much_is_read() {
+fn overload_protection_is_read() {
     let config = parsed(
         r#"
-        [upstreams.found_out]
+        [upstreams.adaptive]
         urls = ["http://127.0.0.1:1"]
-        queue = 50
-        limit = { initial = 20, min = 5, max = 200, patience = "300ms", haste = "2ms" }
-        breaker = { window = "20s", least = 5, share = 0.5, rest = "2s", longest_rest = "1m", probes = 2 }
-        throttle = { k = 1.5, window = "10s", most = 0.8, floor = 100 }
+        max_queue = 50
+        concurrency_limit = { initial = 20, min = 5, max = 200, max_queue_wait = "300ms", max_queue_wait_overloaded = "2ms" }
+        breaker = { window = "20s", min_samples = 5, failure_threshold = 0.5, open_time = "2s", max_open_time = "1m", probes = 2 }
+        throttle = { k = 1.5, window = "10s", max_throttled = 0.8, min_samples = 100 }
         [upstreams.fixed]
         urls = ["http://127.0.0.1:2"]
         max_in_flight = 3
-        limit = { patience = "1s" }
+        concurrency_limit = { max_queue_wait = "1s" }
         throttle = "none"
         [upstreams.none]
         urls = ["http://127.0.0.1:3"]
-        limit = "none"
+        concurrency_limit = "none"
         [[routes]]
         match = { path = "/{tenant}" }
-        upstream = "found_out"
+        upstream = "adaptive"
         max_in_flight = 10
-        queue = 20
-        priority_from = { header = "x-priority", values = { gold = "critical", bulk = "low" }, otherwise = "high" }
+        max_queue = 20
+        priority_from = { header = "x-priority", values = { gold = "critical", bulk = "low" }, default = "high" }
         caller = { path = "tenant" }
-        rate = { limit = "100/1s", burst = 200, callers = 1000 }
+        rate_limit = { rate = "100/1s", burst = 200, max_callers = 1000 }
         [[routes]]
         match = { path = "/fixed" }
         upstream = "fixed"
         priority = "low"
         caller = { header = "x-api-key" }
-        rate = "5/1m"
+        rate_limit = "5/1m"
         [[routes]]
         match = { path = "/none" }
         upstream = "none"
@@ -224,7 +233,7 @@ fn what_is_done_when_there_is_too_much_is_read() {
         "#,
     );
     let ms = Nanos::from_millis;
-    let [found_out, fixed, none] = &config.upstreams[..] else { panic!("{config:?}") };
+    let [adaptive, fixed, none] = &config.upstreams[..] else { panic!("{config:?}") };
     let options = limit::Options { initial: 20, min: 5, max: 200 };
     let terms = AdmissionConfig {
         limit: ConcurrencyLimitConfig::Adaptive(options),
@@ -232,7 +241,7 @@ fn what_is_done_when_there_is_too_much_is_read() {
         overload_queue_wait: ms(2),
         max_queued: 50,
     };
-    assert_eq!(found_out.admission, Some(terms));
+    assert_eq!(adaptive.admission, Some(terms));
     let rule = BreakerRule {
         window: Nanos::from_secs(20),
         min_calls: 5,
@@ -241,9 +250,9 @@ fn what_is_done_when_there_is_too_much_is_read() {
         max_open_time: Nanos::from_secs(60),
         probes: 2,
     };
-    assert_eq!(found_out.breaker, Some(rule));
+    assert_eq!(adaptive.breaker, Some(rule));
     let rule = ThrottleRule { k: 1.5, window: Nanos::from_secs(10), max_fraction: 0.8, min_requests: 100 };
-    assert_eq!(found_out.throttle, Some(rule));
+    assert_eq!(adaptive.throttle, Some(rule));
     let terms =
         AdmissionConfig { max_queue_wait: Nanos::SECOND, overload_queue_wait: ms(5), ..PermitPool::fixed(3, 0) };
     assert_eq!((&fixed.admission, fixed.throttle), (&Some(terms), None));
@@ -263,20 +272,20 @@ fn what_is_done_when_there_is_too_much_is_read() {
 }
 
 #[test]
-fn with_whom_limits_are_shared_is_read() {
-    let share = |text: &str| {
-        parsed(&document("route", &format!("caller = \"address\"\nrate = \"5/1s\"\n[share]\n{text}")))
+fn a_cluster_is_read() {
+    let cluster = |text: &str| {
+        parsed(&document("route", &format!("caller = \"address\"\nrate_limit = \"5/1s\"\n[cluster]\n{text}")))
             .distributed_limits
     };
-    let plain = share("redis = \"redis://h\"").unwrap();
+    let plain = cluster("url = \"redis://h\"").unwrap();
     assert_eq!((plain.redis.redacted(), plain.name.as_str()), ("redis://h", "gate"));
     assert_eq!((plain.lease, plain.gates), (Nanos::from_secs(2), 1));
-    let all = "redis = \"redis://me:secret@h/2\"\nname = \"orders\"\nlease = \"500ms\"\ngates = 4";
+    let all = "url = \"redis://me:secret@h/2\"\nname = \"orders\"\nlease = \"500ms\"\ngates = 4";
     assert_eq!(
-        share(all),
+        cluster(all),
         Some(DistributedLimitConfig::parse("redis://me:secret@h/2?name=orders&lease=500ms&gates=4").unwrap())
     );
-    assert_ne!(share(all), share("redis = \"redis://me:other@h/2\""));
+    assert_ne!(cluster(all), cluster("url = \"redis://me:other@h/2\""));
     assert_eq!(parsed(&document("", "")).distributed_limits, None);
 }
 
@@ -289,17 +298,17 @@ fn policies_are_read() {
         r#"
         deadline = "1s"
         attempt_timeout = "400ms"
-        stages = [{ after = "300ms", copies = 2 }, { after = "p95", on_failure = false }, {}]
-        success = { status = "200-299,304", schema = "order.schema.json", headers = { "X-Ok" = "yes" }, max_answer = "2MB" }
-        retry = { times = 2, on = ["connect", "closed", "5xx", 429], backoff = "10ms..2s", retry_after = false }
-        budget = { share = 0.5, floor = 3, window = "10s" }
-        repeat = "idempotent"
+        hedge = [{ after = "300ms", attempts = 2 }, { after = "p95", on_failure = false }, {}]
+        success = { status = "200-299,304", schema = "order.schema.json", headers = { "X-Ok" = "yes" }, max_body = "2MB" }
+        retries = { times = 2, on = ["connect", "closed", "5xx", 429], backoff = "10ms..2s", retry_after = false }
+        budget = { fraction = 0.5, min_per_s = 0.3, window = "10s" }
+        retry_methods = "idempotent"
         buffer = "1KiB"
-        deadline_headers = { in = [{ name = "X-Budget", form = "s" }, "x-request-timeout-ms"], out = [] }
+        deadline_headers = { in = [{ name = "X-Budget", format = "s" }, "x-request-timeout-ms"], out = [] }
         "#,
     );
     let config = config::parse(&text, folder.path()).unwrap();
-    let stage = |after, on_failure, copies| HedgeStage { after, on_failure, attempts: copies };
+    let stage = |after, on_failure, attempts| HedgeStage { after, on_failure, attempts };
     let read = &config.routes[1].policy;
     let policy = Policy {
         deadline: Nanos::SECOND,
@@ -336,10 +345,10 @@ fn policies_are_read() {
 }
 
 #[test]
-fn what_is_not_said_of_a_policy_is_as_by_default() {
+fn policies_have_defaults() {
     let policy = |text: &str| parsed(&document("policy", text)).routes[1].policy.policy.clone();
-    assert_eq!(policy("retry = 2").retry, RetryPolicy { max_retries: 2, ..RetryPolicy::default() });
-    assert_eq!(policy("retry = { times = 2 }").retry, RetryPolicy { max_retries: 2, ..RetryPolicy::default() });
+    assert_eq!(policy("retries = 2").retry, RetryPolicy { max_retries: 2, ..RetryPolicy::default() });
+    assert_eq!(policy("retries = { times = 2 }").retry, RetryPolicy { max_retries: 2, ..RetryPolicy::default() });
     assert_eq!(policy("budget = \"none\"").budget, None);
     assert_eq!(policy("budget = \"5% + 1/1s\"").budget, Some(BudgetRule::default()));
     assert_eq!(policy("budget = {}").budget, Some(BudgetRule::default()));
@@ -353,10 +362,10 @@ fn routes_are_read() {
         upstreams.a.urls = ["http://h"]
         [[routes]]
         match = { path = "/api/{user}/{*rest}", methods = ["GET", "POST"], host = "Api.Example" }
-        policy = { retry = 1 }
-        rewrite = { path = "/v2/{rest}", query = "a={user}", host = "b.example", set = { "X-A" = "b" }, remove = ["Cookie"], answer_set = { server = "weir" }, answer_remove = ["x-b"] }
-        deadline_from = { path = "user", unit = "s", above = 3, low = { status = 422, type = "application/json", body = "{}" } }
-        answer = { merge = { a = [1, 2.5, true, "x"], b = { c = 0x10 } }, late = { body = "late" }, failed = { status = 204 }, refused = { body = "later" } }
+        policy = { retries = 1 }
+        rewrite = { path = "/v2/{rest}", query = "a={user}", host = "b.example", set = { "X-A" = "b" }, remove = ["Cookie"], response_set = { server = "weir" }, response_remove = ["x-b"] }
+        deadline_from = { path = "user", unit = "s", above = 3, too_low = { status = 422, content_type = "application/json", body = "{}" } }
+        response = { merge = { a = [1, 2.5, true, "x"], b = { c = 0x10 } }, deadline_exceeded = { body = "late" }, failed = { status = 204 }, rejected = { body = "later" } }
         [[routes]]
         match = { path = "/{*rest}" }
         rewrite = { query = "drop", host = "upstream" }
@@ -389,7 +398,7 @@ fn routes_are_read() {
         location: DeadlineLocation::Path("user".into()),
         unit: Nanos::SECOND,
         above: 3,
-        invalid_response: own(400, plain, "user has to be a whole number of seconds\n"),
+        invalid_response: own(400, plain, "user must be a whole number of seconds\n"),
         too_low_response: own(422, "application/json", "{}"),
     };
     assert_eq!(route.deadline_from, Some(deadline));
@@ -407,14 +416,14 @@ fn routes_are_read() {
         location: DeadlineLocation::Query("timeout".into()),
         unit: Nanos::MILLI,
         above: 0,
-        invalid_response: own(400, plain, "timeout has to be a whole number of milliseconds\n"),
-        too_low_response: own(400, plain, "timeout has to be above 0 milliseconds\n"),
+        invalid_response: own(400, plain, "timeout must be a whole number of milliseconds\n"),
+        too_low_response: own(400, plain, "timeout must be above 0 milliseconds\n"),
     };
     assert_eq!(route.deadline_from, Some(deadline));
 }
 
 #[test]
-fn the_shipped_endpoint_is_what_it_says() {
+fn the_demo_has_its_routes_and_responses() {
     let config = config::smart("http://127.0.0.1:9001").unwrap();
     assert_eq!(config.upstreams[0].hosts[0].url, "http://127.0.0.1:9001");
     let places = [DeadlineLocation::Path("timeout".into()), DeadlineLocation::Query("timeout".into())];
@@ -446,7 +455,7 @@ fn the_shipped_endpoint_is_what_it_says() {
 }
 
 #[test]
-fn the_shipped_endpoint_asks_for_the_path_that_it_is_given() {
+fn the_demo_sends_to_the_path_of_its_url() {
     let path = |url: &str| config::smart(url).map(|config| config.routes[0].rewrite.path.clone().unwrap());
     assert_eq!(path("https://h:1/"), Ok("/api/work".into()));
     assert_eq!(path("http://h:1/a/b"), Ok("/a/b".into()));
@@ -459,7 +468,7 @@ fn the_shipped_endpoint_asks_for_the_path_that_it_is_given() {
 }
 
 #[test]
-fn flags_make_a_gateway_of_one_route() {
+fn flags_are_one_route() {
     let policy = Policy { deadline: Nanos::SECOND, ..Policy::default() };
     let flags = |upstreams: &[&str]| FlagConfig {
         upstreams: upstreams.iter().map(ToString::to_string).collect(),
@@ -472,21 +481,28 @@ fn flags_make_a_gateway_of_one_route() {
     assert_eq!((route.path.as_str(), route.upstream.as_str()), ("/{*rest}", "upstream"));
     assert_eq!(route.policy.policy, policy);
     let told = |upstreams: &[&str]| config::from_flags(&flags(upstreams)).unwrap_err();
-    assert_eq!(told(&[]), "there is no upstream; give one as http://HOST:PORT");
+    assert_eq!(told(&[]), "no upstream; give one as http://HOST:PORT");
     let remedy = r#"write it as "http://HOST:PORT", "https://HOST:PORT" or "unix:/PATH""#;
-    assert_eq!(told(&["h:1"]), format!("'h:1' is no URL; {remedy}"));
+    assert_eq!(told(&["h:1"]), format!("'h:1' is not a URL; {remedy}"));
     assert_eq!(told(&["http://h"; 65]), "65 upstreams are too many; give 64 at most");
+}
+
+/// The pages about the gateway.
+fn documentation() -> String {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let pages = fs::read_dir(docs.join("gate")).unwrap().map(|entry| entry.unwrap().path());
+    pages.chain([docs.join("gate.md")]).map(|page| fs::read_to_string(page).unwrap() + "\n").collect()
 }
 
 #[test]
 fn every_example_of_the_documentation_is_a_configuration() {
-    let text = include_str!("../docs/gate.md");
+    let text = documentation();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("order.schema.json"), r#"{"type": "object"}"#).unwrap();
     let mut examples = 0;
     for block in text.split("```toml\n").skip(1) {
         let example = block.split("```").next().unwrap();
-        // Pieces are shown without what makes them whole.
+        // Fragments need an upstream and a route.
         let mut whole = example.to_owned();
         if !example.contains("upstreams.") {
             whole = format!("upstreams.backend.urls = [\"http://h\"]\n{whole}");
@@ -504,23 +520,23 @@ fn every_example_of_the_documentation_is_a_configuration() {
 
 #[test]
 fn every_key_is_in_the_documentation() {
-    let text = include_str!("../docs/gate.md");
-    // A key that no table knows makes it name those that it knows, unless it seems to mean one.
+    let text = documentation();
+    // The error of an unknown key lists the known ones, unless it is similar to one.
     let asked = [
         ("top", "zzzzzz = 1"),
-        ("top", "share = { zzzzzz = 1 }"),
+        ("top", "cluster = { zzzzzz = 1 }"),
         ("more", "zzzzzz = 1"),
         ("more", "tls = { zzzzzz = 1, insecure = true }"),
-        ("more", "limit = { zzzzzz = 1 }"),
+        ("more", "concurrency_limit = { zzzzzz = 1 }"),
         ("more", "breaker = { zzzzzz = 1 }"),
         ("more", "throttle = { zzzzzz = 1 }"),
         ("route", "priority_from = { zzzzzz = 1 }"),
         ("route", "caller = { zzzzzz = 1 }"),
-        ("route", "rate = { zzzzzz = 1 }"),
+        ("route", "rate_limit = { zzzzzz = 1 }"),
         ("more", "health = { zzzzzz = 1, check = { zzzzzz = 1 } }"),
         ("policy", "zzzzzz = 1"),
-        ("policy", "stages = [{ zzzzzz = 1 }]"),
-        ("policy", "retry = { zzzzzz = 1 }"),
+        ("policy", "hedge = [{ zzzzzz = 1 }]"),
+        ("policy", "retries = { zzzzzz = 1 }"),
         ("policy", "success = { zzzzzz = 1 }"),
         ("policy", "budget = { zzzzzz = 1 }"),
         ("policy", "deadline_headers = { zzzzzz = 1 }"),
@@ -528,7 +544,7 @@ fn every_key_is_in_the_documentation() {
         ("route", "zzzzzz = 1"),
         ("route", "rewrite = { zzzzzz = 1 }"),
         ("route", "deadline_from = { zzzzzz = 1 }"),
-        ("route", "answer = { zzzzzz = 1, late = { zzzzzz = 1 } }"),
+        ("route", "response = { zzzzzz = 1, deadline_exceeded = { zzzzzz = 1 } }"),
     ];
     for (slot, fragment) in asked {
         let problems = config::parse(&document(slot, fragment), Path::new("/nowhere")).unwrap_err();
@@ -541,9 +557,9 @@ fn every_key_is_in_the_documentation() {
 }
 
 proptest! {
-    /// Pieces of configurations in any order, and anything at all.
+    /// Fragments of configurations in any order, and any text.
     #[test]
-    fn no_text_is_too_odd(text in prop_oneof![any::<String>(), pieces()]) {
+    fn any_text_is_parsed_or_rejected(text in prop_oneof![any::<String>(), pieces()]) {
         let count = text.split('\n').count();
         let problems = match config::parse(&text, Path::new("/nowhere")) {
             Ok(config) => config.warnings,
@@ -560,16 +576,16 @@ proptest! {
     }
 }
 
-/// Lines with a key and a value of any other key.
+/// Lines with a key and the value of any other key.
 fn pieces() -> impl Strategy<Value = String> {
     let headers =
-        ["", "[upstreams.b]", "[policies.q]", "[[routes]]", "[routes.match]", "[routes.answer]", "[routes.rewrite]"];
+        ["", "[upstreams.b]", "[policies.q]", "[[routes]]", "[routes.match]", "[routes.response]", "[routes.rewrite]"];
     let keys = [
         "urls",
         "tls",
         "health",
-        "stages",
-        "retry",
+        "hedge",
+        "retries",
         "budget",
         "success",
         "deadline",
@@ -581,8 +597,8 @@ fn pieces() -> impl Strategy<Value = String> {
         "policy",
         "rewrite",
         "deadline_from",
-        "answer",
-        "late",
+        "response",
+        "deadline_exceeded",
         "merge",
         "query",
         "host",
@@ -610,7 +626,7 @@ fn pieces() -> impl Strategy<Value = String> {
         "{}",
         "{ path = \"/\" }",
         "{ after = \"1s\" }",
-        "[{ after = \"1s\", copies = 9 }]",
+        "[{ after = \"1s\", attempts = 9 }]",
         "{ a = \"b\" }",
         "2026-01-01",
         "{ status = \"200\", body = \"\u{e4}\" }",

@@ -1,4 +1,4 @@
-//! What the two ends of a gate could read differently, and what could wait for itself.
+//! Messages that the two ends of a gateway could read differently, and possible deadlocks.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -14,10 +14,10 @@ use weir::gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, Upstream
 use weir::gate::{self, Gate};
 use weir::server::Options;
 
-/// Far beyond what anything takes.
+/// Timeout of waits; far above all expected times.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A gate before one upstream, with some changes to what it does by default.
+/// A gateway to one upstream, with some changes of the default configuration.
 fn fronted(server: &Server, change: impl FnOnce(&mut UpstreamConfig, &mut RouteConfig)) -> Gate {
     let host = HostConfig { url: server.url("/"), socket: None, weight: 1 };
     let mut upstream = UpstreamConfig { hosts: vec![host], ..UpstreamConfig::new("upstream") };
@@ -37,7 +37,7 @@ fn connect(gate: &Gate) -> Raw {
 }
 
 #[test]
-fn the_end_of_a_tunnel_is_told_to_the_other_side() {
+fn the_end_of_a_tunnel_is_passed_on() {
     let switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nhello";
     let server = Server::start(move |_| Reply::raw(switch).close());
     let gate = plain(&server);
@@ -49,7 +49,7 @@ fn the_end_of_a_tunnel_is_told_to_the_other_side() {
 }
 
 #[test]
-fn a_retry_does_not_wait_for_the_connection_that_the_failed_answer_holds() {
+fn a_retry_does_not_wait_for_the_connection_of_the_failed_response() {
     let server = Server::start(|seen| match seen.number {
         0 => Reply::raw("HTTP/1.1 503 Busy\r\nContent-Length: 100000\r\n\r\nbusy").freeze(),
         _ => Reply::ok("hello"),
@@ -64,7 +64,7 @@ fn a_retry_does_not_wait_for_the_connection_that_the_failed_answer_holds() {
 }
 
 #[test]
-fn a_host_that_could_be_read_as_another_one_is_none() {
+fn an_ambiguous_host_is_rejected() {
     let server = Server::hello();
     let gate = plain(&server);
     for (target, host) in [
@@ -84,7 +84,7 @@ fn a_host_that_could_be_read_as_another_one_is_none() {
 }
 
 #[test]
-fn a_body_that_is_looked_into_is_asked_for_as_it_is() {
+fn checked_bodies_are_requested_uncompressed() {
     let server = Server::start(|_| Reply::ok("{}"));
     for (json, expected) in [(false, Some("gzip")), (true, None)] {
         let gate = fronted(&server, |_, route| route.policy.success.json = json);
@@ -96,7 +96,7 @@ fn a_body_that_is_looked_into_is_asked_for_as_it_is() {
 }
 
 #[test]
-fn members_are_merged_into_an_answer_with_trailers_too() {
+fn members_are_merged_into_a_response_with_trailers() {
     let server = Server::start(|_| {
         Reply::raw(
             "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"a\":1}\r\n0\r\nX-Sum: 1\r\n\r\n",
@@ -113,8 +113,8 @@ fn members_are_merged_into_an_answer_with_trailers_too() {
 }
 
 #[test]
-fn trailers_do_not_say_what_only_a_head_may_say() {
-    // What comes behind the head is taken for a next request here, as somebody who is deceived would take it.
+fn trailers_have_no_fields_of_a_head() {
+    // Bytes after the head are read as a next request, as a deceived upstream would.
     let server = Server::start(|seen| if seen.number == 0 { Reply::nothing() } else { Reply::ok("hello") });
     let gate = plain(&server);
     let mut client = connect(&gate);
@@ -127,7 +127,7 @@ fn trailers_do_not_say_what_only_a_head_may_say() {
 }
 
 #[test]
-fn an_answer_without_a_body_does_not_say_how_long_it_is() {
+fn a_response_without_a_body_has_no_length() {
     let server = Server::start(|_| Reply::raw("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"));
     let gate = plain(&server);
     let answer = connect(&gate).get("/");
@@ -136,8 +136,8 @@ fn an_answer_without_a_body_does_not_say_how_long_it_is() {
 }
 
 #[test]
-fn a_caller_that_leaves_in_the_middle_of_an_upload_is_missed() {
-    // The upstream takes nothing, so nobody reads what the caller sends, nor sees its end.
+fn a_disconnect_during_an_upload_is_detected() {
+    // The upstream does not read, so the gateway neither reads the caller's body nor sees its end.
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
     let gate =
         fronted(&Server::hello(), |to, _| to.hosts[0].url = format!("http://{}/", upstream.local_addr().unwrap()));

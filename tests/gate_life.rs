@@ -1,4 +1,4 @@
-//! A gateway from its start to its end: signals, configurations read again, access log, metrics.
+//! Life cycle of a gateway: signals, reloads, access log, metrics.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the client's end of a test has a clock of its own")]
 
@@ -28,7 +28,7 @@ fn with(config: &str) -> Weir {
 }
 
 #[test]
-fn requests_go_through_and_answers_come_back() {
+fn requests_and_responses_are_forwarded() {
     let body = Serving::start(&["body"]);
     let gate = Serving::gate(&["--upstream", &body.url]);
     assert!(gate.url.starts_with("http://127.0.0.1:"));
@@ -43,7 +43,7 @@ fn requests_go_through_and_answers_come_back() {
 }
 
 #[test]
-fn it_listens_where_it_is_told() {
+fn the_listen_address_is_used() {
     for (listen, host) in [("0", "127.0.0.1"), (":0", "127.0.0.1"), ("[::1]:0", "[::1]")] {
         let gate = Serving::gate(&["--upstream", "http://127.0.0.1:9", "--listen", listen, "-w", "2"]);
         assert!(gate.url.starts_with(&format!("http://{host}:")), "{listen}: {}", gate.url);
@@ -58,7 +58,7 @@ fn it_listens_where_it_is_told() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_one_line() {
+fn a_port_in_use_is_a_one_line_error() {
     let first = Serving::gate(&["--upstream", "http://127.0.0.1:9"]);
     let output = Weir::new().run(&["gate", "--upstream", "http://127.0.0.1:9", "--listen", &first.address]);
     assert_eq!((output.code, output.stdout.as_str()), (2, ""));
@@ -67,7 +67,7 @@ fn a_port_that_is_taken_is_one_line() {
 }
 
 #[test]
-fn sighup_reads_the_file_again_and_drops_no_call() {
+fn sighup_reloads_the_file_without_dropping_a_call() {
     let held = Gate::default();
     let server = Server::start({
         let held = held.clone();
@@ -93,15 +93,15 @@ fn sighup_reads_the_file_again_and_drops_no_call() {
     assert_eq!(slow.answer().text(), "slow");
     assert_eq!(slow.get("/new").text(), "fast", "the connection goes on");
     let output = gate.stop();
-    assert_eq!((output.code, output.one_line()), (0, "configuration read again: 2 routes, 1 upstream, 1 policy"));
+    assert_eq!((output.code, output.one_line()), (0, "configuration reloaded: 2 routes, 1 upstream, 1 policy"));
 }
 
 #[test]
-fn a_bad_file_leaves_the_old_configuration_in_force() {
+fn an_invalid_file_leaves_the_old_configuration() {
     let server = Server::hello();
     let good = to(&server.url(""), &["/a"]);
     let gate = Serving::gate_in(with(&good), &["--config", "gate.toml"]);
-    // Of a pipe it is known when it has been read.
+    // A write to a pipe returns when it is read.
     let file = gate.weir.path("gate.toml");
     std::fs::remove_file(&file).unwrap();
     rustix::fs::mknodat(CWD, &file, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
@@ -113,11 +113,11 @@ fn a_bad_file_leaves_the_old_configuration_in_force() {
     let [first, second, last] = output.stderr.lines().collect::<Vec<_>>().try_into().unwrap();
     assert!(first.starts_with("weir: gate.toml:1:10: listen: "), "{first}");
     assert!(second.starts_with("weir: gate.toml:4:18: routes[0].match.path: "), "{second}");
-    assert!(last.contains("the one from before stays"), "{last}");
+    assert!(last.contains("the old one stays"), "{last}");
 }
 
 #[test]
-fn what_cannot_change_while_it_runs_is_told() {
+fn settings_that_need_a_restart_are_logged() {
     let server = Server::hello();
     let good = to(&server.url(""), &["/a"]);
     let gate = Serving::gate_in(with(&good), &["--config", "gate.toml"]);
@@ -125,22 +125,22 @@ fn what_cannot_change_while_it_runs_is_told() {
     gate.signal(Signal::HUP);
     until("the new route", PATIENCE, || gate.get("/b").status == 200);
     let output = gate.stop();
-    assert!(output.stderr.lines().last().unwrap().contains("needs a restart"), "{}", output.stderr);
+    assert!(output.stderr.lines().last().unwrap().contains("need a restart"), "{}", output.stderr);
 }
 
 #[test]
-fn without_a_file_sighup_changes_nothing_and_says_so() {
+fn sighup_without_a_file_is_logged() {
     let server = Server::hello();
     let gate = Serving::gate(&["--upstream", &server.url("")]);
     gate.signal(Signal::HUP);
     assert_eq!(gate.get("/").text(), "hello");
     let output = gate.stop();
     assert_eq!(output.code, 0);
-    assert_eq!(output.one_line(), "SIGHUP: nothing to read again without --config");
+    assert_eq!(output.one_line(), "SIGHUP: no --config to reload");
 }
 
 #[test]
-fn a_signal_lets_calls_end_and_takes_no_more_connections() {
+fn a_signal_ends_the_gateway_gracefully() {
     for (signal, code) in [(Signal::TERM, 0), (Signal::INT, 130)] {
         let held = Gate::default();
         let server = Server::start({
@@ -153,7 +153,7 @@ fn a_signal_lets_calls_end_and_takes_no_more_connections() {
         until("the call", PATIENCE, || server.requests() == 1);
         gate.signal(signal);
         until("the end of its listening", PATIENCE, || TcpStream::connect(&gate.address).is_err());
-        // Which is no second signal.
+        // SIGHUP does not count as a second signal.
         gate.signal(Signal::HUP);
         held.open();
         assert_eq!(owed.answer().text(), "ok");
@@ -177,29 +177,29 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn a_line_of_the_access_log_has_the_story_of_its_call() {
+fn the_access_log_has_the_attempt_log() {
     let server = Server::start(|seen| if seen.number == 0 { Reply::status(503, "") } else { Reply::ok("again") });
-    let gate = Serving::gate(&["--upstream", &server.url(""), "--retry", "1", "--access-log", "-"]);
+    let gate = Serving::gate(&["--upstream", &server.url(""), "--retries", "1", "--access-log", "-"]);
     assert_eq!(gate.get("/a").text(), "again");
     let output = gate.stop();
     let line: Value = serde_json::from_str(&output.stderr).unwrap_or_else(|why| panic!("{why}: {}", output.stderr));
     assert_eq!((line["target"].as_str(), line["status"].as_u64()), (Some("/a"), Some(200)));
-    let [first, second] = line["story"].as_array().unwrap().as_slice() else { panic!("{line}") };
-    assert_eq!((first["why"].as_str(), first["end"].as_str()), (Some("first"), Some("lost")));
+    let [first, second] = line["attempt_log"].as_array().unwrap().as_slice() else { panic!("{line}") };
+    assert_eq!((first["reason"].as_str(), first["outcome"].as_str()), (Some("first"), Some("failed")));
     assert_eq!((first["status"].as_u64(), second["status"].as_u64()), (Some(503), Some(200)));
-    assert_eq!((second["why"].as_str(), second["end"].as_str()), (Some("retry"), Some("won")));
+    assert_eq!((second["reason"].as_str(), second["outcome"].as_str()), (Some("retry"), Some("won")));
     assert_eq!(second["upstream"], server.address());
     let ms = |attempt: &Value, name: &str| attempt[name].as_f64().unwrap();
-    assert!(ms(first, "ended_ms") <= ms(second, "launched_ms"), "{line}");
+    assert!(ms(first, "ended_ms") <= ms(second, "started_ms"), "{line}");
 }
 
 #[test]
-fn metrics_and_health_stand_where_the_configuration_says() {
+fn metrics_and_health_have_the_configured_paths() {
     let server = Server::hello();
     let gate = Serving::gate(&["--upstream", &server.url("")]);
     assert_eq!((gate.get("/healthz").text(), gate.get("/x").text()), ("ok\n", "hello"));
-    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",end=\"won\"}"), 1.0);
-    assert_eq!(gate.metric("weir_gate_attempts_total{upstream=\"upstream\",why=\"first\"}"), 1.0);
+    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",outcome=\"succeeded\"}"), 1.0);
+    assert_eq!(gate.metric("weir_gate_attempts_total{upstream=\"upstream\",reason=\"first\"}"), 1.0);
     assert!(gate.get("/metrics").text().ends_with("# EOF\n"));
     drop(gate);
     let config = format!("metrics = \"/own/metrics\"\nhealth = \"\"\n{}", to(&server.url(""), &["/{*rest}"]));
@@ -209,10 +209,11 @@ fn metrics_and_health_stand_where_the_configuration_says() {
 }
 
 #[test]
-fn what_a_budget_has_spent_counts_on_after_a_reload() {
+fn a_reload_keeps_what_is_spent_of_a_budget() {
     let server = Server::start(|_| Reply::status(503, ""));
     let config = |path: &str, budget: &str| {
-        let policy = format!("[policies.p]\nretry = {{ times = 1, backoff = \"1ms..1ms\" }}\nbudget = \"{budget}\"\n");
+        let policy =
+            format!("[policies.p]\nretries = {{ times = 1, backoff = \"1ms..1ms\" }}\nbudget = \"{budget}\"\n");
         let url = server.url("");
         let route = format!("[[routes]]\nmatch = {{ path = \"{path}\" }}\npolicy = \"p\"\n");
         format!("upstreams.backend.urls = [\"{url}\"]\n{policy}{route}")
@@ -222,7 +223,7 @@ fn what_a_budget_has_spent_counts_on_after_a_reload() {
     for (path, budget, expected) in [("/b", "0% + 1/1h", 3), ("/c", "0% + 2/1h", 5)] {
         gate.weir.write("gate.toml", config(path, budget));
         gate.signal(Signal::HUP);
-        let left = format!("weir_gate_budget_left{{route=\"{path}\"}}");
+        let left = format!("weir_gate_retry_budget_remaining{{route=\"{path}\"}}");
         until("the new route", PATIENCE, || gate.get("/metrics").text().contains(&left));
         assert_eq!((gate.get(path).status, server.requests()), (503, expected), "{path}");
     }
@@ -230,13 +231,13 @@ fn what_a_budget_has_spent_counts_on_after_a_reload() {
 }
 
 #[test]
-fn a_reload_reads_changed_certificates_and_keeps_idle_connections_as_it_says() {
+fn a_reload_reads_changed_certificates_and_keeps_idle_connections() {
     let (first, second) = (Authority::new(), Authority::new());
     let server = Server::build().tls(second.service("127.0.0.1")).start(|_| Reply::ok("hello"));
     let config = |path: &str, idle: &str| {
         let url = server.url("");
         format!(
-            "[upstreams.backend]\nurls = [\"{url}\"]\nprotocol = \"http1\"\nkeep_idle = \"{idle}\"\ntls.cacert = \"ca.pem\"\n\
+            "[upstreams.backend]\nurls = [\"{url}\"]\nprotocol = \"http1\"\nidle_timeout = \"{idle}\"\ntls.cacert = \"ca.pem\"\n\
              [[routes]]\nmatch = {{ path = \"{path}\" }}\n"
         )
     };
@@ -256,10 +257,10 @@ fn a_reload_reads_changed_certificates_and_keeps_idle_connections_as_it_says() {
 }
 
 #[test]
-fn a_host_that_hangs_keeps_no_other_from_being_checked() {
+fn a_hanging_host_does_not_delay_health_checks_of_others() {
     let (hangs, well) = (Server::start(|_| Reply::nothing()), Server::hello());
     let config = format!(
-        "[upstreams.backend]\nurls = [\"{}\", \"{}\"]\nhealth.check = {{ path = \"/\", every = \"1s\", timeout = \"1h\" }}\n\
+        "[upstreams.backend]\nurls = [\"{}\", \"{}\"]\nhealth.check = {{ path = \"/\", interval = \"1s\", timeout = \"1h\" }}\n\
          [[routes]]\nmatch = {{ path = \"/a\" }}\n",
         hangs.url(""),
         well.url("")
@@ -271,13 +272,22 @@ fn a_host_that_hangs_keeps_no_other_from_being_checked() {
 }
 
 #[test]
-fn a_caller_that_leaves_is_told_of_with_its_story() {
+fn a_disconnected_caller_is_logged_with_its_attempts() {
     let folder = Weir::new();
     for (number, http2) in [false, true].into_iter().enumerate() {
         let log = folder.path(&format!("{number}.log")).display().to_string();
         let server = Server::start(|_| Reply::nothing());
-        let args =
-            ["--upstream", &server.url(""), "--hedge", "1ms", "--budget", "none", "--access-log", &log, "--trace"];
+        let args = [
+            "--upstream",
+            &server.url(""),
+            "--hedge",
+            "1ms",
+            "--budget",
+            "none",
+            "--access-log",
+            &log,
+            "--attempt-log",
+        ];
         let gate = Serving::gate(&args);
         let reset = number == 0;
         for resets in [reset, false] {
@@ -293,25 +303,25 @@ fn a_caller_that_leaves_is_told_of_with_its_story() {
             until("the end of the attempts", PATIENCE, || server.counts().open == 0);
         }
         let output = gate.stop();
-        assert_eq!(output.stderr.matches("GET /left -> no answer after ").count(), 2, "{}", output.stderr);
-        assert_eq!(output.stderr.matches(": the caller has left\n").count(), 2, "{}", output.stderr);
-        assert!(output.stderr.contains("attempts 1 and 2 are not wanted any more"), "{}", output.stderr);
+        assert_eq!(output.stderr.matches("GET /left -> no response after ").count(), 2, "{}", output.stderr);
+        assert_eq!(output.stderr.matches(": the caller disconnected\n").count(), 2, "{}", output.stderr);
+        assert!(output.stderr.contains("attempts 1 and 2 cancelled"), "{}", output.stderr);
         let log = std::fs::read_to_string(log).unwrap();
         let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 2, "{log}");
         for line in &lines {
             assert_eq!(
-                (&line["status"], &line["gone"], &line["target"]),
+                (&line["status"], &line["client_closed"], &line["target"]),
                 (&Value::Null, &true.into(), &"/left".into())
             );
             let ends: Vec<&str> =
-                line["story"].as_array().unwrap().iter().map(|it| it["end"].as_str().unwrap()).collect();
+                line["attempt_log"].as_array().unwrap().iter().map(|it| it["outcome"].as_str().unwrap()).collect();
             assert_eq!(ends, ["cancelled", "cancelled"], "{line}");
         }
     }
 }
 
-/// Asks over HTTP/2, and resets its stream when that is so.
+/// A request over HTTP/2, whose stream is reset when the condition holds.
 fn http2_caller_that_leaves(address: &str, when: impl Fn() -> bool) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! Spans on their way to a collector: real sockets, and a scripted collector.
+//! Export of spans over real sockets to a scripted collector.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the test's clock is not the exporter's")]
 
@@ -14,11 +14,11 @@ use support::{Reply, Seen, Server, until};
 use weir::gate::otlp::{Exporter, SpanCounts, SpanKind, SpanSender, TraceSpan};
 use weir::server::Logger;
 
-/// As many as make the exporter send at once.
+/// Spans of a full batch, which is sent at once.
 const BATCH: u64 = 512;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What was told.
+/// Log lines.
 #[derive(Clone, Debug, Default)]
 struct Told(Arc<Mutex<Vec<String>>>);
 
@@ -47,13 +47,13 @@ fn write(pen: &SpanSender, ids: impl IntoIterator<Item = u64>) {
             kind: SpanKind::Client,
             start_unix_ns: 1,
             end_unix_ns: 2,
-            attributes: vec![("weir.attempt.why", "first".into())],
+            attributes: vec![("weir.attempt.reason", "first".into())],
             error: None,
         });
     }
 }
 
-/// The ids of the spans in a request.
+/// IDs of the spans in a request.
 fn ids(seen: &Seen) -> Vec<u64> {
     let body: Json = serde_json::from_slice(&seen.body).unwrap();
     let spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap();
@@ -65,7 +65,7 @@ fn counts(exported: u64, lost: u64) -> SpanCounts {
 }
 
 #[test]
-fn what_is_written_reaches_the_collector_within_a_second_or_so() {
+fn spans_reach_the_collector_within_about_a_second() {
     let server = Server::start(|_| Reply::ok("{}"));
     let told = Told::default();
     let exporter = start(&server, &told);
@@ -85,7 +85,7 @@ fn what_is_written_reaches_the_collector_within_a_second_or_so() {
 }
 
 #[test]
-fn full_batches_go_at_once_in_order_and_on_one_connection() {
+fn full_batches_are_sent_at_once_in_order_on_one_connection() {
     let server = Server::start(|_| Reply::ok(""));
     let exporter = start(&server, &Told::default());
     let pen = exporter.sender();
@@ -99,7 +99,7 @@ fn full_batches_go_at_once_in_order_and_on_one_connection() {
 }
 
 #[test]
-fn a_batch_that_meets_a_reset_and_a_busy_collector_is_sent_again() {
+fn a_batch_is_retried_after_a_reset_and_a_503() {
     let server = Server::start(|seen| match seen.number {
         0 => Reply::nothing().reset(),
         1 => Reply::status(503, "later"),
@@ -116,7 +116,7 @@ fn a_batch_that_meets_a_reset_and_a_busy_collector_is_sent_again() {
 }
 
 #[test]
-fn a_collector_asks_for_a_wait_and_gets_it() {
+fn retry_after_of_a_collector_is_honoured() {
     let busy = "HTTP/1.1 429 Said\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
     let server = Server::start(move |seen| if seen.number == 0 { Reply::raw(busy) } else { Reply::ok("{}") });
     let exporter = start(&server, &Told::default());
@@ -127,7 +127,7 @@ fn a_collector_asks_for_a_wait_and_gets_it() {
 }
 
 #[test]
-fn an_outage_is_told_once_and_so_is_its_end() {
+fn an_outage_and_its_end_are_logged_once() {
     let status = Arc::new(AtomicU16::new(400));
     let server = Server::start({
         let status = Arc::clone(&status);
@@ -153,15 +153,15 @@ fn an_outage_is_told_once_and_so_is_its_end() {
     assert_eq!(
         told.all(),
         [
-            format!("the collector {url} takes no spans (status 400): they are lost"),
-            format!("the collector {url} takes spans again; 1024 were lost meanwhile"),
-            "1024 spans were lost".to_owned(),
+            format!("otlp: {url} accepts no spans (status 400): they are dropped"),
+            format!("otlp: {url} accepts spans again; 1024 were dropped meanwhile"),
+            "otlp: 1024 spans were dropped".to_owned(),
         ]
     );
 }
 
 #[test]
-fn a_queue_that_nobody_empties_stays_short_and_no_writer_waits() {
+fn the_queue_is_bounded_and_senders_never_wait() {
     let server = Server::start(|_| Reply::nothing());
     let told = Told::default();
     let exporter = start(&server, &told);
@@ -172,17 +172,14 @@ fn a_queue_that_nobody_empties_stays_short_and_no_writer_waits() {
         })
         .collect();
     writers.into_iter().for_each(|writer| writer.join().unwrap());
-    // What waits: the queue, and the batch that is under way.
+    // The queue, and the batch in flight.
     assert!(exporter.counts().dropped >= 100_000 - 4096 - BATCH, "{:?}", exporter.counts());
     assert_eq!(exporter.close(Duration::from_millis(50)), counts(0, 100_000));
-    assert_eq!(
-        told.all(),
-        ["spans come faster than the collector takes them: some are lost", "100000 spans were lost"]
-    );
+    assert_eq!(told.all(), ["otlp: the queue of spans is full, some are dropped", "otlp: 100000 spans were dropped"]);
 }
 
 #[test]
-fn the_end_does_not_wait_for_a_collector_that_is_not_there() {
+fn closing_does_not_wait_for_an_unreachable_collector() {
     let server = Server::hello();
     server.stop_listening();
     let begun = Instant::now();
@@ -196,7 +193,7 @@ fn the_end_does_not_wait_for_a_collector_that_is_not_there() {
 }
 
 #[test]
-fn spans_that_a_collector_rejects_are_counted_and_told_of_once() {
+fn rejected_spans_are_counted_and_logged_once() {
     let server = Server::start(|seen| match seen.number {
         0 | 1 => Reply::ok(r#"{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}"#),
         _ => Reply::ok("{}"),
@@ -209,13 +206,13 @@ fn spans_that_a_collector_rejects_are_counted_and_told_of_once() {
     write(&pen, 1..=BATCH);
     assert_eq!(exporter.close(PATIENCE), counts(2 * BATCH - 4, 4));
     let [first, last] = told.all().try_into().unwrap();
-    let begins = format!("the collector {} rejects 2 spans of ", server.url("/v1/traces"));
+    let begins = format!("otlp: {} rejected 2 of ", server.url("/v1/traces"));
     assert!(first.starts_with(&begins) && first.ends_with(": too old"), "{first}");
-    assert_eq!(last, "4 spans were lost");
+    assert_eq!(last, "otlp: 4 spans were dropped");
 }
 
 #[test]
-fn an_idle_exporter_asks_nothing_of_the_collector() {
+fn an_idle_exporter_sends_nothing() {
     let server = Server::hello();
     drop(start(&server, &Told::default()));
     assert_eq!(start(&server, &Told::default()).close(PATIENCE), counts(0, 0));
@@ -223,14 +220,14 @@ fn an_idle_exporter_asks_nothing_of_the_collector() {
 }
 
 #[test]
-fn a_url_that_leads_nowhere_is_refused_with_a_remedy() {
+fn an_invalid_url_is_an_error_with_a_remedy() {
     let refused = |url| Exporter::start(url, "x", Told::default().tell()).unwrap_err().to_string();
     assert_eq!(refused("http://"), "'http://' is not a URL; write it as http://host:port/path");
     assert_eq!(refused("grpc://h:4317"), "scheme 'grpc' is not known; use http or https");
 }
 
 #[test]
-fn who_waits_no_longer_ends_the_last_sending_at_once() {
+fn a_close_handle_ends_the_last_export_at_once() {
     let (server, told) = (Server::start(|_| Reply::nothing()), Told::default());
     let exporter = start(&server, &told);
     write(&exporter.sender(), [1]);

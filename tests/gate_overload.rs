@@ -1,4 +1,4 @@
-//! `weir gate` when there is too much: who waits, who is refused, and what it tells.
+//! `weir gate` under overload: queueing, rejections, metrics and logs.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the callers' clock is not the gate's")]
 
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const WAITING: &str = "weir_gate_queue_length{upstream=\"backend\"}";
 const IN_FLIGHT: &str = "weir_gate_in_flight{upstream=\"backend\"}";
 
-/// A configuration: one upstream, whose table has these lines too, and one route for everything, with these.
+/// A configuration with one upstream and one route for all paths, each with extra lines.
 fn config(url: &str, upstream: &str, route: &str) -> String {
     format!(
         "[upstreams.backend]\nurls = [\"{url}\"]\n{upstream}\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n{route}\n"
@@ -33,7 +33,7 @@ fn start(server: &Server, upstream: &str, route: &str, more: &[&str]) -> Serving
     Serving::gate_in(weir, &[&["--config", "gate.toml"], more].concat())
 }
 
-/// A server whose answers come once the gate is opened.
+/// A server that responds once the gate is opened.
 fn held() -> (Gate, Server) {
     let opens = Gate::default();
     let held = opens.clone();
@@ -58,7 +58,7 @@ fn retry_after(answer: &Answer) -> u64 {
     answer.header("retry-after").unwrap().parse().unwrap()
 }
 
-/// All series of a metric, added up.
+/// Sum of all series of a metric.
 fn sum(gate: &Serving, name: &str) -> f64 {
     let answer = gate.get("/metrics");
     let of = answer.text().lines().filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with('{')));
@@ -66,16 +66,19 @@ fn sum(gate: &Serving, name: &str) -> f64 {
 }
 
 #[test]
-fn one_is_served_one_waits_and_the_third_is_refused_whatever_loop_they_are_on() {
+fn limit_and_queue_hold_across_event_loops() {
     let (opens, server) = held();
-    let gate = start(&server, "max_in_flight = 1\nqueue = 1", "", &["-w", "2"]);
+    let gate = start(&server, "max_in_flight = 1\nmax_queue = 1", "", &["-w", "2"]);
     let mut first = asks(&gate, "");
     until("the first", PATIENCE, || server.requests() == 1);
     let mut second = asks(&gate, "");
     until("the second", PATIENCE, || gate.metric(WAITING) == 1.0);
     for _ in 0..8 {
         let refused = with(&gate, "");
-        assert_eq!((refused.status, refused.text()), (503, "too much load: no place is free soon (full)\n"));
+        assert_eq!(
+            (refused.status, refused.text()),
+            (503, "overload: concurrency limit and queue are full (queue_full)\n")
+        );
         assert!(retry_after(&refused) >= 1);
     }
     assert_eq!((server.requests(), gate.metric(IN_FLIGHT)), (1, 1.0));
@@ -84,16 +87,18 @@ fn one_is_served_one_waits_and_the_third_is_refused_whatever_loop_they_are_on() 
     until("nobody", PATIENCE, || gate.metric(IN_FLIGHT) == 0.0);
     assert_eq!((gate.metric(WAITING), server.requests()), (0.0, 2));
     assert!(gate.metric("weir_gate_queue_wait_seconds_total{upstream=\"backend\"}") > 0.0);
-    let refused = "weir_gate_refused_total{route=\"/{*rest}\",upstream=\"backend\",why=\"full\",priority=\"normal\"}";
+    let refused =
+        "weir_gate_rejected_total{route=\"/{*rest}\",upstream=\"backend\",reason=\"queue_full\",priority=\"normal\"}";
     assert_eq!(gate.metric(refused), 8.0);
-    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",end=\"refused\"}"), 8.0);
+    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",outcome=\"rejected\"}"), 8.0);
     assert_eq!(sum(&gate, "weir_gate_calls_total"), 10.0);
 }
 
 #[test]
-fn a_refusal_has_the_body_that_the_route_gives_it_and_the_status_of_its_reason() {
+fn a_rejection_has_the_routes_body_and_the_status_of_its_reason() {
     let (opens, server) = held();
-    let answer = "[routes.answer]\nrefused = { type = \"application/json\", body = '{\"message\":\"ERROR\"}' }";
+    let answer =
+        "[routes.response]\nrejected = { content_type = \"application/json\", body = '{\"message\":\"ERROR\"}' }";
     let gate = start(&server, "max_in_flight = 1", answer, &[]);
     let mut first = asks(&gate, "");
     until("the first", PATIENCE, || server.requests() == 1);
@@ -106,9 +111,9 @@ fn a_refusal_has_the_body_that_the_route_gives_it_and_the_status_of_its_reason()
 }
 
 #[test]
-fn places_are_handed_over_between_event_loops_and_none_is_lost() {
+fn slots_are_handed_over_between_event_loops() {
     let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(1)));
-    let gate = start(&server, "max_in_flight = 3\nqueue = 1000", "", &["-w", "2"]);
+    let gate = start(&server, "max_in_flight = 3\nmax_queue = 1000", "", &["-w", "2"]);
     thread::scope(|scope| {
         for leaves in [false, true].repeat(6) {
             let gate = &gate;
@@ -130,9 +135,9 @@ fn places_are_handed_over_between_event_loops_and_none_is_lost() {
 }
 
 #[test]
-fn a_waiter_whose_caller_leaves_waits_no_more() {
+fn a_queued_call_of_a_disconnected_caller_leaves_the_queue() {
     let (opens, server) = held();
-    let gate = start(&server, "max_in_flight = 1\nqueue = 1", "", &["-w", "2"]);
+    let gate = start(&server, "max_in_flight = 1\nmax_queue = 1", "", &["-w", "2"]);
     let mut first = asks(&gate, "");
     until("the first", PATIENCE, || server.requests() == 1);
     let leaves = asks(&gate, "");
@@ -143,22 +148,22 @@ fn a_waiter_whose_caller_leaves_waits_no_more() {
     until("the third", PATIENCE, || gate.metric(WAITING) == 1.0);
     opens.open();
     assert_eq!((first.answer().status, third.answer().status, server.requests()), (200, 200, 2));
-    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",end=\"gone\"}"), 1.0);
+    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",outcome=\"client_closed\"}"), 1.0);
 }
 
 #[test]
-fn a_reload_leaves_those_alone_that_wait() {
+fn a_reload_does_not_affect_queued_calls() {
     let (opens, server) = held();
-    let gate = start(&server, "max_in_flight = 1\nqueue = 1", "max_in_flight = 2\nqueue = 5", &[]);
+    let gate = start(&server, "max_in_flight = 1\nmax_queue = 1", "max_in_flight = 2\nmax_queue = 5", &[]);
     let mut both = [asks(&gate, "")];
     until("the first", PATIENCE, || server.requests() == 1);
     let mut waits = asks(&gate, "");
     until("the second", PATIENCE, || gate.metric(WAITING) == 1.0);
-    let route = "weir_gate_limit{route=\"/{*rest}\"}";
+    let route = "weir_gate_concurrency_limit{route=\"/{*rest}\"}";
     assert_eq!(gate.metric(route), 2.0);
     gate.weir.write("gate.toml", config(&server.url(""), "max_in_flight = 7", ""));
     gate.signal(Signal::HUP);
-    until("the new limit", PATIENCE, || gate.metric("weir_gate_limit{upstream=\"backend\"}") == 7.0);
+    until("the new limit", PATIENCE, || gate.metric("weir_gate_concurrency_limit{upstream=\"backend\"}") == 7.0);
     assert_eq!(gate.metric(route), 0.0);
     let mut free = asks(&gate, "");
     until("a place of the new ones", PATIENCE, || server.requests() == 2);
@@ -168,10 +173,10 @@ fn a_reload_leaves_those_alone_that_wait() {
 }
 
 #[test]
-fn the_lowest_go_first() {
+fn the_lowest_priority_is_shed_first() {
     let (opens, server) = held();
     let route = "priority_from = { header = \"x-priority\", values = { gold = \"critical\", bulk = \"low\" } }";
-    let gate = start(&server, "max_in_flight = 1\nqueue = 1", route, &[]);
+    let gate = start(&server, "max_in_flight = 1\nmax_queue = 1", route, &[]);
     let mut first = asks(&gate, "");
     until("the first", PATIENCE, || server.requests() == 1);
     let mut bulk = asks(&gate, "x-priority: bulk\r\n");
@@ -182,16 +187,16 @@ fn the_lowest_go_first() {
     opens.open();
     assert_eq!((first.answer().status, gold.answer().status), (200, 200));
     let of = |priority: &str| {
-        let labels = format!("route=\"/{{*rest}}\",upstream=\"backend\",why=\"full\",priority=\"{priority}\"");
-        gate.metric(&format!("weir_gate_refused_total{{{labels}}}"))
+        let labels = format!("route=\"/{{*rest}}\",upstream=\"backend\",reason=\"queue_full\",priority=\"{priority}\"");
+        gate.metric(&format!("weir_gate_rejected_total{{{labels}}}"))
     };
     assert_eq!([of("low"), of("normal"), of("critical")], [1.0, 1.0, 0.0]);
 }
 
 #[test]
-fn a_caller_gets_its_own_rate_and_is_told_when_there_is_more() {
+fn callers_are_rate_limited_with_retry_after() {
     let server = Server::hello();
-    let gate = start(&server, "", "caller = { header = \"x-api-key\" }\nrate = \"2/1h\"", &["-w", "2"]);
+    let gate = start(&server, "", "caller = { header = \"x-api-key\" }\nrate_limit = \"2/1h\"", &["-w", "2"]);
     for _ in 0..2 {
         assert_eq!(with(&gate, "x-api-key: a\r\n").status, 200);
     }
@@ -199,10 +204,10 @@ fn a_caller_gets_its_own_rate_and_is_told_when_there_is_more() {
     assert_eq!(refused.status, 429);
     assert!((1790..=1800).contains(&retry_after(&refused)), "{refused:?}");
     assert_eq!(with(&gate, "x-api-key: b\r\n").status, 200);
-    // Who does not say who it is has its address.
+    // Without the header a caller is identified by its address.
     assert_eq!([(); 3].map(|()| with(&gate, "").status), [200, 200, 429]);
-    // What has nothing to do with that leaves it as it is.
-    let more = "caller = { header = \"x-api-key\" }\nrate = \"2/1h\"\nrewrite = { set = { x-new = \"1\" } }";
+    // An unrelated change keeps the state.
+    let more = "caller = { header = \"x-api-key\" }\nrate_limit = \"2/1h\"\nrewrite = { set = { x-new = \"1\" } }";
     gate.weir.write("gate.toml", config(&server.url(""), "", more));
     gate.signal(Signal::HUP);
     until("the reload", PATIENCE, || {
@@ -213,10 +218,10 @@ fn a_caller_gets_its_own_rate_and_is_told_when_there_is_more() {
 }
 
 #[test]
-fn who_calls_everything_urgent_gets_no_more_than_its_share() {
+fn a_caller_of_critical_calls_only_gets_no_more_than_a_fair_share() {
     let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(4)));
     let route = "priority_from = { header = \"x-priority\" }\ncaller = { header = \"x-api-key\" }";
-    let gate = start(&server, "max_in_flight = 2\nqueue = 2", route, &[]);
+    let gate = start(&server, "max_in_flight = 2\nmax_queue = 2", route, &[]);
     let served = [AtomicU64::new(0), AtomicU64::new(0)];
     let end = Instant::now() + Duration::from_secs(4);
     let half = end - Duration::from_secs(2);
@@ -242,38 +247,39 @@ fn who_calls_everything_urgent_gets_no_more_than_its_share() {
 }
 
 #[test]
-fn an_upstream_that_is_down_is_left_alone() {
+fn the_breaker_opens_for_a_failing_upstream() {
     let server = Server::hello();
     server.stop_listening();
-    let breaker = "breaker = { least = 3, share = 1, rest = \"5m\", longest_rest = \"5m\" }\nlimit = \"none\"";
+    let breaker = "breaker = { min_samples = 3, failure_threshold = 1, open_time = \"5m\", max_open_time = \"5m\" }\nconcurrency_limit = \"none\"";
     let gate = start(&server, breaker, "", &[]);
     assert_eq!([(); 3].map(|()| gate.get("/").status), [502; 3]);
     let refused = gate.get("/");
-    assert_eq!((refused.status, refused.text()), (503, "the upstream has failed too often (broken)\n"));
+    assert_eq!((refused.status, refused.text()), (503, "nearly all calls to the upstream fail (circuit_open)\n"));
     assert!((290..=300).contains(&retry_after(&refused)), "{refused:?}");
     assert_eq!(gate.metric("weir_gate_breaker_open{upstream=\"backend\"}"), 1.0);
     assert_eq!(sum(&gate, "weir_gate_attempts_total"), 3.0);
 }
 
 #[test]
-fn an_upstream_that_says_that_it_has_too_many_gets_fewer() {
+fn an_overloaded_upstream_is_throttled() {
     let server = Server::start(|_| Reply::status(429, ""));
-    let gate = start(&server, "throttle = { floor = 10, most = 0.9 }\nlimit = \"none\"", "", &[]);
+    let gate =
+        start(&server, "throttle = { min_samples = 10, max_throttled = 0.9 }\nconcurrency_limit = \"none\"", "", &[]);
     let mut client = gate.connect();
     let answers: Vec<Answer> = (0..300).map(|_| client.get("/")).collect();
     let dropped = answers.iter().filter(|answer| answer.text().ends_with("(throttled)\n")).count() as u64;
     assert_eq!(server.requests() + dropped, 300);
     assert!((150..290).contains(&dropped), "{dropped}");
     assert!(answers[..10].iter().all(|answer| answer.status == 429));
-    assert!(gate.metric("weir_gate_throttled_share{upstream=\"backend\"}") > 0.8);
+    assert!(gate.metric("weir_gate_throttled_fraction{upstream=\"backend\"}") > 0.8);
     let well = Server::hello();
     let gate = start(&well, "", "", &[]);
     assert!((0..100).all(|_| gate.get("/").status == 200));
-    assert_eq!(gate.metric("weir_gate_throttled_share{upstream=\"backend\"}"), 0.0);
+    assert_eq!(gate.metric("weir_gate_throttled_fraction{upstream=\"backend\"}"), 0.0);
 }
 
 #[test]
-fn ten_thousand_refusals_leave_nothing_behind_and_keep_their_connection() {
+fn ten_thousand_rejections_leak_nothing_and_keep_their_connection() {
     let (opens, server) = held();
     let gate = start(&server, "max_in_flight = 1", "", &[]);
     let mut first = asks(&gate, "");
@@ -291,13 +297,13 @@ fn ten_thousand_refusals_leave_nothing_behind_and_keep_their_connection() {
     opens.open();
     assert_eq!(first.answer().status, 200);
     until("nobody", PATIENCE, || gate.metric(IN_FLIGHT) == 0.0);
-    assert_eq!((client.get("/").status, sum(&gate, "weir_gate_refused_total")), (200, 10_001.0));
+    assert_eq!((client.get("/").status, sum(&gate, "weir_gate_rejected_total")), (200, 10_001.0));
 }
 
 #[test]
-fn over_http2_it_is_the_same() {
+fn limit_and_queue_hold_over_http2() {
     let (opens, server) = held();
-    let gate = start(&server, "max_in_flight = 2\nqueue = 3", "", &[]);
+    let gate = start(&server, "max_in_flight = 2\nmax_queue = 3", "", &[]);
     over_http2(&gate.address, async |mut sender| {
         let request = || {
             let uri = format!("http://{}/", gate.address);
@@ -323,23 +329,23 @@ fn over_http2_it_is_the_same() {
 }
 
 #[test]
-fn a_gate_without_a_word_about_it_finds_its_limit_out() {
+fn the_default_limit_is_adaptive() {
     let server = Server::hello();
     let gate = Serving::gate(&["--upstream", &server.url("")]);
     assert!((0..50).all(|_| gate.get("/").status == 200));
-    assert!(gate.metric("weir_gate_limit{upstream=\"upstream\"}") >= 1.0);
-    let gradient = gate.metric("weir_gate_limit_gradient{upstream=\"upstream\"}");
+    assert!(gate.metric("weir_gate_concurrency_limit{upstream=\"upstream\"}") >= 1.0);
+    let gradient = gate.metric("weir_gate_concurrency_limit_gradient{upstream=\"upstream\"}");
     assert!(gradient > 0.0 && gradient <= 1.0, "{gradient}");
-    let fixed = Serving::gate(&["--upstream", &server.url(""), "--max-in-flight", "7", "--queue", "2"]);
-    assert_eq!(fixed.metric("weir_gate_limit{upstream=\"upstream\"}"), 7.0);
+    let fixed = Serving::gate(&["--upstream", &server.url(""), "--max-in-flight", "7", "--max-queue", "2"]);
+    assert_eq!(fixed.metric("weir_gate_concurrency_limit{upstream=\"upstream\"}"), 7.0);
     let none = Serving::gate(&["--smart", &server.url(""), "--max-in-flight", "none"]);
-    assert!(!none.get("/metrics").text().contains("weir_gate_limit{"));
+    assert!(!none.get("/metrics").text().contains("weir_gate_concurrency_limit{"));
 }
 
 #[test]
-fn log_and_trace_say_why() {
+fn logs_have_the_reason_of_a_rejection() {
     let (opens, server) = held();
-    let gate = start(&server, "max_in_flight = 1", "priority = \"high\"", &["--trace", "--access-log", "log"]);
+    let gate = start(&server, "max_in_flight = 1", "priority = \"high\"", &["--attempt-log", "--access-log", "log"]);
     let mut first = asks(&gate, "");
     until("the first", PATIENCE, || server.requests() == 1);
     assert_eq!(gate.get("/no").status, 503);
@@ -349,19 +355,19 @@ fn log_and_trace_say_why() {
     let text = gate.weir.read("log");
     let output = gate.stop();
     assert!(output.stderr.contains("GET /no -> 503 after"), "{output:?}");
-    assert!(output.stderr.contains("refused (full, priority high); to be tried again after 1s"), "{output:?}");
+    assert!(output.stderr.contains("rejected (queue_full, priority high); retry after 1s"), "{output:?}");
     let line: Value = serde_json::from_str(text.lines().find(|line| line.contains("/no")).unwrap()).unwrap();
-    let said = serde_json::json!([{ "refused": "full", "priority": "high", "retry_after_s": 1.0 }]);
-    assert_eq!((&line["status"], &line["story"]), (&Value::from(503), &said));
+    let said = serde_json::json!([{ "rejected": "queue_full", "priority": "high", "retry_after_s": 1.0 }]);
+    assert_eq!((&line["status"], &line["attempt_log"]), (&Value::from(503), &said));
 }
 
 #[test]
-fn a_pause_of_the_gates_process_refuses_nobody_who_waits_in_a_closed_loop() {
+fn a_pause_of_the_gateway_rejects_no_queued_call() {
     let server = Server::start(|_| Reply::ok(""));
-    let gate = start(&server, "limit = { initial = 4, max = 4 }", "", &[]);
+    let gate = start(&server, "concurrency_limit = { initial = 4, max = 4 }", "", &[]);
     let done = AtomicU64::new(0);
     thread::scope(|scope| {
-        // Four times as many as there are places: there is always somebody who waits.
+        // Four times the limit, so that the queue is never empty.
         for _ in 0..16 {
             scope.spawn(|| {
                 let mut kept = gate.connect();
@@ -377,11 +383,11 @@ fn a_pause_of_the_gates_process_refuses_nobody_who_waits_in_a_closed_loop() {
             thread::sleep(Duration::from_millis(80));
         }
     });
-    assert_eq!(sum(&gate, "weir_gate_refused_total"), 0.0);
+    assert_eq!(sum(&gate, "weir_gate_rejected_total"), 0.0);
 }
 
 #[test]
-fn calls_with_little_time_take_no_place_from_one_with_enough() {
+fn calls_with_short_deadlines_do_not_displace_others() {
     let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(40)));
     let gate = start(&server, "", "", &[]);
     let done = AtomicU64::new(0);
@@ -398,5 +404,5 @@ fn calls_with_little_time_take_no_place_from_one_with_enough() {
         done.fetch_add(1, Ordering::SeqCst);
         assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
     });
-    assert_eq!(sum(&gate, "weir_gate_refused_total"), 0.0);
+    assert_eq!(sum(&gate, "weir_gate_rejected_total"), 0.0);
 }

@@ -18,7 +18,7 @@ use support::{Authority, Gate, Reply, Server, Serving, Weir, over_http2, until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A gate for all paths to one upstream, whose table has these lines too.
+/// A gateway for all paths to one upstream, with extra lines in its table.
 fn gate(weir: Weir, url: &str, more: &str) -> Serving {
     let all = "[[routes]]\nmatch = { path = \"/{*rest}\" }\n";
     weir.write("gate.toml", format!("[upstreams.backend]\nurls = [\"{url}\"]\n{more}\n{all}"));
@@ -31,14 +31,14 @@ fn request(address: &str, path: &str, body: Bytes) -> Request<Full<Bytes>> {
 }
 
 #[test]
-fn http2_comes_in_and_either_version_goes_out() {
+fn http2_is_accepted_and_forwarded_as_either_version() {
     let body = Serving::start(&["body"]);
     let large = Bytes::from(vec![b'y'; 1_000_000]);
     for protocol in ["http1", "http2"] {
         let gate = gate(Weir::new(), &body.url, &format!("protocol = \"{protocol}\""));
         over_http2(&gate.address, async |mut sender| {
             let ask = |path: String, body: Bytes| request(&gate.address, &path, body);
-            // All of them at once on one connection; each gets its own.
+            // All at once on one connection.
             let asked: Vec<_> = (0..50)
                 .map(|k| sender.send_request(ask(format!("/static?bytes={}", k * 1000), Bytes::new())))
                 .collect();
@@ -56,7 +56,7 @@ fn http2_comes_in_and_either_version_goes_out() {
     }
 }
 
-/// A service that speaks HTTP/2 and says in trailers how it went, as gRPC does; with the TE that it was asked with.
+/// An HTTP/2 service that responds with trailers, as gRPC does, and with the request's TE.
 fn with_trailers() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -85,7 +85,7 @@ fn with_trailers() -> String {
 }
 
 #[test]
-fn trailers_go_through() {
+fn trailers_are_forwarded() {
     let gate = gate(Weir::new(), &with_trailers(), "protocol = \"http2\"");
     over_http2(&gate.address, async |mut sender| {
         let mut call = request(&gate.address, "/package.Service/Method", "message".into());
@@ -101,7 +101,7 @@ fn trailers_go_through() {
     });
 }
 
-/// The table `tls` of an upstream, and the status that a service with a certificate for `name` has by it.
+/// Status of a service with a certificate for `name`, by the upstream's `tls`.
 fn status_of(authority: &Authority, name: &str, table: &str) -> (u16, Option<String>) {
     let server = Server::build().tls(authority.service(name)).start(|_| Reply::ok("hello"));
     let weir = Weir::new();
@@ -118,7 +118,7 @@ fn status_of(authority: &Authority, name: &str, table: &str) -> (u16, Option<Str
 }
 
 #[test]
-fn a_tls_upstream_is_trusted_as_far_as_its_certificate_goes() {
+fn the_certificate_of_a_tls_upstream_is_verified() {
     let authority = Authority::new();
     let asked = Some("service.example".to_owned());
     for (name, table, expected) in [
@@ -133,7 +133,7 @@ fn a_tls_upstream_is_trusted_as_far_as_its_certificate_goes() {
     }
 }
 
-/// A service that upgrades and gives every byte back until its peer has said its last, or until it has read a `!`.
+/// A service that upgrades and echoes bytes until its peer has finished, or until it has read a `!`.
 fn echo() -> (String, thread::JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -180,7 +180,7 @@ fn a_tunnel_carries_bytes_both_ways_and_ends_when_either_end_does() {
             client.send(&message);
             assert_eq!(client.take(message.len()), message.as_bytes());
         }
-        // More than all buffers between the two ends, both ways at once.
+        // More than all buffers between the two ends, in both directions at once.
         let large: Vec<u8> = (0..8_u32 << 20).map(|k| (k % 31) as u8).collect();
         let mut twin = client.twin();
         let sent = large.clone();
@@ -203,8 +203,8 @@ fn a_tunnel_carries_bytes_both_ways_and_ends_when_either_end_does() {
 #[test]
 fn an_event_arrives_before_the_next_is_sent() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-    // With a policy that could send it again, too.
-    for policy in [&[][..], &["--retry", "1", "--hedge", "p95"]] {
+    // Also with a policy that allows resends.
+    for policy in [&[][..], &["--retries", "1", "--hedge", "p95"]] {
         let gates: [Gate; 3] = Default::default();
         let server = Server::start({
             let gates = gates.clone();
@@ -226,7 +226,7 @@ fn an_event_arrives_before_the_next_is_sent() {
 }
 
 #[test]
-fn bodies_larger_than_memory_go_through() {
+fn bodies_larger_than_memory_are_streamed() {
     let body = Serving::start(&["body"]);
     let mut gate = gate(Weir::new(), &body.url, "");
     gate.get("/static?bytes=1000000");
@@ -245,7 +245,7 @@ fn bodies_larger_than_memory_go_through() {
         (0..100).for_each(|_| twin.send(&megabyte));
     });
     assert_eq!(client.head().status, 200);
-    // What is echoed comes in chunks; that it all comes is what counts here.
+    // The echo may be split into other chunks.
     for _ in 0..100 {
         client.take(1_000_000);
     }

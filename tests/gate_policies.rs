@@ -1,4 +1,4 @@
-//! Policies through the real binary: hedges, budgets, deadlines and callers that leave, as an upstream sees them.
+//! Policies in the real binary, as an upstream sees them: hedges, budgets, deadlines and disconnects.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the callers' clock is not the gate's")]
 
@@ -16,7 +16,7 @@ fn before(server: &Server, more: &[&str]) -> Serving {
 }
 
 #[test]
-fn the_smart_endpoint_has_six_kinds_of_answers() {
+fn the_demo_has_six_kinds_of_responses() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n";
     let time = Server::start(move |_| Reply::raw(head).send("{\"time\":336}"));
     let text = Server::start(|_| Reply::ok("no JSON"));
@@ -51,7 +51,7 @@ fn the_smart_endpoint_has_six_kinds_of_answers() {
 }
 
 #[test]
-fn a_host_that_hangs_costs_a_hedge_and_no_answer() {
+fn a_hanging_host_costs_a_hedge_and_no_call() {
     let hangs = Server::start(|_| Reply::nothing());
     let (good, better) = (Server::hello(), Server::hello());
     let urls = [hangs.url(""), good.url(""), better.url("")];
@@ -70,7 +70,7 @@ fn a_host_that_hangs_costs_a_hedge_and_no_answer() {
 fn while_everything_fails_no_second_has_more_extra_attempts_than_the_budget_allows() {
     let server = Server::start(|_| Reply::status(503, ""));
     let gate =
-        before(&server, &["--retry", "3", "--hedge", "failure:2", "--budget", "5%+1/1s", "--max-in-flight", "none"]);
+        before(&server, &["--retries", "3", "--hedge", "failure:2", "--budget", "5%+1/1s", "--max-in-flight", "none"]);
     let begun = Instant::now();
     let mut calls = Vec::new();
     let mut client = gate.connect();
@@ -83,7 +83,7 @@ fn while_everything_fails_no_second_has_more_extra_attempts_than_the_budget_allo
     let in_window = |of: &[Instant], end: Instant, length: Duration| {
         of.iter().filter(|at| **at <= end && **at + length > end).count() as f64
     };
-    // Both clocks are late by turns on a busy machine: the window of calls is a little longer than that of attempts.
+    // On a busy machine both clocks are late in turn: the window of calls is a little longer than that of attempts.
     for end in &seen {
         let attempts = in_window(&seen, *end, Duration::from_millis(1000));
         let of_calls = in_window(&calls, *end, Duration::from_millis(1100));
@@ -96,9 +96,9 @@ fn while_everything_fails_no_second_has_more_extra_attempts_than_the_budget_allo
 }
 
 #[test]
-fn a_gate_that_stalls_beside_a_neighbour_sends_each_call_once_and_loses_none() {
+fn a_gateway_that_stalls_beside_a_busy_neighbour_sends_each_call_once() {
     let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(1)));
-    let gate = before(&server, &["--retry", "2"]);
+    let gate = before(&server, &["--retries", "2"]);
     let stalls = Stalls::of(gate.pid(), Stalling { per_s: 20.0, ..Stalling::default() });
     let neighbour = Burner::on(0, Duration::from_millis(20), Duration::from_millis(200));
     let enough = || stalls.count() >= 20 && neighbour.count() >= 5;
@@ -119,7 +119,7 @@ fn a_gate_that_stalls_beside_a_neighbour_sends_each_call_once_and_loses_none() {
 }
 
 #[test]
-fn a_hedge_at_a_quantile_trims_the_tail() {
+fn a_hedge_at_a_quantile_shortens_the_tail() {
     // Two in a hundred are slow, but not those that follow a slow one.
     let server = Server::start(|seen| {
         let reply = Reply::ok("done");
@@ -168,7 +168,7 @@ fn the_shortest_deadline_counts_and_is_passed_on() {
 }
 
 #[test]
-fn callers_that_leave_take_all_attempts_along() {
+fn a_disconnect_cancels_all_attempts() {
     let server = Server::start(|_| Reply::nothing());
     let gate = before(&server, &["--hedge", "1ms:3", "--budget", "none"]);
     let mut times = Vec::new();
@@ -182,15 +182,15 @@ fn callers_that_leave_take_all_attempts_along() {
         times.push(left.elapsed());
     }
     times.sort_unstable();
-    // The promise is 5 ms; a test looks every 2 ms, on a machine that may be busy for all but one.
+    // The bound is 5 ms; the test polls every 2 ms, and one of several rounds has to pass on a busy machine.
     assert!(times[0] < Duration::from_millis(50), "{times:?}");
 }
 
 #[test]
-fn a_gate_stays_as_large_as_it_is_when_callers_leave() {
+fn disconnects_leak_no_memory() {
     const CALLERS: u32 = 4;
     let body = Serving::start(&["body"]);
-    let policy = ["--hedge", "5ms", "--retry", "1", "--deadline", "5s", "--max-in-flight", "none"];
+    let policy = ["--hedge", "5ms", "--retries", "1", "--deadline", "5s", "--max-in-flight", "none"];
     let mut gate = Serving::gate(&[&["--upstream", &body.url], &policy[..]].concat());
     let some = |calls: u32| {
         thread::scope(|scope| {
@@ -219,7 +219,7 @@ fn a_gate_stays_as_large_as_it_is_when_callers_leave() {
     assert!(gate.running().is_alive());
 }
 
-/// Resident memory, KiB.
+/// Resident memory in KiB.
 fn rss(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();

@@ -1,5 +1,5 @@
-//! Several `weir gate` share callers' rates and budgets through a Redis server: what they let through together, and what
-//! becomes of it when a gate or the server is gone.
+//! Cluster-wide rate limits and budgets of several gateways through a Redis server, also when a gateway or the server
+//! fails.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the callers' clock is not the gates'")]
 
@@ -12,12 +12,12 @@ use rustix::process::Signal;
 use support::{RedisServer, Server, Serving, Weir, until};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-const SHARE: &str = "weir_gate_share{share=\"test\"}";
-const GATES: &str = "weir_gate_share_gates{share=\"test\"}";
-const CLAIMS: &str = "weir_gate_share_claims{share=\"test\"}";
-const AWAY: &str = "weir_gate_share_away{share=\"test\"}";
+const SHARE: &str = "weir_gate_cluster_fraction{cluster=\"test\"}";
+const GATES: &str = "weir_gate_cluster_gates{cluster=\"test\"}";
+const CLAIMS: &str = "weir_gate_cluster_allocations{cluster=\"test\"}";
+const AWAY: &str = "weir_gate_cluster_disconnected{cluster=\"test\"}";
 
-/// A service, a Redis server, and gates that share.
+/// A service, a Redis server, and the configuration of gateways of one cluster.
 struct Setting {
     service: Server,
     redis: RedisServer,
@@ -26,14 +26,14 @@ struct Setting {
 }
 
 impl Setting {
-    /// None: there is no redis-server. A lease is not to end because the machine is busy.
+    /// None without a redis-server. The lease must not expire on a busy machine.
     fn new(route: &'static str, lease: &'static str) -> Option<Self> {
         Some(Self { redis: RedisServer::with(&[])?, service: Server::hello(), route, lease })
     }
 
     fn config(&self) -> String {
         format!(
-            "share = \"{}\"\nupstreams.backend.urls = [\"{}\"]\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n{}\n",
+            "cluster = \"{}\"\nupstreams.backend.urls = [\"{}\"]\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n{}\n",
             self.redis.url(&format!("name=test&lease={}&gates=4", self.lease)),
             self.service.url(""),
             self.route
@@ -46,7 +46,7 @@ impl Setting {
         Serving::gate_in(weir, &["--config", "gate.toml"])
     }
 
-    /// So many, each with an even share.
+    /// N gateways, each with an even fraction.
     fn gates(&self, count: usize) -> Vec<Serving> {
         let gates: Vec<Serving> = (0..count).map(|_| self.gate()).collect();
         until("even shares", PATIENCE, || gates.iter().all(|gate| is_even(gate, count)));
@@ -54,12 +54,12 @@ impl Setting {
     }
 }
 
-/// Whether a gate has its share of so many.
+/// Whether a gateway has an even fraction of N.
 fn is_even(gate: &Serving, gates: usize) -> bool {
     gate.metric(GATES) as usize == gates && (gate.metric(SHARE) - 1.0 / gates as f64).abs() < 1e-4
 }
 
-/// How many calls of this caller are accepted at this gate within this time.
+/// Number of a caller's calls that a gateway accepts within a time.
 fn accepted(gate: &Serving, caller: &str, time: Duration) -> u64 {
     let (mut connection, begun, mut count) = (gate.connect(), Instant::now(), 0);
     loop {
@@ -73,7 +73,7 @@ fn accepted(gate: &Serving, caller: &str, time: Duration) -> u64 {
     }
 }
 
-/// The same at all of these at once; and how long it took.
+/// Numbers of accepted calls at several gateways at once, and the elapsed time in seconds.
 fn accepted_by_all(gates: &[&Serving], caller: &str, time: Duration) -> (Vec<u64>, f64) {
     let begun = Instant::now();
     let counts = thread::scope(|scope| {
@@ -84,10 +84,10 @@ fn accepted_by_all(gates: &[&Serving], caller: &str, time: Duration) -> (Vec<u64
     (counts, begun.elapsed().as_secs_f64())
 }
 
-const RATE: &str = "caller = { header = \"x-caller\" }\nrate = { limit = \"100/1s\", burst = 20 }";
+const RATE: &str = "caller = { header = \"x-caller\" }\nrate_limit = { rate = \"100/1s\", burst = 20 }";
 
 #[test]
-fn three_gates_let_a_caller_have_its_rate_once() {
+fn three_gateways_share_one_rate_limit() {
     let Some(setting) = Setting::new(RATE, "2s") else { return };
     let gates = setting.gates(3);
     let (counts, took) = accepted_by_all(&gates.iter().collect::<Vec<_>>(), "all", Duration::from_secs(3));
@@ -99,33 +99,33 @@ fn three_gates_let_a_caller_have_its_rate_once() {
 }
 
 #[test]
-fn a_caller_at_one_gate_has_all_of_its_rate_there() {
+fn a_caller_of_one_gateway_has_its_whole_rate_there() {
     let Some(setting) = Setting::new(RATE, "2s") else { return };
     let gates = setting.gates(4);
-    // Three leases: by then all of it is there.
+    // After three leases the allocation is complete.
     accepted(&gates[1], "one", Duration::from_secs(6));
     until("all to know of it", PATIENCE, || gates.iter().all(|gate| gate.metric(CLAIMS) == 1.0));
     let (counts, took) = accepted_by_all(&[&gates[1]], "one", Duration::from_secs(3));
-    // A quarter would be its even share.
+    // Its even fraction would be a quarter.
     assert!(counts[0] as f64 >= 0.6 * 100.0 * took, "{counts:?} within {took} s");
     assert!(counts[0] as f64 <= 24.0 + 100.0 * took, "{counts:?} within {took} s");
-    // And others are none the worse for it.
+    // Other callers are not affected.
     assert!(accepted(&gates[1], "other", Duration::from_millis(1)) > 0);
 }
 
 #[test]
-fn a_gate_that_comes_has_room_and_the_part_of_one_that_is_killed_goes_to_the_others() {
+fn gateways_join_and_the_allocation_of_a_killed_one_expires() {
     let Some(setting) = Setting::new(RATE, "2s") else { return };
     let mut gates = setting.gates(1);
     gates.push(setting.gate());
-    // It takes connections once it has its part.
+    // It accepts connections once it has its fraction.
     assert!(is_even(&gates[1], 2), "{}", gates[1].metric(SHARE));
     assert!(is_even(&gates[0], 2), "{}", gates[0].metric(SHARE));
     let killed = gates.remove(0);
     killed.signal(Signal::KILL);
     assert_eq!(killed.finish().code, -1);
     until("its part", PATIENCE, || is_even(&gates[0], 1));
-    // One that ends in good order is not waited for.
+    // The allocation of a gateway that ends gracefully is free at once.
     let other = setting.gate();
     until("even shares", PATIENCE, || is_even(&gates[0], 2));
     other.stop();
@@ -133,7 +133,7 @@ fn a_gate_that_comes_has_room_and_the_part_of_one_that_is_killed_goes_to_the_oth
 }
 
 #[test]
-fn while_redis_is_away_each_gate_goes_on_with_its_share_and_says_so() {
+fn without_redis_each_gateway_keeps_its_allocation() {
     let Some(mut setting) = Setting::new(RATE, "1500ms") else { return };
     let gates = setting.gates(2);
     setting.redis.kill();
@@ -142,20 +142,20 @@ fn while_redis_is_away_each_gate_goes_on_with_its_share_and_says_so() {
     let (counts, took) = accepted_by_all(&gates.iter().collect::<Vec<_>>(), "a", Duration::from_secs(1));
     let sum: u64 = counts.iter().sum();
     assert!(sum > 0 && sum as f64 <= 22.0 + 100.0 * took, "{counts:?} within {took} s");
-    // What it knew is lost; whoever lives says what it has.
+    // The server has lost its data; the gateways report what they use.
     setting.redis.begin();
     until("the server", PATIENCE, || gates.iter().all(|gate| gate.metric(AWAY) == 0.0 && is_even(gate, 2)));
     for gate in gates {
         let output = gate.stop();
         let [away, again] = output.stderr.lines().collect::<Vec<_>>().try_into().unwrap();
-        assert!(away.contains("redis.sock") && away.contains("does not answer"), "{away}");
-        assert!(away.ends_with("limits go on with 50.000 % of each"), "{away}");
-        assert!(again.ends_with("answers again"), "{again}");
+        assert!(away.contains("redis.sock") && away.contains("is unreachable"), "{away}");
+        assert!(away.ends_with("this gateway keeps 50.000% of each limit"), "{away}");
+        assert!(again.ends_with("is reachable again"), "{again}");
     }
 }
 
 #[test]
-fn a_gate_that_finds_no_server_begins_with_what_it_is_told_to_and_says_so() {
+fn a_gateway_that_starts_without_redis_has_the_assumed_fraction() {
     let Some(mut setting) = Setting::new(RATE, "1500ms") else { return };
     setting.redis.kill();
     let gate = setting.gate();
@@ -165,28 +165,27 @@ fn a_gate_that_finds_no_server_begins_with_what_it_is_told_to_and_says_so() {
     until("the server", PATIENCE, || is_even(&gate, 1));
     let output = gate.stop();
     assert_eq!(output.stderr.lines().count(), 2, "{}", output.stderr);
-    assert!(output.stderr.contains("limits go on with 25.000 % of each"), "{}", output.stderr);
+    assert!(output.stderr.contains("this gateway keeps 25.000% of each limit"), "{}", output.stderr);
 }
 
 #[test]
-fn the_floor_of_a_budget_is_shared() {
-    let route = "policy = { retry = 1, budget = \"0% + 4/1h\" }";
+fn the_minimum_of_a_budget_is_shared() {
+    let route = "policy = { retries = 1, budget = \"0% + 4/1h\" }";
     let Some(setting) = Setting::new(route, "1s") else { return };
     let gates = setting.gates(2);
-    let left = "weir_gate_budget_left{route=\"/{*rest}\"}";
-    // What one has given up counts for another after a window: the first had all four, and keeps two.
+    let left = "weir_gate_retry_budget_remaining{route=\"/{*rest}\"}";
+    // What one gateway has given up is usable by another after a window: the first had all four, and keeps two.
     assert_eq!((gates[0].metric(left), gates[1].metric(left)), (2.0, 2.0));
 }
 
 #[test]
-fn a_share_that_cannot_be_is_one_line_and_another_one_needs_a_restart() {
-    for (url, why) in [
-        ("http://me:secret@h", "write redis://HOST:PORT"),
-        ("redis://me:secret@h?lease=1ms", "a lease of 1ms is not possible"),
-    ] {
-        let output = Weir::new().run(&["gate", "--upstream", "http://127.0.0.1:9", "--share", url]);
+fn an_invalid_cluster_is_one_line_and_a_change_needs_a_restart() {
+    for (url, why) in
+        [("http://me:secret@h", "write e.g. redis://HOST:PORT"), ("redis://me:secret@h?lease=1ms", "invalid lease 1ms")]
+    {
+        let output = Weir::new().run(&["gate", "--upstream", "http://127.0.0.1:9", "--cluster", url]);
         let line = output.one_line();
-        assert!(output.code == 2 && line.contains(why) && line.contains("--share"), "{line}");
+        assert!(output.code == 2 && line.contains(why) && line.contains("--cluster"), "{line}");
         assert!(!line.contains("secret"), "{line}");
     }
     let Some(setting) = Setting::new(RATE, "1s") else { return };
@@ -195,5 +194,5 @@ fn a_share_that_cannot_be_is_one_line_and_another_one_needs_a_restart() {
     gate.signal(Signal::HUP);
     until("the new route", PATIENCE, || gate.get("/b").status == 200);
     let output = gate.stop();
-    assert!(output.stderr.lines().last().unwrap().contains("needs a restart"), "{}", output.stderr);
+    assert!(output.stderr.lines().last().unwrap().contains("need a restart"), "{}", output.stderr);
 }

@@ -1,4 +1,4 @@
-//! What goes through a gate: HTTP as it is spoken, HTTP as it is not, from either side.
+//! Forwarding of valid and invalid HTTP, from either side.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the client's end of a test has a clock of its own")]
 
@@ -13,10 +13,10 @@ use weir::gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, Upstream
 use weir::gate::{self, Gate};
 use weir::server::Options;
 
-/// Far beyond what anything takes.
+/// Timeout of waits; far above all expected times.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A gate before one upstream.
+/// A gateway to one upstream.
 struct Fronted {
     gate: Gate,
 }
@@ -41,7 +41,7 @@ fn plain(server: &Server) -> Fronted {
 }
 
 #[test]
-fn a_request_goes_through_as_it_is_but_for_what_concerns_the_connection() {
+fn a_request_is_forwarded_without_hop_by_hop_headers() {
     let server = Server::start(|_| {
         Reply::raw(
             "HTTP/1.1 203 Odd\r\nX-Two: 1\r\nX-Two: 2\r\nConnection: X-Own\r\nX-Own: y\r\nKeep-Alive: timeout=5\r\n\
@@ -71,7 +71,7 @@ fn a_request_goes_through_as_it_is_but_for_what_concerns_the_connection() {
 }
 
 #[test]
-fn connections_to_the_upstream_are_kept() {
+fn connections_to_the_upstream_are_reused() {
     let server = Server::start(|seen| Reply::ok(&seen.number.to_string()));
     let gate = plain(&server);
     for k in 0..50 {
@@ -81,7 +81,7 @@ fn connections_to_the_upstream_are_kept() {
 }
 
 #[test]
-fn answers_without_a_body_have_none() {
+fn responses_without_a_body_have_none() {
     let server = Server::start(|seen| match seen.line().split(' ').nth(1) {
         Some("/204") => Reply::raw("HTTP/1.1 204 No Content\r\n\r\n"),
         Some("/304") => Reply::raw("HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n"),
@@ -114,11 +114,11 @@ fn large_bodies_stream_through_in_both_directions() {
     let answer = client.answer();
     sending.join().unwrap();
     assert!(answer.body == megabytes, "{} bytes came back", answer.body.len());
-    // In chunks of unknown number, the first of which is answered before the second is sent.
+    // A chunked body, whose first chunk gets its response before the second is sent.
     client.send("POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
     let head = client.head();
     assert_eq!(head.status, 200);
-    // Chunks that come together may be passed on as one.
+    // Chunks that arrive together may be forwarded as one.
     let first = "5\r\nfirst\r\n";
     assert_eq!(client.take(first.len()), first.as_bytes());
     client.send("6\r\nsecond\r\n0\r\n\r\n");
@@ -127,10 +127,10 @@ fn large_bodies_stream_through_in_both_directions() {
     assert_eq!(client.get("/status/200").status, 200);
 }
 
-/// Requests that two readers may take for different ones. Whatever is made of them, nothing of them may come to the
-/// upstream as a request of its own, and the next caller gets its own answer.
+/// Requests that two implementations may read differently. No part of them may reach the upstream as a separate
+/// request, and the next caller must get its own response.
 #[test]
-fn what_is_meant_to_be_smuggled_does_not_get_through() {
+fn request_smuggling_is_rejected() {
     let inner = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n";
     let size = inner.len();
     let chunk = format!("{size:x}\r\n{inner}\r\n0\r\n\r\n");
@@ -157,7 +157,7 @@ fn what_is_meant_to_be_smuggled_does_not_get_through() {
     let gate = plain(&server);
     for (name, rest) in cases {
         let mut client = gate.connect();
-        // Refused or not, a request that follows on the same bytes is the peer's own doing only if it was sent as one.
+        // A following request in the same bytes is the peer's own only if it was sent as one.
         let _ = client.try_send(format!("POST /outer HTTP/1.1\r\nHost: test\r\n{rest}"));
         let _ = client.leftovers();
         let mut other = gate.connect();
@@ -191,7 +191,7 @@ fn a_request_names_one_host() {
 }
 
 #[test]
-fn an_upstream_that_talks_nonsense_is_a_bad_gateway() {
+fn an_invalid_response_is_a_502() {
     for nonsense in [
         "SSH-2.0-OpenSSH_9.2\r\n",
         "HTTP/1.1 2000 OK\r\n\r\n",
@@ -206,12 +206,12 @@ fn an_upstream_that_talks_nonsense_is_a_bad_gateway() {
         let gate = plain(&server);
         let answer = gate.connect().get("/");
         assert_eq!(answer.status, 502, "{nonsense:?}: {}", answer.text());
-        assert!(answer.text().starts_with("no answer from the upstream ("), "{}", answer.text());
+        assert!(answer.text().starts_with("no response from the upstream ("), "{}", answer.text());
     }
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_seen_to_be_cut() {
+fn a_truncated_response_is_visible_to_the_caller() {
     let server = Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf").close());
     let gate = plain(&server);
     assert_eq!(cut(&gate), b"half");
@@ -221,7 +221,7 @@ fn an_answer_that_breaks_off_is_seen_to_be_cut() {
     assert_eq!(cut(&gate), b"half");
 }
 
-/// A body that ends before it should.
+/// A body that is shorter than its Content-Length.
 fn cut(gate: &Fronted) -> Vec<u8> {
     let mut client = gate.connect();
     client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
@@ -229,9 +229,9 @@ fn cut(gate: &Fronted) -> Vec<u8> {
 }
 
 #[test]
-fn bytes_behind_an_answer_are_nobodys() {
+fn bytes_after_a_response_are_dropped() {
     let server = Server::start(|seen| {
-        // In one piece with the answer: what comes later cannot be told from an answer to what was sent meanwhile.
+        // In one piece with the response: later bytes are indistinguishable from a response to the next request.
         let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{:02}", seen.number);
         Reply::raw(answer + "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
     });
@@ -243,7 +243,7 @@ fn bytes_behind_an_answer_are_nobodys() {
 }
 
 #[test]
-fn a_protocol_that_both_ends_agree_on_passes_through() {
+fn an_upgrade_is_forwarded() {
     let server = Server::start(|_| {
         Reply::raw("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nhello").freeze()
     });
@@ -261,7 +261,7 @@ fn a_protocol_that_both_ends_agree_on_passes_through() {
 }
 
 #[test]
-fn a_caller_that_leaves_takes_its_attempt_along() {
+fn a_disconnect_cancels_the_attempt() {
     let server = Server::start(|_| Reply::nothing());
     let gate = plain(&server);
     let mut client = gate.connect();
@@ -272,7 +272,7 @@ fn a_caller_that_leaves_takes_its_attempt_along() {
 }
 
 #[test]
-fn an_upload_that_is_waited_for_is_asked_for() {
+fn expect_100_continue_is_handled() {
     let body = Serving::start(&["body"]);
     let gate = Fronted::new(&format!("http://{}", body.address), Policy::default());
     let mut client = gate.connect();
@@ -283,8 +283,8 @@ fn an_upload_that_is_waited_for_is_asked_for() {
 }
 
 #[test]
-fn nobody_gets_what_belongs_to_another() {
-    // Some answers break off, some connections are reset, some callers leave; what a caller gets is its own.
+fn responses_reach_their_own_callers() {
+    // Some responses break off, some connections are reset, some callers disconnect; each caller gets its own response.
     let server = Server::start(|seen| {
         let path = seen.line().split(' ').nth(1).unwrap_or_default().to_owned();
         match seen.number % 7 {
@@ -319,10 +319,10 @@ fn nobody_gets_what_belongs_to_another() {
 }
 
 #[test]
-fn an_upstream_that_is_not_there_is_said() {
+fn an_unreachable_upstream_is_a_502() {
     let gone = Server::start(|_| Reply::nothing()).url("/");
     let gate = Fronted::new(&gone, Policy::default());
     let answer = gate.connect().get("/");
     assert_eq!(answer.status, 502);
-    assert_eq!(answer.text(), "no answer from the upstream (connect); attempts: 1\n");
+    assert_eq!(answer.text(), "no response from the upstream (connect); attempts: 1\n");
 }

@@ -40,7 +40,7 @@ fn requests_with_a_duration_end_at_whichever_comes_first() {
 }
 
 #[test]
-fn a_duration_bounds_the_starts_and_every_answer_is_waited_for() {
+fn a_duration_bounds_the_starts_and_every_response_is_awaited() {
     let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(30)));
     let begun = Instant::now();
     let run = load(&server.url("/"), &["-d", "1s", "-c", "4", "-t", "2"]);
@@ -92,8 +92,10 @@ fn a_ramp_up_beyond_the_duration_starts_only_those_whose_turn_comes() {
 }
 
 #[test]
-fn fresh_and_no_keepalive_take_a_connection_for_each_request() {
-    for flags in [["--users", "3", "--loops", "5", "--fresh"].as_slice(), &["-c", "3", "-n", "15", "--no-keepalive"]] {
+fn no_keepalive_takes_a_connection_for_each_request() {
+    for flags in
+        [["--users", "3", "--loops", "5", "--no-keepalive"].as_slice(), &["-c", "3", "-n", "15", "--no-keepalive"]]
+    {
         let server = Server::hello();
         let run = load(&server.url("/"), flags);
         let counts = server.counts();
@@ -159,7 +161,8 @@ fn a_service_that_says_close_each_time_gets_a_new_connection_each_time() {
 
 #[test]
 fn hundreds_of_users_meet_no_failure_of_our_own_making() {
-    for flags in [["--users", "400", "--loops", "5"].as_slice(), &["--users", "400", "--loops", "2", "--fresh"]] {
+    for flags in [["--users", "400", "--loops", "5"].as_slice(), &["--users", "400", "--loops", "2", "--no-keepalive"]]
+    {
         let server = Server::hello();
         let run = load(&server.url("/"), flags);
         assert_eq!((run.requests.ok, run.requests.failed), (server.requests(), 0), "{:?}", run.target.failure_details);

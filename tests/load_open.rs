@@ -208,7 +208,7 @@ fn connections_grow_as_needed_and_no_further() {
     let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(100)));
     let run = load(&server.url("/"), &["-r", "100", "-d", "500ms", "-c", "3", "-t", "2"]);
     assert_eq!((run.requests.ok, server.counts().used), (50, 3));
-    assert_eq!(run.connections.limit, 3);
+    assert_eq!(run.connections.max, 3);
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn a_service_that_knows_its_clients_is_shown_our_certificate() {
     let pair = setting.authority.issue("client.test");
     setting.weir.write("client.pem", &pair.cert);
     setting.weir.write("client.key", &pair.key);
-    let run = setting.load(&server, &["-n", "20", "-c", "2", "--cert", "client.pem", "--key", "client.key"]);
+    let run = setting.load(&server, &["-n", "20", "-c", "2", "--cert", "client.pem", "--cert-key", "client.key"]);
     assert_eq!((run.requests.ok, run.requests.failed), (20, 0));
 
     let line = setting.refused(&server, &["--cacert", "ca.pem"]);
@@ -146,12 +146,12 @@ fn a_certificate_and_a_key_that_do_not_fit_are_one_line_each() {
     setting.weir.write("other.key", &other.key);
     setting.weir.write("text.pem", "no certificate at all");
     for (flags, words) in [
-        (["--cert", "one.pem"].as_slice(), ["--cert", "--key"]),
-        (&["--key", "one.key"], ["--cert", "--key"]),
-        (&["--cert", "one.pem", "--key", "other.key"], ["--cert", "fit"]),
-        (&["--cert", "one.pem", "--key", "missing.key"], ["--key", "missing.key"]),
-        (&["--cert", "missing.pem", "--key", "one.key"], ["--cert", "missing.pem"]),
-        (&["--cert", "text.pem", "--key", "one.key"], ["--cert", "text.pem"]),
+        (["--cert", "one.pem"].as_slice(), ["--cert", "--cert-key"]),
+        (&["--cert-key", "one.key"], ["--cert", "--cert-key"]),
+        (&["--cert", "one.pem", "--cert-key", "other.key"], ["--cert", "fit"]),
+        (&["--cert", "one.pem", "--cert-key", "missing.key"], ["--cert-key", "missing.key"]),
+        (&["--cert", "missing.pem", "--cert-key", "one.key"], ["--cert", "missing.pem"]),
+        (&["--cert", "text.pem", "--cert-key", "one.key"], ["--cert", "text.pem"]),
         (&["--cacert", "missing.pem"], ["--cacert", "missing.pem"]),
         (&["--cacert", "text.pem"], ["--cacert", "text.pem"]),
         (&["--cacert", "one.key"], ["--cacert", "one.key"]),

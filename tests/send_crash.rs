@@ -1,5 +1,5 @@
-//! A process that submits and sends is killed at any moment, again and again: what it was told is accepted is there, and
-//! what is sent twice was in flight at a kill, and is flagged. `WEIR_KILLS=1000` for more of it.
+//! `kill -9` of a process that submits and sends, at any point: accepted jobs are there, and jobs sent twice were in
+//! flight at a kill and are flagged. `WEIR_KILLS=1000` for a longer test.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 #[path = "support/tied.rs"]
@@ -20,10 +20,10 @@ use weir::send::store::{
 use weir::send::{Job, JobEntry, State, StoredAttempt, UnixMs};
 
 const NOW: UnixMs = UnixMs(1_760_000_000_000);
-/// So many jobs at most are in flight.
+/// Maximum requests in flight.
 const FLIGHT: usize = 5;
 
-/// The process that is killed: the test below starts it, with the store and a name for the round.
+/// Process that is killed: the test below starts it, with the store and the number of the round.
 #[test]
 #[ignore = "it runs until it is killed; the test below starts it"]
 fn a_process_that_submits_and_sends() {
@@ -40,7 +40,7 @@ fn a_process_that_submits_and_sends() {
 }
 
 fn say(line: &str) {
-    // One write, so that a line is whole or not there.
+    // One write, so that a line is complete or absent.
     std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
@@ -112,7 +112,7 @@ fn no_kill_loses_an_accepted_job_or_hides_that_one_was_sent() {
         let kill_after = dice.bits() % 300;
         let mut lines = 0;
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-            // What comes after the kill was said before it.
+            // Output after the kill was written before it.
             lines += 1;
             if lines == kill_after + 4 {
                 child.kill().unwrap();
@@ -127,13 +127,13 @@ fn no_kill_loses_an_accepted_job_or_hides_that_one_was_sent() {
     seen.check(&store, kills as usize);
 }
 
-/// What the processes have said.
+/// Output of the processes.
 #[derive(Default)]
 struct Seen {
     accepted: HashSet<String>,
     sent: HashMap<String, usize>,
     done: HashSet<String>,
-    /// Flagged though never said to be sent: killed between the mark and the word.
+    /// Flagged, but not reported as sent: killed between mark and output.
     flagged: usize,
 }
 

@@ -1,5 +1,5 @@
-//! `weir send` and hosts that are down, hang, or fail one job: an outage costs no job its tries, a poisoned job ends in its
-//! own, and no host stands in the way of another.
+//! `weir send` and hosts that are down, hang, or fail one job: an outage costs jobs no attempts, a bad job ends by its
+//! own, and hosts are independent.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "a test has a clock of its own")]
 
@@ -14,8 +14,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::{Output, Reply, Running, Server, Weir, until};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn send(weir: &Weir, args: &[&str]) -> Running {
     let plain = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "out.jsonl", "--format", "json", "-q"];
@@ -26,7 +26,7 @@ fn jobs(weir: &Weir, count: usize) {
     weir.write("jobs.jsonl", (0..count).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect::<String>());
 }
 
-/// How many jobs came to each end.
+/// Number of jobs by final state.
 fn ends(weir: &Weir) -> HashMap<String, usize> {
     let mut ends = HashMap::new();
     for line in weir.read("out.jsonl").lines() {
@@ -40,7 +40,7 @@ fn summary(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-/// A service that is down until it is told to be well.
+/// Service that is down until it is repaired.
 fn outage(status: u16) -> (Server, Arc<AtomicBool>) {
     let well = Arc::new(AtomicBool::new(false));
     let is_well = Arc::clone(&well);
@@ -53,14 +53,14 @@ fn outage(status: u16) -> (Server, Arc<AtomicBool>) {
 }
 
 #[test]
-fn an_outage_is_not_the_jobs_fault_and_costs_few_requests() {
+fn an_outage_costs_jobs_no_attempts_and_few_requests() {
     for status in [503, 500, 0] {
         let (server, well) = outage(status);
         let weir = Weir::new();
         jobs(&weir, 200);
         let running = send(&weir, &["--url", &server.url("/"), "--retries", "1", "--backoff", "100ms..1s"]);
-        until("some probes", PATIENCE, || server.requests() >= 20);
-        // Twelve probes more at a tenth of a second each, after eight at once.
+        until("some probes", TIMEOUT, || server.requests() >= 20);
+        // Twelve probes at a tenth of a second each, after eight at once.
         assert!(server.seen().first().unwrap().at.elapsed() >= Duration::from_millis(500), "{status}");
         well.store(true, Relaxed);
         let at = Instant::now();
@@ -71,13 +71,13 @@ fn an_outage_is_not_the_jobs_fault_and_costs_few_requests() {
         let told = summary(&output);
         let failed = told["failed"].as_u64().unwrap();
         assert!((20..60).contains(&failed), "{told}");
-        // Every request after the first of its job, and each job that failed was sent again.
+        // Attempts after the first of a job; each failed job was sent again.
         assert_eq!(told["retried"].as_u64().unwrap(), server.requests() - 200, "{told}");
     }
 }
 
 #[test]
-fn a_poisoned_job_among_good_ones_ends_in_its_own_tries() {
+fn a_bad_job_among_good_ones_ends_by_its_own_attempts() {
     let server = Server::start(|seen| match seen.line() {
         line if line.contains("/j3 ") => Reply::status(500, "never"),
         _ => Reply::ok("fine").after(Duration::from_millis(2)),
@@ -86,24 +86,24 @@ fn a_poisoned_job_among_good_ones_ends_in_its_own_tries() {
     jobs(&weir, 300);
     let output = send(&weir, &["--url", &server.url("/{id}"), "--retries", "2", "--backoff", "20ms..1s"]).finish();
     assert_eq!(output.code, 1, "{output:?}");
-    assert_eq!(ends(&weir), HashMap::from([("done".to_owned(), 299), ("graveyard".to_owned(), 1)]));
+    assert_eq!(ends(&weir), HashMap::from([("done".to_owned(), 299), ("dead_lettered".to_owned(), 1)]));
     let poisoned = server.seen().iter().filter(|seen| seen.line().contains("/j3 ")).count();
     assert!((3..8).contains(&poisoned), "{poisoned}");
 }
 
 #[test]
-fn a_host_that_answers_nobody_is_given_up_only_if_that_is_asked_for() {
+fn jobs_of_a_down_host_are_dead_lettered_only_with_give_up_after() {
     let (server, _) = outage(500);
     let weir = Weir::new();
     jobs(&weir, 100);
     let flags = ["--url", &server.url("/"), "--backoff", "20ms..1s", "--give-up-after", "1s"];
     let output = send(&weir, &flags).finish();
     assert_eq!(output.code, 1, "{output:?}");
-    assert_eq!(ends(&weir), HashMap::from([("graveyard".to_owned(), 100)]));
+    assert_eq!(ends(&weir), HashMap::from([("dead_lettered".to_owned(), 100)]));
 }
 
 #[test]
-fn a_refusal_for_rate_is_no_try() {
+fn a_429_does_not_count_as_an_attempt() {
     let server = Server::start(|seen| match seen.number {
         0..20 => Reply::raw("HTTP/1.1 429 Slow\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"),
         20..40 => Reply::raw("HTTP/1.1 503 Slow\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"),
@@ -124,12 +124,12 @@ fn jobs_survive_a_restart_in_an_outage() {
     let url = server.url("/");
     let flags = ["--url", &url, "--retries", "1", "--backoff", "20ms..1s"];
     let running = send(&weir, &flags);
-    until("some probes", PATIENCE, || server.requests() >= 15);
+    until("some probes", TIMEOUT, || server.requests() >= 15);
     running.signal(Signal::KILL);
     assert_eq!(running.finish().code, -1);
     let before = server.requests();
     let running = send(&weir, &flags);
-    until("more probes", PATIENCE, || server.requests() >= before + 15);
+    until("more probes", TIMEOUT, || server.requests() >= before + 15);
     running.signal(Signal::TERM);
     assert_eq!(running.finish().code, 0);
     well.store(true, Relaxed);
@@ -138,7 +138,7 @@ fn jobs_survive_a_restart_in_an_outage() {
     assert_eq!(ends(&weir), HashMap::from([("done".to_owned(), 100)]));
 }
 
-/// Six hosts of which the first hangs, whose jobs stand before all others.
+/// Six hosts of which the first hangs, with its jobs first in the file.
 #[test]
 fn a_host_that_hangs_does_not_hide_the_others_behind_it() {
     const EACH: usize = 200;
@@ -152,8 +152,8 @@ fn a_host_that_hangs_does_not_hide_the_others_behind_it() {
         lines.extend(servers.iter().map(|server| line(&server.port().to_string(), &server.url("/"), n)));
     }
     weir.write("jobs.jsonl", lines);
-    let running = send(&weir, &["--concurrency", "64", "--order", "arrival", "--grace", "100ms"]);
-    until("all others", PATIENCE, || servers.iter().all(|server| server.requests() == EACH as u64));
+    let running = send(&weir, &["--max-concurrency", "64", "--order", "arrival", "--grace", "100ms"]);
+    until("all others", TIMEOUT, || servers.iter().all(|server| server.requests() == EACH as u64));
     assert!(hanging.requests() <= 40, "{} of 64 places", hanging.requests());
     running.signal(Signal::TERM);
     assert_eq!(running.finish().code, 0);
@@ -178,5 +178,5 @@ fn a_host_has_limits_of_its_own() {
     }
     assert_eq!(quick.requests(), 30);
     let output = weir.run(&["send", "jobs.jsonl", "--url", "http://localhost:1/", "--limit", "host=a"]);
-    assert!(output.code == 2 && output.stderr.contains("names a host and no limit"), "{output:?}");
+    assert!(output.code == 2 && output.stderr.contains("a host without a limit"), "{output:?}");
 }

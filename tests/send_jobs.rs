@@ -1,4 +1,4 @@
-//! `weir send` from lines of jobs to lines of results: what is read, what is sent, what is refused.
+//! `weir send` from lines of jobs to lines of results: input, requests, invalid jobs.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -12,14 +12,14 @@ use support::{Reply, Running, Server, Weir, until};
 use weir::send::State;
 use weir::send::store::{self, JobSelector, SqliteStore, Store};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The result of the job with this id.
+/// Result of the job with this ID.
 fn result(weir: &Weir, id: &str) -> Value {
     let all = lines(&weir.read("out.jsonl"));
     let mut found = all.iter().filter(|line| line["id"] == id);
@@ -28,7 +28,7 @@ fn result(weir: &Weir, id: &str) -> Value {
     result
 }
 
-/// `weir send jobs.jsonl ... --out out.jsonl --format json`: exit code and what it says.
+/// `weir send jobs.jsonl ... --out out.jsonl --format json`: exit code and summary.
 fn send(weir: &Weir, args: &[&str]) -> (i32, Value) {
     let plain = ["send", "jobs.jsonl", "--out", "out.jsonl", "--format", "json", "-q"];
     let output = weir.run(&[&plain, args].concat());
@@ -36,7 +36,7 @@ fn send(weir: &Weir, args: &[&str]) -> (i32, Value) {
 }
 
 #[test]
-fn a_job_is_sent_as_its_line_and_the_command_say() {
+fn a_request_follows_from_the_line_and_the_flags() {
     let server = Server::start(|_| Reply::ok("fine"));
     let weir = Weir::new();
     weir.write(
@@ -48,9 +48,9 @@ fn a_job_is_sent_as_its_line_and_the_command_say() {
 "#,
     );
     let url = server.url("/first?k={key}");
-    let args = ["--url", &url, "--key", "s e", "-H", "X-All: {key}-{id}", "-H", "x-own: 1", "--concurrency", "1"];
-    let (code, told) = send(&weir, &args);
-    assert_eq!((code, &told["done"]), (0, &3.into()), "{told}");
+    let args = ["--url", &url, "--key", "s e", "-H", "X-All: {key}-{id}", "-H", "x-own: 1", "--max-concurrency", "1"];
+    let (code, summary) = send(&weir, &args);
+    assert_eq!((code, &summary["done"]), (0, &3.into()), "{summary}");
     let seen = server.seen();
     let of = |line: &str| seen.iter().find(|seen| seen.line() == line).unwrap_or_else(|| panic!("{line}: {seen:?}"));
     let first = of("POST /first?k=s%20e HTTP/1.1");
@@ -67,20 +67,20 @@ fn a_job_is_sent_as_its_line_and_the_command_say() {
 }
 
 #[test]
-fn what_is_no_job_goes_to_the_rejects_with_its_number_and_the_others_go_on() {
+fn invalid_lines_go_to_a_file_with_their_numbers_and_the_others_go_on() {
     let server = Server::hello();
     let weir = Weir::new();
     weir.write("jobs.jsonl", "{\"id\":\"a\"}\n{\"id\":\nnonsense\n{\"id\":\"b\",\"urll\":\"/x\"}\n{\"id\":\"c\"}\n");
-    let (code, told) = send(&weir, &["--url", &server.url("/")]);
-    assert_eq!((code, &told["done"], &told["rejected"]), (1, &2.into(), &3.into()), "{told}");
-    let rejects = lines(&weir.read("out.jsonl.rejects"));
-    let numbers: Vec<_> = rejects.iter().map(|line| line["line"].as_u64().unwrap()).collect();
+    let (code, summary) = send(&weir, &["--url", &server.url("/")]);
+    assert_eq!((code, &summary["done"], &summary["invalid"]), (1, &2.into(), &3.into()), "{summary}");
+    let invalid = lines(&weir.read("out.jsonl.invalid"));
+    let numbers: Vec<_> = invalid.iter().map(|line| line["line"].as_u64().unwrap()).collect();
     assert_eq!(numbers, [2, 3, 4]);
-    assert!(rejects[2]["reason"].as_str().unwrap().contains("urll"), "{rejects:?}");
-    assert_eq!(rejects[1]["text"], "nonsense");
-    // Once more: the rejects are this run's, not twice as many.
+    assert!(invalid[2]["reason"].as_str().unwrap().contains("urll"), "{invalid:?}");
+    assert_eq!(invalid[1]["text"], "nonsense");
+    // Once more: the lines are those of this run, not twice as many.
     send(&weir, &["--url", &server.url("/")]);
-    assert_eq!(lines(&weir.read("out.jsonl.rejects")).len(), 3);
+    assert_eq!(lines(&weir.read("out.jsonl.invalid")).len(), 3);
     assert_eq!(server.requests(), 2);
 }
 
@@ -92,18 +92,18 @@ fn the_same_command_again_sends_nothing_twice() {
     let args = ["--url", &server.url("/"), "--store", "queue"];
     assert_eq!(send(&weir, &args).1["done"], 3);
     weir.write("jobs.jsonl", "{\"id\":\"a\"}\n{}\n{}\n{\"id\":\"new\"}\n");
-    let (code, told) = send(&weir, &args);
+    let (code, summary) = send(&weir, &args);
     assert_eq!(
-        (code, &told["done"], &told["known"], &told["accepted"]),
+        (code, &summary["done"], &summary["duplicates"], &summary["accepted"]),
         (0, &1.into(), &3.into(), &1.into()),
-        "{told}"
+        "{summary}"
     );
     assert_eq!(server.requests(), 4);
     assert_eq!(lines(&weir.read("out.jsonl")).len(), 4, "results are appended");
 }
 
 #[test]
-fn failures_are_tried_again_and_end_in_the_graveyard() {
+fn failures_are_retried_and_dead_lettered() {
     let server = Server::start(|seen| match seen.line().split(' ').nth(1).unwrap() {
         "/again" if seen.number < 2 => Reply::status(503, "busy"),
         "/never" => Reply::status(500, "broken"),
@@ -116,20 +116,20 @@ fn failures_are_tried_again_and_end_in_the_graveyard() {
         "jobs.jsonl",
         "{\"id\":\"again\",\"url\":\"/again\"}\n{\"id\":\"never\",\"url\":\"/never\"}\n{\"id\":\"wrong\",\"url\":\"/wrong\"}\n{\"id\":\"reset\",\"url\":\"/reset\"}\n",
     );
-    let (code, told) = send(&weir, &["--url", &server.url("/"), "--retries", "3", "--concurrency", "1"]);
-    assert_eq!((code, &told["done"], &told["graveyard"]), (1, &1.into(), &3.into()), "{told}");
+    let (code, summary) = send(&weir, &["--url", &server.url("/"), "--retries", "3", "--max-concurrency", "1"]);
+    assert_eq!((code, &summary["done"], &summary["dead_lettered"]), (1, &1.into(), &3.into()), "{summary}");
     assert_eq!(result(&weir, "again")["state"], "done");
     let never = result(&weir, "never");
     assert_eq!((&never["status"], &never["attempts"], &never["body"]), (&500.into(), &4.into(), &"broken".into()));
     assert_eq!(never["failure"], "status 500");
     let wrong = result(&weir, "wrong");
-    assert_eq!((&wrong["status"], &wrong["attempts"]), (&404.into(), &1.into()), "another try would not help");
+    assert_eq!((&wrong["status"], &wrong["attempts"]), (&404.into(), &1.into()), "another attempt would not help");
     let reset = result(&weir, "reset");
     assert_eq!((&reset["status"], &reset["failure"]), (&Value::Null, &"connection reset".into()));
 }
 
 #[test]
-fn a_service_that_is_away_costs_no_try() {
+fn a_service_that_is_down_costs_no_attempt() {
     let weir = Weir::new();
     weir.write("jobs.jsonl", "{\"id\":\"a\"}\n");
     let place = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -138,7 +138,7 @@ fn a_service_that_is_away_costs_no_try() {
     let url = format!("http://{address}/");
     let running = weir.start(&["send", "jobs.jsonl", "--url", &url, "--retries", "0", "--out", "out.jsonl", "-q"]);
     let options = store::Options { create: false, ..store::Options::default() };
-    until("it to be in hand", PATIENCE, || {
+    until("it to be in hand", TIMEOUT, || {
         let queue = SqliteStore::open(&weir.path("jobs.jsonl.db"), &options).ok();
         let detail = queue.and_then(|queue| queue.inspect(&JobSelector::Id("a".into())).ok()?);
         detail.is_some_and(|detail| detail.entry.status.state == State::Leased)
@@ -157,30 +157,30 @@ fn a_service_that_is_away_costs_no_try() {
 }
 
 #[test]
-fn jobs_past_their_time_are_never_sent() {
+fn expired_jobs_are_never_sent() {
     let server = Server::start(|_| Reply::ok("slow").after(Duration::from_millis(300)));
     let weir = Weir::new();
     weir.write(
         "jobs.jsonl",
         "{\"id\":\"a\",\"ttl\":\"10s\"}\n{\"id\":\"b\",\"ttl\":0.2}\n{\"id\":\"c\",\"ttl\":\"0ms\"}\n",
     );
-    let (code, told) = send(&weir, &["--url", &server.url("/"), "--concurrency", "1", "--order", "arrival"]);
-    assert_eq!((code, &told["done"], &told["expired"]), (1, &1.into(), &2.into()), "{told}");
+    let (code, summary) = send(&weir, &["--url", &server.url("/"), "--max-concurrency", "1", "--order", "arrival"]);
+    assert_eq!((code, &summary["done"], &summary["expired"]), (1, &1.into(), &2.into()), "{summary}");
     assert_eq!(server.requests(), 1);
     let late = result(&weir, "b");
     assert_eq!((&late["state"], &late["status"], &late["attempts"]), (&"expired".into(), &Value::Null, &0.into()));
 }
 
 #[test]
-fn what_expires_goes_on_with_a_new_ttl_if_it_is_told_to() {
+fn expired_jobs_continue_with_a_new_ttl_with_renew_expired() {
     let server = Server::start(|_| Reply::ok("slow").after(Duration::from_millis(150)));
     let weir = Weir::new();
     let jobs: String = (0..8).map(|number| format!("{{\"id\":\"{number}\"}}\n")).collect();
     weir.write("jobs.jsonl", jobs);
     let args =
-        ["--url", &server.url("/"), "--concurrency", "1", "--ttl", "400ms", "--renew-expired", "--retries", "20"];
-    let (code, told) = send(&weir, &args);
-    assert_eq!((code, &told["done"], &told["expired"]), (0, &8.into(), &0.into()), "{told}");
+        ["--url", &server.url("/"), "--max-concurrency", "1", "--ttl", "400ms", "--renew-expired", "--retries", "20"];
+    let (code, summary) = send(&weir, &args);
+    assert_eq!((code, &summary["done"], &summary["expired"]), (0, &8.into(), &0.into()), "{summary}");
     assert_eq!(server.requests(), 8);
 }
 
@@ -194,32 +194,32 @@ fn jobs_from_a_stream_are_sent_as_they_come() {
     let running = Running::new(&mut command);
     drop(command);
     writer.write_all(b"{}\n{\"id\":\"b\"}\n").unwrap();
-    until("both to be sent while the stream is open", PATIENCE, || server.requests() == 2);
+    until("both to be sent while the stream is open", TIMEOUT, || server.requests() == 2);
     writer.write_all(b"{\"id\":\"last\"}").unwrap();
     drop(writer);
     let output = running.finish();
     assert_eq!(output.code, 0, "{output:?}");
-    let told: Value = serde_json::from_str(&output.stdout).unwrap();
-    assert_eq!((&told["done"], &told["queue"]["queued"]), (&3.into(), &0.into()));
+    let summary: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((&summary["done"], &summary["queue"]["queued"]), (&3.into(), &0.into()));
 }
 
 #[test]
-fn what_cannot_be_is_one_line() {
+fn an_invalid_argument_is_one_line() {
     let weir = Weir::new();
     weir.write("jobs.jsonl", "{}\n");
-    weir.write("text.db", "no store at all, but a text that somebody would miss");
+    weir.write("text.db", "not a job store, but a text that must stay");
     let url = "http://127.0.0.1:9/?k={key}";
     let cases: [(&[&str], &str); 11] = [
-        (&["--url", "http://h/{user}"], "no field '{user}'"),
-        (&["--url", "http://h/", "-b", "{\"a\": \"{me}\"}"], "--body: there is no field '{me}'"),
+        (&["--url", "http://h/{user}"], "unknown field '{user}'"),
+        (&["--url", "http://h/", "-b", "{\"a\": \"{me}\"}"], "--body: unknown field '{me}'"),
         (&["--url", "ftp://h/"], "'ftp'"),
-        (&["--url", url], "no key"),
+        (&["--url", url], "no API key"),
         (&["--url", url, "--key", "a", "--limit", "0/1s"], "'0/1s' is not a limit"),
         (&["--url", url, "--key", "a", "--limit", "20"], "20/1s"),
         (&["--url", url, "--key", "a", "--key", "a"], "given twice"),
         (&["--url", url, "--key", "a", "--delay-bound", "soon"], "learn"),
         (&["--url", url, "--keys-env", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE"),
-        (&["--url", url, "--key", "a", "--store", "text.db"], "no store of weir's"),
+        (&["--url", url, "--key", "a", "--store", "text.db"], "not a job store"),
         (&["--url", url, "--key", "a", "--out", "no/such/folder/out"], "cannot write no/such/folder/out"),
     ];
     for (args, part) in cases {
@@ -232,13 +232,13 @@ fn what_cannot_be_is_one_line() {
 }
 
 #[test]
-fn the_summary_in_text_says_what_came_of_it() {
+fn the_summary_is_text_by_default() {
     let server = Server::hello();
     let weir = Weir::new();
     weir.write("jobs.jsonl", "{}\n{}\n");
     let output = weir.run(&["send", "jobs.jsonl", "--url", &server.url("/"), "--store", "memory"]);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
-    assert!(output.stdout.starts_with("done        2 in "), "{}", output.stdout);
+    assert!(output.stdout.starts_with("done          2 in "), "{}", output.stdout);
     assert!(!weir.path("jobs.jsonl.db").exists(), "what is in memory leaves no file");
     assert_eq!(json!(server.requests()), 2);
 }

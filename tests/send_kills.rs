@@ -1,5 +1,5 @@
-//! `weir send` is killed at any moment, again and again, while it takes jobs in and sends: what it has accepted is
-//! delivered, nothing is sent twice but what was in flight at a kill, and that is flagged. `WEIR_KILLS=1000` for more of it.
+//! `kill -9` of `weir send` at any point while it reads and sends jobs: accepted jobs are delivered, and only requests
+//! in flight at a kill are sent twice, and flagged. `WEIR_KILLS=1000` for a longer test.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(
     clippy::disallowed_methods,
@@ -23,16 +23,16 @@ use weir::decide::dice::Dice;
 use weir::send::State;
 use weir::send::store::{JobFilter, Options, SqliteStore, Store};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// So many requests are out at once.
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum requests in flight.
 const FLIGHT: usize = 4;
 
 fn kills() -> u64 {
     std::env::var("WEIR_KILLS").map_or(20, |kills| kills.parse().unwrap())
 }
 
-/// Which jobs came in which round.
+/// Jobs by round.
 type Sends = Arc<Mutex<Vec<(u64, String)>>>;
 
 /// `weir send -` with these lines on stdin, which stays open.
@@ -41,7 +41,7 @@ fn start(weir: &Weir, args: &[&str], lines: &str) -> (Running, std::process::Chi
     let mut command = weir.command(&[&plain, args].concat());
     let mut child = spawn_tied(command.stdin(Stdio::piped())).unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // It may be killed before it has read them all, but not before they are in the pipe.
+    // It may be killed before it has read all lines, but not before they are in the pipe.
     stdin.write_all(lines.as_bytes()).unwrap();
     (Running::of(child), stdin)
 }
@@ -50,11 +50,11 @@ fn lines(round: u64, count: u64) -> String {
     (0..count).map(|number| format!("{{\"id\":\"{round}-{number}\"}}\n")).collect()
 }
 
-/// The results that have been added, and are whole.
+/// Complete result lines so far.
 #[derive(Default)]
 struct Results {
     read: u64,
-    /// By job: the round in which it was told of, and the result.
+    /// Round and result, by job.
     told: BTreeMap<String, (u64, Value)>,
 }
 
@@ -76,7 +76,7 @@ impl Results {
     }
 }
 
-/// Jobs that the store has, from this number on.
+/// Jobs of the store, from this number on.
 fn kept(weir: &Weir, after: u64) -> Vec<(u64, String, State)> {
     let options = Options { create: false, ..Options::default() };
     let Ok(store) = SqliteStore::open(&weir.path("jobs.db"), &options) else { return Vec::new() };
@@ -98,7 +98,7 @@ fn no_kill_loses_a_job_or_hides_that_it_was_sent_twice() {
     };
     let weir = Weir::new();
     let url = server.url("/{id}");
-    let args = ["--url", &url, "--concurrency", &FLIGHT.to_string()];
+    let args = ["--url", &url, "--max-concurrency", &FLIGHT.to_string()];
     let mut dice = Dice::new(kills, 1);
     let (mut results, mut accepted) = (Results::default(), Vec::<(u64, String, State)>::new());
     for number in 0..kills {
@@ -106,15 +106,15 @@ fn no_kill_loses_a_job_or_hides_that_it_was_sent_twice() {
         let count = 10 + dice.bits() % 60;
         let begun = server.requests();
         let (running, stdin) = start(&weir, &args, &lines(number, count));
-        // Often in the middle of the jobs, now and then as they come in, now and then when all are done.
+        // Often between jobs, sometimes while they are read, sometimes at the end.
         let after = (dice.bits() % (count + 10)).min(count);
-        until("some requests", PATIENCE, || server.requests() >= begun + after);
+        until("some requests", TIMEOUT, || server.requests() >= begun + after);
         std::thread::sleep(Duration::from_micros(dice.bits() % 4000));
         running.signal(Signal::KILL);
         assert_eq!(running.finish().code, -1);
         drop(stdin);
-        // What it sent last may not be read yet.
-        until("its connections to be closed", PATIENCE, || server.counts().open == 0);
+        // The last requests may not be read yet.
+        until("its connections to be closed", TIMEOUT, || server.counts().open == 0);
         results.look(&weir, number);
         if number % 2 == 0 {
             let after = accepted.last().map_or(0, |(number, ..)| *number);
@@ -159,7 +159,7 @@ fn check_sends(sends: &[(u64, String)], results: &Results, kills: u64) {
     assert_eq!(rounds.len(), results.told.len(), "what is done was sent");
     let most = twice_by_round.values().max().copied().unwrap_or(0);
     assert!(most <= FLIGHT, "{most} jobs of one kill were sent again");
-    // Killed between the mark and the first byte, or while that was on its way: no more than were out.
+    // Killed between mark and first byte, or with the request under way: at most as many as were in flight.
     assert!(in_vain <= kills as usize * FLIGHT, "{in_vain} flagged that were sent once, after {kills} kills");
     let twice: usize = twice_by_round.values().sum();
     println!(
@@ -168,8 +168,8 @@ fn check_sends(sends: &[(u64, String)], results: &Results, kills: u64) {
     );
 }
 
-/// Some jobs are delivered, then the service falls silent; the sender is killed when nothing goes on any more, and another one
-/// delivers the rest. Which jobs were out at the kill, which have a result that is flagged, and how many were claimed.
+/// Delivers some jobs, then the service hangs; the sender is killed when nothing proceeds, and another one delivers the
+/// rest. Returns the jobs in flight at the kill, those with flagged results, and the number of claimed ones.
 fn kill_with_many_claimed_ahead(store: &str, takes: Duration) -> (BTreeSet<String>, BTreeSet<String>, u64) {
     const QUICK: u64 = 600;
     const OUT: u64 = 6;
@@ -186,23 +186,23 @@ fn kill_with_many_claimed_ahead(store: &str, takes: Duration) -> (BTreeSet<Strin
     let lines: String = (0..JOBS).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect();
     weir.write("jobs.jsonl", lines);
     let (url, out) = (server.url("/{id}"), OUT.to_string());
-    // As many jobs are held as there are keys, however slow they go.
+    // At least as many jobs are leased as there are keys.
     weir.write("keys.txt", (0..100).map(|number| format!("key-{number}\n")).collect::<String>());
     let plain =
         ["send", "jobs.jsonl", "--url", &url, "--store", store, "--out", "out.jsonl", "-q", "--keys-file", "keys.txt"];
-    let plain = [&plain[..], &["--concurrency", &out]].concat();
+    let plain = [&plain[..], &["--max-concurrency", &out]].concat();
     let name = |seen: &Seen| seen.line().split(' ').nth(1).unwrap().trim_start_matches('/').to_owned();
     let running = weir.start(&plain);
-    until("all places to be taken by requests without an answer", PATIENCE, || server.requests() == QUICK + OUT);
-    // What the others have come to is told and recorded.
-    until("the rest to have its results", PATIENCE, || {
+    until("all slots to be taken by requests in flight", TIMEOUT, || server.requests() == QUICK + OUT);
+    // Results of the others are written and recorded.
+    until("the rest to have its results", TIMEOUT, || {
         std::fs::read_to_string(weir.path("out.jsonl")).is_ok_and(|text| text.lines().count() as u64 == QUICK)
     });
     let jobs = |state: &str| -> u64 {
         let status = weir.run(&["send", "status", store, "--format", "json"]).stdout;
         serde_json::from_str::<Value>(&status).unwrap()["jobs"][state]["jobs"].as_u64().unwrap()
     };
-    until("the results to be recorded", PATIENCE, || jobs("done") == QUICK);
+    until("the results to be recorded", TIMEOUT, || jobs("done") == QUICK);
     let claimed = jobs("leased");
     assert!(claimed > OUT * 2, "{claimed} are claimed: there is something to count wrongly");
     running.signal(Signal::KILL);
@@ -247,14 +247,14 @@ fn after_a_kill_no_limit_is_broken_and_no_nonce_comes_again() {
     let kills = kills().div_ceil(5).min(100);
     let limit = ["--limit", "20/200ms"];
     let exchange = Serving::start(
-        &[&["exchange", "--latency-in", "0ms..20ms", "--latency-out", "0ms..20ms"], &limit[..]].concat(),
+        &[&["ratelimit", "--latency-in", "0ms..20ms", "--latency-out", "0ms..20ms"], &limit[..]].concat(),
     );
     let stats = || exchange.get("/stats").json();
     let weir = Weir::new();
     let keys: Vec<String> = stats()["keys"].as_object().unwrap().keys().cloned().collect();
     weir.write("keys.txt", keys.join("\n"));
     let url = format!("{}/api/request?api_key={{key}}&nonce={{nonce}}&req_id={{id}}", exchange.url);
-    // A busy machine delays what is on its way: the bound has room to spare.
+    // The delay bound has room for a busy machine.
     let asked = ["--url", &url, "--keys-file", "keys.txt", "--delay-bound", "400ms", "--ordered"];
     let args = [&asked, &limit[..]].concat();
     let accepted = || stats()["accepted"].as_u64().unwrap();
@@ -263,7 +263,7 @@ fn after_a_kill_no_limit_is_broken_and_no_nonce_comes_again() {
         let begun = accepted();
         let (running, stdin) = start(&weir, &args, &lines(number, 150));
         let after = dice.bits() % 150;
-        until("some requests", PATIENCE, || accepted() >= begun + after);
+        until("some requests", TIMEOUT, || accepted() >= begun + after);
         running.signal(Signal::KILL);
         assert_eq!(running.finish().code, -1);
         drop(stdin);
@@ -273,9 +273,9 @@ fn after_a_kill_no_limit_is_broken_and_no_nonce_comes_again() {
     let output = running.finish();
     assert_eq!(output.code, 0, "{output:?}");
     let told = stats();
-    let refused: u64 = told["refused"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
-    assert_eq!(refused, 0, "{}", told["refused"]);
+    let rejected: u64 = told["rejected"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(rejected, 0, "{}", told["rejected"]);
     let all = kept(&weir, 0);
     assert!(all.iter().all(|(.., state)| *state == State::Done) && all.len() as u64 >= kills * 20, "{}", all.len());
-    println!("{kills} kills, {} jobs, {} accepted, none refused", all.len(), told["accepted"]);
+    println!("{kills} kills, {} jobs, {} accepted, none rejected", all.len(), told["accepted"]);
 }

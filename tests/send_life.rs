@@ -1,4 +1,4 @@
-//! The life of `weir send`: it is killed and goes on, and ends in good order when it is told to.
+//! Kills, signals and restarts of `weir send`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -10,8 +10,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::{Reply, Running, Server, Weir, until};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const JOBS: usize = 400;
 
 fn jobs(weir: &Weir) {
@@ -30,18 +30,18 @@ fn results(weir: &Weir) -> Vec<Value> {
 }
 
 #[test]
-fn a_run_that_was_killed_goes_on_and_nothing_is_lost_or_told_twice() {
+fn a_killed_run_continues_without_lost_or_repeated_results() {
     let server = Server::start(|_| Reply::ok("x").after(Duration::from_millis(3)));
     let weir = Weir::new();
     jobs(&weir);
     for round in 1..=3 {
-        let running = start(&weir, &server, &["--concurrency", "4", "-q"]);
-        until("some jobs to be sent", PATIENCE, || server.requests() > round * 90);
+        let running = start(&weir, &server, &["--max-concurrency", "4", "-q"]);
+        until("some jobs to be sent", TIMEOUT, || server.requests() > round * 90);
         running.signal(Signal::KILL);
         assert_eq!(running.finish().code, -1);
     }
     let before = server.requests();
-    let output = start(&weir, &server, &["--concurrency", "4", "-q"]).finish();
+    let output = start(&weir, &server, &["--max-concurrency", "4", "-q"]).finish();
     assert_eq!(output.code, 0, "{output:?}");
     assert!(server.requests() > before, "there was something left to do");
 
@@ -64,25 +64,25 @@ fn a_run_that_was_killed_goes_on_and_nothing_is_lost_or_told_twice() {
 }
 
 #[test]
-fn what_is_out_at_an_interruption_is_waited_for_and_the_rest_is_kept() {
+fn an_interrupted_run_waits_for_requests_in_flight_and_the_rest_stays() {
     let server = Server::start(|_| Reply::ok("x").after(Duration::from_millis(200)));
     let weir = Weir::new();
     jobs(&weir);
-    let running = start(&weir, &server, &["--concurrency", "8", "-q"]);
-    until("requests to be out", PATIENCE, || server.requests() >= 12);
+    let running = start(&weir, &server, &["--max-concurrency", "8", "-q"]);
+    until("requests to be out", TIMEOUT, || server.requests() >= 12);
     running.interrupt();
     let output = running.finish();
     assert_eq!(output.code, 130, "{output:?}");
     let told: Value = serde_json::from_str(&output.stdout).unwrap();
     let done = told["done"].as_u64().unwrap();
-    assert_eq!(done, server.requests(), "all that was sent has its answer");
+    assert_eq!(done, server.requests(), "all that was sent has its response");
     assert_eq!(results(&weir).len() as u64, done);
     assert_eq!((&told["queue"]["leased"], &told["interrupted"]), (&0.into(), &true.into()), "{told}");
     assert_eq!(told["queue"]["queued"].as_u64().unwrap() + done, JOBS as u64);
-    // SIGTERM is no failure.
-    let running = start(&weir, &server, &["--concurrency", "8", "-q"]);
+    // SIGTERM is a success.
+    let running = start(&weir, &server, &["--max-concurrency", "8", "-q"]);
     let before = server.requests();
-    until("more requests", PATIENCE, || server.requests() > before);
+    until("more requests", TIMEOUT, || server.requests() > before);
     running.signal(Signal::TERM);
     assert_eq!(running.finish().code, 0);
     assert!(results(&weir).iter().all(|result| result["maybe_sent"].is_null()), "after a good end nothing is in doubt");
@@ -94,10 +94,10 @@ fn a_second_signal_ends_it_at_once() {
     let weir = Weir::new();
     jobs(&weir);
     let running = start(&weir, &server, &["--grace", "1h"]);
-    until("requests to be out", PATIENCE, || server.requests() > 0);
+    until("requests to be out", TIMEOUT, || server.requests() > 0);
     running.interrupt();
-    // The first must have been heard before the second counts as one.
-    until("the end to be asked for", PATIENCE, || {
+    // The first signal must have been handled before the second.
+    until("the end to be asked for", TIMEOUT, || {
         running.interrupt();
         std::fs::read_to_string(format!("/proc/{}/stat", running.pid())).is_ok_and(|stat| stat.contains(" Z "))
     });
@@ -109,8 +109,8 @@ fn a_store_has_one_sender_at_a_time() {
     let server = Server::start(|_| Reply::ok("x").after(Duration::from_millis(100)));
     let weir = Weir::new();
     jobs(&weir);
-    let first = start(&weir, &server, &["--concurrency", "1", "-q"]);
-    until("a request", PATIENCE, || server.requests() > 0);
+    let first = start(&weir, &server, &["--max-concurrency", "1", "-q"]);
+    until("a request", TIMEOUT, || server.requests() > 0);
     let output = start(&weir, &server, &[]).finish();
     assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{output:?}");
     assert!(output.one_line().contains("sends from the store 'jobs.db'"), "{output:?}");

@@ -1,5 +1,4 @@
-//! How `weir send` comes to a Redis server: by TCP, over TLS, as a user with a password, to one of its databases; and what it
-//! says if it does not.
+//! Connections of `weir send` to a Redis server: TCP, TLS, a user with a password, a database; and errors.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -10,10 +9,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::{Authority, Output, Proxy, RedisServer, Reply, Server, Weir, until};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Sends two jobs through this store; the output, and how many came.
+/// Sends two jobs through this store; returns the output and the number of requests.
 fn send(weir: &Weir, store: &str) -> (Output, u64) {
     let service = Server::start(|_| Reply::ok("hello"));
     weir.write("jobs.jsonl", "{\"id\":\"a\"}\n{\"id\":\"b\"}\n");
@@ -22,7 +21,7 @@ fn send(weir: &Weir, store: &str) -> (Output, u64) {
     (output, service.requests())
 }
 
-/// It works, and does so for who only looks, too.
+/// Sends and inspects successfully.
 fn check_sent(weir: &Weir, store: &str) {
     let (output, requests) = send(weir, store);
     assert_eq!((output.code, output.stderr.as_str(), requests), (0, "", 2), "{store}: {output:?}");
@@ -32,16 +31,16 @@ fn check_sent(weir: &Weir, store: &str) {
     assert_eq!(status["jobs"]["done"]["jobs"], 2, "{status}");
 }
 
-/// It ends with one line that says why, and no secret.
-fn check_refused(weir: &Weir, store: &str, why: &str) {
+/// Fails with one line that has the reason, and no secret.
+fn check_rejected(weir: &Weir, store: &str, why: &str) {
     let (output, requests) = send(weir, store);
     assert_eq!((output.code, requests), (2, 0), "{store}: {output:?}");
     let line = output.one_line();
     assert!(line.contains(why) && !line.contains("secret"), "{store}: {line}");
 }
 
-/// A server with a certificate for 127.0.0.1, the authority's certificate in `ca.pem` beside it, and a client's in
-/// `client.pem` and `client.key`. Clients have to show one if `known` says so.
+/// Server with a certificate for 127.0.0.1, its CA certificate in `ca.pem`, and a client certificate in `client.pem`
+/// and `client.key`, which the server requires if `known` says so.
 fn over_tls(weir: &Weir, known: &str) -> Option<RedisServer> {
     let authority = Authority::new();
     let ca = authority.file(weir, "ca.pem");
@@ -56,29 +55,29 @@ fn over_tls(weir: &Weir, known: &str) -> Option<RedisServer> {
 }
 
 #[test]
-fn a_server_is_believed_over_tls_if_its_authority_is() {
+fn a_certificate_is_accepted_if_its_ca_is_trusted() {
     let weir = Weir::new();
     let Some(server) = over_tls(&weir, "no") else { return };
     let store = |asked: &str| format!("rediss://127.0.0.1:{}?{asked}", server.tls_port);
-    check_refused(&weir, &store("queue=orders"), "certificate");
-    check_refused(&weir, &store("cacert=other.pem"), "name its authority with cacert=FILE");
-    check_refused(&weir, &store("cacert=jobs.jsonl"), "cacert jobs.jsonl: ");
-    assert!(server.say(&["KEYS", "*"]).starts_with("*0"), "nobody has written anything");
+    check_rejected(&weir, &store("queue=orders"), "certificate");
+    check_rejected(&weir, &store("cacert=other.pem"), "name its authority with cacert=FILE");
+    check_rejected(&weir, &store("cacert=jobs.jsonl"), "cacert jobs.jsonl: ");
+    assert!(server.say(&["KEYS", "*"]).starts_with("*0"), "nothing was written");
     check_sent(&weir, &store("queue=known&cacert=ca.pem"));
     check_sent(&weir, &store("queue=any&insecure=1"));
 }
 
 #[test]
-fn a_server_that_wants_to_know_its_clients_is_shown_a_certificate() {
+fn a_server_that_requires_a_client_certificate_gets_one() {
     let weir = Weir::new();
     let Some(server) = over_tls(&weir, "yes") else { return };
     let store = |asked: &str| format!("rediss://127.0.0.1:{}?cacert=ca.pem{asked}", server.tls_port);
-    check_refused(&weir, &store(""), "does not answer");
-    check_refused(&weir, &store("&cert=client.pem"), "cert and key go together");
-    check_sent(&weir, &store("&cert=client.pem&key=client.key"));
+    check_rejected(&weir, &store(""), "is unreachable");
+    check_rejected(&weir, &store("&cert=client.pem"), "go together");
+    check_sent(&weir, &store("&cert=client.pem&cert_key=client.key"));
 }
 
-/// What a sender has to be allowed.
+/// Rights that a sender needs.
 const RIGHTS: [&str; 13] = [
     "on",
     ">secret",
@@ -106,43 +105,43 @@ fn a_user_with_a_password_and_few_rights_has_a_queue_in_a_database_of_its_own() 
     let keys = server.say(&["INFO", "keyspace"]);
     assert!(keys.contains("db3:") && !keys.contains("db0:"), "{keys}");
 
-    check_refused(&weir, &store("clerk:secretly"), "cannot be used: ");
-    check_refused(&weir, &store("nobody:secret"), "cannot be used: ");
+    check_rejected(&weir, &store("clerk:secretly"), "cannot be used: ");
+    check_rejected(&weir, &store("stranger:secret"), "cannot be used: ");
     let said = server.say(&["ACL", "SETUSER", "clerk", "-info"]);
     assert!(said.starts_with("+OK"), "{said}");
-    check_refused(&weir, &store("clerk:secret"), "info");
+    check_rejected(&weir, &store("clerk:secret"), "info");
 }
 
 #[test]
-fn all_connections_of_a_sender_are_the_users_and_to_its_database() {
+fn all_connections_of_a_sender_use_its_user_and_database() {
     let Some(server) = RedisServer::start() else { return };
     server.say(&[&["ACL", "SETUSER", "clerk"], &RIGHTS[..]].concat());
     let weir = Weir::new();
     weir.write("jobs.jsonl", "{\"id\":\"a\"}\n");
     let store = server.url("queue=orders&user=clerk&pass=secret&db=3");
-    // A job that cannot be delivered keeps it there.
+    // A job that cannot be delivered keeps it running.
     let args = ["send", "jobs.jsonl", "--url", "http://127.0.0.1:1/{id}", "--store", &store, "--grace", "100ms", "-q"];
     let running = weir.start(&args);
     let of_clerk = || {
         let list = server.say(&["CLIENT", "LIST"]);
         list.lines().filter(|line| line.contains(" user=clerk ")).map(str::to_owned).collect::<Vec<_>>()
     };
-    until("one that writes, one that reads, and one that listens", PATIENCE, || of_clerk().len() == 3);
+    until("one that writes, one that reads, and one that listens", TIMEOUT, || of_clerk().len() == 3);
     let connections = of_clerk();
     assert!(connections.iter().all(|line| line.contains(" db=3 ")), "{connections:?}");
-    // It may not know yet how to end in good order.
+    // Signal handlers may not be installed yet.
     running.signal(Signal::KILL);
     assert_eq!(running.finish().code, -1);
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_in_one_line_without_the_password() {
+fn an_unreachable_server_is_one_line_without_the_password() {
     let weir = Weir::new();
     weir.write("jobs.jsonl", "{\"id\":\"a\"}\n");
     let store = "redis://me:secret@127.0.0.1:1/0?queue=orders";
     let output = weir.run(&["send", "jobs.jsonl", "--url", "http://127.0.0.1:1/", "--store", store]);
     assert_eq!(output.code, 2);
     let line = output.one_line();
-    assert!(line.contains("'redis://127.0.0.1:1/0?queue=orders' does not answer"), "{line}");
+    assert!(line.contains("'redis://127.0.0.1:1/0?queue=orders' is unreachable"), "{line}");
     assert!(!output.stderr.contains("secret"));
 }

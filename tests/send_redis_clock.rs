@@ -1,4 +1,4 @@
-//! Senders that share a queue and keys on a Redis server, and whose clocks differ by hours.
+//! Senders that share a queue and keys on a Redis server, with clocks that differ by hours.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -11,10 +11,10 @@ use rustix::process::Signal;
 use support::{Running, SYNCED, Setting, Terms, Weir, until};
 use weir::send::wall_ms;
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(60);
 const HOUR_MS: i64 = 3_600_000;
-/// A program whose library says so is not told the time by the kernel, but by this much ahead of it.
+/// Preloaded library that shifts the wall clock.
 const SHIFTED: &str = "#define _GNU_SOURCE\n\
     #include <sys/syscall.h>\n\
     #include <time.h>\n\
@@ -25,7 +25,7 @@ const SHIFTED: &str = "#define _GNU_SOURCE\n\
         return said;\n\
     }\n";
 
-/// A library that sets the wall clock of whoever loads it first ahead by so many hours.
+/// Builds the library, for a shift of these hours.
 fn shifted(weir: &Weir, hours: i64) -> PathBuf {
     let source = weir.write(&format!("clock{hours}.c"), SHIFTED);
     let library = weir.path(&format!("clock{hours}.so"));
@@ -43,22 +43,20 @@ fn senders_whose_clocks_are_hours_apart_share_jobs_and_keys_and_break_no_limit()
     let Some(setting) = Setting::new(&SYNCED, Terms::SHORT) else { return };
     setting.jobs(1500);
     let send = |number: usize, hours: i64| {
-        // Jobs live for less than the clocks are apart.
+        // TTLs are shorter than the difference of the clocks.
         let mut command = setting.command(number, &setting.store(), &["--ttl", "10m"]);
         command.env("LD_PRELOAD", shifted(&setting.weir, hours));
         Running::new(&mut command)
     };
-    // The one that takes the jobs in, and sends by all keys first, is ahead: its nonces are, too.
+    // The sender that submits the jobs and first has all keys is ahead, and so are its nonces.
     let ahead = send(0, 1);
-    until("it to send by all keys", PATIENCE, || {
-        setting.owned(ahead.pid()) == setting.keys && setting.accepted() > 100
-    });
+    until("it to send by all keys", TIMEOUT, || setting.owned(ahead.pid()) == setting.keys && setting.accepted() > 100);
     let others = [send(1, 0), send(2, -1)];
     let have = |sender: &Running| setting.owned(sender.pid()) > 0;
-    until("all to have keys", PATIENCE, || have(&ahead) && others.iter().all(have));
+    until("all to have keys", TIMEOUT, || have(&ahead) && others.iter().all(have));
     let then = setting.accepted();
-    until("all to send", PATIENCE, || setting.accepted() > then + 200);
-    // What it hands on in good order was handed on already; now the rest goes without a word.
+    until("all to send", TIMEOUT, || setting.accepted() > then + 200);
+    // Keys were released in order already; now the rest ends without a message.
     ahead.signal(Signal::KILL);
     assert_eq!(ahead.finish().code, -1);
     for sender in others {

@@ -1,5 +1,5 @@
-//! The Redis server that senders share ends in the middle, and comes back with all that it had, or with less: no limit is
-//! broken, and no job is lost but those that the server itself may lose, which are counted.
+//! The Redis server that senders share is killed, and comes back with all its data or less: limits hold, and only jobs
+//! that the server itself may lose are lost, and counted.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -11,18 +11,18 @@ use support::{ALWAYS, Running, SYNCED, Setting, Terms, until};
 use weir::send::store::{JobOrder, QueueAddress, QueueBounds, RedisStore, Store};
 use weir::send::wall_ms;
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// A server that syncs each second may lose what came within the last one; within the last two if its disk is slow.
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// With a sync each second, a server may lose the last second; the last two with a slow disk.
 const MAY_LOSE_MS: i64 = 2000;
-/// Jobs that senders begin with, so that they do not run out of them.
+/// Jobs at the start, so that senders do not run out of them.
 const FIRST: u32 = 1500;
 
-/// Puts jobs into the queue while others send, and keeps what the server has said to have.
+/// Producer that submits jobs while others send, and records what the server has accepted.
 struct Producer<'a> {
     setting: &'a Setting,
     store: RedisStore,
-    /// When each was accepted.
+    /// Time at which each was accepted.
     accepted: BTreeMap<String, i64>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Producer<'a> {
         Self { setting, store, accepted: BTreeMap::new() }
     }
 
-    /// So many jobs, a few at a time.
+    /// Submits jobs, a few at a time.
     fn put(&mut self, name: &str, count: usize) {
         let ids: Vec<String> = (0..count).map(|number| format!("{name}-{number}")).collect();
         for some in ids.chunks(5) {
@@ -49,7 +49,7 @@ impl<'a> Producer<'a> {
         self.accepted.extend(ids.iter().map(|id| (id.clone(), now)));
     }
 
-    /// Those that no sender has delivered.
+    /// Jobs that no sender has delivered.
     fn lost(&self, senders: usize) -> BTreeMap<String, i64> {
         let told = self.setting.told(senders);
         self.accepted.iter().filter(|(id, _)| !told.contains(*id)).map(|(id, at)| (id.clone(), *at)).collect()
@@ -61,27 +61,27 @@ fn first() -> BTreeSet<String> {
     (0..FIRST).map(|number| format!("j{number}")).collect()
 }
 
-/// The server is killed again and again, each time just after it has accepted a job; how many were accepted, and which of
-/// them were lost that it must not lose.
+/// Kills the server repeatedly, each time just after it has accepted a job. Returns the number of accepted jobs, and
+/// those lost that must not be.
 fn killed_while_it_accepts(args: &[&str], strict: bool) -> Option<(usize, usize, BTreeMap<String, i64>)> {
     const KILLS: usize = 2;
     let mut setting = Setting::new(args, Terms::SHORT)?;
     setting.jobs(FIRST);
     let senders: Vec<Running> = (0..2).map(|number| setting.send(number)).collect();
-    // They have been there for longer than what may be lost.
-    until("some to be sent", PATIENCE, || setting.accepted() > 400);
+    // They are older than what may be lost.
+    until("some to be sent", TIMEOUT, || setting.accepted() > 400);
     let (mut accepted, mut kills_ms) = (BTreeMap::new(), Vec::new());
     for kill in 0..KILLS {
         let mut producer = Producer::new(&setting, strict);
         producer.put(&format!("kill-{kill}"), 100);
         accepted.append(&mut producer.accepted);
-        // What waits to get in is closed without an answer, and does not count.
+        // Waiting submissions end without a reply, and do not count.
         drop(producer);
         kills_ms.push(wall_ms().0);
         setting.server.kill();
         let then = setting.accepted();
         setting.server.begin();
-        until("senders to go on", PATIENCE, || setting.accepted() > then + 50);
+        until("senders to go on", TIMEOUT, || setting.accepted() > then + 50);
     }
     for sender in senders {
         let output = sender.finish();
@@ -117,7 +117,7 @@ fn a_failover_with_lost_writes_gives_no_key_two_senders_and_loses_only_jobs_of_t
     setting.jobs(FIRST);
     let senders: Vec<Running> = (0..2).map(|number| setting.send(number)).collect();
     let meta = |setting: &Setting, field: &str| setting.server.number("weir:orders:meta", field);
-    until("all to be in, and some sent", PATIENCE, || {
+    until("all to be in, and some sent", TIMEOUT, || {
         meta(&setting, "last_number") >= i64::from(FIRST) && setting.accepted() > 50
     });
     let mut producer = Producer::new(&setting, false);
@@ -125,15 +125,15 @@ fn a_failover_with_lost_writes_gives_no_key_two_senders_and_loses_only_jobs_of_t
     let kept = producer.setting.server.snapshot();
     let kept_ms = wall_ms().0;
     let then = setting.accepted();
-    // Work of all kinds is done that will be forgotten: jobs come in, are claimed, sent, and recorded.
+    // All kinds of changes happen that will be lost: submissions, claims, sends, records.
     producer.put("late", 50);
-    until("more to be sent", PATIENCE, || setting.accepted() > then + 60);
+    until("more to be sent", TIMEOUT, || setting.accepted() > then + 60);
     let accepted = std::mem::take(&mut producer.accepted);
     drop(producer);
     let before = [meta(&setting, "last_number"), meta(&setting, "last_lease")];
     setting.server.fail_over(&kept);
 
-    until("senders to go on", PATIENCE, || meta(&setting, "last_lease") > before[1]);
+    until("senders to go on", TIMEOUT, || meta(&setting, "last_lease") > before[1]);
     assert!(meta(&setting, "last_number") > before[0], "a number that was given is not given again");
     let mut producer = Producer::new(&setting, false);
     producer.put("after", 20);
@@ -150,7 +150,7 @@ fn a_failover_with_lost_writes_gives_no_key_two_senders_and_loses_only_jobs_of_t
     let lost = producer.lost(2);
     assert!(lost.values().all(|at| *at >= kept_ms), "lost, and accepted {kept_ms} or before: {lost:?}");
     println!("{} of 100 jobs that were accepted in the lost time were lost", lost.len());
-    // Whoever has them puts them in again: what was lost is new, and the rest is known.
+    // All jobs are submitted again: lost ones are new, the others are duplicates.
     let ids: Vec<String> = producer.accepted.keys().cloned().collect();
     producer.put_again(&ids);
     assert_eq!(setting.send(2).finish().code, 0);

@@ -1,5 +1,5 @@
-//! The way to the Redis server that senders share is cut or slow, or the server stands still: whoever cannot reach it stops
-//! in time, others go on, no limit is broken, and the pace is what the limits allow.
+//! The network to the Redis server that senders share is cut or slow, or the server hangs: senders without it stop in
+//! time, others go on, limits hold, and the rate is what they allow.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -10,36 +10,36 @@ use std::time::Duration;
 use support::{Manner, Proxy, Running, SYNCED, Setting, Terms, until};
 use weir::send::wall_ms;
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Both clocks are read in whole milliseconds, on the way there and back.
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Resolution of the two clocks, which are read in whole milliseconds.
 const ROUNDED_MS: i64 = 5;
-/// Of what the limits are sure to allow. A sender that fetched a job for each key in each journey, and no more, would not come
-/// to half of it; the rest is room for a busy machine.
+/// Minimum fraction of the guaranteed rate. One job per key and round trip would give less than half; the rest is for a
+/// busy machine.
 const PACE: f64 = 0.5;
 
-/// One of two senders does not reach the server any more: in this manner, until the other one has all keys.
+/// Cuts one of two senders off in this mode, until the other one has all keys.
 fn cut_off(manner: Manner) {
     let Some(setting) = Setting::new(&SYNCED, Terms::SHORT) else { return };
     let terms = setting.terms;
     setting.jobs(4000);
     let proxy = Proxy::start(&setting.server);
     let (cut, other) = (setting.send_by(0, &proxy.url(&setting.asked())), setting.send(1));
-    until("both to have keys", PATIENCE, || setting.owned(cut.pid()) >= 2 && setting.owned(other.pid()) >= 2);
+    until("both to have keys", TIMEOUT, || setting.owned(cut.pid()) >= 2 && setting.owned(other.pid()) >= 2);
     let begun = setting.accepted();
-    until("both to send", PATIENCE, || setting.accepted() > begun + 100);
+    until("both to send", TIMEOUT, || setting.accepted() > begun + 100);
 
     proxy.set(manner);
     let cut_ms = wall_ms().0;
     let owners = setting.owners().into_iter().filter(|(_, owner)| *owner == cut.pid());
     let left: BTreeMap<String, i64> = owners.map(|(key, _)| (key.clone(), setting.until_ms(&key))).collect();
     assert!(left.len() >= 2, "{left:?}");
-    until("the other one to have all keys", PATIENCE, || setting.owned(other.pid()) == setting.keys);
+    until("the other one to have all keys", TIMEOUT, || setting.owned(other.pid()) == setting.keys);
     let all_ms = wall_ms().0;
     let then = setting.accepted();
-    until("it to send by them", PATIENCE, || setting.accepted() > then + 200);
+    until("it to send by them", TIMEOUT, || setting.accepted() > then + 200);
     proxy.set(Manner::Pass);
-    until("the one that was cut off to have keys again", PATIENCE, || setting.owned(cut.pid()) >= 2);
+    until("the one that was cut off to have keys again", TIMEOUT, || setting.owned(cut.pid()) >= 2);
     let healed_ms = wall_ms().0;
     for sender in [cut, other] {
         let output = sender.finish();
@@ -60,17 +60,17 @@ fn cut_off(manner: Manner) {
 }
 
 #[test]
-fn a_sender_whose_messages_are_lost_stops_before_another_goes_on_with_its_keys_and_comes_back() {
+fn a_sender_whose_messages_are_lost_stops_before_another_takes_its_keys_and_comes_back() {
     cut_off(Manner::Hang);
 }
 
 #[test]
-fn a_sender_whose_connections_are_refused_stops_before_another_goes_on_with_its_keys_and_comes_back() {
+fn a_sender_without_connections_stops_before_another_takes_its_keys_and_comes_back() {
     cut_off(Manner::Cut);
 }
 
 #[test]
-fn a_server_whose_answers_take_long_slows_nobody_down() {
+fn a_server_with_slow_replies_does_not_slow_senders_down() {
     let Some(setting) = Setting::new(&SYNCED, Terms { lease_ms: 3000, ..Terms::SHORT }) else { return };
     setting.jobs(1500);
     let proxies: Vec<Proxy> = (0..2).map(|_| Proxy::start(&setting.server)).collect();
@@ -87,7 +87,7 @@ fn a_server_whose_answers_take_long_slows_nobody_down() {
     setting.check_refusals();
     setting.check_keys(2);
     assert_eq!((setting.state("done"), setting.told(2).len()), (1500, 1500));
-    // The middle half: keys have been shared by then, and there are jobs for all of them.
+    // The middle half: keys are divided by then, and there are jobs for all of them.
     let sent = setting.sent(2);
     let middle = &sent[sent.len() / 4..sent.len() * 3 / 4];
     let took_ms = middle[middle.len() - 1].sent_ms - middle[0].sent_ms;
@@ -98,15 +98,15 @@ fn a_server_whose_answers_take_long_slows_nobody_down() {
 }
 
 #[test]
-fn a_server_that_stands_still_for_longer_than_a_lease_breaks_no_limit() {
+fn a_server_that_hangs_for_longer_than_a_lease_breaks_no_limit() {
     let args = [&SYNCED[..], &["--enable-debug-command", "local"]].concat();
     let Some(setting) = Setting::new(&args, Terms::SHORT) else { return };
     setting.jobs(1500);
     let senders: Vec<Running> = (0..2).map(|number| setting.send(number)).collect();
-    // In turn it does nothing at all, and hears nobody while its clock goes on.
+    // The server is stopped and continued in turn, while its clock goes on.
     for still in [&["DEBUG", "SLEEP", "1.5"][..], &["CLIENT", "PAUSE", "1500", "ALL"], &["DEBUG", "SLEEP", "0.5"]] {
         let then = setting.accepted();
-        until("senders to send", PATIENCE, || setting.accepted() > then + 100);
+        until("senders to send", TIMEOUT, || setting.accepted() > then + 100);
         assert!(setting.server.say(still).starts_with("+OK"), "{still:?}");
     }
     for sender in senders {

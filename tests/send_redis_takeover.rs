@@ -1,5 +1,5 @@
-//! Senders that share keys on a Redis server are killed: others go on with what they had, in time, and no limit is broken.
-//! `WEIR_KILLS=100` for more of it.
+//! Senders that share keys on a Redis server are killed: others take over their keys in time, and limits hold.
+//! `WEIR_KILLS=100` for a longer test.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -13,12 +13,12 @@ use support::{Running, SYNCED, Setting, Terms, until};
 use weir::decide::dice::Dice;
 use weir::send::wall_ms;
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// What a busy machine may add to the time until a key is sent by again: half a lease. Whoever waited for another lease, or
-/// looked too seldom, would come later than that.
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Allowance for a busy machine until a key is used again: half a lease, less than a second lease or slow polling would
+/// take.
 const BUSY_MS: i64 = 1500;
-/// Both clocks are read in whole milliseconds, on the way there and back.
+/// Resolution of the two clocks, which are read in whole milliseconds.
 const ROUNDED_MS: i64 = 5;
 
 #[test]
@@ -28,15 +28,15 @@ fn the_keys_of_a_sender_that_was_killed_go_on_when_its_lease_a_window_and_the_bo
     setting.jobs(1200);
     let (victim, heir) = (setting.send(0), setting.send(1));
     let pid = victim.pid();
-    until("each to have keys", PATIENCE, || setting.owned(pid) >= 2 && setting.owned(heir.pid()) >= 2);
-    // By then windows are full, and requests under way.
+    until("each to have keys", TIMEOUT, || setting.owned(pid) >= 2 && setting.owned(heir.pid()) >= 2);
+    // Windows are full by then, and requests are in flight.
     let begun = setting.accepted();
-    until("both to send", PATIENCE, || setting.accepted() > begun + 200);
+    until("both to send", TIMEOUT, || setting.accepted() > begun + 200);
 
     victim.signal(Signal::KILL);
     assert_eq!(victim.finish().code, -1);
     let killed_ms = wall_ms().0;
-    // Until the lease is over the table says whose they were, and nobody changes it.
+    // Until the lease expires, the table has the old owner.
     let owners = setting.owners().into_iter().filter(|(_, owner)| *owner == pid);
     let left: Vec<(String, i64)> = owners.map(|(key, _)| (key.clone(), setting.until_ms(&key))).collect();
     assert!(left.len() >= 2, "{left:?}");
@@ -72,9 +72,9 @@ fn however_often_senders_are_killed_no_limit_is_broken_and_no_job_is_lost() {
     let mut dice = Dice::new(u64::from(kills), 3);
     let mut senders: VecDeque<Running> = (0..2).map(|number| setting.send(number)).collect();
     for kill in 0..kills as usize {
-        // In the middle of all keys, or just as they move.
+        // With all keys divided, or while they move.
         let then = setting.accepted() + 1 + dice.bits() % 100;
-        until("some to be sent", PATIENCE, || setting.accepted() >= then);
+        until("some to be sent", TIMEOUT, || setting.accepted() >= then);
         let oldest = senders.pop_front().unwrap();
         oldest.signal(Signal::KILL);
         assert_eq!(oldest.finish().code, -1);
@@ -89,5 +89,5 @@ fn however_often_senders_are_killed_no_limit_is_broken_and_no_job_is_lost() {
     setting.check_keys(all);
     setting.check_tries(all);
     assert_eq!((setting.state("done"), setting.told(all).len()), (i64::from(jobs), jobs as usize));
-    println!("{kills} kills, {jobs} jobs, {} accepted, none refused", setting.accepted());
+    println!("{kills} kills, {jobs} jobs, {} accepted, none rejected", setting.accepted());
 }

@@ -1,4 +1,4 @@
-//! The sender in Rust: jobs go in, and whoever listens is told what came of them.
+//! The sender in Rust: submitted jobs, and events for a listener.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -15,10 +15,10 @@ use weir::send::{
     ApiKey, FinishedJob, Job, JobEntry, JobRequest, Listener, Options, Sender, SenderError, SenderEvent, State, UnixMs,
 };
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Passes on what ended.
+/// Listener that passes ended jobs on.
 struct Ends(Mutex<Pipe<FinishedJob>>);
 
 impl Listener for Ends {
@@ -39,7 +39,7 @@ impl Listener for Ends {
     }
 }
 
-/// One that has no room.
+/// Listener without space.
 struct Full;
 
 impl Listener for Full {
@@ -62,7 +62,7 @@ fn job(server: &Server, id: &str) -> Job {
 }
 
 #[test]
-fn jobs_that_come_while_it_runs_are_sent_and_told_of() {
+fn jobs_submitted_while_it_runs_are_sent_and_reported() {
     let server = Server::start(|seen| Reply::ok(seen.line().split(' ').nth(1).unwrap()));
     let (ends, ended) = mpsc::channel();
     let options = Options { keys: vec![ApiKey::new("secret")], ..Options::default() };
@@ -71,7 +71,7 @@ fn jobs_that_come_while_it_runs_are_sent_and_told_of() {
         let receipts = sender.submit(vec![job(&server, &format!("{round}-a")), job(&server, &format!("{round}-b"))]);
         assert_eq!(receipts.wait().unwrap().len(), 2);
         for _ in 0..2 {
-            let ended = ended.recv_timeout(PATIENCE).unwrap();
+            let ended = ended.recv_timeout(TIMEOUT).unwrap();
             assert_eq!(ended.state, State::Done);
             let id = ended.entry.job.id.unwrap();
             assert!(id.starts_with(&round.to_string()));
@@ -87,7 +87,7 @@ fn jobs_that_come_while_it_runs_are_sent_and_told_of() {
 }
 
 #[test]
-fn a_job_that_makes_no_request_is_buried_and_the_others_go_on() {
+fn a_job_with_an_invalid_request_is_dead_lettered_and_the_others_go_on() {
     let server = Server::hello();
     let (ends, ended) = mpsc::channel();
     let options = Options { keys: vec![ApiKey::new("my secret")], ..Options::default() };
@@ -105,34 +105,34 @@ fn a_job_that_makes_no_request_is_buried_and_the_others_go_on() {
 }
 
 #[test]
-fn what_cannot_be_told_is_not_recorded_as_done() {
+fn unreported_jobs_are_not_recorded_as_done() {
     let server = Server::hello();
     let store = store();
     let sender = Sender::start(Arc::clone(&store), Options::default(), Box::new(Full)).unwrap();
     sender.submit(vec![job(&server, "a")]).wait().unwrap();
-    until("its end", PATIENCE, || sender.has_ended());
+    until("its end", TIMEOUT, || sender.has_ended());
     let why = sender.join().unwrap_err();
     assert!(matches!(&why, SenderError::Listener(text) if text.contains("no room")), "{why}");
     assert_eq!(store.counts().unwrap().jobs_in(State::Done), 0);
 }
 
 #[test]
-fn one_that_is_dropped_ends() {
+fn a_dropped_sender_ends() {
     let server = Server::start(|_| Reply::nothing().freeze());
     let sender = Sender::start(store(), Options::default(), Box::new(())).unwrap();
     sender.submit(vec![job(&server, "a")]).wait().unwrap();
-    until("a request", PATIENCE, || server.requests() == 1);
+    until("a request", TIMEOUT, || server.requests() == 1);
     drop(sender);
 }
 
 #[test]
-fn a_job_whose_time_is_over_is_told_of_as_expired() {
+fn an_expired_job_is_reported_as_expired() {
     let server = Server::hello();
     let (ends, ended) = mpsc::channel();
     let sender = Sender::start(store(), Options::default(), Box::new(Ends(Mutex::new(ends)))).unwrap();
     let late = Job { expires_at: Some(UnixMs(1)), ..job(&server, "late") };
     sender.submit(vec![late]).wait().unwrap();
-    let ended = ended.recv_timeout(PATIENCE).unwrap();
+    let ended = ended.recv_timeout(TIMEOUT).unwrap();
     assert_eq!((ended.state, ended.attempts, server.requests()), (State::Expired, 0, 0));
     sender.drain(Nanos::SECOND);
     sender.join().unwrap();

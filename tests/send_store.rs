@@ -1,4 +1,4 @@
-//! The queue in a file: what several processes see of each other, what a person sees, and what can be wrong with a file.
+//! The SQLite store: changes by other processes, access with other tools, unusable files.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::fs;
@@ -58,15 +58,15 @@ fn told(path: &Path, options: &Options) -> String {
 }
 
 #[test]
-fn what_cannot_be_opened_is_told_in_one_line_and_left_as_it_is() {
+fn a_file_that_cannot_be_opened_is_one_line_and_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let existing = Options { create: false, ..Options::default() };
-    assert_eq!(told(&at("none.db"), &existing), "there is no store 'FILE'; check the name");
+    assert_eq!(told(&at("none.db"), &existing), "no job store 'FILE'; check the name");
     assert!(!at("none.db").exists());
 
     fs::write(at("text.db"), "GET http://127.0.0.1/\n").unwrap();
-    let not_ours = "'FILE' is no store of weir's; name another file, it was left as it is";
+    let not_ours = "'FILE' is not a job store; name another file, this one is unchanged";
     assert_eq!(told(&at("text.db"), &existing), not_ours);
     assert_eq!(fs::read(at("text.db")).unwrap(), b"GET http://127.0.0.1/\n");
 
@@ -81,7 +81,7 @@ fn what_cannot_be_opened_is_told_in_one_line_and_left_as_it_is() {
     Connection::open(at("new.db")).unwrap().execute_batch("UPDATE meta SET value = 7 WHERE name = 'version'").unwrap();
     assert_eq!(
         told(&at("new.db"), &existing),
-        "the store 'FILE' is of version 7, and this weir knows version 2; use the weir that made it, or another file"
+        "the store 'FILE' has version 7; this weir reads version 3: use the weir that created it, or another store"
     );
 
     let remedy = "; name a file in a folder that can be written";
@@ -94,7 +94,7 @@ fn what_cannot_be_opened_is_told_in_one_line_and_left_as_it_is() {
 }
 
 #[test]
-fn a_store_that_another_program_keeps_locked_says_so() {
+fn a_store_locked_by_another_program_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
     let store = open(&path);
@@ -137,7 +137,7 @@ fn another_process_that_submits_wakes_the_sender_and_the_sender_makes_room_for_i
     let path = folder.path().join("jobs.db");
     let sender = open(&path);
     sender.start_sending(NOW).unwrap();
-    // Two handles know of each other what two processes do: what is in the file, and beside it.
+    // Two handles share only what two processes would: the file and those beside it.
     let bounds = QueueBounds { jobs: 10, ..QueueBounds::default() };
     let other = SqliteStore::open(&path, &Options { bounds, ..Options::default() }).unwrap();
     let mut changes = other.changes();
@@ -167,7 +167,7 @@ fn another_process_that_submits_wakes_the_sender_and_the_sender_makes_room_for_i
 }
 
 #[test]
-fn a_person_reads_the_file_with_any_tool_for_sqlite() {
+fn the_file_is_readable_with_any_tool_for_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
     let store = open(&path);
@@ -177,7 +177,7 @@ fn a_person_reads_the_file_with_any_tool_for_sqlite() {
     assert_eq!(done(&store, 1), 1);
     let person = Connection::open(&path).unwrap();
     let mut jobs = person
-        .prepare("SELECT concat_ws('|', number, id, state, reason, changed, method, url, tries, code, key, sent, expires) FROM jobs")
+        .prepare("SELECT concat_ws('|', number, id, state, reason, changed, method, url, attempts, code, last_key, sent, expires) FROM jobs")
         .unwrap();
     let rows: Vec<String> = jobs.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     assert_eq!(
@@ -192,7 +192,7 @@ fn a_person_reads_the_file_with_any_tool_for_sqlite() {
     assert_eq!(body, r#"[["a","b"]]xxx"#);
 }
 
-/// Fills it, makes room, and goes on.
+/// Fills the store until it rejects a batch, and checks what was accepted.
 fn fill(store: &SqliteStore, path: &Path) {
     let mut accepted = store.counts().unwrap().open_jobs() as usize;
     let told = loop {
@@ -204,8 +204,8 @@ fn fill(store: &SqliteStore, path: &Path) {
         assert!(accepted < 100_000, "it is never full");
     };
     assert_eq!(told, StoreError::NoSpace(path.to_owned(), 0));
-    let line = "; 0 jobs of this batch are accepted, submit the others when there is room";
-    assert!(told.to_string().contains("no space is left") && told.to_string().ends_with(line), "{told}");
+    let line = "; 0 jobs of this batch are accepted, submit the others when there is space";
+    assert!(told.to_string().contains("no space left") && told.to_string().ends_with(line), "{told}");
     let all = store.list(&JobFilter::of(&[State::Queued]), 0, usize::MAX).unwrap();
     let ids: Vec<_> = all.into_iter().filter_map(|entry| entry.job.id).collect();
     assert_eq!(ids, (0..accepted).map(|n| n.to_string()).collect::<Vec<_>>());
@@ -213,7 +213,7 @@ fn fill(store: &SqliteStore, path: &Path) {
 }
 
 #[test]
-fn a_full_file_refuses_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is_room() {
+fn a_full_file_rejects_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
     let store = SqliteStore::open(&path, &Options { max_file_bytes: Some(1 << 20), ..Options::default() }).unwrap();
@@ -229,7 +229,7 @@ fn a_full_file_refuses_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is
 }
 
 #[test]
-fn a_full_disk_refuses_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is_room() {
+fn a_full_disk_rejects_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let Some(disk) = Disk::mount(folder.path()) else {
         eprintln!("no disk can be mounted here; the test with a file of limited size has to do");
@@ -258,7 +258,7 @@ fn check_whole(path: &Path) {
     assert_eq!(all.last().unwrap().job.id.as_deref(), Some("more"));
 }
 
-/// A disk of 4 MiB, until it is dropped.
+/// Disk of 4 MiB, unmounted on drop.
 struct Disk<'a>(&'a Path);
 
 impl<'a> Disk<'a> {

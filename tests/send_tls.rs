@@ -1,11 +1,11 @@
-//! `weir send` over TLS: whom it believes.
+//! `weir send` over TLS: verification of certificates.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
 
 use support::{Authority, Reply, Server, Weir};
 
-/// The exit code of sending one job to a service whose certificate is from an authority of our own, and what is said.
+/// Sends one job to a service with a certificate of a private CA; returns exit code and stderr.
 fn send(args: &[&str]) -> (i32, String, u64) {
     let (weir, authority) = (Weir::new(), Authority::new());
     authority.file(&weir, "ca.pem");
@@ -18,7 +18,7 @@ fn send(args: &[&str]) -> (i32, String, u64) {
 }
 
 #[test]
-fn a_certificate_of_our_own_authority_is_believed_if_we_say_so() {
+fn a_certificate_of_a_private_ca_is_accepted_with_cacert() {
     let (code, said, requests) = send(&["--cacert", "ca.pem"]);
     assert_eq!((code, requests), (0, 1), "{said}");
     let (code, said, requests) = send(&["-k"]);
@@ -26,7 +26,7 @@ fn a_certificate_of_our_own_authority_is_believed_if_we_say_so() {
 }
 
 #[test]
-fn a_file_without_certificates_is_told_of_before_anything_is_sent() {
+fn a_file_without_certificates_is_an_error_before_anything_is_sent() {
     let (code, said, requests) = send(&["--cacert", "jobs.jsonl"]);
     assert_eq!((code, requests), (2, 0), "{said}");
     assert!(said.starts_with("weir: --cacert jobs.jsonl: "), "{said}");

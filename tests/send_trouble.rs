@@ -1,5 +1,5 @@
-//! `weir send` while things go wrong: the service restarts, talks nonsense and hangs up, the process is suspended, the disk
-//! is full, a name is not known. No limit is broken after it, and no job is lost.
+//! `weir send` during failures: service restarts, invalid responses, closed connections, a suspended process, a full
+//! disk, an unknown name. Limits hold afterwards, and no job is lost.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(
     clippy::disallowed_methods,
@@ -22,8 +22,8 @@ use support::{Reply, Running, Server, Serving, Stalling, Stalls, Weir, until};
 use weir::send::store::{self, JobFilter, JobSelector, SqliteStore, Store, StoreError};
 use weir::send::{Job, JobRequest, State};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const LIMIT: &str = "20/200ms";
 
 fn jobs(weir: &Weir, count: usize) {
@@ -46,11 +46,11 @@ fn send(weir: &Weir, url: &str, args: &[&str]) -> Running {
 }
 
 fn exchange(args: &[&str]) -> Serving {
-    let ways = ["exchange", "--latency-in", "0ms..20ms", "--latency-out", "0ms..20ms", "--limit", LIMIT];
+    let ways = ["ratelimit", "--latency-in", "0ms..20ms", "--latency-out", "0ms..20ms", "--limit", LIMIT];
     Serving::start(&[&ways, args].concat())
 }
 
-/// Sends to the exchange with all its keys. A busy machine delays what is on its way: the bound has room to spare.
+/// Sends to the service with all its keys. The delay bound has room for a busy machine.
 fn send_to(exchange: &Serving, weir: &Weir) -> Running {
     let stats = exchange.get("/stats").json();
     let keys: Vec<String> = stats["keys"].as_object().unwrap().keys().cloned().collect();
@@ -63,9 +63,9 @@ fn accepted(exchange: &Serving) -> u64 {
     exchange.get("/stats").json()["accepted"].as_u64().unwrap()
 }
 
-fn refused(exchange: &Serving) -> u64 {
+fn rejected(exchange: &Serving) -> u64 {
     let stats = exchange.get("/stats").json();
-    stats["refused"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum()
+    stats["rejected"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum()
 }
 
 #[test]
@@ -75,25 +75,22 @@ fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
     jobs(&weir, 800);
     let running = send_to(&exchange, &weir);
     for round in 1..=4 {
-        until("some requests", PATIENCE, || accepted(&exchange) >= round * 120);
+        until("some requests", TIMEOUT, || accepted(&exchange) >= round * 120);
         running.signal(Signal::STOP);
-        // Longer than the window, and than window and bound together.
+        // Longer than the window, and than window plus bound.
         std::thread::sleep(Duration::from_millis(250 * round));
         running.signal(Signal::CONT);
     }
     let output = running.finish();
-    assert_eq!((output.code, refused(&exchange)), (0, 0), "{output:?}");
+    assert_eq!((output.code, rejected(&exchange)), (0, 0), "{output:?}");
     let results = results(&weir);
     assert!(results.len() == 800 && results.values().all(|result| result["state"] == "done"));
 }
 
-/// Whether the sender has found out that nobody is there: it holds no more jobs than it needs.
+/// Whether the sender has noticed that the host is down: it has leased only the jobs that it needs.
 fn has_put_back(queue: &SqliteStore) -> bool {
-    let filter = JobFilter {
-        states: vec![State::Queued],
-        text: Some("its host does not answer".into()),
-        ..JobFilter::default()
-    };
+    let filter =
+        JobFilter { states: vec![State::Queued], text: Some("the host is down".into()), ..JobFilter::default() };
     !queue.list(&filter, 0, 1).unwrap().is_empty()
 }
 
@@ -103,44 +100,44 @@ fn a_sender_on_a_host_that_stalls_breaks_no_limit_and_sends_each_job_once() {
     let weir = Weir::new();
     jobs(&weir, 600);
     let running = send_to(&exchange, &weir);
-    until("some requests", PATIENCE, || accepted(&exchange) > 0);
+    until("some requests", TIMEOUT, || accepted(&exchange) > 0);
     let stalls = Stalls::of(running.pid(), Stalling { per_s: 10.0, ..Stalling::default() });
     let output = running.finish();
     assert!(stalls.count() >= 10, "{} stalls", stalls.count());
-    assert_eq!((output.code, refused(&exchange), accepted(&exchange)), (0, 0, 600), "{output:?}");
+    assert_eq!((output.code, rejected(&exchange), accepted(&exchange)), (0, 0, 600), "{output:?}");
     let results = results(&weir);
     assert!(results.len() == 600 && results.values().all(|result| result["state"] == "done"));
 }
 
 #[test]
-fn a_service_that_restarts_loses_no_job_and_refuses_none() {
+fn a_service_that_restarts_loses_no_job_and_rejects_none() {
     let first = exchange(&[]);
     let port = first.address.rsplit(':').next().unwrap().to_owned();
     let weir = Weir::new();
     jobs(&weir, 600);
     let running = send_to(&first, &weir);
-    until("some requests", PATIENCE, || accepted(&first) >= 200);
+    until("some requests", TIMEOUT, || accepted(&first) >= 200);
     let known = accepted(&first);
-    assert_eq!(refused(&first), 0);
+    assert_eq!(rejected(&first), 0);
     first.signal(Signal::KILL);
     assert_eq!(first.finish().code, -1);
     let options = store::Options { create: false, ..store::Options::default() };
-    until("connections to be refused", PATIENCE, || {
+    until("connections to be refused", TIMEOUT, || {
         let queue = SqliteStore::open(&weir.path("jobs.db"), &options).unwrap();
         has_put_back(&queue)
     });
     let second = exchange(&["--port", &port]);
     let output = running.finish();
-    assert_eq!((output.code, refused(&second)), (0, 0), "{output:?}");
+    assert_eq!((output.code, rejected(&second)), (0, 0), "{output:?}");
     let results = results(&weir);
     assert!(results.len() == 600 && results.values().all(|result| result["state"] == "done"));
     assert!(accepted(&second) > 0 && known + accepted(&second) >= 600 - 5, "what was out is all that is unknown");
-    let tries: u64 = results.values().map(|result| result["attempts"].as_u64().unwrap()).sum();
-    assert!(tries <= 600 + 5, "{tries} tries: a connection that is refused costs none");
+    let attempts: u64 = results.values().map(|result| result["attempts"].as_u64().unwrap()).sum();
+    assert!(attempts <= 600 + 5, "{attempts} attempts: a refused connection costs none");
 }
 
 #[test]
-fn a_service_that_is_away_is_tried_now_and_then_and_not_by_every_job() {
+fn a_down_service_gets_probes_and_not_every_job() {
     let weir = Weir::new();
     jobs(&weir, 5000);
     let place = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -148,7 +145,7 @@ fn a_service_that_is_away_is_tried_now_and_then_and_not_by_every_job() {
     drop(place);
     let running = send(&weir, &url, &[]);
     let options = store::Options { create: false, ..store::Options::default() };
-    until("all jobs to be accepted, and some to be tried", PATIENCE, || {
+    until("all jobs to be accepted, and some to be tried", TIMEOUT, || {
         let Ok(queue) = SqliteStore::open(&weir.path("jobs.db"), &options) else { return false };
         let counts = queue.counts().unwrap();
         counts.open_jobs() == 5000 && has_put_back(&queue)
@@ -161,7 +158,7 @@ fn a_service_that_is_away_is_tried_now_and_then_and_not_by_every_job() {
     assert!(told["failed"].as_u64().unwrap() < 30, "{told}");
 }
 
-/// What is wrong with an answer.
+/// Ways in which a response is invalid.
 fn troubles() -> Vec<Reply> {
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it";
     vec![
@@ -182,14 +179,14 @@ fn troubles() -> Vec<Reply> {
 }
 
 #[test]
-fn answers_that_are_cut_short_or_nonsense_break_no_limit_and_lose_no_job() {
+fn incomplete_or_invalid_responses_break_no_limit_and_lose_no_job() {
     const EACH: usize = 6;
     let (limit, window) = (10, Duration::from_millis(200));
     let count = troubles().len() * EACH;
     let tried = Mutex::new(HashSet::new());
     let server = Server::start(move |seen| {
         let number: usize = seen.line().split(['/', '?']).nth(1).unwrap().trim_start_matches('j').parse().unwrap();
-        // The first try of each goes wrong: an even share of all that can.
+        // The first attempt of each fails, by all ways in turn.
         let is_first = tried.lock().unwrap().insert(number);
         if is_first { troubles().swap_remove(number % troubles().len()) } else { Reply::ok("fine") }
     });
@@ -215,18 +212,18 @@ fn answers_that_are_cut_short_or_nonsense_break_no_limit_and_lose_no_job() {
 }
 
 #[test]
-fn a_name_that_is_not_known_keeps_its_job_and_holds_nobody_up() {
+fn an_unknown_name_keeps_its_job_and_blocks_no_others() {
     let server = Server::hello();
     let weir = Weir::new();
     let others: String = (0..50).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect();
     weir.write("jobs.jsonl", format!("{{\"id\":\"gone\",\"url\":\"http://nowhere.invalid/\"}}\n{others}"));
-    let running = send(&weir, &server.url("/"), &["--concurrency", "2", "--retries", "0"]);
+    let running = send(&weir, &server.url("/"), &["--max-concurrency", "2", "--retries", "0"]);
     let options = store::Options { create: false, ..store::Options::default() };
     let state = |id: &str| {
         let queue = SqliteStore::open(&weir.path("jobs.db"), &options).ok()?;
         Some(queue.inspect(&JobSelector::Id(id.into())).unwrap()?.entry.status)
     };
-    until("the others", PATIENCE, || server.requests() == 50);
+    until("the others", TIMEOUT, || server.requests() == 50);
     running.interrupt();
     let output = running.finish();
     assert_eq!(output.code, 130, "{output:?}");
@@ -258,14 +255,14 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
         "out.jsonl",
         "--url",
         &url,
-        "--concurrency",
+        "--max-concurrency",
         "1",
         "-q",
     ]);
-    until("some requests", PATIENCE, || server.requests() >= 20);
+    until("some requests", TIMEOUT, || server.requests() >= 20);
     let ballast = small.join("ballast");
     fill(&ballast);
-    // Another process submits: that is refused in a line, and what is there goes on when there is room.
+    // A submission by another process is rejected in one line, and existing jobs continue when there is space.
     let queue = SqliteStore::open(&small.join("jobs.db"), &store::Options::default()).unwrap();
     let more = |id: String| Job {
         id: Some(id),
@@ -280,10 +277,7 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
     };
     let told = queue.submit((0..100).map(|number| more(format!("a{number}"))).collect()).wait().unwrap_err();
     let StoreError::NoSpace(_, taken) = told else { panic!("{told}") };
-    assert!(
-        told.to_string().starts_with("no space is left for the store") && !told.to_string().contains('\n'),
-        "{told}"
-    );
+    assert!(told.to_string().starts_with("no space left for the store") && !told.to_string().contains('\n'), "{told}");
     fs::remove_file(&ballast).unwrap();
     assert_eq!(queue.submit(vec![more("b".into())]).wait().unwrap().len(), 1);
     drop(queue);
@@ -297,26 +291,27 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
 }
 
 #[test]
-fn a_bound_on_the_size_of_files_is_as_a_disk_that_is_full() {
+fn a_file_size_limit_is_handled_as_a_full_disk() {
     const COUNT: usize = 2000;
     let server = Server::start(|_| Reply::ok("x").after(Duration::from_millis(1)));
     let weir = Weir::new();
     jobs(&weir, COUNT);
     let url = server.url("/{id}");
-    // A write beyond the bound would end the process by a signal; `trap` has it fail instead.
+    // A write beyond the limit would end the process by a signal; `trap` makes it fail instead.
     let trapped = ["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_weir")];
-    let args = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "out.jsonl", "--concurrency", "1", "-q", "--url"];
+    let args =
+        ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "out.jsonl", "--max-concurrency", "1", "-q", "--url"];
     let mut command = Command::new("sh");
     command.args(trapped).args(args).arg(&url).current_dir(weir.path("."));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = Running::new(&mut command);
-    until("some requests", PATIENCE, || server.requests() >= 20);
+    until("some requests", TIMEOUT, || server.requests() >= 20);
     let pid = Pid::from_raw(running.pid() as i32);
     let bound = |bytes| prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
     bound(Some(4096));
-    // What is on its way and was claimed before is answered yet; then nothing can be recorded, and nothing more is sent.
+    // Requests in flight and claimed jobs still get responses; then nothing can be recorded, and nothing more is sent.
     let mut before = server.requests();
-    until("the sender to stand still", PATIENCE, || {
+    until("the sender to stand still", TIMEOUT, || {
         std::thread::sleep(Duration::from_millis(300));
         std::mem::replace(&mut before, server.requests()) == server.requests()
     });
@@ -330,7 +325,7 @@ fn a_bound_on_the_size_of_files_is_as_a_disk_that_is_full() {
 }
 
 #[test]
-fn results_that_find_no_room_are_told_when_there_is_some() {
+fn results_without_space_are_written_when_there_is_some() {
     const COUNT: usize = 200;
     let body = "x".repeat(3000);
     let server = Server::start(move |_| Reply::ok(&body).after(Duration::from_millis(2)));
@@ -344,13 +339,13 @@ fn results_that_find_no_room_are_told_when_there_is_some() {
     jobs(&weir, COUNT);
     let url = server.url("/{id}");
     let args = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "small/out.jsonl", "--url", &url, "-q"];
-    let running = weir.start(&[&args[..], &["--concurrency", "1"]].concat());
-    until("some requests", PATIENCE, || server.requests() >= 20);
+    let running = weir.start(&[&args[..], &["--max-concurrency", "1"]].concat());
+    until("some requests", TIMEOUT, || server.requests() >= 20);
     let ballast = small.join("ballast");
     fill(&ballast);
     let stuck = fs::metadata(small.join("out.jsonl")).unwrap().len();
     let told = || fs::read(small.join("out.jsonl")).unwrap().iter().filter(|byte| **byte == b'\n').count();
-    until("answers that there is no room for", PATIENCE, || server.requests() as usize >= told() + 2);
+    until("answers that there is no room for", TIMEOUT, || server.requests() as usize >= told() + 2);
     assert!(fs::metadata(small.join("out.jsonl")).unwrap().len() < stuck + 4096 * 2, "there was room");
     fs::remove_file(&ballast).unwrap();
     let output = running.finish();
@@ -369,7 +364,7 @@ fn fill(ballast: &Path) {
     }
 }
 
-/// A disk of 32 MiB, until it is dropped.
+/// Disk of 32 MiB, unmounted on drop.
 struct Disk<'a>(&'a Path);
 
 impl<'a> Disk<'a> {

@@ -1,4 +1,4 @@
-//! `weir serve functions`: the document's seven, and users' own in C.
+//! `weir serve functions` from outside: built-in functions, and libraries in C.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use support::{Raw, Serving, Weir, spawn_tied, until};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 const NOT_FOUND: &str = "Sorry, requested url/function not found:)";
 
@@ -38,7 +38,7 @@ fn compile(weir: &Weir, source: &str) {
 /// A library whose one function, at /own, has this body.
 fn function(body: &str) -> Weir {
     library(&format!(
-        "static int own(const weir_request *request, weir_answer *answer, void *user) {{ {body} }}\n\
+        "static int own(const weir_request *request, weir_response *response, void *user) {{ {body} }}\n\
          int weir_register(weir_host *host) {{ return weir_route(host, \"/own\", own, NULL); }}"
     ))
 }
@@ -48,7 +48,7 @@ fn serve(weir: Weir) -> Serving {
 }
 
 #[test]
-fn the_seven_functions_answer_as_the_document_says() {
+fn built_in_functions_respond_as_documented() {
     let serving = Serving::start(&["functions"]);
     let mut connection = serving.connect();
     let most = "x".repeat(99);
@@ -78,10 +78,10 @@ fn the_seven_functions_answer_as_the_document_says() {
         ("/arithmetic", 404, NOT_FOUND),
         ("/Square", 404, NOT_FOUND),
     ] {
-        let answer = connection.get(target);
-        assert_eq!((answer.status, answer.text()), (status, body), "{target}");
-        assert_eq!(answer.header("content-type"), Some("text/html"));
-        assert_eq!(answer.header("content-length"), Some(body.len().to_string().as_str()));
+        let response = connection.get(target);
+        assert_eq!((response.status, response.text()), (status, body), "{target}");
+        assert_eq!(response.header("content-type"), Some("text/html"));
+        assert_eq!(response.header("content-length"), Some(body.len().to_string().as_str()));
         let posted = connection.post(target, "a body that nobody looks at");
         assert_eq!((posted.status, posted.text()), (status, body), "POST {target}");
     }
@@ -93,8 +93,8 @@ fn the_seven_functions_answer_as_the_document_says() {
 }
 
 #[test]
-fn many_clients_have_their_own_answers() {
-    let serving = Serving::start(&["functions", "--threads", "3", "--queue", "2"]);
+fn each_client_gets_its_own_responses() {
+    let serving = Serving::start(&["functions", "--threads", "3", "--max-queue", "2"]);
     let mut connections: Vec<_> = (0..50).map(|_| serving.connect()).collect();
     for round in 0..20_usize {
         for (n, connection) in connections.iter_mut().enumerate() {
@@ -110,13 +110,13 @@ fn many_clients_have_their_own_answers() {
 
 #[test]
 #[allow(clippy::disallowed_methods, reason = "the client's end has a clock of its own")]
-fn a_long_computation_holds_up_neither_other_threads_nor_the_end() {
+fn a_long_computation_delays_neither_other_threads_nor_shutdown() {
     for leaves in [false, true] {
         let serving = Serving::start(&["functions", "--threads", "2", "--grace", "200ms"]);
         let mut long = serving.connect();
         // The greatest prime of 63 bits: 1.5 * 10^9 divisions.
         long.send("GET /arithmetic/prime?num=9223372036854775783 HTTP/1.1\r\nHost: test\r\n\r\n");
-        until("it to begin", PATIENCE, || serving.metric("weir_pool_threads_busy") == 1.0);
+        until("it to begin", TEST_TIMEOUT, || serving.metric("weir_pool_threads_busy") == 1.0);
         assert_eq!(serving.get("/square?num=5").text(), "25");
         if leaves {
             long.reset();
@@ -129,16 +129,17 @@ fn a_long_computation_holds_up_neither_other_threads_nor_the_end() {
 }
 
 #[test]
-fn who_finds_the_queue_full_is_refused_if_that_is_asked_for() {
-    let serving = Serving::start(&["functions", "--threads", "1", "--queue", "1", "--refuse", "--grace", "0s"]);
+fn a_full_queue_rejects_with_overflow_reject() {
+    let serving =
+        Serving::start(&["functions", "--threads", "1", "--max-queue", "1", "--overflow", "reject", "--grace", "0s"]);
     let mut long = [serving.connect(), serving.connect()];
     for (connection, busy) in long.iter_mut().zip(["weir_pool_threads_busy", "weir_pool_queue_length"]) {
         connection.send("GET /arithmetic/prime?num=9223372036854775783 HTTP/1.1\r\nHost: test\r\n\r\n");
-        until("it to come in", PATIENCE, || serving.metric(busy) == 1.0);
+        until("it to come in", TEST_TIMEOUT, || serving.metric(busy) == 1.0);
     }
-    let refused = serving.get("/square?num=5");
-    assert_eq!((refused.status, refused.text()), (503, "Sorry, too many requests wait"));
-    assert_eq!(serving.metric("weir_pool_jobs_refused_total"), 1.0);
+    let rejected = serving.get("/square?num=5");
+    assert_eq!((rejected.status, rejected.text()), (503, "Sorry, too many requests wait"));
+    assert_eq!(serving.metric("weir_pool_jobs_rejected_total"), 1.0);
 }
 
 #[test]
@@ -154,14 +155,14 @@ fn the_header_is_plain_c99() {
 }
 
 #[test]
-fn the_example_in_c_does_what_it_says() {
+fn the_example_in_c_works() {
     let weir = Weir::new();
     compile(&weir, concat!(env!("CARGO_MANIFEST_DIR"), "/examples/functions.c"));
     let serving = serve(weir);
     assert_eq!(serving.get("/power?base=2&exponent=10").text(), "1024");
     assert_eq!(serving.get("/power?BASE=%33&Exponent=4").text(), "81");
-    let refused = serving.get("/power?exponent=2000&base=1");
-    assert_eq!((refused.status, refused.text()), (400, "base and exponent, at most 1000"));
+    let rejected = serving.get("/power?exponent=2000&base=1");
+    assert_eq!((rejected.status, rejected.text()), (400, "base and exponent, at most 1000"));
     for count in 1..=3 {
         let shout = serving.post("/shout", "one two");
         assert_eq!(shout.text(), format!("{count}: ONE TWO"));
@@ -172,7 +173,7 @@ fn the_example_in_c_does_what_it_says() {
 }
 
 #[test]
-fn a_function_sees_the_request_and_shapes_the_answer() {
+fn a_function_reads_the_request_and_writes_the_response() {
     let serving = serve(function(
         r#"char text[8]; size_t length; int wrong = 0;
         ptrdiff_t found = weir_param(request, "a", text, sizeof text);
@@ -180,13 +181,13 @@ fn a_function_sees_the_request_and_shapes_the_answer() {
         if (found < 0) strcpy(text, "-");
         wrong += weir_param(request, NULL, text, 0) != -1;
         wrong += weir_param(request, "a", NULL, 99) != found;
-        wrong += weir_status(answer, 99) != -1 || weir_status(answer, 600) != -1 || weir_status(answer, 100) != -1;
-        wrong += weir_header(answer, "Content-Length", "5") != -1 || weir_header(answer, "a b", "c") != -1;
-        wrong += weir_header(answer, "X", "a\nb") != -1 || weir_header(answer, NULL, "") != -1;
-        wrong += weir_write(answer, NULL, 5) != -1 || weir_write(answer, NULL, 0) != 0;
-        wrong += weir_status(answer, 201) != 0 || weir_header(answer, "X-Own", "yes") != 0;
-        weir_printf(answer, "%s %s %td [%s] %d ", weir_method(request), weir_path(request), found, text, wrong);
-        return weir_write(answer, body, length);"#,
+        wrong += weir_status(response, 99) != -1 || weir_status(response, 600) != -1 || weir_status(response, 100) != -1;
+        wrong += weir_header(response, "Content-Length", "5") != -1 || weir_header(response, "a b", "c") != -1;
+        wrong += weir_header(response, "X", "a\nb") != -1 || weir_header(response, NULL, "") != -1;
+        wrong += weir_write(response, NULL, 5) != -1 || weir_write(response, NULL, 0) != 0;
+        wrong += weir_status(response, 201) != 0 || weir_header(response, "X-Own", "yes") != 0;
+        weir_printf(response, "%s %s %td [%s] %d ", weir_method(request), weir_path(request), found, text, wrong);
+        return weir_write(response, body, length);"#,
     ));
     let mut connection = serving.connect();
     for (target, seen) in [
@@ -197,14 +198,14 @@ fn a_function_sees_the_request_and_shapes_the_answer() {
         ("/own?a=1234567", "7 [1234567]"),
         ("/own?a=123456789", "9 [1234567]"),
     ] {
-        let answer = connection.get(target);
-        assert_eq!((answer.status, answer.text()), (201, format!("GET /own {seen} 0 ").as_str()), "{target}");
-        assert_eq!((answer.header("x-own"), answer.header("content-type")), (Some("yes"), Some("text/html")));
+        let response = connection.get(target);
+        assert_eq!((response.status, response.text()), (201, format!("GET /own {seen} 0 ").as_str()), "{target}");
+        assert_eq!((response.header("x-own"), response.header("content-type")), (Some("yes"), Some("text/html")));
     }
     assert_eq!(connection.post("/own", b"body").text(), "POST /own -1 [-] 0 body");
     let most = vec![b'x'; (1 << 20) - 100];
     assert_eq!(connection.post("/own", &most).body.len(), most.len() + "POST /own -1 [-] 0 ".len());
-    // What is announced is refused before it comes.
+    // A body that is announced as too long is rejected before it arrives.
     connection.send(format!("POST /own HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n", (1 << 20) + 1));
     assert_eq!(connection.answer().status, 413);
     assert_eq!(serving.get("/own").status, 201);
@@ -215,11 +216,11 @@ fn functions_run_at_the_same_time() {
     // Each waits for the other one.
     let weir = library(
         r#"#include <stdatomic.h>
-        static int meet(const weir_request *request, weir_answer *answer, void *user) {
+        static int meet(const weir_request *request, weir_response *response, void *user) {
             atomic_int *here = user;
             atomic_fetch_add(here, 1);
             while (atomic_load(here) < 3) {}
-            return weir_printf(answer, "met");
+            return weir_printf(response, "met");
         }
         int weir_register(weir_host *host) {
             static atomic_int here;
@@ -237,12 +238,12 @@ fn functions_run_at_the_same_time() {
 }
 
 #[test]
-fn a_function_that_fails_is_answered_for_and_named() {
-    let serving = serve(function("weir_printf(answer, \"half an ans\"); return 7;"));
+fn a_function_that_fails_gets_a_500_and_is_logged() {
+    let serving = serve(function("weir_printf(response, \"half an ans\"); return 7;"));
     let mut connection = serving.connect();
     for _ in 0..100 {
-        let answer = connection.get("/own");
-        assert_eq!((answer.status, answer.text()), (500, "Sorry, this function failed"));
+        let response = connection.get("/own");
+        assert_eq!((response.status, response.text()), (500, "Sorry, this function failed"));
     }
     let log = serving.stop().stderr;
     let lines: Vec<_> = log.lines().collect();
@@ -252,27 +253,27 @@ fn a_function_that_fails_is_answered_for_and_named() {
 }
 
 #[test]
-fn an_answer_that_is_too_long_is_refused_and_named() {
+fn a_response_that_is_too_long_gets_a_500_and_is_logged() {
     let weir = function(
         "char part[1000]; memset(part, 'x', sizeof part); int full = 0;
-        for (int i = 0; i < 5000; i++) full += weir_write(answer, part, sizeof part) != 0;
+        for (int i = 0; i < 5000; i++) full += weir_write(response, part, sizeof part) != 0;
         return full ? 0 : 1;",
     );
     let serving = serve(weir);
-    let answer = serving.get("/own");
-    assert_eq!((answer.status, answer.text()), (500, "Sorry, the answer of this function is too long"));
-    assert_eq!(serving.stop().stderr, "weir: /own of ./own.so answered with more than 1048576 bytes\n");
+    let response = serving.get("/own");
+    assert_eq!((response.status, response.text()), (500, "Sorry, the response of this function is too long"));
+    assert_eq!(serving.stop().stderr, "weir: /own of ./own.so responded with more than 1048576 bytes\n");
 
-    let weir = function("char part[2000]; memset(part, 'x', sizeof part); return weir_write(answer, part, 2000);");
-    let serving = Serving::start_in(weir, &["functions", "--library", "own.so", "--max-answer", "2000"]);
+    let weir = function("char part[2000]; memset(part, 'x', sizeof part); return weir_write(response, part, 2000);");
+    let serving = Serving::start_in(weir, &["functions", "--library", "own.so", "--max-response", "2000"]);
     assert_eq!(serving.get("/own").body.len(), 2000);
-    let long = function("return weir_printf(answer, \"%2001d\", 5);");
-    let serving = Serving::start_in(long, &["functions", "--library", "own.so", "--max-answer", "2000"]);
+    let long = function("return weir_printf(response, \"%2001d\", 5);");
+    let serving = Serving::start_in(long, &["functions", "--library", "own.so", "--max-response", "2000"]);
     assert_eq!(serving.get("/own").status, 500);
-    assert_eq!(serving.stop().stderr, "weir: /own of own.so answered with more than 2000 bytes\n");
+    assert_eq!(serving.stop().stderr, "weir: /own of own.so responded with more than 2000 bytes\n");
 }
 
-/// The signal that ended the service, and what it said, when one asks for /own.
+/// Signal that ended the service, and its stderr, after a request for /own.
 fn crash(weir: &Weir) -> (i32, String) {
     let mut child = spawn_tied(&mut weir.command(&["serve", "functions", "--library", "./own.so"])).unwrap();
     let mut line = String::new();
@@ -310,7 +311,7 @@ fn a_function_that_uses_up_its_stack_is_named() {
             if (here[0] == 0) return 0;
             return deep(here) + here[0];
         }
-        static int own(const weir_request *request, weir_answer *answer, void *user) {
+        static int own(const weir_request *request, weir_response *response, void *user) {
             volatile char first = 1;
             return deep(&first);
         }
@@ -319,7 +320,7 @@ fn a_function_that_uses_up_its_stack_is_named() {
     let (ended_by, stderr) = crash(&weir);
     assert!(stderr.starts_with("weir: /own of ./own.so crashed (SIGSEGV)\n"), "{stderr}");
     assert_eq!(stderr.matches("crashed").count(), 1, "{stderr}");
-    // Rust's own handler adds its words and aborts.
+    // The handler of the Rust runtime adds its own text and aborts.
     assert_eq!((ended_by, stderr.contains("overflowed its stack")), (libc::SIGABRT, true), "{stderr}");
 }
 
@@ -334,7 +335,7 @@ fn a_library_that_crashes_when_it_registers_is_named() {
 fn a_library_that_is_not_as_it_should_be_is_one_line() {
     let route = |path: &str| {
         format!(
-            "static int own(const weir_request *request, weir_answer *answer, void *user) {{ return 0; }}
+            "static int own(const weir_request *request, weir_response *response, void *user) {{ return 0; }}
             int weir_register(weir_host *host) {{ weir_route(host, {path}, own, NULL); return 0; }}"
         )
     };
@@ -352,7 +353,7 @@ fn a_library_that_is_not_as_it_should_be_is_one_line() {
         (route("NULL"), "it registers a route without a path or a function"),
         (
             "int weir_register(weir_host *host) { return host->api->route(host, 7, \"/own\", NULL, NULL); }".to_owned(),
-            "it was built with version 7 of weir.h; build it with this program's, which is 1",
+            "it was built with version 7 of weir.h; build it with the weir.h of this program, version 2",
         ),
     ] {
         let output = library(&source).run(&["serve", "functions", "--library", "./own.so"]);
@@ -381,7 +382,7 @@ fn a_file_that_is_no_library_is_one_line() {
 
 #[test]
 fn arguments_out_of_range_are_one_line() {
-    for args in [["--threads", "0"], ["--queue", "0"], ["--max-answer", "0"], ["--workers", "2"]] {
+    for args in [["--threads", "0"], ["--max-queue", "0"], ["--max-response", "0"], ["--workers", "2"]] {
         let output = Weir::new().run(&[&["serve", "functions"], &args[..]].concat());
         assert_eq!(output.code, 2);
         assert!(output.one_line().contains(args[0]), "{output:?}");

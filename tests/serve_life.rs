@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::{Running, Serving, Weir, until};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn lines(log: &str) -> Vec<Value> {
     log.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"))).collect()
@@ -20,7 +20,7 @@ fn lines(log: &str) -> Vec<Value> {
 
 #[test]
 fn each_service_has_a_port_of_its_own() {
-    let services: Vec<_> = (0..3).map(|_| Serving::start(&["body"])).collect();
+    let services: Vec<_> = (0..3).map(|_| Serving::start(&["httpbin"])).collect();
     let addresses: BTreeSet<_> = services.iter().map(|service| service.address.clone()).collect();
     assert_eq!(addresses.len(), 3);
     for service in services {
@@ -29,17 +29,17 @@ fn each_service_has_a_port_of_its_own() {
         let output = service.stop();
         assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (0, "", ""));
     }
-    let six = Serving::start(&["body", "--host", "::1"]);
+    let six = Serving::start(&["httpbin", "--host", "::1"]);
     assert!(six.url.starts_with("http://[::1]:"), "{}", six.url);
     assert_eq!(six.get("/").status, 200);
 }
 
 #[test]
 fn a_port_that_is_taken_is_one_line() {
-    let first = Serving::start(&["body"]);
+    let first = Serving::start(&["httpbin"]);
     let port = first.address.rsplit(':').next().unwrap();
     for workers in ["1", "2"] {
-        let output = Weir::new().run(&["serve", "body", "--port", port, "--workers", workers]);
+        let output = Weir::new().run(&["serve", "httpbin", "--port", port, "--workers", workers]);
         assert_eq!((output.code, output.stdout.as_str()), (2, ""));
         let line = output.one_line();
         assert!(line.contains(&first.address) && line.contains("in use") && line.contains("port 0"), "{line}");
@@ -49,14 +49,14 @@ fn a_port_that_is_taken_is_one_line() {
 #[test]
 fn what_is_wrong_with_the_arguments_is_one_line() {
     for (args, part) in [
-        (["body", "--max-body", "0"].as_slice(), "max-body"),
-        (&["body", "--max-body", "1MB"], "max-body"),
-        (&["body", "--max-head", "1"], "max-head"),
-        (&["body", "--seed", "one"], "seed"),
-        (&["body", "--workers", "0"], "workers"),
-        (&["body", "--port", "65536"], "port"),
-        (&["body", "--grace", "soon"], "300ms"),
-        (&["body", "--access-log", "/nowhere/log"], "/nowhere/log"),
+        (["httpbin", "--max-body", "0"].as_slice(), "max-body"),
+        (&["httpbin", "--max-body", "1MB"], "max-body"),
+        (&["httpbin", "--max-head", "1"], "max-head"),
+        (&["httpbin", "--seed", "one"], "seed"),
+        (&["httpbin", "--workers", "0"], "workers"),
+        (&["httpbin", "--port", "65536"], "port"),
+        (&["httpbin", "--grace", "soon"], "300ms"),
+        (&["httpbin", "--access-log", "/nowhere/log"], "/nowhere/log"),
         (&["nobody"], "nobody"),
     ] {
         let output = Weir::new().run(&[&["serve"], args].concat());
@@ -70,7 +70,7 @@ fn a_stdout_that_nobody_reads_is_one_line() {
     let weir = Weir::new();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut command = weir.command(&["serve", "body"]);
+    let mut command = weir.command(&["serve", "httpbin"]);
     command.stdout(writer);
     let output = Running::new(&mut command).finish();
     assert_eq!(output.code, 2);
@@ -80,13 +80,13 @@ fn a_stdout_that_nobody_reads_is_one_line() {
 #[test]
 fn sigterm_lets_answers_end_and_takes_no_more_connections() {
     for (signal, code) in [(Signal::TERM, 0), (Signal::INT, 130)] {
-        let body = Serving::start(&["body", "--grace", "30s"]);
+        let body = Serving::start(&["httpbin", "--grace", "30s"]);
         let (mut idle, mut owed, mut unread) = (body.connect(), body.connect(), body.connect());
         idle.get("/");
         owed.send("GET /drip?duration_ms=1000&bytes=20 HTTP/1.1\r\nHost: test\r\n\r\n");
         owed.head();
         unread.send("GET /delay/1000 HTTP/1.1\r\nHost: test\r\n\r\n");
-        until("both requests", PATIENCE, || body.metric("weir_http_requests_in_flight") == 3.0);
+        until("both requests", TEST_TIMEOUT, || body.metric("weir_http_requests_in_flight") == 3.0);
         body.signal(signal);
         assert!(!idle.is_reset(), "who owes nothing is let go");
         assert!(TcpStream::connect(&body.address).is_err());
@@ -101,12 +101,12 @@ fn sigterm_lets_answers_end_and_takes_no_more_connections() {
 #[test]
 fn a_second_signal_ends_it_at_once() {
     for (first, second, code) in [(Signal::TERM, Signal::TERM, 0), (Signal::INT, Signal::INT, 130)] {
-        let mut body = Serving::start(&["body", "--grace", "1h"]);
+        let mut body = Serving::start(&["httpbin", "--grace", "1h"]);
         let mut owed = body.connect();
         owed.send("GET /drip?duration_ms=600000 HTTP/1.1\r\nHost: test\r\n\r\n");
         owed.head();
         body.signal(first);
-        until("the end of its listening", PATIENCE, || TcpStream::connect(&body.address).is_err());
+        until("the end of its listening", TEST_TIMEOUT, || TcpStream::connect(&body.address).is_err());
         assert!(body.running().is_alive(), "it owes an answer");
         body.signal(second);
         assert!(owed.rest().len() < 10);
@@ -116,20 +116,20 @@ fn a_second_signal_ends_it_at_once() {
 
 #[test]
 fn grace_ends() {
-    let body = Serving::start(&["body", "--grace", "300ms"]);
+    let body = Serving::start(&["httpbin", "--grace", "300ms"]);
     let mut owed = body.connect();
     owed.send("GET /drip?duration_ms=600000 HTTP/1.1\r\nHost: test\r\n\r\n");
     owed.head();
     let begun = Instant::now();
     let output = body.stop();
     assert_eq!(output.code, 0);
-    assert!(begun.elapsed() >= Duration::from_millis(300) && begun.elapsed() < PATIENCE);
+    assert!(begun.elapsed() >= Duration::from_millis(300) && begun.elapsed() < TEST_TIMEOUT);
     assert!(owed.rest().len() < 10);
 }
 
 #[test]
 fn each_request_is_a_line_of_the_access_log() {
-    let body = Serving::start(&["body", "--access-log", "log", "--workers", "2"]);
+    let body = Serving::start(&["httpbin", "--access-log", "log", "--workers", "2"]);
     body.get("/static?bytes=10&x=%22");
     body.post("/echo", "hello");
     body.get("/nope");
@@ -141,7 +141,7 @@ fn each_request_is_a_line_of_the_access_log() {
     connection.rest();
     assert_eq!(body.get("/delay/50").status, 200);
     let weir_log = body.weir.path("log");
-    until("the lines", PATIENCE, || std::fs::read_to_string(&weir_log).is_ok_and(|log| log.lines().count() == 6));
+    until("the lines", TEST_TIMEOUT, || std::fs::read_to_string(&weir_log).is_ok_and(|log| log.lines().count() == 6));
     let mut log = lines(&body.weir.read("log"));
     // Two event loops write when they like.
     log.sort_by(|a, b| a["time"].as_f64().unwrap().total_cmp(&b["time"].as_f64().unwrap()));
@@ -175,7 +175,7 @@ fn each_request_is_a_line_of_the_access_log() {
 fn an_access_log_goes_on_where_it_was_and_ends_complete() {
     let weir = Weir::new();
     weir.write("log", "{\"before\":true}\n");
-    let body = Serving::start_in(weir, &["body", "--access-log", "log"]);
+    let body = Serving::start_in(weir, &["httpbin", "--access-log", "log"]);
     let log = body.weir.path("log");
     let url = format!("{}/echo", body.url);
     support::load(&url, &["-n", "5000", "-c", "10"]);
@@ -191,7 +191,7 @@ fn an_access_log_goes_on_where_it_was_and_ends_complete() {
 
 #[test]
 fn an_access_log_on_stderr_is_json_and_nothing_else() {
-    let body = Serving::start(&["body", "--access-log", "-"]);
+    let body = Serving::start(&["httpbin", "--access-log", "-"]);
     body.get("/");
     body.get("/nope");
     let output = body.stop();
@@ -204,7 +204,7 @@ fn an_access_log_on_stderr_is_json_and_nothing_else() {
 
 #[test]
 fn a_full_disk_costs_the_access_log_and_nothing_else() {
-    let body = Serving::start(&["body", "--access-log", "/dev/full"]);
+    let body = Serving::start(&["httpbin", "--access-log", "/dev/full"]);
     let url = format!("{}/echo", body.url);
     for _ in 0..3 {
         let run = support::load(&url, &["-n", "3000", "-c", "4"]);
@@ -218,7 +218,7 @@ fn a_full_disk_costs_the_access_log_and_nothing_else() {
 
 #[test]
 fn metrics_count_what_was_answered() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     for _ in 0..3 {
         body.get("/static?bytes=1000");
     }

@@ -1,4 +1,4 @@
-//! `weir serve sleep`: the same wait on a thread of a pool, and without a thread.
+//! `weir serve sleep` from outside: blocking and non-blocking delays.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use support::{Raw, Serving, until};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Jobs that have come to the pool so far, wherever they are now.
+/// Number of jobs that have arrived at the pool, in whatever state.
 fn arrived(serving: &Serving) -> u64 {
     let metrics = serving.get("/metrics");
-    let figures = ["pool_jobs_total", "pool_threads_busy", "pool_queue_length", "pool_backlog_length"];
-    let figure = |name: &str| {
+    let names = ["pool_jobs_total", "pool_threads_busy", "pool_queue_length", "pool_backlog_length"];
+    let value = |name: &str| {
         let line =
             metrics.text().lines().find_map(|line| line.strip_prefix(&format!("weir_{name} ")).map(str::to_owned));
         line.unwrap_or_else(|| panic!("no {name}: {}", metrics.text())).parse::<u64>().unwrap()
     };
-    figures.into_iter().map(figure).sum()
+    names.into_iter().map(value).sum()
 }
 
 fn ask(connection: &mut Raw, target: &str) {
@@ -26,8 +26,8 @@ fn ask(connection: &mut Raw, target: &str) {
 }
 
 #[test]
-fn both_answer_as_the_document_says() {
-    let serving = Serving::start(&["sleep", "--ms", "1"]);
+fn both_paths_respond_as_documented() {
+    let serving = Serving::start(&["sleep", "--delay", "1ms"]);
     let mut connection = serving.connect();
     for (path, body) in [
         ("/sync-loadtest", r#"{"message":"Synchronous Hello World!"}"#),
@@ -53,19 +53,19 @@ fn both_answer_as_the_document_says() {
 }
 
 #[test]
-fn who_came_first_has_a_thread_first() {
-    let serving = Serving::start(&["sleep", "--threads", "4", "--ms", "50", "--access-log", "log"]);
+fn threads_serve_requests_in_order_of_arrival() {
+    let serving = Serving::start(&["sleep", "--threads", "4", "--delay", "50ms", "--access-log", "log"]);
     let mut connections: Vec<_> = (0..100).map(|_| serving.connect()).collect();
     for (n, connection) in connections.iter_mut().enumerate() {
         ask(connection, &format!("/sync-loadtest?n={n}"));
-        // Who is first is certain.
-        until("its arrival", PATIENCE, || arrived(&serving) > n as u64);
+        // Makes the order of arrival certain.
+        until("its arrival", TEST_TIMEOUT, || arrived(&serving) > n as u64);
     }
     for connection in &mut connections {
         assert_eq!(connection.answer().status, 200);
     }
     assert_eq!(arrived(&serving), 100);
-    until("the log", PATIENCE, || serving.weir.read("log").matches("/sync").count() == 100);
+    until("the log", TEST_TIMEOUT, || serving.weir.read("log").matches("/sync").count() == 100);
     let log = serving.weir.read("log");
     let lines: Vec<serde_json::Value> = log
         .lines()
@@ -74,21 +74,21 @@ fn who_came_first_has_a_thread_first() {
         .collect();
     for (at, line) in lines.iter().enumerate() {
         let n: usize = line["target"].as_str().unwrap().rsplit('=').next().unwrap().parse().unwrap();
-        assert!(n.abs_diff(at) < 12, "no. {n} was answered as no. {at}");
-        // Fair queueing of a hundred on four threads is 25 x 50 ms at most; a busy machine may double that.
+        assert!(n.abs_diff(at) < 12, "no. {n} got its response as no. {at}");
+        // At most 25 x 50 ms in a fair queue; a busy machine can double that.
         let took = line["duration_ms"].as_f64().unwrap();
         assert!((50.0..2500.0).contains(&took), "no. {n} took {took} ms");
     }
 }
 
 #[test]
-fn a_blocked_pool_holds_up_neither_who_needs_no_thread_nor_the_end() {
+fn a_blocked_pool_delays_neither_async_requests_nor_shutdown() {
     let serving = Serving::start(&["sleep", "--threads", "2", "--grace", "100ms"]);
     let mut blocked: Vec<_> = (0..5).map(|_| serving.connect()).collect();
     for connection in &mut blocked {
         ask(connection, "/sync-loadtest?ms=600000");
     }
-    until("a full pool", PATIENCE, || arrived(&serving) == 5);
+    until("a full pool", TEST_TIMEOUT, || arrived(&serving) == 5);
     for _ in 0..10 {
         assert_eq!(serving.get("/async-loadtest?ms=10").status, 200);
     }
@@ -98,22 +98,22 @@ fn a_blocked_pool_holds_up_neither_who_needs_no_thread_nor_the_end() {
 }
 
 #[test]
-fn who_leaves_before_a_thread_is_free_costs_none() {
+fn a_client_that_disconnects_early_takes_no_thread() {
     let serving = Serving::start(&["sleep", "--threads", "1", "--grace", "0s"]);
     let (mut first, mut second, mut third) = (serving.connect(), serving.connect(), serving.connect());
     ask(&mut first, "/sync-loadtest?ms=500");
-    until("the first", PATIENCE, || arrived(&serving) == 1);
+    until("the first", TEST_TIMEOUT, || arrived(&serving) == 1);
     ask(&mut second, "/sync-loadtest?ms=600000");
-    until("the second", PATIENCE, || arrived(&serving) == 2);
+    until("the second", TEST_TIMEOUT, || arrived(&serving) == 2);
     ask(&mut third, "/sync-loadtest?ms=0");
     second.reset();
-    until("the second to be gone", PATIENCE, || serving.metric("weir_pool_jobs_given_up_total") == 1.0);
+    until("the second to be abandoned", TEST_TIMEOUT, || serving.metric("weir_pool_jobs_abandoned_total") == 1.0);
     assert_eq!((first.answer().status, third.answer().status), (200, 200));
 }
 
 #[test]
-fn arguments_out_of_range_are_one_line() {
-    for args in [["--threads", "0"], ["--threads", "x"], ["--ms", "600001"], ["--workers", "2"]] {
+fn an_argument_out_of_range_is_one_line() {
+    for args in [["--threads", "0"], ["--threads", "x"], ["--delay", "601s"], ["--workers", "2"]] {
         let output = support::Weir::new().run(&[&["serve", "sleep"], &args[..]].concat());
         assert_eq!(output.code, 2);
         assert!(output.one_line().contains(args[0]), "{output:?}");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use support::{Raw, Serving, until};
 
 /// Far beyond any limit that the tests set; a busy machine is late.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 const GET: &str = "GET /status/200 HTTP/1.1\r\nHost: test\r\n\r\n";
 
@@ -31,7 +31,7 @@ fn is_refused(left: &[u8], status: &str, why: &str) {
 
 #[test]
 fn a_connection_is_kept_and_requests_in_a_row_are_answered_in_their_order() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     let all: String = (0..100).map(|k| format!("GET /static?bytes={k} HTTP/1.1\r\nHost: test\r\n\r\n")).collect();
     connection.send(all);
@@ -55,7 +55,7 @@ fn a_connection_is_kept_and_requests_in_a_row_are_answered_in_their_order() {
 
 #[test]
 fn a_connection_ends_when_the_client_says_so() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     connection.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     assert_eq!(connection.answer().header("connection"), Some("close"));
@@ -95,7 +95,7 @@ fn next_frame(connection: &mut Raw) -> (u8, u8, u32, Vec<u8>) {
 
 #[test]
 fn http_2_without_tls_is_spoken_from_the_first_byte() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     connection.send(PREFACE);
     connection.send(frame(4, 0, 0, &[]));
@@ -126,7 +126,7 @@ fn http_2_without_tls_is_spoken_from_the_first_byte() {
 
 #[test]
 fn what_is_no_http_2_after_its_preface_ends_the_connection() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     for wrong in [
         [0xff; 100].as_slice(),
         b"GET / HTTP/1.1\r\n\r\n",
@@ -145,7 +145,7 @@ fn what_is_no_http_2_after_its_preface_ends_the_connection() {
 
 #[test]
 fn malformed_requests_are_refused() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     for wrong in [
         "\r\nhello\r\n\r\n".as_bytes(),
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
@@ -180,7 +180,7 @@ fn malformed_requests_are_refused() {
 
 #[test]
 fn a_request_with_a_length_and_chunks_is_not_read_in_two_ways() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let smuggled =
         "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
     let left = body.raw(format!("{smuggled}GET /status/418 HTTP/1.1\r\nHost: test\r\n\r\n"));
@@ -191,7 +191,7 @@ fn a_request_with_a_length_and_chunks_is_not_read_in_two_ways() {
 
 #[test]
 fn a_head_beyond_the_limit_is_431() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     for wrong in [
         format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(64 * 1024)),
         format!("GET / HTTP/1.1\r\n{}\r\n", "X-Many: 1\r\n".repeat(6000)),
@@ -206,7 +206,7 @@ fn a_head_beyond_the_limit_is_431() {
     assert_eq!(connection.answer().status, 200, "below the limit");
     is_sound(&body);
 
-    let wide = Serving::start(&["body", "--max-head", "100000"]);
+    let wide = Serving::start(&["httpbin", "--max-head", "100000"]);
     let mut connection = wide.connect();
     connection.send(format!("GET /headers HTTP/1.1\r\nHost: test\r\nX: {}\r\n\r\n", "x".repeat(64 * 1024)));
     assert_eq!(connection.answer().json()["x"].as_str().unwrap().len(), 64 * 1024);
@@ -214,7 +214,7 @@ fn a_head_beyond_the_limit_is_431() {
 
 #[test]
 fn a_body_that_is_longer_than_announced_is_the_next_request() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     connection.send("POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello and more\r\n\r\n");
     assert_eq!(connection.answer().text(), "hello");
@@ -224,7 +224,7 @@ fn a_body_that_is_longer_than_announced_is_the_next_request() {
 
 #[test]
 fn half_of_a_next_head_does_not_keep_the_event_loop_busy_for_ever() {
-    let body = Serving::start(&["body", "--head-timeout", "1s"]);
+    let body = Serving::start(&["httpbin", "--head-timeout", "1s"]);
     // Room for a large head is held, and given back between two requests: with a part of the next one in hand, that was
     // done again and again.
     for length in [5, 9_000, 20_000] {
@@ -237,7 +237,7 @@ fn half_of_a_next_head_does_not_keep_the_event_loop_busy_for_ever() {
 
 #[test]
 fn a_body_that_ends_early_is_no_body() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     for path in ["/echo", "/validate", "/status/200", "/nope"] {
         for framing in ["Content-Length: 100\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n40\r\n{}"] {
             let mut connection = body.connect();
@@ -254,12 +254,12 @@ fn a_body_that_ends_early_is_no_body() {
         is_refused(&connection.rest(), "400", wrong);
     }
     is_sound(&body);
-    until("the end of all requests", PATIENCE, || body.metric("weir_http_requests_in_flight") == 1.0);
+    until("the end of all requests", TEST_TIMEOUT, || body.metric("weir_http_requests_in_flight") == 1.0);
 }
 
 #[test]
 fn a_head_that_drips_in_is_cut_off() {
-    let body = Serving::start(&["body", "--head-timeout", "300ms"]);
+    let body = Serving::start(&["httpbin", "--head-timeout", "300ms"]);
     // What drips in after it: each byte comes long before the limit, and gains nothing.
     for (first, drip) in
         [("GET / HTTP/1.1\r\nX: ", "x"), ("GET / HTTP/1.1\r\n", "X: y\r\n"), ("PRI * HTTP/2.0\r\n", "")]
@@ -268,7 +268,7 @@ fn a_head_that_drips_in_is_cut_off() {
         connection.send(first);
         while !connection.has_ended(Duration::from_millis(20)) {
             let _ = connection.try_send(drip);
-            assert!(begun.elapsed() < PATIENCE, "{first:?} may drip for ever");
+            assert!(begun.elapsed() < TEST_TIMEOUT, "{first:?} may drip for ever");
         }
         assert!(begun.elapsed() >= Duration::from_millis(250), "{first:?}: {:?}", begun.elapsed());
     }
@@ -278,7 +278,7 @@ fn a_head_that_drips_in_is_cut_off() {
 
 #[test]
 fn a_connection_that_asks_for_nothing_is_let_go() {
-    let body = Serving::start(&["body", "--idle-timeout", "300ms"]);
+    let body = Serving::start(&["httpbin", "--idle-timeout", "300ms"]);
     let (mut fresh, mut used) = (body.connect(), body.connect());
     assert_eq!(used.get("/status/200").status, 200);
     assert!(!fresh.is_reset() && !used.is_reset());
@@ -290,12 +290,16 @@ fn a_connection_that_asks_for_nothing_is_let_go() {
 
 #[test]
 fn a_body_that_does_not_come_is_given_up() {
-    let body = Serving::start(&["body", "--stall-timeout", "300ms"]);
+    let body = Serving::start(&["httpbin", "--stall-timeout", "300ms"]);
     for path in ["/echo", "/validate"] {
         let (mut connection, begun) = (body.connect(), Instant::now());
         connection.send(format!("POST {path} HTTP/1.1\r\nHost: test\r\nContent-Length: 100\r\n\r\nhello"));
         connection.rest();
-        assert!(begun.elapsed() >= Duration::from_millis(250) && begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() >= Duration::from_millis(250) && begun.elapsed() < TEST_TIMEOUT,
+            "{:?}",
+            begun.elapsed()
+        );
     }
     assert_eq!(ended(&body, "slow_body"), 2.0);
     is_sound(&body);
@@ -303,21 +307,21 @@ fn a_body_that_does_not_come_is_given_up() {
 
 #[test]
 fn a_reader_that_does_not_read_is_let_go() {
-    let body = Serving::start(&["body", "--stall-timeout", "300ms"]);
+    let body = Serving::start(&["httpbin", "--stall-timeout", "300ms"]);
     for path in
         ["/static?bytes=1000000000", "/chunked?chunks=100000&bytes=10000", "/drip?bytes=1000000000&duration_ms=0"]
     {
         let before = ended(&body, "slow_reader");
         let mut connection = body.connect().with_a_small_buffer();
         connection.send(format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
-        until("the end of a reader's time", PATIENCE, || ended(&body, "slow_reader") > before);
+        until("the end of a reader's time", TEST_TIMEOUT, || ended(&body, "slow_reader") > before);
     }
     is_sound(&body);
 }
 
 #[test]
 fn good_and_bad_connections_leave_nothing_behind() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let files = body.open_files();
     for _ in 0..50 {
         is_sound(&body);
@@ -338,7 +342,7 @@ fn good_and_bad_connections_leave_nothing_behind() {
         let mut delayed = body.connect();
         delayed.send("GET /delay/600000 HTTP/1.1\r\nHost: test\r\n\r\n");
     }
-    until("the end of all connections", PATIENCE, || body.open_files() <= files);
+    until("the end of all connections", TEST_TIMEOUT, || body.open_files() <= files);
     assert_eq!(body.metric("weir_connections_open"), 1.0, "that of /metrics");
     assert_eq!(body.metric("weir_http_requests_in_flight"), 1.0);
 }

@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 use support::{Answer, Raw, Serving, Weir, until};
 
 const WORK: &str = "/api/work";
-const PATIENCE: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn work(args: &[&str]) -> Serving {
     Serving::start(&[&["work"], args].concat())
 }
 
-/// One where all goes the same way, at once.
+/// Service with one behaviour and no delay.
 fn always(behaviour: &str) -> Serving {
-    work(&["--delay", "0ms", "--slow", "1ms", "--mix", &format!("{behaviour}=1")])
+    work(&["--delay", "0ms", "--slow-delay", "1ms", "--mix", &format!("{behaviour}=1")])
 }
 
 fn stats(work: &Serving) -> Value {
@@ -33,9 +33,9 @@ fn time(answer: &Answer) -> u64 {
     json["time"].as_u64().unwrap()
 }
 
-/// Requests that are not answered yet, those that hang included.
+/// Requests without a response so far, hanging ones included.
 fn open_requests(work: &Serving) -> f64 {
-    // The one that asks is one of them.
+    // The request for the metrics is one of them.
     work.metric("weir_http_requests_in_flight") - 1.0
 }
 
@@ -50,7 +50,7 @@ fn ask(work: &Serving, query: &str) -> Raw {
 }
 
 #[test]
-fn a_good_answer_says_how_long_it_took() {
+fn a_good_response_has_the_time_that_it_took() {
     let work = work(&["--delay", "30ms..60ms", "--mix", "good=1"]);
     let mut connection = work.connect();
     for _ in 0..20 {
@@ -60,7 +60,10 @@ fn a_good_answer_says_how_long_it_took() {
         assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
         let ms = time(&answer);
         assert_eq!(answer.text(), format!("{{\"time\": {ms}}}"));
-        assert!((30..=60).contains(&ms) && took >= Duration::from_millis(ms), "{ms} ms told, {took:?} taken");
+        assert!(
+            (30..=60).contains(&ms) && took >= Duration::from_millis(ms),
+            "{ms} ms in the response, {took:?} measured"
+        );
     }
 }
 
@@ -84,8 +87,8 @@ fn errors_and_limits_have_bodies_that_are_not_json() {
 }
 
 #[test]
-fn a_slow_answer_has_a_delay_of_its_own() {
-    let work = work(&["--delay", "0ms", "--slow", "80ms", "--mix", "slow=1"]);
+fn a_slow_response_has_the_slow_delay() {
+    let work = work(&["--delay", "0ms", "--slow-delay", "80ms", "--mix", "slow=1"]);
     let begun = Instant::now();
     assert_eq!(work.get(WORK).status, 500);
     assert!(begun.elapsed() >= Duration::from_millis(80));
@@ -100,38 +103,38 @@ fn a_reset_is_a_reset_and_not_a_close() {
 }
 
 #[test]
-fn a_request_that_hangs_is_never_answered_and_holds_nobody_up() {
+fn a_hanging_request_gets_no_response_and_delays_no_other() {
     for (work, query) in [(always("hang"), ""), (always("good"), "?status=hang")] {
         let mut stream = TcpStream::connect(&work.address).unwrap();
         write!(stream, "GET {WORK}{query} HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
-        until("the request to come in", PATIENCE, || open_requests(&work) == 1.0);
+        until("the request to come in", TEST_TIMEOUT, || open_requests(&work) == 1.0);
         assert_eq!(work.get(&format!("{WORK}?status=200&delay_ms=100")).status, 200);
         stream.set_nonblocking(true).unwrap();
         assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
         drop(stream);
-        until("the service to see that the client has left", PATIENCE, || open_requests(&work) == 0.0);
+        until("the service to notice the disconnect", TEST_TIMEOUT, || open_requests(&work) == 0.0);
     }
 }
 
 #[test]
-fn a_service_with_requests_that_hang_stops_all_the_same() {
+fn hanging_requests_do_not_delay_shutdown() {
     let work = always("hang");
     let _connection = ask(&work, "");
-    until("the request to come in", PATIENCE, || open_requests(&work) == 1.0);
+    until("the request to come in", TEST_TIMEOUT, || open_requests(&work) == 1.0);
     let begun = Instant::now();
     assert_eq!(work.stop().code, 0);
     assert!(begun.elapsed() < Duration::from_secs(4), "and does not use up its grace of 5 s");
 }
 
 #[test]
-fn a_request_gets_what_it_names_whatever_the_dice_say() {
+fn a_scripted_request_gets_what_it_names() {
     let work = work(&["--delay", "1ms", "--mix", "error=1", "--phases", "failing"]);
     let mut connection = work.connect();
     let mut get = |query: &str| connection.get(&format!("{WORK}?{query}"));
     let answer = get("delay_ms=25");
     assert_eq!((answer.status, answer.text()), (200, "{\"time\": 25}"));
     let answer = get("status=200");
-    assert_eq!((answer.status, answer.text()), (200, "{\"time\": 1}"), "the delay is the usual one");
+    assert_eq!((answer.status, answer.text()), (200, "{\"time\": 1}"), "the delay is the default one");
     for (query, status, body, kind) in [
         ("status=500&delay_ms=0.5", 500, "Internal Server Error", "text/plain; charset=utf-8"),
         ("status=429", 429, "Too many requests", "text/plain; charset=utf-8"),
@@ -155,7 +158,7 @@ fn a_request_gets_what_it_names_whatever_the_dice_say() {
 }
 
 #[test]
-fn a_wish_out_of_range_is_400_and_one_line() {
+fn a_parameter_out_of_range_is_400_and_one_line() {
     let work = always("good");
     for (query, why) in [
         ("delay_ms=-1", "delay_ms: a number from 0 to 3600000"),
@@ -169,7 +172,7 @@ fn a_wish_out_of_range_is_400_and_one_line() {
         let answer = work.get(&format!("{WORK}?{query}"));
         assert_eq!((answer.status, answer.text()), (400, why), "{query}");
     }
-    assert_eq!(stats(&work)["requests"], 0, "these are no requests for work");
+    assert_eq!(stats(&work)["requests"], 0, "these do not count");
 }
 
 #[test]
@@ -183,10 +186,10 @@ fn other_paths_are_404_and_other_methods_405() {
     assert_eq!(work.post("/stats", "").status, 405);
 }
 
-/// What 80 requests get, one after the other and each on a connection of its own: status (0 for a reset) and body.
+/// Status (0 for a reset) and body of 80 requests in sequence, each on a new connection.
 fn sequence(args: &[&str]) -> Vec<(u16, String)> {
     let mix = "good=4,garbage=2,error=1,limited=1,slow=1,reset=1";
-    let work = work(&[&["--delay", "0ms..9ms", "--slow", "0ms", "--mix", mix], args].concat());
+    let work = work(&[&["--delay", "0ms..9ms", "--slow-delay", "0ms", "--mix", mix], args].concat());
     let request = format!("GET {WORK} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     let all = (0..80).map(|_| {
         let text = String::from_utf8(work.raw(&request)).unwrap();
@@ -197,7 +200,7 @@ fn sequence(args: &[&str]) -> Vec<(u16, String)> {
 }
 
 #[test]
-fn a_seed_gives_the_same_answers_in_the_same_order() {
+fn a_seed_repeats_the_sequence_of_responses() {
     let first = sequence(&["--seed", "7"]);
     assert_eq!(first, sequence(&["--seed", "7"]));
     assert_eq!(first, sequence(&["--seed", "7", "--workers", "2"]), "on any number of event loops");
@@ -205,8 +208,8 @@ fn a_seed_gives_the_same_answers_in_the_same_order() {
 }
 
 #[test]
-fn a_phase_speaks_for_all_its_requests() {
-    let in_phase = |text| work(&["--delay", "1ms", "--slow", "40ms", "--mix", "good=1", "--phases", text]);
+fn a_phase_applies_to_all_its_requests() {
+    let in_phase = |text| work(&["--delay", "1ms", "--slow-delay", "40ms", "--mix", "good=1", "--phases", text]);
     for (phase, status) in [("mix", 200), ("healthy", 200), ("slow", 200), ("failing", 500), ("limited", 429)] {
         let work = in_phase(phase);
         let answer = work.get(WORK);
@@ -215,26 +218,26 @@ fn a_phase_speaks_for_all_its_requests() {
             assert_eq!(time(&answer), if phase == "slow" { 40 } else { 1 });
         }
     }
-    assert!(ask(&in_phase("dead"), "").is_reset());
+    assert!(ask(&in_phase("down"), "").is_reset());
     let hung = in_phase("hung 1h, healthy");
     let _connection = ask(&hung, "");
-    until("the request to come in", PATIENCE, || stats(&hung)["behaviour"]["hang"] == 1);
-    assert_eq!(stats(&hung)["in_flight"], 1, "it is not answered");
+    until("the request to come in", TEST_TIMEOUT, || stats(&hung)["behaviour"]["hang"] == 1);
+    assert_eq!(stats(&hung)["in_flight"], 1, "it has no response");
 }
 
 #[test]
-fn phases_follow_each_other_and_start_again() {
+fn phases_repeat_in_order() {
     let work = work(&["--delay", "0ms", "--phases", "failing 150ms, healthy 150ms, limited 150ms"]);
     let mut connection = work.connect();
     for status in [500, 200, 429, 500, 200] {
-        until(&format!("status {status}"), PATIENCE, || connection.get(WORK).status == status);
+        until(&format!("status {status}"), TEST_TIMEOUT, || connection.get(WORK).status == status);
     }
 }
 
 #[test]
-fn beyond_capacity_and_queue_a_request_is_refused_at_once() {
-    let work = work(&["--capacity", "1", "--queue", "1"]);
-    let in_system = |count: u64| until("requests to come in", PATIENCE, || stats(&work)["in_system"] == count);
+fn with_a_full_queue_a_request_is_rejected_at_once() {
+    let work = work(&["--slots", "1", "--max-queue", "1"]);
+    let in_system = |count: u64| until("requests to come in", TEST_TIMEOUT, || stats(&work)["in_system"] == count);
     let mut first = ask(&work, "?delay_ms=2500");
     in_system(1);
     let mut second = ask(&work, "?delay_ms=7");
@@ -243,48 +246,48 @@ fn beyond_capacity_and_queue_a_request_is_refused_at_once() {
     assert_eq!((third.status, third.text()), (429, "Too many requests"));
     let wait: u64 = third.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=3).contains(&wait), "{wait}");
-    // Those that do no work need no place.
+    // Resets take no slot.
     assert!(ask(&work, "?status=reset").is_reset());
     assert_eq!(time(&first.answer()), 2500);
     let waited = time(&second.answer());
-    assert!(waited > 7 && waited <= 2507, "its turn comes when the first is done: {waited}");
+    assert!(waited > 7 && waited <= 2507, "it waits for the first: {waited}");
     assert_eq!(work.get(&format!("{WORK}?delay_ms=0")).status, 200);
     let stats = stats(&work);
     assert_eq!(
-        (&stats["refused"], &stats["scripted"], &stats["in_system"]),
+        (&stats["rejected"], &stats["scripted"], &stats["in_system"]),
         (&json!(1), &json!(4), &json!(0)),
         "{stats}"
     );
-    assert_eq!(work.metric("weir_work_requests_total{behaviour=\"refused\"}"), 1.0);
+    assert_eq!(work.metric("weir_work_requests_total{behaviour=\"rejected\"}"), 1.0);
 }
 
 #[test]
-fn a_queue_takes_20_unless_told() {
-    let work = work(&["--capacity", "2"]);
+fn the_default_queue_has_20_slots() {
+    let work = work(&["--slots", "2"]);
     let mut busy: Vec<Raw> = (0..2).map(|_| ask(&work, "?delay_ms=2500")).collect();
-    until("the servers to be busy", PATIENCE, || stats(&work)["in_system"] == 2);
+    until("the servers to be busy", TEST_TIMEOUT, || stats(&work)["in_system"] == 2);
     busy.extend((0..20).map(|_| ask(&work, "?delay_ms=0")));
-    until("the queue to be full", PATIENCE, || stats(&work)["in_system"] == 22);
+    until("the queue to be full", TEST_TIMEOUT, || stats(&work)["in_system"] == 22);
     assert_eq!(work.get(&format!("{WORK}?delay_ms=0")).status, 429);
     assert!(busy.iter_mut().all(|connection| connection.answer().status == 200));
 }
 
 #[test]
-fn what_overflows_into_slowness_is_never_refused_but_takes_longer() {
-    let work = work(&["--capacity", "1", "--overflow", "slow"]);
+fn overflow_slow_rejects_nothing_and_degrades() {
+    let work = work(&["--slots", "1", "--overflow", "slow"]);
     let mut all = vec![ask(&work, "?delay_ms=1000")];
-    until("the first to come in", PATIENCE, || stats(&work)["in_system"] == 1);
+    until("the first to come in", TEST_TIMEOUT, || stats(&work)["in_system"] == 1);
     all.extend((0..9).map(|_| ask(&work, "?delay_ms=50")));
     let times: Vec<u64> = all.iter_mut().map(|connection| time(&connection.answer())).collect();
-    // At its own pace it would be done after 1000 + 9 x 50; the last alone now takes 10 x 50.
+    // Without degradation: 1000 + 9 x 50 in total; with it, the last request alone takes 10 x 50.
     assert!(times[9] > 1450 && times[9] <= 1000 + 50 * 54, "{times:?}");
-    assert_eq!(stats(&work)["refused"], 0);
+    assert_eq!(stats(&work)["rejected"], 0);
 }
 
 #[test]
 fn delays_come_from_a_file_of_samples() {
     let weir = Weir::new();
-    weir.write("samples.txt", "# of a Friday\n3\n17.5 # a pause\n\n0.041s\n");
+    weir.write("samples.txt", "# a comment\n3\n17.5 # a pause\n\n0.041s\n");
     let work = Serving::start_in(weir, &["work", "--delay", "@samples.txt", "--mix", "good=1"]);
     let mut connection = work.connect();
     let mut times: Vec<u64> = (0..40).map(|_| time(&connection.get(WORK))).collect();
@@ -294,9 +297,9 @@ fn delays_come_from_a_file_of_samples() {
 }
 
 #[test]
-fn a_load_and_the_service_count_the_same() {
+fn weir_load_and_the_service_count_the_same() {
     let mix = "good=5,garbage=2,error=2,limited=2,slow=1,reset=2";
-    let work = work(&["--delay", "0ms..3ms", "--slow", "5ms", "--mix", mix, "--workers", "2"]);
+    let work = work(&["--delay", "0ms..3ms", "--slow-delay", "5ms", "--mix", mix, "--workers", "2"]);
     let run = work.weir.load(&format!("{}{WORK}", work.url), &["-n", "600", "-c", "8"]);
     let stats = stats(&work);
     let of = |name: &str| stats["behaviour"][name].as_u64().unwrap();
@@ -312,7 +315,7 @@ fn a_load_and_the_service_count_the_same() {
 }
 
 #[test]
-fn a_bad_flag_is_one_line_that_says_what_to_write() {
+fn an_invalid_flag_is_one_line_with_what_to_write() {
     let weir = Weir::new();
     weir.write("bad.txt", "1\n2\nthree\n");
     for (flags, named) in [
@@ -321,15 +324,18 @@ fn a_bad_flag_is_one_line_that_says_what_to_write() {
         (&["--delay", "soon"], "'soon' is not a time"),
         (&["--delay", "2ms..1ms"], "goes backwards"),
         (&["--delay", "@bad.txt"], "bad.txt: line 3: 'three'"),
-        (&["--slow", "@nowhere.txt"], "cannot read nowhere.txt"),
-        (&["--slow", "25h"], "a day (24h) is the most"),
-        (&["--phases", "sick 1s"], "'sick' is no phase; choose from mix, healthy"),
-        (&["--phases", "dead, healthy 1s"], "'dead' has no length"),
-        (&["--capacity", "0"], "'--capacity <N>'"),
-        (&["--queue", "5"], "--capacity <N>"),
-        (&["--overflow", "slow"], "--capacity <N>"),
-        (&["--capacity", "2", "--queue", "5", "--overflow", "slow"], "--queue does not go with --overflow slow"),
-        (&["--capacity", "2", "--overflow", "drop"], "[possible values: refuse, slow]"),
+        (&["--slow-delay", "@nowhere.txt"], "cannot read nowhere.txt"),
+        (&["--slow-delay", "25h"], "a day (24h) is the most"),
+        (&["--phases", "sick 1s"], "unknown phase 'sick'; choose mix, healthy"),
+        (&["--phases", "down, healthy 1s"], "invalid phase 'down': no duration"),
+        (&["--slots", "0"], "'--slots <N>'"),
+        (&["--max-queue", "5"], "--slots <N>"),
+        (&["--overflow", "slow"], "--slots <N>"),
+        (
+            &["--slots", "2", "--max-queue", "5", "--overflow", "slow"],
+            "--max-queue cannot be used with --overflow slow",
+        ),
+        (&["--slots", "2", "--overflow", "drop"], "[possible values: reject, slow]"),
     ] {
         let output = weir.run(&[&["serve", "work"], flags].concat());
         assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{flags:?}");

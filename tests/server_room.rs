@@ -1,4 +1,4 @@
-//! The server room, under a service that a test scripts.
+//! The HTTP server under a scripted service.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the test's clock is not the server's")]
 
@@ -19,14 +19,14 @@ use weir::server::{
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Answers by path: what the tests need, and what they saw.
+/// A service with responses by path, and counters.
 #[derive(Clone, Debug, Default)]
 struct Scripted {
     begun: Arc<AtomicU64>,
     given_up: Arc<AtomicU64>,
 }
 
-/// Counts itself when it is dropped before its time.
+/// Counts itself when dropped early.
 struct UntilDone(Option<Arc<AtomicU64>>);
 
 impl Drop for UntilDone {
@@ -63,9 +63,9 @@ impl Service for Scripted {
     }
 }
 
-/// Waits that were begun in another order than they end, and some that are given up.
+/// Waits that start in another order than they end, some of them dropped.
 async fn order(turn: &RequestContext) -> String {
-    // Those that end together are looked at in the order of asking: where the machine stood still, they are waited for anew.
+    // Waits that end together are polled in order of creation: after a stall of the machine, try again.
     for _ in 0..100 {
         let (ended, late) = order_once(turn).await;
         if late < Nanos::from_millis(4) {
@@ -75,7 +75,7 @@ async fn order(turn: &RequestContext) -> String {
     "the machine is late each time".to_owned()
 }
 
-/// The waits by their ends, and how late the latest was.
+/// The waits in order of their ends, and the largest lateness.
 async fn order_once(turn: &RequestContext) -> (Vec<u64>, Nanos) {
     let ended = std::cell::RefCell::new(Vec::new());
     let late = std::cell::Cell::new(Nanos::ZERO);
@@ -96,7 +96,7 @@ async fn order_once(turn: &RequestContext) -> (Vec<u64>, Nanos) {
     (ended.into_inner(), late.get())
 }
 
-/// How often a wait ended before its time.
+/// Number of waits that ended early.
 async fn early(turn: &RequestContext) -> String {
     let mut early = 0;
     for us in (0..3000).step_by(37) {
@@ -124,13 +124,13 @@ fn waits_end_in_the_order_of_their_times() {
 }
 
 #[test]
-fn no_wait_ends_before_its_time() {
+fn no_wait_ends_early() {
     let (_, running) = start(&Options::default());
     assert_eq!(connect(&running).get("/early").text(), "0");
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for_is_given_up() {
+fn a_response_without_a_client_is_abandoned() {
     let (service, running) = start(&Options::default());
     let mut client = connect(&running);
     client.send("GET /60000 HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -148,7 +148,7 @@ fn a_reset_reaches_the_peer_as_one() {
 }
 
 #[test]
-fn a_stop_waits_for_answers_that_are_owed() {
+fn a_stop_awaits_pending_responses() {
     let (service, running) = start(&Options::default());
     let mut client = connect(&running);
     client.send("GET /100 HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -158,7 +158,7 @@ fn a_stop_waits_for_answers_that_are_owed() {
 }
 
 #[test]
-fn a_stop_does_not_wait_for_idle_connections_nor_for_answers_that_never_come() {
+fn a_stop_does_not_await_idle_connections_or_responses_that_never_come() {
     let (service, running) = start(&Options::default());
     let idle = connect(&running);
     let mut hung = connect(&running);
@@ -175,7 +175,7 @@ fn a_stop_does_not_wait_for_idle_connections_nor_for_answers_that_never_come() {
 }
 
 #[test]
-fn grace_is_over_when_it_is_over() {
+fn a_stop_ends_with_its_grace_time() {
     let (service, running) = start(&Options::default());
     let mut client = connect(&running);
     client.send("GET /60000 HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -197,7 +197,7 @@ fn several_event_loops_share_a_port() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_refused_also_to_several_event_loops() {
+fn a_used_port_is_an_error_also_for_several_event_loops() {
     for (first, second) in [(1, 1), (1, 4), (4, 1), (4, 4)] {
         let (_, running) = start(&Options { workers: first, ..Options::default() });
         let port = running.address().port();

@@ -1,5 +1,4 @@
-//! Studies from beginning to end, through the real binary: what is measured, kept, resumed, cleaned up, and what becomes
-//! of variants that fail.
+//! End-to-end tests of `weir study`: measurements, saved results, resumption, cleanup, and failing variants.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -12,18 +11,18 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::{Output, Weir, until};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A variant that answers after a millisecond.
+/// Variant that responds after a millisecond.
 const GOOD: &str = r#"
 [variants.good]
 command = ["weir", "serve", "work", "--port", "{port}", "--delay", "1ms", "--mix", "good=1"]
 "#;
 
-/// A short load, no warm-up, two rounds.
+/// Short load, no warm-up, two rounds.
 const SHORT: &str = r#"
 repeats = 2
-times = { warm_up = "0s", ready = "10s", stop = "2s" }
+timeouts = { warmup = "0s", ready = "10s", stop = "2s" }
 [loads.work]
 url = "http://127.0.0.1:{port}/api/work"
 connections = 2
@@ -35,7 +34,7 @@ fn study(weir: &Weir, text: &str) -> Output {
     weir.run(&["study", "study.toml", "--format", "json", "--quiet"])
 }
 
-/// The findings, which are as the published schema says.
+/// Findings, validated against the published schema.
 fn json(output: &Output) -> Value {
     let found = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
     let schema: Value = serde_json::from_str(include_str!("../docs/study-result.schema.json")).unwrap();
@@ -45,17 +44,17 @@ fn json(output: &Output) -> Value {
     found
 }
 
-/// The measurements of a variant.
+/// Measurements of a variant.
 fn cells<'a>(found: &'a Value, variant: &str) -> Vec<&'a Value> {
-    found["cells"].as_array().unwrap().iter().filter(|cell| cell["variant"] == variant).collect()
+    found["measurements"].as_array().unwrap().iter().filter(|cell| cell["variant"] == variant).collect()
 }
 
-/// Why the first measurement of a variant failed, and what it said last.
+/// Reason and last lines of the first measurement of a variant, which has failed.
 fn failure(found: &Value, variant: &str) -> (String, String) {
     let failure = &cells(found, variant)[0]["failure"];
     let lines = failure["last_lines"].as_array().unwrap_or_else(|| panic!("{variant} did not fail: {found:#}"));
     let lines: Vec<&str> = lines.iter().map(|line| line.as_str().unwrap()).collect();
-    (failure["why"].as_str().unwrap().to_owned(), lines.join("\n"))
+    (failure["reason"].as_str().unwrap().to_owned(), lines.join("\n"))
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -67,20 +66,20 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a process runs; one that only waits for its parent to take note does not.
+/// Whether a process runs; a zombie does not.
 fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
-/// The number that a variant has written to a file; waits for it.
+/// Process ID that a variant writes to a file; waits for it.
 fn pid_in(weir: &Weir, name: &str) -> u32 {
     let read = || fs::read_to_string(weir.path(name)).ok()?.trim().parse::<u32>().ok();
-    until("a pid", PATIENCE, || read().is_some());
+    until("a pid", TIMEOUT, || read().is_some());
     read().unwrap()
 }
 
-/// What a study leaves behind: no note of what runs, and no half-written file.
+/// Asserts that a study has left neither a marker of running processes nor a partial file.
 fn assert_tidy(results: &Path) {
     for file in files(results) {
         let name = file.file_name().unwrap().to_str().unwrap().to_owned();
@@ -106,10 +105,10 @@ fn variants_are_measured_at_each_point_in_each_round_and_reported() {
             assert!(cell["usage"]["rss_peak_bytes"].as_u64().unwrap() > 1_000_000, "{cell:#}");
         }
     }
-    let main = |verdict: &&Value| verdict["main"] == true && verdict["point"]["connections"] == "4";
-    let verdict = found["verdicts"].as_array().unwrap().iter().find(main).unwrap();
+    let primary = |verdict: &&Value| verdict["primary"] == true && verdict["point"]["connections"] == "4";
+    let verdict = found["verdicts"].as_array().unwrap().iter().find(primary).unwrap();
     assert_eq!((&verdict["base"], &verdict["other"]), (&"good".into(), &"slow".into()));
-    // How much slower it was is the machine's affair: the verdict is about what was measured.
+    // The size of the effect depends on the machine; the verdict has to agree with the measured rates.
     let rates = |variant: &str| {
         let there = cells(&found, variant)
             .into_iter()
@@ -123,8 +122,7 @@ fn variants_are_measured_at_each_point_in_each_round_and_reported() {
     assert!(effect >= least * 0.999 && effect <= most * 1.001, "{least} to {most}: {verdict:#}");
     let results = weir.path("results");
     let report = fs::read_to_string(results.join("report.md")).unwrap();
-    for words in ["# Which?", "## work: good answers", "connections=4", "How it was measured", "plots/memory-peak.svg"]
-    {
+    for words in ["# Which?", "## work: successes", "connections=4", "## Method", "plots/memory-peak.svg"] {
         assert!(report.contains(words), "{words}: {report}");
     }
     for line in report.lines().filter_map(|line| line.split_once("](")) {
@@ -135,13 +133,13 @@ fn variants_are_measured_at_each_point_in_each_round_and_reported() {
     }
     let run = results.join("runs/slow/connections=4/work/3.json");
     weir::measure::Run::from_json(&fs::read_to_string(run).unwrap()).unwrap();
-    let kept: Value = serde_json::from_str(&fs::read_to_string(results.join("study.json")).unwrap()).unwrap();
-    assert_eq!(kept, found);
+    let saved: Value = serde_json::from_str(&fs::read_to_string(results.join("study.json")).unwrap()).unwrap();
+    assert_eq!(saved, found);
     assert_tidy(&results);
 }
 
 #[test]
-fn what_the_schema_of_findings_says_is_closed_and_described() {
+fn the_schema_of_findings_is_closed_and_has_descriptions() {
     let schema: Value = serde_json::from_str(include_str!("../docs/study-result.schema.json")).unwrap();
     let kinds = schema["$defs"].as_object().unwrap().values().chain([&schema]);
     for kind in kinds {
@@ -159,7 +157,7 @@ fn what_the_schema_of_findings_says_is_closed_and_described() {
 }
 
 #[test]
-fn what_is_measured_is_kept_unless_its_definition_changes() {
+fn measurements_are_saved_and_reused_unless_their_definition_changes() {
     let weir = Weir::new();
     let begun =
         |found: &Value| cells(found, "good").iter().map(|cell| cell["started_unix_s"].as_f64().unwrap()).collect();
@@ -169,40 +167,40 @@ fn what_is_measured_is_kept_unless_its_definition_changes() {
     let more: Vec<f64> = begun(&json(&study(&weir, &format!("{SHORT}{GOOD}").replace("repeats = 2", "repeats = 3"))));
     assert_eq!((more.len(), &more[..2]), (3, &first[..]), "only what was missing");
     let other: Vec<f64> = begun(&json(&study(&weir, &format!("{SHORT}{GOOD}").replace("1ms", "2ms"))));
-    assert!(other.iter().all(|at| !more.contains(at)), "all anew: {more:?} {other:?}");
-    let fresh = weir.run(&["study", "study.toml", "--format", "json", "--quiet", "--fresh"]);
-    let fresh: Vec<f64> = begun(&json(&fresh));
-    assert!(fresh.iter().all(|at| !other.contains(at)), "all anew");
+    assert!(other.iter().all(|at| !more.contains(at)), "all measured again: {more:?} {other:?}");
+    let rerun = weir.run(&["study", "study.toml", "--format", "json", "--quiet", "--rerun"]);
+    let rerun: Vec<f64> = begun(&json(&rerun));
+    assert!(rerun.iter().all(|at| !other.contains(at)), "all measured again");
 }
 
 #[test]
-fn an_interrupted_study_ends_with_130_and_the_same_command_goes_on() {
+fn an_interrupted_study_ends_with_130_and_the_same_command_continues() {
     let weir = Weir::new();
     weir.write("study.toml", format!("{SHORT}{GOOD}").replace("repeats = 2", "repeats = 6"));
     let running = weir.start(&["study", "study.toml", "--format", "json", "--quiet"]);
-    let second = weir.path("results/cells/good/all/2/cell.json");
-    until("two measurements", PATIENCE, || second.exists());
+    let second = weir.path("results/measurements/good/all/2/measurement.json");
+    until("two measurements", TIMEOUT, || second.exists());
     running.interrupt();
     let output = running.finish();
     assert_eq!(output.code, 130, "{output:?}");
     let found = json(&output);
-    let kept = cells(&found, "good").len();
-    assert!((2..6).contains(&kept) && found["missing"] == 6 - kept, "{found:#}");
+    let saved = cells(&found, "good").len();
+    assert!((2..6).contains(&saved) && found["missing"] == 6 - saved, "{found:#}");
     assert_tidy(&weir.path("results"));
     let output = weir.run(&["study", "study.toml", "--format", "json", "--quiet"]);
     let whole = json(&output);
     assert_eq!((output.code, cells(&whole, "good").len()), (0, 6));
-    assert_eq!(cells(&whole, "good")[..kept], cells(&found, "good")[..], "what was measured has been kept");
+    assert_eq!(cells(&whole, "good")[..saved], cells(&found, "good")[..], "saved measurements are reused");
 }
 
-/// A variant that writes its number to a file, and has a child that leaves its session and its parent.
+/// Variant that writes its process ID to a file, with a child that leaves its session and its parent.
 const DAEMON: &str = r#"
 [variants.daemon]
 command = "(setsid sh -c 'echo $$ > child; exec sleep 1000' &) ; until [ -s child ]; do sleep 0.01; done; echo $$ > main; exec weir serve work --port {port} --delay 1ms --mix good=1"
 "#;
 
 #[test]
-fn nothing_of_a_variant_outlives_its_measurement() {
+fn no_process_of_a_variant_outlives_its_measurement() {
     let weir = Weir::new();
     let output = study(&weir, &format!("{SHORT}{DAEMON}").replace("repeats = 2", "repeats = 1"));
     let found = json(&output);
@@ -217,7 +215,7 @@ fn nothing_of_a_variant_outlives_its_measurement() {
 }
 
 #[test]
-fn nothing_outlives_a_study_that_is_killed() {
+fn no_process_outlives_a_study_that_is_killed() {
     let weir = Weir::new();
     let text = format!("{SHORT}{DAEMON}").replace("200ms", "60s");
     weir.write("study.toml", text);
@@ -226,26 +224,26 @@ fn nothing_outlives_a_study_that_is_killed() {
     assert!(is_alive(main) && is_alive(child));
     running.signal(Signal::KILL);
     drop(running);
-    until("its guard to end everything", PATIENCE, || !is_alive(main) && !is_alive(child));
+    until("its supervisor to end everything", TIMEOUT, || !is_alive(main) && !is_alive(child));
     let output = study(&weir, &format!("{SHORT}{GOOD}"));
     assert_eq!(output.code, 0, "{output:?}");
     assert_tidy(&weir.path("results"));
 }
 
 #[test]
-fn the_next_start_ends_what_a_study_left_that_was_killed_with_its_guard() {
+fn the_next_start_ends_what_a_study_left_that_was_killed_with_its_supervisor() {
     let weir = Weir::new();
     weir.write("study.toml", format!("{SHORT}{DAEMON}").replace("200ms", "60s"));
     let running = weir.start(&["study", "study.toml", "--quiet"]);
     let (main, child) = (pid_in(&weir, "main"), pid_in(&weir, "child"));
     let stat = fs::read_to_string(format!("/proc/{main}/stat")).unwrap();
     let guard: i32 = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap();
-    // Halted, the study cannot see that its guard is gone before it is gone itself.
+    // Stopped, the study cannot notice the end of its supervisor before it is killed itself.
     running.signal(Signal::STOP);
     rustix::process::kill_process(rustix::process::Pid::from_raw(guard).unwrap(), Signal::KILL).unwrap();
     running.signal(Signal::KILL);
     drop(running);
-    assert!(is_alive(main) && is_alive(child), "nobody is left to end them");
+    assert!(is_alive(main) && is_alive(child), "no supervisor is left to end them");
     let output = study(&weir, &format!("{SHORT}{GOOD}"));
     assert_eq!(output.code, 0, "{output:?}");
     assert!(!is_alive(main) && !is_alive(child));
@@ -253,7 +251,7 @@ fn the_next_start_ends_what_a_study_left_that_was_killed_with_its_guard() {
 }
 
 #[test]
-fn a_variant_that_fails_says_why_and_the_others_are_measured() {
+fn a_failing_variant_has_a_reason_and_the_others_are_measured() {
     let weir = Weir::new();
     let bad = r#"
 [variants.missing]
@@ -272,23 +270,23 @@ command = ["true"]
 [variants.client]
 kind = "client"
 command = "echo '{\"other\": 1}'"
-[figures]
+[metrics]
 rate = "higher"
 "#;
     let text = SHORT.replace("repeats = 2", "repeats = 1").replace("ready = \"10s\"", "ready = \"3s\"");
     let output = study(&weir, &format!("{text}{bad}{GOOD}"));
     assert_eq!(output.code, 0, "{output:?}");
     let found = json(&output);
-    for (variant, why, said) in [
+    for (variant, reason, output) in [
         ("missing", "there is no command 'no-such-command'", ""),
         ("never-ready", "never ready", "I wait for my database"),
         ("quits", "ended before it was ready: exit code 7", "no such table"),
-        ("errors", "no good answer", ""),
+        ("errors", "no good response", ""),
         ("broken", "set-up", "no compiler"),
         ("client", "no number \"rate\"", ""),
     ] {
         let (is, lines) = failure(&found, variant);
-        assert!(is.contains(why) && lines.contains(said), "{variant}: {is}: {lines}");
+        assert!(is.contains(reason) && lines.contains(output), "{variant}: {is}: {lines}");
     }
     assert!(failure(&found, "errors").0.contains("status 500"), "{found:#}");
     assert_eq!(cells(&found, "good")[0]["failure"], Value::Null, "{found:#}");
@@ -307,26 +305,29 @@ command = "weir serve work --port {port} --delay 1ms --mix good=1 >/dev/null & s
 [variants.leaks]
 command = "(head -c 150000000 /dev/zero; sleep 1000) | tail > /dev/null & exec weir serve work --port {port} --delay 1ms --mix good=1"
 "#;
-    // Far longer than a test may take.
+    // Longer than a test may take.
     let text = SHORT.replace("repeats = 2", "repeats = 1").replace("200ms", "10m");
     weir.write("study.toml", format!("{text}{bad}"));
     let output = weir.run(&["study", "study.toml", "--format", "json", "--quiet"]);
     assert_eq!(output.code, 2, "nothing could be measured: {output:?}");
     let found = json(&output);
-    let (why, said) = failure(&found, "dies");
-    assert!(why.contains("ended in the middle: exit code 3") && said.contains("out of luck"), "{why}: {said}");
+    let (reason, output) = failure(&found, "dies");
+    assert!(
+        reason.contains("ended in the middle: exit code 3") && output.contains("out of luck"),
+        "{reason}: {output}"
+    );
     assert!(failure(&found, "leaks").0.contains("ended for its memory"), "{found:#}");
 }
 
 #[test]
-fn a_study_in_which_nothing_could_be_measured_ends_with_2() {
+fn a_study_without_a_measurement_ends_with_2() {
     let weir = Weir::new();
     let output = study(&weir, &format!("{SHORT}\n[variants.a]\ncommand = [\"no-such-command\"]\n"));
     assert_eq!(output.code, 2, "{output:?}");
 }
 
 #[test]
-fn clients_measure_themselves_against_a_service_of_their_own() {
+fn clients_measure_themselves_against_their_own_service() {
     let weir = Weir::new();
     let text = r#"
 repeats = 1
@@ -342,23 +343,23 @@ command = "echo '{\"answers\": {n}, \"bad\": 0}'"
 values = { n = 40 }
 [values]
 pi = 3
-[figures]
+[metrics]
 answers = "higher"
-bad = "lower share"
+bad = "lower fraction"
 [sweep]
 delay = ["1ms", "2ms"]
 "#;
     let output = study(&weir, text);
     let found = json(&output);
     assert_eq!(output.code, 0, "{found:#}");
-    assert_eq!(cells(&found, "few")[0]["figures"]["answers"], 20.0, "{found:#}");
-    assert_eq!(cells(&found, "few")[0]["figures"]["pi"], 3.0);
-    assert_eq!(cells(&found, "many")[1]["figures"]["answers"], 40.0);
+    assert_eq!(cells(&found, "few")[0]["metrics"]["answers"], 20.0, "{found:#}");
+    assert_eq!(cells(&found, "few")[0]["metrics"]["pi"], 3.0);
+    assert_eq!(cells(&found, "many")[1]["metrics"]["answers"], 40.0);
     let verdicts = found["verdicts"].as_array().unwrap();
     let of = |metric: &str| verdicts.iter().find(|of| of["metric"]["name"] == metric).map(|of| &of["effect"]);
     assert_eq!((of("answers"), of("bad")), (Some(&Value::from(2.0)), Some(&Value::from(-0.5))), "{found:#}");
-    let course = fs::read_to_string(weir.path("results/plots/left-over-s-at-delay-2ms.csv")).unwrap();
-    assert_eq!(course, "series,x,y,low,high,runs,doubtful\nfew,0,9,9,9,1,false\nfew,1,20,20,20,1,false\n");
+    let plot = fs::read_to_string(weir.path("results/plots/left-over-s-at-delay-2ms.csv")).unwrap();
+    assert_eq!(plot, "series,x,y,low,high,runs,doubtful\nfew,0,9,9,9,1,false\nfew,1,20,20,20,1,false\n");
 }
 
 #[test]
@@ -380,7 +381,7 @@ fn several_loads_run_at_the_same_time() {
 }
 
 #[test]
-fn a_load_is_driven_where_the_file_says_so_and_judged_there_alone() {
+fn a_load_with_when_is_applied_and_judged_at_those_points_only() {
     let weir = Weir::new();
     let text = format!(
         "{SHORT}when = {{ case = [\"alone\", \"both\"] }}\n[loads.other]\nurl = \"http://127.0.0.1:{{port}}/api/work\"\n\
@@ -389,10 +390,10 @@ fn a_load_is_driven_where_the_file_says_so_and_judged_there_alone() {
     );
     let found = json(&study(&weir, &text));
     for cell in cells(&found, "good") {
-        let driven: Vec<&str> =
+        let applied: Vec<&str> =
             cell["loads"].as_array().unwrap().iter().map(|load| load["load"].as_str().unwrap()).collect();
         let both = cell["point"].as_array().unwrap().iter().any(|it| it[1] == "both");
-        assert_eq!(driven, if both { vec!["work", "other"] } else { vec!["work"] }, "{cell:#}");
+        assert_eq!(applied, if both { vec!["work", "other"] } else { vec!["work"] }, "{cell:#}");
     }
     let judged = |load: &str, case: &str| {
         let of = |verdict: &&Value| verdict["load"] == load && verdict["point"]["case"] == case;
@@ -400,15 +401,15 @@ fn a_load_is_driven_where_the_file_says_so_and_judged_there_alone() {
     };
     assert!(judged("work", "alone") > 0 && judged("work", "both") > 0 && judged("other", "both") > 0);
     assert_eq!(judged("other", "alone"), 0);
-    // A plot for each value of the second parameter, with a line per variant.
+    // One plot for each value of the second parameter, with a line per variant.
     let plot = |name: &str| fs::read_to_string(weir.path(&format!("results/plots/{name}.csv")));
-    let alone = plot("work-good-answers-at-case-alone").unwrap();
+    let alone = plot("work-successes-at-case-alone").unwrap();
     assert_eq!(alone.lines().count(), 1 + 2 * 2, "{alone}");
-    assert!(plot("other-good-answers-at-case-both").is_ok() && plot("other-good-answers-at-case-alone").is_err());
+    assert!(plot("other-successes-at-case-both").is_ok() && plot("other-successes-at-case-alone").is_err());
 }
 
 #[test]
-fn the_table_of_a_quick_study_says_how_long_its_loads_are() {
+fn the_quick_table_overrides_the_duration_of_a_load() {
     let weir = Weir::new();
     weir.write("study.toml", format!("{SHORT}{GOOD}[quick]\nrepeats = 1\nloads.work.duration = \"1300ms\"\n"));
     let found = json(&weir.run(&["study", "study.toml", "--format", "json", "--quiet", "--quick"]));
@@ -420,15 +421,15 @@ fn the_table_of_a_quick_study_says_how_long_its_loads_are() {
 #[test]
 fn a_warm_up_ends_when_the_service_is_steady() {
     let weir = Weir::new();
-    let text = SHORT.replace("warm_up = \"0s\"", "warm_up = \"20s\"").replace("repeats = 2", "repeats = 1");
+    let text = SHORT.replace("warmup = \"0s\"", "warmup = \"20s\"").replace("repeats = 2", "repeats = 1");
     let found = json(&study(&weir, &format!("{text}{}", GOOD.replace("1ms", "10ms"))));
-    let warm_up = &cells(&found, "good")[0]["warm_up"];
-    // Eight stretches of a quarter of a second, if nothing disturbs; a busy machine may take longer.
-    assert!(warm_up["took_s"].as_f64().unwrap() >= 2.0, "{found:#}");
+    let warmup = &cells(&found, "good")[0]["warmup"];
+    // Eight intervals of a quarter of a second without disturbance; longer on a busy machine.
+    assert!(warmup["duration_s"].as_f64().unwrap() >= 2.0, "{found:#}");
 }
 
 #[test]
-fn the_example_works_and_is_not_written_over_anything() {
+fn the_example_works_and_does_not_overwrite_a_file() {
     let weir = Weir::new();
     assert_eq!(weir.run(&["study", "new"]).code, 0);
     let output = weir.run(&["study", "study.toml", "--check"]);
@@ -440,7 +441,7 @@ fn the_example_works_and_is_not_written_over_anything() {
     assert!(output.stdout.contains("3 variants x 3 points x 3 rounds"), "{output:?}");
 }
 
-/// Writes a Python package that says 42, as a wheel.
+/// Script that writes a Python package as a wheel.
 const WHEEL: &str = r#"
 import zipfile
 with zipfile.ZipFile("answer-1.0-py3-none-any.whl", "w") as wheel:
@@ -451,7 +452,7 @@ with zipfile.ZipFile("answer-1.0-py3-none-any.whl", "w") as wheel:
 "#;
 
 #[test]
-fn python_packages_of_a_variant_are_installed_once_and_are_its_own() {
+fn python_packages_of_a_variant_are_installed_once_and_for_it_alone() {
     let weir = Weir::new();
     weir.write("wheel.py", WHEEL);
     let made = std::process::Command::new("python3").arg("wheel.py").current_dir(weir.path(".")).status();
@@ -467,29 +468,29 @@ requirements = ["{}"]
 [variants.without]
 kind = "client"
 command = ["python3", "-c", "import answer"]
-[figures]
+[metrics]
 n = "higher"
 "#,
         wheel.display()
     );
     weir.write("study.toml", text);
     let run = || {
-        let mut command = weir.command(&["study", "study.toml", "--format", "json", "--quiet", "--fresh"]);
-        // Neither a network nor what this machine has in its cache.
+        let mut command = weir.command(&["study", "study.toml", "--format", "json", "--quiet", "--rerun"]);
+        // Neither the network nor this machine's cache.
         command.env("PIP_NO_INDEX", "1").env("XDG_CACHE_HOME", weir.path("cache"));
         support::Running::new(&mut command).finish()
     };
     let found = json(&run());
-    assert_eq!(cells(&found, "with")[0]["figures"]["n"], 42.0, "{found:#}");
+    assert_eq!(cells(&found, "with")[0]["metrics"]["n"], 42.0, "{found:#}");
     assert!(failure(&found, "without").1.contains("No module named 'answer'"), "{found:#}");
-    // What is kept is not made again: it could not be.
+    // The saved environment is reused: without the wheel it could not be made again.
     fs::remove_file(&wheel).unwrap();
     let again = json(&run());
-    assert_eq!(cells(&again, "with")[0]["figures"]["n"], 42.0, "{again:#}");
+    assert_eq!(cells(&again, "with")[0]["metrics"]["n"], 42.0, "{again:#}");
 }
 
 #[test]
-fn packages_that_cannot_be_had_are_why_a_variant_fails() {
+fn packages_that_cannot_be_installed_fail_the_variant() {
     let weir = Weir::new();
     weir.write(
         "study.toml",
@@ -499,6 +500,9 @@ fn packages_that_cannot_be_had_are_why_a_variant_fails() {
     command.env("PIP_NO_INDEX", "1").env("XDG_CACHE_HOME", weir.path("cache"));
     let output = support::Running::new(&mut command).finish();
     assert_eq!(output.code, 2, "nothing could be measured: {output:?}");
-    let (why, said) = failure(&json(&output), "a");
-    assert!(why.contains("set-up: cannot install its packages") && said.contains("no-such.whl"), "{why}: {said}");
+    let (reason, lines) = failure(&json(&output), "a");
+    assert!(
+        reason.contains("set-up: cannot install its packages") && lines.contains("no-such.whl"),
+        "{reason}: {lines}"
+    );
 }

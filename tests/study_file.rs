@@ -1,4 +1,4 @@
-//! What is wrong with a study's file is told by line and column, with what to write instead; its schema says the same.
+//! Errors in a study file: line and column, and a remedy; the schema rejects the same files.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -37,7 +37,7 @@ fn as_json(text: &str) -> Value {
 }
 
 #[test]
-fn a_file_that_is_fine_is_said_to_be() {
+fn a_valid_file_is_summed_up() {
     let output = check(FINE);
     assert_eq!(
         (output.code, output.stdout.as_str()),
@@ -49,7 +49,7 @@ fn a_file_that_is_fine_is_said_to_be() {
 }
 
 #[test]
-fn the_studies_of_the_repository_are_fine() {
+fn the_studies_of_the_repository_are_valid() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/studies");
     let entries = |path: &std::path::Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
     let folders = entries(folder.as_ref()).filter(|path| path.is_dir());
@@ -66,41 +66,41 @@ fn the_studies_of_the_repository_are_fine() {
 }
 
 #[test]
-fn what_is_wrong_is_told_by_place_with_a_remedy() {
+fn errors_have_a_position_and_a_remedy() {
     for (right, wrong, place, words) in [
         ("[sweep]", "[sweeep]", "12:2", "did you mean \"sweep\"?"),
-        ("n = [1, 2]", "n = []", "13:5", "there is nothing in it"),
-        ("n = [1, 2]", "n = [1, 1]", "13:9", "is there twice"),
-        ("n = [1, 2]", "port = [1, 2]", "13:8", "given by the study"),
-        ("rate = \"{n}\"", "rate = \"{m}\"", "10:8", "{m} stands for nothing"),
+        ("n = [1, 2]", "n = []", "13:5", "no values"),
+        ("n = [1, 2]", "n = [1, 1]", "13:9", "duplicate value 1"),
+        ("n = [1, 2]", "port = [1, 2]", "13:8", "{port} is reserved"),
+        ("rate = \"{n}\"", "rate = \"{m}\"", "10:8", "unknown placeholder {m}"),
         ("rate = \"{n}\"", "rat = 5", "10:7", "did you mean \"rate\"?"),
         ("rate = \"{n}\"", "rate = \"fast\"", "10:8", "fast"),
         ("rate = \"{n}\"", "users = 0", "10:9", "--users"),
-        ("rate = \"{n}\"", "format = \"json\"", "10:10", "the study decides that itself"),
-        ("n = [1, 2]", "n = [0, 2]", "10:8", "0 is not a rate"),
+        ("rate = \"{n}\"", "format = \"json\"", "10:10", "the study sets it"),
+        ("n = [1, 2]", "n = [0, 2]", "10:8", "invalid rate 0"),
         ("url = \"http://127.0.0.1:{port}/\"", "url = \"http://\"", "9:7", "URL"),
-        ("url = \"http://127.0.0.1:{port}/\"\n", "", "8:1", "it has no url"),
+        ("url = \"http://127.0.0.1:{port}/\"\n", "", "8:1", "a load without url"),
         ("command = \"b {port} {n}\"", "command = []", "5:11", "the command is empty"),
-        ("command = \"b {port} {n}\"\n", "", "4:1", "it has no command"),
-        ("command = \"b {port} {n}\"", "command = 5", "5:11", "is no string"),
-        ("{ line = \"listening\" }", "\"soon\"", "6:9", "no sign of being ready"),
+        ("command = \"b {port} {n}\"\n", "", "4:1", "no command"),
+        ("command = \"b {port} {n}\"", "command = 5", "5:11", "string"),
+        ("{ line = \"listening\" }", "\"soon\"", "6:9", "readiness check"),
         ("{ line = \"listening\" }", "{ lin = \"x\" }", "6:11", "did you mean \"line\"?"),
         ("question = \"Which?\"", "repeats = 0", "1:11", "write one from 1 to"),
-        ("question = \"Which?\"", "minimum_effect = \"3\"", "1:18", "write it as \"3%\""),
-        ("question = \"Which?\"", "limits = { memory = 5 }", "1:21", "no size"),
+        ("question = \"Which?\"", "min_effect = \"3\"", "1:14", "write e.g. \"3%\""),
+        ("question = \"Which?\"", "limits = { memory = 5 }", "1:21", "size"),
         ("question = \"Which?\"", "limits = { cpus = 0 }", "1:19", "from 1"),
-        ("question = \"Which?\"", "times = { ready = \"5\" }", "1:19", "is no time"),
-        ("[variants.b]", "[variants.\"b/c\"]", "4:11", "is no name"),
-        ("environment = { N = \"{n}\" }", "folder = \"no-such\"", "7:10", "folder that is there"),
-        ("environment = { N = \"{n}\" }", "kind = \"client\"", "6:9", "a client is never ready"),
-        ("environment = { N = \"{n}\" }", "values = { n = 1 }", "7:16", "has another meaning"),
-        ("[sweep]", "[values]\nn = 1\n[sweep]", "13:5", "has another meaning"),
-        ("[sweep]", "[services.a]\ncommand = \"x\"\n[sweep]", "12:11", "a variant has this name, too"),
-        ("question", "question = \"a\"\nquestion", "2:1", "this is no TOML"),
-        ("rate = \"{n}\"", "rate = 1\nwhen = { m = [1] }", "11:14", "no such parameter"),
-        ("rate = \"{n}\"", "rate = 1\nwhen = { n = [1, 3] }", "11:18", "is none of its values"),
-        ("rate = \"{n}\"", "rate = 1\nwhen = { n = 2 }", "1:1", "no load is driven at n=1"),
-        ("question = \"Which?\"", "quick = 1", "1:9", "is no table"),
+        ("question = \"Which?\"", "timeouts = { ready = \"5\" }", "1:22", "time"),
+        ("[variants.b]", "[variants.\"b/c\"]", "4:11", "name"),
+        ("environment = { N = \"{n}\" }", "folder = \"no-such\"", "7:10", "folder \"no-such\" does not exist"),
+        ("environment = { N = \"{n}\" }", "kind = \"client\"", "6:9", "a client has no readiness check"),
+        ("environment = { N = \"{n}\" }", "values = { n = 1 }", "7:16", "{n} is already defined"),
+        ("[sweep]", "[values]\nn = 1\n[sweep]", "13:5", "{n} is already defined"),
+        ("[sweep]", "[services.a]\ncommand = \"x\"\n[sweep]", "12:11", "a variant has it, too"),
+        ("question", "question = \"a\"\nquestion", "2:1", "TOML"),
+        ("rate = \"{n}\"", "rate = 1\nwhen = { m = [1] }", "11:14", "unknown parameter of the sweep"),
+        ("rate = \"{n}\"", "rate = 1\nwhen = { n = [1, 3] }", "11:18", "not among the parameter's values"),
+        ("rate = \"{n}\"", "rate = 1\nwhen = { n = 2 }", "1:1", "no load is applied at n=1"),
+        ("question = \"Which?\"", "quick = 1", "1:9", "table"),
         ("[sweep]", "[quick]\nrepeats = 0\n[sweep]", "13:11", "write one from 1 to"),
         ("[sweep]", "[quick]\nrepeat = 1\n[sweep]", "13:1", "did you mean \"repeats\"?"),
     ] {
@@ -114,7 +114,7 @@ fn what_is_wrong_is_told_by_place_with_a_remedy() {
 }
 
 #[test]
-fn a_quick_study_is_the_file_with_its_own_table_laid_over_it_or_cut_short() {
+fn a_quick_study_is_the_file_with_the_overrides_of_quick_or_shortened() {
     let weir = Weir::new();
     let contents = |text: &str, flag: &str| {
         weir.write("s.toml", text);
@@ -122,8 +122,8 @@ fn a_quick_study_is_the_file_with_its_own_table_laid_over_it_or_cut_short() {
         assert_eq!(output.code, 0, "{output:?}");
         output.stdout
     };
-    let cut = contents(FINE, "--quick");
-    assert!(cut.contains("2 variants x 2 points x 3 rounds"), "{cut}");
+    let shortened = contents(FINE, "--quick");
+    assert!(shortened.contains("2 variants x 2 points x 3 rounds"), "{shortened}");
     let own = format!("{FINE}[quick]\nrepeats = 4\nsweep.n = [1, 2, 3, 4, 5]\nvariants.b.environment.M = \"1\"\n");
     let (whole, quick) = (contents(&own, "--quiet"), contents(&own, "--quick"));
     assert!(whole.contains("2 variants x 2 points x 10 rounds"), "{whole}");
@@ -132,17 +132,17 @@ fn a_quick_study_is_the_file_with_its_own_table_laid_over_it_or_cut_short() {
 }
 
 #[test]
-fn a_file_without_variants_or_loads_says_so() {
+fn a_file_without_variants_or_loads_is_rejected() {
     let output = check("question = \"?\"\n");
-    assert!(output.stderr.contains("there is no variant"), "{output:?}");
+    assert!(output.stderr.contains("no variant"), "{output:?}");
     let output = check("[variants.a]\ncommand = \"x\"\n");
-    assert!(output.stderr.contains("there is no load"), "{output:?}");
+    assert!(output.stderr.contains("no load"), "{output:?}");
     let output = Weir::new().run(&["study", "nothing.toml"]);
     assert!(output.code == 2 && output.one_line().contains("nothing.toml"), "{output:?}");
 }
 
 #[test]
-fn the_schema_refuses_what_the_reading_refuses() {
+fn the_schema_rejects_what_the_reader_rejects() {
     let schema = schema();
     for (right, wrong) in [
         ("[sweep]", "[sweeep]"),
@@ -153,7 +153,7 @@ fn the_schema_refuses_what_the_reading_refuses() {
         ("{ line = \"listening\" }", "\"soon\""),
         ("question = \"Which?\"", "repeats = 0"),
         ("question = \"Which?\"", "limits = { memory = 5 }"),
-        ("question = \"Which?\"", "times = { ready = \"5\" }"),
+        ("question = \"Which?\"", "timeouts = { ready = \"5\" }"),
         ("url = \"http://127.0.0.1:{port}/\"\n", ""),
         ("rate = \"{n}\"", "rat = 5"),
         ("environment = { N = \"{n}\" }", "kind = \"server\""),
@@ -162,9 +162,9 @@ fn the_schema_refuses_what_the_reading_refuses() {
     }
 }
 
-/// A load knows the flags of `weir load`, and the schema knows them all.
+/// A load takes the flags of `weir load`; the schema has all of them.
 #[test]
-fn the_schema_knows_the_words_of_a_load() {
+fn the_schema_has_the_flags_of_a_load() {
     let help = Weir::new().run(&["load", "--help"]).stdout;
     let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
     let flags = lines.filter_map(|line| line.split_once("--")?.1.split_whitespace().next());

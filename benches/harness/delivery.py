@@ -258,7 +258,7 @@ def _send(bench: Bench, case: Case, trial: Trial, count: int, seconds: float) ->
     trial.requests, trial.asked_s = len(seen.accepted), round(seconds)
     trial.server = {
         "delivered": seen.delivered(),
-        "given_up": said["graveyard"] + said["expired"],
+        "given_up": said["dead_lettered"] + said["expired"],
         "rejected": len(seen.rejected),
         "interrupted": said["interrupted"],
     }

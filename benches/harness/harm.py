@@ -33,7 +33,7 @@ STOPS = {
 }
 GOOD_PER_S = 200
 #: A service of 60 slots at half of what it can do.
-MIXED_WORK = ("--mix", "good=1", "--delay", "10ms..90ms", "--capacity", "60", "--queue", "1000000")
+MIXED_WORK = ("--mix", "good=1", "--delay", "10ms..90ms", "--slots", "60", "--max-queue", "1000000")
 #: Calls of others per second, and the time that each has, in ms.
 SHORT = tuple((100, time_ms) for time_ms in (20, 30, 45, 60))
 DEADLINE_HEADER = "x-envoy-expected-rq-timeout-ms"
@@ -123,7 +123,9 @@ def _mixed(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
     """Good calls beside others whose callers have less time than most responses take."""
     command = [str(bench.programs["weir"]), "serve", "work", "--seed", str(bench.plan.seed + trial.round), *MIXED_WORK]
     upstream = stack.enter_context(service("weir serve work", command, bench.server_core))
-    server = _configured(bench, stack, ask.name, [upstream], 'limit = "none"' if ask.name == UNLIMITED else "")
+    server = _configured(
+        bench, stack, ask.name, [upstream], 'concurrency_limit = "none"' if ask.name == UNLIMITED else ""
+    )
     url = server.url + "api/work"
     for rate_per_s, time_ms in SHORT:
         headers = [f"{DEADLINE_HEADER}: {time_ms}"]
@@ -134,8 +136,10 @@ def _mixed(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
 def _uploads(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
     """Good calls to two hosts, beside uploads that break off or are framed wrong."""
     good_per_s, broken_per_s = UPLOADS[ask.case]
-    command = [str(bench.programs["weir"]), "serve", "body"]
-    hosts = [stack.enter_context(service("weir serve body", command, bench.server_core)) for _ in range(UPLOAD_HOSTS)]
+    command = [str(bench.programs["weir"]), "serve", "httpbin"]
+    hosts = [
+        stack.enter_context(service("weir serve httpbin", command, bench.server_core)) for _ in range(UPLOAD_HOSTS)
+    ]
     server = _configured(bench, stack, ask.name, hosts, "breaker = {}")
     seed = bench.plan.seed + trial.round
     uploads = stack.enter_context(noise.broken_uploads(server.port, per_s=broken_per_s, seed=seed))
@@ -196,7 +200,7 @@ def _protected(server: Server) -> Iterator[dict[str, int]]:
     def look() -> None:
         while not done.wait(POLL_S):
             text = server.get("/metrics")
-            seen["ejected"] += bool(re.search(r"^weir_gate_host_out\{[^}]*\} [^0]", text, re.MULTILINE))
+            seen["ejected"] += bool(re.search(r"^weir_gate_host_ejected\{[^}]*\} [^0]", text, re.MULTILINE))
             seen["opened"] += bool(re.search(r"^weir_gate_breaker_open\{[^}]*\} [^0]", text, re.MULTILINE))
 
     thread = threading.Thread(target=look, daemon=True)

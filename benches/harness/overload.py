@@ -26,7 +26,7 @@ SLOTS = 50
 MEAN_S = 0.35
 CAPACITY = SLOTS / MEAN_S
 DEADLINE_MS = 1_000
-WORK = ("--mix", "good=1", "--delay", "100ms..600ms", "--capacity", str(SLOTS), "--queue", "1000000")
+WORK = ("--mix", "good=1", "--delay", "100ms..600ms", "--slots", str(SLOTS), "--max-queue", "1000000")
 TIMES = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 GUARDED, BARE = "weir gate", "weir gate, limit = none"
@@ -109,13 +109,15 @@ def _started(bench: Bench, name: str, kind: str, seed: int) -> Iterator[Server]:
     weir = bench.programs["weir"]
     work = {
         "guarded": WORK,
-        "smart": ("--capacity", str(SLOTS), "--queue", "1000000"),
+        "smart": ("--slots", str(SLOTS), "--max-queue", "1000000"),
         "refusing": ("--mix", "good=1", "--delay", "1h"),
         "plain": (),
     }[kind]
     with ExitStack() as stack:
         if kind == "plain":
-            upstream = stack.enter_context(service("weir serve body", [str(weir), "serve", "body"], bench.server_core))
+            upstream = stack.enter_context(
+                service("weir serve httpbin", [str(weir), "serve", "httpbin"], bench.server_core)
+            )
         else:
             command = [str(weir), "serve", "work", "--seed", str(seed), *work]
             upstream = stack.enter_context(service("weir serve work", command, bench.server_core))
@@ -129,7 +131,7 @@ def _started(bench: Bench, name: str, kind: str, seed: int) -> Iterator[Server]:
 
 
 def _config(folder: Path, name: str, url: str) -> Path:
-    limit = {BARE: 'limit = "none"', REFUSING: "max_in_flight = 1"}.get(name, "")
+    limit = {BARE: 'concurrency_limit = "none"', REFUSING: "max_in_flight = 1"}.get(name, "")
     path = folder / "gate.toml"
     path.write_text(f"""
 [upstreams.work]

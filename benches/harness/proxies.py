@@ -16,7 +16,7 @@ NGINX, HAPROXY = "nginx", "HAProxy"
 PLAIN, POLICED = "weir gate", "weir gate, all policies"
 #: The program and, for weir, what it is told besides the upstream.
 POLICIES = (
-    *("--hedge", "p98:1", "--retry", "2", "--deadline", "1s", "--attempt-timeout", "800ms"),
+    *("--hedge", "p98:1", "--retries", "2", "--deadline", "1s", "--attempt-timeout", "800ms"),
     *("--budget", "5%+1/1s"),
 )
 GATEWAYS: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -167,7 +167,10 @@ def _main(arguments: list[str]) -> int:
         return 0
     wrong = stale()
     for name in wrong:
-        print(f"{name} differs from what docs/benchmarks/ gives; try: python benches/harness/published.py", file=sys.stderr)
+        print(
+            f"{name} differs from what docs/benchmarks/ gives; try: python benches/harness/published.py",
+            file=sys.stderr,
+        )
     return 1 if wrong else 0
 
 

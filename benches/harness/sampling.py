@@ -1,4 +1,4 @@
-"""What `weir gate` has counted, read from its /metrics again and again while it works."""
+"""Counters of `weir gate`, read periodically from its /metrics."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from harness.servers import Server
 
 PERIOD_S = 0.1
 WINDOW_S = 1.0
-_ATTEMPTS = re.compile(r'^weir_gate_attempts_total\{.*why="(\w+)"\} (\d+)', re.MULTILINE)
-_SUPPRESSED = re.compile(r"^weir_gate_suppressed_total\{.*\} (\d+)", re.MULTILINE)
+_ATTEMPTS = re.compile(r'^weir_gate_attempts_total\{.*reason="(\w+)"\} (\d+)', re.MULTILINE)
+_SKIPPED = re.compile(r"^weir_gate_attempts_skipped_total\{.*\} (\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """All counts since the gate's start, at a moment."""
+    """Counters since the start of the gateway, at a time."""
 
     at_s: float
     calls: int  # as first attempts
-    extra: int  # attempts besides
-    suppressed: int  # extra attempts that the budget did not allow
+    extra: int  # hedges and retries
+    suppressed: int  # extra attempts that were skipped, for want of budget or a slot
 
     def since(self, other: Sample) -> Sample:
-        """What came between the other and this one."""
+        """Return the difference to an earlier sample."""
         return Sample(
             self.at_s - other.at_s,
             self.calls - other.calls,
@@ -38,31 +38,31 @@ class Sample:
 
 
 def read(server: Server, at_s: float = 0.0) -> Sample:
-    """The counts now."""
+    """Read the counters."""
     text = server.get("/metrics")
     by_reason: dict[str, int] = {}
-    for why, count in _ATTEMPTS.findall(text):
-        by_reason[why] = by_reason.get(why, 0) + int(count)
+    for reason, count in _ATTEMPTS.findall(text):
+        by_reason[reason] = by_reason.get(reason, 0) + int(count)
     if "first" not in by_reason:
         raise ValueError("/metrics has no weir_gate_attempts_total")
     calls = by_reason.pop("first")
-    return Sample(at_s, calls, sum(by_reason.values()), sum(int(count) for count in _SUPPRESSED.findall(text)))
+    return Sample(at_s, calls, sum(by_reason.values()), sum(int(count) for count in _SKIPPED.findall(text)))
 
 
 @contextmanager
 def sampled(server: Server) -> Iterator[list[Sample]]:
-    """Samples until the context is left; the first is from before it began, the last from after it ended."""
+    """Sample until the context is left; the first sample is from before it, the last from after it."""
     samples = [read(server, 0.0)]
     start, done = time.monotonic(), threading.Event()
 
     def sample() -> None:
         while not done.wait(PERIOD_S):
-            asked = time.monotonic()
+            requested = time.monotonic()
             try:
                 found = read(server)
             except (OSError, http.client.HTTPException):
-                continue  # a gate in trouble; the samples around it tell
-            at_s = (asked + time.monotonic()) / 2 - start
+                continue  # an overloaded gateway; the samples around this one are enough
+            at_s = (requested + time.monotonic()) / 2 - start
             samples.append(Sample(at_s, found.calls, found.extra, found.suppressed))
 
     thread = threading.Thread(target=sample)
@@ -76,16 +76,16 @@ def sampled(server: Server) -> Iterator[list[Sample]]:
 
 
 def after(samples: list[Sample], at_s: float) -> Sample:
-    """What was counted from that time on."""
+    """Return the difference from that time to the end."""
     begin = next((sample for sample in samples if sample.at_s >= at_s), samples[0])
     return samples[-1].since(begin)
 
 
 def windows(samples: list[Sample]) -> Iterator[tuple[Sample, Sample]]:
-    """Each window of a second, as well as samples tell: what came within no more than that, and within no less.
+    """Yield bounds of each window of a second: counts of a shorter interval, and of a longer one.
 
-    Only while calls come: a budget counts what came in the second before an extra attempt, and a window that ends
-    later than the last of them has fewer calls.
+    Only while there are calls: a budget counts the second before an extra attempt, and a window that ends after the
+    last call has fewer calls.
     """
     first, calls = 0, samples[-1].calls
     for sample in samples:

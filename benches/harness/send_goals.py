@@ -26,7 +26,7 @@ def judge(section: Section) -> Iterator[Goal]:
     found = section.median(SATURATED, SEND, results.noted("accepted_per_s"))
     yield at_least(f"{SATURATED}: at least {SATURATED_S:g}/s accepted", found, SATURATED_S, "{:.1f}/s")
     yield _none(section, SATURATED, "429 and 400", "exceeded", "overtaken")
-    yield _none(section, GENERATED, "lost or expired job", "lost", "expired", "buried")
+    yield _none(section, GENERATED, "lost or expired job", "lost", "expired", "dead_lettered")
     found = section.median(GENERATED, SEND, results.noted("response_ms", "p99"))
     yield at_most(f"{GENERATED}: response time p99 below {RESPONSE_MS:g} ms", found, RESPONSE_MS, "{:.0f} ms")
     yield _none(section, GENERATED, "429 and 400", "exceeded", "overtaken")

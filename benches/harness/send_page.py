@@ -16,9 +16,9 @@ from harness.sending import (
     LIMIT,
     SATURATED,
     SEND,
-    SETTLE_S,
     TTL,
     UNLIMITED,
+    WARMUP_S,
     WAY_MS,
     Setting,
 )
@@ -27,19 +27,19 @@ from harness.table import Row, number, table
 METHOD = f"""\
 `weir serve ratelimit` has a core of its own, `weir send` the other. Accepted and rejected requests are counted by the
 service. Each key has {LIMIT} requests in a second, one-way delays are 0 to {WAY_MS} ms, ten 429s block a key,
-each response closes its connection, and nonces have to arrive in order: this is the reference rate-limited API. The others
-differ from it as their line says. There are more jobs than the limits let through; the count begins {SETTLE_S} s after the first
-was accepted, when windows that were empty are full. Jobs are in a SQLite file, results go to another; from Python, jobs
-are in memory and results are counted.
+each response closes its connection, and nonces have to arrive in order: this is the reference rate-limited API. The
+others differ from it as named. There are more jobs than the limits let through; the count begins {WARMUP_S} s after the
+first was accepted, when windows that were empty are full. Jobs are in a SQLite file, results go to another; from
+Python, jobs are in memory and results are counted.
 
 *Calculated* is what the delay bound allows if every request takes the longest delay: N / (T + J + 1 ms) for
 each key, and no more than 1 / J, since a request waits until the one before it has surely arrived.
 """
 PEERS_METHOD = """\
-A job is a request to `weir serve httpbin`, read from a file of lines, kept in the store, sent, responded to, recorded, and
-written to a file of results: the rate is of all of that. To the peers a job is a call of a function that does nothing,
-which is enqueued before the clock runs, and whose result is discarded: their rate is of their workers alone. Each
-has both cores; Redis keeps nothing on disk, and the SQLite file is synced before a job counts as accepted.
+A job is a request to `weir serve httpbin`, read from a file of lines, kept in the store, sent, responded to, recorded,
+and written to a file of results: the rate is of all of that. To the peers a job is a call of a function that does
+nothing, which is enqueued before the clock runs, and whose result is discarded: their rate is of their workers alone.
+Each has both cores; Redis keeps nothing on disk, and the SQLite file is synced before a job counts as accepted.
 """
 
 
@@ -48,7 +48,7 @@ def write(section: Section) -> Iterator[str]:
     yield "# Send: through rate limits, and without any"
     yield METHOD.strip()
     header = ["API", "keys", "s", "accepted/s", "calculated", "429", "400", "CPU us/job"]
-    yield table(header, [_row(section, setting) for setting in (sending.DOCUMENT, *sending.SETTINGS)])
+    yield table(header, [_row(section, setting) for setting in (sending.REFERENCE, *sending.SETTINGS)])
     yield (
         f"The reference generator makes a request and sleeps 0 to 21 ms; a job is of use for {TTL}."
         " Response times count from when the request was made."

@@ -135,4 +135,4 @@ class Results:
 def _sent(by: int, line: dict[str, Any]) -> Sent:
     if line["state"] != "done":
         raise ValueError(f"a job was not delivered: {line}")
-    return Sent(by, line["id"], line["key"], line["sent_ms"] / 1000, line.get("maybe_sent", False))
+    return Sent(by, line["id"], line["last_key"], line["sent_ms"] / 1000, line.get("maybe_sent", False))

@@ -1,4 +1,4 @@
-"""`weir send` through the limits of `weir serve exchange`, and as fast as it goes where there are none."""
+"""`weir send` through the rate limits of `weir serve ratelimit`, and at full speed without limits."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ SATURATED, GENERATED = "the reference rate-limited API, saturated", "the referen
 UNLIMITED, LATE = "no limit, a service that echoes", "some 10,000 sends/s"
 
 LIMIT, WINDOW_S, WAY_MS = 20, 1.0, 50
-#: The bound counts whole milliseconds, so a slot is free one later.
+#: The delay bound is rounded up to whole milliseconds.
 STEP_S = 0.001
 KEYS = 5
-#: What a run takes to come to an even pace.
-SETTLE_S = 5
-#: A key may send 10 ms after a request has surely arrived, so they are a few more than 100.
-LATE_KEYS, LATE_MOST = 110, 11_000
+#: Time until the rate is steady.
+WARMUP_S = 5
+#: A key may send 10 ms after the last request has arrived, so a few more than 100 keys send 10,000/s.
+LATE_KEYS, LATE_MAX_PER_S = 110, 11_000
 TTL = "1s"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """An exchange, and how it is sent to."""
+    """Rate-limited test server, and options of the sender."""
 
     name: str
     keys: int = KEYS
     limit: str = f"{LIMIT}/1s"
     way_ms: int = WAY_MS
     bound: str = f"{WAY_MS}ms"
-    exchange: tuple[str, ...] = ()
-    send: tuple[str, ...] = ("--fresh",)
-    #: What a key can have at least, by the bound on arrivals; None: there is no such bound.
+    serve: tuple[str, ...] = ()
+    send: tuple[str, ...] = ("--no-keepalive",)
+    #: Minimum rate per key, by the delay bound; None without one.
     key_per_s: float | None = None
-    #: The class in Python that sends; None: `weir send` does.
+    #: Class of the sender in Python; None for `weir send`.
     sender: str | None = None
 
 
 def _promised(way_s: float, limit: int = LIMIT) -> float:
-    """Per key. In order a request waits until the one before it has surely arrived."""
+    """Compute the rate per key; in order, a request waits until the one before has arrived."""
     windowed = limit / (WINDOW_S + way_s + STEP_S)
     return min(windowed, 1 / way_s) if way_s else windowed
 
 
-DOCUMENT = Setting(SATURATED, key_per_s=_promised(WAY_MS / 1000))
-KEEPS = ("--keep-alive",)
+REFERENCE = Setting(SATURATED, key_per_s=_promised(WAY_MS / 1000))
+KEEPALIVE = ("--keepalive",)
 FROM_PYTHON = tuple(
     Setting(f"from Python, `weir.{sender}`", key_per_s=_promised(WAY_MS / 1000), sender=sender)
     for sender in ("AsyncSender", "Sender")
@@ -74,7 +74,7 @@ SETTINGS = (
     ),
     Setting("bound learned from responses", bound="learn"),
     Setting("no bound, responses alone", bound="none"),
-    Setting("connections are kept", exchange=KEEPS, send=(), key_per_s=_promised(0.05)),
+    Setting("connections are kept", serve=KEEPALIVE, send=(), key_per_s=_promised(0.05)),
     Setting("a sliding counter", limit=f"counter:{LIMIT}/1s", key_per_s=_promised(0.05, LIMIT - 1)),
     Setting("aligned windows", limit=f"aligned:{LIMIT}/1s", key_per_s=_promised(0.05)),
     Setting("a token bucket", limit=f"bucket:{LIMIT}/1s", key_per_s=_promised(0.05)),
@@ -83,11 +83,11 @@ SETTINGS = (
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """The reference rate-limited API, other ones, no limit at all, and what a store holds."""
+    """Measure the reference rate-limited API, other limits, no limit, and stores."""
     if "weir" not in bench.programs:
         return []
-    trials = [_exchange(bench, DOCUMENT, bench.plan.send_s, 0), _generated(bench)]
-    trials += [_exchange(bench, setting, bench.plan.setting_s, 0) for setting in SETTINGS]
+    trials = [_limited(bench, REFERENCE, bench.plan.send_s, 0), _generated(bench)]
+    trials += [_limited(bench, setting, bench.plan.setting_s, 0) for setting in SETTINGS]
     trials += _unlimited(bench)
     trials += [_late(bench, name, number) for number, name in _rounds(bench, (IN_FILE, IN_MEMORY))]
     trials += stores.measure(bench)
@@ -99,24 +99,24 @@ def _rounds(bench: Bench, names: tuple[str, ...]) -> Iterator[tuple[int, str]]:
     return rounds(names, bench.plan.pairs, bench.plan.seed)
 
 
-# --- The exchange
+# --- Rate-limited API
 
 
 class Count(threading.Thread):
-    """Asks the exchange what it has accepted, twice: when the pace is even, and so many seconds later."""
+    """Requests accepted by the server in a number of seconds, once the rate is steady."""
 
     def __init__(self, server: Server, seconds: float) -> None:
-        """A thread that is not started yet."""
+        """Make a thread that is not started yet."""
         super().__init__(daemon=True)
         self._server, self._seconds = server, seconds
         self.accepted, self.took_s = 0, 0.0
 
     def run(self) -> None:
-        """Wait for the first request, then for the rest."""
+        """Wait for the first request, then count."""
         deadline = time.monotonic() + 30
         while not stats(self._server)["accepted"] and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(SETTLE_S)
+        time.sleep(WARMUP_S)
         begun, before = time.monotonic(), stats(self._server)["accepted"]
         time.sleep(self._seconds)
         self.accepted = stats(self._server)["accepted"] - before
@@ -124,24 +124,24 @@ class Count(threading.Thread):
 
 
 def stats(server: Server) -> dict[str, Any]:
-    """What the exchange has counted."""
+    """Read the counters of the server."""
     return dict(json.loads(server.get("/stats")))
 
 
-def exchange_flags(setting: Setting) -> list[str]:
-    """What `weir serve` is told."""
-    way = f"0ms..{setting.way_ms}ms" if setting.way_ms else "0ms"
-    flags = ["--keys", str(setting.keys), "--limit", setting.limit, "--latency-in", way, "--latency-out", way]
-    return ["exchange", *flags, *setting.exchange]
+def ratelimit_flags(setting: Setting) -> list[str]:
+    """Make the arguments of `weir serve`."""
+    delay = f"0ms..{setting.way_ms}ms" if setting.way_ms else "0ms"
+    flags = ["--keys", str(setting.keys), "--limit", setting.limit, "--latency-in", delay, "--latency-out", delay]
+    return ["ratelimit", *flags, *setting.serve]
 
 
 def jobs_for(setting: Setting, seconds: float) -> int:
-    """More than can go in this time."""
+    """Return more jobs than can be sent in this time."""
     return int(setting.keys * (LIMIT * seconds / WINDOW_S * 1.2 + LIMIT))
 
 
-def _asked(server: Server, folder: Path) -> list[str]:
-    """Where requests go, and by which keys."""
+def _target(server: Server, folder: Path) -> list[str]:
+    """Make the arguments for URL and API keys."""
     keys = folder / "keys.txt"
     if not keys.exists():  # another sender may be about to read it
         keys.write_text("\n".join(stats(server)["keys"]) + "\n")
@@ -149,24 +149,24 @@ def _asked(server: Server, folder: Path) -> list[str]:
 
 
 def send_command(bench: Bench, server: Server, setting: Setting, folder: Path, source: str, *more: str) -> list[str]:
-    """A sender to the exchange; what it says of jobs goes to results.jsonl unless `more` says where."""
-    command = [str(bench.programs["weir"]), "send", source, *_asked(server, folder), "--ordered"]
+    """Make a command of `weir send`; results go to results.jsonl, without `--out` in `more`."""
+    command = [str(bench.programs["weir"]), "send", source, *_target(server, folder), "--ordered"]
     command += ["--limit", setting.limit, "--delay-bound", setting.bound, *setting.send]
     if "--out" not in more:
         command += ["--out", str(folder / "results.jsonl")]
     return [*command, "--format", "json", "--quiet", *more]
 
 
-def _exchange(bench: Bench, setting: Setting, seconds: int, number: int) -> Trial:
-    """More jobs than can go, for so long: the exchange counts, and nobody else."""
+def _limited(bench: Bench, setting: Setting, seconds: int, number: int) -> Trial:
+    """Send more jobs than the limit allows, for a time; the server counts."""
     trial = empty(setting.name, SEND, number, seconds)
     try:
-        with served(bench, *exchange_flags(setting)) as server, scratch() as folder:
-            whole = seconds + SETTLE_S + 2
+        with served(bench, *ratelimit_flags(setting)) as server, scratch() as folder:
+            whole = seconds + WARMUP_S + 2
             enough = jobs_for(setting, whole)
             ends: list[str] = []
             if setting.sender:
-                command = [str(python("weir")), str(SCRIPTS / "through.py"), setting.sender, *_asked(server, folder)]
+                command = [str(python("weir")), str(SCRIPTS / "through.py"), setting.sender, *_target(server, folder)]
                 command += ["--limit", setting.limit, "--delay-bound", setting.bound]
                 command += ["--jobs", str(enough), "--seconds", str(whole)]
             else:
@@ -183,9 +183,9 @@ def _exchange(bench: Bench, setting: Setting, seconds: int, number: int) -> Tria
             trial.server = {
                 "accepted_per_s": count.accepted / max(count.took_s, 1e-9),
                 "accepted": counted["accepted"],
-                "refused": counted["refused"],
-                "exceeded": counted["refused"]["exceeded"] + counted["refused"]["blocked"],
-                "overtaken": counted["refused"]["invalid_nonce"],
+                "rejected": counted["rejected"],
+                "exceeded": counted["rejected"]["rate_limited"] + counted["rejected"]["blocked"],
+                "overtaken": counted["rejected"]["invalid_nonce"],
                 "done": said["done"],
                 "lost": counted["accepted"] - said["done"],
             }
@@ -196,15 +196,15 @@ def _exchange(bench: Bench, setting: Setting, seconds: int, number: int) -> Tria
 
 
 def _generated(bench: Bench) -> Trial:
-    """The reference generator at the reference rate-limited API: nothing lost, nothing late."""
+    """Run the reference generator at the reference rate-limited API: no job is lost or expires."""
     seconds = bench.plan.send_s
     trial = empty(GENERATED, SEND, 0, seconds)
     generator = STUDIES / "rate-limited-client" / "generator.py"
     made = [sys.executable, str(generator), "--seconds", str(seconds), "--seed", "1"]
     try:
-        with served(bench, *exchange_flags(DOCUMENT)) as server, scratch() as folder:
+        with served(bench, *ratelimit_flags(REFERENCE)) as server, scratch() as folder:
             more = ("--ttl", TTL, "--store", str(folder / "jobs.db"))
-            command = send_command(bench, server, DOCUMENT, folder, "-", *more)
+            command = send_command(bench, server, REFERENCE, folder, "-", *more)
             trial.command = f"{shown(made)} | {shown(command)}"
             with subprocess.Popen(made, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as making:
                 finished = run(
@@ -214,19 +214,19 @@ def _generated(bench: Bench) -> Trial:
                     seconds=seconds,
                     stdin=making.stdout,
                 )
-                asked = int(making.communicate()[1])
-            # 1 is what it ends with if a job has expired, which is counted.
+                made_count = int(making.communicate()[1])
+            # Exit code 1 if a job has expired; those are counted.
             said, counted = json.loads(finished.stdout), stats(server)
             fill(trial, finished, said)
             trial.requests = counted["accepted"]
             trial.server = {
-                "made": asked,
-                "made_per_s": asked / seconds,
+                "made": made_count,
+                "made_per_s": made_count / seconds,
                 "accepted": counted["accepted"],
-                "exceeded": counted["refused"]["exceeded"] + counted["refused"]["blocked"],
-                "overtaken": counted["refused"]["invalid_nonce"],
-                "lost": asked - said["done"] - said["expired"] - said["graveyard"],
-                "buried": said["graveyard"],
+                "exceeded": counted["rejected"]["rate_limited"] + counted["rejected"]["blocked"],
+                "overtaken": counted["rejected"]["invalid_nonce"],
+                "lost": made_count - said["done"] - said["expired"] - said["dead_lettered"],
+                "dead_lettered": said["dead_lettered"],
                 "expired": said["expired"],
                 "response_ms": said["response_ms"],
             }
@@ -240,7 +240,7 @@ def _generated(bench: Bench) -> Trial:
 
 
 def _unlimited(bench: Bench) -> list[Trial]:
-    """Ours and its peers, interleaved: what is one job to both is a request here and a call of a function there."""
+    """Interleave weir and its peers; a job is a request for weir, and a function call for peers."""
     names = (IN_FILE, IN_MEMORY, *queues.PEERS)
     return [
         queues.trial(bench, name, number, UNLIMITED) if name in queues.PEERS else _echoed(bench, name, number)
@@ -254,9 +254,9 @@ def _echoed(bench: Bench, name: str, number: int) -> Trial:
 
 
 def echoed(bench: Bench, trial: Trial, count: int, *more: str) -> Trial:
-    """So many jobs, as fast as they go, from a file to a service that answers at once."""
+    """Send jobs at full speed from a file to a service that responds at once."""
     try:
-        with served(bench, "body") as server, scratch() as folder:
+        with served(bench, "httpbin") as server, scratch() as folder:
             command = [str(bench.programs["weir"]), "send", str(jobs(folder, count)), "--url", server.url + "echo"]
             command += ["-m", "GET", "--out", str(folder / "results.jsonl"), "--format", "json", "--quiet"]
             command += more
@@ -276,14 +276,14 @@ def echoed(bench: Bench, trial: Trial, count: int, *more: str) -> Trial:
 
 
 def _late(bench: Bench, name: str, number: int) -> Trial:
-    """How much later than its limit allows a request leaves: many keys, each of which may send every 10 ms."""
+    """Measure the lateness of sends: many keys, each of which may send every 10 ms."""
     seconds = bench.plan.late_s
     trial = empty(LATE, name, number, seconds)
     try:
-        with served(bench, "body") as server, scratch() as folder:
+        with served(bench, "httpbin") as server, scratch() as folder:
             keys = folder / "keys.txt"
             keys.write_text("\n".join(f"key-{key:03}" for key in range(LATE_KEYS)) + "\n")
-            source = jobs(folder, LATE_MOST * (seconds + 2))
+            source = jobs(folder, LATE_MAX_PER_S * (seconds + 2))
             command = [str(bench.programs["weir"]), "send", str(source), "--url", f"{server.url}echo?key={{key}}"]
             command += ["-m", "GET", "--keys-file", str(keys), "--limit", "bucket:1/10ms", "--delay-bound", "0ms"]
             command += ["--format", "json", "--quiet"]

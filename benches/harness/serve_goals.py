@@ -104,7 +104,7 @@ def _limited(section: Section, loads: list[tuple[str, int, str]], peer: str) -> 
 
 
 def _busy(section: Section) -> Iterator[Goal]:
-    for name in (served.EXCHANGE, served.WORK):
+    for name in (served.RATELIMIT, served.WORK):
         found = section.median(served.BUSY, name, rate)
         yield at_least(f"`{name}`: at least 20,000 requests/s on one core", found, 20_000, "{:,.0f}/s")
 

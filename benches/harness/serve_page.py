@@ -123,7 +123,7 @@ def _busy(section: Section) -> Iterator[str]:
     yield "## Requests that one core takes"
     yield (
         f"`{served.WORK} {' '.join(served.WORK_FLAGS)}` responds after 5 ms,"
-        f" `{served.EXCHANGE} {' '.join(served.EXCHANGE_FLAGS)}` at once. The latter wants nonces that grow, which"
+        f" `{served.RATELIMIT} {' '.join(served.RATELIMIT_FLAGS)}` at once. The latter wants nonces that grow, which"
         " `weir load` cannot send: the first response is 200 and all others are 400, after the same steps, so"
         " both are counted."
     )
@@ -131,7 +131,9 @@ def _busy(section: Section) -> Iterator[str]:
         [name, *_throughput(section, served.BUSY, name), number(section.median(served.BUSY, name, WITHOUT), "{:,.0f}")]
         for name in section.contenders(served.BUSY)
     ]
-    yield table(["service", "responses/s", "server's core", "generator's core", "CPU us/response", "without response"], rows)
+    yield table(
+        ["service", "responses/s", "server's core", "generator's core", "CPU us/response", "without response"], rows
+    )
 
 
 def _delays(section: Section) -> Iterator[str]:

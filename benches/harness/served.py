@@ -1,4 +1,4 @@
-"""What `weir serve` costs beside other servers, and whether its delays are the ones asked for."""
+"""CPU cost of `weir serve` beside other servers, and accuracy of its delays."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from harness.servers import FILE, FILE_BYTES, HELLO
 from harness.serving import NGINX, PEERS, Ask, Room
 from harness.trial import Bench, Trial
 
-BODY = "weir serve body"
+BODY = "weir serve httpbin"
 FUNCTIONS = "weir serve functions"
 WORK = "weir serve work"
-EXCHANGE = "weir serve exchange"
+RATELIMIT = "weir serve ratelimit"
 
 SMALL_GET, SMALL_POST, SMALL_CONNECTIONS = "small responses, GET", "small responses, POST", 100
 STATIC, STATIC_CONNECTIONS = "5 MiB", 10
@@ -20,8 +20,8 @@ STATIC, STATIC_CONNECTIONS = "5 MiB", 10
 ROUTES = ("helloworld?str=Raja", "arithmetic/prime?num=523", "arithmetic/fibonacci?num=20")
 POOLS = (1, 2, 3)
 CLOSES, KEEPS = "a connection each", "keep-alive"
-MANY = 22  # where the original load test ends
-#: Route, connections and whether they are kept: the original loads, and one that keeps them.
+MANY = 22  # maximum of the reference load test
+#: Route, connections, and whether they are kept alive: the reference loads, and one with keep-alive.
 POOL_LOADS: tuple[tuple[str, int, str], ...] = (
     *((ROUTES[0], connections, CLOSES) for connections in (1, 8)),
     *((route, MANY, mode) for mode in (CLOSES, KEEPS) for route in ROUTES),
@@ -30,23 +30,23 @@ POOL_LOADS: tuple[tuple[str, int, str], ...] = (
 BUSY = "closed loop"
 DELAY_RATE = 5_000
 NO_DELAY = "no delay"
-#: What is asked for, from the least to the most, evenly: service and range in ms.
+#: Uniform delays: service, minimum and maximum in ms.
 DELAYS: dict[str, tuple[str, float, float]] = {
     "constant 20 ms": (WORK, 20.0, 20.0),
     "uniform 10-50 ms": (WORK, 10.0, 50.0),
-    "10 ms in, 10 ms out": (EXCHANGE, 20.0, 20.0),
+    "10 ms in, 10 ms out": (RATELIMIT, 20.0, 20.0),
 }
-#: A key of the reference API. `weir load` cannot make its nonce grow: the first answer is 200, all others are 400, which
-#: comes after the same steps: the slot in the limiter, the way in and the way out.
-EXCHANGE_PATH = "api/request?api_key=UT4NHL1J796WCHULA1750MXYF9F5JYA6&nonce=1&req_id=1"
+#: A key of the reference API. `weir load` sends a constant nonce, so the first response is 200 and all others are 400,
+#: which comes after the same steps: a slot in the limiter, the delay in and the delay out.
+RATELIMIT_PATH = "api/request?api_key=UT4NHL1J796WCHULA1750MXYF9F5JYA6&nonce=1&req_id=1"
 WORK_PATH = "api/work"
-#: The exchange's limit is out of reach, and nothing goes wrong with the work.
-EXCHANGE_FLAGS = ("--limit", "1000000/1s", "--keep-alive")
+#: No request reaches the rate limit, and all work succeeds.
+RATELIMIT_FLAGS = ("--limit", "1000000/1s", "--keepalive")
 WORK_FLAGS = ("--mix", "good=1")
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Small answers, a large one, pools of threads, delays, and a soak."""
+    """Measure small responses, a large one, thread pools, delays, and a soak."""
     if "weir" not in bench.programs:
         return []
     parts = (_small, _static, _pools, _busy, _delays, soak.measure)
@@ -54,7 +54,7 @@ def measure(bench: Bench) -> list[Trial]:
 
 
 def pool_case(route: str, connections: int, mode: str, threads: int) -> str:
-    """The name of a load on pools of that size."""
+    """Return the name of a load on thread pools of a size."""
     function = PurePosixPath(route.partition("?")[0]).name
     return f"{function}, c={connections}, {mode}, threads={threads}"
 
@@ -96,7 +96,7 @@ def _pools(bench: Bench) -> list[Trial]:
 def _busy(bench: Bench) -> list[Trial]:
     with Room(bench) as room:
         room.add(WORK, _work("5ms"), Ask(BUSY, WORK_PATH, 400))
-        room.add(EXCHANGE, _exchange("0ms"), Ask(BUSY, EXCHANGE_PATH, 100, statuses=("200", "400")))
+        room.add(RATELIMIT, _ratelimit("0ms"), Ask(BUSY, RATELIMIT_PATH, 100, statuses=("200", "400")))
         return room.measure(bench.plan.closed_s)
 
 
@@ -106,8 +106,8 @@ def _delays(bench: Bench) -> list[Trial]:
         room.add(BODY, [], Ask(NO_DELAY, "echo", rate_per_s=DELAY_RATE))
         for case, delay in ((constant, "20ms"), (uniform, "10ms..50ms")):
             room.add(WORK, _work(delay), Ask(case, WORK_PATH, rate_per_s=DELAY_RATE))
-        ask = Ask(ways, EXCHANGE_PATH, rate_per_s=DELAY_RATE, statuses=("200", "400"))
-        room.add(EXCHANGE, _exchange("10ms"), ask)
+        ask = Ask(ways, RATELIMIT_PATH, rate_per_s=DELAY_RATE, statuses=("200", "400"))
+        room.add(RATELIMIT, _ratelimit("10ms"), ask)
         return room.measure(bench.plan.delay_s)
 
 
@@ -115,5 +115,5 @@ def _work(delay: str) -> list[str]:
     return [*WORK_FLAGS, "--delay", delay]
 
 
-def _exchange(way: str) -> list[str]:
-    return [*EXCHANGE_FLAGS, "--latency-in", way, "--latency-out", way]
+def _ratelimit(way: str) -> list[str]:
+    return [*RATELIMIT_FLAGS, "--latency-in", way, "--latency-out", way]

@@ -147,7 +147,7 @@ def _fill(trial: Trial, ask: Ask, finished: Finished, cpu_s: float) -> None:
         "cpu_us_per_request": cpu_s * 1e6 / max(answers, 1),
         "cpu_us_per_mb": cpu_s * 1e12 / max(said["bytes"]["body_in"], 1),
         "busy": cpu_s / said["duration_s"],
-        "generator_busy": said["cpu_share"],  # its busiest thread, and it has one
+        "generator_busy": said["cpu_utilization"],  # its busiest thread, and it has one
         "rate_per_s": answers / said["duration_s"],
         "without": said["requests"]["total"] + said["requests"]["unfinished"] - answers,
         "max_ms": said["response_ms"]["max"],

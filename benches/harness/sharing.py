@@ -12,7 +12,7 @@ from harness import queues, redis_server, sending
 from harness.redis_server import Redis
 from harness.sender import empty, jobs, say, scratch, served
 from harness.senders import Results, Sender, Senders
-from harness.sending import DOCUMENT, SETTLE_S, WAY_MS, WINDOW_S, Count, stats
+from harness.sending import REFERENCE, WARMUP_S, WAY_MS, WINDOW_S, Count, stats
 from harness.servers import StartError
 from harness.trial import Bench, Trial, rounds
 
@@ -77,20 +77,20 @@ def _redis(bench: Bench, folder: Path, durability: tuple[str, ...]) -> redis_ser
 
 
 def _shared(bench: Bench, count: int, number: int) -> Trial:
-    """As many senders as that, and more jobs than can go: the exchange counts, and nobody else."""
+    """Run several senders with more jobs than the limit allows; the server counts."""
     seconds = bench.plan.setting_s
     trial = empty(SHARED, label(count), number, seconds)
     try:
         with (
-            served(bench, *sending.exchange_flags(DOCUMENT)) as server,
+            served(bench, *sending.ratelimit_flags(REFERENCE)) as server,
             scratch() as folder,
             _redis(bench, folder, redis_server.EVERY_SECOND) as redis,
         ):
-            source = jobs(folder, sending.jobs_for(DOCUMENT, seconds + SETTLE_S + 5))
+            source = jobs(folder, sending.jobs_for(REFERENCE, seconds + WARMUP_S + 5))
 
             def command(_: int, out: Path) -> list[str]:
                 more = ("--store", redis.url(QUEUE), "--out", str(out))
-                return sending.send_command(bench, server, DOCUMENT, folder, str(source), *more)
+                return sending.send_command(bench, server, REFERENCE, folder, str(source), *more)
 
             with Senders(folder, command) as senders:
                 for _ in range(count):
@@ -119,8 +119,8 @@ def _shared(bench: Bench, count: int, number: int) -> Trial:
 
 
 def _violations(counted: dict[str, dict[str, int]]) -> dict[str, int]:
-    refused = counted["refused"]
-    return {"exceeded": refused["exceeded"] + refused["blocked"], "overtaken": refused["invalid_nonce"]}
+    rejected = counted["rejected"]
+    return {"exceeded": rejected["rate_limited"] + rejected["blocked"], "overtaken": rejected["invalid_nonce"]}
 
 
 # --- Kills
@@ -132,17 +132,17 @@ def _killed(bench: Bench, count: int) -> Trial:
     trial = empty(KILLED, label(count), 0, 0)
     try:
         with (
-            served(bench, *sending.exchange_flags(DOCUMENT)) as server,
+            served(bench, *sending.ratelimit_flags(REFERENCE)) as server,
             scratch() as folder,
             _redis(bench, folder, redis_server.EVERY_SECOND) as redis,
         ):
-            source = jobs(folder, sending.jobs_for(DOCUMENT, kills * KILL_S + PATIENCE_S))
+            source = jobs(folder, sending.jobs_for(REFERENCE, kills * KILL_S + PATIENCE_S))
 
             def command(number: int, out: Path) -> list[str]:
                 # Those that come later have nothing to put in.
                 comes_from = str(source) if number < count else "-"
                 more = ("--store", redis.url(QUEUE), "--out", str(out))
-                return sending.send_command(bench, server, DOCUMENT, folder, comes_from, *more)
+                return sending.send_command(bench, server, REFERENCE, folder, comes_from, *more)
 
             results = Results()
             with Senders(folder, command) as senders:

@@ -16,9 +16,9 @@ SHARE = 0.95
 SEVERAL = max(SENDERS)
 
 METHOD = """\
-Jobs are read from a file of lines, kept in Redis, claimed, sent to `weir serve httpbin`, responded to, recorded in Redis, and
-written to a file of results: the rate is of all of that. To the peers a job is a call of a function that does nothing,
-enqueued before the clock runs. The service has one core; all others may use all cores, Redis too. The peers' Redis
+Jobs are read from a file of lines, kept in Redis, leased, sent to `weir serve httpbin`, responded to, recorded in
+Redis, and written to a file of results: the rate is of all of that. To the peers a job is a call of a function that
+does nothing, enqueued before the clock runs. The service has one core; all others may use all cores, Redis too. The peers' Redis
 keeps nothing on disk; one that is synced each second (`appendfsync everysec`) writes all changes to a file.
 """
 
@@ -30,15 +30,15 @@ def write(section: Section) -> Iterator[str]:
     header = ["", "jobs", "jobs/s", "x Dramatiq", "x taskiq", "CPU us/job", "of Redis", "Redis MB"]
     yield table(header, [_unlimited(section, name) for name in (*DURABILITY, *PEERS)])
     yield (
-        "The reference rate-limited API and its five keys, more jobs than the limits let through, Redis synced each second."
-        f" Accepted and rejected requests are counted by the service, over {section.plan['setting_s']} s."
+        "The reference rate-limited API and its five keys, more jobs than the limits let through, Redis synced each"
+        f" second. Accepted and rejected requests are counted by the service, over {section.plan['setting_s']} s."
     )
     header = ["", "accepted/s", f"x {label(1)}", "429", "400", "lost", "CPU us/job", "of Redis"]
     yield table(header, [_shared(section, label(count)) for count in SENDERS])
     yield (
         f"{SEVERAL} senders, of which the oldest is killed with `kill -9` at any time between two heartbeats, and a new"
-        f" one started when others have sent with its keys; the lease is {LEASE_S:g} s. By key: from the kill to the next"
-        " request by another sender. Jobs in flight at a kill are sent again, and flagged."
+        f" one started when others have sent with its keys; the lease is {LEASE_S:g} s. By key: from the kill to the"
+        " next request by another sender. Jobs in flight at a kill are sent again, and flagged."
     )
     header = ["kills", "keys", "least s", "median s", "most s", "429", "400", "sent twice", "flagged"]
     yield table(header, [_killed(section)])

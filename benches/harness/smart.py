@@ -27,7 +27,7 @@ LOADS: tuple[tuple[int, int, int], ...] = tuple(
 )
 
 REPLICAS = 3
-RARELY_SLOW = ("--mix", "good=1", "--delay", "humps:8ms..12ms,400ms..600ms,1%")
+RARELY_SLOW = ("--mix", "good=1", "--delay", "bimodal:8ms..12ms,400ms..600ms,1%")
 HEDGE = ("--hedge", "p98:1")
 HEDGING = "1 % of calls 50 times slower"
 WITHOUT, WITH = "weir gate", f"weir gate {' '.join(HEDGE)}"

@@ -14,8 +14,8 @@ METHOD = f"""\
 `weir gate` has a core of its own; the service behind it, `weir serve work`, shares the other with the generator, whose
 lateness and wake-ups are in all times. Response times count from when a call was due, connecting included.
 
-The fraction of calls that can succeed is calculated: of 11 requests to the service 8 are good, and take 100 to 600 ms; 1
-has a body that is not JSON, 1 is a 500, 1 hangs for 10 s. A call makes one request, and two more after 300 ms, or as
+The fraction of calls that can succeed is calculated: of 11 requests to the service 8 are good, and take 100 to 600 ms;
+1 has a body that is not JSON, 1 is a 500, 1 hangs for 10 s. A call makes one request, and two more after 300 ms, or as
 soon as the first has failed. A good one of those has responded after 300 + 600 = 900 ms at the latest, which is before
 T = {smart.TIMEOUT_MS:,} ms: so a call fails only if all three are bad, and {CALCULATED:.2%} = 1 - (3/11)^3 succeed. The
 standard error of that fraction is sqrt(p (1 - p) / n) for n calls.

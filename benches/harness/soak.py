@@ -14,7 +14,7 @@ from harness.programs import SCRIPTS
 from harness.servers import Server, StartError, service
 from harness.trial import Bench, Trial, shown
 
-CASE, SERVICE = "soak", "weir serve body"
+CASE, SERVICE = "soak", "weir serve httpbin"
 #: Short, so that heads which never end are given up within the soak.
 FLAGS = ("--head-timeout", "1s", "--stall-timeout", "2s", "--idle-timeout", "5s")
 SETTLING = 20  # one in so many requests comes before memory is looked at first

@@ -80,7 +80,7 @@ def _kept(bench: Bench) -> Trial:
     try:
         with scratch() as folder:
             log = folder / "access.jsonl"
-            with served(bench, "body", "--access-log", str(log)) as server:
+            with served(bench, "httpbin", "--access-log", str(log)) as server:
                 weir, store = str(bench.programs["weir"]), folder / "jobs.db"
                 send = [weir, "send", str(jobs(folder, count)), "--url", server.url + "echo", "-m", "GET"]
                 send += ["--store", str(store), "--quiet", "--limit", "1/1h", "--key", "waits"]

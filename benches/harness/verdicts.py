@@ -1,8 +1,7 @@
-"""Whether verdicts are true: `weir study` and `weir capacity` on services of which the truth is known.
+"""Correctness of verdicts: `weir study` and `weir capacity` on services with known results.
 
-Two that are the same, one that is 5 % slower, and one whose capacity is its slots over its delay: all real processes.
-The simulations behind the statistics have far more rounds (`cargo test compare capacity`); this shows that the
-machinery around them does not spoil it.
+Two equal services, one that is 5% slower, and one whose capacity is its slots over its delay, as real processes. The
+simulations of the statistics have far more rounds (`cargo test compare capacity`); this tests the whole program.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ KNOWN = "a capacity that is known"
 
 CONNECTIONS = 16
 SLOTS, DELAY_MS, SLOWER = 8, 4.0, 1.05
-#: Of the services whose capacity is looked for. Each search has another one: a load that is tried might be the truth.
+#: Services of capacity searches. Each search has a different capacity: a load level might be the exact result.
 POOL, LEAST_MS, MORE_MS, OBJECTIVE, STEP = 16, 4.03, 0.1, "p99<100ms", "8s"
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """So many of each, one after the other."""
+    """Run studies and searches in turn."""
     if "weir" not in bench.programs:
         return []
     trials = []
@@ -40,13 +39,13 @@ def measure(bench: Bench) -> list[Trial]:
 
 
 def _same(bench: Bench) -> dict[str, list[str]]:
-    command = [str(bench.programs["weir"]), "serve", "body", "--port", "{port}", "-q"]
+    command = [str(bench.programs["weir"]), "serve", "httpbin", "--port", "{port}", "-q"]
     return {"one": command, "other": command}
 
 
 def _slowed(bench: Bench) -> dict[str, list[str]]:
     def command(delay_ms: float) -> list[str]:
-        work = ["work", "--mix", "good=1", "--delay", f"{delay_ms}ms", "--capacity", f"{SLOTS}", "--queue", "1000"]
+        work = ["work", "--mix", "good=1", "--delay", f"{delay_ms}ms", "--slots", f"{SLOTS}", "--max-queue", "1000"]
         return [str(bench.programs["weir"]), "serve", *work, "--port", "{port}", "-q"]
 
     return {"one": command(DELAY_MS), "other": command(DELAY_MS * SLOWER)}
@@ -81,56 +80,56 @@ def _lines(bench: Bench, variants: dict[str, list[str]], seed: int) -> Iterator[
     yield f'url = "http://127.0.0.1:{{port}}/{path}"'
     yield f"connections = {CONNECTIONS}"
     yield f'duration = "{bench.plan.verdict_s}s"'
-    yield "[times]"
-    yield 'warm_up = "0s"'
+    yield "[timeouts]"
+    yield 'warmup = "0s"'
 
 
 def _verdict(verdict: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: verdict[name] for name in ("finding", "effect", "interval", "sure", "main")}
-    return {"metric": verdict["metric"]["name"], **kept}
+    fields = {name: verdict[name] for name in ("finding", "effect", "ci", "confidence", "primary")}
+    return {"metric": verdict["metric"]["name"], **fields}
 
 
 def _capacity(bench: Bench, number: int) -> Trial:
     trial = empty(KNOWN, CAPACITY, number, 0)
-    slots = ["--capacity", str(POOL), "--queue", "1000000"]
+    slots = ["--slots", str(POOL), "--max-queue", "1000000"]
     work_ms = LEAST_MS + MORE_MS * number
     try:
         with served(bench, "work", "--mix", "good=1", "--delay", f"{work_ms:.2f}ms", *slots) as server:
             command = [str(bench.programs["weir"]), "capacity", f"{server.url}api/work", "--slo", OBJECTIVE]
-            command += ["--step", STEP, "--seed", str(number), "--format", "json", "--quiet"]
+            command += ["--step-time", STEP, "--seed", str(number), "--format", "json", "--quiet"]
             trial.command = shown(command)
             said = summary(run(command, core=bench.generator_core, cost=bench.programs["cost"], seconds=300))
-            trial.server = {name: said[name] for name in ("holds", "fails", "sure", "limit", "why")}
+            trial.server = {name: said[name] for name in ("passes", "fails", "confidence", "limited_by", "reason")}
             trial.server["true_per_s"] = POOL * 1000 / work_ms
     except (ValueError, KeyError, OSError, StartError) as error:
         trial.error = f"not measured: {error}"
-    say(trial, "{true_per_s:.0f}/s: [{holds:.0f}, {fails:.0f}], {sure:.3f}")
+    say(trial, "{true_per_s:.0f}/s: [{passes:.0f}, {fails:.0f}], {confidence:.3f}")
     return trial
 
 
 def calls_a_difference(trial: Trial) -> bool:
-    """Whether any figure of the study is called better or worse."""
+    """Check whether any metric of the study is better or worse."""
     return any(verdict["finding"] in ("better", "worse") for verdict in trial.server["verdicts"])
 
 
 def calls_it_worse(trial: Trial) -> bool:
-    """Whether the main figure of the slowed one is."""
+    """Check whether the primary metric of the slower one is worse."""
     return bool(trial.server["found"]["finding"] == "worse")
 
 
 def brackets(trial: Trial) -> bool:
-    """Whether the true capacity lies within."""
-    holds, fails = ends(trial)
-    return holds <= 1 <= fails
+    """Check whether the bounds contain the true capacity."""
+    passes, fails = ends(trial)
+    return passes <= 1 <= fails
 
 
 def is_close(trial: Trial) -> bool:
-    """Whether neither end is further than 5 % from the true capacity."""
+    """Check whether both bounds are within 5% of the true capacity."""
     return all(0.95 <= end <= 1.05 for end in ends(trial))
 
 
 def ends(trial: Trial) -> tuple[float, float]:
-    """Both ends of the bracket as multiples of the true capacity; nan where there is none."""
+    """Return both bounds as multiples of the true capacity; nan where there is none."""
     true = trial.server["true_per_s"]
-    holds, fails = (trial.server[end] or math.nan for end in ("holds", "fails"))
-    return holds / true, fails / true
+    passes, fails = (trial.server[end] or math.nan for end in ("passes", "fails"))
+    return passes / true, fails / true

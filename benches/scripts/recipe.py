@@ -102,7 +102,7 @@ def main() -> None:
         interrupted = True
     said: dict[str, Any] = {
         "done": delivery.done,
-        "graveyard": delivery.given_up,
+        "dead_lettered": delivery.given_up,
         "expired": 0,
         "failed": delivery.failed,
         "interrupted": interrupted,

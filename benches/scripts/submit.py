@@ -1,4 +1,4 @@
-"""Submits jobs to a sender in Python, in every form, and says what each took of the submitting thread's CPU.
+"""Submits jobs to a sender in Python in several ways, and prints the CPU time of the submitting thread for each.
 
     python submit.py COUNT
 
@@ -33,19 +33,19 @@ FORMS: dict[str, Submits] = {
 
 
 def cost_us(submits: Submits, count: int) -> float:
-    """CPU time of the thread for each job; the tickets are kept until the clock stands."""
-    with weir.Sender(URL, limits="concurrency:1", queue=10 * count) as sender:
-        # One request is under way at most, and none is needed here.
+    """Measure CPU time of the thread per job; tickets are kept until the end of the measurement."""
+    with weir.Sender(URL, limits="concurrency:1", max_queue=10 * count) as sender:
+        # At most one request is in flight; responses are irrelevant.
         begun = time.thread_time()
-        kept = submits(sender, count)
+        tickets = submits(sender, count)
         spent = time.thread_time() - begun
-        del kept
+        del tickets
         sender.stop(grace=0)
     return spent / count * 1e6
 
 
 def main() -> None:
-    """Every form in turn, several rounds; the median of each."""
+    """Measure every way in turn, for several rounds; print medians."""
     count = int(sys.argv[1])
     costs: dict[str, list[float]] = {name: [] for name in FORMS}
     for _ in range(ROUNDS):

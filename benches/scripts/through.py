@@ -1,9 +1,9 @@
-"""Delivers jobs through an exchange by a sender in Python, for so long, and says how many were done.
+"""Delivers jobs to a rate-limited API by a sender in Python, for a time, and prints the number of delivered ones.
 
     python through.py AsyncSender|Sender --url URL --keys-file FILE --limit LIMIT --delay-bound TIME \
         --jobs N --seconds S
 
-Nonces are in order, and each request has a connection of its own. A line of JSON, as that of `weir send`.
+Nonces are ordered, and each request has a new connection. The output is a line of JSON, as that of `weir send`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import weir
 
 
 async def awaited(options: dict[str, Any], jobs: int, seconds: float) -> None:
-    """From a loop."""
+    """Send from an asyncio loop."""
     async with weir.AsyncSender(**options) as sender:
         await sender.enqueue_many([{"id": number} for number in range(jobs)])
         await asyncio.sleep(seconds)
@@ -28,7 +28,7 @@ async def awaited(options: dict[str, Any], jobs: int, seconds: float) -> None:
 
 
 def threaded(options: dict[str, Any], jobs: int, seconds: float) -> None:
-    """From the main thread."""
+    """Send from the main thread."""
     with weir.Sender(**options) as sender:
         sender.enqueue_many([{"id": number} for number in range(jobs)])
         time.sleep(seconds)
@@ -36,7 +36,7 @@ def threaded(options: dict[str, Any], jobs: int, seconds: float) -> None:
 
 
 def main() -> None:
-    """Send, and count the ends."""
+    """Send, and count final states."""
     parser = argparse.ArgumentParser()
     parser.add_argument("sender", choices=["AsyncSender", "Sender"])
     parser.add_argument("--url", required=True)
@@ -53,7 +53,7 @@ def main() -> None:
         "limits": args.limit,
         "delay_bound": args.delay_bound,
         "ordered": True,
-        "fresh": True,
+        "keepalive": False,
         "on_result": lambda result: ends.update([result.state]),
     }
     if args.sender == "Sender":

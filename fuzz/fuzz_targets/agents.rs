@@ -1,58 +1,62 @@
-//! Lines of agents: nothing panics, whatever they say in whatever order; what is no news says why in one line; books that
-//! were closed can be read.
+//! Lines of agents, in any order: nothing panics, an invalid line has an error of one line, and merged results are
+//! consistent.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir::agents::Ledger;
-use weir::agents::speech::{News, Order, news, next_line};
+use weir::agents::AgentAggregator;
+use weir::agents::speech::{AgentCommand, AgentEvent, next_line, parse_event};
 use weir::decide::Nanos;
-use weir::measure::parcel::{Parcel, Slip};
+use weir::measure::parcel::{WireCounts, WireInterval};
 
 fuzz_target!(|bytes: &[u8]| {
     let nodes = ["a", "b", "c"].map(str::to_owned);
-    let mut ledger = Ledger::new(&nodes, Nanos::SECOND, Nanos::ZERO);
+    let mut aggregator = AgentAggregator::new(&nodes, Nanos::SECOND, Nanos::ZERO);
     let mut from = bytes;
     let mut number = 0;
     while let Ok(Some(line)) = next_line(&mut from) {
-        // The first byte says who speaks.
+        // The first byte chooses the agent.
         let agent = usize::from(line.bytes().next().unwrap_or(0)) % 4;
         let rest = line.get(1..).unwrap_or_default();
-        if let Ok(order) = serde_json::from_str::<Order>(rest) {
-            let again = serde_json::to_string(&order).expect("an order is JSON");
-            assert_eq!(serde_json::from_str::<Order>(&again).expect("own words"), order);
+        if let Ok(command) = serde_json::from_str::<AgentCommand>(rest) {
+            let written = serde_json::to_string(&command).expect("a command is JSON");
+            assert_eq!(serde_json::from_str::<AgentCommand>(&written).expect("its own output"), command);
         }
-        let told = match news(rest) {
-            Ok(told) => told,
-            Err(why) => {
-                assert!(!why.is_empty() && !why.contains(char::is_control), "{why:?}");
+        let event = match parse_event(rest) {
+            Ok(event) => event,
+            Err(reason) => {
+                assert!(!reason.is_empty() && !reason.contains(char::is_control), "{reason:?}");
                 continue;
             }
         };
-        opened(&told);
+        round_trip(&event);
         number += 1;
-        ledger.ask(agent, number, Nanos(number));
-        if let Err(why) = ledger.take(agent, told, Nanos(number + 5)) {
-            ledger.lose(agent, why);
+        aggregator.probe(agent, number, Nanos(number));
+        if let Err(reason) = aggregator.on_event(agent, event, Nanos(number + 5)) {
+            aggregator.fail(agent, reason);
         }
-        let _ = (ledger.offset(agent).theirs(Nanos(number)), ledger.silent_since(Nanos(number)), ledger.running());
+        let _ = (
+            aggregator.clock_offset(agent).to_remote(Nanos(number)),
+            aggregator.silent_since(Nanos(number)),
+            aggregator.running(),
+        );
     }
-    let gathered = ledger.close(Some(Nanos(number)), false);
-    let _ = gathered.series.points(1.0);
-    let totals = &gathered.driven.counted.totals;
-    assert!(totals.answers() <= totals.requests && totals.ok <= totals.answers());
+    let merged = aggregator.close(Some(Nanos(number)), false);
+    let _ = merged.series.points(1.0);
+    let totals = &merged.result.counts.totals;
+    assert!(totals.responses() <= totals.requests && totals.ok <= totals.responses());
 });
 
-/// What can be opened is packed again as it was.
-fn opened(told: &News) {
-    match told {
-        News::Stretch(_, slip) | News::Rest(_, slip) => {
-            if let Ok(interval) = slip.open() {
-                assert!(Slip::of(&interval).open().is_ok());
+/// Decoded counts can be encoded and decoded again.
+fn round_trip(event: &AgentEvent) {
+    match event {
+        AgentEvent::Interval(_, wire) | AgentEvent::PartialInterval(_, wire) => {
+            if let Ok(interval) = wire.decode() {
+                assert!(WireInterval::encode(&interval).decode().is_ok());
             }
         }
-        News::Done(parcel) => {
-            if let Ok(counted) = parcel.open() {
-                assert!(Parcel::of(&counted).open().is_ok());
+        AgentEvent::Done(wire) => {
+            if let Ok(counts) = wire.decode() {
+                assert!(WireCounts::encode(&counts).decode().is_ok());
             }
         }
         _ => {}

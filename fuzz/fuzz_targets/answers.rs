@@ -1,9 +1,8 @@
-//! The decoder of answers: the same result however the bytes are cut, and never more memory than a head may take.
+//! Decoder of responses: the same result however the bytes are cut, within the memory of one head.
 //!
-//! Input: a byte of options, then sizes of pieces, then the stream. Options: bit 0 says that the answers are to HEAD
-//! requests; bits 1 to 3 how many sizes follow; bits 4 to 6 how often the stream is repeated, so that a short input
-//! can be a long stream; bit 7 that the stream is a recipe (see [`cook`]), since chance hardly ever makes a chunk whose
-//! size is that of its data.
+//! Input: a byte of options, then sizes of pieces, then the stream. Options: bit 0: the responses are to HEAD requests;
+//! bits 1 to 3: number of sizes; bits 4 to 6: repetitions of the stream, so that a short input can be a long stream; bit
+//! 7: the stream is a recipe (see [`cook`]), since random bytes hardly ever make a chunk whose size is that of its data.
 #![no_main]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -11,47 +10,47 @@ use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libfuzzer_sys::fuzz_target;
-use weir::http::wire::{Answer, Decoder, HeadCache};
+use weir::http::wire::{DecodedResponse, Decoder, HeadCache};
 
-/// The longest head, as the decoder has it.
-const MOST_HEAD: usize = 64 * 1024;
-/// What a decoder may hold between answers and within bodies: the cached head, the beginning of the next one.
-const IDLE: usize = 8 * 1024;
+/// Maximum head of the decoder.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Maximum memory of a decoder between responses and within bodies: the cached head, and the beginning of the next one.
+const MAX_IDLE_BYTES: usize = 8 * 1024;
 
-/// What came of a stream: its answers, and whether it ended well.
-type Decoded = (Vec<Answer>, bool);
+/// Responses of a stream, and whether it ended without an error.
+type Decoded = (Vec<DecodedResponse>, bool);
 
-/// Feeds the pieces one by one; with `skip`, bodies of known length are thrown away as the load loop does it.
+/// Feeds the pieces one by one; with `skip`, bodies of known length are skipped, as in the load loop.
 fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>, bodyless: bool, skip: bool) -> Decoded {
     let before = LIVE.load(Ordering::Relaxed);
-    let (mut decoder, mut cache, mut answers) = (Decoder::default(), HeadCache::default(), Vec::new());
+    let (mut decoder, mut cache, mut responses) = (Decoder::default(), HeadCache::default(), Vec::new());
     for piece in pieces {
         let mut rest = piece;
         while !rest.is_empty() {
-            let thrown_away = if skip { decoder.left().min(rest.len() as u64) as usize } else { 0 };
-            if thrown_away > 0 {
-                answers.extend(decoder.skip(thrown_away as u64));
-                rest = &rest[thrown_away..];
+            let skipped = if skip { decoder.remaining_body().min(rest.len() as u64) as usize } else { 0 };
+            if skipped > 0 {
+                responses.extend(decoder.skip(skipped as u64));
+                rest = &rest[skipped..];
                 continue;
             }
-            let Ok(step) = decoder.push(rest, bodyless, &mut cache) else { return (answers, false) };
+            let Ok(step) = decoder.push(rest, bodyless, &mut cache) else { return (responses, false) };
             assert!(step.used <= rest.len(), "used {} of {}", step.used, rest.len());
             assert!(step.used > 0, "no progress");
-            answers.extend(step.answer);
+            responses.extend(step.response);
             rest = &rest[step.used..];
-            let own = answers.capacity() * size_of::<Answer>();
+            let own = responses.capacity() * size_of::<DecodedResponse>();
             let held = LIVE.load(Ordering::Relaxed).saturating_sub(before + own);
-            let idle = step.answer.is_some() || decoder.left() > 0;
-            let most = if idle { IDLE } else { 2 * (MOST_HEAD + piece.len()) + IDLE };
-            assert!(held <= most, "{held} bytes held");
+            let idle = step.response.is_some() || decoder.remaining_body() > 0;
+            let max = if idle { MAX_IDLE_BYTES } else { 2 * (MAX_HEAD_BYTES + piece.len()) + MAX_IDLE_BYTES };
+            assert!(held <= max, "{held} bytes held");
         }
     }
     match decoder.close() {
         Ok(last) => {
-            answers.extend(last);
-            (answers, true)
+            responses.extend(last);
+            (responses, true)
         }
-        Err(_) => (answers, false),
+        Err(_) => (responses, false),
     }
 }
 
@@ -123,13 +122,13 @@ fuzz_target!(|data: &[u8]| {
     let stream = stream.repeat([1, 1, 1, 1, 1, 2, 5, 40][usize::from(options >> 4 & 7)]);
 
     let whole = decode(iter::once(stream.as_slice()), bodyless, false);
-    let (answers, ended_well) = &whole;
-    let wire: u64 = answers.iter().map(|answer| answer.wire).sum();
+    let (responses, ended_well) = &whole;
+    let wire: u64 = responses.iter().map(|response| response.wire).sum();
     assert!(wire <= stream.len() as u64, "{wire} bytes counted of {}", stream.len());
     assert!(!ended_well || wire == stream.len() as u64, "a whole stream of {} bytes counts {wire}", stream.len());
-    for answer in answers {
-        assert!((100..1000).contains(&answer.status) && answer.body < answer.wire, "{answer:?}");
-        assert!(!bodyless || answer.body == 0, "{answer:?}");
+    for response in responses {
+        assert!((100..1000).contains(&response.status) && response.body < response.wire, "{response:?}");
+        assert!(!bodyless || response.body == 0, "{response:?}");
     }
     assert_eq!(decode(pieces(&stream, sizes), bodyless, false), whole, "cut");
     assert_eq!(decode(pieces(&stream, sizes), bodyless, true), whole, "cut, bodies skipped");
@@ -143,11 +142,11 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 /// The system's allocator, counting.
 struct Counting;
 
-// SAFETY: every call goes to the system's allocator as it came; only a number is kept beside it.
+// SAFETY: every call is passed on to the system's allocator; only a counter is updated.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promises are the ones that the system's allocator asks for.
+        // SAFETY: the caller meets the conditions of the system's allocator.
         unsafe { System.alloc(layout) }
     }
 

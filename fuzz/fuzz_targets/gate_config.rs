@@ -1,5 +1,5 @@
-//! Configurations of the gate: nothing panics, complaints point into the text and come in order, and a configuration
-//! without complaint has what everything behind it takes for granted.
+//! Configurations of the gateway: nothing panics, diagnostics are ordered and have positions in the text, and a valid
+//! configuration meets the assumptions of its users.
 #![no_main]
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use weir::gate::config;
 
 fuzz_target!(|text: &str| {
-    // There is nothing in it, so that files that a text names relative to it are not found.
+    // Relative to a folder that does not exist, so that no file is found.
     let lines = text.split('\n').count();
     match config::parse(text, Path::new("/nowhere")) {
         Ok(config) => {
@@ -20,19 +20,19 @@ fuzz_target!(|text: &str| {
                 assert!(route.path.starts_with('/'), "{route:?}");
                 assert!(config.upstreams.iter().any(|upstream| upstream.name == route.upstream), "{route:?}");
                 let policy = &route.policy.policy;
-                let copies: u32 = policy.stages.iter().map(|stage| stage.copies).sum();
-                assert!(1 + copies + policy.retry.times <= 64, "{policy:?}");
+                let hedges: u32 = policy.stages.iter().map(|stage| stage.attempts).sum();
+                assert!(1 + hedges + policy.retry.max_retries <= 64, "{policy:?}");
             }
             check(&config.warnings, lines);
         }
         Err(problems) => {
-            assert!(!problems.is_empty(), "wrong, and nobody says why");
+            assert!(!problems.is_empty(), "rejected without a diagnostic");
             check(&problems, lines);
         }
     }
 });
 
-fn check(problems: &[config::Problem], lines: usize) {
+fn check(problems: &[config::Diagnostic], lines: usize) {
     for problem in problems {
         assert!((1..=lines).contains(&problem.line) && problem.column > 0, "{problem}");
         assert!(!problem.to_string().contains('\n'), "{problem}");

@@ -1,38 +1,41 @@
-//! What people write for `weir serve`: delays, shares, phases, limits. Nothing panics, neither in reading it nor in what
-//! is then asked of it.
+//! Syntax of `weir serve`: delays, mixes, phases, limits. Nothing panics, neither in parsing nor in using the values.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use weir::decide::Nanos;
 use weir::decide::delay::Delay;
 use weir::decide::dice::Dice;
-use weir::decide::limit::{Limiter, Model, Window};
+use weir::decide::limit::{LimitModel, LimitWindow, ServerLimiter};
 use weir::decide::mix::Mix;
 use weir::decide::phases::Phases;
 
 fuzz_target!(|text: &str| {
     let dice = Dice::new(text.len() as u64, 1);
     for delay in [Delay::read(text), Delay::samples(text)].into_iter().flatten() {
-        assert!((0..20).all(|k| delay.at(&dice, k) <= Delay::LONGEST), "{delay:?}");
+        assert!((0..20).all(|k| delay.at(&dice, k) <= Delay::MAX), "{delay:?}");
     }
     if let Ok(mix) = Mix::read(text) {
-        assert!((0..20).all(|k| mix.share(mix.at(&dice, k)) > 0.0), "{mix:?}");
+        assert!((0..20).all(|k| mix.fraction(mix.at(&dice, k)) > 0.0), "{mix:?}");
     }
     if let Ok(phases) = Phases::read(text) {
         for now in [0, 1, 1_000_000_000, 3_600_000_000_000, u64::MAX - 1].map(Nanos) {
-            let spell = phases.at(now);
-            assert!(spell.since <= now && now < spell.until, "{spell:?}");
+            let phase = phases.at(now);
+            assert!(phase.since <= now && now < phase.until, "{phase:?}");
         }
     }
-    for model in Model::ALL {
-        // The memory of a window is in proportion to its limit.
-        let Ok(window) = Window::read(text, model).map(|window| (window, window.limit())) else { continue };
+    for model in LimitModel::ALL {
+        // Memory of a window is proportional to its limit.
+        let Ok(window) = LimitWindow::read(text, model).map(|window| (window, window.limit())) else { continue };
         let (window, 1..=1000) = window else { continue };
         // Times are read as floats of seconds, which are exact to the nanosecond for a month.
         if window.per() <= Nanos::from_secs(30 * 86_400) {
-            assert_eq!(Window::read(&window.to_string(), Model::SlidingLog), Ok(window), "it is read as it is shown");
+            assert_eq!(
+                LimitWindow::read(&window.to_string(), LimitModel::SlidingLog),
+                Ok(window),
+                "its output is valid input"
+            );
         }
-        let mut limiter = Limiter::new(&[window], Nanos::MILLI);
+        let mut limiter = ServerLimiter::new(&[window], Nanos::MILLI);
         for k in 0..50 {
             let _ = limiter.judge(Nanos((window.per().0 / 7).saturating_mul(k).saturating_add(k)), 1 + k % 3);
         }

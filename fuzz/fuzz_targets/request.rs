@@ -1,11 +1,11 @@
-//! Requests: what is accepted is exactly one request, and nothing in it breaks out of its place.
+//! Requests: an accepted one is exactly one request, without injected headers or lines.
 //!
 //! Input: URL, method, any number of headers, body; a byte 0xff (which is in no text) between them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use weir::http::target::Target;
-use weir::http::wire::Request;
+use weir::http::wire::WireRequest;
 
 fuzz_target!(|data: &[u8]| {
     let mut parts: Vec<&[u8]> = data.split(|byte| *byte == 0xff).collect();
@@ -15,17 +15,17 @@ fuzz_target!(|data: &[u8]| {
     let Ok(target) = Target::parse(url) else { return };
     let headers: Vec<String> = headers.iter().map(ToString::to_string).collect();
     for keep_alive in [true, false] {
-        match Request::build(method, &target.path, &target.host_header(), &headers, body, keep_alive) {
+        match WireRequest::build(method, &target.path, &target.host_header(), &headers, body, keep_alive) {
             Ok(request) => check(&request, method, &target.path, &headers, body),
             Err(error) => assert!(!error.to_string().contains('\n'), "one line: {error}"),
         }
     }
 });
 
-fn check(request: &Request, method: &str, path: &str, given: &[String], body: &[u8]) {
+fn check(request: &WireRequest, method: &str, path: &str, given: &[String], body: &[u8]) {
     let shown = request.bytes.escape_ascii();
-    let mut room = [httparse::EMPTY_HEADER; 256];
-    let mut parsed = httparse::Request::new(&mut room);
+    let mut slots = [httparse::EMPTY_HEADER; 256];
+    let mut parsed = httparse::Request::new(&mut slots);
     let length = match parsed.parse(&request.bytes) {
         Ok(httparse::Status::Complete(length)) => length,
         Err(httparse::Error::TooManyHeaders) => return,

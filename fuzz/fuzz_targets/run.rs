@@ -1,7 +1,7 @@
-//! Kept runs: whatever the text, reading it and showing it in any form never panics.
+//! Saved runs: parsing any text, and reporting it in any format, never panics.
 //!
 //! Input: arbitrary text; or, if it begins with `~`, edits of a real run: two bytes choose a value in it, one chooses
-//! what to put there. Random bytes hardly ever are a run's JSON, but a few wrong values in a real one always get far.
+//! its replacement. Random bytes are hardly ever the JSON of a run, but a real one with a few wrong values is parsed.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -11,10 +11,10 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use weir::measure::Run;
 use weir::measure::slo::Slo;
-use weir::report::{Format, csv, page, render};
+use weir::report::{ReportFormat, csv, page, render};
 
 static REAL: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../seeds/run/open.json")).expect("a kept run"));
+    LazyLock::new(|| serde_json::from_str(include_str!("../seeds/run/open.json")).expect("a saved run"));
 
 static OBJECTIVES: LazyLock<Vec<Slo>> = LazyLock::new(|| {
     let texts = ["p99<1s", "service.p50<=0us", "mean<1ms", "max<2m", "errors<1%", "rate>10", "p100>1s"];
@@ -28,12 +28,12 @@ fuzz_target!(|data: &[u8]| {
     };
     let run = match Run::from_json(&text) {
         Ok(run) => run,
-        Err(why) => {
-            assert!(!why.contains('\n'), "one line: {why}");
+        Err(error) => {
+            assert!(!error.contains('\n'), "one line: {error}");
             return;
         }
     };
-    for format in Format::value_variants() {
+    for format in ReportFormat::value_variants() {
         for color in [false, true] {
             let shown = render(&run, *format, color);
             assert!(shown.ends_with('\n'), "{format}");
@@ -68,7 +68,7 @@ fn leaves<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
     }
 }
 
-/// Something else of the same type, mostly.
+/// Another value, mostly of the same type.
 fn other(value: &Value, choice: u8) -> Value {
     let numbers = [
         json!(0),

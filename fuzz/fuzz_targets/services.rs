@@ -1,5 +1,5 @@
-//! What arrives at a service, right or wrong: it answers or closes, and is there for the next one. The first byte chooses
-//! the service.
+//! Requests to services, valid or not: a service responds or closes the connection, and serves the next one. The first
+//! byte chooses the service.
 #![no_main]
 
 use std::io::{ErrorKind, Read, Write};
@@ -8,27 +8,27 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use weir::server::{Running, Tell};
+use weir::server::{Logger, RunningServer};
 
-/// Without delays of their own: whoever waits here waits in vain.
+/// Services without delays, so that a long wait is an error.
 const SERVICES: [&[&str]; 5] = [
-    &["body", "--max-body=65536"],
-    &["work", "--delay=0ms", "--slow=0ms", "--mix=good=3,garbage=1,error=1,reset=1"],
-    &["exchange", "--latency-in=0ms", "--latency-out=0ms", "--keep-alive", "--headers=retry-after,ratelimit"],
+    &["httpbin", "--max-body=65536"],
+    &["work", "--delay=0ms", "--slow-delay=0ms", "--mix=good=3,garbage=1,error=1,reset=1"],
+    &["ratelimit", "--latency-in=0ms", "--latency-out=0ms", "--keepalive", "--limit-headers=retry-after,ratelimit"],
     &["functions", "--threads=1"],
-    &["sleep", "--threads=1", "--ms=0"],
+    &["sleep", "--threads=1", "--delay=0ms"],
 ];
 
-/// What a client does to a connection that it has no more use for; the services' patience ends before ours.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// Timeout of a client; longer than those of the services.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(8);
 
-fn services() -> &'static [Running] {
-    static ALL: OnceLock<Vec<Running>> = OnceLock::new();
+fn services() -> &'static [RunningServer] {
+    static ALL: OnceLock<Vec<RunningServer>> = OnceLock::new();
     ALL.get_or_init(|| {
         let start = |args: &[&str]| {
             let limits = ["--head-timeout=1s", "--stall-timeout=1s", "--idle-timeout=1s"];
             let args = args.iter().chain(&limits).map(Into::into);
-            weir::cli::serve::parse(args).and_then(|asked| asked.start(Tell::new(|_| {}))).expect("it starts")
+            weir::cli::serve::parse(args).and_then(|asked| asked.start(Logger::new(|_| {}))).expect("it starts")
         };
         SERVICES.into_iter().map(start).collect()
     })
@@ -36,13 +36,13 @@ fn services() -> &'static [Running] {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, request)) = bytes.split_first() else { return };
-    // Answers that wait, or that never end, are tested elsewhere.
+    // Delayed and endless responses are tested elsewhere.
     if [&b"ms="[..], b"bytes=", b"delay", b"drip", b"chunk", b"hang", b"status"].iter().any(|word| holds(request, word))
     {
         return;
     }
     let service = &services()[usize::from(*choice) % SERVICES.len()];
-    exchange(service.address(), request);
+    round_trip(service.address(), request);
 });
 
 fn holds(bytes: &[u8], word: &[u8]) -> bool {
@@ -50,10 +50,10 @@ fn holds(bytes: &[u8], word: &[u8]) -> bool {
 }
 
 /// Sends it all, and waits for the end.
-fn exchange(address: SocketAddr, request: &[u8]) {
+fn round_trip(address: SocketAddr, request: &[u8]) {
     let mut stream = TcpStream::connect(address).expect("the service is there");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_read_timeout(Some(CLIENT_TIMEOUT)).expect("a timeout");
+    stream.set_write_timeout(Some(CLIENT_TIMEOUT)).expect("a timeout");
     // It may close before it has all.
     let _ = stream.write_all(request);
     let _ = stream.shutdown(Shutdown::Write);

@@ -1,21 +1,21 @@
-//! Files of studies: nothing panics, complaints point into the text and come in order, and a study without complaint has
-//! what everything behind it takes for granted.
+//! Files of studies: nothing panics, diagnostics are ordered and have positions in the text, and a valid study meets the
+//! assumptions of its users.
 #![no_main]
 
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use weir::document::Problem;
+use weir::document::Diagnostic;
 use weir::load::Options;
-use weir::study::file::{self, LoadWords};
+use weir::study::file::{self, LoadSyntax};
 
 fuzz_target!(|text: &str| {
     let flags = ["rate", "connections", "duration"].map(str::to_owned);
-    // As the last of the arguments, the URL; the others are the command line's to read.
+    // The last argument is the URL; the command line parses the others.
     let read = |args: &[String]| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
-    let words = LoadWords { flags: &flags, read: &read };
+    let syntax = LoadSyntax { flags: &flags, parse: &read };
     let lines = text.split('\n').count();
-    match file::parse(text, Path::new("/nowhere"), &words, true) {
+    match file::parse(text, Path::new("/nowhere"), &syntax, true) {
         Ok((definition, warnings)) => {
             assert!(!definition.variants.is_empty() && definition.repeats > 0, "nothing to measure");
             assert!(definition.variants.iter().all(|variant| !variant.program.command.is_empty()), "no command");
@@ -23,13 +23,13 @@ fuzz_target!(|text: &str| {
             check(&warnings, lines);
         }
         Err(problems) => {
-            assert!(!problems.is_empty(), "wrong, and nobody says why");
+            assert!(!problems.is_empty(), "rejected without a diagnostic");
             check(&problems, lines);
         }
     }
 });
 
-fn check(problems: &[Problem], lines: usize) {
+fn check(problems: &[Diagnostic], lines: usize) {
     for problem in problems {
         assert!((1..=lines).contains(&problem.line) && problem.column > 0, "{problem}");
         assert!(!problem.to_string().contains('\n'), "{problem}");

@@ -1,14 +1,14 @@
-//! Answers of upstreams with their headers, bodies and trailers: the same however the bytes are cut; headers that can be
-//! written again; and where one is accepted, it ends where `load` sees its end.
+//! Responses of upstreams with headers, bodies and trailers: the same however the bytes are cut; headers are valid; an
+//! accepted response ends where the decoder of `weir load` sees its end.
 //!
-//! Input: a byte of options, then sizes of pieces, then the stream. Options: bit 0 says that the answer is to a HEAD
-//! request, bit 1 that another protocol was asked for; bits 2 to 4 how many sizes follow.
+//! Input: a byte of options, then sizes of pieces, then the stream. Options: bit 0: the response is to a HEAD request;
+//! bit 1: an upgrade was requested; bits 2 to 4: number of sizes.
 #![no_main]
 
 use std::iter;
 
 use libfuzzer_sys::fuzz_target;
-use weir::http::client::answer::{Asked, Heads};
+use weir::http::client::answer::{HeadParser, ResponseContext};
 use weir::http::wire::{Decoder, HeadCache};
 
 #[derive(Debug, PartialEq)]
@@ -18,7 +18,7 @@ struct Read {
     body: Vec<u8>,
     trailers: Option<Vec<(String, Vec<u8>)>>,
     keep_alive: bool,
-    /// Bytes that belong to it.
+    /// Bytes of the response.
     used: usize,
 }
 
@@ -27,9 +27,9 @@ fn listed(headers: &http::HeaderMap) -> Vec<(String, Vec<u8>)> {
     headers.iter().map(pair).collect()
 }
 
-/// One answer from pieces, after which the connection is closed; None if it is none.
-fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, asked: Asked) -> Option<Read> {
-    let mut heads = Heads::new(asked);
+/// Parses a response in pieces, after which the connection is closed; `None` if it is invalid.
+fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, context: ResponseContext) -> Option<Read> {
+    let mut heads = HeadParser::new(context);
     let (mut head, mut body, mut trailers, mut used) = (None, Vec::new(), None, 0);
     for piece in pieces {
         let mut rest = piece;
@@ -44,15 +44,15 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, asked: Asked) -> Option<Read
             }
         }
         let Some(head) = &mut head else { continue };
-        let left = head.body.left();
-        let brought = head.body.push(rest).ok()?;
-        assert!(brought.used <= rest.len() && brought.data.len() <= brought.used, "{brought:?}");
-        assert!(left.is_none_or(|left| brought.data.len() as u64 <= left), "{left:?}: {brought:?}");
-        body.extend_from_slice(&brought.data);
-        used += brought.used;
-        if brought.trailers.is_some() {
+        let left = head.body.remaining();
+        let decoded = head.body.push(rest).ok()?;
+        assert!(decoded.used <= rest.len() && decoded.data.len() <= decoded.used, "{decoded:?}");
+        assert!(left.is_none_or(|left| decoded.data.len() as u64 <= left), "{left:?}: {decoded:?}");
+        body.extend_from_slice(&decoded.data);
+        used += decoded.used;
+        if decoded.trailers.is_some() {
             assert!(trailers.is_none() && head.body.is_ended());
-            trailers = brought.trailers.as_ref().map(listed);
+            trailers = decoded.trailers.as_ref().map(listed);
         }
     }
     let mut head = head?;
@@ -75,26 +75,29 @@ fn pieces<'a>(stream: &'a [u8], sizes: &'a [u8]) -> impl Iterator<Item = &'a [u8
 
 fuzz_target!(|data: &[u8]| {
     let Some((&options, rest)) = data.split_first() else { return };
-    let asked = Asked { head: options & 1 == 1, upgrade: options & 2 == 2 };
+    let context = ResponseContext { is_head: options & 1 == 1, upgrade: options & 2 == 2 };
     let Some((sizes, stream)) = rest.split_at_checked(1 + usize::from(options >> 2 & 7)) else { return };
-    let whole = read(iter::once(stream), asked);
-    assert_eq!(read(pieces(stream, sizes), asked), whole, "cut");
-    assert_eq!(read(stream.chunks(1), asked), whole, "byte by byte");
+    let whole = read(iter::once(stream), context);
+    assert_eq!(read(pieces(stream, sizes), context), whole, "cut");
+    assert_eq!(read(stream.chunks(1), context), whole, "byte by byte");
 
-    let Some(answer) = whole else { return };
-    for (name, value) in answer.headers.iter().chain(answer.trailers.iter().flatten()) {
+    let Some(response) = whole else { return };
+    for (name, value) in response.headers.iter().chain(response.trailers.iter().flatten()) {
         assert!(!value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)), "{name}: {value:?}");
     }
-    assert!(!answer.headers.iter().any(|(name, _)| name == "transfer-encoding"), "{answer:?}");
-    assert!(!asked.head || answer.body.is_empty(), "{answer:?}");
+    assert!(!response.headers.iter().any(|(name, _)| name == "transfer-encoding"), "{response:?}");
+    assert!(!context.is_head || response.body.is_empty(), "{response:?}");
 
-    // What `load` makes of it.
+    // The decoder of `weir load`.
     let (mut decoder, mut cache) = (Decoder::default(), HeadCache::default());
     let mut found = None;
-    if let Ok(step) = decoder.push(stream, asked.head, &mut cache) {
-        found = step.answer.or_else(|| decoder.close().ok().flatten());
+    if let Ok(step) = decoder.push(stream, context.is_head, &mut cache) {
+        found = step.response.or_else(|| decoder.close().ok().flatten());
     }
-    let Some(found) = found else { panic!("no answer to load: {answer:?}") };
-    assert_eq!((found.status, found.body, found.wire), (answer.status, answer.body.len() as u64, answer.used as u64));
-    assert!(found.keep_alive || !answer.keep_alive, "{answer:?}");
+    let Some(found) = found else { panic!("no response for load: {response:?}") };
+    assert_eq!(
+        (found.status, found.body, found.wire),
+        (response.status, response.body.len() as u64, response.used as u64)
+    );
+    assert!(found.keep_alive || !response.keep_alive, "{response:?}");
 });

@@ -1,14 +1,14 @@
-//! What people write on the command line: times, stages, objectives; and what peers write in headers: deadlines, dates,
-//! places in traces. Nothing panics, neither in reading it nor in what is then made of it.
+//! Syntax of the command line (times, stages, objectives) and of headers (deadlines, dates, trace contexts). Nothing
+//! panics, neither in parsing nor in using the values.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use weir::call::TraceContext;
-use weir::decide::deadline::Form;
-use weir::decide::feedback::Feedback;
+use weir::decide::deadline::DeadlineFormat;
+use weir::decide::feedback::RateLimitHeaders;
 use weir::decide::words;
 use weir::decide::{Nanos, WallNanos};
-use weir::load::{Options, Plan};
+use weir::load::{LoadPlan, Options, Pacing};
 use weir::measure::slo::Slo;
 
 fuzz_target!(|text: &str| {
@@ -24,18 +24,18 @@ fuzz_target!(|text: &str| {
     headers(text);
 });
 
-/// What is read of a header is at most a little more than what is passed on of it.
+/// A deadline that is passed on is not longer than the one received, up to its resolution.
 fn headers(text: &str) {
-    for form in [Form::Grpc, Form::Millis, Form::Seconds] {
+    for form in [DeadlineFormat::Grpc, DeadlineFormat::Millis, DeadlineFormat::Seconds] {
         let Some(left) = form.read(text.as_bytes()) else { continue };
         let mut written = String::new();
         assert!(form.write(left, &mut written).is_ok());
         let again = form.read(written.as_bytes());
-        // Nothing is written as the least there is, for 0 has no limit to some.
+        // 0 is written as the minimum, since some services take 0 as unlimited.
         assert!(again.is_some_and(|again| again <= left.max(Nanos::MILLI)), "{text}: {left:?}, {written}");
     }
     for name in ["retry-after", "ratelimit-policy", "ratelimit", "x-ratelimit-limit", "x-ratelimit-reset-tokens"] {
-        let feedback = Feedback::read([(name, text.as_bytes())], WallNanos(1_763_769_600_000_000_000));
+        let feedback = RateLimitHeaders::read([(name, text.as_bytes())], WallNanos(1_763_769_600_000_000_000));
         let _ = Nanos::SECOND + feedback.retry_after.unwrap_or_default();
     }
     if let Some(trace) = TraceContext::parse(text.as_bytes()) {
@@ -46,11 +46,11 @@ fn headers(text: &str) {
     }
 }
 
-/// A plan of these stages knows how long it is, and its arrivals are in order.
+/// A plan of stages has a number of requests, and ordered arrivals.
 fn check(options: &Options) {
-    let Ok(plan) = Plan::new(options) else { return };
+    let Ok(plan) = LoadPlan::new(options) else { return };
     let _ = plan.expected_requests();
-    let weir::load::Pace::Open(schedule) = &plan.pace else { panic!("stages are an open loop") };
+    let Pacing::Open(schedule) = &plan.pacing else { panic!("stages are an open loop") };
     let arrivals: Vec<_> = schedule.clone().take(50).collect();
     for pair in arrivals.windows(2) {
         assert!(pair[0].intended <= pair[1].intended && pair[0].number < pair[1].number, "{pair:?}");

@@ -1,4 +1,4 @@
-//! Runs held against each other.
+//! `weir.compare`.
 
 use std::ffi::OsString;
 
@@ -10,8 +10,8 @@ use weir::report::comparison::{markdown, text};
 use crate::errors;
 use crate::run::RunHandle;
 
-/// Does what `weir compare ARGS...` would do, with runs in place of the sides for which there are some: the comparison as
-/// JSON, text, Markdown and a page.
+/// Runs `weir compare ARGS...`, with the runs of `given` in place of sides: the comparison as JSON, text, Markdown and
+/// HTML.
 #[pyfunction]
 #[pyo3(name = "compare")]
 pub(crate) fn compare_runs(
@@ -22,10 +22,10 @@ pub(crate) fn compare_runs(
     let runs = |side: Vec<Py<RunHandle>>| -> Vec<Run> { side.iter().map(|run| run.get().0.clone()).collect() };
     let given: Vec<Option<Vec<Run>>> = given.into_iter().map(|side| side.map(runs)).collect();
     py.detach(|| {
-        let asked = compare::parse(args).map_err(|why| errors::usage(&why))?;
-        // A file that is no run is left out, as on the command line, which says so on stderr.
-        let held = asked.compare(given, &mut |_| {}).map_err(|why| errors::usage(&why))?;
-        let of = &held.comparison;
-        Ok((of.to_json(), text::render(of, false), markdown::render(of), held.html(&[])))
+        let asked = compare::parse(args).map_err(|why| errors::flags(&why))?;
+        // Files that are not runs are ignored, as on the command line, which logs them on stderr.
+        let compared = asked.compare(given, &mut |_| {}).map_err(|why| errors::usage(&why))?;
+        let of = &compared.comparison;
+        Ok((of.to_json(), text::render(of, false), markdown::render(of), compared.html(&[])))
     })
 }

@@ -1,12 +1,12 @@
-//! Rust errors -> Python exceptions; here and nowhere else. The classes themselves are Python (`weir/_errors.py`):
+//! Rust errors -> Python exceptions, for the whole module. The classes themselves are Python (`weir/_errors.py`):
 //!
 //! ```text
 //! Exception
 //! └── WeirError
-//!     ├── UsageError (and ValueError)   PlanError, TlsError, and any value that Rust cannot take
+//!     ├── UsageError (and ValueError)   PlanError, TlsError, and any invalid value
 //!     ├── SetupError                    LoadError
-//!     ├── ClientError and below         a call's outcome; made by Python (`weir/_response.py`)
-//!     └── SendError                     NotAccepted: StoreError; SenderEnded: SendFailed; others are made by Python
+//!     ├── ClientError and below         outcomes of calls; created by Python (`weir/_response.py`)
+//!     └── SendError                     NotAccepted: StoreError; SenderEnded: SendFailed; others are created by Python
 //! KeyboardInterrupt
 //! └── Interrupted                       raised by Python, from a run whose `interrupted` is true
 //! ```
@@ -27,93 +27,123 @@ mod classes {
     pyo3::import_exception!(weir._errors, SenderEnded);
 }
 
-/// What was asked for cannot be done.
+/// Invalid or contradictory arguments of a load.
 pub(crate) fn plan(error: &PlanError) -> PyErr {
     usage(&with_python_names(&error.to_string()))
 }
 
-/// The run could not start.
+/// A load that could not start.
 pub(crate) fn load(error: &LoadError) -> PyErr {
     classes::SetupError::new_err(with_python_names(&error.to_string()))
 }
 
-/// Agents cannot be as they were asked for.
-pub(crate) fn agents(why: &str) -> PyErr {
-    usage(&with_python_names(why))
+/// Invalid arguments of agents.
+pub(crate) fn agents(reason: &str) -> PyErr {
+    usage(&with_python_names(reason))
 }
 
-/// A service could not start.
-pub(crate) fn serve(why: &str) -> PyErr {
-    classes::SetupError::new_err(with_python_names(why))
+/// A service, or a sender, that could not start.
+pub(crate) fn serve(reason: &str) -> PyErr {
+    classes::SetupError::new_err(with_python_names(reason))
 }
 
-/// A call has no answer to give.
-pub(crate) fn call(py: Python<'_>, answer: ResponseHandle) -> PyErr {
+/// A failed call.
+pub(crate) fn call(py: Python<'_>, response: ResponseHandle) -> PyErr {
     static FAILURE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let made = FAILURE.import(py, "weir._response", "failure").and_then(|failure| failure.call1((answer,)));
-    made.map_or_else(|error| error, PyErr::from_value)
+    let error = FAILURE.import(py, "weir._response", "failure").and_then(|failure| failure.call1((response,)));
+    error.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// A call ended without saying how: its task panicked.
+/// A call whose task panicked.
 pub(crate) fn call_panicked() -> PyErr {
-    PyRuntimeError::new_err("a call broke off; this is a mistake of weir's")
+    PyRuntimeError::new_err("the task of a call panicked; this is a bug of weir")
 }
 
-/// The system has no event loop for us.
+/// An event loop that the system did not create.
 pub(crate) fn no_event_loop(error: &std::io::Error) -> PyErr {
     classes::SetupError::new_err(format!("no event loop: {error}; are there too many open files, or is /proc missing?"))
 }
 
-/// What was said about TLS cannot be done. A client says it with fewer words than the command line.
+/// Invalid TLS options of a client or sender, whose arguments are fewer than the command line's flags.
 pub(crate) fn tls(error: &TlsError) -> PyErr {
-    let words =
-        error.to_string().replace("--cacert", "verify").replace("--cert", "cert").replace("--key", "cert's key");
-    usage(&words.replace(" or -k", " or verify=False"))
+    let text = error.to_string().replace("--cacert", "verify").replace("--cert-key", "cert's key");
+    usage(&text.replace("--cert", "cert").replace("--key", "cert's key").replace(" or -k", " or verify=False"))
 }
 
-/// The store did not take jobs, or cannot be asked.
+/// Jobs that the store did not accept, or a store that is unreachable.
 pub(crate) fn store_error(error: &StoreError) -> PyErr {
     classes::NotAccepted::new_err(error.to_string())
 }
 
-/// The sender is there no more.
-pub(crate) fn sender_ended(why: &str) -> PyErr {
-    classes::SenderEnded::new_err(why.to_owned())
+/// A sender that has ended.
+pub(crate) fn sender_ended(reason: &str) -> PyErr {
+    classes::SenderEnded::new_err(reason.to_owned())
 }
 
-/// A job makes no sense.
-pub(crate) fn job(why: &str) -> PyErr {
-    usage(&why.replace("there is no --url", "the sender has none; give url to either"))
+/// An invalid job.
+pub(crate) fn job(reason: &str) -> PyErr {
+    usage(&reason.replace("there is no --url", "the sender has none; give url to either"))
 }
 
-/// A value is wrong.
-pub(crate) fn usage(why: &str) -> PyErr {
-    classes::UsageError::new_err(why.to_owned())
+/// Invalid flags of a command that a Python function runs: `weir.serve`, `weir.simulate`, `weir.compare`.
+pub(crate) fn flags(reason: &str) -> PyErr {
+    usage(&with_python_names(reason))
 }
 
-/// An argument cannot be converted: a wrong type stays a `TypeError`, a wrong value is a `UsageError`; both get the
-/// argument's name.
+/// An invalid value.
+pub(crate) fn usage(reason: &str) -> PyErr {
+    classes::UsageError::new_err(reason.to_owned())
+}
+
+/// An argument that cannot be converted, with its name: a wrong type is a `TypeError`, an invalid value a `UsageError`.
 pub(crate) fn argument(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>, error: &PyErr) -> PyErr {
-    let why = error.value(py).to_string();
+    let reason = error.value(py).to_string();
     if error.is_instance_of::<PyTypeError>(py) {
-        return PyTypeError::new_err(format!("{name}: {why}"));
+        return PyTypeError::new_err(format!("{name}: {reason}"));
     }
-    // Python's own words for a number that does not fit are about integers of C.
+    // Python's own message for a number out of range is about C integers.
     if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(py) {
         return usage(&format!("{name}: {value} is out of range"));
     }
-    usage(&format!("{name}: {why}"))
+    usage(&format!("{name}: {reason}"))
 }
 
-/// Options as the command line writes them become arguments: `--ramp-up` is `ramp_up`, `-c` is `connections`.
-fn with_python_names(words: &str) -> String {
-    let renamed = words.split(' ').map(|word| match word {
-        "-c" => "connections".to_owned(),
-        "-k" => "insecure=True".to_owned(),
-        _ => match word.strip_prefix("--") {
-            Some(option) => option.replace('-', "_"),
-            None => word.to_owned(),
-        },
-    });
-    renamed.collect::<Vec<_>>().join(" ")
+/// Replaces flags by arguments: `--ramp-up` by `ramp_up`, `--no-keepalive` by `keepalive=False`, `-c` by `connections`.
+///
+/// A flag begins after a space, quote or parenthesis, and loses its value name, as in `--delay <DELAY>`. `--help` stays:
+/// it is part of a command.
+fn with_python_names(text: &str) -> String {
+    let mut renamed = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut at_start = true;
+    while let Some(first) = rest.chars().next() {
+        let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(rest.len());
+        let argument = if at_start { argument_of(&rest[..length]) } else { None };
+        at_start = matches!(first, ' ' | '\'' | '"' | '(');
+        let Some(argument) = argument else {
+            renamed.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
+        };
+        renamed.push_str(&argument);
+        rest = &rest[length..];
+        if let Some(value) = rest.strip_prefix([' ', '=']).filter(|value| value.starts_with('<')) {
+            rest = value.split_once('>').map_or(rest, |(_, after)| after);
+        }
+    }
+    renamed
+}
+
+/// Argument of Python for a flag; `None` for other words.
+fn argument_of(word: &str) -> Option<String> {
+    match word {
+        "-c" => Some("connections".to_owned()),
+        "-k" => Some("insecure=True".to_owned()),
+        "--no-keepalive" => Some("keepalive=False".to_owned()),
+        "--help" => None,
+        _ => {
+            let name = word.strip_prefix("--")?;
+            name.starts_with(|c: char| c.is_ascii_lowercase()).then(|| name.replace('-', "_"))
+        }
+    }
 }

@@ -1,7 +1,7 @@
-//! What Python was asked for -> [`Options`].
+//! Python arguments -> [`Options`].
 //!
-//! `weir/_load.py` has the signature and the docstring and hands its arguments on as a dictionary, by name. Each is
-//! taken out of it once; one that nobody takes is a mistake of ours and fails every call.
+//! `weir/_load.py` has the signature and passes its arguments as a dictionary, by name. Each is removed from it when
+//! read; one that is left over is a bug and fails every call.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use weir::measure::slo::Slo;
 
 use crate::errors;
 
-/// A load as asked for, and what is expected of it.
+/// Options of a load, its objectives and agents.
 pub(crate) struct LoadRequest {
     pub(crate) options: Options,
     pub(crate) slos: Vec<Slo>,
@@ -27,7 +27,7 @@ pub(crate) struct LoadRequest {
 }
 
 impl LoadRequest {
-    /// Reads the whole form.
+    /// Reads all arguments.
     pub(crate) fn read(form: &Bound<'_, PyDict>) -> PyResult<Self> {
         let form = PythonArgs(form.copy()?);
         let slos: Vec<SloArg> = form.take("slo")?;
@@ -48,7 +48,6 @@ impl LoadRequest {
             users: form.take("users")?,
             ramp_up: form.time("ramp_up")?,
             loops: form.take("loops")?,
-            fresh: form.take("fresh")?,
             rate: form.take("rate")?,
             arrivals: form.take::<ArrivalsArg>("arrivals")?.0,
             stages: form.take::<Option<LoadStagesArg>>("stages")?.map(|s| s.0).unwrap_or_default(),
@@ -65,7 +64,7 @@ impl LoadRequest {
             tls: TlsOptions {
                 cacert: form.take("cacert")?,
                 cert: form.take("cert")?,
-                key: form.take("key")?,
+                key: form.take("cert_key")?,
                 insecure: form.take("insecure")?,
             },
             sni: form.take("sni")?,
@@ -78,7 +77,7 @@ impl LoadRequest {
     }
 }
 
-/// Arguments by name.
+/// Python arguments by name.
 pub(crate) struct PythonArgs<'py>(pub(crate) Bound<'py, PyDict>);
 
 impl<'py> PythonArgs<'py> {
@@ -103,7 +102,7 @@ impl<'py> PythonArgs<'py> {
     }
 }
 
-/// Seconds, a timedelta, or text such as `300ms`.
+/// Duration: seconds, a timedelta, or text such as `300ms`.
 pub(crate) struct TimeArg(pub(crate) Duration);
 
 impl FromPyObject<'_, '_> for TimeArg {
@@ -120,15 +119,15 @@ impl FromPyObject<'_, '_> for TimeArg {
             let kind = value.get_type();
             PyTypeError::new_err(format!("a time is seconds, a timedelta or text such as '300ms', not {kind}"))
         })?;
-        // A century: as on the command line.
+        // The maximum is a century, as on the command line.
         if !(0.0..=3e9).contains(&seconds) {
-            return Err(errors::usage(&format!("{seconds} is not a time; give seconds from 0 on")));
+            return Err(errors::usage(&format!("invalid time {seconds}; write seconds from 0 on")));
         }
         Ok(Self(Duration::from_secs_f64(seconds)))
     }
 }
 
-/// `constant` or `poisson`.
+/// Arrival process: `constant` or `poisson`.
 struct ArrivalsArg(Arrivals);
 
 impl FromPyObject<'_, '_> for ArrivalsArg {
@@ -139,7 +138,7 @@ impl FromPyObject<'_, '_> for ArrivalsArg {
     }
 }
 
-/// Text such as `0-200/30s,200/1m`, or a list of (from per second, to per second, time).
+/// Stages: text such as `0-200/30s,200/1m`, or a list of (from per second, to per second, time).
 struct LoadStagesArg(Vec<LoadStage>);
 
 impl FromPyObject<'_, '_> for LoadStagesArg {
@@ -153,7 +152,7 @@ impl FromPyObject<'_, '_> for LoadStagesArg {
         let stage = |(from_per_s, to_per_s, TimeArg(length)): (f64, f64, TimeArg)| {
             let rates_ok = [from_per_s, to_per_s].iter().all(|r| r.is_finite() && *r >= 0.0);
             if !rates_ok || length.is_zero() {
-                let why = format!("({from_per_s}, {to_per_s}, {length:?}) is not a stage; give two rates and a time");
+                let why = format!("invalid stage ({from_per_s}, {to_per_s}, {length:?}); write two rates and a time");
                 return Err(errors::usage(&why));
             }
             Ok(LoadStage { from_per_s, to_per_s, length: Nanos::from(length) })
@@ -162,7 +161,7 @@ impl FromPyObject<'_, '_> for LoadStagesArg {
     }
 }
 
-/// Bytes, text, or the path of a file.
+/// Body: bytes, text, or the path of a file.
 struct BodyArg(RequestBodySource);
 
 impl FromPyObject<'_, '_> for BodyArg {
@@ -182,7 +181,7 @@ impl FromPyObject<'_, '_> for BodyArg {
     }
 }
 
-/// An objective such as `p99<200ms`.
+/// Objective such as `p99<200ms`.
 struct SloArg(Slo);
 
 impl FromPyObject<'_, '_> for SloArg {

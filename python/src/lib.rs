@@ -1,16 +1,16 @@
-//! The compiled half of the Python package `weir`: `weir._weir`.
+//! Native module of the Python package `weir`: `weir._weir`.
 //!
-//! It converts, releases the GIL and calls the core; it decides nothing. What a person sees (signatures, docstrings,
-//! classes) is Python, in `weir/`.
+//! It converts values, releases the GIL and calls the core. Signatures, docstrings and public classes are Python, in
+//! `weir/`.
 //!
-//! - [`form`]: what Python was asked for -> [`weir::load::Options`]
-//! - [`load`]: one call of the core, during which Ctrl-C works
-//! - [`run`]: a handle on its result
-//! - [`compare`]: runs held against each other
-//! - [`serve`]: a service that runs beside Python
-//! - [`simulate`]: overload in virtual time
-//! - [`client`]: calls for an answer, awaited or blocking
-//! - [`send`]: jobs to deliver, awaited or waited for
+//! - [`form`]: arguments of `weir.load` -> [`weir::load::Options`]
+//! - [`load`]: load generation, interrupted by Ctrl-C
+//! - [`run`]: results of loads
+//! - [`compare`]: comparison of runs
+//! - [`serve`]: test servers on threads of their own
+//! - [`simulate`]: simulation of overload protection
+//! - [`client`]: HTTP calls, awaited or blocking
+//! - [`send`]: delivery of jobs, awaited or blocking
 //! - [`errors`]: Rust errors -> Python exceptions
 
 mod client;
@@ -28,12 +28,12 @@ use std::io::Write;
 
 use pyo3::prelude::*;
 
-/// Runs the command line (the program's name first) and returns its exit code.
+/// Runs the command line (program name first) and returns its exit code.
 #[pyfunction]
 fn cli(py: Python<'_>, args: Vec<OsString>) -> u8 {
     py.detach(|| {
         let code = weir::cli::run(args);
-        // Only a Rust `main` flushes Rust's stdout on its way out.
+        // Without a Rust `main`, stdout of Rust is not flushed at exit.
         let _ = std::io::stdout().flush();
         code
     })

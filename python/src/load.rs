@@ -1,4 +1,4 @@
-//! One call of the core, during which other Python threads run and Ctrl-C works.
+//! `weir.load`: one call of the core, with the GIL released and Ctrl-C handled.
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -11,10 +11,10 @@ use crate::errors;
 use crate::form::LoadRequest;
 use crate::run::RunHandle;
 
-/// Drives the load that the form describes. `command` goes into the manifest.
+/// Runs the load that the arguments describe. `command` is recorded in the manifest.
 ///
-/// About ten times a second Python's signal handlers run, if this is its main thread. What they raise ends the run:
-/// a KeyboardInterrupt gives what was measured, any other exception comes out as it is.
+/// In the main thread, Python's signal handlers run about ten times per second. An exception of theirs ends the run: a
+/// KeyboardInterrupt returns what was measured, any other exception is raised.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands over owned strings")]
 pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String>) -> PyResult<RunHandle> {
@@ -33,7 +33,7 @@ pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String
                     false
                 }
             });
-            // No interpreter to attach to: it is shutting down.
+            // Without an interpreter to attach to, Python is shutting down.
             go_on.unwrap_or(false)
         };
         let run = match &agents {
@@ -46,7 +46,7 @@ pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String
     let mut run = match (raised, run) {
         (Some(error), Ok(_)) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => return Err(error),
         (_, Ok(run)) => run,
-        // Ctrl-C while it connects is what ended it, whatever became of the connection.
+        // Ctrl-C while connecting takes precedence over an error of the connection.
         (raised, Err(error)) => return Err(raised.or_else(|| py.check_signals().err()).unwrap_or(error)),
     };
     run.slo = slos.iter().map(|slo| slo.check(&run)).collect();

@@ -1,4 +1,4 @@
-//! A handle on a run: what its Python form (`weir/_run.py`) asks of Rust.
+//! Handle of a run, behind `weir/_run.py`.
 
 use clap::ValueEnum;
 use pyo3::prelude::*;
@@ -7,46 +7,46 @@ use weir::report::{ReportFormat, page, render};
 
 use crate::errors;
 
-/// The result of a load, as Rust has it.
+/// Result of a load test in Rust.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct RunHandle(pub(crate) Run);
 
 #[pymethods]
 impl RunHandle {
-    /// Reads what `to_json` or `weir load --out` wrote.
+    /// Reads a run that `to_json` or `weir load --out` saved.
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<Self> {
         Run::from_json(text).map(Self).map_err(|why| errors::usage(&why))
     }
 
-    /// The run as JSON.
+    /// Run as JSON.
     fn to_json(&self) -> String {
         self.0.to_json()
     }
 
-    /// The run as a report: text, ab, wrk, jmeter or json.
+    /// Run as a report: text, ab, wrk, jmeter or json.
     fn report(&self, format: &str) -> PyResult<String> {
         let format = ReportFormat::from_str(format, false).map_err(|_| {
             let known: Vec<_> = ReportFormat::value_variants()
                 .iter()
                 .filter_map(|f| Some(f.to_possible_value()?.get_name().to_owned()))
                 .collect();
-            errors::usage(&format!("format: '{format}' is not known; choose {}", known.join(", ")))
+            errors::usage(&format!("format: unknown format '{format}'; choose {}", known.join(", ")))
         })?;
         Ok(render(&self.0, format, false))
     }
 
-    /// The run as a page.
+    /// Run as an HTML report.
     fn html(&self) -> String {
         page::render(&page::of_run(&self.0))
     }
 
-    /// A percentile in [0, 100] of the response times, in milliseconds.
+    /// Percentile in [0, 100] of the response times, in milliseconds.
     fn response_percentile(&self, percentile: f64) -> PyResult<f64> {
         percentile_of(self.0.response_histogram(), percentile)
     }
 
-    /// A percentile in [0, 100] of the service times, in milliseconds.
+    /// Percentile in [0, 100] of the service times, in milliseconds.
     fn service_percentile(&self, percentile: f64) -> PyResult<f64> {
         percentile_of(self.0.service_histogram(), percentile)
     }
@@ -54,7 +54,7 @@ impl RunHandle {
 
 fn percentile_of(histogram: Result<Histogram, String>, percentile: f64) -> PyResult<f64> {
     if !(0.0..=100.0).contains(&percentile) {
-        return Err(errors::usage(&format!("{percentile} is not a percentile; give 0 to 100")));
+        return Err(errors::usage(&format!("invalid percentile {percentile}; write 0 to 100")));
     }
     let histogram = histogram.map_err(|why| errors::usage(&why))?;
     Ok(histogram.quantile(percentile / 100.0).as_millis_f64())

@@ -1,4 +1,4 @@
-//! A service that runs beside Python, on threads of its own.
+//! Services for Python, on threads of their own.
 
 use std::ffi::OsString;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use weir::server::{Logger, RunningServer};
 
 use crate::errors;
 
-/// A running service; it stops when Python lets go of it.
+/// Running service, stopped when Python drops it.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct ServiceHandle {
     running: Mutex<Option<RunningServer>>,
@@ -21,12 +21,13 @@ pub(crate) struct ServiceHandle {
     url: String,
 }
 
-/// Starts what `weir serve ARGS...` would start.
+/// Starts the service of `weir serve ARGS...`.
 #[pyfunction]
 pub(crate) fn serve(py: Python<'_>, args: Vec<OsString>) -> PyResult<ServiceHandle> {
     py.detach(|| {
-        let asked = weir::cli::serve::parse(args).map_err(|why| errors::usage(&why))?;
-        let running = asked.start(Logger::new(|text| eprintln!("weir: {text}"))).map_err(|why| errors::serve(&why))?;
+        let args = weir::cli::serve::parse(args).map_err(|reason| errors::flags(&reason))?;
+        let running =
+            args.start(Logger::new(|text| eprintln!("weir: {text}"))).map_err(|reason| errors::serve(&reason))?;
         let address = running.address();
         Ok(ServiceHandle {
             host: address.ip().to_string(),
@@ -39,10 +40,10 @@ pub(crate) fn serve(py: Python<'_>, args: Vec<OsString>) -> PyResult<ServiceHand
 
 #[pymethods]
 impl ServiceHandle {
-    /// Stops the service; answers that are owed have `grace_s` seconds. Does nothing the second time.
+    /// Stops the service, with a timeout for requests in flight in seconds. A second call does nothing.
     fn stop(&self, py: Python<'_>, grace_s: f64) -> PyResult<()> {
         let grace = Duration::try_from_secs_f64(grace_s)
-            .map_err(|_| errors::usage(&format!("grace: {grace_s} is not a length of time")))?;
+            .map_err(|_| errors::usage(&format!("invalid grace {grace_s}; write seconds, e.g. 5.0")))?;
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         py.detach(|| {
             if let Some(running) = running {

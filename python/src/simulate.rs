@@ -1,4 +1,4 @@
-//! Overload in virtual time, while other Python threads run and Ctrl-C works.
+//! Simulation for Python, without the GIL and interruptible by Ctrl-C.
 
 use std::ffi::OsString;
 
@@ -8,20 +8,20 @@ use weir::simulate::text;
 
 use crate::errors;
 
-/// Runs what `weir simulate ARGS...` would run: the comparison as JSON, and as text.
+/// Runs the simulation of `weir simulate ARGS...`; returns it as JSON and as text.
 #[pyfunction]
 #[pyo3(name = "simulate")]
 pub(crate) fn run_simulation(py: Python<'_>, args: Vec<OsString>) -> PyResult<(String, String)> {
     let mut raised: Option<PyErr> = None;
-    let shown = py.detach(|| {
-        let plan = simulate::parse(args).and_then(|asked| asked.plan()).map_err(|why| errors::usage(&why))?;
+    let result = py.detach(|| {
+        let plan = simulate::parse(args).and_then(|args| args.plan()).map_err(|reason| errors::flags(&reason))?;
         let mut go_on = || {
             #[expect(
                 clippy::redundant_closure_for_method_calls,
                 reason = "the method is not for any interpreter's lifetime"
             )]
             let signals = Python::try_attach(|py| py.check_signals());
-            // No interpreter to attach to: it is shutting down.
+            // Without an interpreter to attach to, it is shutting down.
             match signals {
                 Some(Ok(())) => raised.is_none(),
                 Some(Err(error)) => {
@@ -31,8 +31,8 @@ pub(crate) fn run_simulation(py: Python<'_>, args: Vec<OsString>) -> PyResult<(S
                 None => false,
             }
         };
-        let all = plan.run(&mut go_on);
-        Ok((simulate::json(&all).map_err(|why| errors::usage(&why))?, text::render(&all)))
+        let comparison = plan.run(&mut go_on);
+        Ok((simulate::json(&comparison).map_err(|reason| errors::usage(&reason))?, text::render(&comparison)))
     });
-    raised.map_or(shown, Err)
+    raised.map_or(result, Err)
 }

@@ -26,28 +26,28 @@ class Seen:
 class Service:
     """A running service.
 
-    ``/`` answers "hello"; ``/status?code=503`` with that status; ``/slow?ms=50`` after that time; ``/close`` closes the
-    connection without a word; ``/garbage`` answers what is not HTTP.
+    ``/`` responds "hello"; ``/status?code=503`` with that status; ``/slow?ms=50`` after that time; ``/close`` closes
+    the connection without a response; ``/garbage`` responds with bytes that are not HTTP.
     """
 
     url: str
     seen: list[Seen] = field(default_factory=list)
     asked: threading.Event = field(default_factory=threading.Event)
-    """Set once the first request is there."""
+    """Set with the first request."""
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """Listen port."""
         return urlsplit(self.url).port or 0
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Head and body are written apart: with Nagle's algorithm the body would wait for an acknowledgement, 40 ms.
+    # Head and body are written separately: with Nagle's algorithm the body would wait for an acknowledgement, 40 ms.
     disable_nagle_algorithm = True
     service: Service
 
-    def answer(self) -> None:
+    def respond(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.service.seen.append(Seen(self.command, self.path, self.headers, body))
         self.service.asked.set()
@@ -64,10 +64,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"hello")
 
-    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = answer  # noqa: N815  http.server calls them so
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = respond  # noqa: N815  names of http.server
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -75,7 +75,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that go away are the point of some tests."""
+        """Ignore disconnected clients; some tests disconnect."""
 
 
 @pytest.fixture

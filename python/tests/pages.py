@@ -18,7 +18,7 @@ def plots(browser: Browser) -> list[dict[str, Any]]:
             lines: [...figure.querySelectorAll("path.line")].map((line) => line.getBBox().width),
             values: [...figure.querySelectorAll(".legend data")].map((data) => data.getAttribute("value")),
             where: figure.querySelector(".where").textContent,
-            said: figure.querySelector(".plot").getAttribute("aria-valuetext"),
+            text: figure.querySelector(".plot").getAttribute("aria-valuetext"),
             zoomed: !figure.querySelector(".out").disabled,
         }))
     """)
@@ -50,7 +50,7 @@ def shown(browser: Browser, title: str) -> list[float]:
 
 @dataclass(frozen=True)
 class Checked:
-    """What a checker of accessibility says."""
+    """Result of an accessibility checker."""
 
     bad: list[tuple[str, list[str]]]
     """Rules that are broken, and by what."""

@@ -13,18 +13,18 @@ from harness.limited import Limited, limited, log
 
 
 def taken(text: str, seconds: float, seed: int) -> list[float]:
-    """When requests of a client were accepted that asks at random times."""
-    limit, dice, now_s, accepted = limits.read(text), random.Random(seed), 100.0, []
+    """Return the times of accepted requests of a client that sends at random times."""
+    limit, rng, now_s, accepted = limits.read(text), random.Random(seed), 100.0, []
     assert limit
     while now_s < 100 + seconds:
         if limit.take(now_s) == 0:
             accepted.append(now_s)
-        now_s += dice.expovariate(50)
+        now_s += rng.expovariate(50)
     return accepted
 
 
 def most(text: str, **more: float) -> list[float]:
-    """The oracle's times, from 100 s on."""
+    """Return the times of the oracle, from 100 s on."""
     limit = limits.read(text)
     assert limit
     return limits.oracle(limit, begin_s=100, until_s=more.pop("until_s", 110), **more)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ TIMEOUT_S = 30
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[weir.Service]:
-    with weir.serve("body") as service:
+    with weir.serve("httpbin") as service:
         yield service
 
 
@@ -39,12 +39,12 @@ def files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def test_many_calls_at_once_all_have_their_answers(upstream: weir.Service) -> None:
+def test_many_concurrent_calls_have_their_own_responses(upstream: weir.Service) -> None:
     async def work() -> None:
         async with weir.AsyncClient(base_url=upstream.url) as client:
             sizes = range(500)
-            answers = await asyncio.gather(*(client.get(f"/static?bytes={size}") for size in sizes))
-            assert [len(answer.content) for answer in answers] == list(sizes)
+            responses = await asyncio.gather(*(client.get(f"/static?bytes={size}") for size in sizes))
+            assert [len(response.content) for response in responses] == list(sizes)
         assert client.is_closed
         with pytest.raises(weir.UsageError, match="the client is closed"):
             await client.get("/static")
@@ -105,7 +105,7 @@ def test_calls_that_are_cancelled_at_once_do_no_harm_to_those_after_them(service
     run(work())
 
 
-def test_a_coroutine_that_nobody_awaits_to_its_end_is_no_trouble(service: Service) -> None:
+def test_a_coroutine_may_be_dropped_before_its_end(service: Service) -> None:
     async def work() -> None:
         async with weir.AsyncClient(base_url=service.url) as client:
             call = client.get("/slow?ms=100")
@@ -139,8 +139,8 @@ def test_one_client_serves_many_loops_and_threads(upstream: weir.Service) -> Non
     client = weir.AsyncClient(base_url=upstream.url)
 
     async def work(number: int) -> int:
-        answers = await asyncio.gather(*(client.get(f"/static?bytes={number}") for _ in range(20)))
-        return sum(len(answer.content) for answer in answers)
+        responses = await asyncio.gather(*(client.get(f"/static?bytes={number}") for _ in range(20)))
+        return sum(len(response.content) for response in responses)
 
     with ThreadPoolExecutor(4) as pool:
         totals = list(pool.map(lambda number: asyncio.run(work(number)), range(1, 13)))
@@ -149,17 +149,17 @@ def test_one_client_serves_many_loops_and_threads(upstream: weir.Service) -> Non
 
 def test_threads_share_a_client(upstream: weir.Service) -> None:
     with weir.Client(base_url=upstream.url) as client, ThreadPoolExecutor(8) as pool:
-        answers = pool.map(lambda size: len(client.get(f"/static?bytes={size}").content), range(400))
-        assert list(answers) == list(range(400))
+        sizes = pool.map(lambda size: len(client.get(f"/static?bytes={size}").content), range(400))
+        assert list(sizes) == list(range(400))
 
 
 def test_a_blocking_call_works_inside_a_running_loop(upstream: weir.Service) -> None:
     async def work() -> None:
         with weir.Client(base_url=upstream.url) as client:
             async with weir.AsyncClient(base_url=upstream.url) as other:
-                answer = asyncio.create_task(other.get("/static?bytes=3"))
+                pending = asyncio.create_task(other.get("/static?bytes=3"))
                 assert len(client.get("/static?bytes=7").content) == 7
-                assert len((await answer).content) == 3
+                assert len((await pending).content) == 3
 
     run(work())
 
@@ -269,8 +269,8 @@ def test_uvloop_has_guests_too(upstream: weir.Service) -> None:
 
     async def work() -> None:
         async with weir.AsyncClient(base_url=upstream.url) as client:
-            answers = await asyncio.gather(*(client.get("/static?bytes=9") for _ in range(50)))
-            assert {len(answer.content) for answer in answers} == {9}
+            responses = await asyncio.gather(*(client.get("/static?bytes=9") for _ in range(50)))
+            assert {len(response.content) for response in responses} == {9}
 
     loop = uvloop.new_event_loop()
     loop.run_until_complete(work())

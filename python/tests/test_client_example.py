@@ -1,4 +1,4 @@
-"""`examples/smart_endpoint.py`, as it says that it is run, against a service that misbehaves."""
+"""`examples/smart_endpoint.py`, run as documented, against an unreliable service."""
 
 import os
 import re
@@ -19,37 +19,37 @@ def endpoint(upstream: str) -> Iterator[str]:
     command = [sys.executable, "-m", "uvicorn", "--app-dir", str(EXAMPLES), "smart_endpoint:app", "--port", "0"]
     with started(*command, "--no-access-log", env={**os.environ, "UPSTREAM": upstream}) as process:
         assert process.stderr
-        said = []
+        printed = []
         for line in process.stderr:
-            said.append(line)
+            printed.append(line)
             if found := re.search(r"running on (http://\S+)", line):
                 yield found[1]
                 return
-        raise AssertionError("".join(said))
+        raise AssertionError("".join(printed))
 
 
-def test_the_smart_endpoint_answers_in_time() -> None:
+def test_the_smart_endpoint_responds_in_time() -> None:
     with (
         weir.serve("work", mix={"good": 5, "garbage": 2, "error": 3}, delay="1ms..5ms", seed=3) as upstream,
         endpoint(upstream.url + "/api/work") as url,
         weir.Client(base_url=url) as client,
     ):
-        answers = [client.get("/api/smart/1000") for _ in range(60)]
-        right = [answer for answer in answers if answer.status_code == 200]
-        assert all("time" in answer.json() for answer in right)
-        # Of three attempts, each right in half of all cases, one is: 7 in 8.
+        responses = [client.get("/api/smart/1000") for _ in range(60)]
+        right = [response for response in responses if response.status_code == 200]
+        assert all("time" in response.json() for response in right)
+        # Three attempts, each successful with probability 1/2: 7 of 8 calls succeed.
         assert 42 <= len(right) < 60
-        assert {answer.status_code for answer in answers} == {200, 502}
+        assert {response.status_code for response in responses} == {200, 502}
         assert client.get("/api/smart/0").status_code == 422
 
 
-def test_the_smart_endpoint_is_late_when_its_upstream_is() -> None:
+def test_the_smart_endpoint_times_out_with_its_upstream() -> None:
     with (
         weir.serve("work", mix={"good": 1}, delay="30s", seed=3) as upstream,
         endpoint(upstream.url + "/api/work") as url,
         weir.Client(base_url=url, timeout=20) as client,
     ):
-        answer = client.get("/api/smart/50")
-        assert answer.status_code == 504
-        assert "no answer after 0.05" in answer.text
+        response = client.get("/api/smart/50")
+        assert response.status_code == 504
+        assert "no response after 0.05" in response.text
         assert upstream.stats()["requests"] == 1

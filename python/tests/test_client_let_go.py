@@ -51,7 +51,7 @@ def test_a_dropped_client_in_a_cycle_is_closed_by_the_collector(service: Service
 
 def test_a_client_that_calls_any_number_of_hosts_does_not_keep_them_all() -> None:
     # All of 127.0.0.0/8 is this machine, and each address a host of its own.
-    with weir.serve("body", host="0.0.0.0") as wide, weir.Client() as client:
+    with weir.serve("httpbin", host="0.0.0.0") as wide, weir.Client() as client:
         before = sockets()
         for n in range(700):
             assert client.get(f"http://127.1.{n // 250}.{n % 250 + 1}:{wide.port}/static").status_code == 200

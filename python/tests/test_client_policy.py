@@ -1,4 +1,4 @@
-"""What a client may do for its answer: hedges, retries, budgets, deadlines, limits, and what a success is."""
+"""Policies of a client: hedges, retries, budgets, deadlines, limits, and rules of success."""
 
 import threading
 import time
@@ -11,25 +11,25 @@ import pytest
 import weir
 
 LONG_S = 20
-"""Longer than any test waits for an answer."""
+"""Longer than any test waits for a response."""
 
 
 class Scripted:
-    """A service that answers its n-th request as the n-th line of its script says, and the rest as the last."""
+    """Service whose n-th response is the n-th line of its script; the last line repeats."""
 
     def __init__(self, url: str) -> None:
         """Start with one line: status 200 at once."""
         self.url = url
         self.script: list[str] = ["200"]
-        self.asked = 0
+        self.requests = 0
         self.lock = threading.Lock()
         self.over = threading.Event()
 
     def next(self) -> str:
-        """Count a request, and return its line."""
+        """Count a request and return its line."""
         with self.lock:
-            self.asked += 1
-            return self.script[min(self.asked, len(self.script)) - 1]
+            self.requests += 1
+            return self.script[min(self.requests, len(self.script)) - 1]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -37,7 +37,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     scripted: Scripted
 
-    def answer(self) -> None:
+    def respond(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         line = self.scripted.next()
         if line == "never":
@@ -56,10 +56,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body.encode())
 
-    do_GET = do_POST = do_PUT = answer  # noqa: N815  http.server calls them so
+    do_GET = do_POST = do_PUT = respond  # noqa: N815  names of http.server
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -67,7 +67,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that go away are the point of some tests."""
+        """Ignore disconnected clients; some tests disconnect."""
 
 
 @pytest.fixture
@@ -85,71 +85,71 @@ def scripted() -> Iterator[Scripted]:
 
 
 def trace(attempts: Sequence[weir.Attempt]) -> list[tuple[str, str]]:
-    return [(attempt.why, attempt.outcome) for attempt in attempts]
+    return [(attempt.reason, attempt.outcome) for attempt in attempts]
 
 
-def test_a_hedge_sends_copies_and_cancels_the_loser(scripted: Scripted) -> None:
+def test_a_hedge_sends_attempts_and_cancels_the_losers(scripted: Scripted) -> None:
     scripted.script = ["never", "200 fine", "never"]
-    with weir.Client(hedge=weir.Hedge(after=0.02, copies=2), budget=None) as client:
+    with weir.Client(hedge=weir.Hedge(after=0.02, attempts=2), budget=None) as client:
         response = client.get(scripted.url)
     assert response.text == "fine"
     first, *others = response.attempts
-    assert (first.why, first.outcome) == ("first", "cancelled")
-    assert sorted((attempt.why, attempt.outcome) for attempt in others) == [("stage", "cancelled"), ("stage", "won")]
+    assert (first.reason, first.outcome) == ("first", "cancelled")
+    assert sorted((attempt.reason, attempt.outcome) for attempt in others) == [("stage", "cancelled"), ("stage", "won")]
     assert all(attempt.started_ms >= 20 for attempt in others)
     assert response.won in others
 
 
-def test_a_failure_sends_the_copies_at_once(scripted: Scripted) -> None:
+def test_a_failure_starts_the_hedge_at_once(scripted: Scripted) -> None:
     scripted.script = ["close", "200"]
-    with weir.Client(hedge=weir.Hedge(after=LONG_S), budget=None, repeat="every") as client:
+    with weir.Client(hedge=weir.Hedge(after=LONG_S), budget=None, retry_methods="all") as client:
         response = client.post(scripted.url, content="x")
     assert trace(response.attempts) == [("first", "closed"), ("failure", "won")]
 
 
-def test_a_post_is_not_repeated_unless_one_says_so(scripted: Scripted) -> None:
+def test_a_post_is_not_sent_twice_by_default(scripted: Scripted) -> None:
     scripted.script = ["503", "200"]
-    with weir.Client(hedge=weir.Hedge(after=None), retry=3, budget=None) as client:
+    with weir.Client(hedge=weir.Hedge(after=None), retries=3, budget=None) as client:
         assert client.post(scripted.url).status_code == 503
         assert client.get(scripted.url).status_code == 200
-        scripted.asked = 0
-        assert client.put(scripted.url, repeat="idempotent").status_code == 200
-        scripted.asked = 0
-        assert client.post(scripted.url, repeat="every").status_code == 200
+        scripted.requests = 0
+        assert client.put(scripted.url, retry_methods="idempotent").status_code == 200
+        scripted.requests = 0
+        assert client.post(scripted.url, retry_methods="all").status_code == 200
 
 
-def test_retries_are_made_for_what_they_are_for(scripted: Scripted) -> None:
-    retry = weir.Retry(times=2, on=["closed", "5xx"], backoff=(0.001, 0.002))
-    with weir.Client(retry=retry, budget=None) as client:
+def test_retries_follow_retryable_failures_only(scripted: Scripted) -> None:
+    policy = weir.Retry(times=2, on=["closed", "5xx"], backoff=(0.001, 0.002))
+    with weir.Client(retries=policy, budget=None) as client:
         scripted.script = ["close", "500", "404"]
         response = client.get(scripted.url)
         assert trace(response.attempts) == [("first", "closed"), ("retry", "status"), ("retry", "won")]
         assert response.status_code == 404
-        scripted.asked, scripted.script = 0, ["429", "200"]
+        scripted.requests, scripted.script = 0, ["429", "200"]
         assert client.get(scripted.url).status_code == 429
-        assert scripted.asked == 1
+        assert scripted.requests == 1
 
 
-def test_the_last_answer_is_returned_when_there_is_no_better(scripted: Scripted) -> None:
+def test_the_last_response_is_returned_without_a_success(scripted: Scripted) -> None:
     scripted.script = ["500", "502", "503"]
-    with weir.Client(retry=weir.Retry(times=2, on=["5xx"], backoff=(0.001, 0.001)), budget=None) as client:
+    with weir.Client(retries=weir.Retry(times=2, on=["5xx"], backoff=(0.001, 0.001)), budget=None) as client:
         response = client.get(scripted.url)
     assert (response.status_code, response.won) == (503, None)
     assert [attempt.status for attempt in response.attempts] == [500, 502, 503]
 
 
-def test_with_a_rule_for_successes_a_call_without_one_raises(scripted: Scripted) -> None:
+def test_with_rules_of_success_a_call_without_one_raises(scripted: Scripted) -> None:
     scripted.script = ["200 no json", "500", '200 {"time": "soon"}']
     success = weir.Success(
         status=200, schema={"type": "object", "properties": {"time": {"type": "integer"}}, "required": ["time"]}
     )
-    hedge = weir.Hedge(after=None, copies=2)
+    hedge = weir.Hedge(after=None, attempts=2)
     with weir.Client(success=success, hedge=hedge, budget=None) as client:
         with pytest.raises(weir.AllAttemptsFailed) as caught:
             client.get(scripted.url)
         assert sorted(attempt.outcome for attempt in caught.value.attempts) == ["body", "body", "status"]
         assert caught.value.response is not None
-        scripted.asked, scripted.script = 0, ["200", '200 {"time": 3}', "never"]
+        scripted.requests, scripted.script = 0, ["200", '200 {"time": 3}', "never"]
         assert client.get(scripted.url).json() == {"time": 3}
 
 
@@ -165,49 +165,49 @@ def test_a_success_may_need_a_header_or_json(scripted: Scripted) -> None:
             client.get(scripted.url, success=weir.Success(status=(200, "3xx")))
 
 
-def test_a_deadline_ends_a_call_and_is_told_upstream(scripted: Scripted) -> None:
+def test_a_deadline_ends_a_call_and_is_sent_upstream(scripted: Scripted) -> None:
     with weir.Client(deadline=LONG_S) as client:
         assert 0 < int(client.get(scripted.url).headers["x-left"]) <= LONG_S * 1000
         scripted.script = ["never"]
         began = time.monotonic()
-        with pytest.raises(weir.DeadlineExceeded, match=r"no answer after 0\.0\d+ s; attempts: cancelled") as caught:
+        with pytest.raises(weir.DeadlineExceeded, match=r"no response after 0\.0\d+ s; attempts: cancelled") as caught:
             client.get(scripted.url, deadline="50ms")
         assert 0.05 <= time.monotonic() - began < LONG_S
     assert trace(caught.value.attempts) == [("first", "cancelled")]
 
 
-def test_a_retry_after_past_the_deadline_is_not_waited_for(scripted: Scripted) -> None:
+def test_a_retry_after_beyond_the_deadline_ends_the_call(scripted: Scripted) -> None:
     scripted.script = ["503 after=30"]
-    with weir.Client(deadline=LONG_S, retry=1) as client:
+    with weir.Client(deadline=LONG_S, retries=1) as client:
         assert client.get(scripted.url).status_code == 503
-    assert scripted.asked == 1
+    assert scripted.requests == 1
 
 
 def test_the_budget_bounds_extra_attempts_of_all_calls(scripted: Scripted) -> None:
     scripted.script = ["503"]
-    budget = weir.Budget(share=0, floor=2, window="1h")
-    with weir.Client(retry=weir.Retry(times=1, backoff=(0.001, 0.001)), budget=budget) as client:
+    budget = weir.Budget(fraction=0, min_per_s=2 / 3600, window="1h")
+    with weir.Client(retries=weir.Retry(times=1, backoff=(0.001, 0.001)), budget=budget) as client:
         for _ in range(10):
             client.get(scripted.url)
-        assert scripted.asked == 12
+        assert scripted.requests == 12
         client.get(scripted.url, budget=None)
-        assert scripted.asked == 14
+        assert scripted.requests == 14
 
 
-def test_a_percentile_is_a_time_once_enough_calls_are_known(scripted: Scripted) -> None:
+def test_a_percentile_is_a_time_once_there_are_enough_calls(scripted: Scripted) -> None:
     with weir.Client(hedge=weir.Hedge(after="p95"), budget=None) as client:
         assert len(client.get(scripted.url).attempts) == 1
         for _ in range(200):
             client.get(scripted.url)
-        scripted.asked, scripted.script = 0, ["never", "200"]
+        scripted.requests, scripted.script = 0, ["never", "200"]
         assert trace(client.get(scripted.url).attempts) == [("first", "cancelled"), ("stage", "won")]
 
 
-def test_a_limit_has_other_calls_wait_within_their_deadline(scripted: Scripted) -> None:
+def test_calls_beyond_the_concurrency_limit_wait_within_their_deadline(scripted: Scripted) -> None:
     scripted.script = ["never", "200"]
-    with weir.Client(limit=1) as client, ThreadPoolExecutor(1) as pool:
+    with weir.Client(max_concurrency=1) as client, ThreadPoolExecutor(1) as pool:
         first = pool.submit(client.get, scripted.url, deadline=LONG_S)
-        wait_for(lambda: scripted.asked == 1)
+        wait_for(lambda: scripted.requests == 1)
         with pytest.raises(weir.DeadlineExceeded, match="none was sent") as caught:
             client.get(scripted.url, deadline=0.05)
         assert caught.value.attempts == ()
@@ -218,11 +218,11 @@ def test_a_limit_has_other_calls_wait_within_their_deadline(scripted: Scripted) 
 
 
 def test_policies_are_values() -> None:
-    assert weir.Hedge(after=0.3) == weir.Hedge(after=0.3, copies=1, on_failure=True)
+    assert weir.Hedge(after=0.3) == weir.Hedge(after=0.3, attempts=1, on_failure=True)
     assert hash(weir.Retry(on=[503])) == hash(weir.Retry(on=(503,)))
-    assert repr(weir.Budget()) == "Budget(share=0.05, floor=1, window=1.0)"
+    assert repr(weir.Budget()) == "Budget(fraction=0.05, min_per_s=1.0, window=1.0)"
     with pytest.raises(AttributeError):
-        weir.Hedge().copies = 3  # type: ignore[misc]
+        weir.Hedge().attempts = 3  # type: ignore[misc]
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -63,7 +63,7 @@ def service(name: str, protocols: list[str], *, known: bool = False) -> Iterator
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve(stream: socket.socket) -> None:
-        # What a client does to a connection is no concern here.
+        # Errors of connections are irrelevant here.
         with suppress(OSError), stream, context.wrap_socket(stream, server_side=True) as secure:
             talk: Callable[[ssl.SSLSocket], None] = http2 if secure.selected_alpn_protocol() == "h2" else http1
             talk(secure)
@@ -125,11 +125,11 @@ def test_a_certificate_of_our_own_is_shown(authority: Path, tmp_path: Path) -> N
 def test_http2_is_spoken_if_both_ends_want_it(authority: Path, offered: list[str], wanted: bool, version: str) -> None:
     with service("127.0.0.1", offered) as url:
         with weir.Client(verify=authority, http2=wanted) as client:
-            answers = [client.get(url) for _ in range(3)]
-        assert [(answer.http_version, answer.text) for answer in answers] == [(version, "hello")] * 3
+            responses = [client.get(url) for _ in range(3)]
+        assert [(response.http_version, response.text) for response in responses] == [(version, "hello")] * 3
 
         async def many() -> list[weir.Response]:
             async with weir.AsyncClient(verify=authority, http2=wanted) as client:
                 return await asyncio.gather(*(client.get(url) for _ in range(50)))
 
-        assert {(answer.http_version, answer.text) for answer in asyncio.run(many())} == {(version, "hello")}
+        assert {(response.http_version, response.text) for response in asyncio.run(many())} == {(version, "hello")}

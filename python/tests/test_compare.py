@@ -1,4 +1,4 @@
-"""`weir.compare`: the verdicts of the command line, on runs at hand and on files."""
+"""`weir.compare`: the verdicts of the command line, for runs in memory and in files."""
 
 import json
 from pathlib import Path
@@ -14,12 +14,12 @@ import weir
 SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "compare.schema.json").read_text("utf-8"))
 
 
-def runs(run: weir.Run, share: float, turn: int) -> list[weir.Run]:
-    """Make five runs of one, with this share of its throughput, in turns with others."""
+def runs(run: weir.Run, factor: float, turn: int) -> list[weir.Run]:
+    """Make five runs of one, with its throughput times a factor, interleaved with others by their start times."""
 
     def made(i: int) -> weir.Run:
         data = run.to_dict()
-        rate = data["rate_per_s"]["achieved"] * share * (1 + i % 3 / 1000)
+        rate = data["rate_per_s"]["achieved"] * factor * (1 + i % 3 / 1000)
         data["rate_per_s"] = {"offered": rate, "achieved": rate}
         data["trust"] = {"ok": True, "reasons": []}
         data["manifest"]["started_unix_s"] = 1e9 + i * 10 + turn
@@ -33,15 +33,15 @@ def run(service: Service) -> weir.Run:
     return weir.load(service.url, connections=2, requests=300)
 
 
-def test_runs_at_hand_and_the_same_runs_in_files_have_the_same_verdicts(run: weir.Run, tmp_path: Path) -> None:
+def test_runs_in_memory_and_in_files_have_the_same_verdicts(run: weir.Run, tmp_path: Path) -> None:
     old, new = runs(run, 1.0, 0), runs(run, 0.8, 5)
     for side, name in [(old, "old"), (new, "new")]:
         (tmp_path / name).mkdir()
         for i, one in enumerate(side):
             (tmp_path / name / f"{i}.json").write_text(one.to_json())
     found = weir.compare(old, new)
-    kept = weir.compare(tmp_path / "old", str(tmp_path / "new"))
-    assert found.pairs == kept.pairs
+    of_files = weir.compare(tmp_path / "old", str(tmp_path / "new"))
+    assert found.pairs == of_files.pairs
     assert found.is_worse
     rate = found.pairs[0].verdict("rate")
     assert rate.finding == "worse"
@@ -52,13 +52,13 @@ def test_runs_at_hand_and_the_same_runs_in_files_have_the_same_verdicts(run: wei
         found.pairs[0].verdict("p12")
 
 
-def test_it_shows_itself_in_every_form(run: weir.Run, tmp_path: Path) -> None:
+def test_a_comparison_has_every_format(run: weir.Run, tmp_path: Path) -> None:
     found = weir.compare(run, [run])
-    assert "one run cannot tell" in str(found)
+    assert "one run only" in str(found)
     assert "### " in found.markdown()
     assert found.to_dict() == json.loads(found.to_json())
     assert found.html(tmp_path / "page.html") == (tmp_path / "page.html").read_text()
-    assert repr(found) == "<weir.Comparison B against A: unclear>"
+    assert repr(found) == "<weir.Comparison B vs A: inconclusive>"
 
 
 def test_the_classes_have_the_schemas_fields_and_types(run: weir.Run) -> None:
@@ -69,7 +69,7 @@ def test_the_classes_have_the_schemas_fields_and_types(run: weir.Run) -> None:
         assert errors == []
 
 
-def test_what_cannot_be_compared_is_said(run: weir.Run, tmp_path: Path) -> None:
+def test_invalid_sides_are_usage_errors(run: weir.Run, tmp_path: Path) -> None:
     with pytest.raises(weir.UsageError, match="no run on this side"):
         weir.compare(run, [])
     with pytest.raises(weir.UsageError, match="nowhere"):

@@ -12,7 +12,7 @@ from programs import started
 TIMEOUT_S = 30
 
 
-def test_ctrl_c_ends_a_run_and_keeps_what_was_measured(service: Service) -> None:
+def test_ctrl_c_ends_a_run_and_keeps_its_result(service: Service) -> None:
     script = f"""
 import weir
 print("running", flush=True)
@@ -33,7 +33,7 @@ except weir.Interrupted as interrupt:
     assert run["duration_s"] < TIMEOUT_S
 
 
-def test_ctrl_c_that_nobody_catches_ends_the_program(service: Service) -> None:
+def test_uncaught_ctrl_c_ends_the_program(service: Service) -> None:
     script = f"import weir; weir.load('{service.url}', duration='10m', connections=2)"
     with started(sys.executable, "-c", script) as process:
         assert service.asked.wait(TIMEOUT_S)
@@ -43,9 +43,9 @@ def test_ctrl_c_that_nobody_catches_ends_the_program(service: Service) -> None:
     assert "weir.Interrupted: after" in err
 
 
-def test_ctrl_c_while_it_connects_is_a_plain_keyboard_interrupt() -> None:
+def test_ctrl_c_while_connecting_is_a_plain_keyboard_interrupt() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, ExitStack() as stack:
-        # A listener that accepts nobody and whose queue is full leaves the next one waiting.
+        # A listener that accepts no connections and has a full backlog leaves the next client waiting.
         for _ in range(3):
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
@@ -60,7 +60,7 @@ def test_ctrl_c_while_it_connects_is_a_plain_keyboard_interrupt() -> None:
     assert (process.returncode, err.splitlines()[-1]) == (-signal.SIGINT, "KeyboardInterrupt")
 
 
-def test_what_another_signal_handler_raises_comes_out_as_it_is(service: Service) -> None:
+def test_exceptions_of_other_signal_handlers_are_raised_unchanged(service: Service) -> None:
     script = f"""
 import signal, weir
 def stop(number, frame):
@@ -75,7 +75,7 @@ weir.load("{service.url}", duration="10m", connections=2)
     assert (process.returncode, err) == (7, "")
 
 
-def test_ctrl_c_on_the_command_writes_what_was_measured(service: Service) -> None:
+def test_ctrl_c_on_the_command_writes_its_result(service: Service) -> None:
     with started(
         sys.executable, "-m", "weir", "load", service.url, "-c", "2", "-d", "10m", "--format", "json"
     ) as process:
@@ -87,7 +87,7 @@ def test_ctrl_c_on_the_command_writes_what_was_measured(service: Service) -> Non
     assert "Traceback" not in err
 
 
-def test_ctrl_c_ends_a_call_that_waits(service: Service) -> None:
+def test_ctrl_c_ends_a_blocking_call(service: Service) -> None:
     script = f"import weir; weir.Client().get('{service.url}/slow?ms=20000')"
     with started(sys.executable, "-c", script) as process:
         assert service.asked.wait(TIMEOUT_S)
@@ -96,7 +96,7 @@ def test_ctrl_c_ends_a_call_that_waits(service: Service) -> None:
     assert (process.returncode, err.splitlines()[-1]) == (-signal.SIGINT, "KeyboardInterrupt")
 
 
-def test_a_signal_handler_may_make_a_call_while_a_call_waits(service: Service) -> None:
+def test_a_signal_handler_may_make_a_call_during_a_call(service: Service) -> None:
     script = f"""
 import signal, weir
 client = weir.Client()

@@ -1,4 +1,4 @@
-"""`weir.load` against a real service: what is sent, and what comes back."""
+"""`weir.load` against a real service: requests sent, and results."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ def test_a_closed_loop_counts_what_the_service_saw(service: Service) -> None:
     assert len(service.seen) == 60
     assert dict(run.status) == {200: 60}
     assert dict(run.failures) == {}
-    assert run.connections.limit == 3
+    assert run.connections.max == 3
     assert run.bytes.body_in == 60 * len("hello")
 
 
@@ -42,20 +42,20 @@ def test_stages_are_text_or_tuples(service: Service, stages: str | list[weir.Sta
     assert weir.load(service.url, stages=stages).requests.total == 30
 
 
-def test_users_loop_on_fresh_connections(service: Service) -> None:
-    run = weir.load(service.url, users=4, ramp_up="50ms", loops=5, fresh=True)
+def test_users_loop_on_new_connections(service: Service) -> None:
+    run = weir.load(service.url, users=4, ramp_up="50ms", loops=5, keepalive=False)
     assert run.requests.ok == 20
     assert run.connections.opened == 20
 
 
-def test_failures_are_counted_and_not_raised(service: Service) -> None:
+def test_failures_are_counted_instead_of_raised(service: Service) -> None:
     closed = weir.load(service.url + "/close", connections=1, requests=5)
     assert dict(closed.failures) == {"closed": 5}
     garbage = weir.load(service.url + "/garbage", connections=1, requests=5)
     assert dict(garbage.failures) == {"protocol": 5}
     assert "mail server" in garbage.target.failure_details["protocol"]
-    refused = weir.load(service.url + "/status?code=503", connections=1, requests=5)
-    assert (dict(refused.status), dict(refused.failures)) == ({503: 5}, {"5xx": 5})
+    failing = weir.load(service.url + "/status?code=503", connections=1, requests=5)
+    assert (dict(failing.status), dict(failing.failures)) == ({503: 5}, {"5xx": 5})
     slow = weir.load(service.url + "/slow?ms=500", connections=1, requests=1, timeout="50ms")
     assert dict(slow.failures) == {"timeout": 1}
 
@@ -72,26 +72,26 @@ def test_method_headers_and_auth_arrive(service: Service) -> None:
 
 
 def test_bodies_are_sent_byte_for_byte(service: Service, tmp_path: Path) -> None:
-    kept = tmp_path / "body"
-    kept.write_bytes(b"\x00from a file")
-    bodies: list[str | bytes | Path] = ["@not-a-file", "ü", b"\xff\x00", kept]
+    file = tmp_path / "body"
+    file.write_bytes(b"\x00from a file")
+    bodies: list[str | bytes | Path] = ["@not-a-file", "ü", b"\xff\x00", file]
     for body in bodies:
         weir.load(service.url, requests=1, body=body)
     assert [seen.body for seen in service.seen] == [b"@not-a-file", "ü".encode(), b"\xff\x00", b"\x00from a file"]
     assert {seen.method for seen in service.seen} == {"POST"}
 
 
-def test_of_several_bodies_each_request_takes_one_by_weight_and_seed(service: Service) -> None:
-    def taken(seed: int) -> list[bytes]:
+def test_bodies_are_chosen_by_weight_and_seed(service: Service) -> None:
+    def sent(seed: int) -> list[bytes]:
         service.seen.clear()
         weir.load(service.url, connections=1, requests=40, body=["a", b"b", "never"], weights=[3, 1, 0], seed=seed)
         return [seen.body for seen in service.seen]
 
-    first = taken(1)
+    first = sent(1)
     counts = Counter(first)
     assert set(counts) == {b"a", b"b"}
     assert counts[b"a"] > counts[b"b"]
-    assert taken(1) == first != taken(2)
+    assert sent(1) == first != sent(2)
 
 
 def test_json_is_a_body_with_its_content_type(service: Service) -> None:
@@ -114,14 +114,14 @@ def test_connect_to_and_host_are_apart(service: Service) -> None:
     assert service.seen[0].headers["Host"] == "shop.invalid"
 
 
-def test_warmup_is_left_out(service: Service) -> None:
+def test_warmup_is_excluded(service: Service) -> None:
     run = weir.load(service.url, rate=100, duration="600ms", warmup="400ms")
     assert (run.warmup_s, run.requests.total, len(service.seen)) == (0.4, 20, 60)
 
 
 def test_objectives_are_judged_in_their_order(service: Service) -> None:
     run = weir.load(service.url, requests=10, connections=1, slo=["p99<30s", "errors<1%", "rate>1000000"])
-    assert [(held.objective, held.ok) for held in run.slo] == [
+    assert [(objective.objective, objective.ok) for objective in run.slo] == [
         ("p99<30s", True),
         ("errors<1%", True),
         ("rate>1000000", False),
@@ -146,7 +146,7 @@ def test_the_manifest_shows_the_call_without_passwords(service: Service) -> None
 
 
 def test_other_threads_run_meanwhile(service: Service) -> None:
-    # The service is Python in this very process: a run that kept the GIL would never get an answer.
+    # The service is Python in this process: a run that kept the GIL would get no response.
     done: list[weir.Run] = []
     threads = [
         threading.Thread(target=lambda: done.append(weir.load(service.url, requests=20, connections=2)))

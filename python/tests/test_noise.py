@@ -31,10 +31,10 @@ def state(pid: int) -> str:
 
 CALLS = """
 import sys, weir
-with weir.Client(retry=2) as client:
+with weir.Client(retries=2) as client:
     print("ready", flush=True)
     calls = 0
-    # Until stdin is closed; each call is answered.
+    # Until stdin is closed; each call gets a response.
     import select
     while not select.select([sys.stdin], [], [], 0)[0]:
         assert client.get(sys.argv[1]).status_code == 200
@@ -52,7 +52,7 @@ def test_a_client_that_stalls_sends_each_call_once(service: Service) -> None:
             wait_for(lambda: len(happened.spans) >= 10)
         out, _ = process.communicate(timeout=LONG_S)
     assert all(end - begin > 0.004 for begin, end in happened.spans[:-1]), "the last one is cut short by the end"
-    assert (process.returncode, int(out)) == (0, len(service.seen)), "a stall of its own is no reason to send again"
+    assert (process.returncode, int(out)) == (0, len(service.seen)), "a stall of its own does not cause another attempt"
 
 
 def test_a_measurement_that_fails_leaves_nothing_stopped() -> None:
@@ -120,7 +120,7 @@ def test_a_network_of_its_own_delays_and_loses_where_that_is_allowed() -> None:
 
 
 def test_broken_uploads_reach_a_service_that_goes_on() -> None:
-    with weir.serve("body") as service:
+    with weir.serve("httpbin") as service:
         port = int(service.url.rpartition(":")[2].strip("/"))
         with noise.broken_uploads(port, per_s=100) as happened:
             wait_for(lambda: len(happened.spans) >= 4)

@@ -22,12 +22,12 @@ def run(*command: str) -> "subprocess.CompletedProcess[str]":
 
 
 def cargo_version() -> str:
-    # tomllib is younger than the oldest Python that weir supports.
+    # tomllib requires Python 3.11; weir supports 3.10.
     workspace = (ROOT / "Cargo.toml").read_text("utf-8").partition("[workspace.package]")[2]
     return workspace.partition('version = "')[2].partition('"')[0]
 
 
-def test_exported_names_are_sorted_true_and_complete() -> None:
+def test_exported_names_are_sorted_and_complete() -> None:
     assert weir.__all__ == sorted(weir.__all__)
     public = {name for name in vars(weir) if not name.startswith("_")}
     assert public | {"__version__"} == set(weir.__all__)
@@ -42,7 +42,7 @@ def test_every_exported_name_has_a_docstring() -> None:
 
 def test_every_option_of_load_is_documented_in_its_order() -> None:
     options = list(inspect.signature(weir.load).parameters)
-    arguments = (inspect.getdoc(weir.load) or "").partition("Args:\n")[2].partition("Raises:")[0]
+    arguments = (inspect.getdoc(weir.load) or "").partition("Args:\n")[2].partition("Returns:")[0]
     lines = [line.strip() for line in arguments.splitlines() if line.startswith("    ") and line[4] != " "]
     assert [line.partition(":")[0] for line in lines] == options
 
@@ -58,7 +58,7 @@ def test_the_command_is_installed(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=["script", "module"])
-def test_the_command_drives_load_and_returns_its_exit_code(command: list[str], service: Service) -> None:
+def test_the_command_runs_a_load_and_returns_its_exit_code(command: list[str], service: Service) -> None:
     done = run(*command, "load", service.url, "-n", "20", "-c", "2", "--format", "json", "--slo", "rate>1e9")
     assert done.returncode == 1
     assert weir.Run.from_json(done.stdout).requests.ok == 20
@@ -68,18 +68,18 @@ def test_the_command_drives_load_and_returns_its_exit_code(command: list[str], s
 
 
 def test_the_command_and_python_read_each_others_runs(service: Service, tmp_path: Path) -> None:
-    kept = tmp_path / "run.json"
-    assert run(str(SCRIPT), "load", service.url, "-n", "20", "--out", str(kept)).returncode == 0
-    report = run(str(SCRIPT), "report", str(kept))
-    assert report.stdout == str(weir.Run.from_json(kept.read_text("utf-8")))
+    saved = tmp_path / "run.json"
+    assert run(str(SCRIPT), "load", service.url, "-n", "20", "--out", str(saved)).returncode == 0
+    report = run(str(SCRIPT), "report", str(saved))
+    assert report.stdout == str(weir.Run.from_json(saved.read_text("utf-8")))
 
 
-def test_the_stubs_are_those_of_the_module() -> None:
+def test_the_stubs_match_the_module() -> None:
     done = run(sys.executable, "-m", "mypy.stubtest", "weir")
     assert done.returncode == 0, done.stdout
 
 
-def test_the_example_of_the_package_holds(service: Service) -> None:
+def test_the_example_of_the_package_works(service: Service) -> None:
     result = weir.load(service.url, rate=500, duration="1s", slo=["p99<10s", "errors<1%"])
     assert all(objective.ok for objective in result.slo), result
     assert result.response_ms.p99 > 0

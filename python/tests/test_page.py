@@ -1,4 +1,4 @@
-"""The page of a run in a real Chromium: it is drawn, says what the run says, and asks nobody for anything."""
+"""HTML report of a run in Chromium: it is drawn, shows the numbers of the run, and sends no requests."""
 
 import json
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Show = Callable[[dict[str, Any]], str]
 
 @pytest.fixture
 def data(service: Service) -> dict[str, Any]:
-    """A run with a course of 300 points, whose times are of all sizes."""
+    """Run with a series of 300 intervals, whose times have all magnitudes."""
     run = weir.load(service.url, connections=2, requests=200, slo=["p99<30s", "p50<1us"]).to_dict()
     run["series"] = [dict(run["series"][0]) | point(i, 1.2 ** (i % 100)) for i in range(300)]
     return run
@@ -34,25 +34,23 @@ def point(i: int, size: float) -> dict[str, Any]:
 
 @pytest.fixture
 def show(browser: Browser, tmp_path: Path) -> Show:
-    """Make the page of a run, open it, and return its text."""
+    """Write the HTML report of a run, open it, and return its text."""
 
     def show(data: dict[str, Any]) -> str:
-        kept, page = tmp_path / "run.json", tmp_path / "page.html"
-        kept.write_text(json.dumps(data))
-        assert programs.weir("report", str(kept), "--html", str(page)).returncode == 0
+        saved, page = tmp_path / "run.json", tmp_path / "page.html"
+        saved.write_text(json.dumps(data))
+        assert programs.weir("report", str(saved), "--html", str(page)).returncode == 0
         browser.size(1200, 900)
         browser.prefer("light")
         seconds = browser.open(page.as_uri())
-        assert seconds < 10, "a page opens in a fraction of a second; ten say that something hangs"
+        assert seconds < 10, "a report opens in a fraction of a second; after ten, something hangs"
         assert browser.requests() == [page.as_uri()]
         return page.read_text()
 
     return show
 
 
-def test_every_chart_is_drawn_and_the_browser_has_nothing_to_say_against_the_page(
-    browser: Browser, data: dict[str, Any], show: Show
-) -> None:
+def test_every_chart_is_drawn_without_errors_of_the_browser(browser: Browser, data: dict[str, Any], show: Show) -> None:
     show(data)
     drawn = {plot["title"]: len(plot["lines"]) for plot in plots(browser)}
     assert drawn.keys() == {"Percentiles", "Throughput", "Response time", "Failures", "In the system"}
@@ -61,7 +59,7 @@ def test_every_chart_is_drawn_and_the_browser_has_nothing_to_say_against_the_pag
     assert browser.complaints() == []
 
 
-def test_the_figures_are_those_of_the_run(browser: Browser, data: dict[str, Any], show: Show) -> None:
+def test_the_metrics_are_those_of_the_run(browser: Browser, data: dict[str, Any], show: Show) -> None:
     show(data)
     figures = browser.evaluate("""
         Object.fromEntries([...document.querySelectorAll(".figures div")].map((figure) =>
@@ -69,7 +67,7 @@ def test_the_figures_are_those_of_the_run(browser: Browser, data: dict[str, Any]
     """)
     times = data["response_ms"]
     assert figures == {
-        "answers": data["rate_per_s"]["achieved"],
+        "responses": data["rate_per_s"]["achieved"],
         "requests": data["requests"]["total"],
         "failed": data["requests"]["failed"],
         "p50": times["p50"],
@@ -78,10 +76,10 @@ def test_the_figures_are_those_of_the_run(browser: Browser, data: dict[str, Any]
         "max": times["max"],
     }
     verdict = browser.evaluate("document.querySelector('.verdict').innerText")
-    assert all(held["objective"] in verdict for held in data["slo"])
+    assert all(objective["objective"] in verdict for objective in data["slo"])
 
 
-def test_the_keyboard_goes_from_point_to_point_and_names_what_the_run_has_there(
+def test_the_keyboard_moves_by_interval_and_shows_its_numbers(
     browser: Browser, data: dict[str, Any], show: Show
 ) -> None:
     show(data)
@@ -91,12 +89,12 @@ def test_the_keyboard_goes_from_point_to_point_and_names_what_the_run_has_there(
         point = data["series"][index]
         expected = [point["p50_ms"], point["p99_ms"], point["max_ms"]]
         assert shown(browser, "Response time") == pytest.approx(expected, rel=1e-6), (key, index)
-        # All charts over time look at the same place.
+        # All charts over time show the same interval.
         assert shown(browser, "Throughput") == pytest.approx([point["ok"] / 0.7], rel=1e-6)
         assert shown(browser, "In the system") == [point["in_flight"], point["backlog"]]
-    said = chart(browser, "Response time")
-    assert said["where"] == "at 4:59"
-    assert said["said"].startswith("4:59: p50 ")
+    described = chart(browser, "Response time")
+    assert described["where"] == "at 4:59"
+    assert described["text"].startswith("4:59: p50 ")
     browser.press("Escape")
     assert chart(browser, "Response time")["values"] == [None] * 3
 
@@ -123,27 +121,27 @@ def test_charts_and_tables_write_every_number_in_the_same_way(
         })()
     """)
     assert len(rows) == len(steps) == 300
-    for row, (good, time, bad, inside) in zip(rows, steps, strict=True):
+    for row, (good, time, bad, system) in zip(rows, steps, strict=True):
         start, _, failed, rate, in_flight, waiting, *times = row
         assert time == [start, *times]
-        assert inside == [start, in_flight, waiting]
+        assert system == [start, in_flight, waiting]
         assert (good[0], bad[0]) == (start, start)
         assert good[1] == rate or failed != "0"
 
 
-def test_a_drag_zooms_all_charts_over_time_and_a_key_brings_the_whole_back(
+def test_a_drag_zooms_all_charts_over_time_and_a_key_resets_them(
     browser: Browser, data: dict[str, Any], show: Show
 ) -> None:
     show(data)
-    place = focus(browser, "Throughput")
-    x, y = place["left"], place["top"] + place["height"] / 2
-    browser.mouse("Moved", x + place["width"] * 0.4, y)
-    browser.mouse("Pressed", x + place["width"] * 0.4, y, "left")
-    browser.mouse("Moved", x + place["width"] * 0.6, y, "left")
-    browser.mouse("Released", x + place["width"] * 0.6, y, "left")
+    area = focus(browser, "Throughput")
+    x, y = area["left"], area["top"] + area["height"] / 2
+    browser.mouse("Moved", x + area["width"] * 0.4, y)
+    browser.mouse("Pressed", x + area["width"] * 0.4, y, "left")
+    browser.mouse("Moved", x + area["width"] * 0.6, y, "left")
+    browser.mouse("Released", x + area["width"] * 0.6, y, "left")
     zoomed = {plot["title"]: plot["zoomed"] for plot in plots(browser)}
     assert zoomed == {name: name != "Percentiles" for name in zoomed}
-    browser.mouse("Moved", x + place["width"] * 0.5, y)
+    browser.mouse("Moved", x + area["width"] * 0.5, y)
     value, where = chart(browser, "Throughput")["values"][0], chart(browser, "Throughput")["where"]
     assert round(float(value) * 0.7) in [p["ok"] for p in data["series"]]
     assert where != ""
@@ -186,7 +184,7 @@ def test_nothing_is_wider_than_a_phone(browser: Browser, data: dict[str, Any], s
     assert browser.evaluate("Math.max(...[...document.querySelectorAll('.plot svg')].map((p) => p.clientWidth))") < 360
 
 
-def test_words_of_a_service_stay_words(browser: Browser, data: dict[str, Any], show: Show) -> None:
+def test_text_of_a_service_is_escaped(browser: Browser, data: dict[str, Any], show: Show) -> None:
     data["target"] |= {"url": f"http://h/{EVIL}", "server": EVIL, "failure_details": {"reset": EVIL}}
     data["manifest"] |= {"hostname": EVIL, "command": ["weir", EVIL]}
     data["trust"] = {"ok": False, "reasons": [EVIL]}
@@ -194,7 +192,7 @@ def test_words_of_a_service_stay_words(browser: Browser, data: dict[str, Any], s
     show(data)
     assert browser.evaluate("document.title") == f"GET http://h/{EVIL} · weir"
     assert browser.evaluate("document.images.length") == 0
-    assert browser.complaints() == [], "not even the policy had to step in"
+    assert browser.complaints() == [], "the content security policy blocked nothing"
 
 
 def test_ten_thousand_points_fit_and_their_peaks_are_drawn(browser: Browser, data: dict[str, Any], show: Show) -> None:

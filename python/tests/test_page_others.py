@@ -1,4 +1,4 @@
-"""The pages of a study, a comparison and a search for the limit, in a real Chromium: they show what the data say."""
+"""HTML reports of a study, a comparison and a capacity search in Chromium: they show the numbers of their data."""
 
 import csv
 import json
@@ -17,11 +17,11 @@ import weir
 
 WEIR = [sys.executable, "-m", "weir"]
 
-# Two variants are measured, one of which gives so few answers that no run of it may be trusted; the third one fails.
+# Two variants are measured, one with too few responses for a trusted run; the third one fails.
 STUDY = """
 question = "Does <b>waiting</b> matter?"
 repeats = 3
-times = {{ warm_up = "0s", ready = "20s", stop = "2s" }}
+timeouts = {{ warmup = "0s", ready = "20s", stop = "2s" }}
 [variants.fast]
 command = [{weir}, "serve", "work", "--port", "{{port}}", "--delay", "1ms", "--mix", "good=1"]
 [variants.slow]
@@ -41,7 +41,7 @@ connections = [1, 2]
 
 @dataclass(frozen=True)
 class Made:
-    """A page, and what it was made from."""
+    """HTML report, and its data."""
 
     page: Path
     data: dict[str, Any]
@@ -61,21 +61,21 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Five runs a side in turns; the other side is slower, and two of its runs are not to be trusted."""
+    """Five interleaved runs per side; the other side is slower, and two of its runs are not trusted."""
     folder = tmp_path_factory.mktemp("comparison")
     with weir.serve("work", delay="1ms", mix="good=1") as service:
-        kept = weir.load(f"{service.url}/api/work", connections=2, requests=2000).to_dict()
-    for side, share, turn in [("old", 1.0, 0), ("new", 0.9, 5)]:
+        base = weir.load(f"{service.url}/api/work", connections=2, requests=2000).to_dict()
+    for side, factor, turn in [("old", 1.0, 0), ("new", 0.9, 5)]:
         (folder / side).mkdir()
         for i in range(5):
-            rate = kept["rate_per_s"]["achieved"] * share * (1 + i % 3 / 500)
-            doubts = ["Two of <these>."] if side == "new" and i in (1, 3) else []
+            rate = base["rate_per_s"]["achieved"] * factor * (1 + i % 3 / 500)
+            reasons = ["Two of <these>."] if side == "new" and i in (1, 3) else []
             changed = {
                 "rate_per_s": {"offered": rate, "achieved": rate},
-                "trust": {"ok": not doubts, "reasons": doubts},
-                "manifest": kept["manifest"] | {"started_unix_s": 1e9 + i * 10 + turn},
+                "trust": {"ok": not reasons, "reasons": reasons},
+                "manifest": base["manifest"] | {"started_unix_s": 1e9 + i * 10 + turn},
             }
-            (folder / side / f"{i}.json").write_text(json.dumps(kept | changed))
+            (folder / side / f"{i}.json").write_text(json.dumps(base | changed))
     page = folder / "page.html"
     sides = [str(folder / "old"), str(folder / "new")]
     return Made(page, run("compare", *sides, "--format", "json", "--html", str(page), code=1), folder)
@@ -89,11 +89,11 @@ def capacity(tmp_path_factory: pytest.TempPathFactory) -> Made:
         bounds = [
             "--from",
             "50",
-            "--most",
+            "--to",
             "100",
-            "--step",
+            "--step-time",
             "3s",
-            "--settle",
+            "--warmup",
             "0s",
             "--slo",
             "p50<2s",
@@ -105,7 +105,7 @@ def capacity(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def run(*args: str, code: int = 0) -> dict[str, Any]:
-    """Run weir and return the object that it prints."""
+    """Run weir and parse its output."""
     done = programs.weir(*args, "--quiet", timeout_s=300)
     assert done.returncode == code, done.stderr
     data: dict[str, Any] = json.loads(done.stdout)
@@ -114,7 +114,7 @@ def run(*args: str, code: int = 0) -> dict[str, Any]:
 
 @pytest.fixture(params=["study", "comparison", "capacity"])
 def made(request: pytest.FixtureRequest) -> Made:
-    """Each of the pages."""
+    """Each of the reports."""
     page: Made = request.getfixturevalue(request.param)
     return page
 
@@ -137,7 +137,7 @@ def show(browser: Browser) -> Show:
 
 
 def rows(study: Made, name: str) -> list[dict[str, str]]:
-    """The numbers behind a plot of a study."""
+    """Numbers of a plot of a study."""
     with (study.folder / "plots" / f"{name}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
@@ -150,24 +150,22 @@ def text(browser: Browser, selector: str) -> str:
     return str(browser.evaluate(f"document.querySelector({selector!r}).innerText"))
 
 
-def test_each_page_is_small_is_drawn_and_nothing_speaks_against_it(browser: Browser, made: Made, show: Show) -> None:
+def test_each_report_is_small_and_drawn_without_errors(browser: Browser, made: Made, show: Show) -> None:
     assert len(show(made)) < 1_000_000
     drawn = plots(browser)
     assert drawn
     for plot in drawn:
-        # Of a variant with few answers, rare percentiles are not known.
+        # With few responses there are no high percentiles.
         assert plot["lines"], plot["title"]
         assert max(plot["lines"]) > 200, plot["title"]
     assert browser.complaints() == []
     assert text(browser, ".verdict h2")
 
 
-def test_the_verdict_of_a_study_comes_first_and_says_what_its_data_say(
-    browser: Browser, study: Made, show: Show
-) -> None:
+def test_the_verdict_of_a_study_comes_first_and_has_its_summary(browser: Browser, study: Made, show: Show) -> None:
     page = show(study)
     verdict = text(browser, ".verdict")
-    for sentence in study.data["sentences"] + study.data["cautions"]:
+    for sentence in study.data["summary"] + study.data["limitations"]:
         assert sentence.replace("  ", " ") in verdict
     assert "broken fails in 6 of 6 measurements" in verdict
     assert browser.evaluate("document.querySelector('main').firstElementChild.className").startswith("verdict")
@@ -178,7 +176,7 @@ def test_the_verdict_of_a_study_comes_first_and_says_what_its_data_say(
 
 @pytest.mark.parametrize(
     ("title", "name"),
-    [("work: good answers", "work-good-answers"), ("work: p99", "work-p99"), ("memory peak", "memory-peak")],
+    [("work: successes", "work-successes"), ("work: p99", "work-p99"), ("memory peak", "memory-peak")],
 )
 def test_a_plot_of_a_study_has_the_numbers_of_its_file(
     browser: Browser, study: Made, show: Show, title: str, name: str
@@ -189,33 +187,35 @@ def test_a_plot_of_a_study_has_the_numbers_of_its_file(
     for key, x in [("Home", 1), ("End", 2)]:
         browser.press(key)
         assert shown(browser, title) == pytest.approx(at(data, x), rel=1e-6), key
-    cells = [
-        cell for cell in study.data["cells"] if cell["variant"] == "fast" and cell["point"] == [["connections", "2"]]
+    measurements = [
+        measurement
+        for measurement in study.data["measurements"]
+        if measurement["variant"] == "fast" and measurement["point"] == [["connections", "2"]]
     ]
-    if name == "work-good-answers":
-        rates = sorted(cell["loads"][0]["rate_per_s"] for cell in cells)
+    if name == "work-successes":
+        rates = sorted(measurement["loads"][0]["rate_per_s"] for measurement in measurements)
         assert shown(browser, title)[0] == pytest.approx(rates[1], rel=1e-6)
 
 
-def test_what_is_not_to_be_trusted_is_hollow_and_said(browser: Browser, study: Made, show: Show) -> None:
+def test_untrusted_measurements_are_hollow_and_marked(browser: Browser, study: Made, show: Show) -> None:
     show(study)
-    focus(browser, "work: good answers")
+    focus(browser, "work: successes")
     hollow = browser.evaluate("document.activeElement.querySelectorAll('.dot.hollow').length")
-    doubtful = [row for row in rows(study, "work-good-answers") if row["doubtful"] == "true"]
-    assert hollow == len(doubtful) >= 2
-    assert {"slow"} <= {row["series"] for row in doubtful}
+    untrusted = [row for row in rows(study, "work-successes") if row["untrusted"] == "true"]
+    assert hollow == len(untrusted) >= 2
+    assert {"slow"} <= {row["series"] for row in untrusted}
     browser.press("End")
     legend = browser.evaluate("document.activeElement.closest('figure').querySelector('.legend').innerText")
-    assert legend.count("not to be trusted") == len([row for row in doubtful if row["x"] == "2"])
+    assert legend.count("not trusted") == len([row for row in untrusted if row["x"] == "2"])
 
 
 def test_load_and_machine_are_on_one_axis_of_time(browser: Browser, study: Made, show: Show) -> None:
     show(study)
-    place = " over time at connections=2"
-    titles = [plot["title"] for plot in plots(browser) if plot["title"].endswith(place)]
-    assert titles == [f"{what}{place}" for what in ("work: good answers", "work: p99", "CPU", "memory")]
-    assert "Courses at other points are in plots/." in text(browser, "main")
-    data = rows(study, "work-good-answers-over-time-connections-2")
+    suffix = " over time at connections=2"
+    titles = [plot["title"] for plot in plots(browser) if plot["title"].endswith(suffix)]
+    assert titles == [f"{what}{suffix}" for what in ("work: successes", "work: p99", "CPU", "memory")]
+    assert "other points are in plots/." in text(browser, "main")
+    data = rows(study, "work-successes-over-time-connections-2")
     assert {row["series"] for row in data} == {"fast", "slow"}
     focus(browser, titles[0])
     browser.press("Home")
@@ -227,15 +227,15 @@ def test_load_and_machine_are_on_one_axis_of_time(browser: Browser, study: Made,
     assert {chart(browser, title)["where"] for title in titles} == {"at 1\u00a0s"}
 
 
-def test_the_figures_of_a_comparison_are_those_of_its_verdicts(browser: Browser, comparison: Made, show: Show) -> None:
+def test_a_comparison_shows_the_numbers_of_its_verdicts(browser: Browser, comparison: Made, show: Show) -> None:
     show(comparison)
     [pair] = comparison.data["pairs"]
     figures = browser.evaluate("""
         [...document.querySelectorAll(".figures data")].map((figure) => Number(figure.value))
     """)
     assert figures == pytest.approx([verdict["other"] for verdict in pair["verdicts"]])
-    assert text(browser, ".verdict h2").startswith("B against A: worse: rate")
-    assert "2 of 5 runs of B are not to be trusted." in text(browser, ".verdict")
+    assert text(browser, ".verdict h2").startswith("B vs A: worse: rate")
+    assert "2 of 5 runs of B are not trusted." in text(browser, ".verdict")
     focus(browser, "rate")
     for key, i in [("Home", 0), ("ArrowRight", 1), ("End", 4)]:
         browser.press(key)
@@ -246,7 +246,7 @@ def test_the_figures_of_a_comparison_are_those_of_its_verdicts(browser: Browser,
     assert bars[:2] == ["h0", "hollow h1"]
 
 
-def test_the_page_of_a_search_has_every_load_that_was_tried(browser: Browser, capacity: Made, show: Show) -> None:
+def test_a_capacity_report_has_every_load_level(browser: Browser, capacity: Made, show: Show) -> None:
     show(capacity)
     steps = capacity.data["steps"]
     assert browser.evaluate("document.querySelectorAll('.scroll tbody tr').length") == len(steps)
@@ -259,14 +259,14 @@ def test_the_page_of_a_search_has_every_load_that_was_tried(browser: Browser, ca
     assert "p50<2s" in browser.evaluate("document.activeElement.querySelector('svg').textContent")
 
 
-def test_no_page_is_wider_than_a_phone(browser: Browser, made: Made, show: Show) -> None:
+def test_no_report_is_wider_than_a_phone(browser: Browser, made: Made, show: Show) -> None:
     show(made)
     browser.size(360, 740, touch=True)
     assert browser.evaluate("document.documentElement.scrollWidth") == 360
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_an_accessibility_checker_finds_nothing_on_any_page(
+def test_an_accessibility_checker_finds_nothing_in_any_report(
     browser: Browser, made: Made, show: Show, scheme: str
 ) -> None:
     show(made)

@@ -1,4 +1,4 @@
-"""What a run can do once it is there."""
+"""Methods of a run."""
 
 import copy
 import dataclasses
@@ -20,8 +20,8 @@ def run(service: Service) -> weir.Run:
 
 
 def test_percentiles_come_from_the_histogram(run: weir.Run) -> None:
-    known = [(50, run.response_ms.p50), (99, run.response_ms.p99), (99.9, run.response_ms.p999)]
-    assert [run.percentile(p) for p, _ in known] == [ms for _, ms in known]
+    expected = [(50, run.response_ms.p50), (99, run.response_ms.p99), (99.9, run.response_ms.p999)]
+    assert [run.percentile(p) for p, _ in expected] == [ms for _, ms in expected]
     assert run.service_percentile(95) == run.service_ms.p95
     assert run.percentile(100) == run.response_ms.max
     steps = [run.percentile(p) for p in range(101)]
@@ -30,11 +30,11 @@ def test_percentiles_come_from_the_histogram(run: weir.Run) -> None:
 
 @pytest.mark.parametrize("percentile", [-0.1, 100.1, float("nan")])
 def test_a_percentile_is_from_0_to_100(run: weir.Run, percentile: float) -> None:
-    with pytest.raises(weir.UsageError, match="is not a percentile; give 0 to 100"):
+    with pytest.raises(weir.UsageError, match=r"percentile.*0 to 100"):
         run.percentile(percentile)
 
 
-def test_json_comes_back_as_it_was(run: weir.Run) -> None:
+def test_json_round_trips(run: weir.Run) -> None:
     again = weir.Run.from_json(run.to_json())
     assert again == run
     assert again.to_json() == run.to_json()
@@ -54,7 +54,7 @@ def _without_weir(data: dict[str, Any]) -> None:
     del data["weir"]
 
 
-def _of_the_future(data: dict[str, Any]) -> None:
+def _newer(data: dict[str, Any]) -> None:
     data["schema"] = 99
 
 
@@ -66,11 +66,11 @@ def _damaged(data: dict[str, Any]) -> None:
     ("damage", "words"),
     [
         (_without_weir, "not a run of weir: missing field `weir`"),
-        (_of_the_future, "a run of schema 99"),
+        (_newer, "saved by a newer weir"),
         (_damaged, "not an HdrHistogram"),
     ],
 )
-def test_what_is_no_run_is_a_usage_error(run: weir.Run, damage: Any, words: str) -> None:
+def test_an_invalid_run_is_a_usage_error(run: weir.Run, damage: Any, words: str) -> None:
     data = run.to_dict()
     damage(data)
     with pytest.raises(weir.UsageError, match=words):
@@ -82,11 +82,11 @@ def test_a_newer_run_may_have_more_fields(run: weir.Run) -> None:
     assert weir.Run.from_json(json.dumps(data)) == run
 
 
-def test_the_page_is_that_of_the_command_line(run: weir.Run, tmp_path: Path) -> None:
-    kept, page = tmp_path / "run.json", tmp_path / "page.html"
-    kept.write_text(run.to_json())
+def test_the_html_report_is_that_of_the_command_line(run: weir.Run, tmp_path: Path) -> None:
+    saved, page = tmp_path / "run.json", tmp_path / "page.html"
+    saved.write_text(run.to_json())
     assert run.html().startswith("<!doctype html>")
-    assert programs.weir("report", str(kept), "--html", str(page)).returncode == 0
+    assert programs.weir("report", str(saved), "--html", str(page)).returncode == 0
     assert page.read_text() == run.html()
     written = tmp_path / "written.html"
     assert run.html(written) == run.html(str(written)) == written.read_text()
@@ -100,12 +100,12 @@ def test_printing_shows_the_text_report(run: weir.Run) -> None:
     assert "\x1b" not in str(run)
 
 
-def test_reports_are_those_that_people_know(run: weir.Run) -> None:
+def test_reports_have_the_formats_of_other_tools(run: weir.Run) -> None:
     assert "Requests per second:" in run.report("ab")
     assert "Requests/sec:" in run.report("wrk")
     assert "Throughput" in run.report("jmeter")
     assert run.report("json") == run.to_json()
-    with pytest.raises(weir.UsageError, match="'xml' is not known; choose text, ab, wrk, jmeter, json"):
+    with pytest.raises(weir.UsageError, match=r"xml.*text, ab, wrk, jmeter"):
         run.report("xml")  # type: ignore[arg-type]
 
 
@@ -125,5 +125,5 @@ def test_nothing_can_be_changed(run: weir.Run) -> None:
 
 
 def test_the_series_adds_up(run: weir.Run) -> None:
-    assert sum(point.ok for point in run.series) == run.requests.ok
+    assert sum(interval.ok for interval in run.series) == run.requests.ok
     assert run.series[0].t_s == 0

@@ -27,7 +27,7 @@ API = "/api/request?api_key={key}&nonce={nonce}&req_id={id}"
 
 @pytest.fixture
 def exchange() -> Iterator[weir.Service]:
-    with weir.serve("exchange", key=KEYS, limit=["20/1s"], latency_in="0ms..5ms", latency_out="0ms..5ms") as service:
+    with weir.serve("ratelimit", key=KEYS, limit=["20/1s"], latency_in="0ms..5ms", latency_out="0ms..5ms") as service:
         yield service
 
 
@@ -36,12 +36,12 @@ def test_a_job_is_delivered_and_its_result_says_how(service: Service) -> None:
         result = sender.submit("/orders", json={"amount": 3}, id="order-7", method="put")
     assert (result.ok, result.state, result.status, result.failure) == (True, "done", 200, None)
     assert (result.content, result.text, result.id, result.number) == (b"hello", "hello", "order-7", 1)
-    assert (result.attempts, result.key, result.maybe_sent) == (1, "none", False)
+    assert (result.attempts, result.last_key, result.maybe_sent) == (1, "none", False)
     assert result.sent_ms is not None
     assert result.service_ms is not None
     assert result.created_ms <= result.sent_ms <= result.ended_ms == result.created_ms + result.response_ms
     assert result.raise_for_state() is result
-    assert repr(result) == "<weir.Result order-7 done: 200>"
+    assert repr(result) == "<weir.JobResult order-7 done: 200>"
     (seen,) = service.seen
     assert (seen.method, seen.path, seen.body) == ("PUT", "/orders", b'{"amount":3}')
     assert (seen.headers["X-Source"], seen.headers["X-Id"]) == ("tests", "order-7")
@@ -69,23 +69,23 @@ def test_bodies_are_as_with_the_client(service: Service) -> None:
 def test_a_job_that_fails_has_a_result_that_raises_when_asked(service: Service) -> None:
     with weir.Sender(service.url, retries=0) as sender:
         lost = sender.submit("/status?code=404", id="gone")
-        assert (lost.ok, lost.state, lost.status, lost.failure) == (False, "graveyard", 404, "status 404")
+        assert (lost.ok, lost.state, lost.status, lost.failure) == (False, "dead_lettered", 404, "status 404")
         with pytest.raises(weir.JobFailed, match=r"^job gone failed: status 404$") as caught:
             lost.raise_for_state()
         assert caught.value.result is lost
         cut = sender.submit("/close")
-        assert (cut.state, cut.status) == ("graveyard", None)
+        assert (cut.state, cut.status) == ("dead_lettered", None)
         assert cut.failure
-        tally = sender.tally()
-    assert (tally.graveyard, tally.failed, tally.done, tally.refused) == (2, 2, 0, {429: 0, 400: 0})
+        stats = sender.stats()
+    assert (stats.dead_lettered, stats.failed, stats.done, stats.rejected) == (2, 2, 0, {429: 0, 400: 0})
 
 
 def test_a_job_whose_time_is_over_is_expired() -> None:
-    with weir.serve("exchange", key=KEYS[:1], limit=["1/1h"], latency_in="0ms", latency_out="0ms") as exchange:
+    with weir.serve("ratelimit", key=KEYS[:1], limit=["1/1h"], latency_in="0ms", latency_out="0ms") as exchange:
         with weir.Sender(exchange.url + API, keys=KEYS[:1], limits="1/1h") as sender:
             assert sender.submit(id="first").ok
             late = sender.submit(id="second", ttl="50ms")
-        assert exchange.stats()["refused"]["exceeded"] == 0
+        assert exchange.stats()["rejected"]["rate_limited"] == 0
     assert (late.state, late.attempts, late.status) == ("expired", 0, None)
     with pytest.raises(weir.JobExpired) as caught:
         late.raise_for_state()
@@ -95,14 +95,14 @@ def test_a_job_whose_time_is_over_is_expired() -> None:
 def test_an_exchange_refuses_nothing(exchange: weir.Service) -> None:
     with weir.Sender(exchange.url + API, keys=KEYS, limits=["20/1s"], delay_bound="1s", ordered=True) as sender:
         results = list(sender.map({"id": n} for n in range(100)))
-        tally = sender.tally()
+        stats = sender.stats()
     assert [result.id for result in results] == [str(n) for n in range(100)]
     assert [result.json()["req_id"] for result in results] == [str(n) for n in range(100)]
     assert {result.ok for result in results} == {True}
-    assert len({result.key for result in results}) == 2
-    assert (tally.done, tally.failed, tally.refused) == (100, 0, {429: 0, 400: 0})
+    assert len({result.last_key for result in results}) == 2
+    assert (stats.done, stats.failed, stats.rejected) == (100, 0, {429: 0, 400: 0})
     counted = exchange.stats()
-    assert (counted["accepted"], set(counted["refused"].values())) == (100, {0})
+    assert (counted["accepted"], set(counted["rejected"].values())) == (100, {0})
 
 
 def test_results_come_as_they_end_or_in_order(service: Service) -> None:
@@ -176,17 +176,17 @@ def test_threads_share_a_sender(exchange: weir.Service) -> None:
         results = list(pool.map(lambda n: sender.submit(id=n), range(60)))
     assert [result.id for result in results] == [str(n) for n in range(60)]
     assert all(result.ok for result in results)
-    assert set(exchange.stats()["refused"].values()) == {0}
+    assert set(exchange.stats()["rejected"].values()) == {0}
 
 
 def test_whoever_submits_waits_while_the_queue_is_full(service: Service) -> None:
-    with weir.Sender(service.url, queue=2, concurrency=1) as sender:
+    with weir.Sender(service.url, max_queue=2, max_concurrency=1) as sender:
         tickets = [sender.enqueue("/slow?ms=50") for _ in range(5)]
         # The last one came in when all but two were delivered.
         assert [ticket.done() for ticket in tickets[:3]] == [True] * 3
         with (
             pytest.raises(weir.NotAccepted, match="bytes, and the queue holds"),
-            weir.Sender("http://h", queue_bytes=10) as small,
+            weir.Sender("http://h", max_queue_bytes=10) as small,
         ):
             small.enqueue(content="x" * 100)
 
@@ -194,7 +194,7 @@ def test_whoever_submits_waits_while_the_queue_is_full(service: Service) -> None
 def test_every_result_is_told_to_a_callback(service: Service) -> None:
     told: list[int] = []
 
-    def on_result(result: weir.Result) -> None:
+    def on_result(result: weir.JobResult) -> None:
         told.append(result.number)
         if result.number == 2:
             raise RuntimeError("a mistake of the caller's")
@@ -208,7 +208,7 @@ def test_jobs_in_a_file_go_on_with_the_next_sender(service: Service, tmp_path: P
     store = tmp_path / "jobs.db"
     with (
         contextlib.suppress(RuntimeError),
-        weir.Sender(service.url, store=store, concurrency=1, grace=0) as sender,
+        weir.Sender(service.url, store=store, max_concurrency=1, grace=0) as sender,
     ):
         left = sender.enqueue_many({"url": "/slow?ms=10000", "id": n} for n in range(3))
         raise RuntimeError("out of the block")
@@ -233,7 +233,7 @@ def test_a_file_that_this_process_reads_with_a_sqlite_of_its_own_keeps_its_log(
     store = tmp_path / "jobs.db"
     with (
         contextlib.suppress(RuntimeError),
-        weir.Sender(service.url, store=store, concurrency=1, grace=0) as sender,
+        weir.Sender(service.url, store=store, max_concurrency=1, grace=0) as sender,
     ):
         sender.enqueue("/slow?ms=10000", id="first")
         for number in range(20):
@@ -279,20 +279,20 @@ def test_a_file_has_one_sender_at_a_time(tmp_path: Path) -> None:
 def test_a_job_goes_by_the_key_that_it_names(exchange: weir.Service) -> None:
     keys = {"alpha": KEYS[0], "beta": KEYS[1]}
     with weir.Sender(exchange.url + API, keys=keys, limits="20/1s", delay_bound="1s", ordered=True) as sender:
-        jobs = [{"key": ("alpha", KEYS[1], "beta")[number % 3]} for number in range(9)]
-        sent = [result.key for result in sender.map(jobs)]
+        jobs = [{"pinned_key": ("alpha", KEYS[1], "beta")[number % 3]} for number in range(9)]
+        sent = [result.last_key for result in sender.map(jobs)]
         assert sent == ["alpha", "beta", "beta"] * 3
-        with pytest.raises(weir.UsageError, match="none of the sender's keys"):
-            sender.submit(key="gamma")
+        with pytest.raises(weir.UsageError, match="one of the sender's keys"):
+            sender.submit(pinned_key="gamma")
 
 
 def test_a_sender_without_a_usable_key_ends(exchange: weir.Service) -> None:
     sender = weir.Sender(exchange.url + API, keys=["wrong-key-0123456789"], limits="20/1s")
-    with pytest.raises(weir.SenderEnded, match="takes no key any more"):
+    with pytest.raises(weir.SenderEnded, match="all keys are disabled"):
         sender.submit()
     with pytest.raises(weir.SenderEnded, match="check the keys"):
         sender.submit()
-    assert list(sender.tally().lost_keys.values()) == ["the key is not known (401)"]
+    assert list(sender.stats().disabled_keys.values()) == ["unknown API key (401)"]
     with pytest.raises(weir.SenderEnded):
         sender.close()
 
@@ -308,28 +308,28 @@ def test_a_closed_sender_takes_no_jobs(service: Service) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"url": "http://h/{token}"}, "url: there is no field '{token}'"),
+    ({"url": "http://h/{token}"}, "url: unknown field '{token}'"),
     ({"url": "ftp://h"}, "url: "),
-    ({"url": "http://h/{key}"}, "there is a field '{key}' and no key; give keys"),
+    ({"url": "http://h/{key}"}, "'{key}' is used, but there are no keys; give keys"),
     ({"keys": ["a", "a"]}, "is given twice"),
-    ({"keys": [""]}, "keys: one is empty"),
+    ({"keys": [""]}, "keys: an empty key"),
     ({"limits": "0/1s"}, "limits: "),
     ({"limits": ["20"]}, "limits: "),
-    ({"limits": "host=a.example"}, "limits: 'host=a.example' names a host and no limit"),
-    ({"backoff": 0}, "backoff: it needs a time above 0"),
-    ({"backoff": 2, "longest_backoff": 1}, "longest_backoff"),
+    ({"limits": "host=a.example"}, "limits: invalid limit 'host=a.example': a host without a limit"),
+    ({"backoff": (0, 1)}, "invalid backoff: the first wait is above 0"),
+    ({"backoff": (2, 1)}, "invalid backoff: "),
     ({"weight_limits": "x"}, "weight_limits: "),
     ({"delay_bound": "soon"}, "delay_bound: 'soon' is not a time"),
     ({"timeout": 0}, "timeout: "),
-    ({"concurrency": 0}, "concurrency: 0 is out of range; give 1 to 60000"),
+    ({"max_concurrency": 0}, "max_concurrency: 0 is out of range; give 1 to 60000"),
     ({"retries": -1}, "retries: -1 is out of range"),
-    ({"order": "random"}, "order: 'random' is none; choose deadline or arrival"),
-    ({"renew_expired": True}, "renew_expired: there is no ttl"),
-    ({"queue": 0}, "queue: 0 holds no job"),
+    ({"order": "random"}, "unknown order 'random'; choose deadline or arrival"),
+    ({"renew_expired": True}, "renew_expired: no ttl to renew"),
+    ({"max_queue": 0}, "invalid max_queue 0; give 1 or more"),
     ({"success": "good"}, "success: 'good' is neither a status"),
-    ({"method": "GET /"}, "is not an HTTP method"),
-    ({"headers": {"a b": "c"}}, "is not a header's name"),
-    ({"headers": {"a": "{user}"}}, "header: there is no field '{user}'"),
+    ({"method": "GET /"}, 'invalid method "GET /"'),
+    ({"headers": {"a b": "c"}}, "invalid header name"),
+    ({"headers": {"a": "{user}"}}, "header: unknown field '{user}'"),
 ]
 
 
@@ -343,16 +343,16 @@ def test_options_that_make_no_sense_are_usage_errors(options: dict[str, Any], wo
 
 WRONG_JOBS: list[tuple[Any, str]] = [
     ({"url": "ftp://h/"}, "'ftp'"),
-    ({"url": "http://h/{user}"}, "there is no field '{user}'"),
-    ({}, "it has no url, and the sender has none; give url to either"),
-    ({"url": "http://h", "weight": 0}, "its weight is 0"),
+    ({"url": "http://h/{user}"}, "unknown field '{user}'"),
+    ({}, "no url, and the sender has none; give url to either"),
+    ({"url": "http://h", "weight": 0}, "invalid weight 0"),
     ({"url": "http://h", "weight": -1}, "weight: "),
-    ({"url": "http://h", "id": ""}, "its id is empty"),
+    ({"url": "http://h", "id": ""}, "empty id"),
     ({"url": "http://h", "ttl": "soon"}, "ttl: 'soon' is not a time"),
     ({"url": "http://h", "json": {}, "content": ""}, "do not go together"),
     ({"url": "http://h", "json": float("nan")}, "json: "),
-    ({"url": "http://h", "key": "somebody-elses"}, "key: it is none of the sender's keys"),
-    ({"url": "http://h", "headers": {"a": "b\r\nc: d"}}, "holds a control character"),
+    ({"url": "http://h", "pinned_key": "another"}, "unknown pinned_key; give one of the sender's keys"),
+    ({"url": "http://h", "headers": {"a": "b\r\nc: d"}}, "has a control character"),
 ]
 
 
@@ -365,7 +365,7 @@ def test_jobs_that_make_no_sense_are_usage_errors(job: dict[str, Any], words: st
         assert "\n" not in str(caught.value)
         with pytest.raises(weir.UsageError, match=r"^job 0: "):
             sender.enqueue_many([job, job])
-        assert sender.tally().queued == 0
+        assert sender.stats().queued == 0
 
 
 def test_wrong_types_are_type_errors() -> None:
@@ -385,7 +385,7 @@ ticket = sender.enqueue("/")
 child = os.fork()
 if child == 0:
     try:
-        for ask in (lambda: sender.submit("/"), ticket.result, sender.tally):
+        for ask in (lambda: sender.submit("/"), ticket.result, sender.stats):
             try:
                 ask()
             except weir.UsageError as error:
@@ -446,12 +446,12 @@ def test_what_a_killed_process_left_is_sent_by_the_next(service: Service, tmp_pa
     store = tmp_path / "jobs.db"
     script = f"""
 import os, signal, weir
-sender = weir.Sender("{service.url}", store={str(store)!r}, concurrency=1)
+sender = weir.Sender("{service.url}", store={str(store)!r}, max_concurrency=1)
 sender.enqueue_many({{"url": "/slow?ms=200" if n == 0 else "/", "id": n}} for n in range(20))
 os.kill(os.getpid(), signal.SIGKILL)
 """
     assert child(script).returncode == -signal.SIGKILL
-    results: list[weir.Result] = []
+    results: list[weir.JobResult] = []
     with weir.Sender(service.url, store=store, on_result=results.append):
         pass
     assert {result.id for result in results} | {"0"} == {str(n) for n in range(20)}

@@ -22,7 +22,7 @@ API = "/api/request?api_key={key}&nonce={nonce}&req_id={id}"
 
 @pytest.fixture
 def exchange() -> Iterator[weir.Service]:
-    with weir.serve("exchange", key=KEYS, limit=["20/1s"], latency_in="0ms..5ms", latency_out="0ms..5ms") as service:
+    with weir.serve("ratelimit", key=KEYS, limit=["20/1s"], latency_in="0ms..5ms", latency_out="0ms..5ms") as service:
         yield service
 
 
@@ -61,11 +61,11 @@ def test_an_exchange_refuses_nothing_of_what_tasks_send(exchange: weir.Service) 
             assert [result.json()["req_id"] for result in results] == [str(n) for n in range(60)]
             found = [result.id async for result in sender.map({"id": f"m{n}"} for n in range(40))]
             assert found == [f"m{n}" for n in range(40)]
-            assert sender.tally().refused == {429: 0, 400: 0}
+            assert sender.stats().rejected == {429: 0, 400: 0}
 
     run(work())
     counted = exchange.stats()
-    assert (counted["accepted"], set(counted["refused"].values())) == (100, {0})
+    assert (counted["accepted"], set(counted["rejected"].values())) == (100, {0})
 
 
 def test_results_come_as_they_end_or_in_order(service: Service) -> None:
@@ -85,7 +85,7 @@ def test_results_come_as_they_end_or_in_order(service: Service) -> None:
 
 def test_whoever_is_cancelled_while_he_waits_for_room_has_submitted_nothing(service: Service) -> None:
     async def work() -> None:
-        async with weir.AsyncSender(service.url, queue=1, concurrency=1) as sender:
+        async with weir.AsyncSender(service.url, max_queue=1, max_concurrency=1) as sender:
             first = await sender.enqueue("/slow?ms=300")
             for late in ("/late", "/later"):
                 with pytest.raises(asyncio.TimeoutError):
@@ -100,7 +100,7 @@ def test_whoever_is_cancelled_while_he_waits_for_room_has_submitted_nothing(serv
 
 def test_other_tasks_go_on_while_jobs_wait(service: Service) -> None:
     async def work() -> None:
-        async with weir.AsyncSender(service.url, concurrency=1) as sender:
+        async with weir.AsyncSender(service.url, max_concurrency=1) as sender:
             job = asyncio.ensure_future(sender.submit("/slow?ms=300"))
             turns = 0
             while not job.done():
@@ -125,7 +125,7 @@ def test_every_result_is_told_to_a_callback(service: Service) -> None:
 def test_an_error_in_the_block_leaves_jobs_in_the_file(service: Service, tmp_path: Path) -> None:
     async def work() -> None:
         with contextlib.suppress(RuntimeError):
-            async with weir.AsyncSender(service.url, store=tmp_path / "a.db", grace=0, concurrency=1) as sender:
+            async with weir.AsyncSender(service.url, store=tmp_path / "a.db", grace=0, max_concurrency=1) as sender:
                 batch = await sender.enqueue_many(["/slow?ms=10000"] * 3)
                 raise RuntimeError("out of the block")
         with pytest.raises(weir.SenderEnded, match=r"it stays in .*a\.db"):
@@ -200,10 +200,10 @@ def test_threads_and_asyncio_go_as_fast() -> None:
 
     took = []
     for send in (threads, lambda url: asyncio.run(tasks(url))):
-        with weir.serve("exchange", key=KEYS, latency_in="0ms..5ms", latency_out="0ms..5ms") as exchange:
+        with weir.serve("ratelimit", key=KEYS, latency_in="0ms..5ms", latency_out="0ms..5ms") as exchange:
             begun = time.monotonic()
             send(exchange.url + API)
             took.append(time.monotonic() - begun)
-            assert set(exchange.stats()["refused"].values()) == {0}
+            assert set(exchange.stats()["rejected"].values()) == {0}
     # 45 by each key, 20 per 1.02 s: the third twenty begins after two windows. A busy machine may add to that.
     assert 2 < min(took) <= max(took) < 2 * min(took)

@@ -47,7 +47,7 @@ def test_who_submits_has_the_results_whichever_sender_sends(queue: str) -> None:
         with weir.Sender(url, store=queue) as one, weir.Sender(url, store=queue) as other:
             # One key, and only one of the two can send by it.
             results = [sender.submit(id=f"{name}{n}") for n in range(5) for name, sender in (("a", one), ("b", other))]
-            sent = [sender.tally().done for sender in (one, other)]
+            sent = [sender.stats().done for sender in (one, other)]
         assert [(result.state, result.status) for result in results] == [("done", 200)] * 10
         assert sorted(sent) == [0, 10]
         assert all(result.content for result in results)
@@ -59,6 +59,6 @@ def test_an_address_that_makes_no_sense_is_a_mistake_in_the_call() -> None:
 
 
 def test_a_server_that_is_not_there_is_told_without_its_password() -> None:
-    with pytest.raises(weir.SetupError, match="does not answer") as told:
+    with pytest.raises(weir.SetupError, match="is unreachable") as told:
         weir.Sender("http://localhost/", store="redis://me:secret@127.0.0.1:1/")
     assert "secret" not in str(told.value)

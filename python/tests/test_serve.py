@@ -1,4 +1,4 @@
-"""`weir.serve`: services that run beside the program."""
+"""`weir.serve`: test servers on threads of the program."""
 
 import json
 import pickle
@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,8 @@ import weir
 
 
 def get(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        body: bytes = answer.read()
+    with urllib.request.urlopen(url, timeout=30) as response:
+        body: bytes = response.read()
     return body
 
 
@@ -28,17 +29,17 @@ def takes_connections(service: weir.Service) -> bool:
     return True
 
 
-def test_a_service_is_there_for_the_length_of_its_block() -> None:
-    with weir.serve("body") as service:
+def test_a_service_runs_until_the_end_of_its_block() -> None:
+    with weir.serve("httpbin") as service:
         assert service.url == f"http://{service.host}:{service.port}"
-        assert repr(service) == f"<weir.Service body at {service.url}>"
+        assert repr(service) == f"<weir.Service httpbin at {service.url}>"
         assert get(service.url + "/static?bytes=10") == b"weir: sixt"
     assert not takes_connections(service)
     service.stop()
 
 
 def test_a_service_ends_with_its_last_reference() -> None:
-    service = weir.serve("body")
+    service = weir.serve("httpbin")
     host, port = service.host, service.port
     del service
     with pytest.raises(ConnectionRefusedError):
@@ -73,19 +74,19 @@ def test_a_seed_repeats_the_behaviour() -> None:
 
 def test_flags_are_those_of_the_command_line() -> None:
     with weir.serve(
-        "exchange", key=["a", "b"], limit=["1/1h"], keep_alive=True, latency_in=timedelta(0), latency_out="0ms"
-    ) as exchange:
-        url = f"{exchange.url}/api/request?nonce=1&req_id=7&api_key="
+        "ratelimit", key=["a", "b"], limit=["1/1h"], keepalive=True, latency_in=timedelta(0), latency_out="0ms"
+    ) as service:
+        url = f"{service.url}/api/request?nonce=1&req_id=7&api_key="
         assert json.loads(get(url + "a")) == {"req_id": "7", "status": "OK"}
         assert json.loads(get(url + "b")) == {"req_id": "7", "status": "OK"}
-        with pytest.raises(urllib.error.HTTPError) as refused:
+        with pytest.raises(urllib.error.HTTPError) as limited:
             get(url + "a")
-        assert refused.value.code == 429
-        refused.value.close()
-        assert exchange.stats()["accepted"] == 2
+        assert limited.value.code == 429
+        limited.value.close()
+        assert service.stats()["accepted"] == 2
 
 
-def test_hung_answers_hold_up_no_stop() -> None:
+def test_hanging_responses_do_not_delay_a_stop() -> None:
     with (
         weir.serve("work", mix={"hang": 1}, grace=60) as upstream,
         socket.create_connection((upstream.host, upstream.port), timeout=30) as client,
@@ -98,32 +99,38 @@ def test_hung_answers_hold_up_no_stop() -> None:
         assert client.recv(1) == b""
 
 
-def test_what_makes_no_sense_is_a_usage_error() -> None:
+def test_an_invalid_flag_is_a_usage_error() -> None:
     with pytest.raises(weir.UsageError, match="nosuch"):
         weir.serve("nosuch")  # type: ignore[arg-type]
-    with pytest.raises(weir.UsageError, match="--nosuch"):
-        weir.serve("body", nosuch=1)
-    with pytest.raises(weir.UsageError, match="not a time"):
-        weir.serve("body", idle_timeout="soon")
+    with pytest.raises(weir.UsageError, match="unexpected argument 'nosuch'"):
+        weir.serve("httpbin", nosuch=1)
+    with pytest.raises(weir.UsageError, match="invalid time 'soon'"):
+        weir.serve("httpbin", idle_timeout="soon")
     with pytest.raises(weir.UsageError):
         weir.serve("--help")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="seed"):
-        weir.serve("body", seed=object())  # type: ignore[arg-type]
+        weir.serve("httpbin", seed=object())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("alias", "name"), [("exchange", "ratelimit"), ("body", "httpbin")])
+def test_former_names_of_services_still_work(alias: Any, name: str) -> None:
+    with weir.serve(alias) as service:
+        assert repr(service) == f"<weir.Service {name} at {service.url}>"
 
 
 def test_a_port_that_is_taken_is_a_setup_error() -> None:
-    with weir.serve("body") as first, pytest.raises(weir.SetupError, match=str(first.port)):
-        weir.serve("body", port=first.port)
+    with weir.serve("httpbin") as first, pytest.raises(weir.SetupError, match=str(first.port)):
+        weir.serve("httpbin", port=first.port)
 
 
 def test_an_access_log_has_a_line_for_each_request(tmp_path: Path) -> None:
     log = tmp_path / "access.jsonl"
-    with weir.serve("body", access_log=log) as service:
+    with weir.serve("httpbin", access_log=log) as service:
         get(service.url + "/static?bytes=5")
     (line,) = [json.loads(line) for line in log.read_text().splitlines()]
     assert (line["method"], line["target"], line["status"], line["bytes"]) == ("GET", "/static?bytes=5", 200, 5)
 
 
-def test_a_service_is_not_pickled_by_mistake() -> None:
-    with weir.serve("body") as service, pytest.raises(TypeError):
+def test_a_service_cannot_be_pickled() -> None:
+    with weir.serve("httpbin") as service, pytest.raises(TypeError):
         pickle.dumps(service)

@@ -1,4 +1,4 @@
-"""What `studies/` says it found is what its files give."""
+"""Findings of `studies/` agree with their results."""
 
 import sys
 from pathlib import Path

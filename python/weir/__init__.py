@@ -1,20 +1,21 @@
-"""Find out how much load an HTTP service can take.
+"""Load tests of HTTP services, and calls and jobs that respect deadlines and rate limits.
 
 >>> import weir
 >>> run = weir.load("http://localhost:8080/", connections=50, duration="10s")  # doctest: +SKIP
 >>> print(run)  # doctest: +SKIP
 
-`load` drives a service and returns a `Run`: a typed, read-only record that prints as a report. The same load from a
-shell is `weir load http://localhost:8080/ -c 50 -d 10s`. `serve` starts services that misbehave on purpose, to try
-clients against: `with weir.serve("work") as upstream: ...`. `simulate` shows in virtual time what protection
-from overload does. `compare` says whether one side of runs is worse than another. `Client` and `AsyncClient` make calls
-that have an answer in time, whatever the upstream does; `get`, `post` and so on do so through one that is shared.
-`Sender` and `AsyncSender` deliver jobs through the rate
-limits of a service.
+- `load` generates load and returns a `Run`, a typed, read-only record that prints as a report; the same from a shell is
+  `weir load http://localhost:8080/ -c 50 -d 10s`. `compare` compares runs with statistics.
+- `serve` starts a test server with fault injection: `with weir.serve("work") as upstream: ...`.
+- `simulate` simulates overload protection in virtual time.
+- `Client` and `AsyncClient` make calls with deadlines, hedging and retries; `get`, `post` and so on do so through one
+  shared client.
+- `Sender` and `AsyncSender` deliver jobs through the rate limits of a service.
 """
 
 from weir._async_sender import AsyncSender
-from weir._client import AsyncClient, Client, Limits
+from weir._client import AsyncClient, Client
+from weir._client_base import CallOptions
 from weir._compare import ComparedRun, ComparedSide, Comparison, Pair, Side, Verdict, compare
 from weir._errors import (
     AllAttemptsFailed,
@@ -36,7 +37,7 @@ from weir._errors import (
 )
 from weir._flags import Flag
 from weir._headers import Headers
-from weir._job import Job, JobTypes, Result, Tally
+from weir._job import Job, JobResult, JobTypes, SenderStats
 from weir._load import Stage, Time, load
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._response import Attempt, Request, Response
@@ -44,21 +45,21 @@ from weir._run import (
     Agent,
     Bytes,
     Connections,
+    Interval,
     Manifest,
     Objective,
-    Point,
+    Percentiles,
     Rate,
     Requests,
     Responses,
     Run,
-    Spread,
     Target,
     Trust,
 )
 from weir._sender import Sender
 from weir._serve import Service, serve
 from weir._shared import delete, get, head, options, patch, post, put, request
-from weir._simulate import Duel, Figures, Moment, Simulation, SimulationRun, Standing, simulate
+from weir._simulate import Metrics, Pairing, Rank, Sample, Simulation, SimulationRun, simulate
 from weir._ticket import AsyncBatch, AsyncTicket, Batch, Ticket
 from weir._weir import __version__
 
@@ -73,6 +74,7 @@ __all__ = [
     "Batch",
     "Budget",
     "Bytes",
+    "CallOptions",
     "Client",
     "ClientError",
     "ComparedRun",
@@ -82,45 +84,44 @@ __all__ = [
     "Connections",
     "DeadlineExceeded",
     "DecodingError",
-    "Duel",
-    "Figures",
     "Flag",
     "HTTPStatusError",
     "Headers",
     "Hedge",
     "Interrupted",
+    "Interval",
     "Job",
     "JobExpired",
     "JobFailed",
+    "JobResult",
     "JobTypes",
-    "Limits",
     "Manifest",
-    "Moment",
+    "Metrics",
     "NotAccepted",
     "Objective",
     "Pair",
-    "Point",
+    "Pairing",
+    "Percentiles",
+    "Rank",
     "Rate",
     "Request",
     "Requests",
     "Response",
     "Responses",
-    "Result",
     "Retry",
     "Run",
+    "Sample",
     "SendError",
     "Sender",
     "SenderEnded",
+    "SenderStats",
     "Service",
     "SetupError",
     "Side",
     "Simulation",
     "SimulationRun",
-    "Spread",
     "Stage",
-    "Standing",
     "Success",
-    "Tally",
     "Target",
     "Ticket",
     "Time",

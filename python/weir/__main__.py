@@ -1,4 +1,4 @@
-"""`python -m weir` is the `weir` command."""
+"""`python -m weir`: the `weir` command."""
 
 import sys
 

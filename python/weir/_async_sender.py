@@ -1,4 +1,4 @@
-"""`weir.AsyncSender`: jobs through the rate limits of a service, awaited."""
+"""`weir.AsyncSender`: delivers jobs through the rate limits of a service, for asyncio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weir import _weir
 from weir._errors import SenderEnded, UsageError
-from weir._job import JobOptions, JobTypes, Result
+from weir._job import JobOptions, JobResult, JobTypes
 from weir._sending import ACCEPTED, ANY, FRONT, MORE, Base, call, chunks
 from weir._ticket import AsyncBatch, AsyncTicket
 
@@ -21,15 +21,15 @@ __all__ = ["AsyncSender"]
 
 
 class AsyncSender(Base):
-    """Delivers jobs through the rate limits of a service, as fast as they allow; results are awaited.
+    """Delivers jobs through the rate limits of a service, as fast as the limits allow; results are awaited.
 
     >>> async with weir.AsyncSender("https://api.example.com/v1/orders", limits="20/1s", store="orders.db") as sender:
     ...     result = await sender.submit(json={"amount": 3})
     ...     async for result in sender.as_completed({"json": {"amount": n}} for n in range(1000)):
     ...         print(result.state, result.status)
 
-    It belongs to the asyncio loop (uvloop's, too) that it is first used on. Requests are made on a thread of weir's,
-    which wakes the loop once for all results that have come. Otherwise all is as with `Sender`.
+    A sender belongs to the asyncio loop (also uvloop's) that first uses it. Requests are sent on a thread of weir's,
+    which wakes the loop once per batch of results. Everything else is as in `Sender`.
     """
 
     __module__ = "weir"
@@ -38,52 +38,71 @@ class AsyncSender(Base):
         self._over = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._box: _weir.Mailbox | None = None
-        self._teller: asyncio.Task[None] | None = None
+        self._results_task: asyncio.Task[None] | None = None
 
     def __del__(self) -> None:
-        """Let go of the loop, and tell that nobody has closed it."""
+        """Remove the reader from the loop, and warn if the sender was not closed."""
         loop: asyncio.AbstractEventLoop | None = getattr(self, "_loop", None)
         box: _weir.Mailbox | None = getattr(self, "_box", None)
         if loop is not None and box is not None and not loop.is_closed():
             if asyncio._get_running_loop() is loop:
                 _unhook(loop, box)
             else:
-                # Another thread may run it. If it is closed meanwhile, its readers are gone anyway.
+                # The loop may run on another thread. A closed loop has no readers.
                 with contextlib.suppress(RuntimeError):
                     loop.call_soon_threadsafe(_unhook, loop, box)
         super().__del__()
 
-    async def submit(self, url: str | None = None, **job: Unpack[JobOptions]) -> Result:
+    async def submit(self, url: str | None = None, **job: Unpack[JobOptions]) -> JobResult:
         """Deliver a job, and wait for its end; see `Sender.submit`.
 
-        To cancel it ends the wait; a job that was accepted by then goes on.
+        Cancelling ends the wait; an accepted job goes on.
+
+        Returns:
+            The result.
         """
         group = self._group()
         await self._enter(group, [{"url": url, **job}], False)
         await self._until(group, 0)
         outcome = group.outcome(0)
         assert outcome is not None
-        return Result(outcome)
+        return JobResult(outcome)
 
     async def enqueue(self, url: str | None = None, **job: Unpack[JobOptions]) -> AsyncTicket:
-        """Take a job in, and return when it is accepted; see `Sender.enqueue`. The ticket can be awaited."""
+        """Submit a job, and return when it is accepted; see `Sender.enqueue`.
+
+        Returns:
+            A ticket that can be awaited.
+        """
         group = self._group()
         await self._enter(group, [{"url": url, **job}], False)
         return AsyncTicket(self, group)
 
     async def enqueue_many(self, jobs: Iterable[JobTypes]) -> AsyncBatch:
-        """Take jobs in, and return when all are accepted; far quicker than one by one. See `submit`."""
+        """Submit jobs, and return when all are accepted; much faster than one by one. See `submit`.
+
+        Returns:
+            The batch, to wait for the results.
+        """
         group = self._group()
         for chunk in chunks(jobs):
             await self._enter(group, chunk, True)
         return AsyncBatch(self, group)
 
-    def map(self, jobs: Iterable[JobTypes], *, ahead: int = 10_000) -> AsyncIterator[Result]:
-        """Deliver jobs, and return their results in the order of the jobs; see `Sender.map`."""
+    def map(self, jobs: Iterable[JobTypes], *, ahead: int = 10_000) -> AsyncIterator[JobResult]:
+        """Deliver jobs, and iterate over their results in the order of the jobs; see `Sender.map`.
+
+        Returns:
+            An async iterator of results.
+        """
         return self._results(jobs, FRONT, ahead)
 
-    def as_completed(self, jobs: Iterable[JobTypes], *, ahead: int = 10_000) -> AsyncIterator[Result]:
-        """Deliver jobs, and return their results as they come; see `Sender.map`."""
+    def as_completed(self, jobs: Iterable[JobTypes], *, ahead: int = 10_000) -> AsyncIterator[JobResult]:
+        """Deliver jobs, and iterate over their results as they complete; see `Sender.map`.
+
+        Returns:
+            An async iterator of results.
+        """
         return self._results(jobs, ANY, ahead)
 
     async def aclose(self) -> None:
@@ -100,18 +119,18 @@ class AsyncSender(Base):
         self._ended()
 
     async def stop(self, grace: float | None = None) -> None:
-        """Take no more jobs, send none, and wait for the answers that are out; see `Sender.stop`."""
+        """Take no more jobs, send no more requests, and wait for those in flight; see `Sender.stop`."""
         await self._drain(self._grace if grace is None else grace)
 
     async def __aenter__(self) -> Self:
-        """Hand out the sender."""
+        """Return the sender."""
         self._mailbox()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Wait until no job is left; with an error, only for the answers that are out."""
+        """Wait until no job is left; after an error, only for requests in flight."""
         if kind is None:
             await self.aclose()
         else:
@@ -130,14 +149,14 @@ class AsyncSender(Base):
             self._ended()
 
     async def _leave(self) -> None:
-        """Let go of the loop."""
-        if self._teller is not None and self._teller is not asyncio.current_task():
-            await self._teller
+        """Detach from the loop."""
+        if self._results_task is not None and self._results_task is not asyncio.current_task():
+            await self._results_task
         if self._loop is not None and self._box is not None:
             _unhook(self._loop, self._box)
-            # Whoever still waits is to know.
+            # Sets futures that are still awaited.
             self._box.on_readable()
-        self._loop = self._box = self._teller = None
+        self._loop = self._box = self._results_task = None
         self._over = True
 
     def _mailbox(self) -> _weir.Mailbox:
@@ -146,17 +165,17 @@ class AsyncSender(Base):
             self._loop, self._box = loop, _weir.Mailbox(loop)
             loop.add_reader(self._box.fileno(), self._box.on_readable)
             if self._on_result is not None:
-                self._teller = loop.create_task(self._tell(self._on_result, self._handle.all()))
+                self._results_task = loop.create_task(self._call_back(self._on_result, self._handle.all()))
         elif self._loop is not loop:
             raise UsageError("the sender belongs to another event loop; make one for each, or use weir.Sender")
         return self._box
 
-    async def _tell(self, on_result: Callable[[Result], object], group: _weir.GroupHandle) -> None:
+    async def _call_back(self, on_result: Callable[[JobResult], object], group: _weir.GroupHandle) -> None:
         with contextlib.suppress(SenderEnded):
             while True:
                 await self._until(group, MORE)
                 for outcome in group.take_ended():
-                    call(on_result, Result(outcome))
+                    call(on_result, JobResult(outcome))
 
     async def _until(self, group: _weir.GroupHandle, need: int) -> None:
         if self._over:
@@ -166,14 +185,14 @@ class AsyncSender(Base):
         if box is None or self._loop is not asyncio.get_running_loop():
             box = self._mailbox()
         while (promise := group.watch(need, box)) is not None:
-            await _kept(promise, box)
+            await _await_promise(promise, box)
 
     async def _until_sender(self, for_end: bool) -> None:
         if self._over:
             return
         box = self._mailbox()
         while (promise := self._handle.watch(for_end, box)) is not None:
-            await _kept(promise, box)
+            await _await_promise(promise, box)
 
     async def _enter(self, group: _weir.GroupHandle, jobs: list[JobTypes], are_several: bool) -> None:
         group.submit(jobs, are_several)
@@ -183,7 +202,7 @@ class AsyncSender(Base):
             group.withdraw()
             raise
 
-    async def _results(self, jobs: Iterable[JobTypes], need: int, ahead: int) -> AsyncIterator[Result]:
+    async def _results(self, jobs: Iterable[JobTypes], need: int, ahead: int) -> AsyncIterator[JobResult]:
         group = self._group()
         take = group.take_front if need == FRONT else group.take_ended
         source, more = chunks(jobs), True
@@ -194,20 +213,20 @@ class AsyncSender(Base):
                     more = False
                     continue
                 await self._enter(group, chunk, True)
-                # Others have their turn, however quickly jobs are accepted.
+                # Other tasks get their turn, however fast jobs are accepted.
                 await asyncio.sleep(0)
             else:
                 await self._until(group, need)
             for outcome in take():
-                yield Result(outcome)
+                yield JobResult(outcome)
 
 
-async def _kept(promise: tuple[int, asyncio.Future[None]], box: _weir.Mailbox) -> None:
-    letter, future = promise
+async def _await_promise(promise: tuple[int, asyncio.Future[None]], box: _weir.Mailbox) -> None:
+    number, future = promise
     try:
         await future
     except BaseException:
-        box.forget(letter)
+        box.forget(number)
         raise
 
 

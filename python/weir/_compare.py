@@ -1,7 +1,7 @@
-"""`weir.compare`: is one side worse than the other, and is the difference real?
+"""`weir.compare`: verdicts on sides of saved runs.
 
-Each class here is one object of `docs/compare.schema.json`, field by field; a test holds the two and Rust's own form of
-them together. Names carry their units; shares are in [0, 1].
+Each class is an object of `docs/compare.schema.json`, field by field; a test compares both with Rust's structs. Names
+have their units; fractions are in [0, 1].
 """
 
 import json
@@ -18,91 +18,109 @@ from weir._run import Run, _read
 __all__ = ["ComparedRun", "ComparedSide", "Comparison", "Pair", "Side", "Verdict", "compare"]
 
 Side: TypeAlias = Run | Iterable[Run] | str | PathLike[str]
-"""Runs of the same thing: one, several, or a file or a folder of them, also those of other tools."""
+"""Runs of the same thing: one, several, or a file or folder of runs, also of other tools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedRun:
-    """A run of a side."""
+    """Run of a side.
+
+    Attributes:
+        file: File of the run, or the side's letter with a number.
+        tool: Tool that wrote it.
+        warnings: Reasons not to trust it, a sentence each.
+    """
 
     file: str
-    """Its file, or the side's letter with a number."""
     tool: Literal["weir", "wrk", "ab", "oha", "k6", "jmeter", "vegeta"]
-    """The tool that made it."""
-    doubts: tuple[str, ...]
-    """What speaks against it, a sentence each."""
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedSide:
-    """Runs of the same thing."""
+    """Runs of the same thing.
+
+    Attributes:
+        letter: Name in the pairs; A is the baseline.
+        name: Path that was given, or the letter.
+        runs: Runs of the side.
+        untrusted: Whether more than one run in five is not trusted: then the side neither wins nor draws.
+    """
 
     letter: str
-    """Its name in the pairs; A is the first."""
     name: str
-    """The path that was given, or its letter."""
     runs: tuple[ComparedRun, ...]
-    """Its runs."""
-    doubtful: bool
-    """Whether more than one run in five is not to be trusted: then it neither wins nor draws."""
+    untrusted: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What is found about a metric of the other side."""
+    """Verdict on a metric of the other side.
+
+    Attributes:
+        name: Metric: rate, mean, p50 (any percentile), max, errors.
+        unit: Unit; empty for fractions.
+        better: Direction that is better.
+        scale: Comparison as a ratio, or as a difference in points.
+        finding: Finding about the other side.
+        reason: Reason why it is inconclusive.
+        base: Figure of the baseline: the mean over its runs, of ratios the geometric one.
+        other: Figure of the other side.
+        effect: Other divided by base; for points, the difference.
+        ci_low: Lower end of the confidence interval of the effect, for this verdict alone.
+        ci_high: Upper end of the confidence interval.
+        p_value: Probability of such a difference without a real one, corrected by Holm's method for all verdicts.
+        confidence: Confidence of the finding, in [0, 1].
+        base_runs: Number of runs of the baseline that were used.
+        other_runs: Number of runs of the other side that were used.
+    """
 
     name: str
-    """The metric: rate, mean, p50 (any percentile), max, errors."""
     unit: str
-    """Its unit; empty for shares."""
     better: Literal["higher", "lower"]
-    """Which way is the good one."""
     scale: Literal["ratio", "points"]
-    """How two figures are compared: as a ratio, or as a difference."""
-    finding: Literal["better", "worse", "same", "unclear"]
-    """What is found."""
-    why: str | None
-    """Why it is unclear."""
+    finding: Literal["better", "worse", "same", "inconclusive"]
+    reason: str | None
     base: float | None
-    """The first side's figure: the mean over its runs, of ratios the geometric one."""
     other: float | None
-    """The other side's figure."""
     effect: float | None
-    """The other as a multiple of the first; of points, the difference."""
-    low: float | None
-    """The lower end of the interval that holds the true effect with the confidence asked for."""
-    high: float | None
-    """Its upper end."""
-    p: float | None
-    """How likely a difference this large would be if there were none; corrected for all verdicts."""
-    sure: float | None
-    """How sure the finding is: 1 less the chance of finding it where it is not."""
+    ci_low: float | None
+    ci_high: float | None
+    p_value: float | None
+    confidence: float | None
     base_runs: int
-    """Runs of the first side that were used."""
     other_runs: int
-    """Runs of the other side that were used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A side against the first."""
+    """Side against the baseline.
+
+    Attributes:
+        base: Letter of the baseline.
+        other: Letter of the other side.
+        finding: Finding over all metrics; mixed is better in some and worse in others.
+        by_round: Whether runs were compared with those of the same round.
+        verdicts: Verdicts, one per metric.
+    """
 
     base: str
-    """The first side's letter."""
     other: str
-    """The letter of the side that the findings are about."""
-    finding: Literal["better", "worse", "mixed", "same", "unclear"]
-    """All metrics in a word; mixed is better in some and worse in others."""
+    finding: Literal["better", "worse", "mixed", "same", "inconclusive"]
     by_round: bool
-    """Whether runs were compared with those of the same round."""
     verdicts: tuple[Verdict, ...]
-    """One per metric."""
 
     def verdict(self, metric: str) -> Verdict:
-        """Return the verdict on a metric.
+        """Look up the verdict on a metric.
+
+        Args:
+            metric: Name of the metric, e.g. ``p99``.
+
+        Returns:
+            Its verdict.
 
         Raises:
-            KeyError: It was not compared.
+            KeyError: The metric was not compared.
         """
         for verdict in self.verdicts:
             if verdict.name == metric:
@@ -112,49 +130,67 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison:
-    """Sides held against the first of them. `print` shows it as the text report."""
+    """Comparison of all sides with the first. `print` shows the text report.
+
+    Attributes:
+        weir: Version of weir that wrote it.
+        schema: Version of this format; it grows when a field changes its meaning or is removed.
+        min_effect: Smallest effect that matters, as a fraction: a ratio within 1 +- this is the same.
+        min_effect_points: Smallest effect for metrics that are compared as differences of fractions.
+        confidence: Confidence level of all verdicts together.
+        sides: Sides of the comparison; the first is the baseline.
+        notes: Notes on the verdicts, a sentence each.
+        pairs: Each other side against the baseline.
+    """
 
     weir: str
-    """The version of weir that made it."""
     schema: int
-    """The version of this object's form in JSON."""
-    minimum: float
-    """The least effect that matters, as a share: a ratio within 1 +- this is the same."""
-    minimum_points: float
-    """The same for metrics that are compared as differences of shares."""
+    min_effect: float
+    min_effect_points: float
     confidence: float
-    """How sure a verdict has to be, over all verdicts together."""
     sides: tuple[ComparedSide, ...]
-    """What was compared; the first is what all others are held against."""
     notes: tuple[str, ...]
-    """What a reader should know before the verdicts, a sentence each."""
     pairs: tuple[Pair, ...]
-    """Each other side against the first."""
     _texts: tuple[str, str, str, str] = field(compare=False)
 
     @property
     def is_worse(self) -> bool:
-        """Whether some side is worse than the first in some metric: what ``weir compare`` ends with code 1 for."""
+        """Whether a side is worse than the first in a metric, the condition for exit code 1 of ``weir compare``."""
         return any(pair.finding in ("worse", "mixed") for pair in self.pairs)
 
     def to_json(self) -> str:
-        """Return all of it as JSON (`docs/compare.schema.json`)."""
+        """Write the comparison as JSON.
+
+        Returns:
+            An object as `docs/compare.schema.json` describes it.
+        """
         return self._texts[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object of `to_json` as a new dictionary."""
+        """Convert the comparison to plain data.
+
+        Returns:
+            The object of `to_json` as a new dictionary.
+        """
         data: dict[str, Any] = json.loads(self.to_json())
         return data
 
     def markdown(self) -> str:
-        """Return it as Markdown, for a comment on a pull request."""
+        """Write the comparison as Markdown, for a comment on a pull request.
+
+        Returns:
+            The Markdown.
+        """
         return self._texts[2]
 
     def html(self, path: str | PathLike[str] | None = None) -> str:
-        """Return it as a page to look at (`docs/page.md`): one HTML file that asks no network for anything.
+        """Write the comparison as an HTML report (`docs/html-report.md`), which sends no network request.
 
         Args:
-            path: A file to write it to, too.
+            path: File to write, if any.
+
+        Returns:
+            The HTML.
 
         Raises:
             OSError: The file cannot be written.
@@ -166,22 +202,25 @@ class Comparison:
         return self._texts[1]
 
     def __repr__(self) -> str:
-        """Say in one line what was found."""
-        found = ", ".join(f"{pair.other} against {pair.base}: {pair.finding}" for pair in self.pairs)
+        """Return the findings in one line."""
+        found = ", ".join(f"{pair.other} vs {pair.base}: {pair.finding}" for pair in self.pairs)
         return f"<weir.Comparison {found}>"
 
 
 def compare(base: Side, *others: Side, **flags: Flag) -> Comparison:
-    """Hold runs against each other: better, worse, the same, or not to be told.
+    """Compare sides of runs: better, worse, the same, or inconclusive.
 
     Args:
-        base: What all others are held against.
-        others: One side at least. Three runs a side are the least for a verdict; ten are better, made in turns.
-        flags: The flags of ``weir compare``, with ``_`` for ``-``: ``metric=["rate", "p99"]``, ``minimum="3%"``,
+        base: Baseline of all others.
+        others: At least one side. A verdict needs three runs per side; ten are better, made in turns.
+        flags: Flags of ``weir compare``, with ``_`` for ``-``: ``metric=["rate", "p99"]``, ``min_effect="3%"``,
             ``confidence="95%"``, ``force=True``, ``seed=1``.
 
+    Returns:
+        The comparison, with a pair for each other side.
+
     Raises:
-        UsageError: A side cannot be read, or is of another machine, plan or tool; or a flag makes no sense.
+        UsageError: A side cannot be read, or is of another machine, plan or tool; or a flag is invalid.
     """
     names: list[str] = []
     given: list[list[_weir.RunHandle] | None] = []

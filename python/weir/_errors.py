@@ -1,29 +1,29 @@
-"""What weir raises.
+"""Exceptions of weir.
 
 ::
 
     Exception
-    └── WeirError                  anything below
-        ├── UsageError             a value that makes no sense; also a ValueError
-        ├── SetupError             the run could not start: nobody there, no TLS, too few open files
+    └── WeirError                  base class
+        ├── UsageError             a value is invalid; also a ValueError
+        ├── SetupError             the run could not start: no service at this address, no TLS, too few open files
         ├── SendError              of Sender or AsyncSender
-        │   ├── JobFailed          the job was not delivered: `Result.raise_for_state`
-        │   │   └── JobExpired     its time was over before that; also a TimeoutError
-        │   ├── NotAccepted        the queue does not take the job: too large, or no room on the disk
-        │   └── SenderEnded        the sender has ended before the job did
-        └── ClientError            a call of Client or AsyncClient has no answer to give
-            ├── DeadlineExceeded   its deadline came first; also a TimeoutError
-            ├── AllAttemptsFailed  every attempt failed, and there was nothing left to try
+        │   ├── JobFailed          the job was dead-lettered: `JobResult.raise_for_state`
+        │   │   └── JobExpired     its TTL passed before delivery; also a TimeoutError
+        │   ├── NotAccepted        the store does not accept the job: too large, or the disk is full
+        │   └── SenderEnded        the sender ended before the job did
+        └── ClientError            a call of Client or AsyncClient failed
+            ├── DeadlineExceeded   the deadline passed; also a TimeoutError
+            ├── AllAttemptsFailed  no attempt succeeded
             │   ├── ConnectFailed  none reached the upstream: name, connection or TLS; also a ConnectionError
             │   └── TimedOut       all took longer than `timeout`; also a TimeoutError
-            ├── DecodingError      the body is not what its Content-Encoding says
+            ├── DecodingError      the body does not match its Content-Encoding
             └── HTTPStatusError    the status is an error: `Response.raise_for_status`
     KeyboardInterrupt
-    └── Interrupted                Ctrl-C during a run; has what was measured
+    └── Interrupted                Ctrl-C during a run; has the result until then
 
 A failed *request* of a load is never an exception: it is counted, by kind, in `Run.failures` and `Run.status`. A
-failed *call* of a client is one. A failed *job* of a sender is a `Result` that says so, and raises if asked to. An
-argument of the wrong type is a plain `TypeError`.
+failed *call* of a client is one. A failed *job* of a sender is a `JobResult` with the reason; its `raise_for_state`
+raises. An argument of the wrong type is a plain `TypeError`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weir._job import Result
+    from weir._job import JobResult
     from weir._response import Attempt, Response
     from weir._run import Run
 
@@ -58,77 +58,79 @@ __all__ = [
 
 
 class WeirError(Exception):
-    """The base of weir's errors."""
+    """Base class of weir's errors."""
 
     __module__ = "weir"
 
 
 class UsageError(WeirError, ValueError):
-    """What was asked for makes no sense; the message names the argument, its value and a remedy."""
+    """Invalid value; the message names the argument, its value and a remedy."""
 
     __module__ = "weir"
 
 
 class SetupError(WeirError):
-    """The run could not start, and no request was sent; the message says why, and often what to do."""
+    """A run that could not start: no request was sent. The message has the reason, and often a remedy."""
 
     __module__ = "weir"
 
 
 class ClientError(WeirError):
-    """A call has no answer to give."""
+    """Failure of a call.
+
+    Attributes:
+        attempts: Attempts, in the order of their start.
+        response: Last response, or None. It is lost when the error is pickled.
+    """
 
     __module__ = "weir"
 
     attempts: Sequence[Attempt]
-    """What was tried, in the order of launch."""
-
     response: Response | None
-    """The last answer that came, if any did. It does not go along when the error is pickled."""
 
     def __init__(self, message: str, attempts: Sequence[Attempt] = (), response: Response | None = None) -> None:
-        """Say what happened, and keep what is known of it."""
+        """Make an error with the attempts of its call."""
         super().__init__(message)
         self.attempts = tuple(attempts)
         self.response = response
 
     def __reduce__(self) -> tuple[type[ClientError], tuple[str, Sequence[Attempt]]]:
-        """Pickle without the response, which is Rust's."""
+        """Pickle without the response, which Rust owns."""
         return type(self), (str(self), self.attempts)
 
 
-class DeadlineExceeded(ClientError, TimeoutError):  # noqa: N818  says what happened
-    """The call's deadline came before a success; what was still under way is cancelled."""
+class DeadlineExceeded(ClientError, TimeoutError):  # noqa: N818  named for the event
+    """Deadline of a call that passed before a success; attempts in flight were cancelled."""
 
     __module__ = "weir"
 
 
-class AllAttemptsFailed(ClientError):  # noqa: N818  says what happened
-    """Every attempt failed, and there was nothing left to try; `attempts` has each one's kind."""
+class AllAttemptsFailed(ClientError):  # noqa: N818  named for the event
+    """Call without a successful attempt; `attempts` has the kind of each failure."""
 
     __module__ = "weir"
 
 
-class ConnectFailed(AllAttemptsFailed, ConnectionError):  # noqa: N818  says what happened
-    """No attempt reached the upstream: the name has no address, nobody is there, or there is no TLS."""
+class ConnectFailed(AllAttemptsFailed, ConnectionError):  # noqa: N818  named for the event
+    """Call without an attempt that reached the upstream: failures of DNS, connection or TLS."""
 
     __module__ = "weir"
 
 
-class TimedOut(AllAttemptsFailed, TimeoutError):  # noqa: N818  says what happened
-    """Each attempt took longer than `timeout`."""
+class TimedOut(AllAttemptsFailed, TimeoutError):  # noqa: N818  named for the event
+    """Call whose attempts all took longer than `timeout`."""
 
     __module__ = "weir"
 
 
 class DecodingError(ClientError):
-    """The body is not what its Content-Encoding says."""
+    """Body that does not match its Content-Encoding."""
 
     __module__ = "weir"
 
 
 class HTTPStatusError(ClientError):
-    """The status is not that of a success; its `response` is never None."""
+    """Status other than 2xx; its `response` is never None."""
 
     __module__ = "weir"
 
@@ -136,63 +138,68 @@ class HTTPStatusError(ClientError):
 
 
 class SendError(WeirError):
-    """A job was not delivered, or nobody knows yet."""
+    """Job that was not delivered, or whose outcome is unknown."""
 
     __module__ = "weir"
 
 
-class JobFailed(SendError):  # noqa: N818  says what happened
-    """The job is in the graveyard: its tries are used up, or another would not help."""
+class JobFailed(SendError):  # noqa: N818  named for the event
+    """Dead-lettered job: its retries are used up, or the failure is permanent.
+
+    Attributes:
+        result: Result of the job. It is lost when the error is pickled.
+    """
 
     __module__ = "weir"
 
-    result: Result
-    """What became of it. It does not go along when the error is pickled."""
+    result: JobResult
 
-    def __init__(self, message: str, result: Result | None = None) -> None:
-        """Say what happened, and keep what is known of it."""
+    def __init__(self, message: str, result: JobResult | None = None) -> None:
+        """Make an error with the result of its job."""
         super().__init__(message)
         if result is not None:
             self.result = result
 
 
-class JobExpired(JobFailed, TimeoutError):  # noqa: N818  says what happened
-    """The job's time was over before it could be delivered."""
+class JobExpired(JobFailed, TimeoutError):  # noqa: N818  named for the event
+    """Job whose TTL passed before delivery."""
 
     __module__ = "weir"
 
 
-class NotAccepted(SendError):  # noqa: N818  says what happened
-    """The queue does not take the job: it is too large, or the disk is full. What was accepted before is safe."""
+class NotAccepted(SendError):  # noqa: N818  named for the event
+    """Job that the store does not accept: it is too large, or the disk is full. Jobs accepted before are safe."""
 
     __module__ = "weir"
 
 
-class SenderEnded(SendError):  # noqa: N818  says what happened
-    """The sender has ended before the job did; a job in a file stays there for the next sender."""
+class SenderEnded(SendError):  # noqa: N818  named for the event
+    """Sender that ended before the job; a job in a file or in Redis stays there for the next sender."""
 
     __module__ = "weir"
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended a run early. Being a `KeyboardInterrupt`, it ends a program that does not ask for it.
+    """Ctrl-C during a run. It is a `KeyboardInterrupt`, so it ends a program that does not catch it.
 
     >>> try:
     ...     run = weir.load(url, duration="10m")
     ... except weir.Interrupted as interrupt:
     ...     run = interrupt.run
+
+    Attributes:
+        run: Result until then; its `interrupted` is true.
     """
 
     __module__ = "weir"
 
     run: Run
-    """What was measured until then; its `interrupted` is true."""
 
     def __init__(self, run: Run) -> None:
-        """Wrap what was measured."""
-        super().__init__(f"after {run.duration_s:.1f} s; what was measured is in .run")
+        """Wrap the result until now."""
+        super().__init__(f"after {run.duration_s:.1f} s; the result until then is in .run")
         self.run = run
 
     def __reduce__(self) -> tuple[type[Interrupted], tuple[Run]]:
-        """Pickle by the run, not by the message."""
+        """Pickle by the run instead of the message."""
         return Interrupted, (self.run,)

@@ -1,4 +1,4 @@
-"""Python values as flags of the command line."""
+"""Python values -> flags of the command line."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["Flag", "arguments"]
 _One: TypeAlias = str | int | float | timedelta | PathLike[str]
 
 Flag: TypeAlias = bool | _One | Iterable[_One] | Mapping[str, float] | None
-"""A flag of a command: True for one without a value, several values for one that is repeatable, a mapping for shares
-(``{"good": 8, "error": 1}``); a `timedelta` for a time; None and False leave it out."""
+"""Value of a flag of a command: True for a flag without a value, several values for a repeatable one, a mapping for
+weights (``{"good": 8, "error": 1}``), a `timedelta` for a time; None and False omit the flag."""
 
 
 def arguments(flags: Mapping[str, Flag]) -> list[str]:
-    """Write flags as the command line takes them."""
+    """Format flags for the command line."""
     args: list[str] = []
     for name, value in flags.items():
         if value is None or value is False:
@@ -28,9 +28,9 @@ def arguments(flags: Mapping[str, Flag]) -> list[str]:
 
 
 def _texts(name: str, value: Flag) -> list[str]:
-    """Write a value once for each time that the flag is given."""
+    """Format the values of a flag, one text per repetition."""
     if isinstance(value, Mapping):
-        return [",".join(f"{key}={share}" for key, share in value.items())]
+        return [",".join(f"{key}={weight}" for key, weight in value.items())]
     if isinstance(value, timedelta):
         return [f"{value / timedelta(microseconds=1):.0f}us"]
     if isinstance(value, PathLike):
@@ -39,4 +39,6 @@ def _texts(name: str, value: Flag) -> list[str]:
         return [str(value)]
     if isinstance(value, Iterable):
         return [text for one in value for text in _texts(name, one)]
-    raise TypeError(f"{name}: {type(value).__name__} is no value of a flag")
+    raise TypeError(
+        f"{name}: a flag takes text, a number, a timedelta, a path or several of them, not {type(value).__name__}"
+    )

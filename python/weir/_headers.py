@@ -1,4 +1,4 @@
-"""Headers of requests and answers."""
+"""Headers of requests and responses."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeAlias
 __all__ = ["HeaderTypes", "Headers"]
 
 HeaderTypes: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
-"""Headers as callers give them: a mapping, or pairs of name and value."""
+"""Headers as arguments: a mapping, or pairs of name and value."""
 
 
 class Headers(Mapping[str, str]):
-    """Headers: names in any case, values in the order of their arrival.
+    """Case-insensitive mapping of header names to values, in order of arrival.
 
     >>> response.headers["Content-Type"], response.headers.get_list("Set-Cookie")
     ('application/json', ['a=1', 'b=2'])
@@ -22,7 +22,7 @@ class Headers(Mapping[str, str]):
     __slots__ = ("_found", "_pairs")
 
     def __init__(self, headers: HeaderTypes | None = None) -> None:
-        """Take names and values; a name may come several times."""
+        """Copy names and values; a name may occur several times."""
         pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
         self._pairs = tuple((str(name).lower(), str(value)) for name, value in pairs)
         self._found: dict[str, list[str]] = {}
@@ -31,27 +31,27 @@ class Headers(Mapping[str, str]):
 
     @classmethod
     def _of(cls, raw: Iterable[tuple[bytes, bytes]]) -> Headers:
-        # A header is bytes; latin-1 loses none of them.
+        # Headers are bytes; latin-1 maps each to a character.
         return cls((name.decode("ascii"), value.decode("latin-1")) for name, value in raw)
 
     def __getitem__(self, name: str) -> str:
-        """Return the value; of several, all of them with commas between."""
+        """Return the value; several are joined by commas."""
         return ", ".join(self._found[name.lower()])
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names, in lower case, each once."""
+        """Iterate over distinct names, in lower case."""
         return iter(self._found)
 
     def __len__(self) -> int:
-        """Count the names."""
+        """Return the number of distinct names."""
         return len(self._found)
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether there is such a header."""
+        """Check whether the name occurs, in any case."""
         return isinstance(name, str) and name.lower() in self._found
 
     def __eq__(self, other: object) -> bool:
-        """Compare names in any case, and values."""
+        """Compare names, in any case, and values."""
         if isinstance(other, Headers):
             return self._found == other._found
         if isinstance(other, Mapping):
@@ -59,20 +59,28 @@ class Headers(Mapping[str, str]):
         return NotImplemented
 
     def __hash__(self) -> int:
-        """Agree with `==`."""
+        """Return a hash that is consistent with `==`."""
         return hash(tuple(sorted((name, tuple(values)) for name, values in self._found.items())))
 
     def __repr__(self) -> str:
-        """Show them; what lets one in is hidden."""
+        """Show names and values; credentials are hidden."""
         shown = [(name, "***" if name in _SECRET else value) for name, value in self._pairs]
         return f"weir.Headers({shown})"
 
     def get_list(self, name: str) -> list[str]:
-        """Return all values of this name."""
+        """List the values of a name.
+
+        Returns:
+            All values, in order; an empty list for an unknown name.
+        """
         return list(self._found.get(name.lower(), ()))
 
     def multi_items(self) -> list[tuple[str, str]]:
-        """Return all names and values, in order."""
+        """List all names and values.
+
+        Returns:
+            Pairs of name, in lower case, and value, in order.
+        """
         return list(self._pairs)
 
 

@@ -1,4 +1,4 @@
-"""Jobs of a sender, and what became of them."""
+"""Jobs of a sender, and their results."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from weir import _weir
 
-__all__ = ["Job", "JobOptions", "JobTypes", "Result", "Tally"]
+__all__ = ["Job", "JobOptions", "JobResult", "JobTypes", "SenderStats"]
 
 
 class JobOptions(TypedDict, total=False):
-    """What a job says for itself; its sender has the rest. See `Job`."""
+    """Fields of a job besides its URL; the sender has the defaults. See `Job`."""
 
     json: Any
     content: str | bytes | None
@@ -33,162 +33,170 @@ class JobOptions(TypedDict, total=False):
     ttl: Time | None
     weight: int | None
     priority: int | None
-    key: str | None
+    pinned_key: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One request to deliver. What it leaves out is its sender's.
+    """One HTTP request to deliver. Fields that are left out have the sender's values.
 
     >>> sender.map(weir.Job(json={"amount": n}, id=f"order-{n}") for n in range(1000))
 
-    URLs, header values and bodies may have the fields ``{key}``, ``{nonce}`` and ``{id}``, which are filled in when it
-    is sent.
+    URLs, header values and bodies may contain the fields ``{key}``, ``{nonce}`` and ``{id}``, which are filled in when
+    the request is sent.
+
+    Attributes:
+        url: Request URL; one that begins with ``/`` is at the host of the sender's.
+        json: Body, as JSON.
+        content: Body, as text or bytes.
+        data: Body, as the fields of a form.
+        headers: Headers; they replace the sender's of the same name.
+        method: Request method. Default: the sender's, else GET, or POST with a body.
+        id: Job ID, unique in a store: submitting it again returns the first one's result, and it is not sent twice.
+        ttl: Time to live from now.
+        weight: Weight in a weight limit: tokens, for example. Default: 1.
+        priority: Priority; higher is sent first, a step counts as 10 s of waiting. Default: 0.
+        pinned_key: The only API key that may send it: one of the sender's, or its name.
     """
 
     __module__ = "weir"
 
     url: str | None = None
-    """Where it goes; one that begins with ``/`` is at the host of the sender's."""
     json: Any = None
-    """A body, as JSON."""
     content: str | bytes | None = None
-    """A body, as it is."""
     data: Params | None = None
-    """A body: the fields of a form."""
     headers: HeaderTypes | None = None
-    """They take the place of the sender's of the same name."""
     method: str | None = None
-    """GET, or POST with a body, unless the sender says otherwise."""
     id: str | int | None = None
-    """Its name. A store has a name once: who submits it again has the first one's result, and it is not sent twice."""
     ttl: Time | None = None
-    """It is of use for so long from now on."""
     weight: int | None = None
-    """What it counts in a weight limit: tokens, for example. Default: 1."""
     priority: int | None = None
-    """Higher goes first; a step counts as 10 s of waiting. Default: 0."""
-    key: str | None = None
-    """The one key that may send it: one of the sender's, or its name."""
+    pinned_key: str | None = None
 
 
 JobTypes: TypeAlias = Job | Mapping[str, Any] | str
 """A job, a mapping with the names of a job's fields, or a URL."""
 
 
-class Result:
-    """What became of a job. Its parts are made when they are asked for.
+class JobResult:
+    """Result of a job; its parts are converted on access.
 
-    A job that was not delivered is a result, too: see `ok`, or `raise_for_state`.
+    A job that was not delivered has a result, too: see `ok` and `raise_for_state`.
     """
 
     __module__ = "weir"
     __slots__ = ("_outcome",)
 
     def __init__(self, outcome: _weir.JobResultHandle) -> None:
-        """Wrap an outcome of Rust's; senders make them."""
+        """Wrap a result of the core; senders create them."""
         self._outcome = outcome
 
     def __repr__(self) -> str:
-        """Say what became of which job."""
+        """Return ID or number, state, and status or failure."""
         name = self.id if self.id is not None else self.number
         end = self.status if self.ok else self.failure
-        return f"<weir.Result {name} {self.state}: {end}>"
+        return f"<weir.JobResult {name} {self.state}: {end}>"
 
     @property
     def id(self) -> str | None:
-        """The job's name, if it was given one."""
+        """Job ID; None without one."""
         return self._outcome.id
 
     @property
     def number(self) -> int:
-        """The store's number for the job."""
+        """Number of the job in the store."""
         return self._outcome.number
 
     @property
-    def state(self) -> Literal["done", "graveyard", "expired"]:
-        """``"done"``: delivered; ``"graveyard"``: failed for good; ``"expired"``: its time was over."""
+    def state(self) -> Literal["done", "dead_lettered", "expired"]:
+        """``"done"``: delivered; ``"dead_lettered"``: failed permanently; ``"expired"``: its time to live ended."""
         return self._outcome.state
 
     @property
     def ok(self) -> bool:
-        """Whether it was delivered."""
+        """Whether the job was delivered."""
         return self._outcome.state == "done"
 
     @property
     def status(self) -> int | None:
-        """The last answer's status; None without an answer."""
+        """Status of the last response; None without one."""
         return self._outcome.status
 
     @property
     def content(self) -> bytes:
-        """The last answer's body; empty without an answer."""
+        """Body of the last response; empty without one."""
         return self._outcome.body
 
     @property
     def text(self) -> str:
-        """The body as UTF-8; what is none becomes U+FFFD."""
+        """Body as UTF-8; invalid bytes become U+FFFD."""
         return self.content.decode(errors="replace")
 
     def json(self, **options: Any) -> Any:
-        """Read the body as JSON; options go to `json.loads`.
+        """Parse the body as JSON; options go to `json.loads`.
+
+        Returns:
+            The parsed value.
 
         Raises:
-            json.JSONDecodeError: It is none.
+            json.JSONDecodeError: The body is not JSON.
         """
         return json_module.loads(self.content, **options)
 
     @property
     def failure(self) -> str | None:
-        """Why it was not delivered; None if it was."""
+        """Reason why it was not delivered; None if it was."""
         return self._outcome.failure
 
     @property
     def attempts(self) -> int:
-        """How often it was sent."""
+        """Number of attempts."""
         return self._outcome.attempts
 
     @property
-    def key(self) -> str | None:
-        """The name of the key that it was sent by last: its last characters and a hash."""
-        return self._outcome.key
+    def last_key(self) -> str | None:
+        """Name of the API key of the last attempt: its last characters and a hash, or its name in ``keys``."""
+        return self._outcome.last_key
 
     @property
     def maybe_sent(self) -> bool:
-        """Whether it may have been sent before a crash, too."""
+        """Whether it may also have been sent before a crash."""
         return self._outcome.maybe_sent
 
     @property
     def created_ms(self) -> int:
-        """When it was submitted, in milliseconds since 1970."""
+        """Time of submission, in milliseconds since 1970."""
         return self._outcome.created_ms
 
     @property
     def sent_ms(self) -> int | None:
-        """When it was sent last, in milliseconds since 1970."""
+        """Time of the last attempt, in milliseconds since 1970."""
         return self._outcome.sent_ms
 
     @property
     def ended_ms(self) -> int:
-        """When it came to its end, in milliseconds since 1970."""
+        """Time of the end, in milliseconds since 1970."""
         return self._outcome.ended_ms
 
     @property
     def response_ms(self) -> int:
-        """From its submission to its end."""
+        """Time from submission to end, in milliseconds."""
         return self.ended_ms - self.created_ms
 
     @property
     def service_ms(self) -> float | None:
-        """From the last sending to its answer; None if it was never sent, or by a process before this one."""
+        """Time from the last attempt to its response, in milliseconds; None if another process sent it, or none did."""
         return self._outcome.service_ms
 
     def raise_for_state(self) -> Self:
-        """Return the result if the job was delivered.
+        """Raise an error unless the job was delivered.
+
+        Returns:
+            The result itself.
 
         Raises:
-            JobExpired: Its time was over.
-            JobFailed: It failed for good.
+            JobExpired: Its time to live ended.
+            JobFailed: It was dead-lettered.
         """
         if self.ok:
             return self
@@ -198,7 +206,11 @@ class Result:
         raise JobFailed(f"{name} failed: {self.failure}", self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `weir send` writes as a line."""
+        """Convert to the result line of ``weir send``.
+
+        Returns:
+            The fields of the line.
+        """
         line: dict[str, Any] = {"id": self.id, "state": self.state, "status": self.status}
         if self.status is not None:
             try:
@@ -210,37 +222,40 @@ class Result:
         line["attempts"] = self.attempts
         if self.maybe_sent:
             line["maybe_sent"] = True
-        names = ("key", "created_ms", "sent_ms", "ended_ms", "service_ms")
+        names = ("last_key", "created_ms", "sent_ms", "ended_ms", "service_ms")
         return line | {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """Where a sender is, and what it has done since it was made."""
+class SenderStats:
+    """Counters of a sender since its start, and its current state.
+
+    Attributes:
+        done: Delivered jobs.
+        dead_lettered: Jobs that failed permanently.
+        expired: Jobs whose time to live ended.
+        failed: Requests without success.
+        retried: Attempts after the first of a job.
+        rejected: Rejected requests, by status: 429 (rate-limited) and 400 (overtaken nonce, or another mistake).
+        queued: Jobs that wait to be sent.
+        leased: Jobs that a sender has leased.
+        retrying: Failed jobs that wait for their next attempt.
+        in_flight: Requests in flight.
+        delay_bound_ms: Maximum one-way delay to the service, in milliseconds; None if it is unknown.
+        disabled_keys: Reasons why API keys were disabled, by name.
+    """
 
     __module__ = "weir"
 
     done: int
-    """Jobs that were delivered."""
-    graveyard: int
-    """Jobs that failed for good."""
+    dead_lettered: int
     expired: int
-    """Jobs whose time was over."""
     failed: int
-    """Requests without success."""
     retried: int
-    """Requests after the first of a job that has ended."""
-    refused: Mapping[int, int]
-    """Requests that were refused, by status: 429 (too many) and 400 (the nonce was overtaken, or another mistake)."""
+    rejected: Mapping[int, int]
     queued: int
-    """Jobs that wait."""
     leased: int
-    """Jobs in the sender's hands."""
-    dead: int
-    """Dead letters: jobs that failed and wait for their next try."""
-    out: int
-    """Requests without an answer, a moment ago."""
+    retrying: int
+    in_flight: int
     delay_bound_ms: float | None
-    """The longest way to the service that is reckoned with; None: only answers count."""
-    lost_keys: Mapping[str, str]
-    """Keys that the service takes no more, by their names, and why."""
+    disabled_keys: Mapping[str, str]

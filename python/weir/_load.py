@@ -1,4 +1,4 @@
-"""`weir.load`: arguments as Python has them -> the form that Rust reads."""
+"""`weir.load`: from Python arguments to the options that Rust reads."""
 
 import json as json_module
 import re
@@ -15,10 +15,10 @@ from weir._run import Run
 __all__ = ["Stage", "Time", "load"]
 
 Time: TypeAlias = float | timedelta | str
-"""A length of time: seconds, a `timedelta`, or text such as ``"300ms"``, ``"1.5s"``, ``"2m"``, ``"1h"``."""
+"""Duration: seconds, a `timedelta`, or text such as ``"300ms"``, ``"1.5s"``, ``"2m"``, ``"1h"``."""
 
 Stage: TypeAlias = tuple[float, float, Time]
-"""A stretch of an open loop: requests per second at its start, at its end, and its length."""
+"""Stage of an open loop: requests per second at its start, at its end, and its length."""
 
 _Path: TypeAlias = str | PathLike[str]
 _Body: TypeAlias = str | bytes | PathLike[str]
@@ -37,7 +37,6 @@ def load(
     users: int | None = None,
     ramp_up: Time | None = None,
     loops: int | None = None,
-    fresh: bool = False,
     rate: float | None = None,
     arrivals: Literal["constant", "poisson"] = "constant",
     stages: str | Sequence[Stage] | None = None,
@@ -54,7 +53,7 @@ def load(
     connect_to: str | None = None,
     cacert: _Path | None = None,
     cert: _Path | None = None,
-    key: _Path | None = None,
+    cert_key: _Path | None = None,
     insecure: bool = False,
     sni: str | None = None,
     warmup: Time | None = None,
@@ -65,60 +64,61 @@ def load(
     agents: int | None = None,
     per_node: int = 1,
 ) -> Run:
-    """Drive load at a service, wait for its end, and return what was measured.
+    """Generate load for a service, wait for the end of the run, and return its result.
 
-    Three ways to say how much:
+    There are three ways to set the load:
 
-    - *closed loop*, as ab and wrk have it: `connections` that each wait for their answer and ask again;
-    - *closed loop*, as JMeter has it: `users` that start over `ramp_up` and ask `loops` times each;
-    - *open loop*: requests start at `rate` (or as `stages` say) whether or not answers come.
+    - *closed loop*, as ab and wrk: `connections` that each send again after a response;
+    - *closed loop*, as JMeter: `users` that start over `ramp_up` and send `loops` requests each;
+    - *open loop*: requests start at `rate` (or as `stages` set), independent of responses.
 
-    It blocks, with the GIL released. A failed request is not an error but a number in the result.
+    The call blocks, with the GIL released. A failed request is not an exception but a count in the result.
 
     Args:
-        url: Where to, e.g. ``http://localhost:8080/path?query``; http or https.
-        connections: Closed loop: connections that ask all the time (default 50). Open loop: the most connections
-            (default 1000).
+        url: Target URL, e.g. ``http://localhost:8080/path?query``; http or https.
+        connections: Concurrent connections (default 50); in the open loop the maximum (default 1000).
         threads: Generator threads. Default: one per core; in the open loop one per 20,000 requests per second.
-        requests: Stop after so many.
-        duration: Stop after this time. Default: 10 s, unless `requests` or `loops` bounds the run.
-        users: Users, each with a connection of its own.
-        ramp_up: The time over which the users start, evenly.
+        requests: Number of requests.
+        duration: Duration. Default: 10 s, unless `requests` or `loops` bounds the run.
+        users: Closed-loop users, each with its own connection.
+        ramp_up: Time over which users start, evenly.
         loops: Requests per user.
-        fresh: A new connection for each request.
-        rate: Requests per second.
-        arrivals: How they are spread: evenly, or independently of each other as those of many users are.
-        stages: Rates that change: ``"0-200/30s,200/1m"``, or tuples (from per second, to per second, time).
-        method: Default: GET, or POST with a body.
-        headers: Names and values. They replace weir's own of the same name; an empty value leaves that one out.
-        body: Text (sent as UTF-8), bytes, or a path (`pathlib.Path`) of a file; of several, each request takes one at
+        rate: Open-loop arrival rate, in requests per second.
+        arrivals: Arrival process: evenly spaced, or random as of many independent visitors.
+        stages: Arrival rate over time: ``"0-200/30s,200/1m"``, or tuples (from per second, to per second, time).
+        method: Request method. Default: GET, or POST with a body.
+        headers: Names and values. They replace default headers of the same name; an empty value removes one.
+        body: Text (sent as UTF-8), bytes, or the path (`pathlib.Path`) of a file; of several, each request takes one at
             random.
-        weights: How often each body is taken, in their order; any scale.
-        json: Anything that `json.dumps` takes, as the body; sets Content-Type.
+        weights: Weights of the bodies, in order.
+        json: Body as an object for `json.dumps`; sets Content-Type.
         auth: User and password for basic authentication, as a tuple or as ``"user:password"``.
-        timeout: The longest wait for an answer, and for a free connection (default 30 s).
-        keepalive: Whether a connection is used again.
-        pipeline: Requests in flight on a connection at a time (default 1).
-        unix_socket: Connect to this socket, whatever the URL's host.
-        connect_to: Connect to this ``host:port``, whatever the URL's.
-        cacert: Trust the certificates in this PEM file, and no others.
-        cert: Our own certificate (PEM); needs `key`.
-        key: Our own private key (PEM); needs `cert`.
-        insecure: Accept any certificate.
-        sni: The name to ask for in TLS. Default: the URL's host.
-        warmup: Leave the requests of this first stretch out of the result.
-        seed: The same seed gives the same arrivals and choices of bodies (default 0).
-        spin: Open loop: never sleep. Sends as close to their time as the machine allows, for a whole core per thread.
+        timeout: Timeout of a request, and of waiting for a connection (default 30 s).
+        keepalive: Whether connections are reused; False is a new connection for each request.
+        pipeline: Requests in flight per connection (default 1).
+        unix_socket: Unix socket to connect to.
+        connect_to: ``host:port`` to connect to, instead of the URL's.
+        cacert: File of CA certificates to trust, instead of the system's (PEM).
+        cert: File of the client certificate (PEM); needs `cert_key`.
+        cert_key: File of its private key (PEM); needs `cert`.
+        insecure: No verification of certificates.
+        sni: TLS server name. Default: the URL's host.
+        warmup: Initial time excluded from the result.
+        seed: Seed of arrivals and body choices (default 0).
+        spin: Open loop: busy-wait for exact send times; one core per thread.
         slo: Objectives such as ``"p99<200ms"``, ``"errors<1%"``, ``"rate>1000"``; see `Run.slo`.
-        on: Have agents drive the load: ``"local"`` (processes here), ``"auto"`` (the Ray cluster that this machine
-            belongs to) or ``"ray://host:port"``; see `Run.agents`. A run in which one is lost is not to be trusted.
-        agents: How many. Default: one per node of the cluster; local: 1.
-        per_node: How many of them a node of a cluster may have.
+        on: Where agents generate the load: ``"local"`` (processes on this machine), ``"auto"`` (the Ray cluster of this
+            machine) or ``"ray://host:port"``; see `Run.agents`. A run that loses an agent is not trusted.
+        agents: Number of agents. Default: one per node of the cluster; local: 1.
+        per_node: Maximum agents per node.
+
+    Returns:
+        The result of the run.
 
     Raises:
-        UsageError: A value makes no sense, or two do not go together.
-        SetupError: The service is not there, the system has no room for the run, or agents cannot be placed.
-        Interrupted: Ctrl-C, noticed in the main thread only; its `run` is what was measured.
+        UsageError: A value is invalid, or two arguments conflict.
+        SetupError: The service cannot be reached, the system lacks resources for the run, or agents cannot be started.
+        Interrupted: Ctrl-C, detected in the main thread only; its `run` is what was measured.
 
     >>> run = weir.load("http://localhost:8080/", rate=500, duration="30s", slo="p99<200ms")
     >>> run.response_ms.p99, run.trust.ok, run.slo[0].ok
@@ -152,9 +152,9 @@ def _header_lines(headers: Mapping[str, str] | Iterable[tuple[str, str]] | None)
     pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
     lines = []
     for name, value in pairs:
-        # "a:b" would be read as the header "a".
+        # "a:b" would be parsed as the header "a".
         if ":" in name:
-            raise UsageError(f"headers: {name!r} is not a header's name")
+            raise UsageError(f"headers: invalid name {name!r}; write it without a colon")
         lines.append(f"{name}: {value}")
     return lines
 
@@ -164,7 +164,7 @@ def _user_and_password(auth: tuple[str, str] | str | None) -> str | None:
         return auth
     user, password = auth
     if ":" in user:
-        raise UsageError(f"auth: a user's name cannot hold a colon, as {user!r} does")
+        raise UsageError(f"auth: invalid user {user!r}; a user name has no colon")
     return f"{user}:{password}"
 
 
@@ -176,7 +176,7 @@ def _json_text(value: object) -> str:
 
 
 def _call(arguments: Mapping[str, object]) -> list[str]:
-    """Show the call as the manifest keeps it: what differs from the defaults, without passwords."""
+    """Return the call for the manifest: arguments other than defaults, without passwords."""
     defaults, unset = load.__kwdefaults__ or {}, object()
     given = [name for name, value in arguments.items() if value is not defaults.get(name, unset)]
     return ["weir.load", *(f"{name}={_shown(name, arguments[name])}" for name in given)]

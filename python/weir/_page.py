@@ -1,4 +1,4 @@
-"""Pages to look at."""
+"""HTML reports as files."""
 
 from os import PathLike
 from pathlib import Path
@@ -7,7 +7,11 @@ __all__ = ["write_page"]
 
 
 def write_page(page: str, path: str | PathLike[str] | None) -> str:
-    """Return the page, and write it to a file if one is named."""
+    """Write an HTML report to a file, if `path` is given.
+
+    Returns:
+        The report itself.
+    """
     if path is not None:
         Path(path).write_text(page, encoding="utf-8")
     return page

@@ -1,4 +1,4 @@
-"""What a call may do for its answer: `Hedge`, `Retry`, `Budget`, `Success`. Plain values; a client reads them."""
+"""Policies of calls: `Hedge`, `Retry`, `Budget`, `Success`. Plain values, validated by the client."""
 
 from __future__ import annotations
 
@@ -17,81 +17,90 @@ _Cause: TypeAlias = int | str | tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Hedge:
-    """A stage of a hedge: more copies of a call that has no answer yet. The first *success* is the answer.
+    """Hedge stage: further attempts of a call that has no success yet. The first success is the response.
 
-    >>> weir.Hedge(after=0.3, copies=2)  # the call's first 300 ms are over, or its attempt has failed: two more
+    >>> weir.Hedge(after=0.3, attempts=2)  # no success after 300 ms, or a failed attempt: two more
 
-    A later stage of several counts its time from the stage before it.
+    Attributes:
+        after: Time from the stage before (first stage: from the start of the call): seconds, a `timedelta`, text such
+            as ``"300ms"``; a quantile of recent first attempts at this host such as ``"p95"`` (never, with fewer than
+            100); or None: only after a failure.
+        attempts: Extra attempts that start together; in [1, 16].
+        on_failure: Start at once when an attempt fails.
     """
 
     __module__ = "weir"
 
     after: Time | None = "p95"
-    """When: seconds, a `timedelta`, ``"300ms"``, a percentile of what recent calls took such as ``"p95"`` (never,
-    while too few are known), or None: only after a failure."""
-    copies: int = 1
-    """How many, together; in [1, 16]."""
+    attempts: int = 1
     on_failure: bool = True
-    """Whether a failed attempt starts it at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """New attempts in place of failed ones."""
+    """Retry policy: new attempts in place of failed ones, after a backoff with jitter.
+
+    Attributes:
+        times: Maximum retries per call.
+        on: Retryable failures: kinds (``"dns"``, ``"connect"``, ``"tls"``, ``"timeout"``, ``"closed"``, ``"reset"``,
+            ``"protocol"``, ``"body"``, ``"header"``) and statuses (``503``, ``"5xx"``, ``(500, 504)``: from, to).
+            None is dns, connect, closed, reset, timeout, 429, and 502 to 504.
+        backoff: Minimum and maximum backoff; each is random, up to three times the one before.
+        retry_after: Wait at least for the response's Retry-After; without time for that there is no retry.
+    """
 
     __module__ = "weir"
 
     times: int = 2
-    """At most so many per call."""
     on: Iterable[_Cause] | None = None
-    """After what: kinds of failures (``"dns"``, ``"connect"``, ``"tls"``, ``"timeout"``, ``"closed"``, ``"reset"``,
-    ``"protocol"``, ``"body"``, ``"header"``) and statuses (``503``, ``"5xx"``, ``(500, 504)``: from, to). None is
-    dns, connect, closed, reset, timeout, 429, and 502 to 504."""
     backoff: tuple[Time, Time] = (0.025, 1.0)
-    """The shortest and the longest wait before one; they grow, and are spread at random."""
     retry_after: bool = True
-    """Whether to wait at least as long as an answer's Retry-After says; if that is too long, there is no retry."""
 
     def __post_init__(self) -> None:
-        """Take any iterable."""
+        """Copy iterables."""
         if self.on is not None:
             object.__setattr__(self, "on", tuple(self.on))
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What all extra attempts (hedges and retries) of a client may come to, so that a slow upstream is not buried.
+    """Retry budget: bound on the extra attempts (hedges and retries) of a client, so that a slow upstream recovers.
 
-    In any `window` there are at most `floor` extra attempts and `share` of the calls that began in it.
+    In each `window`: at most `fraction` x calls + `min_per_s` x window.
+
+    Attributes:
+        fraction: Extra attempts per call that began in the window; in [0, 100].
+        min_per_s: Extra attempts per second, however few the calls; `min_per_s` x `window` has to be whole.
+        window: Length of the sliding window.
     """
 
     __module__ = "weir"
 
-    share: float = 0.05
-    """Extra attempts per call; in [0, 100]."""
-    floor: int = 1
-    """Extra attempts per window, however few the calls are."""
+    fraction: float = 0.05
+    min_per_s: float = 1.0
     window: Time = 1.0
-    """The window's length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """When an answer is one. All that is given has to hold."""
+    """Rules of a successful response; all of them have to match.
+
+    Attributes:
+        status: Statuses: ``200``, ``(200, 404)``, ``"2xx"``, ``"200-299"``; None for any.
+        json: Whether the body has to be JSON.
+        schema: JSON Schema of the body.
+        headers: Required headers, with their values.
+    """
 
     __module__ = "weir"
 
     status: int | str | Iterable[int | str] | None = "2xx"
-    """Which statuses: ``200``, ``(200, 404)``, ``"2xx"``, ``"200-299"``; None for any."""
     json: bool = False
-    """Whether the body has to be JSON."""
     schema: Mapping[str, Any] | None = None
-    """A JSON Schema that the body has to follow."""
     headers: Mapping[str, str] | None = None
-    """Headers that it has to have, with these values."""
 
     def __post_init__(self) -> None:
-        """Take any iterable."""
+        """Copy iterables."""
         if self.status is not None and not isinstance(self.status, int | str):
             object.__setattr__(self, "status", tuple(self.status))
 

@@ -1,4 +1,4 @@
-"""A call's arguments -> what goes over the wire."""
+"""Arguments of a call -> URL, headers and body."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from weir._errors import UsageError
 
 __all__ = ["Params", "basic", "body_of", "target_of"]
 
-# Made once: to make an encoder takes longer than to use it.
+# Created once: creating an encoder takes longer than using it.
 _encode = json_module.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 _One: TypeAlias = str | int | float | bool | None
 
 Params: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, _One]]
-"""Query parameters, or a form's fields: a mapping (a sequence gives several of a name), or pairs. True, False and None
-are ``true``, ``false`` and nothing."""
+"""Query parameters, or form fields: a mapping (a sequence repeats a name), or pairs. True, False and None become
+``true``, ``false`` and an empty value."""
 
-# What may stand in a path or query as it is (RFC 3986, 3.3 and 3.4); a percent sign is taken for an escape.
+# Characters that stay unquoted in a path or query (RFC 3986 3.3, 3.4); a percent sign is an escape.
 _PLAIN = "/?:@!$&'()*+,;=-._~%[]"
 
 
 def target_of(
     base_url: str, url: str, shared: Params | None, params: Params | None
 ) -> tuple[str, tuple[str, str] | None]:
-    """Make the absolute URL, and take user and password out of it."""
+    """Build the absolute URL, and split user and password off."""
     if base_url and "://" not in url.partition("?")[0]:
         base, _, base_query = base_url.partition("?")
         if base_query:
@@ -50,21 +50,21 @@ def target_of(
 
 
 def basic(auth: tuple[str, str]) -> str:
-    """Write user and password as the Authorization header has them (RFC 7617)."""
+    """Format user and password for the Authorization header (RFC 7617)."""
     try:
         user, password = auth
     except (TypeError, ValueError):
         raise TypeError("auth: a pair of user and password") from None
     if ":" in user:
-        raise UsageError(f"auth: a user's name cannot hold a colon, as {user!r} does")
+        raise UsageError(f"auth: invalid user {user!r}: it has a colon")
     return "Basic " + b64encode(f"{user}:{password}".encode()).decode()
 
 
 def body_of(json: Any, content: str | bytes | None, data: Params | None) -> tuple[bytes | None, dict[str, str]]:
-    """Make the body, and the headers that say what it is."""
+    """Encode the body, with its Content-Type."""
     given = [name for name, value in (("json", json), ("content", content), ("data", data)) if value is not None]
     if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} do not go together; each is a body")
+        raise UsageError(f"{' and '.join(given)} exclude each other; give one body")
     if json is not None:
         try:
             text = _encode(json)
@@ -100,10 +100,10 @@ def _text(value: _One) -> str:
 
 
 def _ascii(host: str) -> str:
-    """Write a name of other letters as the DNS has it (RFC 3490)."""
+    """Encode an internationalized host name for the DNS (RFC 3490)."""
     if host.isascii():
         return host
     try:
         return host.encode("idna").decode()
     except UnicodeError as error:
-        raise UsageError(f"url: {host!r} is not a host's name") from error
+        raise UsageError(f"url: invalid host name {host!r}") from error

@@ -1,4 +1,4 @@
-"""Answers to calls, and how the calls went."""
+"""Responses of calls, and their attempts."""
 
 from __future__ import annotations
 
@@ -30,109 +30,114 @@ __all__ = ["Attempt", "Request", "Response"]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One copy of a call sent upstream."""
+    """Attempt of a call: one request to an upstream.
+
+    Attributes:
+        number: Number in the order of start, from 1.
+        reason: Why it was started: ``"first"``, ``"stage"`` (the time of a hedge stage passed), ``"failure"`` (an
+            attempt failed) or ``"retry"``.
+        upstream: Host and port.
+        outcome: ``"won"``, ``"cancelled"``, ``"status"``, or the kind of its failure: dns, connect, tls, timeout,
+            closed, reset, protocol, body, header, request (the request itself cannot be sent), or a gRPC code such as
+            grpc-14.
+        status: Status of its response, if it won or failed by it.
+        detail: Message of the failure, if any.
+        started_ms: Start, in milliseconds from the start of the call.
+        duration_ms: Duration in milliseconds.
+    """
 
     __module__ = "weir"
 
     number: int
-    """1 for the first."""
-    why: str
-    """``"first"``, ``"stage"`` (a hedge's time was over), ``"failure"`` (an attempt had failed) or ``"retry"``."""
+    reason: str
     upstream: str
-    """Where it went."""
     outcome: str
-    """``"won"``, ``"cancelled"``, ``"status"``, or the kind of its failure: dns, connect, tls, timeout, closed,
-    reset, protocol, body, header."""
     status: int | None
-    """The status of its answer, if it won or failed by it."""
     detail: str | None
-    """What the failure said, if anything."""
     started_ms: float
-    """When it was launched, from the call's start."""
-    took_ms: float
-    """How long it went on."""
+    duration_ms: float
 
     @property
     def won(self) -> bool:
-        """Whether its answer is the call's."""
+        """Whether its response is the response of the call."""
         return self.outcome == "won"
 
     def __str__(self) -> str:
-        """Say how it ended."""
+        """Return the outcome, with its detail."""
         end = f"status {self.status}" if self.outcome == "status" else self.outcome
         return f"{end} ({self.detail})" if self.detail else end
 
 
 class Request:
-    """What was asked."""
+    """Request of a response, as it was sent."""
 
     __module__ = "weir"
     __slots__ = ("_handle", "_headers")
 
     def __init__(self, handle: _weir.SentRequestHandle) -> None:
-        """Wrap a request of Rust's; clients make them."""
+        """Wrap a request; for clients only."""
         self._handle = handle
         self._headers: Headers | None = None
 
     @property
     def method(self) -> str:
-        """The method."""
+        """Method, in upper case."""
         return self._handle.method
 
     @property
     def url(self) -> str:
-        """Where to, with the query; without user and password."""
+        """URL with the query, without user and password."""
         return self._handle.url
 
     @property
     def headers(self) -> Headers:
-        """The headers, without those that every attempt gets anew (Host, Content-Length)."""
+        """Headers, without those that are set per attempt (Host, Content-Length)."""
         if self._headers is None:
             self._headers = Headers._of(self._handle.headers)
         return self._headers
 
     @property
     def content(self) -> bytes:
-        """The body."""
+        """Body."""
         return self._handle.body
 
     def __repr__(self) -> str:
-        """Say what is asked."""
+        """Return method and URL."""
         return f"<weir.Request {self.method} {self.url}>"
 
 
-#: Codings of bodies that are undone, and others that make a text unreadable.
+#: Content codings that are decoded, and others that leave no readable text.
 _DECODED = frozenset({"gzip", "x-gzip", "deflate", "identity"})
 _COMPRESSED = frozenset({"br", "zstd", "compress", "x-compress"})
 
 
 class Response:
-    """An answer. Its parts are made when they are asked for, and kept."""
+    """Response with its whole body. Its parts are computed on first use, and cached."""
 
     __module__ = "weir"
-    __slots__ = ("_answer", "_attempts", "_content", "_encoding", "_headers")
+    __slots__ = ("_attempts", "_content", "_encoding", "_handle", "_headers")
 
     _attempts: tuple[Attempt, ...]
     _encoding: str
 
-    def __init__(self, answer: _weir.ResponseHandle) -> None:
-        """Wrap an answer of Rust's; clients make them."""
-        self._answer = answer
+    def __init__(self, handle: _weir.ResponseHandle) -> None:
+        """Wrap a response; for clients only."""
+        self._handle = handle
         self._headers: Headers | None = None
         self._content: bytes | None = None
 
     def __repr__(self) -> str:
-        """Say what came."""
+        """Return status and reason phrase."""
         return f"<weir.Response [{self.status_code} {self.reason_phrase}]>"
 
     @property
     def status_code(self) -> int:
-        """The status."""
-        return self._answer.status
+        """HTTP status."""
+        return self._handle.status
 
     @property
     def reason_phrase(self) -> str:
-        """What the status means; always the standard's words."""
+        """Standard reason phrase of the status; the server's own is ignored."""
         try:
             return HTTPStatus(self.status_code).phrase
         except ValueError:
@@ -140,24 +145,24 @@ class Response:
 
     @property
     def http_version(self) -> str:
-        """``"HTTP/1.1"`` or ``"HTTP/2"``."""
-        return self._answer.version
+        """HTTP version: ``"HTTP/1.1"`` or ``"HTTP/2"``."""
+        return self._handle.version
 
     @property
     def headers(self) -> Headers:
-        """The headers."""
+        """Headers, with case-insensitive names."""
         if self._headers is None:
-            self._headers = Headers._of(self._answer.headers)
+            self._headers = Headers._of(self._handle.headers)
         return self._headers
 
     @property
     def content(self) -> bytes:
-        """The body, decoded if Content-Encoding is gzip or deflate, which are all that is asked for.
+        """Body, decoded if Content-Encoding is gzip or deflate, which are requested by default.
 
-        A body in another coding (br or zstd, because a header of the call asked for it) is as it came.
+        A body in another coding (br or zstd, where a header of the call requests it) is as received.
 
         Raises:
-            DecodingError: It is not what Content-Encoding says.
+            DecodingError: The body does not match its Content-Encoding.
         """
         if self._content is None:
             self._content = self._decoded()
@@ -165,7 +170,7 @@ class Response:
 
     @property
     def encoding(self) -> str:
-        """The body's character set: Content-Type's, or else utf-8. It may be set."""
+        """Character set of the body: that of Content-Type, or utf-8. It may be assigned."""
         try:
             return self._encoding
         except AttributeError:
@@ -183,49 +188,52 @@ class Response:
 
     @property
     def text(self) -> str:
-        """The body as text; what does not fit the encoding becomes U+FFFD.
+        """Body as text; bytes that are invalid in the encoding become U+FFFD.
 
         Raises:
-            DecodingError: It is not what Content-Encoding says, or in a coding that is not decoded here.
+            DecodingError: The body does not match its Content-Encoding, or is in a coding that is not decoded.
         """
         return self._readable().decode(self.encoding, errors="replace")
 
     def json(self, **options: Any) -> Any:
-        """Read the body as JSON; options go to `json.loads`.
+        """Parse the body as JSON; options are passed to `json.loads`.
+
+        Returns:
+            The parsed value.
 
         Raises:
-            json.JSONDecodeError: It is none.
-            DecodingError: As with `text`.
+            json.JSONDecodeError: The body is not JSON.
+            DecodingError: As for `text`.
         """
         return json_module.loads(self._readable(), **options)
 
     @property
     def request(self) -> Request:
-        """What was asked."""
-        return Request(self._answer.request)
+        """Request as it was sent."""
+        return Request(self._handle.request)
 
     @property
     def url(self) -> str:
-        """Where the answer is from."""
-        return self._answer.request.url
+        """URL of the request."""
+        return self._handle.request.url
 
     @property
     def elapsed(self) -> timedelta:
-        """The time from the call's start to the body's last byte."""
-        return timedelta(seconds=self._answer.elapsed_s)
+        """Time from the start of the call to the last byte of the body."""
+        return timedelta(seconds=self._handle.elapsed_s)
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """What was tried, in the order of launch."""
+        """Attempts of the call, in the order of their start."""
         try:
             return self._attempts
         except AttributeError:
-            self._attempts = _attempts(self._answer)
+            self._attempts = _attempts(self._handle)
             return self._attempts
 
     @property
     def won(self) -> Attempt | None:
-        """The attempt whose answer this is; None if none was a success, and this is the last that came."""
+        """Attempt whose response this is; None if no attempt succeeded, and this is the last response."""
         return next((attempt for attempt in self.attempts if attempt.won), None)
 
     @property
@@ -259,44 +267,47 @@ class Response:
         return self.is_client_error or self.is_server_error
 
     def raise_for_status(self) -> Response:
-        """Return the response itself if its status is 2xx.
+        """Raise an exception for a status other than 2xx.
+
+        Returns:
+            The response itself.
 
         Raises:
-            HTTPStatusError: It is not.
+            HTTPStatusError: The status is not 2xx.
         """
         if self.is_success:
             return self
-        asked = self.request
-        message = f"{asked.method} {asked.url}: {self.status_code} {self.reason_phrase}".rstrip()
+        request = self.request
+        message = f"{request.method} {request.url}: {self.status_code} {self.reason_phrase}".rstrip()
         raise HTTPStatusError(message, self.attempts, self)
 
     def _is(self, hundreds: int) -> bool:
         return self.status_code // 100 == hundreds
 
     def _readable(self) -> bytes:
-        content, left = self.content, self._codings() if self._answer.body else []
+        content, left = self.content, self._codings() if self._handle.body else []
         while left and left[-1] in _DECODED:
             left.pop()
         if left and left[-1] in _COMPRESSED:
             raise DecodingError(
-                f"{self.url}: the body is {left[-1]}, which is neither asked for by default nor decoded "
-                "here; leave accept-encoding out, or decode response.content",
+                f"{self.url}: the body is {left[-1]}, which weir does not decode; omit accept-encoding, or decode "
+                "response.content",
                 self.attempts,
                 self,
             )
         return content
 
     def _codings(self) -> list[str]:
-        """What the body was put through, in that order."""
-        return [coding.strip().lower() for coding in (self._answer.coding or "").split(",")]
+        """Content codings, in the order of their application."""
+        return [coding.strip().lower() for coding in (self._handle.coding or "").split(",")]
 
     def _decoded(self) -> bytes:
-        content = self._answer.body
-        if self._answer.coding is None or not content:
+        content = self._handle.body
+        if self._handle.coding is None or not content:
             return content
         for coding in reversed(self._codings()):
             if coding not in _DECODED:
-                # What was never offered is left to the caller.
+                # Codings that only the caller requested are left to the caller.
                 break
             if coding != "identity":
                 try:
@@ -308,15 +319,15 @@ class Response:
         return content
 
 
-def failure(answer: _weir.ResponseHandle) -> ClientError:
-    """Make the exception for a call without an answer to give."""
-    attempts = _attempts(answer)
-    response = Response(answer) if answer.status else None
-    asked = f"{answer.request.method} {answer.request.url}"
-    ends = ", ".join(map(str, attempts)) or "none was sent"
-    if answer.ended == "late":
+def failure(handle: _weir.ResponseHandle) -> ClientError:
+    """Make the exception of a failed call."""
+    attempts = _attempts(handle)
+    response = Response(handle) if handle.status else None
+    request = f"{handle.request.method} {handle.request.url}"
+    outcomes = ", ".join(map(str, attempts)) or "none was sent"
+    if handle.ended == "deadline_exceeded":
         return DeadlineExceeded(
-            f"{asked}: no answer after {answer.elapsed_s:.3g} s; attempts: {ends}", attempts, response
+            f"{request}: no response after {handle.elapsed_s:.3g} s; attempts: {outcomes}", attempts, response
         )
     kinds = {attempt.outcome for attempt in attempts}
     kind = AllAttemptsFailed
@@ -324,16 +335,16 @@ def failure(answer: _weir.ResponseHandle) -> ClientError:
         kind = ConnectFailed
     elif kinds == {"timeout"}:
         kind = TimedOut
-    return kind(f"{asked}: no success; attempts: {ends}", attempts, response)
+    return kind(f"{request}: no success; attempts: {outcomes}", attempts, response)
 
 
-def _attempts(answer: _weir.ResponseHandle) -> tuple[Attempt, ...]:
-    return tuple(Attempt(number, *attempt) for number, attempt in enumerate(answer.attempts, 1))
+def _attempts(handle: _weir.ResponseHandle) -> tuple[Attempt, ...]:
+    return tuple(Attempt(number, *attempt) for number, attempt in enumerate(handle.attempts, 1))
 
 
 def _is_charset(name: str) -> bool:
     try:
-        # Some codecs of Python's are no character sets: base64.
+        # Some of Python's codecs, such as base64, are not character sets.
         return bool(codecs.lookup(name)._is_text_encoding)
     except LookupError:
         return False
@@ -348,7 +359,7 @@ def _inflated(content: bytes, coding: str) -> bytes:
         member = zlib.decompressobj(zlib.MAX_WBITS | 32)
         parts.append(member.decompress(content))
         if not member.eof:
-            raise zlib.error("it ends too early")
-        # Zeros may fill a last block up.
+            raise zlib.error("incomplete stream")
+        # Padding of the last block.
         content = member.unused_data.lstrip(b"\0")
     return b"".join(parts)

@@ -1,4 +1,4 @@
-"""`weir.Sender`: jobs through the rate limits of a service, by threads."""
+"""`weir.Sender`: delivers jobs through the rate limits of a service, for threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from weir import _weir
 from weir._errors import SenderEnded
-from weir._job import JobOptions, JobTypes, Result
+from weir._job import JobOptions, JobResult, JobTypes
 from weir._sending import ACCEPTED, ANY, FRONT, Base, Calls, chunks
 from weir._ticket import Batch, Ticket
 
@@ -20,15 +20,15 @@ __all__ = ["Sender"]
 
 
 class Sender(Base):
-    """Delivers jobs through the rate limits of a service, as fast as they allow. Threads may share it.
+    """Delivers jobs through the rate limits of a service, as fast as the limits allow; threads may share it.
 
     >>> with weir.Sender("https://api.example.com/v1/orders", limits="20/1s", store="orders.db") as sender:
     ...     result = sender.submit(json={"amount": 3})
     ...     for result in sender.as_completed({"json": {"amount": n}} for n in range(1000)):
     ...         print(result.state, result.status)
 
-    Leaving the block waits until no job is left; leaving it with an error waits `grace` seconds for the answers that
-    are out, and what is not sent stays in the store's file. The GIL is released while it waits, and Ctrl-C works.
+    Leaving the block waits until no job is left; leaving it with an error waits at most `grace` seconds for requests in
+    flight, and unsent jobs stay in the store. The GIL is released while it waits, and Ctrl-C works.
     """
 
     __module__ = "weir"
@@ -36,59 +36,75 @@ class Sender(Base):
     def _set_up(self) -> None:
         self._calls = Calls(self._handle, self._on_result)
 
-    def submit(self, url: str | None = None, **job: Unpack[JobOptions]) -> Result:
+    def submit(self, url: str | None = None, **job: Unpack[JobOptions]) -> JobResult:
         """Deliver a job, and wait for its end.
 
+        Ctrl-C ends the wait; an accepted job goes on.
+
         Args:
-            url: Where it goes; the sender's own by default.
+            url: Request URL; default: the sender's.
             job: The other fields of a `Job`.
 
-        A job that was not delivered has a result, too: see `Result.ok`, or `Result.raise_for_state`. Ctrl-C ends the
-        wait; a job that was accepted by then goes on.
+        Returns:
+            The result, also of a job that was not delivered: see `JobResult.ok` and `JobResult.raise_for_state`.
 
         Raises:
-            UsageError: The job makes no sense, or the sender is closed.
+            UsageError: The job is invalid, or the sender is closed.
             NotAccepted: The queue does not take it.
-            SenderEnded: The sender has ended before the job did.
+            SenderEnded: The sender ended before the job did.
         """
         group = self._accepted(url, job)
         group.wait(0, None)
         outcome = group.outcome(0)
         assert outcome is not None
-        return Result(outcome)
+        return JobResult(outcome)
 
     def enqueue(self, url: str | None = None, **job: Unpack[JobOptions]) -> Ticket:
-        """Take a job in, and return when it is accepted: with a store in a file, when it is on disk.
+        """Submit a job, and return when it is accepted: with a store in a file, when it is on disk.
 
         Waits while the queue is full. See `submit`.
+
+        Returns:
+            A ticket, to wait for the result.
         """
         return Ticket(self, self._accepted(url, job))
 
     def enqueue_many(self, jobs: Iterable[JobTypes]) -> Batch:
-        """Take jobs in, and return when all are accepted; far quicker than one by one. See `submit`."""
+        """Submit jobs, and return when all are accepted; much faster than one by one. See `submit`.
+
+        Returns:
+            The batch, to wait for the results.
+        """
         group = self._group()
         for chunk in chunks(jobs):
             self._enter(group, chunk, True)
         return Batch(self, group)
 
-    def map(self, jobs: Iterable[JobTypes], *, ahead: int = 10_000) -> Iterator[Result]:
-        """Deliver jobs, and return their results in the order of the jobs.
+    def map(self, jobs: Iterable[JobTypes], *, ahead: int = 10_000) -> Iterator[JobResult]:
+        """Deliver jobs, and iterate over their results in the order of the jobs.
 
         Args:
-            jobs: They are taken while one iterates.
-            ahead: So many are taken before the first that has no result yet, or was not looked at.
+            jobs: Jobs; consumed during the iteration.
+            ahead: Maximum jobs submitted ahead of the first result that was not taken.
+
+        Returns:
+            An iterator of results.
         """
         return self._results(jobs, FRONT, ahead)
 
-    def as_completed(self, jobs: Iterable[JobTypes], *, ahead: int = 10_000) -> Iterator[Result]:
-        """Deliver jobs, and return their results as they come; otherwise as `map`."""
+    def as_completed(self, jobs: Iterable[JobTypes], *, ahead: int = 10_000) -> Iterator[JobResult]:
+        """Deliver jobs, and iterate over their results as they complete; otherwise as `map`.
+
+        Returns:
+            An iterator of results.
+        """
         return self._results(jobs, ANY, ahead)
 
     def close(self) -> None:
         """Take no more jobs, and wait until none is left.
 
         Raises:
-            SenderEnded: It had to end before that: the service takes none of the keys, or the store fails.
+            SenderEnded: It ended before that: all keys are disabled, or the store failed.
         """
         self._closed = True
         try:
@@ -102,20 +118,20 @@ class Sender(Base):
         self._ended()
 
     def stop(self, grace: float | None = None) -> None:
-        """Take no more jobs, send none, and wait for the answers that are out; at most `grace` seconds.
+        """Take no more jobs, send no more requests, and wait at most `grace` seconds for those in flight.
 
-        What is not sent stays in the store's file.
+        Unsent jobs stay in the store.
         """
         self._drain(self._grace if grace is None else grace)
 
     def __enter__(self) -> Self:
-        """Hand out the sender."""
+        """Return the sender."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Wait until no job is left; with an error, only for the answers that are out."""
+        """Wait until no job is left; after an error, only for requests in flight."""
         if kind is None:
             self.close()
         else:
@@ -127,7 +143,7 @@ class Sender(Base):
             self._handle.drain(grace)
             self._handle.wait(True, None)
         except BaseException:
-            # Asked for a second time.
+            # A second Ctrl-C.
             self._handle.stop()
             raise
         self._calls.join()
@@ -147,7 +163,7 @@ class Sender(Base):
             group.withdraw()
             raise
 
-    def _results(self, jobs: Iterable[JobTypes], need: int, ahead: int) -> Iterator[Result]:
+    def _results(self, jobs: Iterable[JobTypes], need: int, ahead: int) -> Iterator[JobResult]:
         group = self._group()
         take = group.take_front if need == FRONT else group.take_ended
         source, more = chunks(jobs), True
@@ -161,4 +177,4 @@ class Sender(Base):
             else:
                 group.wait(need, None)
             for outcome in take():
-                yield Result(outcome)
+                yield JobResult(outcome)

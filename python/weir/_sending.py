@@ -1,4 +1,4 @@
-"""What both senders share: options, what is waited for, and callbacks."""
+"""Base of both senders: options, conditions of waits, and callbacks."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from typing import Any, Final, Literal
 from weir import _weir
 from weir._errors import SenderEnded, UsageError
 from weir._headers import HeaderTypes
-from weir._job import Job, JobTypes, Result, Tally
+from weir._job import Job, JobResult, JobTypes, SenderStats
 from weir._load import Time
 from weir._ticket import Ticket
 
 __all__ = ["ACCEPTED", "ANY", "FRONT", "MORE", "Base", "Calls", "call", "chunks"]
 
-# What is waited for, as Rust knows it; a place in the group waits for that job.
+# Conditions of a wait, by the codes of the core; an index from 0 waits for that job.
 ACCEPTED: Final = -1
 ANY: Final = -2
 FRONT: Final = -3
 MORE: Final = -4
 
-# So many jobs are submitted together, and so long they may take to come together.
-_MOST_TOGETHER: Final = 512
-_TOGETHER_S: Final = 0.002
+# Maximum jobs of a chunk, and maximum time to collect one.
+_MAX_CHUNK_JOBS: Final = 512
+_MAX_CHUNK_S: Final = 0.002
 
 _log = logging.getLogger("weir")
 
 
 class Base:
-    """What both senders share: options, and what needs no waiting."""
+    """Base of both senders: options, and methods that do not wait."""
 
     def __init__(
         self,
@@ -50,63 +50,58 @@ class Base:
         headers: HeaderTypes | None = None,
         timeout: Time = 30.0,
         verify: bool | str | PathLike[str] = True,
-        fresh: bool = False,
-        concurrency: int = 256,
+        keepalive: bool = True,
+        max_concurrency: int = 256,
         success: int | str | Iterable[int | str] | None = "200-299",
         store: str | PathLike[str] | None = None,
-        queue: int | None = None,
-        queue_bytes: int | None = None,
+        max_queue: int | None = None,
+        max_queue_bytes: int | None = None,
         ttl: Time | None = None,
         retries: int = 5,
-        backoff: Time = 0.5,
-        longest_backoff: Time = 60.0,
+        backoff: tuple[Time, Time] = (0.5, 60.0),
         give_up_after: Time | None = None,
         renew_expired: bool = False,
         order: Literal["deadline", "arrival"] = "deadline",
         at_most_once: bool = False,
         grace: float = 5.0,
-        on_result: Callable[[Result], object] | None = None,
+        on_result: Callable[[JobResult], object] | None = None,
     ) -> None:
-        """Open the store and begin to send what is in it.
+        """Open the store and start sending its jobs.
 
         Args:
-            url: Where jobs go that do not say it, and the host of those that name a path. URLs, header values and
-                bodies may have the fields ``{key}``, ``{nonce}`` and ``{id}``.
-            keys: The keys, in place of ``{key}``; each has the limits for itself. A mapping gives them names.
-            limits: So many requests per time for each key at each host: ``"20/1s"``, ``["100/1m", "concurrency:5"]``;
-                all hold. Of one host alone: ``"host=api.example.com 20/1s"``. Without any, a sustainable pace is learnt
-                from responses; ``"none"`` is unlimited.
-            weight_limits: So much weight per time for each key at each host: ``"30000/1m"`` tokens, for example.
-            delay_bound: The longest way of a request to the service; ``"learn"``, or None: only an answer tells that
-                a request has arrived.
-            ordered: Whether the requests of a key have to arrive in the order of their nonces.
-            method: The method; GET, or POST with a body.
+            url: Default URL, and the host of jobs whose URL begins with ``/``. URLs, header values and bodies may
+                contain the fields ``{key}``, ``{nonce}`` and ``{id}``.
+            keys: API keys, filled in as ``{key}``; limits are per key. A mapping gives them names.
+            limits: Rate limits of each key at each host: ``"20/1s"``, ``["100/1m", "concurrency:5"]``; all apply. Of
+                one host: ``"host=api.example.com 20/1s"``. Default: learned from responses; ``"none"`` is unlimited.
+            weight_limits: The same for the jobs' weights: ``"30000/1m"`` tokens, for example.
+            delay_bound: Maximum one-way delay to the service; ``"learn"``, or None if only a response shows that a
+                request has arrived.
+            ordered: Whether requests of a key arrive in nonce order.
+            method: Request method. Default: GET, or POST with a body.
             headers: Headers of all jobs.
-            timeout: A request without an answer after so long has failed.
-            verify: Whether to check certificates; or a PEM file of those to trust, in place of the system's.
-            fresh: Whether each request has a connection of its own.
-            concurrency: At most so many requests without an answer.
+            timeout: Timeout of a request.
+            verify: Whether certificates are verified; or a PEM file of CA certificates to trust, instead of the
+                system's.
+            keepalive: Whether connections are reused.
+            max_concurrency: Maximum requests in flight.
             success: Statuses of success: ``"200-299,404"``, ``(200, 404)``, ``"2xx"``; None for any.
-            store: What keeps jobs over crashes and restarts: a file, or a queue on a Redis server that several senders
-                share (``"redis://host:6379?queue=orders"``); None keeps them in memory.
-            queue: Who submits waits while so many jobs are to be delivered. Default: 100,000 in memory; no bound in a
-                file.
-            queue_bytes: The same by their size. Default: 256 MiB in memory.
-            ttl: A job is of use for so long; None is for ever.
-            retries: Tries after the first that failed while others at that host were answered; nothing else is a try.
-            backoff: How long a job waits that has failed, at first; then twice as long each time. A host that is down
-                is tried as often.
-            longest_backoff: No wait is longer.
-            give_up_after: The jobs of a host that has answered nobody for so long end in the graveyard; None: they
-                wait for it.
-            renew_expired: Whether jobs that expire get `ttl` once more and go on, `retries` times.
-            order: Who goes first: who expires first (``"deadline"``), or who came first (``"arrival"``).
-            at_most_once: Whether what may have been sent before a crash goes to the graveyard, and not out again.
-            grace: How many seconds answers have that are out when a block is left with an error.
-            on_result: Is called with the result of each job, also of those that an earlier process has submitted.
+            store: Job store: a file, or a queue on a Redis server that several senders share
+                (``"redis://host:6379?queue=orders"``); None is memory.
+            max_queue: Maximum open jobs; submission waits above it. Default: 100,000 in memory, unlimited in a file.
+            max_queue_bytes: Maximum size of open jobs. Default: 256 MiB in memory, unlimited in a file.
+            ttl: Time to live of a job; None is unlimited.
+            retries: Maximum retries per job; only failures while the host responded to others count.
+            backoff: First and longest wait before a retry, doubling; also bounds the probes of a down host.
+            give_up_after: Time until a down host's jobs are dead-lettered; None is never.
+            renew_expired: Whether expired jobs get `ttl` again, at most `retries` times.
+            order: ``"deadline"``: earliest deadline first; ``"arrival"``: first in, first out.
+            at_most_once: Whether jobs that a crashed process may have sent are dead-lettered instead of sent again.
+            grace: Graceful-shutdown timeout for requests in flight, in seconds, when a block is left with an error.
+            on_result: Callback for the result of each job, those of earlier processes included.
 
         Raises:
-            UsageError: A value makes no sense.
+            UsageError: A value is invalid.
             SetupError: The store cannot be opened, or another process sends from it.
         """
         self._closed = True
@@ -123,16 +118,15 @@ class Base:
                 "timeout": timeout,
                 "cacert": None if isinstance(verify, bool) else fspath(verify),
                 "insecure": verify is False,
-                "fresh": fresh,
-                "concurrency": concurrency,
+                "keepalive": keepalive,
+                "max_concurrency": max_concurrency,
                 "success": success,
                 "store": store,
-                "queue": queue,
-                "queue_bytes": queue_bytes,
+                "max_queue": max_queue,
+                "max_queue_bytes": max_queue_bytes,
                 "ttl": ttl,
                 "retries": retries,
                 "backoff": backoff,
-                "longest_backoff": longest_backoff,
                 "give_up_after": give_up_after,
                 "renew_expired": renew_expired,
                 "order": order,
@@ -142,32 +136,36 @@ class Base:
         self._closed = False
         self._grace = grace
         self._on_result = on_result
-        # A program that ends, or lets go of its sender, waits for no answers.
+        # At the end of the program, or without references, requests in flight are not waited for.
         self._abandon = weakref.finalize(self, self._handle.abandon)
         self._set_up()
 
     def _set_up(self) -> None:
-        """Make what only this kind of sender has."""
+        """Initialize the parts of a subclass."""
 
     def __del__(self) -> None:
-        """Tell whoever looks for it that nobody has closed it."""
+        """Warn if it was not closed."""
         if not getattr(self, "_closed", True):
             why = f"unclosed {type(self).__name__}; use it in a with block"
             warnings.warn(why, ResourceWarning, stacklevel=2, source=self)
 
     @property
     def is_closed(self) -> bool:
-        """Whether it takes no more jobs."""
+        """Whether it is closed and takes no more jobs."""
         return self._closed
 
     @property
     def recovered(self) -> tuple[int, int]:
-        """How many jobs a sender before it had in hand when it crashed, and how many of them may have been sent."""
+        """Number of jobs that a crashed sender left leased, and of those that may have been sent."""
         return self._handle.recovered
 
-    def tally(self) -> Tally:
-        """Return where it is, and what it has done since it was made."""
-        return Tally(**self._handle.stats())
+    def stats(self) -> SenderStats:
+        """Count jobs and requests since the start.
+
+        Returns:
+            The counters, and the current state.
+        """
+        return SenderStats(**self._handle.stats())
 
     def _group(self) -> _weir.GroupHandle:
         if self._closed:
@@ -175,7 +173,7 @@ class Base:
         return _weir.GroupHandle(self._handle)
 
     def _ended(self) -> None:
-        """Let go of all that is behind it."""
+        """Release the core sender; raise the error that ended it."""
         self._abandon.detach()
         why = self._handle.join()
         if why is not None:
@@ -183,9 +181,9 @@ class Base:
 
 
 class Calls:
-    """Calls callbacks on a thread of its own, which is there once there are any."""
+    """Thread that calls callbacks; it starts with the first one."""
 
-    def __init__(self, handle: _weir.SenderHandle, on_result: Callable[[Result], object] | None) -> None:
+    def __init__(self, handle: _weir.SenderHandle, on_result: Callable[[JobResult], object] | None) -> None:
         self._handle = handle
         self._on_result = on_result
         self._lock = threading.Lock()
@@ -200,7 +198,7 @@ class Calls:
             self._start()
             self._waiting.setdefault(number, []).append((ticket, callback))
         if ticket.done():
-            # It may have been before anybody listened.
+            # It may have ended before the thread listened.
             self._ended(number)
 
     def join(self) -> None:
@@ -218,7 +216,7 @@ class Calls:
         with contextlib.suppress(SenderEnded):
             while group.wait(MORE, None):
                 for outcome in group.take_ended():
-                    result = Result(outcome)
+                    result = JobResult(outcome)
                     if self._on_result is not None:
                         call(self._on_result, result)
                     self._ended(result.number)
@@ -236,20 +234,20 @@ def call(callback: Callable[[Any], object], argument: object) -> None:
     try:
         callback(argument)
     except Exception:
-        _log.exception("a callback has failed: %r", callback)
+        _log.exception("a callback raised: %r", callback)
 
 
 def chunks(jobs: Iterable[JobTypes]) -> Iterator[list[JobTypes]]:
-    """Take jobs together: many if they come quickly, and each for itself if one has to wait for them."""
+    """Group jobs into chunks: large ones from a fast iterable, single jobs from a slow one."""
     if isinstance(jobs, str | Job) or not isinstance(jobs, Iterable):
-        raise TypeError(f"jobs: several of them, not {type(jobs).__name__}")
+        raise TypeError(f"jobs: an iterable of jobs, not {type(jobs).__name__}")
     most, chunk, since = 1, [], monotonic()
     for job in jobs:
         chunk.append(job)
-        is_slow = monotonic() - since > _TOGETHER_S
+        is_slow = monotonic() - since > _MAX_CHUNK_S
         if is_slow or len(chunk) >= most:
             yield chunk
-            most = 1 if is_slow else min(2 * most, _MOST_TOGETHER)
+            most = 1 if is_slow else min(2 * most, _MAX_CHUNK_JOBS)
             chunk, since = [], monotonic()
     if chunk:
         yield chunk

@@ -1,4 +1,4 @@
-"""`weir.serve`: a service that misbehaves on purpose, for as long as a test needs it."""
+"""`weir.serve`: a test server with fault injection, for the duration of a test."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ __all__ = ["Service", "serve"]
 
 
 class Service:
-    """A running service. It stops at the end of its ``with`` block, or with `stop`."""
+    """Running service; stopped at the end of its ``with`` block, or by `stop`.
+
+    Attributes:
+        url: Base URL without a slash at the end, e.g. ``http://127.0.0.1:40123``.
+        host: Listen address.
+        port: Listen port.
+    """
 
     __module__ = "weir"
 
     url: str
-    """Where it is, e.g. ``http://127.0.0.1:40123``; without a slash at the end."""
-
     host: str
-    """The address that it listens on."""
-
     port: int
-    """The port that it listens on."""
 
     def __init__(self, name: str, handle: _weir.ServiceHandle, grace_s: float) -> None:
-        """Wrap a service that runs; `serve` makes them."""
+        """Wrap a running service; `serve` makes them."""
         self._name = name
         self._handle = handle
         self._grace_s = grace_s
         self.url, self.host, self.port = handle.url, handle.host, handle.port
 
     def __repr__(self) -> str:
-        """Say what it is and where."""
+        """Return name and URL."""
         return f"<weir.Service {self._name} at {self.url}>"
 
     def __enter__(self) -> Service:
-        """Hand out the service."""
+        """Return the service."""
         return self
 
     def __exit__(
@@ -50,38 +51,43 @@ class Service:
         self.stop()
 
     def stop(self, grace: float | None = None) -> None:
-        """Take no more connections, wait for the answers that are owed, and end.
+        """Stop accepting connections, wait for requests in flight, and end; a second call does nothing.
 
         Args:
-            grace: How many seconds those answers have; the service's own `grace` by default.
-
-        Calling it again does nothing.
+            grace: Timeout for requests in flight, in seconds; by default that of `serve`.
         """
         self._handle.stop(self._grace_s if grace is None else grace)
 
     def stats(self) -> dict[str, Any]:
-        """Return what the service counted: its ``/stats``, as `exchange` and `work` have it.
+        """Return the statistics of `ratelimit` and `work`.
+
+        Returns:
+            The JSON of ``GET /stats``.
 
         Raises:
-            urllib.error.HTTPError: The service keeps no such count.
+            urllib.error.HTTPError: The service has no ``/stats``.
         """
-        counted = json.loads(self._get("/stats"))
-        assert isinstance(counted, dict)
-        return counted
+        stats = json.loads(self._get("/stats"))
+        assert isinstance(stats, dict)
+        return stats
 
     def metrics(self) -> str:
-        """Return its ``/metrics``, as Prometheus reads them."""
+        """Return the metrics.
+
+        Returns:
+            The text of ``GET /metrics``, in Prometheus' format.
+        """
         return self._get("/metrics").decode()
 
     def _get(self, path: str) -> bytes:
-        # A proxy of the environment is not meant for a service beside us.
-        with build_opener(ProxyHandler({})).open(self.url + path, timeout=10) as answer:
-            body: bytes = answer.read()
+        # No proxy of the environment: the service is on this machine.
+        with build_opener(ProxyHandler({})).open(self.url + path, timeout=10) as response:
+            body: bytes = response.read()
         return body
 
 
 def serve(
-    service: Literal["body", "exchange", "functions", "sleep", "work"],
+    service: Literal["work", "ratelimit", "functions", "sleep", "httpbin", "exchange", "body"],
     *,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -89,22 +95,25 @@ def serve(
     grace: float = 0.0,
     **flags: Flag,
 ) -> Service:
-    """Start a service beside the program, on threads of its own, and return when it takes connections.
+    """Start a service on threads of this process; it accepts connections when this returns.
 
     Args:
-        service: Which one: ``"work"``, an unreliable upstream; ``"exchange"``, an API with rate limits;
-            ``"functions"``, computing in a pool of threads; ``"sleep"``, blocking and waiting handlers; ``"body"``,
-            bodies of all kinds.
-        host: The address to listen on.
-        port: The port; 0 takes a free one.
-        seed: The same seed gives the same behaviour, request by request.
-        grace: How many seconds `Service.stop` waits for answers that are owed.
-        flags: The flags of ``weir serve SERVICE``, with ``_`` for ``-``: ``delay="5ms..20ms"``,
-            ``limit=["20/1s", "100/1m"]``, ``keep_alive=True``. ``weir serve SERVICE --help`` has them all.
+        service: ``"work"``, unreliable upstream; ``"ratelimit"``, API with rate limits per key; ``"functions"``,
+            thread-pool server of functions; ``"sleep"``, blocking and non-blocking delays; ``"httpbin"``, request and
+            response bodies. ``"exchange"`` and ``"body"`` are old names of ``"ratelimit"`` and ``"httpbin"``.
+        host: Listen address.
+        port: Listen port; 0 picks a free one.
+        seed: Seed of all random choices, per request number.
+        grace: Graceful-shutdown timeout for requests in flight, in seconds.
+        flags: Flags of ``weir serve SERVICE``, with ``_`` for ``-``: ``delay="5ms..20ms"``,
+            ``limit=["20/1s", "100/1m"]``, ``keepalive=True``; see ``weir serve SERVICE --help``.
+
+    Returns:
+        The running service.
 
     Raises:
-        UsageError: There is no such service or flag, or a value makes no sense.
-        SetupError: The address is taken, or a file is not there.
+        UsageError: Unknown service or flag, or an invalid value.
+        SetupError: The address is in use, or a file cannot be read.
 
     >>> with weir.serve("work", mix={"good": 9, "error": 1}, delay="5ms", seed=1) as upstream:
     ...     run = weir.load(upstream.url + "/api/work", requests=1000)
@@ -112,6 +121,7 @@ def serve(
     {200: 897, 500: 103}
     """
     if isinstance(service, str) and service.startswith("-"):
-        raise UsageError(f"{service!r} is not a service")
+        raise UsageError(f"unknown service {service!r}; choose work, ratelimit, functions, sleep or httpbin")
     args = [service, *arguments({"host": host, "port": port, "seed": seed, **flags})]
-    return Service(service, _weir.serve(args), grace)
+    name = {"exchange": "ratelimit", "body": "httpbin"}.get(service, service)
+    return Service(name, _weir.serve(args), grace)

@@ -1,7 +1,7 @@
-"""`weir.simulate`: what protection from overload does, in virtual time.
+"""`weir.simulate`: overload protection in virtual time.
 
-Each class here is one object of `docs/simulation.schema.json`, field by field; a test holds the two and Rust's own form
-of them together. Names carry their units; shares are in [0, 1].
+Each class is an object of `docs/simulation.schema.json`, field by field; a test compares both with the Rust types.
+Names carry their units; fractions are in [0, 1].
 """
 
 import json
@@ -12,170 +12,197 @@ from weir import _weir
 from weir._flags import Flag, arguments
 from weir._run import _read
 
-__all__ = ["Duel", "Figures", "Moment", "Simulation", "SimulationRun", "Standing", "simulate"]
+__all__ = ["Metrics", "Pairing", "Rank", "Sample", "Simulation", "SimulationRun", "simulate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """What came of a stretch of a run."""
+class Metrics:
+    """Metrics of a phase of a run.
+
+    Attributes:
+        name: Name of the phase.
+        start_s: Start of the phase, in seconds.
+        end_s: End, in seconds.
+        offered_per_s: First attempts of callers, per second.
+        attempts_per_s: All attempts of callers, per second.
+        capacity_per_s: Mean capacity of the upstream, per second.
+        goodput_per_s: Responses in time, per second.
+        goodput: Responses in time as a fraction of the calls, or of the capacity where that is less.
+        p50_ms: Median response time of accepted calls, from the caller's attempt, in milliseconds.
+        p99_ms: 99th percentile of response times of accepted calls, in milliseconds; a call that reaches its deadline
+            at the upstream counts with that.
+        p99_ratio: p99 divided by the unloaded p99.
+        rejected: Fraction of attempts that the gateway rejected.
+        upstream_rejected: Fraction of attempts that the upstream rejected.
+        timed_out: Fraction of attempts without a response at their deadline.
+        rejected_wait_p99_ms: 99th percentile of the wait of rejected calls, in milliseconds.
+        limit: Mean limit over all gateways; None without one.
+        in_flight: Calls at the upstream, on average.
+        optimal_in_flight: Optimal number of calls at the upstream: full throughput without a queue.
+        overload: Whether the phase is constant overload of an unchanged upstream: only then the limit can settle.
+        settle_s: Time until the calls at the upstream are within 15% of the optimum and stay there for 2 s, in
+            seconds; None if never.
+        drift: Limit at the end divided by that at the beginning, less 1; of overload of a minute and more.
+        goodput_by_priority: Fraction of calls with a response in time, by priority: low, normal, high, critical.
+        first_kind_goodput: Fraction of the first kind's calls with a response in time; None with one kind of callers.
+    """
 
     name: str
-    """The stretch in a word."""
-    from_s: float
-    """Its first instant."""
-    to_s: float
-    """Its end."""
+    start_s: float
+    end_s: float
     offered_per_s: float
-    """First tries of callers."""
-    tries_per_s: float
-    """All tries of callers."""
+    attempts_per_s: float
     capacity_per_s: float
-    """What the upstream can answer, on average."""
     goodput_per_s: float
-    """Answers in time."""
     goodput: float
-    """Answers in time as a share of what could be: of the calls, or of the capacity where that is less."""
     p50_ms: float
-    """Half of the accepted calls have their answer in so much time, from the caller's try on."""
     p99_ms: float
-    """The same for 99 % of them; a call that meets its deadline at the upstream counts with that."""
-    p99_stretch: float
-    """The same as a multiple of the p99 of calls that nobody is in the way of."""
-    refused: float
-    """Share of the tries that the gate has refused."""
-    failed: float
-    """Share of the tries that the upstream has refused."""
-    given_up: float
-    """Share of the tries without any answer at their deadline."""
-    refused_wait_p99_ms: float
-    """How long 99 % of those wait at most that the gate refuses."""
+    p99_ratio: float
+    rejected: float
+    upstream_rejected: float
+    timed_out: float
+    rejected_wait_p99_ms: float
     limit: float | None
-    """The mean limit over all gates; none without one."""
     in_flight: float
-    """Calls at the upstream, on average."""
-    best_in_flight: float
-    """With so many it gives all it can, and nobody waits there."""
+    optimal_in_flight: float
     overload: bool
-    """Whether all of it is overload of an upstream that stays as it is: only then there is something to settle to."""
     settle_s: float | None
-    """When the calls at the upstream are within 15 % of the best number, and stay there for 5 s; none if never."""
     drift: float | None
-    """The limit at its end against that of its beginning, less 1; of overload from a minute on."""
-    served: tuple[float | None, ...]
-    """Of those that came, the share with an answer in time: low, normal, high and critical calls."""
-    good: float | None
-    """The share of the first kind's calls with a response in time; None where all callers are of one kind."""
+    goodput_by_priority: tuple[float | None, ...]
+    first_kind_goodput: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """A step of a run."""
+class Sample:
+    """A sample of a run.
+
+    Attributes:
+        t_s: End, in seconds.
+        offered_per_s: First attempts of callers, per second.
+        attempts_per_s: All attempts of callers, per second.
+        capacity_per_s: Capacity of the upstream, per second.
+        goodput_per_s: Responses in time, per second.
+        rejected_per_s: Rejections by the gateways, per second.
+        limit: Sum of the gateways' limits at the end of the sample; None without one.
+        in_flight: Calls at the upstream, on average.
+        optimal_in_flight: Optimal number of calls at the upstream.
+        queue: Mean number of queued calls in the gateways.
+        p99_ms: 99th percentile of accepted calls that ended in the sample, in milliseconds; None without any.
+    """
 
     t_s: float
-    """Its end."""
     offered_per_s: float
-    """First tries of callers."""
-    tries_per_s: float
-    """All tries of callers."""
+    attempts_per_s: float
     capacity_per_s: float
-    """What the upstream can answer."""
     goodput_per_s: float
-    """Answers in time."""
-    refused_per_s: float
-    """Refusals by the gates."""
+    rejected_per_s: float
     limit: float | None
-    """The limit of all gates, at its end; none without one."""
     in_flight: float
-    """Calls at the upstream, on average."""
-    best_in_flight: float
-    """The best number of them."""
+    optimal_in_flight: float
     queue: float
-    """Calls that wait in gates, on average."""
     p99_ms: float | None
-    """Of the accepted calls that ended in it; none if there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationRun:
-    """A scenario with a limiter."""
+    """A scenario with a limiter.
+
+    Attributes:
+        scenario: Name of the scenario; ``custom`` for a custom simulation.
+        limiter: Name of the limiter.
+        seed: Seed of the run.
+        headline_metric: Headline metric of the scenario: responses in time to all calls, or to critical ones.
+        headline: Value of the headline metric, as a fraction of what is possible.
+        scored: Metrics of the run without the warm-up.
+        phases: Metrics of each phase.
+        series: Time series, warm-up included.
+    """
 
     scenario: str
-    """The scenario's name; ``own`` for figures of one's own."""
-    limit: str
-    """The limiter's name."""
+    limiter: str
     seed: int
-    """Repeats it."""
-    about: Literal["goodput", "critical"]
-    """What the scenario is about: answers in time to all calls, or to critical ones."""
+    headline_metric: Literal["goodput", "critical"]
     headline: float
-    """The share of those that could be, of all such calls."""
-    scored: Figures
-    """All of it but the warm-up."""
-    phases: tuple[Figures, ...]
-    """The scenario's stretches."""
-    series: tuple[Moment, ...]
-    """It over time, warm-up included."""
+    scored: Metrics
+    phases: tuple[Metrics, ...]
+    series: tuple[Sample, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How a limiter stands in a scenario."""
+class Rank:
+    """Rank of a limiter in a scenario.
+
+    Attributes:
+        scenario: Name of the scenario.
+        limiter: Name of the limiter.
+        beaten_by: Limiters that win against it.
+        last: Whether all others win against it.
+    """
 
     scenario: str
-    """The scenario."""
-    limit: str
-    """The limiter."""
-    behind: tuple[str, ...]
-    """Those that are ahead of it."""
+    limiter: str
+    beaten_by: tuple[str, ...]
     last: bool
-    """Whether all others are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Duel:
-    """The first limiter beside another one, over all scenarios."""
+class Pairing:
+    """First limiter against another one, over all scenarios.
 
-    limit: str
-    """The first."""
-    against: str
-    """The other one."""
-    ahead: int
-    """In so many scenarios the first is ahead."""
-    even: int
-    """In so many neither is."""
-    behind: int
-    """In so many the other one is."""
+    Attributes:
+        limiter: Name of the first limiter.
+        other: Name of the other limiter.
+        wins: Number of scenarios that the first one wins.
+        ties: Number of ties.
+        losses: Number of scenarios that the other one wins.
+    """
+
+    limiter: str
+    other: str
+    wins: int
+    ties: int
+    losses: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """Runs in virtual time, beside each other. It prints as a report."""
+    """Simulated runs, with the ranking of their limiters; prints as a text report.
+
+    Attributes:
+        weir: Version of weir that wrote it.
+        schema: Version of this format; it grows when a field changes its meaning or is removed.
+        runs: Runs: each scenario with each limiter.
+        ranking: Rank of each run within its scenario.
+        pairings: First limiter against each other one.
+    """
 
     weir: str
-    """The version of weir that made them."""
     schema: int
-    """The version of this form."""
     runs: tuple[SimulationRun, ...]
-    """Each scenario with each limiter."""
-    standings: tuple[Standing, ...]
-    """Each run among those of its scenario."""
-    duels: tuple[Duel, ...]
-    """The first limiter beside each other one."""
+    ranking: tuple[Rank, ...]
+    pairings: tuple[Pairing, ...]
     _texts: tuple[str, str] = field(compare=False)
 
-    def run(self, scenario: str | None = None, limit: str | None = None) -> SimulationRun:
-        """Return the first run of this scenario and limiter; of any, where that is left out.
+    def run(self, scenario: str | None = None, limiter: str | None = None) -> SimulationRun:
+        """Find a run.
+
+        Args:
+            scenario: Name of the scenario; by default any.
+            limiter: Name of the limiter; by default any.
+
+        Returns:
+            The first run that matches.
 
         Raises:
-            KeyError: There is none.
+            KeyError: No run matches.
         """
         for run in self.runs:
-            if scenario in (None, run.scenario) and limit in (None, run.limit):
+            if scenario in (None, run.scenario) and limiter in (None, run.limiter):
                 return run
-        raise KeyError((scenario, limit))
+        raise KeyError((scenario, limiter))
 
     def to_json(self) -> str:
-        """Return all of it as JSON (`docs/simulation.schema.json`)."""
+        """Return the simulation as JSON (`docs/simulation.schema.json`)."""
         return self._texts[0]
 
     def to_dict(self) -> dict[str, Any]:
@@ -188,27 +215,30 @@ class Simulation:
         return self._texts[1]
 
     def __repr__(self) -> str:
-        """Say in one line what was run."""
-        shown = ", ".join(f"{run.scenario} with {run.limit}: {run.headline:.1%}" for run in self.runs[:3])
+        """Return scenarios, limiters and headline metrics in one line."""
+        shown = ", ".join(f"{run.scenario} with {run.limiter}: {run.headline:.1%}" for run in self.runs[:3])
         return f"<weir.Simulation {shown}{', ...' if len(self.runs) > 3 else ''}>"
 
 
 def simulate(*, seed: int | None = None, **flags: Flag) -> Simulation:
-    """See what protection from overload does: callers, gates and an upstream in virtual time.
+    """Simulate overload protection: callers, gateways and an upstream in virtual time.
+
+    Without ``scenario`` and without flags of a custom simulation all scenarios run, which takes some seconds.
 
     Args:
-        seed: Repeats all dice.
-        flags: The flags of ``weir simulate``, with ``_`` for ``-``: ``scenario="flash-crowd"``,
-            ``limit=["auto", "static:50"]``; or figures of your own: ``slots=50``, ``service="20ms..90ms"``,
-            ``load="0.5/30s,10/30s"``, ``deadline="1s"``. ``weir simulate --help`` has them all.
+        seed: Seed of all random choices.
+        flags: Flags of ``weir simulate``, with ``_`` for ``-``: ``scenario="flash-crowd"``,
+            ``limiter=["auto", "static:50"]``; or those of a custom simulation: ``slots=50``,
+            ``service_time="20ms..90ms"``, ``load="0.5/30s,10/30s"``, ``deadline="1s"``; see ``weir simulate --help``.
 
-    Without figures of your own and without ``scenario`` all scenarios run; that takes some seconds.
+    Returns:
+        The runs, and the ranking of their limiters.
 
     Raises:
-        UsageError: There is no such flag, or a value makes no sense.
+        UsageError: Unknown flag, or an invalid value.
 
     >>> run = weir.simulate(scenario="flash-crowd").run()
-    >>> run.scored.p99_stretch < 4
+    >>> run.scored.p99_ratio < 4
     True
     """
     args = arguments({"seed": seed, **flags})

@@ -1,4 +1,4 @@
-"""The compiled half of weir; the package's own modules are its only users."""
+"""Native module of weir, for the modules of this package only."""
 
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Mapping, Sequence
@@ -7,16 +7,16 @@ from typing import Any, Literal, final
 from weir._load import Time
 
 __all__ = [
-    "ResponseHandle",
-    "SentRequestHandle",
     "ClientHandle",
     "GroupHandle",
-    "Mailbox",
     "JobResultHandle",
+    "Mailbox",
     "PolicyHandle",
     "RequestHandle",
+    "ResponseHandle",
     "RunHandle",
     "SenderHandle",
+    "SentRequestHandle",
     "ServiceHandle",
     "__version__",
     "abandon",
@@ -24,8 +24,8 @@ __all__ = [
     "cli",
     "compare",
     "forked",
-    "release_connections",
     "load",
+    "release_connections",
     "serve",
     "simulate",
     "wait",
@@ -34,91 +34,91 @@ __all__ = [
 __version__: str
 
 def cli(args: Sequence[str]) -> int:
-    """Run the command line (the program's name first) and return its exit code; the GIL is released."""
+    """Run the command line (program name first) and return its exit code; the GIL is released."""
 
 def compare(args: Sequence[str], given: Sequence[Sequence[RunHandle] | None]) -> tuple[str, str, str, str]:
-    """Do what `weir compare ARGS...` would do, with runs for some sides: as JSON, text, Markdown and a page."""
+    """Run `weir compare ARGS...`, with runs for some sides: JSON, text, Markdown and HTML."""
 
 def load(form: Mapping[str, object], command: Sequence[str]) -> RunHandle:
-    """Drive the load that the form (the arguments of `weir.load`, by name) describes; the GIL is released."""
+    """Run the load of the form (the arguments of `weir.load`, by name); the GIL is released."""
 
 def serve(args: Sequence[str]) -> ServiceHandle:
-    """Start what `weir serve ARGS...` would start; the GIL is released."""
+    """Start the service of `weir serve ARGS...`; the GIL is released."""
 
 def simulate(args: Sequence[str]) -> tuple[str, str]:
-    """Run what `weir simulate ARGS...` would run: as JSON, and as text; the GIL is released."""
+    """Run `weir simulate ARGS...`: JSON and text; the GIL is released."""
 
 @final
 class ServiceHandle:
-    """A running service, as Rust has it."""
+    """Running service."""
 
     host: str
     port: int
     url: str
 
     def stop(self, grace_s: float) -> None:
-        """Stop it; does nothing the second time."""
+        """Stop the service; a second call does nothing."""
 
 @final
 class RunHandle:
-    """The result of a load, as Rust has it."""
+    """Result of a load."""
 
     @staticmethod
     def from_json(text: str) -> RunHandle:
-        """Read what `to_json` or `weir load --out` wrote."""
+        """Parse the output of `to_json` or `weir load --out`."""
     def to_json(self) -> str:
-        """The run as JSON."""
+        """Return the run as JSON."""
     def report(self, format: str) -> str:
-        """The run as a report: text, ab, wrk, jmeter or json."""
+        """Return a report of the run: text, ab, wrk, jmeter or json."""
     def html(self) -> str:
-        """The run as a page."""
+        """Return the HTML report of the run."""
     def response_percentile(self, percentile: float) -> float:
-        """A percentile in [0, 100] of the response times, in milliseconds."""
+        """Return a percentile in [0, 100] of the response times, in milliseconds."""
     def service_percentile(self, percentile: float) -> float:
-        """A percentile in [0, 100] of the service times, in milliseconds."""
+        """Return a percentile in [0, 100] of the service times, in milliseconds."""
 
 def begin(request: RequestHandle) -> Future[ResponseHandle]:
-    """Begin a call; the future is the running asyncio loop's."""
+    """Begin a call; the future belongs to the running asyncio loop."""
 
 def abandon(future: Future[Any]) -> None:
-    """Cancel the call that has this future, if it still runs."""
+    """Cancel the call with this future, if it still runs."""
 
 def wait(request: RequestHandle) -> ResponseHandle:
-    """Make a call and wait for its end; the GIL is released."""
+    """Make a call and wait for its outcome; the GIL is released."""
 
 def release_connections() -> None:
-    """Close connections of this thread and its asyncio loops that nobody needs; others' with their next call."""
+    """Close unused connections of this thread and its asyncio loops; others' with their next call."""
 
 def forked() -> None:
-    """Tell that this process is a child."""
+    """Mark this process as a child of a fork."""
 
 @final
 class ClientHandle:
-    """What a client's calls share, as Rust has it."""
+    """State that the calls of a client share: upstreams, budgets, concurrency limit."""
 
     def __new__(cls, form: Mapping[str, object]) -> ClientHandle:
-        """Read the options of a client, by name."""
+        """Parse the options of a client, by name."""
     def request(
         self, policy: PolicyHandle, method: str, url: str, headers: Sequence[tuple[bytes, bytes]], body: bytes | None
     ) -> RequestHandle:
         """Prepare a request."""
     def close(self) -> None:
-        """Let go of the upstreams."""
+        """Release the upstreams."""
 
 @final
 class PolicyHandle:
-    """What a call may do, as Rust has it."""
+    """Policy of a call."""
 
     def __new__(cls, form: Mapping[str, object]) -> PolicyHandle:
-        """Read the options of a call, by name."""
+        """Parse the options of a call, by name."""
 
 @final
 class RequestHandle:
-    """A request, and what may be done for its answer."""
+    """Prepared request with its policy."""
 
 @final
 class SentRequestHandle:
-    """What was asked, as Rust has it."""
+    """Request of a response."""
 
     method: str
     url: str
@@ -127,94 +127,98 @@ class SentRequestHandle:
 
 @final
 class ResponseHandle:
-    """How a call ended, as Rust has it."""
+    """Outcome of a call.
 
-    ended: str
-    """answered, failed or late."""
+    Attributes:
+        ended: responded, failed or deadline_exceeded.
+        status: Status of the response; 0 without one.
+        skipped: Extra attempts that were not sent, for want of budget or a slot.
+        attempts: Reason, upstream, outcome, status, detail, start and duration in milliseconds.
+    """
+
+    ended: Literal["responded", "failed", "deadline_exceeded"]
     status: int
-    """0 without an answer."""
     version: str
     headers: list[tuple[bytes, bytes]]
     coding: str | None
     body: bytes
     request: SentRequestHandle
     elapsed_s: float
-    budget_exhausted: int
+    skipped: int
     attempts: list[tuple[str, str, str, int | None, str | None, float, float]]
-    """Why, upstream, outcome, status, cause, start and length in milliseconds."""
 
 @final
 class SenderHandle:
-    """The core's sender, as Rust has it."""
+    """The core's sender."""
 
     def __new__(cls, form: Mapping[str, object]) -> SenderHandle:
-        """Read the options of a sender, by name, and begin to send."""
+        """Start a sender with options by name."""
     recovered: tuple[int, int]
-    """Jobs that a sender before it had in hand, and those of them that may have been sent."""
+    """Number of jobs that a previous sender left leased, and of those that may have been sent."""
     def all(self) -> GroupHandle:
-        """A group that gets all that ends from now on."""
+        """Group that receives each result from now on."""
     def stats(self) -> dict[str, Any]:
-        """What was counted, by name."""
+        """Fields of `weir.SenderStats`, by name."""
     def wait(self, for_end: bool, limit: Time | None) -> bool:
-        """Wait until no submission waits, or for its end, with the GIL released; say whether it is so in time."""
+        """Wait until no submission is pending, or for the end, with the GIL released; False after the timeout."""
     def watch(self, for_end: bool, mailbox: Mailbox) -> tuple[int, Future[None]] | None:
-        """The same for an asyncio loop: None, or a letter and the future that is set with the next change."""
+        """The same for an asyncio loop: None, or ID and future that is set at the next change."""
     def finish(self) -> None:
-        """Have it end when no job is left."""
+        """End the sender when no job is left."""
     def drain(self, grace: Time) -> None:
-        """Have it end when what is out has been answered, or after `grace`."""
+        """End the sender when no request is in flight, at the latest after `grace`."""
     def stop(self) -> None:
-        """Have it end at once."""
+        """End the sender at once."""
     def join(self) -> str | None:
-        """Wait for its thread and let go of the store; say why it ended by itself."""
+        """Join its thread and release the store; return the error that ended it."""
     def abandon(self) -> None:
-        """End it without ceremony."""
+        """End a sender that was not closed."""
 
 @final
 class GroupHandle:
-    """Jobs that were submitted together or one after the other, and what came of them."""
+    """A group of jobs, and their results."""
 
     def __new__(cls, sender: SenderHandle) -> GroupHandle:
-        """An empty one."""
+        """New empty group."""
     open: int
-    """Jobs without an end."""
+    """Number of jobs without an end."""
     def submit(self, jobs: list[Any], are_several: bool) -> None:
-        """Submit jobs: `weir.Job`, mappings, URLs; of several, what is wrong with one is told with its place."""
+        """Submit `weir.Job`, mappings or URLs; with `are_several`, errors name the index of the invalid job."""
     def wait(self, need: int, limit: Time | None) -> bool:
-        """Wait, with the GIL released; say whether it has come so far, or the time is over.
+        """Wait for a condition, with the GIL released; False after the timeout.
 
-        -1: all accepted; -2: any ended, or none open; -3: the front ended; -4: any ended; -5: all ended; or a place.
+        -1: all accepted; -2: any ended, or none open; -3: the front ended; -4: any ended; -5: all ended; or an index.
         """
     def watch(self, need: int, mailbox: Mailbox) -> tuple[int, Future[None]] | None:
-        """The same for an asyncio loop: None, or a letter and the future that is set with the next change."""
+        """The same for an asyncio loop: None, or ID and future that is set at the next change."""
     def withdraw(self) -> None:
-        """Take back what is not accepted yet."""
+        """Withdraw jobs that are not accepted yet."""
     def is_done(self, place: int) -> bool:
-        """Whether this one has ended, or its sender has."""
+        """Whether this job or the sender has ended."""
     def number(self, place: int) -> int | None:
-        """The store's number for the job."""
+        """Number of the job in the store."""
     def outcome(self, place: int) -> JobResultHandle | None:
-        """What came of the job, if it has ended and was not taken."""
+        """Result of the job, if it has ended and the result was not taken."""
     def take_ended(self) -> list[JobResultHandle]:
-        """Take what has ended, in the order of the ends."""
+        """Take all results, in the order of the ends."""
     def take_front(self) -> list[JobResultHandle]:
-        """Take what has ended, in the order of submission, up to the first that has not."""
+        """Take results in the order of submission, up to the first open job."""
     def __len__(self) -> int:
-        """Jobs that were not taken."""
+        """Number of jobs whose results were not taken."""
 
 @final
 class JobResultHandle:
-    """What became of a job, as Rust has it."""
+    """Result of a job."""
 
     number: int
     id: str | None
-    state: Literal["done", "graveyard", "expired"]
+    state: Literal["done", "dead_lettered", "expired"]
     status: int | None
     body: bytes
     failure: str | None
     attempts: int
     maybe_sent: bool
-    key: str | None
+    last_key: str | None
     created_ms: int
     sent_ms: int | None
     ended_ms: int
@@ -222,13 +226,13 @@ class JobResultHandle:
 
 @final
 class Mailbox:
-    """How the sender's thread wakes an asyncio loop."""
+    """Wake-ups of an asyncio loop by the sender's thread."""
 
     def __new__(cls, asyncio: AbstractEventLoop) -> Mailbox:
-        """For this loop, which has to listen to it."""
+        """Mailbox of this loop, which has to watch `fileno`."""
     def fileno(self) -> int:
-        """What to listen to."""
+        """File descriptor to watch."""
     def on_readable(self) -> None:
-        """Set all futures whose letters are there."""
+        """Set the futures of all completed IDs."""
     def forget(self, letter: int) -> None:
-        """Nobody waits for this letter any more."""
+        """Forget a future that is not awaited any more."""

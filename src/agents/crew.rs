@@ -1,4 +1,5 @@
-//! Agents that were placed, and the runs that are driven with them: all ready, clocks compared, begun together, added up.
+//! Coordinator of placed agents: it distributes a load, compares clocks, starts all agents together, and adds up their
+//! results.
 
 use std::path::PathBuf;
 
@@ -16,37 +17,37 @@ use crate::measure::recorder::Interval;
 use crate::measure::run::Manifest;
 use crate::measure::trust::agent_label;
 
-/// Agents that can drive loads, one after the other. Dropped, they end.
+/// Coordinator of placed agents, for one load after the other. Dropping it ends the agents.
 #[derive(Debug)]
 pub struct Coordinator {
     placement: Box<dyn Placement>,
     backend: Backend,
     probes: u64,
-    /// Why they can drive nothing any more.
+    /// Reason why the agents are no longer usable.
     failure: Option<String>,
 }
 
-/// How often it is looked whether somebody has had enough.
+/// Interval of checks for an interruption.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
-/// How often agents are asked for a sign of life.
+/// Interval of heartbeats.
 const HEARTBEAT_INTERVAL: Nanos = Nanos::SECOND;
-/// Before the start each clock is asked so often, ...
+/// Number of probes of each clock before the start, ...
 const MIN_CLOCK_PROBES: u32 = 24;
-/// ... unless that takes longer.
+/// ... within this time.
 const CLOCK_PROBE_TIMEOUT: Nanos = Nanos::from_millis(600);
-/// From the last order to begin until the beginning; longer where the way to agents is.
+/// Time from the start command to the start; longer for a higher latency to the agents.
 const START_LEAD_TIME: Nanos = Nanos::from_millis(50);
-/// How long agents have to tell the rest once they were told to stop. With the farewell, and with the looks in between, it is
-/// less than two seconds: whoever ends a run has not to wait for longer, also where agents hang.
+/// Timeout for the remaining results after a stop command. With [`EXIT_TIMEOUT`] and the polling intervals, a run ends
+/// within two seconds of Ctrl-C, even if agents hang.
 const STOP_TIMEOUT: Nanos = Nanos::from_millis(1400);
-/// How long agents have to end, once nothing is to be driven any more.
+/// Timeout for the exit of agents.
 const EXIT_TIMEOUT: Nanos = Nanos::from_millis(400);
 
 impl Coordinator {
-    /// Places agents for loads with the files of these options; `go_on` can end it.
+    /// Places agents, with the files of these options; ends early once `go_on` returns false.
     ///
     /// # Errors
-    /// They cannot be placed, all of them; or somebody has had enough.
+    /// Not all agents can be placed, or it was interrupted.
     pub fn place(asked: &AgentSpec, options: &Options, go_on: &mut dyn FnMut() -> bool) -> Result<Self, LoadError> {
         let placement: Box<dyn Placement> = match &asked.backend {
             Backend::Local => Box::new(local::place(asked).map_err(LoadError::Agents)?),
@@ -58,15 +59,15 @@ impl Coordinator {
         Ok(Self { placement, backend: asked.backend.clone(), probes: 0, failure: None })
     }
 
-    /// How many agents there are.
+    /// Number of agents.
     pub fn count(&self) -> usize {
         self.placement.nodes().len()
     }
 
-    /// Drives a load to its end, or until `watch` says no. `plan` is the whole load of the options.
+    /// Runs a load to its end, or until `watch` returns false. `plan` is the whole load of the options.
     ///
     /// # Errors
-    /// It cannot start: an agent is gone, or refuses.
+    /// It cannot start: an agent is lost, or rejects the load.
     pub fn run(
         &mut self,
         options: &Options,
@@ -81,7 +82,7 @@ impl Coordinator {
         let clock = match self.prepare(options, plan, &mut ledger, watch) {
             Ok(clock) => clock,
             Err(why) => {
-                // What some of them may have begun to get ready for would never come.
+                // Agents may wait for a start that never comes.
                 self.failure = Some(why.to_string());
                 return Err(why);
             }
@@ -93,7 +94,7 @@ impl Coordinator {
         Ok(gathered.into_run(plan, Manifest { threads, ..manifest }))
     }
 
-    /// Has all agents get ready, compares their clocks, and tells them when to begin: a clock that strikes zero then.
+    /// Prepares all agents, compares clocks, and sends the start time; returns a clock that is zero at the start.
     fn prepare(
         &mut self,
         options: &Options,
@@ -136,27 +137,27 @@ impl Coordinator {
             Backend::Local => options.clone(),
             Backend::Ray(_) => files_to_ship(options).0,
         };
-        // What follows from this machine, or from chance, is the same for all.
+        // Defaults that depend on this machine or on random choices are the same for all agents.
         options.seed = Some(plan.seed);
         options.connections = options.users.is_none().then_some(plan.connections);
-        let (of, stretch, preconnect) = (self.count(), plan.interval, plan.preconnect);
+        let (of, interval, preconnect) = (self.count(), plan.interval, plan.preconnect);
         for agent in 0..of {
             let here = agents_on_node(self.placement.nodes(), agent);
             let place = AgentPosition { index: agent as u64, count: of as u64, on_host: here };
-            let job = LoadAssignment { options: options.clone(), position: place, interval: stretch, preconnect };
+            let job = LoadAssignment { options: options.clone(), position: place, interval, preconnect };
             self.send(agent, &AgentCommand::Load(Box::new(job)))?;
         }
         Ok(())
     }
 
-    /// Takes in what happens before the start; who answered a question about its clock.
+    /// Handles the next event before the start; returns an agent that has responded to its latest clock probe.
     fn poll_before_start(
         &mut self,
         ledger: &mut AgentAggregator,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<usize>, LoadError> {
         let failed = |crew: &Self, agent: usize, why: &str| LoadError::Agents(crew.describe(agent, why));
-        let mut answered = None;
+        let mut probed = None;
         match self.placement.next_event(POLL_INTERVAL) {
             None => {}
             Some(PlacementEvent::Failed(agent, why)) => return Err(failed(self, agent, &why)),
@@ -164,17 +165,18 @@ impl Coordinator {
                 let news = speech::parse_event(&line).map_err(|why| failed(self, agent, &why))?;
                 let before = ledger.clock_offset(agent).samples();
                 ledger.on_event(agent, news, at).map_err(|why| failed(self, agent, &why))?;
-                // The answer to an older question is none.
-                answered = (ledger.clock_offset(agent).samples() > before).then_some(agent);
+                // A response to an older probe does not count.
+                probed = (ledger.clock_offset(agent).samples() > before).then_some(agent);
             }
         }
         if let Some(agent) = ledger.silent_since(clock::monotonic() - HEARTBEAT_TIMEOUT) {
             return Err(failed(self, agent, &heartbeat_failure()));
         }
-        if go_on() { Ok(answered) } else { Err(LoadError::Interrupted) }
+        if go_on() { Ok(probed) } else { Err(LoadError::Interrupted) }
     }
 
-    /// Takes in what agents tell until all are done; when they were told to stop, and whether somebody wanted that.
+    /// Handles events until all agents are done; returns the time of the stop command, if any, and whether it was an
+    /// interruption.
     fn monitor(
         &mut self,
         clock: &Clock,
@@ -201,19 +203,19 @@ impl Coordinator {
                     ledger.running().iter().for_each(|agent| drop(self.send(*agent, &AgentCommand::Stop)));
                 }
                 Some(at) if elapsed - at > STOP_TIMEOUT => {
-                    let why = "it did not tell what it measured when it was told to stop";
-                    ledger.running().into_iter().for_each(|agent| ledger.fail(agent, why.to_owned()));
+                    let why = format!("no report after the stop command within {STOP_TIMEOUT}");
+                    ledger.running().into_iter().for_each(|agent| ledger.fail(agent, why.clone()));
                 }
                 _ => {}
             }
         }
         if ledger.has_failed() {
-            self.failure = Some("an agent was lost in the load before".to_owned());
+            self.failure = Some("an agent was lost in the previous load".to_owned());
         }
         (stopped, interrupted)
     }
 
-    /// Takes in the next thing that happens; an agent that is lost by it, and why.
+    /// Handles the next event; returns an agent that has failed, and why.
     fn poll(&mut self, ledger: &mut AgentAggregator, second: &mut Option<Interval>) -> Option<(usize, String)> {
         match self.placement.next_event(POLL_INTERVAL)? {
             PlacementEvent::Failed(agent, why) => Some((agent, self.with_last_log(agent, &why))),
@@ -229,7 +231,7 @@ impl Coordinator {
         }
     }
 
-    /// Asks all for a sign of life, from time to time.
+    /// Sends a heartbeat to all agents if one is due.
     fn send_heartbeats(&mut self, ledger: &mut AgentAggregator, next: &mut Nanos) {
         let now = clock::monotonic();
         if now >= *next {
@@ -246,7 +248,7 @@ impl Coordinator {
 
     fn send(&mut self, agent: usize, order: &AgentCommand) -> Result<(), LoadError> {
         let line = serde_json::to_string(order);
-        let line = line.map_err(|e| LoadError::Agents(format!("the load cannot be told to agents: {e}")))?;
+        let line = line.map_err(|e| LoadError::Agents(format!("the load cannot be sent to agents: {e}")))?;
         self.placement.send(agent, &line);
         Ok(())
     }
@@ -256,10 +258,10 @@ impl Coordinator {
         format!("{}: {}", agent_label(agent, node), self.with_last_log(agent, why))
     }
 
-    /// Why something is wrong with an agent, and what it complained about last.
+    /// Reason of a failure, with the agent's last log line.
     fn with_last_log(&self, agent: usize, why: &str) -> String {
         match self.placement.logs(agent).last() {
-            Some(line) => format!("{why}; it said: {line}"),
+            Some(line) => format!("{why}; last log line: {line}"),
             None => why.to_owned(),
         }
     }
@@ -272,10 +274,10 @@ impl Drop for Coordinator {
 }
 
 fn heartbeat_failure() -> String {
-    format!("nothing was heard of it for {HEARTBEAT_TIMEOUT}")
+    format!("no message for {HEARTBEAT_TIMEOUT}")
 }
 
-/// The options with files as they are called where agents run, and what to ship: from where, and under which name.
+/// Options with the names of files on the nodes of agents, and the files to ship: local path and that name.
 fn files_to_ship(options: &Options) -> (Options, Vec<(PathBuf, String)>) {
     let mut options = options.clone();
     let mut files = Vec::new();
@@ -297,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_shipped_under_names_of_their_own_the_same_each_time() {
+    fn files_are_shipped_under_unique_and_stable_names() {
         let bodies = vec![
             RequestBodySource::File("a/x".into()),
             RequestBodySource::Bytes(b"y".to_vec()),

@@ -1,4 +1,4 @@
-//! What the agents of a run told, added up: of each on its own, of all together, and stretch by stretch.
+//! Aggregation of a run's results from its agents: per agent, in total, and by interval.
 
 use super::speech::AgentEvent;
 use crate::decide::Nanos;
@@ -10,7 +10,7 @@ use crate::measure::gathering::IntervalMerger;
 use crate::measure::recorder::Interval;
 use crate::measure::series::RunSeries;
 
-/// The books of a run. Nothing that an agent tells harms them.
+/// Aggregated results of a run. Invalid events of an agent are errors, and leave them unchanged.
 #[derive(Debug)]
 pub struct AgentAggregator {
     agents: Vec<AgentState>,
@@ -24,13 +24,13 @@ struct AgentState {
     counts: AgentCounts,
     clock_offset: ClockOffset,
     stage: AgentStage,
-    /// The question that it owes an answer to, and when it was asked.
+    /// Number of the open clock probe, and when it was sent.
     pending_probe: Option<(u64, Nanos)>,
-    /// When something was heard of it last.
+    /// Time of the last message.
     last_message: Nanos,
 }
 
-/// How far an agent is.
+/// Stage of an agent in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum AgentStage {
     Preparing,
@@ -39,12 +39,13 @@ enum AgentStage {
     Failed,
 }
 
-/// The latest stretch that a run can have: a year of tenths of a second.
+/// Highest number of an interval: a year of tenths of a second.
 const MAX_INTERVAL_NUMBER: u64 = 365 * 86_400 * 10;
 
 impl AgentAggregator {
-    /// For agents on these nodes that begin to get ready at `now`; `stretch` is the length of a point of the series at first.
-    pub fn new(nodes: &[String], stretch: Nanos, now: Nanos) -> Self {
+    /// Aggregator for agents on these nodes that prepare from `now` on; `interval` is the initial length of an interval
+    /// of the series.
+    pub fn new(nodes: &[String], interval: Nanos, now: Nanos) -> Self {
         let entry = |node: &String| AgentState {
             counts: AgentCounts { node: node.clone(), ..AgentCounts::default() },
             clock_offset: ClockOffset::default(),
@@ -55,18 +56,18 @@ impl AgentAggregator {
         Self {
             agents: nodes.iter().map(entry).collect(),
             merger: IntervalMerger::new(nodes.len() as u64),
-            series: RunSeries::with_interval(stretch),
+            series: RunSeries::with_interval(interval),
             ended: 0,
         }
     }
 
-    /// Takes in what an agent told, which was here at `now`: the whole stretch, if it was the last to tell of one.
+    /// Handles an event of an agent that arrived at `now`; returns an interval once all agents have reported it.
     ///
     /// # Errors
-    /// It cannot be true; why, in one line.
+    /// The event is invalid; the reason, in one line.
     pub fn on_event(&mut self, agent: usize, news: AgentEvent, now: Nanos) -> Result<Option<Interval>, String> {
         let Some(entry) = self.agents.get_mut(agent).filter(|entry| entry.stage < AgentStage::Done) else {
-            // Of an earlier load, or of one that was given up.
+            // Event of an earlier load, or of an agent that has failed.
             return Ok(None);
         };
         entry.last_message = now;
@@ -82,25 +83,25 @@ impl AgentAggregator {
                 entry.stage = AgentStage::Ready;
             }
             AgentEvent::Rejected(why) => return Err(why),
-            AgentEvent::Interval(stretch, _) | AgentEvent::PartialInterval(stretch, _)
-                if stretch > MAX_INTERVAL_NUMBER =>
+            AgentEvent::Interval(number, _) | AgentEvent::PartialInterval(number, _)
+                if number > MAX_INTERVAL_NUMBER =>
             {
-                return Err(format!("it told of stretch {stretch}, and no load takes so long"));
+                return Err(format!("interval {number} is beyond the longest load"));
             }
-            AgentEvent::Interval(stretch, slip) => {
-                let interval = record_counts(entry, slip.decode()?);
-                if let Some(whole) = self.merger.add(stretch, &interval) {
+            AgentEvent::Interval(number, wire) => {
+                let interval = record_counts(entry, wire.decode()?);
+                if let Some(whole) = self.merger.add(number, &interval) {
                     self.ended += whole.ok + whole.failed;
-                    self.series.add(stretch, &whole);
+                    self.series.add(number, &whole);
                     return Ok(Some(whole));
                 }
             }
-            AgentEvent::PartialInterval(stretch, slip) => {
-                let interval = record_counts(entry, slip.decode()?);
-                self.series.add(stretch, &interval);
+            AgentEvent::PartialInterval(number, wire) => {
+                let interval = record_counts(entry, wire.decode()?);
+                self.series.add(number, &interval);
             }
-            AgentEvent::Done(parcel) => {
-                entry.counts.counts.add_later(&parcel.decode()?);
+            AgentEvent::Done(wire) => {
+                entry.counts.counts.add_later(&wire.decode()?);
                 entry.stage = AgentStage::Done;
                 self.merger.remove_source();
             }
@@ -108,7 +109,7 @@ impl AgentAggregator {
         Ok(None)
     }
 
-    /// An agent is gone before it was done. What it told before counts.
+    /// Marks an agent as failed. Its earlier results count.
     pub fn fail(&mut self, agent: usize, why: String) {
         if let Some(entry) = self.agents.get_mut(agent).filter(|entry| entry.stage < AgentStage::Done) {
             entry.counts.failure = Some(why);
@@ -117,80 +118,80 @@ impl AgentAggregator {
         }
     }
 
-    /// An agent is asked what its clock shows.
+    /// Records a clock probe that was sent to an agent.
     pub fn probe(&mut self, agent: usize, number: u64, now: Nanos) {
         if let Some(entry) = self.agents.get_mut(agent) {
             entry.pending_probe = Some((number, now));
         }
     }
 
-    /// Clocks are asked anew: they drift apart.
+    /// Discards clock offsets, which drift between loads.
     pub fn reset_clocks(&mut self) {
         self.agents
             .iter_mut()
             .for_each(|entry| (entry.clock_offset, entry.pending_probe) = (ClockOffset::default(), None));
     }
 
-    /// What is known of clocks now is what agents begin by.
+    /// Saves the current clock errors, as those at the start.
     pub fn record_clock_errors(&mut self) {
         self.agents.iter_mut().for_each(|entry| entry.counts.clock_error = entry.clock_offset.error());
     }
 
-    /// What is known of an agent's clock.
+    /// Estimate of an agent's clock offset.
     pub fn clock_offset(&self, agent: usize) -> ClockOffset {
         self.agents.get(agent).map_or_else(ClockOffset::default, |entry| entry.clock_offset)
     }
 
-    /// An agent of which nothing was heard since `then`, if there is one.
+    /// Agent without a message since `then`, if there is one.
     pub fn silent_since(&self, then: Nanos) -> Option<usize> {
         self.agents.iter().position(|entry| entry.stage < AgentStage::Done && entry.last_message < then)
     }
 
-    /// Whether all are ready to begin, or done already since there is nothing for them to do.
+    /// Whether all agents are ready to start, or done already without any work.
     pub fn is_ready(&self) -> bool {
         self.agents.iter().all(|entry| entry.stage >= AgentStage::Ready)
     }
 
-    /// Whether nobody has anything more to tell.
+    /// Whether all agents are done or have failed.
     pub fn is_done(&self) -> bool {
         self.agents.iter().all(|entry| entry.stage >= AgentStage::Done)
     }
 
-    /// Those who have something to tell.
+    /// Agents that are neither done nor failed.
     pub fn running(&self) -> Vec<usize> {
         (0..self.agents.len()).filter(|index| self.agents[*index].stage < AgentStage::Done).collect()
     }
 
-    /// Whether an agent was lost.
+    /// Whether an agent has failed.
     pub fn has_failed(&self) -> bool {
         self.agents.iter().any(|entry| entry.stage == AgentStage::Failed)
     }
 
-    /// Requests ended so far.
+    /// Number of requests that have ended.
     pub fn ended(&self) -> u64 {
         self.ended
     }
 
-    /// All that was told, when the run is over; when it was ended before its end, and whether somebody wanted that.
+    /// Results of the finished run; `stopped` is the time of an early stop, and `interrupted` whether a user caused it.
     pub fn close(self, stopped: Option<Nanos>, interrupted: bool) -> RunParts {
-        let Self { agents, merger: gathering, mut series, .. } = self;
-        for (stretch, rest) in gathering.into_partial() {
-            series.add(stretch, &rest);
+        let Self { agents, merger, mut series, .. } = self;
+        for (number, partial) in merger.into_partial() {
+            series.add(number, &partial);
         }
-        let mut counted = RunCounts::default();
-        let account = |entry: AgentState| {
-            counted.add(&entry.counts.counts);
+        let mut totals = RunCounts::default();
+        let take_counts = |entry: AgentState| {
+            totals.add(&entry.counts.counts);
             entry.counts
         };
-        let agents = agents.into_iter().map(account).collect();
-        RunParts { result: DriveResult { counts: counted, stopped_at: stopped, interrupted }, series, agents }
+        let agents = agents.into_iter().map(take_counts).collect();
+        RunParts { result: DriveResult { counts: totals, stopped_at: stopped, interrupted }, series, agents }
     }
 }
 
-/// Enters what an agent counted, and leaves what happened.
+/// Moves the counts of an interval to the agent's state; returns the interval without them.
 fn record_counts(entry: &mut AgentState, mut interval: Interval) -> Interval {
-    if let Some(counted) = interval.counts.take() {
-        entry.counts.counts.add_later(&counted);
+    if let Some(counts) = interval.counts.take() {
+        entry.counts.counts.add_later(&counts);
     }
     interval
 }
@@ -223,36 +224,37 @@ mod tests {
         (0..count).map(|index| format!("n{index}")).collect()
     }
 
-    /// What an agent tells that sees these answers, stretch by stretch.
-    fn tells(stretches: &[Vec<u64>]) -> Vec<AgentEvent> {
+    /// Events of an agent with these response times, by interval.
+    fn events(intervals: &[Vec<u64>]) -> Vec<AgentEvent> {
         let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
-        let mut told = vec![AgentEvent::Ready(1)];
-        for (number, times) in (0..).zip(stretches) {
+        let mut events = vec![AgentEvent::Ready(1)];
+        for (number, times) in (0..).zip(intervals) {
             times.iter().for_each(|ns| recorder.record(&outcome(*ns)));
             let mut interval = std::mem::take(&mut recorder.interval);
             interval.counts = Some(Box::new(RunCounts { totals: recorder.take_totals(), ..RunCounts::default() }));
-            told.push(AgentEvent::Interval(number, WireInterval::encode(&interval)));
+            events.push(AgentEvent::Interval(number, WireInterval::encode(&interval)));
         }
-        told.push(AgentEvent::Done(Box::new(WireCounts::encode(&RunCounts::default()))));
-        told
+        events.push(AgentEvent::Done(Box::new(WireCounts::encode(&RunCounts::default()))));
+        events
     }
 
     proptest! {
-        // A case unpacks histograms of megabytes.
+        // A case decodes histograms of megabytes.
         #![proptest_config(ProptestConfig::with_cases(24))]
-        /// The oracle: one recorder that sees everything.
+        /// Oracle: one recorder of all responses.
         #[test]
-        fn agents_together_saw_what_one_would_have_seen(
+        fn results_of_agents_add_up_to_those_of_a_single_recorder(
             agents in prop::collection::vec(
                 prop::collection::vec(prop::collection::vec(2..1_000_000_000_u64, 0..20), 1..5), 1..5),
             turns in prop::collection::vec(0..5_usize, 0..60)
         ) {
             let mut ledger = AgentAggregator::new(&nodes(agents.len()), Nanos::SECOND, Nanos::ZERO);
-            let mut queues: Vec<std::vec::IntoIter<AgentEvent>> = agents.iter().map(|them| tells(them).into_iter()).collect();
+            let mut queues: Vec<std::vec::IntoIter<AgentEvent>> =
+                agents.iter().map(|intervals| events(intervals).into_iter()).collect();
             let rest = (0..agents.len()).flat_map(|agent| [agent; 8]);
             for agent in turns.into_iter().map(|turn| turn % agents.len()).chain(rest) {
                 if let Some(news) = queues[agent].next() {
-                    ledger.on_event(agent, news, Nanos(1)).expect("true news");
+                    ledger.on_event(agent, news, Nanos(1)).expect("a valid event");
                 }
             }
             prop_assert!(ledger.is_done());
@@ -272,18 +274,18 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lost_agent_told_counts_and_nobody_waits_for_it() {
+    fn results_of_a_failed_agent_count_and_the_run_does_not_wait_for_it() {
         let mut ledger = AgentAggregator::new(&nodes(2), Nanos::SECOND, Nanos::ZERO);
         for agent in 0..2 {
-            for news in tells(&[vec![5, 6], vec![7]]).into_iter().take(2) {
+            for news in events(&[vec![5, 6], vec![7]]).into_iter().take(2) {
                 assert!(ledger.on_event(agent, news, Nanos(9)).is_ok());
             }
         }
         assert_eq!((ledger.silent_since(Nanos(9)), ledger.silent_since(Nanos(10))), (None, Some(0)));
         ledger.fail(1, "gone".into());
         assert_eq!((ledger.running(), ledger.has_failed(), ledger.is_done()), (vec![0], true, false));
-        let rest = tells(&[vec![5, 6], vec![7]]).into_iter().skip(2);
-        let whole: Vec<_> = rest.map(|news| ledger.on_event(0, news, Nanos(9)).expect("news").is_some()).collect();
+        let rest = events(&[vec![5, 6], vec![7]]).into_iter().skip(2);
+        let whole: Vec<_> = rest.map(|news| ledger.on_event(0, news, Nanos(9)).expect("valid").is_some()).collect();
         assert_eq!(whole, [true, false]);
         assert!(ledger.is_done());
         let gathered = ledger.close(Some(Nanos::SECOND), false);
@@ -292,19 +294,19 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_s_answer_counts_for_its_own_question_only() {
+    fn a_clock_response_counts_for_its_own_probe_only() {
         let mut ledger = AgentAggregator::new(&nodes(1), Nanos::SECOND, Nanos::ZERO);
         ledger.probe(0, 7, Nanos(100));
-        for (probe, answers) in [(6, 0), (7, 1), (7, 1)] {
+        for (probe, samples) in [(6, 0), (7, 1), (7, 1)] {
             let news = AgentEvent::Clock { probe, at: Nanos(5_000) };
             assert!(ledger.on_event(0, news, Nanos(140)).is_ok());
-            assert_eq!(ledger.clock_offset(0).samples(), answers);
+            assert_eq!(ledger.clock_offset(0).samples(), samples);
         }
         assert_eq!(ledger.clock_offset(0).to_remote(Nanos(120)), Nanos(5_000));
     }
 
     #[test]
-    fn absurd_news_are_an_error_and_change_nothing() {
+    fn an_invalid_event_is_an_error_and_changes_nothing() {
         let mut ledger = AgentAggregator::new(&nodes(1), Nanos::SECOND, Nanos::ZERO);
         assert!(ledger.on_event(0, AgentEvent::Interval(u64::MAX, WireInterval::default()), Nanos(1)).is_err());
         assert!(ledger.on_event(0, AgentEvent::PartialInterval(u64::MAX, WireInterval::default()), Nanos(1)).is_err());

@@ -1,4 +1,4 @@
-//! An agent's own side: a process that drives its part of a load, and ends when nobody is there to tell.
+//! Agent process: generates its part of a load, and ends without a heartbeat from the coordinator.
 
 use std::io::{self, BufReader, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,29 +13,29 @@ use crate::load::{self, LoadPlan, ProgressEvent, StartGate};
 use crate::machine::clock::{self, Clock};
 use crate::measure::parcel::{WireCounts, WireInterval};
 
-/// Who hears nothing for so long is alone.
+/// Time without a message after which the other side is considered lost.
 pub const HEARTBEAT_TIMEOUT: Nanos = Nanos::from_secs(10);
 
-/// What both threads of an agent know.
+/// State shared by both threads of an agent.
 #[derive(Debug, Default)]
 struct AgentContext {
-    /// The load that is being driven.
+    /// Load that is being generated.
     current_load: Mutex<Option<Arc<CurrentLoad>>>,
-    /// When something was heard last, by the machine's clock.
+    /// Time of the last command, by the machine's clock.
     last_message: AtomicU64,
 }
 
-/// A load that is being driven.
+/// Load that is being generated.
 #[derive(Debug)]
 struct CurrentLoad {
     start_gate: StartGate,
     stop: AtomicBool,
 }
 
-/// An agent's life: orders on stdin, news on stdout. It ends with its stdin.
+/// Runs an agent: commands on stdin, events on stdout. It ends with its stdin.
 ///
 /// # Errors
-/// When nobody takes its news.
+/// Events cannot be written.
 pub fn run() -> io::Result<()> {
     send_event(&AgentEvent::Hello(env!("CARGO_PKG_VERSION").to_owned()))?;
     let shared = Arc::new(AgentContext::default());
@@ -43,7 +43,7 @@ pub fn run() -> io::Result<()> {
     let (jobs, to_do) = mpsc::channel();
     let listening = Arc::clone(&shared);
     thread::spawn(move || {
-        // Not an end in good order: nobody is there to tell what was measured.
+        // The process ends at once: without a coordinator there is no receiver for the results.
         let code = i32::from(read_commands(&listening, &jobs).is_err());
         std::process::exit(code);
     });
@@ -57,7 +57,7 @@ pub fn run() -> io::Result<()> {
     }
 }
 
-/// Takes orders until there is nobody to give them. Clocks are read here, whatever the load does.
+/// Executes commands until the end of stdin. This thread responds to clock probes, independent of the load.
 fn read_commands(shared: &AgentContext, jobs: &Sender<(Box<LoadAssignment>, Arc<CurrentLoad>)>) -> io::Result<()> {
     let mut stdin = BufReader::new(io::stdin().lock());
     while let Some(line) = next_line(&mut stdin)? {
@@ -96,15 +96,13 @@ fn drive(job: &LoadAssignment, current: &CurrentLoad, shared: &AgentContext) -> 
         Err(why) => return send_event(&AgentEvent::Rejected(why.to_string())),
     };
     let (mut is_ready, mut failed) = (false, None);
-    let mut listen = |_: Nanos, told: Option<ProgressEvent>| {
+    let mut listen = |_: Nanos, progress: Option<ProgressEvent>| {
         let ready = (!is_ready && current.start_gate.is_ready()).then_some(AgentEvent::Ready(plan.threads));
         is_ready |= ready.is_some();
-        let news = told.map(|told| match told {
-            ProgressEvent::Interval(stretch, interval) => {
-                AgentEvent::Interval(stretch, WireInterval::encode(&interval))
-            }
-            ProgressEvent::PartialInterval(stretch, interval) => {
-                AgentEvent::PartialInterval(stretch, WireInterval::encode(&interval))
+        let news = progress.map(|progress| match progress {
+            ProgressEvent::Interval(number, interval) => AgentEvent::Interval(number, WireInterval::encode(&interval)),
+            ProgressEvent::PartialInterval(number, interval) => {
+                AgentEvent::PartialInterval(number, WireInterval::encode(&interval))
             }
         });
         for news in ready.into_iter().chain(news) {
@@ -140,7 +138,7 @@ impl AgentContext {
         self.current_load.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nobody has said anything for too long.
+    /// Whether there was no command for [`HEARTBEAT_TIMEOUT`].
     fn is_orphaned(&self) -> bool {
         clock::monotonic() - Nanos(self.last_message.load(Ordering::Relaxed)) > HEARTBEAT_TIMEOUT
     }

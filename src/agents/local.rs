@@ -1,4 +1,4 @@
-//! Agents as processes on this machine: the reference for every other place.
+//! Agents as local processes: the reference for every other backend.
 
 use std::io;
 use std::process::Command;
@@ -18,23 +18,23 @@ pub(super) struct LocalPlacement {
     lines: Receiver<(usize, ChildLine)>,
 }
 
-/// Places them.
+/// Starts local agents.
 pub(super) fn place(asked: &AgentSpec) -> Result<LocalPlacement, String> {
-    let (own, args) = asked.launcher.split_first().ok_or("it is not known how to start an agent")?;
-    let (says, heard) = mpsc::channel();
+    let (own, args) = asked.launcher.split_first().ok_or("no command to start an agent")?;
+    let (sender, lines) = mpsc::channel();
     let start = |index: usize| {
         let mut command = Command::new(own);
         command.args(args).arg(AGENT_COMMAND);
-        let says = says.clone();
-        ChildChannel::start(command, move |heard| {
-            // Whoever listens may have had enough.
-            let _ = says.send((index, heard));
+        let sender = sender.clone();
+        ChildChannel::start(command, move |line| {
+            // The receiver may be dropped already.
+            let _ = sender.send((index, line));
         })
     };
     let count = usize::try_from(asked.agents.unwrap_or(1)).unwrap_or(usize::MAX);
     let agents = (0..count).map(start).collect::<io::Result<Vec<_>>>();
-    let agents = agents.map_err(|error| format!("the system refuses to start agents: {error}"))?;
-    Ok(LocalPlacement { nodes: vec![machine::describe().hostname; agents.len()], agents, lines: heard })
+    let agents = agents.map_err(|error| format!("cannot start agents: {error}"))?;
+    Ok(LocalPlacement { nodes: vec![machine::describe().hostname; agents.len()], agents, lines })
 }
 
 impl Placement for LocalPlacement {
@@ -43,25 +43,25 @@ impl Placement for LocalPlacement {
     }
 
     fn send(&mut self, agent: usize, line: &str) {
-        if let Some(voice) = self.agents.get(agent) {
-            voice.send(line.to_owned());
+        if let Some(channel) = self.agents.get(agent) {
+            channel.send(line.to_owned());
         }
     }
 
-    fn next_event(&mut self, patience: Nanos) -> Option<PlacementEvent> {
-        let (agent, (at, line)) = self.lines.recv_timeout(patience.as_duration()).ok()?;
-        let lost = |voice: &mut ChildChannel| PlacementEvent::Failed(agent, voice.exit_description());
+    fn next_event(&mut self, timeout: Nanos) -> Option<PlacementEvent> {
+        let (agent, (at, line)) = self.lines.recv_timeout(timeout.as_duration()).ok()?;
+        let failed = |channel: &mut ChildChannel| PlacementEvent::Failed(agent, channel.exit_description());
         match line {
             Some(line) => Some(PlacementEvent::Line(agent, at, line)),
-            None => self.agents.get_mut(agent).map(lost),
+            None => self.agents.get_mut(agent).map(failed),
         }
     }
 
-    fn stop(&mut self, patience: Nanos) {
-        // All at once, and for all of them together: those that hang are not waited for one by one.
+    fn stop(&mut self, timeout: Nanos) {
+        // One timeout for all of them together.
         self.agents.iter_mut().for_each(ChildChannel::close_stdin);
         let clock = Clock::started_ago(Nanos::ZERO);
-        self.agents.iter_mut().for_each(|agent| agent.stop(patience - clock.now()));
+        self.agents.iter_mut().for_each(|agent| agent.stop(timeout - clock.now()));
     }
 
     fn logs(&self, agent: usize) -> Vec<String> {

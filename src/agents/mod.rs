@@ -1,16 +1,16 @@
-//! Several agents drive one load: processes on this machine, or on the nodes of a Ray cluster.
+//! Distributed load generation: agents are processes on this machine, or on the nodes of a Ray cluster.
 //!
-//! Each agent has its part of the plan, which is a function of the plan, the agent's number and their number
-//! ([`crate::decide::deal`]), so nobody hands out work while a run goes. They begin together at an agreed moment, tell once a
-//! second what they have counted, and end when told so, when they are done, or when nobody is there any more.
+//! Each agent's part of the plan is a function of the plan, the agent's number and the number of agents
+//! ([`crate::decide::deal`]), so no work is handed out during a run. Agents start at an agreed time, report their
+//! counts once a second, and end on command, when they are done, or without a heartbeat.
 //!
-//! - [`crew`]: agents that were placed; drives runs with them
-//! - [`life`]: an agent's own side; [`speech`]: what both say to each other
-//! - `ledger`: what the agents told, added up
-//! - `placement`: where agents run, behind four verbs: place, watch, stop, logs; `local` and `ray` are the two kinds;
-//!   `voice`: lines to and from a process
+//! - [`crew`]: coordinator of placed agents and their runs
+//! - [`life`]: process of an agent; [`speech`]: protocol between both
+//! - `ledger`: aggregation of the agents' results
+//! - `placement`: interface of backends (place, watch, stop, logs); `local` and `ray`: the two backends;
+//!   `voice`: lines to and from a child process
 //!
-//! `docs/design/agents.md` has the reasons.
+//! Reasons: `docs/design/agents.md`.
 
 pub mod crew;
 mod ledger;
@@ -28,15 +28,15 @@ use std::str::FromStr;
 pub use self::crew::Coordinator;
 pub use self::ledger::AgentAggregator;
 
-/// The hidden command that is an agent's life.
+/// Hidden command that runs an agent.
 pub const AGENT_COMMAND: &str = "agent-process";
 
-/// Where agents run.
+/// Backend that runs agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// On this machine.
+    /// Processes on this machine.
     Local,
-    /// On the nodes of a Ray cluster: its address, or `auto` for the one that this machine belongs to.
+    /// Nodes of the Ray cluster at this address; `auto`: the cluster that this machine belongs to.
     Ray(String),
 }
 
@@ -51,7 +51,7 @@ impl FromStr for Backend {
             "local" => Ok(Self::Local),
             "auto" => Ok(Self::Ray(text.to_owned())),
             _ if text.strip_prefix("ray://").is_some_and(has_port) => Ok(Self::Ray(text.to_owned())),
-            _ => Err(format!("'{text}' is no place for agents; give local, auto, or ray://HOST:PORT")),
+            _ => Err(format!("unknown backend '{text}'; choose local, auto or ray://HOST:PORT")),
         }
     }
 }
@@ -68,24 +68,24 @@ impl fmt::Display for Backend {
 /// Agents to place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSpec {
-    /// Where.
+    /// Backend.
     pub backend: Backend,
-    /// How many; one, or one for each node of a cluster, if nothing says so.
+    /// Number of agents; by default one, or one per node of a cluster.
     pub agents: Option<u64>,
-    /// How many on a node of a cluster; >= 1.
+    /// Maximum number of agents per node of a cluster; >= 1.
     pub per_node: u64,
-    /// How this program is started anew: itself, and what stands before a command of ours.
+    /// Command that starts this program again: program and leading arguments.
     pub launcher: Vec<OsString>,
 }
 
-/// More agents than anybody has nodes; a typing error rather than a plan.
+/// Maximum number of agents; more is a typing error.
 const MAX_AGENTS: u64 = 10_000;
 
 impl AgentSpec {
-    /// Checks it against the load that the agents are to share.
+    /// Checks the numbers, and that each agent gets at least one of the load's connections.
     ///
     /// # Errors
-    /// The first thing that is wrong, in one line.
+    /// The first error, in one line.
     pub fn check(&self, connections: Option<u64>) -> Result<(), String> {
         let out_of_range = |value: &u64| !(1..=MAX_AGENTS).contains(value);
         if let Some(agents) = self.agents.filter(out_of_range) {
@@ -96,7 +96,8 @@ impl AgentSpec {
         }
         match (self.agents, connections) {
             (Some(agents), Some(connections)) if agents > connections => Err(format!(
-                "--agents: {agents} agents cannot share {connections} connections (or users, or requests); give fewer agents"
+                "--agents: {agents} agents cannot share {connections} connections (or users, or requests); give fewer \
+                 agents"
             )),
             _ => Ok(()),
         }
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_local_auto_or_the_address_of_a_cluster() {
+    fn a_backend_is_local_auto_or_the_address_of_a_cluster() {
         for text in ["local", "auto", "ray://10.0.0.1:10001", "ray://head.svc:10001", "ray://[::1]:10001"] {
             assert_eq!(text.parse::<Backend>().map(|on| on.to_string()), Ok(text.to_owned()));
         }
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn more_agents_than_there_is_to_share_are_refused() {
+    fn more_agents_than_connections_are_rejected() {
         let asked = |agents, per_node| AgentSpec { backend: Backend::Local, agents, per_node, launcher: Vec::new() };
         assert_eq!(asked(Some(4), 1).check(Some(4)), Ok(()));
         assert_eq!(asked(None, 1).check(Some(1)), Ok(()));

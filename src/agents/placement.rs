@@ -1,40 +1,38 @@
-//! Where agents run: they are placed, watched, stopped, and their logs read. Whoever places them ships what they need, and is
-//! in the path of no request.
+//! Interface of a backend for agents: it places, watches and stops them, and reads their logs. A backend ships what
+//! agents need, and is not in the path of requests.
 
 use std::fmt::Debug;
 
 use crate::decide::Nanos;
 
-/// Agents that were placed.
-///
-/// Dropped, it ends them all.
+/// Placed agents, numbered from 0. Dropping it ends all of them.
 pub(super) trait Placement: Debug + Send {
-    /// The node of each agent; there are as many agents.
+    /// Node of each agent.
     fn nodes(&self) -> &[String];
 
-    /// Tells an agent a line; never waits for it.
+    /// Sends a line to an agent, without waiting.
     fn send(&mut self, agent: usize, line: &str);
 
-    /// What happens next, if something does within this time.
-    fn next_event(&mut self, patience: Nanos) -> Option<PlacementEvent>;
+    /// Next event; None if there is none within the timeout.
+    fn next_event(&mut self, timeout: Nanos) -> Option<PlacementEvent>;
 
-    /// Ends all agents: asks, and after this time does not ask any more.
-    fn stop(&mut self, patience: Nanos);
+    /// Ends all agents: gracefully within the timeout, then by force.
+    fn stop(&mut self, timeout: Nanos);
 
-    /// What an agent complained about last, the oldest first.
+    /// Last lines of an agent's stderr, oldest first.
     fn logs(&self, agent: usize) -> Vec<String>;
 }
 
-/// What happens where agents run.
+/// Event of a placed agent.
 #[derive(Debug)]
 pub(super) enum PlacementEvent {
-    /// An agent said a line, which was here at this time of our clock.
+    /// Line from an agent, with its time of arrival by this machine's clock.
     Line(usize, Nanos, String),
-    /// An agent is gone, and why.
+    /// Agent has failed, for this reason.
     Failed(usize, String),
 }
 
-/// How many agents are on the node of agent `index`.
+/// Number of agents on the node of agent `index`.
 pub(super) fn agents_on_node(nodes: &[String], index: usize) -> u64 {
     nodes.get(index).map_or(1, |own| nodes.iter().filter(|node| *node == own).count() as u64)
 }

@@ -1,7 +1,7 @@
-//! Agents on the nodes of a Ray cluster, through a Python process that Ray knows as its driver (`python/weir/_on_ray.py`).
+//! Agents on the nodes of a Ray cluster, through a Python process that is Ray's driver (`python/weir/_on_ray.py`).
 //!
-//! It says a line of JSON after `- ` for itself ([`DriverEvent`]), and hands on what an agent says after the agent's number. It is
-//! told what to place on its first line, and then what to tell agents, after their numbers.
+//! Its stdout has `- JSON` for events of its own ([`DriverEvent`]), and `NUMBER LINE` for lines of agents. The first
+//! line on its stdin is what to place; the others are `NUMBER LINE`, for agents.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -16,18 +16,18 @@ use super::voice::{ChildChannel, ChildLine};
 use crate::decide::Nanos;
 use crate::load::LoadError;
 
-/// Agents on a cluster.
+/// Agents on a Ray cluster.
 #[derive(Debug)]
 pub(super) struct RayPlacement {
     driver: ChildChannel,
     nodes: Vec<String>,
     lines: Receiver<ChildLine>,
-    /// What happened and was not asked for yet.
+    /// Events that were not returned yet.
     events: VecDeque<PlacementEvent>,
     logs: Vec<Vec<String>>,
 }
 
-/// What to place.
+/// Request to the driver: what to place.
 #[derive(Debug, Serialize)]
 struct PlacementRequest<'a> {
     address: &'a str,
@@ -38,52 +38,51 @@ struct PlacementRequest<'a> {
     files: Vec<(&'a Path, &'a str)>,
 }
 
-/// What Ray's driver says for itself.
+/// Event of Ray's driver.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum DriverEvent {
-    /// Agents are placed: their nodes.
+    /// Agents are placed on these nodes.
     Placed(Vec<String>),
-    /// They cannot be placed, and why.
-    #[serde(rename = "refused")]
+    /// Agents cannot be placed, for this reason.
     Rejected(String),
-    /// An agent is gone, and why.
+    /// Agent has failed, for this reason.
     #[serde(rename = "lost")]
     AgentFailed(usize, String),
-    /// An agent complained.
+    /// Line on an agent's stderr.
     Log(usize, String),
 }
 
-/// How often it is looked whether somebody has had enough.
+/// Interval of checks for an interruption.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
-/// Complaints of an agent that are kept.
+/// Number of an agent's log lines that are kept.
 const MAX_LOG_LINES: usize = 20;
-/// How long Ray has to end what it placed, beyond the agents' own time.
+/// Time for Ray to end what it placed, beyond the agents' own timeout.
 const TEARDOWN_TIMEOUT: Nanos = Nanos::from_secs(5);
 
-/// Places agents; `go_on` can end it.
+/// Places agents; ends early once `go_on` returns false.
 pub(super) fn place(
     asked: &AgentSpec,
     address: &str,
     files: &[(PathBuf, String)],
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<RayPlacement, LoadError> {
-    let refused = |why: String| LoadError::Agents(why);
-    // Started through Python, that is the one that has Ray; else the one that people call so.
+    let rejected = |why: String| LoadError::Agents(why);
+    // If weir was started through Python, that one has Ray.
     let python = match asked.launcher.as_slice() {
         [python, _, ..] => python.clone(),
         _ => "python3".into(),
     };
     let mut command = Command::new(&python);
     command.args(["-m", "weir._on_ray"]);
-    let (says, heard) = mpsc::channel();
-    let driver = ChildChannel::start(command, move |heard| {
-        // Whoever listens may have had enough.
-        let _ = says.send(heard);
+    let (sender, lines) = mpsc::channel();
+    let driver = ChildChannel::start(command, move |line| {
+        // The receiver may be dropped already.
+        let _ = sender.send(line);
     });
-    let driver = driver.map_err(|error| refused(format!("cannot run {}: {error}", python.display())))?;
-    let mut ray = RayPlacement { driver, nodes: Vec::new(), lines: heard, events: VecDeque::new(), logs: Vec::new() };
-    let wish = PlacementRequest {
+    let driver = driver.map_err(|error| rejected(format!("cannot run {}: {error}", python.display())))?;
+    let mut ray = RayPlacement { driver, nodes: Vec::new(), lines, events: VecDeque::new(), logs: Vec::new() };
+    let request = PlacementRequest {
         address,
         agents: asked.agents,
         per_node: asked.per_node,
@@ -91,8 +90,9 @@ pub(super) fn place(
         command: super::AGENT_COMMAND,
         files: files.iter().map(|(path, name)| (path.as_path(), name.as_str())).collect(),
     };
-    let wish = serde_json::to_string(&wish).map_err(|error| refused(format!("files cannot be shipped: {error}")))?;
-    ray.driver.send(wish);
+    let request =
+        serde_json::to_string(&request).map_err(|error| rejected(format!("files cannot be shipped: {error}")))?;
+    ray.driver.send(request);
     loop {
         if !go_on() {
             return Err(LoadError::Interrupted);
@@ -104,18 +104,18 @@ pub(super) fn place(
                     ray.nodes = nodes;
                     return Ok(ray);
                 }
-                Some(DriverEvent::Rejected(why)) => return Err(refused(why)),
+                Some(DriverEvent::Rejected(why)) => return Err(rejected(why)),
                 _ => {}
             },
             Ok((_, None)) => {
                 let ending = ray.driver.exit_description();
-                let said = ray.driver.last_stderr_lines().pop().unwrap_or_default();
-                let said = if said.contains("No module named 'weir") {
+                let last_line = ray.driver.last_stderr_lines().pop().unwrap_or_default();
+                let why = if last_line.contains("No module named 'weir") {
                     format!("{} has no weir; install it there: pip install 'weir-http[ray]'", python.display())
                 } else {
-                    format!("Ray's driver has ended ({ending}): {said}")
+                    format!("Ray's driver has ended ({ending}): {last_line}")
                 };
-                return Err(refused(said));
+                return Err(rejected(why));
             }
             Err(_) => {}
         }
@@ -129,7 +129,7 @@ fn parse_driver_event(line: &str) -> Option<DriverEvent> {
 impl RayPlacement {
     fn on_line(&mut self, at: Nanos, line: Option<String>) {
         let Some(line) = line else {
-            let why = format!("the way to Ray is gone: {}", self.driver.exit_description());
+            let why = format!("the connection to Ray is lost: {}", self.driver.exit_description());
             self.events.extend((0..self.nodes.len()).map(|agent| PlacementEvent::Failed(agent, why.clone())));
             return;
         };
@@ -144,9 +144,9 @@ impl RayPlacement {
             }
             Some(DriverEvent::Placed(_) | DriverEvent::Rejected(_)) => {}
             None => {
-                let said = line.split_once(' ').and_then(|(agent, rest)| Some((agent.parse().ok()?, rest)));
-                if let Some((agent, rest)) = said {
-                    self.events.push_back(PlacementEvent::Line(agent, at, rest.to_owned()));
+                let parsed = line.split_once(' ').and_then(|(agent, line)| Some((agent.parse().ok()?, line)));
+                if let Some((agent, line)) = parsed {
+                    self.events.push_back(PlacementEvent::Line(agent, at, line.to_owned()));
                 }
             }
         }
@@ -155,7 +155,7 @@ impl RayPlacement {
 
 impl Drop for RayPlacement {
     fn drop(&mut self) {
-        // Not at once: what is on the cluster is to be removed.
+        // Gracefully: what is on the cluster has to be removed.
         self.driver.stop(TEARDOWN_TIMEOUT);
     }
 }
@@ -169,16 +169,16 @@ impl Placement for RayPlacement {
         self.driver.send(format!("{agent} {line}"));
     }
 
-    fn next_event(&mut self, patience: Nanos) -> Option<PlacementEvent> {
+    fn next_event(&mut self, timeout: Nanos) -> Option<PlacementEvent> {
         if self.events.is_empty() {
-            let (at, line) = self.lines.recv_timeout(patience.as_duration()).ok()?;
+            let (at, line) = self.lines.recv_timeout(timeout.as_duration()).ok()?;
             self.on_line(at, line);
         }
         self.events.pop_front()
     }
 
-    fn stop(&mut self, patience: Nanos) {
-        self.driver.stop(patience + TEARDOWN_TIMEOUT);
+    fn stop(&mut self, timeout: Nanos) {
+        self.driver.stop(timeout + TEARDOWN_TIMEOUT);
     }
 
     fn logs(&self, agent: usize) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What an agent is told, and what it tells: a line of JSON each.
+//! Protocol between coordinator and agent: commands and events, one line of JSON each.
 
 use std::io::{self, BufRead, Read};
 
@@ -8,70 +8,65 @@ use crate::decide::Nanos;
 use crate::load::{AgentPosition, Options};
 use crate::measure::parcel::{WireCounts, WireInterval};
 
-/// What an agent is told.
+/// Command to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentCommand {
-    /// To get ready for its part of a load.
+    /// Prepare for a part of a load.
     Load(Box<LoadAssignment>),
-    /// To say what its clock shows; the number comes back. Also a sign that somebody is there.
+    /// Report the clock's time, with this number; also the heartbeat of the coordinator.
     Probe(u64),
-    /// To begin when its own clock shows this.
+    /// Start the load at this time of the agent's clock.
     Start(Nanos),
-    /// To end the load now.
+    /// End the load now.
     Stop,
 }
 
-/// A load, and which part of it is whose.
+/// Load, and the agent's part of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadAssignment {
-    /// The whole load.
+    /// Options of the whole load.
     pub options: Options,
-    /// Which part of it.
-    #[serde(rename = "place")]
+    /// Position among all agents, which determines the part.
     pub position: AgentPosition,
-    /// How often to tell what was counted.
-    #[serde(rename = "stretch")]
+    /// Reporting interval.
     pub interval: Nanos,
-    /// How many connections all agents together make before the start.
+    /// Number of connections that all agents together open before the start.
     pub preconnect: u64,
 }
 
-/// What an agent tells.
+/// Event of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentEvent {
-    /// It is there: the version of weir that it is.
+    /// Started, with this version of weir.
     Hello(String),
-    /// What its clock showed when it was asked for it.
+    /// Response to a probe.
     Clock {
-        /// The number of the question.
+        /// Number of the probe.
         probe: u64,
-        /// What the clock showed.
+        /// Time of the agent's clock.
         at: Nanos,
     },
-    /// It is ready to begin, with so many threads.
+    /// Ready to start, with this number of threads.
     Ready(u64),
-    /// It cannot drive this load, and why.
-    #[serde(rename = "refused")]
+    /// The load cannot be generated, for this reason.
     Rejected(String),
-    /// What happened in a stretch, and all that was counted in it.
-    #[serde(rename = "stretch")]
+    /// Results of an interval, with its number.
     Interval(u64, WireInterval),
-    /// What some of its threads saw of a stretch when others had nothing to do any more.
-    #[serde(rename = "rest")]
+    /// Results of an interval from some of the threads, after the others have finished.
     PartialInterval(u64, WireInterval),
-    /// It is done; what was counted and not told yet.
+    /// Done; counts that were not reported yet.
     Done(Box<WireCounts>),
 }
 
-/// The longest line: all bodies of a load, or a second of an agent, with plenty of room.
+/// Maximum length of a line: all bodies of a load, or a second of an agent, with a large margin.
 const MAX_LINE_BYTES: u64 = 256 << 20;
 
-/// The next line, without its end; None at the end of the stream.
+/// Next line, without its terminator; None at the end of the stream.
 ///
 /// # Errors
-/// The stream's, or a line that does not end.
+/// An error of the stream, or a line without a terminator.
 pub fn next_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     let length = from.take(MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
@@ -84,12 +79,12 @@ pub fn next_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
     String::from_utf8(line).map(Some).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// Reads what an agent tells.
+/// Parses an event of an agent.
 ///
 /// # Errors
-/// It is nothing that an agent tells; why, in one line.
+/// The reason why it is invalid, in one line.
 pub fn parse_event(line: &str) -> Result<AgentEvent, String> {
-    serde_json::from_str(line).map_err(|e| format!("it said what is no news: {e}").replace(char::is_control, " "))
+    serde_json::from_str(line).map_err(|e| format!("invalid message from agent: {e}").replace(char::is_control, " "))
 }
 
 #[cfg(test)]
@@ -98,7 +93,7 @@ mod tests {
     use crate::load::RequestBodySource;
 
     #[test]
-    fn a_job_comes_back_as_it_was() {
+    fn an_assignment_survives_a_round_trip() {
         let options = Options {
             url: "http://h/".into(),
             rate: Some(0.1),
@@ -106,20 +101,16 @@ mod tests {
             seed: Some(u64::MAX),
             ..Options::default()
         };
-        let place = AgentPosition { index: 1, count: 3, on_host: 2 };
-        let order = AgentCommand::Load(Box::new(LoadAssignment {
-            options,
-            position: place,
-            interval: Nanos::SECOND,
-            preconnect: 7,
-        }));
-        let line = serde_json::to_string(&order).expect("it serialises");
+        let position = AgentPosition { index: 1, count: 3, on_host: 2 };
+        let command =
+            AgentCommand::Load(Box::new(LoadAssignment { options, position, interval: Nanos::SECOND, preconnect: 7 }));
+        let line = serde_json::to_string(&command).expect("it serialises");
         assert!(!line.contains('\n'));
-        assert_eq!(serde_json::from_str::<AgentCommand>(&line).expect("own line"), order);
+        assert_eq!(serde_json::from_str::<AgentCommand>(&line).expect("own line"), command);
     }
 
     #[test]
-    fn a_line_that_was_cut_off_is_no_line() {
+    fn a_truncated_line_is_an_error() {
         let mut from: &[u8] = b"one\n\ntw";
         assert_eq!(next_line(&mut from).expect("a line").as_deref(), Some("one"));
         assert_eq!(next_line(&mut from).expect("a line").as_deref(), Some(""));

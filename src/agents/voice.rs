@@ -1,4 +1,4 @@
-//! Lines to and from a process: nobody waits for it to listen, and its last complaints are kept.
+//! Lines to and from a child process: sending never blocks, and the last lines of its stderr are kept.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Write};
@@ -13,33 +13,33 @@ use crate::decide::Nanos;
 use crate::machine::clock::{self, Clock};
 use crate::machine::guard::ProgramExit;
 
-/// A process that is talked to.
+/// Child process with a line-based channel over stdin and stdout.
 #[derive(Debug)]
 pub(super) struct ChildChannel {
     child: Child,
-    /// What it is to be told; without it, it hears the end.
+    /// Queue of lines for its stdin; dropping it closes the stdin.
     stdin_lines: Option<Sender<String>>,
     stderr_lines: Arc<Mutex<VecDeque<String>>>,
-    /// Is cut off when it complains no more.
+    /// Disconnected when its stderr ends.
     stderr_closed: Receiver<()>,
 }
 
-/// A line that a process said, and when by our clock; without one it has fallen silent for good.
+/// Line on a child's stdout, with its time of arrival; None at the end of the stream.
 pub(super) type ChildLine = (Nanos, Option<String>);
 
-/// Complaints that are kept, and how much of each.
+/// Number of stderr lines that are kept, and the length of each.
 const MAX_STDERR_LINES: usize = 20;
 const MAX_LINE_CHARS: usize = 500;
-/// So long the last complaints may take, once a process has ended.
+/// Timeout for the last lines on stderr after the end of a process.
 const STDERR_TIMEOUT: Nanos = Nanos::from_millis(500);
-/// How often it is looked whether a process has ended.
+/// Interval of checks whether a process has ended.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(2);
 
 impl ChildChannel {
-    /// Starts the command; what it says goes to `hear`, from a thread of its own.
-    pub(super) fn start(mut command: Command, hear: impl Fn(ChildLine) + Send + 'static) -> io::Result<Self> {
+    /// Starts the command; a thread passes the lines of its stdout to `on_line`.
+    pub(super) fn start(mut command: Command, on_line: impl Fn(ChildLine) + Send + 'static) -> io::Result<Self> {
         let mut child = command
-            // A group of its own: Ctrl-C is for us alone.
+            // A separate process group, so that Ctrl-C reaches this process alone.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -49,10 +49,10 @@ impl ChildChannel {
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (mut stdin, stdout, stderr) =
             (stdin.ok_or_else(missing)?, stdout.ok_or_else(missing)?, stderr.ok_or_else(missing)?);
-        let (orders, to_tell) = mpsc::channel::<String>();
+        let (lines, to_write) = mpsc::channel::<String>();
         thread::spawn(move || {
-            for line in to_tell {
-                // Who is gone need not be told; that it is gone shows on its stdout.
+            for line in to_write {
+                // The end of a process is detected by its stdout.
                 if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
                     return;
                 }
@@ -61,44 +61,44 @@ impl ChildChannel {
         thread::spawn(move || {
             let mut stdout = BufReader::with_capacity(64 * 1024, stdout);
             while let Ok(Some(line)) = speech::next_line(&mut stdout) {
-                hear((clock::monotonic(), Some(line)));
+                on_line((clock::monotonic(), Some(line)));
             }
-            hear((clock::monotonic(), None));
+            on_line((clock::monotonic(), None));
         });
-        let complaints: Arc<Mutex<VecDeque<String>>> = Arc::default();
-        let kept = Arc::clone(&complaints);
-        let (complaining, complains) = mpsc::channel::<()>();
+        let stderr_lines: Arc<Mutex<VecDeque<String>>> = Arc::default();
+        let last_lines = Arc::clone(&stderr_lines);
+        let (open_stderr, stderr_closed) = mpsc::channel::<()>();
         thread::spawn(move || {
-            let _complaining = complaining;
+            let _open_stderr = open_stderr;
             for line in BufReader::new(stderr).lines().map_while(Result::ok).filter(|line| !line.trim().is_empty()) {
-                let mut kept = lock(&kept);
-                if kept.len() == MAX_STDERR_LINES {
-                    kept.pop_front();
+                let mut last_lines = lock(&last_lines);
+                if last_lines.len() == MAX_STDERR_LINES {
+                    last_lines.pop_front();
                 }
-                kept.push_back(line.chars().take(MAX_LINE_CHARS).collect());
+                last_lines.push_back(line.chars().take(MAX_LINE_CHARS).collect());
             }
         });
-        Ok(Self { child, stdin_lines: Some(orders), stderr_lines: complaints, stderr_closed: complains })
+        Ok(Self { child, stdin_lines: Some(lines), stderr_lines, stderr_closed })
     }
 
-    /// Tells it a line.
+    /// Sends a line, without waiting.
     pub(super) fn send(&self, mut line: String) {
         line.push('\n');
-        if let Some(orders) = &self.stdin_lines {
-            let _ = orders.send(line);
+        if let Some(lines) = &self.stdin_lines {
+            let _ = lines.send(line);
         }
     }
 
-    /// Its last complaints, the oldest first.
+    /// Last lines of its stderr, oldest first.
     pub(super) fn last_stderr_lines(&self) -> Vec<String> {
         lock(&self.stderr_lines).iter().cloned().collect()
     }
 
-    /// How it ended, in words, once it has fallen silent; then all its complaints are there, too.
+    /// Description of its exit, after the end of its stdout. Afterwards [`Self::last_stderr_lines`] is complete.
     pub(super) fn exit_description(&mut self) -> String {
         match self.wait_exit(Nanos::SECOND) {
             Some(status) => {
-                // Something that it has started may hold its stderr open for ever.
+                // A process that it has started may hold its stderr open.
                 let _ = self.stderr_closed.recv_timeout(STDERR_TIMEOUT.as_duration());
                 describe_exit(status)
             }
@@ -106,29 +106,29 @@ impl ChildChannel {
         }
     }
 
-    /// Lets it hear the end.
+    /// Closes its stdin, after the queued lines.
     pub(super) fn close_stdin(&mut self) {
         self.stdin_lines = None;
     }
 
-    /// Waits for its end, and makes sure of it.
-    pub(super) fn stop(&mut self, patience: Nanos) {
+    /// Waits for its exit, and kills it after the timeout.
+    pub(super) fn stop(&mut self, timeout: Nanos) {
         self.close_stdin();
-        if self.wait_exit(patience).is_none() {
+        if self.wait_exit(timeout).is_none() {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 
-    fn wait_exit(&mut self, patience: Nanos) -> Option<ExitStatus> {
+    fn wait_exit(&mut self, timeout: Nanos) -> Option<ExitStatus> {
         let clock = Clock::started_ago(Nanos::ZERO);
         loop {
-            // Nobody else waits for it.
+            // No other thread waits for this child.
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Some(status);
             }
             let now = clock.now();
-            if now >= patience {
+            if now >= timeout {
                 return None;
             }
             clock.sleep_until(now + POLL_INTERVAL);

@@ -1,4 +1,4 @@
-//! How a call ends.
+//! Outcome of a call: its response or failure, and its body.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -19,64 +19,64 @@ use crate::decide::admit::Rejection;
 use crate::http::client::{IncomingBody, SendError, UpgradedConnection};
 use crate::machine::timer::Sleep;
 
-/// A success, or the last answer of a call that had none.
+/// Response of a successful call.
 #[derive(Debug)]
 pub struct CallResponse {
     /// Status and headers, as the upstream sent them.
     pub head: Parts,
-    /// What it carries.
+    /// Body of the response.
     pub body: CallBody,
-    /// What happened on the way.
+    /// Attempt log of the call.
     pub call_trace: CallTrace,
 }
 
-/// A call without a success.
+/// Failure of a call: no attempt succeeded, or nothing was sent.
 #[derive(Debug)]
 pub struct CallFailure {
-    /// Why.
+    /// Reason of the failure.
     pub reason: CallFailureReason,
-    /// The last answer that came, if any did and it was no success.
+    /// Last response, if there was one.
     pub last_response: Option<(Parts, CallBody)>,
-    /// What happened on the way.
+    /// Attempt log of the call.
     pub call_trace: CallTrace,
 }
 
-/// Why a call has no success.
+/// Reason of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallFailureReason {
-    /// All attempts failed, and nothing was left to try.
+    /// All attempts failed, and the policy allows no more.
     AllFailed,
-    /// The deadline came first.
+    /// The deadline passed.
     DeadlineExceeded,
-    /// Nothing was sent: there is too much.
+    /// The call was rejected; nothing was sent.
     Rejected(Rejection),
 }
 
-/// The body of an answer.
+/// Body of a response.
 #[derive(Debug)]
 pub enum CallBody {
-    /// It is there.
+    /// Complete, without trailers.
     Buffered(Bytes),
-    /// It still comes, or has trailers. It occupies its upstream until it has come, is dropped, or is cut.
+    /// Incomplete, or with trailers. It holds its permits until it is complete, dropped, or cut off by the deadline.
     Streaming(Box<StreamingBody>),
 }
 
-/// See [`CallBody::Streaming`].
+/// A body that is incomplete or has trailers; see [`CallBody::Streaming`].
 #[derive(Debug)]
 pub struct StreamingBody {
-    /// What has come and was not given out yet.
+    /// Part that was received and not polled yet.
     buffered: BufferedBody,
-    /// What is still to come, as long as there is more.
+    /// Source of the rest; None at the end.
     source: Option<Rc<BodySource>>,
-    /// Ends the source at the deadline.
+    /// Closes the source at the deadline.
     deadline_task: Option<DeadlineTask>,
 }
 
-/// What comes, and what it occupies. At the deadline it is let go also if nobody asks for more of it.
+/// An incoming body and its permits, which are released at the deadline even if the body is not polled.
 #[derive(Debug)]
 struct BodySource {
     state: RefCell<BodySourceState>,
-    /// Who waits for more.
+    /// Waker of a pending poll.
     reader: RefCell<Option<Waker>>,
 }
 
@@ -86,7 +86,7 @@ enum BodySourceState {
     DeadlineExceeded,
 }
 
-/// A task that ends with this.
+/// A task that is aborted on drop.
 #[derive(Debug)]
 struct DeadlineTask(AbortHandle);
 
@@ -96,12 +96,12 @@ impl Drop for DeadlineTask {
     }
 }
 
-/// Why an answer's body ended early.
+/// Error of a body that ended early.
 #[derive(Debug)]
 pub enum CallBodyError {
     /// The deadline has passed.
     DeadlineExceeded,
-    /// The upstream ended it.
+    /// The upstream connection failed.
     Upstream(SendError),
 }
 
@@ -117,33 +117,33 @@ impl fmt::Display for CallBodyError {
 }
 
 impl CallBody {
-    pub(super) fn buffered(whole: BufferedBody) -> Self {
-        match whole {
+    pub(super) fn buffered(body: BufferedBody) -> Self {
+        match body {
             BufferedBody { bytes, trailers: None } => Self::Buffered(bytes),
-            whole => Self::Streaming(Box::new(StreamingBody { buffered: whole, source: None, deadline_task: None })),
+            body => Self::Streaming(Box::new(StreamingBody { buffered: body, source: None, deadline_task: None })),
         }
     }
 
-    /// The body with its bytes changed, if they have all come; trailers stay. Else it is given back as it is.
+    /// Maps the bytes of a complete body; trailers stay.
     ///
     /// # Errors
-    /// The body, if it still comes.
+    /// The body unchanged, if it is incomplete.
     pub fn map_buffered(self, change: impl FnOnce(Bytes) -> Bytes) -> Result<Self, Self> {
         match self {
             Self::Buffered(bytes) => Ok(Self::Buffered(change(bytes))),
-            Self::Streaming(mut coming) if coming.source.is_none() => {
-                coming.buffered.bytes = change(std::mem::take(&mut coming.buffered.bytes));
-                Ok(Self::Streaming(coming))
+            Self::Streaming(mut body) if body.source.is_none() => {
+                body.buffered.bytes = change(std::mem::take(&mut body.buffered.bytes));
+                Ok(Self::Streaming(body))
             }
-            coming => Err(coming),
+            body => Err(body),
         }
     }
 
-    /// The connection itself, after an answer of 101.
+    /// The upgraded connection of a 101 response.
     pub fn into_upgraded(self) -> Option<UpgradedConnection> {
         match self {
             Self::Buffered(_) => None,
-            Self::Streaming(coming) => match Rc::into_inner(coming.source?)?.state.into_inner() {
+            Self::Streaming(body) => match Rc::into_inner(body.source?)?.state.into_inner() {
                 BodySourceState::Open(mut both) => {
                     both.1.complete();
                     both.0.into_upgraded()
@@ -162,25 +162,25 @@ impl Body for CallBody {
         match &mut *self {
             Self::Buffered(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Buffered(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Streaming(coming) => coming.poll(cx),
+            Self::Streaming(body) => body.poll(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Buffered(bytes) => bytes.is_empty(),
-            Self::Streaming(coming) => coming.has_ended(),
+            Self::Streaming(body) => body.has_ended(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Buffered(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Streaming(coming) => match &coming.source {
-                Some(source) => source.size_hint(coming.buffered.bytes.len() as u64),
-                // With a length that is known in HTTP/1.1 there would be no place for trailers.
-                None if coming.buffered.trailers.is_some() => SizeHint::new(),
-                None => SizeHint::with_exact(coming.buffered.bytes.len() as u64),
+            Self::Streaming(body) => match &body.source {
+                Some(source) => source.size_hint(body.buffered.bytes.len() as u64),
+                // In HTTP/1.1 a body with Content-Length cannot have trailers.
+                None if body.buffered.trailers.is_some() => SizeHint::new(),
+                None => SizeHint::with_exact(body.buffered.bytes.len() as u64),
             },
         }
     }
@@ -196,7 +196,7 @@ impl StreamingBody {
         }
         let Some(source) = &self.source else { return Poll::Ready(None) };
         let frame = ready!(source.poll(cx));
-        // With its end it lets go of connection and place, however long it is kept.
+        // At its end the body releases connection and permits, even if it is kept.
         if source.has_ended() || !matches!(frame, Some(Ok(_))) {
             (self.source, self.deadline_task) = (None, None);
         }
@@ -210,43 +210,43 @@ impl StreamingBody {
 }
 
 impl StreamingBody {
-    /// An answer that goes on behind `first`.
-    pub(super) fn new(first: Bytes, incoming: IncomingBody, mut occupied: HostPermit) -> Self {
-        occupied.start_read_delay();
-        let rest = RefCell::new(BodySourceState::Open(Box::new((incoming, occupied))));
+    /// A body that begins with `first` and goes on with `incoming`.
+    pub(super) fn new(first: Bytes, incoming: IncomingBody, mut host_permit: HostPermit) -> Self {
+        host_permit.start_read_delay();
+        let rest = RefCell::new(BodySourceState::Open(Box::new((incoming, host_permit))));
         let source = BodySource { state: rest, reader: RefCell::default() };
         let buffered = BufferedBody { bytes: first, trailers: None };
         Self { buffered, source: Some(Rc::new(source)), deadline_task: None }
     }
 
-    /// Whether it occupies one of few connections.
+    /// Whether it holds a connection of a host with a maximum.
     pub(super) fn is_limited(&self) -> bool {
         let limited =
             |rest: &BodySourceState| matches!(rest, BodySourceState::Open(both) if both.1.origin().is_limited());
         self.source.as_ref().is_some_and(|source| limited(&source.state.borrow()))
     }
 
-    /// It keeps its route's place.
-    pub(super) fn set_route_permit(&mut self, place: Option<CallPermit>) {
+    /// Takes over the route's permit.
+    pub(super) fn set_route_permit(&mut self, permit: Option<CallPermit>) {
         if let Some(source) = &self.source
             && let BodySourceState::Open(both) = &mut *source.state.borrow_mut()
         {
-            both.1.route_permit = place;
+            both.1.route_permit = permit;
         }
     }
 
-    /// It is cut when this has ended. A task waits for that: a caller that takes nothing more does not poll, and would
-    /// hold its place at the upstream for as long as it likes.
+    /// Cuts the body off at the deadline. A task waits for it, since a caller that does not poll would otherwise hold
+    /// its permits beyond the deadline.
     pub(super) fn set_deadline(&mut self, deadline: Sleep) {
         let Some(source) = &self.source else { return };
         let source = Rc::downgrade(source);
-        let alarm = tokio::task::spawn_local(async move {
+        let task = tokio::task::spawn_local(async move {
             deadline.await;
             if let Some(source) = source.upgrade() {
                 source.expire();
             }
         });
-        self.deadline_task = Some(DeadlineTask(alarm.abort_handle()));
+        self.deadline_task = Some(DeadlineTask(task.abort_handle()));
     }
 }
 
@@ -256,8 +256,8 @@ impl BodySource {
         let BodySourceState::Open(both) = &mut *rest else {
             return Poll::Ready(Some(Err(CallBodyError::DeadlineExceeded)));
         };
-        let (incoming, occupied) = &mut **both;
-        occupied.end_read_delay();
+        let (incoming, host_permit) = &mut **both;
+        host_permit.end_read_delay();
         let Poll::Ready(frame) = Pin::new(&mut *incoming).poll_frame(cx) else {
             let mut reader = self.reader.borrow_mut();
             if !reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
@@ -268,16 +268,16 @@ impl BodySource {
         if let Some(Ok(frame)) = &frame
             && let Some(trailers) = frame.trailers_ref()
         {
-            occupied.on_trailers(trailers);
+            host_permit.on_trailers(trailers);
         }
         if frame.is_none() || incoming.is_end_stream() {
-            occupied.complete();
+            host_permit.complete();
         } else {
-            occupied.start_read_delay();
+            host_permit.start_read_delay();
         }
         Poll::Ready(frame.map(|frame| {
             frame.map_err(|error| {
-                occupied.body_failed(error.kind.side());
+                host_permit.body_failed(error.kind.side());
                 CallBodyError::Upstream(error)
             })
         }))
@@ -287,7 +287,7 @@ impl BodySource {
         matches!(&*self.state.borrow(), BodySourceState::Open(both) if both.0.is_end_stream())
     }
 
-    /// Of what is still to come, with so much before it.
+    /// Size hint of the rest plus `first` bytes.
     fn size_hint(&self, first: u64) -> SizeHint {
         let mut hint = match &*self.state.borrow() {
             BodySourceState::Open(both) => both.0.size_hint(),
@@ -300,7 +300,7 @@ impl BodySource {
         hint
     }
 
-    /// The deadline has come.
+    /// Closes the source, since the deadline has passed.
     fn expire(&self) {
         let rest = self.state.replace(BodySourceState::DeadlineExceeded);
         drop(rest);

@@ -1,4 +1,4 @@
-//! One call as it is asked for.
+//! Request of a call.
 
 use http::{HeaderMap, Method};
 
@@ -7,32 +7,32 @@ use super::trace::TraceContext;
 use crate::decide::Nanos;
 use crate::decide::admit::Priority;
 
-/// What a caller asks.
+/// Request of a call.
 #[derive(Debug)]
 pub struct CallRequest<'a> {
-    /// What may be done for it.
+    /// Policy, upstream and counters.
     pub plan: &'a CallPlan,
-    /// The method.
+    /// Method.
     pub method: &'a Method,
     /// Path and query.
     pub target: &'a str,
-    /// Headers that concern the upstream; without any of the connection, and without those that the attempts make
-    /// themselves: the plan's deadline headers, and `traceparent` if there is a trace.
+    /// Headers for the upstream, without hop-by-hop headers, the plan's deadline headers, and `traceparent` if there is
+    /// a trace: attempts have their own.
     pub headers: &'a HeaderMap,
-    /// The caller's own deadline, on the engine's clock; the policy's may come earlier.
+    /// Deadline of the caller, on the engine's clock; the policy's may be earlier.
     pub deadline: Nanos,
-    /// Whether the caller wants to switch protocols.
+    /// Whether the request is an upgrade.
     pub upgrade: bool,
-    /// The call's place in a trace. Each attempt tells its upstream a span of its own below it.
+    /// Trace context of the call; each attempt has its own span below it.
     pub trace: Option<TraceContext>,
-    /// How much it matters where there is too much.
+    /// Priority under overload.
     pub priority: Priority,
-    /// Of equal priority, those with a high one come first; see [`super::CallEngine::spread`].
+    /// Order within a priority: higher values are shed later; see [`super::CallEngine::spread`].
     pub spread: u8,
 }
 
 impl<'a> CallRequest<'a> {
-    /// Without a deadline of the caller's own, a switch of protocols, or a trace; of normal priority.
+    /// A request of normal priority without deadline, upgrade and trace.
     pub fn new(plan: &'a CallPlan, method: &'a Method, target: &'a str, headers: &'a HeaderMap) -> Self {
         Self {
             plan,

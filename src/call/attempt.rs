@@ -1,5 +1,4 @@
-//! One copy of a call on its way: a connection, the answer's head, and as much of the body as it takes to
-//! know whether it is a success.
+//! One attempt: sends the request, reads the response's head and as much of its body as success depends on.
 
 use std::borrow::Cow;
 
@@ -21,30 +20,30 @@ use crate::decide::policy::{AttemptFailure, FailureKind};
 use crate::http::client::{Client, IncomingBody, OutgoingBody, OutgoingRequest};
 use crate::machine::clock;
 
-/// What an attempt brought.
+/// Outcome of an attempt.
 #[derive(Debug)]
 pub(super) enum AttemptOutcome {
     Success(Parts, AttemptBody),
     Failure {
         failure: AttemptFailure,
-        /// In words, if there is more to say than the kind.
+        /// Cause as text, if there is more than the kind.
         cause: Option<Cow<'static, str>>,
-        /// How long the upstream asks us to wait.
+        /// Retry-After of the response.
         retry_after: Option<Nanos>,
-        /// The answer, if there was one.
+        /// The response, if there was one.
         response: Option<(Parts, AttemptBody)>,
     },
 }
 
-/// A body, and the place at its upstream as long as it still comes.
+/// Body of an attempt's response; while incomplete it holds the permit of its host.
 #[derive(Debug)]
 pub(super) enum AttemptBody {
     Buffered(BufferedBody),
-    /// In a box, as it will stay.
+    /// Boxed already here, to be moved into [`super::CallBody`] as it is.
     Streaming(Box<StreamingBody>),
 }
 
-/// A body that has come.
+/// A complete body.
 #[derive(Debug, Default)]
 pub(super) struct BufferedBody {
     pub(super) bytes: Bytes,
@@ -56,13 +55,13 @@ fn failed_outcome(failure: AttemptFailure, cause: impl Into<Cow<'static, str>>) 
 }
 
 impl AttemptOutcome {
-    /// What an attempt brings that is not there.
+    /// Outcome of an attempt that was cancelled before it began.
     pub(super) fn cancelled() -> Self {
-        failed_outcome(AttemptFailure::Kind(FailureKind::Closed), "it was cancelled")
+        failed_outcome(AttemptFailure::Kind(FailureKind::Closed), "cancelled")
     }
 }
 
-/// One copy of `ask` that has a place to go to.
+/// An attempt that is ready to be sent to its host.
 #[derive(Debug)]
 pub(super) struct LaunchedAttempt<'a> {
     pub(super) client: &'a Client,
@@ -73,108 +72,107 @@ pub(super) struct LaunchedAttempt<'a> {
     pub(super) host_permit: HostPermit,
 }
 
-/// Sends it, and judges what comes back.
+/// Sends an attempt and evaluates its response.
 pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
-    let LaunchedAttempt { client, headers, request: ask, body, extra_headers: more, host_permit: mut occupied } =
-        launched;
-    // While its caller still speaks, an answer's first word may be due to its next.
-    let may_wait = ask.plan.policy.allows_extra_attempts() && !matches!(body, OutgoingBody::Stream(_));
+    let LaunchedAttempt { client, headers, request, body, extra_headers, mut host_permit } = launched;
+    // In a bidirectional stream the response's first message may depend on the caller's next one.
+    let may_wait = request.plan.policy.allows_extra_attempts() && !matches!(body, OutgoingBody::Stream(_));
     let outgoing = OutgoingRequest {
-        method: ask.method,
-        target: ask.target,
-        headers: ask.headers,
-        extra_headers: &more,
+        method: request.method,
+        target: request.target,
+        headers: request.headers,
+        extra_headers: &extra_headers,
         body,
-        upgrade: ask.upgrade,
+        upgrade: request.upgrade,
     };
-    let sent = client.send(occupied.origin(), outgoing).await;
-    headers.recycle(more);
-    let answer = match sent {
-        Ok(answer) => answer,
+    let sent = client.send(host_permit.origin(), outgoing).await;
+    headers.recycle(extra_headers);
+    let response = match sent {
+        Ok(response) => response,
         Err(error) => {
             let failure = AttemptFailure::Kind(error.kind);
-            occupied.failed(failure);
+            host_permit.failed(failure);
             return failed_outcome(failure, error.text);
         }
     };
-    evaluate_response(ask, answer, may_wait, occupied).await
+    evaluate_response(request, response, may_wait, host_permit).await
 }
 
 async fn evaluate_response(
-    ask: &CallRequest<'_>,
-    answer: http::Response<IncomingBody>,
+    request: &CallRequest<'_>,
+    response: http::Response<IncomingBody>,
     may_wait: bool,
-    mut occupied: HostPermit,
+    mut host_permit: HostPermit,
 ) -> AttemptOutcome {
-    let success = &ask.plan.success;
-    let (head, mut body) = answer.into_parts();
-    occupied.response_started(head.status.as_u16());
-    let mut judged = success.check_head(&head);
+    let success = &request.plan.success;
+    let (head, mut body) = response.into_parts();
+    host_permit.response_started(head.status.as_u16());
+    let mut verdict = success.check_head(&head);
     let codes = success.codes(&head);
-    // What comes after a 101 is no body; the body that the others speak of is elsewhere (RFC 9110, 9.3.2, 15.4.5).
-    let bodiless = *ask.method == Method::HEAD
+    // 101 has no body, and responses to HEAD and 304 only describe one (RFC 9110, 9.3.2, 15.4.5).
+    let bodiless = *request.method == Method::HEAD
         || matches!(head.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::NOT_MODIFIED);
-    let wanted = match judged {
+    let wanted = match verdict {
         _ if bodiless => false,
         Ok(()) => success.needs_body(),
         Err(_) => success.require_complete,
     };
-    let carried = match body.take_complete() {
-        Some(bytes) if wanted && judged.is_ok() && bytes.len() > success.max_body_bytes => {
+    let content = match body.take_complete() {
+        Some(bytes) if wanted && verdict.is_ok() && bytes.len() > success.max_body_bytes => {
             Err(too_long(success.max_body_bytes))
         }
         Some(bytes) if body.is_end_stream() => Ok(BodyRead::Complete(BufferedBody { bytes, trailers: None })),
         Some(bytes) => Ok(BodyRead::Complete(BufferedBody { bytes, trailers: read_trailers(body).await })),
-        // A stream may end with its head.
+        // An HTTP/2 stream may end with its head.
         None if body.is_end_stream() && head.status != StatusCode::SWITCHING_PROTOCOLS => {
             Ok(BodyRead::Complete(BufferedBody::default()))
         }
         None if wanted => read_body(body, success.max_body_bytes).await.map(BodyRead::Complete),
-        // How a call of gRPC has ended stands in its trailers; one that has failed has nothing before them.
-        None if may_wait && judged.is_ok() && codes != Codes::NONE => read_start(body).await,
+        // The outcome of a gRPC call is in its trailers; a failed one has no message before them.
+        None if may_wait && verdict.is_ok() && codes != Codes::NONE => read_start(body).await,
         None => Ok(BodyRead::Started(Bytes::new(), body)),
     };
-    let carried = match carried {
-        Ok(carried) => carried,
+    let content = match content {
+        Ok(content) => content,
         Err((kind, cause)) => {
-            let failure = judged.err().unwrap_or(AttemptFailure::Kind(kind));
-            occupied.failed(failure);
+            let failure = verdict.err().unwrap_or(AttemptFailure::Kind(kind));
+            host_permit.failed(failure);
             return failed_outcome(failure, cause);
         }
     };
-    if let (Ok(()), false, BodyRead::Complete(whole)) = (judged, bodiless, &carried) {
-        judged = success.check_body(&whole.bytes);
-        if let (Ok(()), Some(trailers)) = (judged, &whole.trailers) {
-            judged = grpc_failure(codes, trailers).map_or(Ok(()), Err);
+    if let (Ok(()), false, BodyRead::Complete(buffered)) = (verdict, bodiless, &content) {
+        verdict = success.check_body(&buffered.bytes);
+        if let (Ok(()), Some(trailers)) = (verdict, &buffered.trailers) {
+            verdict = grpc_failure(codes, trailers).map_or(Ok(()), Err);
         }
     }
-    match judged {
-        Ok(()) => occupied.succeeded(),
-        Err(failure) => occupied.failed(failure),
+    match verdict {
+        Ok(()) => host_permit.succeeded(),
+        Err(failure) => host_permit.failed(failure),
     }
-    let carried = match carried {
-        BodyRead::Complete(whole) => {
-            occupied.complete();
-            AttemptBody::Buffered(whole)
+    let body = match content {
+        BodyRead::Complete(buffered) => {
+            host_permit.complete();
+            AttemptBody::Buffered(buffered)
         }
         BodyRead::Started(first, rest) => {
-            if judged.is_ok() {
-                occupied.set_failing_codes(codes);
+            if verdict.is_ok() {
+                host_permit.set_failing_codes(codes);
             }
-            AttemptBody::Streaming(Box::new(StreamingBody::new(first, rest, occupied)))
+            AttemptBody::Streaming(Box::new(StreamingBody::new(first, rest, host_permit)))
         }
     };
-    AttemptOutcome::from_response(judged, head, carried)
+    AttemptOutcome::from_response(verdict, head, body)
 }
 
-/// As much of an answer's body as is there, or was waited for.
+/// Part of a response's body that was read.
 enum BodyRead {
     Complete(BufferedBody),
-    /// What came first, and the rest.
+    /// The first part, and the rest.
     Started(Bytes, IncomingBody),
 }
 
-/// Waits for the beginning of a body, or for what stands in its place.
+/// Reads the first part of a body, or its trailers if there is none.
 async fn read_start(mut body: IncomingBody) -> Result<BodyRead, BodyReadError> {
     let Some(frame) = body.frame().await else { return Ok(BodyRead::Complete(BufferedBody::default())) };
     let frame = frame.map_err(|error| (error.kind, error.text))?;
@@ -186,20 +184,20 @@ async fn read_start(mut body: IncomingBody) -> Result<BodyRead, BodyReadError> {
     })
 }
 
-/// Why a body was not read to its end.
+/// Error of reading a body.
 type BodyReadError = (FailureKind, Cow<'static, str>);
 
-fn too_long(most: usize) -> BodyReadError {
-    (FailureKind::Body, format!("the answer is longer than the {most} bytes that are looked at").into())
+fn too_long(max_bytes: usize) -> BodyReadError {
+    (FailureKind::Body, format!("the response is longer than {max_bytes} bytes").into())
 }
 
-/// The trailers of a body that has come.
+/// Reads the trailers of a body whose data is complete.
 async fn read_trailers(mut body: IncomingBody) -> Option<Box<HeaderMap>> {
     Some(Box::new(body.frame().await?.ok()?.into_trailers().ok()?))
 }
 
-/// Reads a body of at most `most` bytes.
-async fn read_body(mut body: IncomingBody, most: usize) -> Result<BufferedBody, BodyReadError> {
+/// Reads a body of at most `max_bytes`.
+async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<BufferedBody, BodyReadError> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     let mut trailers = None;
@@ -212,8 +210,8 @@ async fn read_body(mut body: IncomingBody, most: usize) -> Result<BufferedBody, 
                 continue;
             }
         };
-        if first.len() + rest.len() + data.len() > most {
-            return Err(too_long(most));
+        if first.len() + rest.len() + data.len() > max_bytes {
+            return Err(too_long(max_bytes));
         }
         if first.is_empty() {
             first = data;
@@ -226,13 +224,13 @@ async fn read_body(mut body: IncomingBody, most: usize) -> Result<BufferedBody, 
 }
 
 impl AttemptOutcome {
-    fn from_response(judged: Result<(), AttemptFailure>, head: Parts, carried: AttemptBody) -> Self {
-        match judged {
-            Ok(()) => Self::Success(head, carried),
+    fn from_response(verdict: Result<(), AttemptFailure>, head: Parts, body: AttemptBody) -> Self {
+        match verdict {
+            Ok(()) => Self::Success(head, body),
             Err(failure) => {
-                let told = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-                let retry_after = told.and_then(|text| retry_after(text, clock::wall()));
-                Self::Failure { failure, cause: None, retry_after, response: Some((head, carried)) }
+                let value = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+                let retry_after = value.and_then(|text| retry_after(text, clock::wall()));
+                Self::Failure { failure, cause: None, retry_after, response: Some((head, body)) }
             }
         }
     }

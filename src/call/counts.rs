@@ -1,4 +1,4 @@
-//! What is counted of calls and of attempts, by all event loops together.
+//! Counters of calls and attempts, shared by all event loops.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -7,7 +7,7 @@ use crate::decide::grpc::Code;
 use crate::decide::hedge::LaunchReason;
 use crate::decide::policy::{AttemptFailure, FailureKind};
 
-/// How calls ended.
+/// Counters of one plan's calls, by outcome.
 #[derive(Debug, Default)]
 pub struct CallCounts {
     won: AtomicU64,
@@ -33,37 +33,37 @@ impl CallCounts {
         self.budget_exhausted.fetch_add(1, Relaxed);
     }
 
-    /// A call is not taken.
+    /// Counts a rejected call.
     pub(super) fn rejected(&self, why: admit::RejectionReason, priority: Priority) {
         self.rejected[why as usize][priority.index()].fetch_add(1, Relaxed);
     }
 
-    /// Each word for an end, and how many calls had it.
+    /// Calls by outcome; the names are the values of the metrics' label.
     pub fn outcomes(&self) -> [(&'static str, u64); 5] {
         let counters = [
-            ("won", &self.won),
+            ("succeeded", &self.won),
             ("failed", &self.failed),
-            ("late", &self.deadline_exceeded),
-            ("gone", &self.client_closed),
+            ("deadline_exceeded", &self.deadline_exceeded),
+            ("client_closed", &self.client_closed),
         ];
-        let [won, failed, late, gone] = counters.map(|(word, counter)| (word, counter.load(Relaxed)));
-        [won, failed, late, gone, ("refused", self.rejections().map(|(_, _, count)| count).sum())]
+        let [succeeded, failed, late, closed] = counters.map(|(name, counter)| (name, counter.load(Relaxed)));
+        [succeeded, failed, late, closed, ("rejected", self.rejections().map(|(_, _, count)| count).sum())]
     }
 
-    /// Calls that were not taken, by why and by how much they matter.
+    /// Rejected calls, by reason and priority.
     pub fn rejections(&self) -> impl Iterator<Item = (admit::RejectionReason, Priority, u64)> {
         let of = |why: admit::RejectionReason| Priority::ALL.into_iter().map(move |priority| (why, priority));
         let both = admit::RejectionReason::ALL.into_iter().flat_map(of);
         both.map(|(why, priority)| (why, priority, self.rejected[why as usize][priority.index()].load(Relaxed)))
     }
 
-    /// Extra attempts that the budget did not allow, or that had no free place.
+    /// Extra attempts skipped because the budget was spent or no slot was free.
     pub fn budget_exhausted(&self) -> u64 {
         self.budget_exhausted.load(Relaxed)
     }
 }
 
-/// How a call ended.
+/// Outcome of a call that was not rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallOutcome {
     Won,
@@ -72,10 +72,10 @@ pub(super) enum CallOutcome {
     ClientClosed,
 }
 
-/// What became of an upstream's attempts.
+/// Counters of an upstream's attempts.
 ///
-/// Every attempt that is sent ends once: those by [`Self::sent`] are those by [`Self::outcomes`], and those that have not
-/// ended yet.
+/// Every attempt ends exactly once: the sum of [`Self::sent`] is that of [`Self::outcomes`] plus the attempts that have
+/// not ended yet.
 #[derive(Debug, Default)]
 pub struct UpstreamCounts {
     sent: [AtomicU64; 4],
@@ -83,13 +83,13 @@ pub struct UpstreamCounts {
     failed_attempts: AtomicU64,
     cancelled: AtomicU64,
     by_kind: [AtomicU64; FailureKind::ALL.len()],
-    /// 1xx to 5xx, by their first digit.
+    /// 1xx to 5xx, by the first digit.
     by_class: [AtomicU64; 5],
     by_grpc: [AtomicU64; 17],
     in_flight: AtomicU64,
 }
 
-/// Why attempts are sent, in words, in the order of [`reason_index`].
+/// Names of launch reasons, in the order of [`reason_index`].
 const LAUNCH_REASONS: [&str; 4] = ["first", "stage", "failure", "retry"];
 
 fn reason_index(why: LaunchReason) -> usize {
@@ -120,12 +120,12 @@ impl UpstreamCounts {
         self.count_failure(failure);
     }
 
-    /// A failure that came behind an answer that was passed on: it is told, though its attempt is not lost.
+    /// Counts a failure that came after a response was passed on, without counting its attempt as failed.
     pub(super) fn count_failure(&self, failure: AttemptFailure) {
         match failure {
             AttemptFailure::Kind(kind) => {
-                let place = FailureKind::ALL.iter().position(|one| *one == kind);
-                place.and_then(|place| self.by_kind.get(place))
+                let index = FailureKind::ALL.iter().position(|one| *one == kind);
+                index.and_then(|index| self.by_kind.get(index))
             }
             AttemptFailure::Grpc(code) => self.by_grpc.get(usize::from(code.number())),
             AttemptFailure::Status(status) => self.by_class.get(usize::from(status / 100).wrapping_sub(1)),
@@ -140,19 +140,19 @@ impl UpstreamCounts {
         self.cancelled.fetch_add(1, Relaxed);
     }
 
-    /// Attempts by why they were sent.
+    /// Attempts by the reason of their launch.
     pub fn sent(&self) -> [(&'static str, u64); 4] {
         std::array::from_fn(|i| (LAUNCH_REASONS[i], self.sent[i].load(Relaxed)))
     }
 
-    /// Attempts by what became of them: `won` is the answer of its call, `lost` is a failure, `cancelled` was not
-    /// wanted any more, because of another one's success, the call's deadline, or the caller's leaving.
+    /// Attempts by outcome: `won` (the call's response), `failed`, or `cancelled` (another one won, the deadline
+    /// passed, or the caller disconnected).
     pub fn outcomes(&self) -> [(&'static str, u64); 3] {
-        [("won", &self.won), ("lost", &self.failed_attempts), ("cancelled", &self.cancelled)]
-            .map(|(word, counter)| (word, counter.load(Relaxed)))
+        [("won", &self.won), ("failed", &self.failed_attempts), ("cancelled", &self.cancelled)]
+            .map(|(name, counter)| (name, counter.load(Relaxed)))
     }
 
-    /// Failures by kind, by class of status, and by code of gRPC.
+    /// Failures by kind, class of status, and gRPC code.
     pub fn failures(&self) -> impl Iterator<Item = (&'static str, u64)> {
         const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
         let kinds =
@@ -163,7 +163,7 @@ impl UpstreamCounts {
         kinds.chain(classes).chain(codes)
     }
 
-    /// Attempts now, until the last byte of their answers.
+    /// Attempts in flight, until the last byte of their responses.
     pub fn in_flight(&self) -> u64 {
         self.in_flight.load(Relaxed)
     }

@@ -1,70 +1,65 @@
-//! A call's journey: does what [`HedgedCall`] decides, until there is an answer.
+//! Makes calls: runs the attempts that [`crate::decide::hedge`] decides on until there is a response.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
-use http::response::Parts;
-
-use super::answer::{CallBody, CallFailure, CallFailureReason, CallResponse};
+use super::answer::{CallFailure, CallFailureReason, CallResponse};
 use super::ask::CallRequest;
-use super::attempt::{AttemptBody, AttemptOutcome, LaunchedAttempt, attempt};
+use super::attempt::{AttemptOutcome, attempt};
 use super::counts::CallOutcome;
-use super::entry::{BudgetWithPermits, CallAdmission};
+use super::entry::CallAdmission;
 use super::headers::AttemptHeaders;
-use super::places::{CallPermit, PermitOutcome};
 use super::plan::CallPlan;
-use super::story::{AttemptStatus, CallTrace};
-use super::upload::{UploadState, track_upload};
-use super::upstream::BlameRule;
+use super::state::CallState;
+use super::story::CallTrace;
 use crate::decide::Nanos;
-use crate::decide::admit::{self, AbandonReason, CallArrival, Priority, Rejection};
-use crate::decide::budget::Unlimited;
+use crate::decide::admit::{self, CallArrival, Priority, Rejection};
 use crate::decide::dice::Dice;
-use crate::decide::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
-use crate::decide::policy::{AttemptFailure, FailureKind};
+use crate::decide::hedge::HedgeAction;
 use crate::http::client::{Client, OutgoingBody};
 use crate::machine::timer::Timer;
 
-/// Makes calls on one event loop, which is a thread's own: a current-thread runtime of tokio and a `LocalSet` in it.
+/// Engine of calls on one event loop: a current-thread runtime of tokio and a `LocalSet` in it.
 ///
-/// A second copy after 100 ms or on a failure, and an answer within a second:
+/// A second attempt after 100 ms or after a failure, and a response within a second:
 ///
 /// ```no_run
 /// use std::sync::Arc;
 ///
 /// use http::{HeaderMap, Method};
-/// use weir::call::{Ask, Engine, Host, Plan, Success, Upstream};
+/// use weir::call::{CallEngine, CallPlan, CallRequest, Success, Upstream, UpstreamHost};
 /// use weir::decide::Nanos;
-/// use weir::decide::hosts::{Balance, Health};
-/// use weir::decide::policy::{After, Policy, Stage};
-/// use weir::http::client::{Client, Options, Origin, OutBody, Reach};
+/// use weir::decide::hosts::{BalancePolicy, OutlierRule};
+/// use weir::decide::policy::{HedgeStage, Policy, StageTrigger};
+/// use weir::http::client::{Client, ConnectOptions, Options, Origin, OutgoingBody};
 /// use weir::http::target::Target;
 /// use weir::machine::{clock::Clock, timer::Timer};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let stages = vec![Stage { after: After::Time(Nanos::from_millis(100)), on_failure: true, copies: 1 }];
+/// let after = StageTrigger::Time(Nanos::from_millis(100));
+/// let stages = vec![HedgeStage { after, on_failure: true, attempts: 1 }];
 /// let policy = Policy { deadline: Nanos::SECOND, stages, ..Policy::default() };
 /// let target = Target::parse("http://localhost:8000/").map_err(|e| e.to_string())?;
-/// let origin = Origin::new(&target, &Reach::default()).map_err(|e| e.to_string())?;
-/// let hosts = vec![Host { origin: Arc::new(origin), weight: 1 }];
-/// let upstream = Upstream::new(hosts, Balance::RoundRobin, Health::default());
+/// let origin = Origin::new(&target, &ConnectOptions::default()).map_err(|e| e.to_string())?;
+/// let hosts = vec![UpstreamHost { origin: Arc::new(origin), weight: 1 }];
+/// let upstream = Upstream::new(hosts, BalancePolicy::RoundRobin, OutlierRule::default());
 /// // Plans are shared by all threads; an engine belongs to one.
-/// let plan = Plan::new(policy, Success::default(), Arc::new(upstream));
+/// let plan = CallPlan::new(policy, Success::default(), Arc::new(upstream));
 ///
 /// let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 /// tokio::task::LocalSet::new().block_on(&runtime, async {
-///     let (timer, rings) = Timer::new(Clock::starting_in(Nanos::ZERO))?;
-///     tokio::task::spawn_local(rings);
-///     let engine = Engine::new(Client::new(timer.clone(), Options::default()), timer, 1);
+///     let (timer, driver) = Timer::new(Clock::starting_in(Nanos::ZERO))?;
+///     tokio::task::spawn_local(driver);
+///     let engine = CallEngine::new(Client::new(timer.clone(), Options::default()), timer, 1);
 ///
 ///     let headers = HeaderMap::new();
-///     match engine.call(&Ask::new(&plan, &Method::GET, "/work", &headers), OutBody::Empty).await {
-///         Ok(answer) => println!("{}\n{}", answer.head.status, answer.story),
-///         Err(failed) => println!("{:?}\n{}", failed.reason, failed.story),
+///     let request = CallRequest::new(&plan, &Method::GET, "/work", &headers);
+///     match engine.call(&request, OutgoingBody::Empty).await {
+///         Ok(response) => println!("{}\n{}", response.head.status, response.call_trace),
+///         Err(failure) => println!("{:?}\n{}", failure.reason, failure.call_trace),
 ///     }
 ///     Ok(())
 /// })
@@ -72,22 +67,23 @@ use crate::machine::timer::Timer;
 /// ```
 #[derive(Clone, Debug)]
 pub struct CallEngine {
-    client: Client,
-    timer: Timer,
-    shared: Rc<EngineState>,
+    pub(super) client: Client,
+    pub(super) timer: Timer,
+    pub(super) shared: Rc<EngineState>,
 }
 
+/// State shared by the clones of an engine.
 #[derive(Debug)]
-struct EngineState {
-    seed: u64,
+pub(super) struct EngineState {
+    pub(super) seed: u64,
     call_count: Cell<u64>,
-    /// Buffers that calls hand on to one another.
+    /// Buffers for reuse by later calls.
     action_buffers: RefCell<Vec<Vec<HedgeAction>>>,
-    headers: AttemptHeaders,
+    pub(super) headers: AttemptHeaders,
 }
 
 impl CallEngine {
-    /// Calls go through `client`; `timer` is the same event loop's. Backoffs are drawn from dice of this seed.
+    /// An engine over a client and a timer of the same event loop; `seed` is that of backoff jitter.
     pub fn new(client: Client, timer: Timer, seed: u64) -> Self {
         let shared = EngineState {
             seed,
@@ -98,37 +94,38 @@ impl CallEngine {
         Self { client, timer, shared: Rc::new(shared) }
     }
 
-    /// The connections.
+    /// The client, which has the connections.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The clock and the alarm.
+    /// The timer, which has the clock.
     pub fn timer(&self) -> &Timer {
         &self.timer
     }
 
-    /// The next call's [`CallRequest::spread`]: all values come equally often, and no two neighbours are alike.
+    /// [`CallRequest::spread`] of the next call: all values are equally frequent, and successive ones differ (golden
+    /// ratio sequence).
     pub fn spread(&self) -> u8 {
         const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
         (self.shared.call_count.get().wrapping_mul(GOLDEN_RATIO) >> 56) as u8
     }
 
-    /// Whether a call is refused at once, before its body is there: more come than the upstream can take, and others
-    /// matter more. It is counted, and is over.
+    /// Rejects a call at once, before its body is read, if its priority is below the shedding threshold. The rejection
+    /// is counted.
     pub fn shed_early(&self, plan: &CallPlan, priority: Priority, spread: u8, deadline: Nanos) -> Option<CallFailure> {
-        let places = plan.upstream.permits()?;
+        let permits = plan.upstream.permits()?;
         let (now, arrival) = (self.timer.now(), CallArrival { deadline, priority, spread });
-        let refusal = places.shed_early(self.timer.clock(), now, &arrival)?;
+        let rejection = permits.shed_early(self.timer.clock(), now, &arrival)?;
         self.next_number();
-        Some(self.reject(plan, priority, now, refusal))
+        Some(self.reject(plan, priority, now, rejection))
     }
 
-    /// The end of a call that is not made. It is counted.
-    pub fn reject(&self, plan: &CallPlan, priority: Priority, began: Nanos, refusal: Rejection) -> CallFailure {
-        plan.counts.rejected(refusal.reason, priority);
-        let story = CallTrace { began, rejection: Some((refusal, priority)), ..CallTrace::default() };
-        CallFailure { reason: CallFailureReason::Rejected(refusal), last_response: None, call_trace: story }
+    /// The failure of a rejected call; the rejection is counted.
+    pub fn reject(&self, plan: &CallPlan, priority: Priority, began: Nanos, rejection: Rejection) -> CallFailure {
+        plan.counts.rejected(rejection.reason, priority);
+        let call_trace = CallTrace { began, rejection: Some((rejection, priority)), ..CallTrace::default() };
+        CallFailure { reason: CallFailureReason::Rejected(rejection), last_response: None, call_trace }
     }
 
     fn next_number(&self) -> u64 {
@@ -138,48 +135,53 @@ impl CallEngine {
     /// Makes a call. Dropping the future cancels all its attempts.
     ///
     /// # Errors
-    /// [`CallFailure`], when there is no success; it may hold an answer all the same.
-    pub async fn call(&self, ask: &CallRequest<'_>, body: OutgoingBody) -> Result<CallResponse, CallFailure> {
-        self.call_with_cancel_hook(ask, body, &|_| {}).await
+    /// [`CallFailure`] without a success; it has the last response, if there was one.
+    pub async fn call(&self, request: &CallRequest<'_>, body: OutgoingBody) -> Result<CallResponse, CallFailure> {
+        self.call_with_cancel_hook(request, body, &|_| {}).await
     }
 
-    /// The same; if the future is dropped before the call's end, `gone` hears what has happened so far.
+    /// As [`Self::call`]; if the future is dropped before the call's end, `on_cancel` gets the trace so far.
     ///
     /// # Errors
     /// See [`Self::call`].
     pub async fn call_with_cancel_hook(
         &self,
-        ask: &CallRequest<'_>,
+        request: &CallRequest<'_>,
         body: OutgoingBody,
-        gone: &dyn Fn(CallTrace),
+        on_cancel: &dyn Fn(CallTrace),
     ) -> Result<CallResponse, CallFailure> {
         let (number, began) = (self.next_number(), self.timer.now());
-        let deadline = (began + ask.plan.policy.deadline).min(ask.deadline);
-        let roll = || 1.0 - Dice::new(!self.shared.seed, number).unit();
-        let entry = match CallAdmission::acquire(ask, &self.timer, (began, deadline), roll, gone).await {
-            Ok(entry) => entry,
-            Err(refusal)
-                if refusal.reason == admit::RejectionReason::DeadlineExceeded && self.timer.now() >= deadline =>
+        let deadline = (began + request.plan.policy.deadline).min(request.deadline);
+        let random = || 1.0 - Dice::new(!self.shared.seed, number).unit();
+        let admission = match CallAdmission::acquire(request, &self.timer, (began, deadline), random, on_cancel).await {
+            Ok(admission) => admission,
+            Err(rejection)
+                if rejection.reason == admit::RejectionReason::DeadlineExceeded && self.timer.now() >= deadline =>
             {
-                ask.plan.counts.ended(CallOutcome::DeadlineExceeded);
+                request.plan.counts.ended(CallOutcome::DeadlineExceeded);
                 return Err(CallFailure {
                     reason: CallFailureReason::DeadlineExceeded,
                     last_response: None,
                     call_trace: CallTrace { began, ..CallTrace::default() },
                 });
             }
-            Err(refusal) => return Err(self.reject(ask.plan, ask.priority, began, refusal)),
+            Err(rejection) => return Err(self.reject(request.plan, request.priority, began, rejection)),
         };
         let mut actions = self.shared.action_buffers.borrow_mut().pop().unwrap_or_default();
-        let mut journey = CallState::begin(self, ask, body, (number, began, deadline), entry, gone, &mut actions);
-        // The first attempt lies here from the start, unlike the others: an attempt is large, and nearly all calls have
-        // one. To be moved into its place later would cost as much as all that is decided about it.
-        let (course, parcel) = (FirstAttempt::default(), Cell::new(None));
+        let mut call =
+            CallState::begin(self, request, body, (number, began, deadline), admission, on_cancel, &mut actions);
+        // The first attempt is pinned here from the start, unlike the others: its future is large, and to move it later
+        // would cost as much as all decisions about it. Nearly all calls have exactly one attempt.
+        let (first_attempt, to_launch) = (FirstAttempt::default(), Cell::new(None));
         let mut first = pin!(async {
-            let Some(launched) = parcel.take() else { return AttemptOutcome::cancelled() };
+            let Some(launched) = to_launch.take() else { return AttemptOutcome::cancelled() };
             let mut first = pin!(attempt(launched));
             poll_fn(|cx| {
-                if course.is_cancelled() { Poll::Ready(AttemptOutcome::cancelled()) } else { first.as_mut().poll(cx) }
+                if first_attempt.is_cancelled() {
+                    Poll::Ready(AttemptOutcome::cancelled())
+                } else {
+                    first.as_mut().poll(cx)
+                }
             })
             .await
         });
@@ -189,25 +191,25 @@ impl CallEngine {
             let mut verdict = None;
             for action in actions.drain(..) {
                 match action {
-                    HedgeAction::Launch { attempt: 0, reason: why } => {
-                        parcel.set(Some(journey.launch(0, why)));
-                        course.0.set(FirstAttemptState::Running);
+                    HedgeAction::Launch { attempt: 0, reason } => {
+                        to_launch.set(Some(call.launch(0, reason)));
+                        first_attempt.0.set(FirstAttemptState::Running);
                     }
-                    HedgeAction::Launch { attempt: number, reason: why } => {
-                        others.push((number, Box::pin(attempt(journey.launch(number, why)))));
+                    HedgeAction::Launch { attempt: number, reason } => {
+                        others.push((number, Box::pin(attempt(call.launch(number, reason)))));
                     }
                     HedgeAction::Cancel(0) => {
-                        course.0.set(FirstAttemptState::Cancelled);
-                        // It lets go of all that it has.
+                        first_attempt.0.set(FirstAttemptState::Cancelled);
+                        // The poll drops all that the attempt holds.
                         let _ = first.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-                        course.0.set(FirstAttemptState::Idle);
-                        journey.on_attempt_cancelled(0);
+                        first_attempt.0.set(FirstAttemptState::Idle);
+                        call.on_attempt_cancelled(0);
                     }
                     HedgeAction::Cancel(attempt) => {
                         others.retain(|(other, _)| *other != attempt);
-                        journey.on_attempt_cancelled(attempt);
+                        call.on_attempt_cancelled(attempt);
                     }
-                    HedgeAction::BudgetExhausted { .. } => journey.on_budget_exhausted(),
+                    HedgeAction::BudgetExhausted { .. } => call.on_budget_exhausted(),
                     HedgeAction::WakeAt(at) => alarm.set(Some(self.timer.sleep_until(at))),
                     HedgeAction::Finish(reached) => verdict = Some(reached),
                 }
@@ -216,39 +218,39 @@ impl CallEngine {
                 break verdict;
             }
             let event = poll_fn(|cx| {
-                if course.0.get() == FirstAttemptState::Running
-                    && let Poll::Ready(brought) = first.as_mut().poll(cx)
+                if first_attempt.0.get() == FirstAttemptState::Running
+                    && let Poll::Ready(outcome) = first.as_mut().poll(cx)
                 {
-                    course.0.set(FirstAttemptState::Idle);
-                    return Poll::Ready(Some((0, brought)));
+                    first_attempt.0.set(FirstAttemptState::Idle);
+                    return Poll::Ready(Some((0, outcome)));
                 }
                 for at in 0..others.len() {
-                    if let Poll::Ready(brought) = others[at].1.as_mut().poll(cx) {
-                        return Poll::Ready(Some((others.swap_remove(at).0, brought)));
+                    if let Poll::Ready(outcome) = others[at].1.as_mut().poll(cx) {
+                        return Poll::Ready(Some((others.swap_remove(at).0, outcome)));
                     }
                 }
                 poll_optional(&mut alarm, cx).map(|()| None)
             })
             .await;
-            journey.on_event(event, &mut actions);
+            call.on_event(event, &mut actions);
         };
-        let ended = journey.finish(verdict);
+        let ended = call.finish(verdict);
         self.shared.action_buffers.borrow_mut().push(actions);
         ended
     }
 }
 
-/// What the first attempt does.
+/// State of the first attempt, shared with its future.
 #[derive(Default)]
 struct FirstAttempt(Cell<FirstAttemptState>);
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum FirstAttemptState {
-    /// Nothing: it is not there yet, or not any more.
+    /// Not launched yet, or ended.
     #[default]
     Idle,
     Running,
-    /// It is to let go of all that it has.
+    /// Cancelled: the next poll drops all that it holds.
     Cancelled,
 }
 
@@ -258,271 +260,12 @@ impl FirstAttempt {
     }
 }
 
-/// Polls a future that may be there, and clears it when it is done.
-fn poll_optional<F: Future>(place: &mut Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll<F::Output> {
-    let Some(future) = place.as_mut().as_pin_mut() else { return Poll::Pending };
+/// Polls a future, if there is one, and removes it when it is ready.
+fn poll_optional<F: Future>(slot: &mut Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll<F::Output> {
+    let Some(future) = slot.as_mut().as_pin_mut() else { return Poll::Pending };
     let polled = future.poll(cx);
     if polled.is_ready() {
-        place.set(None);
+        slot.set(None);
     }
     polled
-}
-
-/// One call on its way.
-struct CallState<'a> {
-    engine: &'a CallEngine,
-    request: &'a CallRequest<'a>,
-    hedge: HedgedCall<'a>,
-    deadline: Nanos,
-    /// When the last event was. What is done about it is done then: an attempt that has its time by the decision's
-    /// clock must have it by all others.
-    now: Nanos,
-    body: OutgoingBody,
-    admission: CallAdmission,
-    /// Places of attempts that are about to be launched.
-    launch_permits: Vec<CallPermit>,
-    /// Of a body that its caller sends meanwhile.
-    upload: Option<UploadState>,
-    /// The hosts that attempts of this call have gone to, as bits.
-    attempted_hosts: u64,
-    call_trace: CallTrace,
-    success: Option<(Parts, AttemptBody)>,
-    last_response: Option<(Parts, AttemptBody)>,
-    is_counted: bool,
-    /// Who hears of a call that nobody waits for any more.
-    on_cancel: &'a dyn Fn(CallTrace),
-}
-
-impl<'a> CallState<'a> {
-    fn begin(
-        engine: &'a CallEngine,
-        request: &'a CallRequest<'a>,
-        body: OutgoingBody,
-        (number, began, deadline): (u64, Nanos, Nanos),
-        admission: CallAdmission,
-        on_cancel: &'a dyn Fn(CallTrace),
-        actions: &mut Vec<HedgeAction>,
-    ) -> Self {
-        let plan = request.plan;
-        // The stages count from here: who has waited for a place wants no copies of what was not yet sent.
-        let now = if admission.waited { engine.timer.now() } else { began };
-        plan.count_call(now);
-        let replay = match body {
-            OutgoingBody::Stream(_) => ResendRule::Never,
-            _ if request.upgrade => ResendRule::IfUnsent,
-            _ => ResendRule::of(plan.policy.retryable_methods, request.method.as_str()),
-        };
-        let known = |share| plan.upstream.latency_quantile(now, share);
-        let hedge = HedgedCall::start(
-            &plan.policy,
-            now,
-            deadline,
-            replay,
-            known,
-            Dice::new(engine.shared.seed, number),
-            actions,
-        );
-        let call_trace = CallTrace { began, ..CallTrace::default() };
-        let launch_permits = Vec::new();
-        Self {
-            engine,
-            request,
-            hedge,
-            deadline,
-            now,
-            body,
-            admission,
-            launch_permits,
-            upload: None,
-            attempted_hosts: 0,
-            call_trace,
-            success: None,
-            last_response: None,
-            is_counted: false,
-            on_cancel,
-        }
-    }
-
-    /// Sends one more copy.
-    fn launch(&mut self, number: u32, why: LaunchReason) -> LaunchedAttempt<'a> {
-        let (engine, ask, now) = (self.engine, self.request, self.now);
-        let policy = &ask.plan.policy;
-        // A little less is all: who counts from when the caller asked is a little ahead of us.
-        let missing = self.call_trace.began + policy.deadline - self.deadline;
-        let all_the_time = number == 0 && missing <= Nanos(policy.deadline.0 / 10);
-        let blamed_at = if all_the_time { self.deadline } else { Nanos::NEVER };
-        let term = BlameRule {
-            attempt_timeout_at: now + policy.attempt_timeout,
-            host_blamed_at: blamed_at,
-            deadline: self.deadline,
-        };
-        let leave = match number {
-            0 => (self.admission.upstream_permit.take(), self.admission.breaker_permit.take()),
-            _ => (self.launch_permits.pop(), None),
-        };
-        let mut occupied = ask.plan.upstream.acquire_host(&engine.timer, now, term, self.attempted_hosts, why, leave);
-        self.attempted_hosts |= 1 << occupied.host;
-        debug_assert_eq!(self.call_trace.attempts.len(), number as usize, "attempts are numbered as they are launched");
-        self.call_trace.launched(why, occupied.origin(), now);
-        let body = match &self.body {
-            OutgoingBody::Empty => OutgoingBody::Empty,
-            OutgoingBody::Bytes(bytes) => OutgoingBody::Bytes(bytes.clone()),
-            OutgoingBody::Stream(_) => match std::mem::replace(&mut self.body, OutgoingBody::Empty) {
-                OutgoingBody::Stream(body) => {
-                    let (body, owes) = track_upload(body);
-                    occupied.set_upload(owes.clone());
-                    self.upload = Some(owes);
-                    body
-                }
-                other => other,
-            },
-        };
-        let left = if self.deadline == Nanos::NEVER { Nanos::NEVER } else { self.deadline - now };
-        let headers = &engine.shared.headers;
-        let more = headers.list(ask.plan, left, ask.trace.map(|trace| trace.of_attempt(number)));
-        LaunchedAttempt {
-            client: &engine.client,
-            headers,
-            request: ask,
-            body,
-            extra_headers: more,
-            host_permit: occupied,
-        }
-    }
-
-    /// An attempt has brought something, or it is time to look.
-    fn on_event(&mut self, event: Option<(u32, AttemptOutcome)>, actions: &mut Vec<HedgeAction>) {
-        let now = self.engine.timer.now();
-        self.now = now;
-        let event = match event {
-            None => Event::Tick,
-            Some((attempt, AttemptOutcome::Success(head, carried))) => {
-                if attempt == 0 {
-                    self.request.plan.upstream.record_latency(now, now - self.call_trace.launch_of(0));
-                }
-                self.call_trace.ended(attempt, now, AttemptStatus::Won(head.status.as_u16()));
-                self.success = Some((head, carried));
-                Event::Succeeded(attempt)
-            }
-            Some((attempt, AttemptOutcome::Failure { failure, cause, retry_after, response: answer })) => {
-                self.call_trace.ended(attempt, now, AttemptStatus::Failed(failure, cause));
-                if answer.is_some() {
-                    self.last_response = answer;
-                }
-                Event::Failed { attempt, failure, retry_after }
-            }
-        };
-        let (ask, clock, taken) = (self.request, self.engine.timer.clock(), &mut self.launch_permits);
-        match &ask.plan.budget {
-            Some(ledger) => {
-                let purse = &mut *ledger.lock().unwrap_or_else(PoisonError::into_inner);
-                self.hedge.on(
-                    now,
-                    event,
-                    &mut BudgetWithPermits { budget: purse, request: ask, clock, permits: taken },
-                    actions,
-                );
-            }
-            None => self.hedge.on(
-                now,
-                event,
-                &mut BudgetWithPermits { budget: &mut Unlimited, request: ask, clock, permits: taken },
-                actions,
-            ),
-        }
-        // An attempt of this call may wait for the very connection that an answer of no use holds.
-        let holds = |(_, carried): &mut (Parts, AttemptBody)| matches!(carried, AttemptBody::Streaming(coming) if coming.is_limited());
-        if !actions.iter().any(|action| matches!(action, HedgeAction::Finish(_))) {
-            drop(self.last_response.take_if(holds));
-        }
-    }
-
-    fn on_attempt_cancelled(&mut self, attempt: u32) {
-        let now = self.now;
-        let late = now - self.call_trace.launch_of(attempt) >= self.request.plan.policy.attempt_timeout;
-        let timeout = match &self.upload {
-            Some(upload) if upload.awaits_caller() => {
-                (FailureKind::Request, "the request's body did not come within the attempt's time")
-            }
-            _ => (FailureKind::Timeout, "no answer within the attempt's time"),
-        };
-        let timeout = AttemptStatus::Failed(AttemptFailure::Kind(timeout.0), Some(timeout.1.into()));
-        self.call_trace.ended(attempt, now, if late { timeout } else { AttemptStatus::Cancelled });
-        if attempt == 0 {
-            // It would have taken at least so long.
-            self.request.plan.upstream.record_latency(now, now - self.call_trace.launch_of(0));
-        }
-    }
-
-    fn on_budget_exhausted(&mut self) {
-        self.request.plan.counts.count_budget_exhausted();
-        self.call_trace.budget_exhausted += 1;
-    }
-
-    #[expect(clippy::result_large_err, reason = "without a success there may be an answer all the same")]
-    fn finish(&mut self, verdict: CallVerdict) -> Result<CallResponse, CallFailure> {
-        let reason = match verdict {
-            CallVerdict::Won(_) => None,
-            CallVerdict::Failed { .. } | CallVerdict::ClientClosed => Some(CallFailureReason::AllFailed),
-            CallVerdict::DeadlineExceeded => Some(CallFailureReason::DeadlineExceeded),
-        };
-        self.record_outcome(match reason {
-            None => CallOutcome::Won,
-            Some(CallFailureReason::AllFailed) => CallOutcome::Failed,
-            Some(_) => CallOutcome::DeadlineExceeded,
-        });
-        if let Some(place) = &mut self.admission.route_permit {
-            let fate = match reason {
-                Some(CallFailureReason::DeadlineExceeded) => PermitOutcome::Cancelled(AbandonReason::DeadlineExceeded),
-                _ => PermitOutcome::Ended(admit::ServiceOutcome::Responded),
-            };
-            place.set_outcome(fate, Nanos::ZERO);
-        }
-        let success = self.success.take();
-        if success.is_some() && reason.is_some() {
-            // It came too late to be the answer.
-            self.request.plan.upstream.counts.cancelled();
-            self.call_trace.revoke();
-        }
-        let story = std::mem::take(&mut self.call_trace);
-        if let (None, Some((head, carried))) = (reason, success) {
-            self.request.plan.upstream.counts.won();
-            return Ok(CallResponse { head, body: self.into_call_body(carried), call_trace: story });
-        }
-        let last = self.last_response.take().map(|(head, carried)| (head, self.into_call_body(carried)));
-        Err(CallFailure {
-            reason: reason.unwrap_or(CallFailureReason::AllFailed),
-            last_response: last,
-            call_trace: story,
-        })
-    }
-
-    fn into_call_body(&mut self, carried: AttemptBody) -> CallBody {
-        match carried {
-            AttemptBody::Buffered(whole) => CallBody::buffered(whole),
-            AttemptBody::Streaming(mut coming) => {
-                coming.set_route_permit(self.admission.route_permit.take());
-                if self.deadline < Nanos::NEVER {
-                    coming.set_deadline(self.engine.timer.sleep_until(self.deadline));
-                }
-                CallBody::Streaming(coming)
-            }
-        }
-    }
-
-    fn record_outcome(&mut self, end: CallOutcome) {
-        self.is_counted = true;
-        self.request.plan.counts.ended(end);
-    }
-}
-
-impl Drop for CallState<'_> {
-    fn drop(&mut self) {
-        if !self.is_counted {
-            self.record_outcome(CallOutcome::ClientClosed);
-            let mut story = std::mem::take(&mut self.call_trace);
-            story.cancel_running(self.engine.timer.now());
-            (self.on_cancel)(story);
-        }
-    }
 }

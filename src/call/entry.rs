@@ -1,4 +1,4 @@
-//! A call's way in: the places that it has before anything is sent.
+//! Admission of a call: the permits that it needs before anything is sent.
 
 use std::sync::Arc;
 
@@ -14,77 +14,78 @@ use crate::decide::budget::Budget;
 use crate::machine::clock::Clock;
 use crate::machine::timer::Timer;
 
-/// What a call has that is in.
+/// Permits of an admitted call.
 #[derive(Debug)]
 pub(super) struct CallAdmission {
-    /// Its route's, to the end of its answer.
+    /// Slot of the route, until the end of the response.
     pub(super) route_permit: Option<CallPermit>,
-    /// Its first attempt's.
+    /// Slot of the first attempt at the upstream.
     pub(super) upstream_permit: Option<CallPermit>,
-    /// Its upstream's leave.
+    /// Permit of the circuit breaker.
     pub(super) breaker_permit: Option<BreakerPermit>,
-    /// Whether it had to wait.
+    /// Whether the call was queued.
     pub(super) waited: bool,
 }
 
 impl CallAdmission {
-    /// Takes what there is at once, or waits for it.
+    /// Acquires all permits, and waits for them if necessary.
     pub(super) async fn acquire(
-        ask: &CallRequest<'_>,
+        request: &CallRequest<'_>,
         timer: &Timer,
         (now, deadline): (Nanos, Nanos),
-        roll: impl FnOnce() -> f64,
-        gone: &dyn Fn(CallTrace),
+        random: impl FnOnce() -> f64,
+        on_cancel: &dyn Fn(CallTrace),
     ) -> Result<Self, Rejection> {
-        let told = (&*ask.plan.counts, gone, now);
-        let arrival = CallArrival { deadline, priority: ask.priority, spread: ask.spread };
-        let mut entry = Self { route_permit: None, upstream_permit: None, breaker_permit: None, waited: false };
-        if ask.plan.permits.is_some() || ask.plan.upstream.permits().is_some() {
+        let cancel_context = (&*request.plan.counts, on_cancel, now);
+        let arrival = CallArrival { deadline, priority: request.priority, spread: request.spread };
+        let mut admission = Self { route_permit: None, upstream_permit: None, breaker_permit: None, waited: false };
+        if request.plan.permits.is_some() || request.plan.upstream.permits().is_some() {
             pulse::keep_running(timer, now);
         }
-        if let Some(places) = &ask.plan.permits {
-            entry.route_permit = Some(entry.acquire_permit(told, places, timer, now, &arrival).await?);
+        if let Some(pool) = &request.plan.permits {
+            admission.route_permit = Some(admission.acquire_permit(cancel_context, pool, timer, now, &arrival).await?);
         }
-        if let Some(places) = ask.plan.upstream.permits() {
-            let now = if entry.waited { timer.now() } else { now };
-            entry.upstream_permit = Some(entry.acquire_permit(told, places, timer, now, &arrival).await?);
+        if let Some(pool) = request.plan.upstream.permits() {
+            let now = if admission.waited { timer.now() } else { now };
+            admission.upstream_permit =
+                Some(admission.acquire_permit(cancel_context, pool, timer, now, &arrival).await?);
         }
-        // Last, since it is for a call that is sent.
-        let now = if entry.waited { timer.now() } else { now };
-        entry.breaker_permit = ask.plan.upstream.guard.allows(now, roll)?;
-        Ok(entry)
+        // Last, since it is only for calls that are sent.
+        let now = if admission.waited { timer.now() } else { now };
+        admission.breaker_permit = request.plan.upstream.guard.allows(now, random)?;
+        Ok(admission)
     }
 
     async fn acquire_permit(
         &mut self,
-        told: CancelContext<'_>,
-        places: &Arc<PermitPool>,
+        cancel_context: CancelContext<'_>,
+        pool: &Arc<PermitPool>,
         timer: &Timer,
         now: Nanos,
         arrival: &CallArrival,
     ) -> PermitResult {
-        if let Some(place) = places.try_acquire(timer.clock(), now, arrival.rank()) {
-            return Ok(place);
+        if let Some(permit) = pool.try_acquire(timer.clock(), now, arrival.rank()) {
+            return Ok(permit);
         }
-        match places.acquire(timer.clock(), now, arrival) {
-            AcquireResult::Granted(place) => Ok(place),
-            AcquireResult::Rejected(refusal) => Err(refusal),
-            AcquireResult::Queued(waiting) => {
+        match pool.acquire(timer.clock(), now, arrival) {
+            AcquireResult::Granted(permit) => Ok(permit),
+            AcquireResult::Rejected(rejection) => Err(rejection),
+            AcquireResult::Queued(wait) => {
                 self.waited = true;
-                let leaves = CancelGuard(Some(told));
-                // In a box: few wait, and all would have to carry it.
-                let told = Box::pin(waiting.permit(timer)).await;
-                leaves.disarm();
-                told
+                let guard = CancelGuard(Some(cancel_context));
+                // Boxed, since few calls wait, and the future of every call would be larger by it.
+                let result = Box::pin(wait.permit(timer)).await;
+                guard.disarm();
+                result
             }
         }
     }
 }
 
-/// What is to be told of a caller that leaves: to whom, and when it came.
+/// What to do when a caller disconnects: counters, hook, and start of the call.
 type CancelContext<'a> = (&'a CallCounts, &'a dyn Fn(CallTrace), Nanos);
 
-/// A caller that may leave while it waits.
+/// Reports a caller that disconnects while its call is queued.
 struct CancelGuard<'a>(Option<CancelContext<'a>>);
 
 impl CancelGuard<'_> {
@@ -95,20 +96,20 @@ impl CancelGuard<'_> {
 
 impl Drop for CancelGuard<'_> {
     fn drop(&mut self) {
-        if let Some((counts, gone, began)) = self.0 {
+        if let Some((counts, on_cancel, began)) = self.0 {
             counts.ended(CallOutcome::ClientClosed);
-            gone(CallTrace { began, ..CallTrace::default() });
+            on_cancel(CallTrace { began, ..CallTrace::default() });
         }
     }
 }
 
-/// Pays for extra attempts: each needs the budget's leave, and a place that is free at once.
+/// A budget whose withdrawals also need a free slot at the upstream.
 #[derive(Debug)]
 pub(super) struct BudgetWithPermits<'a, P> {
     pub(super) budget: &'a mut P,
     pub(super) request: &'a CallRequest<'a>,
     pub(super) clock: Clock,
-    /// The places of those that were paid for.
+    /// Permits of granted withdrawals.
     pub(super) permits: &'a mut Vec<CallPermit>,
 }
 
@@ -118,12 +119,12 @@ impl<P: Budget> Budget for BudgetWithPermits<'_, P> {
     }
 
     fn withdraw(&mut self, now: Nanos) -> bool {
-        let Some(places) = self.request.plan.upstream.permits() else { return self.budget.withdraw(now) };
+        let Some(pool) = self.request.plan.upstream.permits() else { return self.budget.withdraw(now) };
         let arrival =
             CallArrival { deadline: Nanos::NEVER, priority: self.request.priority, spread: self.request.spread };
-        let Some(place) = places.try_acquire(self.clock, now, arrival.rank()) else { return false };
+        let Some(permit) = pool.try_acquire(self.clock, now, arrival.rank()) else { return false };
         let granted = self.budget.withdraw(now);
-        self.permits.extend(Some(place).filter(|_| granted));
+        self.permits.extend(Some(permit).filter(|_| granted));
         granted
     }
 }

@@ -1,4 +1,4 @@
-//! What an upstream is spared: calls while it is down, and a part of them while it says that it has too many.
+//! Guard of an upstream: a circuit breaker and adaptive throttling.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use crate::decide::admit::{Rejection, RejectionReason};
 use crate::decide::breaker::{Breaker, BreakerPermit, BreakerRule, State};
 use crate::decide::throttle::{Throttle, ThrottleRule};
 
-/// A circuit breaker and a throttle; either may be missing.
+/// Circuit breaker and throttle of an upstream; either may be missing.
 #[derive(Debug, Default)]
 pub(super) struct UpstreamGuard {
     breaker: Option<Mutex<Breaker>>,
@@ -19,21 +19,20 @@ pub(super) struct UpstreamGuard {
 struct GuardThrottle {
     state: Mutex<Throttle>,
     window: Nanos,
-    /// Until then something that was refused is remembered. Before the first, and after the last, nothing is counted,
-    /// and no call needs the lock.
+    /// End of the window of the last 429 or 503. Outside of it nothing is counted, and no call needs the lock.
     active_until: AtomicU64,
 }
 
-/// How an attempt went, as far as it says something of its upstream.
+/// Outcome of an attempt, as evidence about its upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GuardOutcome {
-    /// It was answered, and well if this is true.
+    /// A response; true if it was not a failure.
     Responded(bool),
-    /// The upstream said that it has too many.
+    /// 429 or 503.
     Overloaded,
-    /// There was no answer.
+    /// No response.
     Failed,
-    /// Nobody waited for one.
+    /// Cancelled, which is no evidence.
     Cancelled,
 }
 
@@ -51,10 +50,10 @@ impl UpstreamGuard {
         Self { breaker: breaker.map(|rule| Mutex::new(Breaker::new(rule))), throttle: throttle.map(throttled) }
     }
 
-    /// Whether a call may be sent. What it gets is given back by [`Self::ended`]. `roll` is a draw from [0, 1).
-    pub(super) fn allows(&self, now: Nanos, roll: impl FnOnce() -> f64) -> Result<Option<BreakerPermit>, Rejection> {
+    /// Admits or rejects a call; a permit is returned by [`Self::ended`]. `random` is uniform in [0, 1).
+    pub(super) fn allows(&self, now: Nanos, random: impl FnOnce() -> f64) -> Result<Option<BreakerPermit>, Rejection> {
         if let Some(throttle) = self.throttle.as_ref().filter(|throttle| throttle.is_active(now))
-            && !locked(&throttle.state).allows(now, roll())
+            && !locked(&throttle.state).allows(now, random())
         {
             return Err(Rejection { reason: RejectionReason::Throttled, retry_after: Nanos::SECOND });
         }
@@ -65,10 +64,10 @@ impl UpstreamGuard {
             .map_err(|wait| Rejection { reason: RejectionReason::CircuitOpen, retry_after: wait })
     }
 
-    /// An attempt has ended.
-    pub(super) fn ended(&self, now: Nanos, pass: Option<BreakerPermit>, told: GuardOutcome) {
+    /// Records the outcome of an attempt.
+    pub(super) fn ended(&self, now: Nanos, permit: Option<BreakerPermit>, outcome: GuardOutcome) {
         if let Some(throttle) = &self.throttle {
-            match told {
+            match outcome {
                 GuardOutcome::Overloaded => {
                     throttle.active_until.fetch_max((now + throttle.window).0, Relaxed);
                     locked(&throttle.state).rejected(now);
@@ -77,21 +76,21 @@ impl UpstreamGuard {
                 GuardOutcome::Responded(_) | GuardOutcome::Failed | GuardOutcome::Cancelled => {}
             }
         }
-        if let (Some(breaker), Some(pass)) = (&self.breaker, pass) {
-            match told {
-                GuardOutcome::Responded(ok) => locked(breaker).ended(now, pass, ok),
-                GuardOutcome::Failed => locked(breaker).ended(now, pass, false),
-                GuardOutcome::Overloaded | GuardOutcome::Cancelled => locked(breaker).cancelled(pass),
+        if let (Some(breaker), Some(permit)) = (&self.breaker, permit) {
+            match outcome {
+                GuardOutcome::Responded(ok) => locked(breaker).ended(now, permit, ok),
+                GuardOutcome::Failed => locked(breaker).ended(now, permit, false),
+                GuardOutcome::Overloaded | GuardOutcome::Cancelled => locked(breaker).cancelled(permit),
             }
         }
     }
 
-    /// What the breaker does with calls, if there is one.
+    /// State of the circuit breaker, if there is one.
     pub(super) fn state(&self, now: Nanos) -> Option<State> {
         self.breaker.as_ref().map(|breaker| locked(breaker).state(now))
     }
 
-    /// The share of calls that is dropped now, if any might be.
+    /// Fraction of calls that the throttle rejects now, if there is one.
     pub(super) fn dropped_fraction(&self, now: Nanos) -> Option<f64> {
         let throttle = self.throttle.as_ref()?;
         Some(if throttle.is_active(now) { locked(&throttle.state).dropped_fraction(now) } else { 0.0 })

@@ -1,4 +1,4 @@
-//! What an attempt's request carries beside the caller's headers: how much time is left, and its place in a trace.
+//! Headers of an attempt beside the caller's: remaining time and trace context.
 
 use std::cell::RefCell;
 use std::fmt::{self, Write};
@@ -13,26 +13,26 @@ use crate::decide::deadline::DeadlineFormat;
 /// Headers of one attempt.
 pub(super) type HeaderList = Vec<(HeaderName, HeaderValue)>;
 
-/// Makes lists of headers, and keeps what it can use again: most calls start with the same time.
+/// Builder of attempts' headers. Lists and values are reused, since most calls start with the same remaining time.
 #[derive(Debug, Default)]
 pub(super) struct AttemptHeaders {
     spare_lists: RefCell<Vec<HeaderList>>,
     cached_values: RefCell<Vec<(DeadlineFormat, Nanos, HeaderValue)>>,
 }
 
-/// Values of so many policies are kept.
+/// Maximum number of cached values.
 const MAX_CACHED_VALUES: usize = 16;
 
 impl AttemptHeaders {
-    /// For an attempt that has so much time, which is NEVER without a deadline.
-    pub(super) fn list(&self, plan: &CallPlan, left: Nanos, trace: Option<TraceContext>) -> HeaderList {
+    /// Headers of an attempt with this remaining time, which is [`Nanos::NEVER`] without a deadline.
+    pub(super) fn list(&self, plan: &CallPlan, remaining: Nanos, trace: Option<TraceContext>) -> HeaderList {
         let mut list = self.spare_lists.borrow_mut().pop().unwrap_or_default();
-        if left < Nanos::NEVER {
-            for (name, form) in &plan.deadline_headers {
-                let value = if left == plan.policy.deadline {
-                    self.cached_value(*form, left)
+        if remaining < Nanos::NEVER {
+            for (name, format) in &plan.deadline_headers {
+                let value = if remaining == plan.policy.deadline {
+                    self.cached_value(*format, remaining)
                 } else {
-                    deadline_value(*form, left)
+                    deadline_value(*format, remaining)
                 };
                 list.extend(value.map(|value| (name.clone(), value)));
             }
@@ -41,29 +41,29 @@ impl AttemptHeaders {
         list
     }
 
-    /// Takes a list that is not needed any more.
+    /// Takes back a list for reuse.
     pub(super) fn recycle(&self, mut list: HeaderList) {
         list.clear();
         self.spare_lists.borrow_mut().push(list);
     }
 
-    fn cached_value(&self, form: DeadlineFormat, left: Nanos) -> Option<HeaderValue> {
-        let mut written = self.cached_values.borrow_mut();
-        if let Some((.., value)) = written.iter().find(|(of, when, _)| (*of, *when) == (form, left)) {
+    fn cached_value(&self, format: DeadlineFormat, remaining: Nanos) -> Option<HeaderValue> {
+        let mut cache = self.cached_values.borrow_mut();
+        if let Some((.., value)) = cache.iter().find(|(of, time, _)| (*of, *time) == (format, remaining)) {
             return Some(value.clone());
         }
-        let value = deadline_value(form, left)?;
-        if written.len() == MAX_CACHED_VALUES {
-            written.clear();
+        let value = deadline_value(format, remaining)?;
+        if cache.len() == MAX_CACHED_VALUES {
+            cache.clear();
         }
-        written.push((form, left, value.clone()));
+        cache.push((format, remaining, value.clone()));
         Some(value)
     }
 }
 
-fn deadline_value(form: DeadlineFormat, left: Nanos) -> Option<HeaderValue> {
+fn deadline_value(format: DeadlineFormat, remaining: Nanos) -> Option<HeaderValue> {
     let mut text = HeaderText::default();
-    form.write(left, &mut text).ok()?;
+    format.write(remaining, &mut text).ok()?;
     text.value()
 }
 
@@ -73,7 +73,7 @@ fn traceparent_value(trace: TraceContext) -> Option<HeaderValue> {
     text.value()
 }
 
-/// A short text on the stack.
+/// A header value under construction, on the stack.
 struct HeaderText {
     bytes: [u8; 64],
     length: usize,
@@ -93,8 +93,8 @@ impl HeaderText {
 
 impl fmt::Write for HeaderText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.bytes[self.length..].get_mut(..text.len()).ok_or(fmt::Error)?;
-        room.copy_from_slice(text.as_bytes());
+        let free = self.bytes[self.length..].get_mut(..text.len()).ok_or(fmt::Error)?;
+        free.copy_from_slice(text.as_bytes());
         self.length += text.len();
         Ok(())
     }

@@ -1,14 +1,16 @@
-//! One call and its attempts, under a policy: deadline, hedge, retry, budget. The gateway and the client libraries
-//! stand on it.
+//! Calls and their attempts under a policy of deadline, hedging, retries and budget. Base of the gateway and the
+//! client.
 //!
-//! - [`CallPlan`]: what is the same for many calls; [`Upstream`]: where their attempts go
-//! - [`CallEngine`]: one per event loop; [`CallEngine::call`] is the whole journey of a call
-//! - [`CallResponse`], [`CallFailure`]: how a call ends; [`story`]: what happened on the way
-//! - [`PermitPool`]: how many there may be at once; `entry`: a call's way in, `guard`: what an upstream is spared, `waiting`: its wait for a place
-//! - `attempt`: one copy of it on its way; `headers`: what it tells its upstream; `counts`: what is counted of all; `upload`: a body that its caller still sends
-//! - [`TraceContext`]: a call's place in a trace
+//! - [`CallPlan`]: settings of many calls; [`Upstream`]: the hosts of their attempts
+//! - [`CallEngine`]: one per event loop; [`CallEngine::call`] makes a call; `state`: a call in flight
+//! - [`CallResponse`], [`CallFailure`]: the outcome; [`story`]: the attempt log
+//! - [`PermitPool`]: concurrency limits; `entry`: admission of a call; `waiting`: its wait for a slot; `guard`: circuit
+//!   breaker and throttle
+//! - `attempt`: one attempt; `headers`: its own headers; `upload`: a request body that the caller still sends;
+//!   `counts`: counters
+//! - [`TraceContext`]: W3C trace context
 //!
-//! What to launch, what to cancel and when to answer is decided in [`crate::decide::hedge`]; here it is done.
+//! What to launch, what to cancel and when to respond is decided in [`crate::decide::hedge`] and done here.
 
 mod answer;
 mod ask;
@@ -21,6 +23,7 @@ mod headers;
 mod places;
 mod plan;
 mod pulse;
+mod state;
 pub mod story;
 mod success;
 mod trace;

@@ -1,7 +1,7 @@
-//! Places for those in flight, at an upstream or on a route: where [`crate::decide::admit`] meets threads.
+//! Concurrency permits of an upstream or a route: [`crate::decide::admit`] shared between threads.
 //!
-//! Who finds a free place takes it without a lock. All that is else decided stands under one, which is held for some
-//! instructions and never across an await; and nobody waits for it only to tell how long an answer took.
+//! A free slot is taken without a lock. Everything else is decided under a lock that is held briefly and never across
+//! an await; service samples are dropped rather than waiting for it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,27 +19,27 @@ use crate::decide::admit::{
 };
 use crate::machine::clock::Clock;
 
-/// Places that all event loops share.
+/// Pool of concurrency permits, shared by all event loops.
 pub struct PermitPool {
     slots: Arc<Slots>,
     locked: Mutex<LockedPermitPool>,
     waited_ns: AtomicU64,
 }
 
-/// What becomes of one that waits. A place that nobody takes any more gives itself back.
+/// Result of waiting for a permit; a permit that is not received returns its slot on drop.
 pub(super) type PermitResult = Result<CallPermit, Rejection>;
 
 struct LockedPermitPool {
     admission: Admission,
     waiters: HashMap<QueueTicket, oneshot::Sender<PermitResult>>,
-    /// A buffer.
+    /// Reused buffer.
     actions: Vec<QueueAction>,
 }
 
-/// One that waited, and what it is told once the lock is free again.
+/// A waiter, and its rejection or None for a permit; sent after the lock is released.
 type PermitNotification = (Option<oneshot::Sender<PermitResult>>, Option<Rejection>);
 
-/// What becomes of one that asks for a place.
+/// Result of a request for a permit.
 pub(super) enum AcquireResult {
     Granted(CallPermit),
     Queued(PermitWait),
@@ -48,43 +48,43 @@ pub(super) enum AcquireResult {
 
 impl fmt::Debug for PermitPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Places").field("room", &self.slots).finish_non_exhaustive()
+        f.debug_struct("PermitPool").field("slots", &self.slots).finish_non_exhaustive()
     }
 }
 
 impl PermitPool {
-    /// Nobody is in.
-    pub fn new(terms: &AdmissionConfig, now: Nanos) -> Self {
-        let admission = Admission::new(terms, now);
+    /// A pool with all slots free.
+    pub fn new(config: &AdmissionConfig, now: Nanos) -> Self {
+        let admission = Admission::new(config, now);
         let slots = Arc::clone(admission.slots());
         let locked = Mutex::new(LockedPermitPool { admission, waiters: HashMap::new(), actions: Vec::new() });
         Self { slots, locked, waited_ns: AtomicU64::new(0) }
     }
 
-    /// The terms of `at_once` places (one, if that is 0), for which `waiting` more may wait as long as their deadlines let
-    /// them, first come first served.
-    pub fn fixed(at_once: usize, waiting: usize) -> AdmissionConfig {
-        let most = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let limit = ConcurrencyLimitConfig::Fixed(most(at_once).max(1));
+    /// Configuration of a fixed limit (at least 1), and a queue of `max_queued` calls that wait up to their deadlines,
+    /// first in, first out.
+    pub fn fixed(max_in_flight: usize, max_queued: usize) -> AdmissionConfig {
+        let saturated = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let limit = ConcurrencyLimitConfig::Fixed(saturated(max_in_flight).max(1));
         AdmissionConfig {
             limit,
             max_queue_wait: Nanos::NEVER,
             overload_queue_wait: Nanos::NEVER,
-            max_queued: most(waiting),
+            max_queued: saturated(max_queued),
         }
     }
 
-    /// How many are in, how many may be, and how many wait.
+    /// Limit, calls in flight, and queue length.
     pub fn slots(&self) -> &Slots {
         &self.slots
     }
 
-    /// How much less time an answer takes unhindered than of late, in (0, 1]; none where the limit is fixed.
+    /// Unloaded service time divided by recent service time, in (0, 1]; None for a fixed limit.
     pub fn gradient(&self) -> Option<f64> {
         self.locked().admission.adaptive().map(crate::decide::admit::AdaptiveLimit::gradient)
     }
 
-    /// How long all have waited for a place, together, in seconds.
+    /// Total time that calls have waited for a slot, in seconds.
     pub fn waited_s(&self) -> f64 {
         self.waited_ns.load(Relaxed) as f64 / 1e9
     }
@@ -93,7 +93,7 @@ impl PermitPool {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place, if there is one at once and nobody waits for it.
+    /// Takes a slot if one is free and the queue is empty.
     pub(super) fn try_acquire(self: &Arc<Self>, clock: Clock, now: Nanos, rank: u32) -> Option<CallPermit> {
         self.slots.try_acquire(rank).then(|| self.permit(clock, now))
     }
@@ -109,46 +109,46 @@ impl PermitPool {
         }
     }
 
-    /// Asks for a place, for one that [`Self::try_acquire`] had none for.
+    /// Requests a slot after [`Self::try_acquire`] found none.
     pub(super) fn acquire(self: &Arc<Self>, clock: Clock, now: Nanos, arrival: &CallArrival) -> AcquireResult {
         let mut slow = self.locked();
         let LockedPermitPool { admission, waiters, actions } = &mut *slow;
         admission.set_total_pause(pulse::total_pause(clock, now));
-        let asked = match admission.arrive(now, arrival, actions) {
+        let result = match admission.arrive(now, arrival, actions) {
             AdmissionVerdict::Run => AcquireResult::Granted(self.permit(clock, now)),
-            AdmissionVerdict::Reject(refusal) => AcquireResult::Rejected(refusal),
-            AdmissionVerdict::Wait(ticket, look_at) => {
-                let (sender, told) = oneshot::channel();
+            AdmissionVerdict::Reject(rejection) => AcquireResult::Rejected(rejection),
+            AdmissionVerdict::Wait(ticket, recheck_at) => {
+                let (sender, receiver) = oneshot::channel();
                 waiters.insert(ticket, sender);
                 AcquireResult::Queued(PermitWait::new(
                     Arc::clone(self),
                     ticket,
-                    told,
+                    receiver,
                     clock,
                     now,
-                    look_at.min(arrival.deadline),
+                    recheck_at.min(arrival.deadline),
                 ))
             }
         };
-        let letters = slow.notifications();
+        let notifications = slow.notifications();
         drop(slow);
-        self.notify_waiters(letters, clock, now);
-        asked
+        self.notify_waiters(notifications, clock, now);
+        result
     }
 
-    /// Refuses one that there is no hope for, before anything else is done for it.
+    /// Rejects a call below the shedding threshold, before anything else is done for it.
     pub(super) fn shed_early(self: &Arc<Self>, clock: Clock, now: Nanos, arrival: &CallArrival) -> Option<Rejection> {
         if !self.slots.sheds(arrival.rank()) {
             return None;
         }
         match self.acquire(clock, now, arrival) {
-            AcquireResult::Rejected(refusal) => Some(refusal),
-            // There is hope by now.
+            AcquireResult::Rejected(rejection) => Some(rejection),
+            // The threshold has fallen meanwhile.
             AcquireResult::Granted(_) | AcquireResult::Queued(_) => None,
         }
     }
 
-    /// See [`Admission::recheck`].
+    /// Checks whether a queued call has waited for too long; see [`Admission::recheck`].
     pub(super) fn check_overdue(
         &self,
         clock: Clock,
@@ -164,7 +164,7 @@ impl PermitPool {
         found
     }
 
-    /// One that waits, or has waited for so long, does not do so any more.
+    /// Removes a call from the queue, if it is still there, and counts its wait.
     pub(super) fn withdraw(&self, ticket: QueueTicket, waited: Nanos) {
         self.waited_ns.fetch_add(waited.0, Relaxed);
         let mut slow = self.locked();
@@ -174,11 +174,16 @@ impl PermitPool {
         drop(sender);
     }
 
-    fn release(self: &Arc<Self>, clock: Clock, (began, beside, idle): (Nanos, u32, Nanos), fate: PermitOutcome) {
-        let mut slow = match fate {
-            // Those that wait need the place; a sample can be spared.
+    fn release(
+        self: &Arc<Self>,
+        clock: Clock,
+        (started, in_flight_at_start, read_delay): (Nanos, u32, Nanos),
+        outcome: PermitOutcome,
+    ) {
+        let mut slow = match outcome {
+            // With a queue the lock is needed; otherwise only a sample is dropped.
             PermitOutcome::Ended(end) if !self.slots.release(end) => {
-                if self.slots.can_skip_sample(began) {
+                if self.slots.can_skip_sample(started) {
                     return;
                 }
                 match self.locked.try_lock() {
@@ -190,51 +195,46 @@ impl PermitPool {
             PermitOutcome::Ended(_) | PermitOutcome::Cancelled(_) => self.locked(),
         };
         let now = clock.now();
-        let sample = ServiceSample {
-            started: began,
-            in_flight_at_start: beside,
-            lag: pulse::lag(clock, began, now),
-            read_delay: idle,
-        };
+        let sample = ServiceSample { started, in_flight_at_start, lag: pulse::lag(clock, started, now), read_delay };
         let LockedPermitPool { admission, actions, .. } = &mut *slow;
         admission.set_total_pause(pulse::total_pause(clock, now));
-        match fate {
+        match outcome {
             PermitOutcome::Ended(end) => admission.ended(now, &sample, end, actions),
             PermitOutcome::Cancelled(why) => admission.abandoned(now, &sample, why, actions),
         }
-        let letters = slow.notifications();
+        let notifications = slow.notifications();
         drop(slow);
-        self.notify_waiters(letters, clock, now);
+        self.notify_waiters(notifications, clock, now);
     }
 
-    /// Without the lock: what is woken may run at once.
-    fn notify_waiters(self: &Arc<Self>, letters: Vec<PermitNotification>, clock: Clock, now: Nanos) {
-        for (to, refusal) in letters {
-            let told = refusal.map_or_else(|| Ok(self.permit(clock, now)), Err);
-            // Who has just left is told in vain.
-            let _ = to.map(|to| to.send(told));
+    /// Notifies waiters, without the lock, since they may run at once.
+    fn notify_waiters(self: &Arc<Self>, notifications: Vec<PermitNotification>, clock: Clock, now: Nanos) {
+        for (waiter, rejection) in notifications {
+            let result = rejection.map_or_else(|| Ok(self.permit(clock, now)), Err);
+            // A waiter that has just been dropped does not receive it.
+            let _ = waiter.map(|waiter| waiter.send(result));
         }
     }
 }
 
 impl LockedPermitPool {
     fn notifications(&mut self) -> Vec<PermitNotification> {
-        let letter = |action| match action {
+        let notification = |action| match action {
             QueueAction::Run(ticket) => (self.waiters.remove(&ticket), None),
-            QueueAction::Reject(ticket, refusal) => (self.waiters.remove(&ticket), Some(refusal)),
+            QueueAction::Reject(ticket, rejection) => (self.waiters.remove(&ticket), Some(rejection)),
         };
-        self.actions.drain(..).map(letter).collect()
+        self.actions.drain(..).map(notification).collect()
     }
 }
 
-/// What became of one that had a place.
+/// Outcome of a call or attempt that had a permit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PermitOutcome {
     Ended(ServiceOutcome),
     Cancelled(AbandonReason),
 }
 
-/// A place; it is given back when this is dropped.
+/// A slot of a pool, returned on drop.
 #[derive(Debug)]
 pub(super) struct CallPermit {
     pool: Arc<PermitPool>,
@@ -246,20 +246,21 @@ pub(super) struct CallPermit {
 }
 
 impl CallPermit {
-    /// From now on it is used by this clock's event loop.
+    /// Starts the service time, on this clock's event loop.
     pub(super) fn begin(&mut self, clock: Clock, now: Nanos) {
         (self.clock, self.began) = (clock, now);
     }
 
-    /// The outcome of the call that has it, and how long its caller alone has kept it; without one, nothing was sent.
-    pub(super) fn set_outcome(&mut self, fate: PermitOutcome, idle: Nanos) {
-        (self.outcome, self.read_delay) = (fate, idle);
+    /// Sets the outcome, and the part of the time that the response waited for its caller. Without an outcome nothing
+    /// was sent.
+    pub(super) fn set_outcome(&mut self, outcome: PermitOutcome, read_delay: Nanos) {
+        (self.outcome, self.read_delay) = (outcome, read_delay);
     }
 }
 
 impl Drop for CallPermit {
     fn drop(&mut self) {
-        let (clock, fate) = (self.clock, self.outcome);
-        self.pool.release(clock, (self.began, self.in_flight_at_start, self.read_delay), fate);
+        let service = (self.began, self.in_flight_at_start, self.read_delay);
+        self.pool.release(self.clock, service, self.outcome);
     }
 }

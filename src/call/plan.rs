@@ -1,4 +1,4 @@
-//! What is the same for many calls.
+//! Settings and state that many calls share.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,27 +13,27 @@ use crate::decide::budget::RetryBudget;
 use crate::decide::deadline::DeadlineFormat;
 use crate::decide::policy::{Policy, StageTrigger};
 
-/// What is the same for many calls. All event loops share it.
+/// Policy, upstream, budget and counters of many calls, shared by all event loops.
 #[derive(Debug)]
 pub struct CallPlan {
-    /// What a call may do.
+    /// Deadlines, hedge stages and retries.
     pub policy: Policy,
-    /// When an attempt has succeeded.
+    /// Conditions of a successful response.
     pub success: Success,
-    /// Where attempts go.
+    /// Hosts of the attempts.
     pub upstream: Arc<Upstream>,
-    /// The headers that tell the upstream how much time is left.
+    /// Headers that give the upstream the remaining time.
     pub deadline_headers: Vec<(HeaderName, DeadlineFormat)>,
-    /// What extra attempts may cost; the calls of several plans may share one.
+    /// Budget of extra attempts; several plans may share one.
     pub budget: Option<Arc<Mutex<RetryBudget>>>,
-    /// How many of its calls there may be at once, if that is limited.
+    /// Concurrency limit of the plan's calls, if there is one.
     pub permits: Option<Arc<PermitPool>>,
-    /// What is counted.
+    /// Counters of the plan's calls.
     pub counts: Arc<CallCounts>,
 }
 
 impl CallPlan {
-    /// A plan with a budget and counts of its own, that tells the upstream nothing.
+    /// A plan with its own budget and counters, and without deadline headers.
     pub fn new(policy: Policy, success: Success, upstream: Arc<Upstream>) -> Self {
         if policy.stages.iter().any(|stage| matches!(stage.after, StageTrigger::Quantile(_))) {
             upstream.record_latencies();
@@ -41,14 +41,14 @@ impl CallPlan {
         let budget = policy
             .budget
             .filter(|_| policy.allows_extra_attempts())
-            .map(|terms| Arc::new(Mutex::new(RetryBudget::new(terms))));
+            .map(|rule| Arc::new(Mutex::new(RetryBudget::new(rule))));
         Self { policy, success, upstream, deadline_headers: Vec::new(), budget, permits: None, counts: Arc::default() }
     }
 
-    /// A call begins.
+    /// Counts the begin of a call in the budget.
     pub(super) fn count_call(&self, now: Nanos) {
-        if let Some(ledger) = &self.budget {
-            ledger.lock().unwrap_or_else(PoisonError::into_inner).deposit(now);
+        if let Some(budget) = &self.budget {
+            budget.lock().unwrap_or_else(PoisonError::into_inner).deposit(now);
         }
     }
 }

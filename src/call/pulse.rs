@@ -1,4 +1,4 @@
-//! The beat of a thread's event loop: see [`Pulse`].
+//! Measures pauses of a thread's event loop; see [`Pulse`].
 
 use std::cell::Cell;
 
@@ -7,19 +7,19 @@ use crate::decide::admit::{PauseTotal, Pulse};
 use crate::machine::clock::{Clock, monotonic};
 use crate::machine::timer::Timer;
 
-/// After so long without a call there are no beats.
+/// Time without calls after which the pulse stops.
 const IDLE_TIMEOUT: Nanos = Nanos::SECOND;
 
-/// What all event loops of the process have lost.
+/// Total pause of all event loops of the process.
 static PAUSE_TOTAL: PauseTotal = PauseTotal::new();
 
 thread_local! {
-    /// By the kernel's clock, since clocks of ours differ in when they start.
+    /// On the kernel's monotonic clock, since [`Clock`]s differ in their zero.
     static PULSE: Cell<Pulse> = const { Cell::new(Pulse::STOPPED) };
     static LAST_CALL_AT: Cell<Nanos> = const { Cell::new(Nanos::ZERO) };
 }
 
-/// A call comes: this event loop beats from now on, for a while.
+/// Starts the pulse of this event loop, or keeps it running.
 pub(super) fn keep_running(timer: &Timer, now: Nanos) {
     let now = timer.clock().monotonic_at(now);
     LAST_CALL_AT.set(now);
@@ -36,14 +36,14 @@ fn beat(now: Nanos) {
 }
 
 async fn run(timer: Timer) {
-    let _rests = StopPulseOnDrop;
+    let _stop = StopPulseOnDrop;
     while monotonic() - LAST_CALL_AT.get() < IDLE_TIMEOUT {
         timer.sleep(Pulse::INTERVAL).await;
         beat(monotonic());
     }
 }
 
-/// However the task ends: with its event loop, too.
+/// Stops the pulse when the task ends, also with its event loop.
 struct StopPulseOnDrop;
 
 impl Drop for StopPulseOnDrop {
@@ -52,12 +52,12 @@ impl Drop for StopPulseOnDrop {
     }
 }
 
-/// How late this event loop was with what began then by this clock, and ends `now`.
+/// Pause of this event loop in work that began and ends at these times of `clock`.
 pub(super) fn lag(clock: Clock, began: Nanos, now: Nanos) -> Nanos {
     PULSE.get().lag(clock.monotonic_at(began), clock.monotonic_at(now))
 }
 
-/// How much time event loops have lost until `now`, ever.
+/// Total pause of all event loops until `now`.
 pub(super) fn total_pause(clock: Clock, now: Nanos) -> Nanos {
     PULSE.get().total_pause(clock.monotonic_at(now), &PAUSE_TOTAL)
 }

@@ -1,4 +1,4 @@
-//! What happened to a call, attempt by attempt.
+//! The attempt log of a call.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,76 +12,74 @@ use crate::decide::hedge::LaunchReason;
 use crate::decide::policy::AttemptFailure;
 use crate::http::client::Origin;
 
-/// A call's attempts, in the order of their launch.
+/// Trace of a call: its attempts in the order of their launch. Displays as text, one line per event.
 #[derive(Clone, Debug, Default)]
 pub struct CallTrace {
-    /// When the call began.
+    /// Start of the call.
     pub began: Nanos,
-    /// Its attempts.
+    /// All attempts so far.
     pub attempts: Vec<AttemptTrace>,
-    /// Extra attempts that the budget did not allow, or that had no free place.
+    /// Number of extra attempts skipped because the budget was spent or no slot was free.
     pub budget_exhausted: u32,
-    /// Why nothing was sent, and how much the call matters.
+    /// Rejection of the call, if nothing was sent, and its priority.
     pub rejection: Option<(Rejection, Priority)>,
 }
 
-/// One copy of a call.
+/// One attempt of a call.
 #[derive(Clone, Debug)]
 pub struct AttemptTrace {
-    /// Why it was launched.
+    /// Reason of the launch.
     pub reason: LaunchReason,
-    /// Where it went.
+    /// Host that the attempt was sent to.
     pub origin: Arc<Origin>,
-    /// When it was launched.
+    /// Time of the launch.
     pub launched: Nanos,
-    /// When it ended; meaningless while it runs.
+    /// Time of the end; meaningless while the attempt runs.
     pub ended: Nanos,
-    /// How it ended.
+    /// Outcome so far.
     pub end: AttemptStatus,
 }
 
-/// How an attempt ended.
+/// Outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttemptStatus {
-    /// It has not.
+    /// Still in flight.
     Running,
-    /// Its answer is the call's, with this status.
+    /// Its response is the call's, with this status.
     Won(u16),
-    /// It was no success; in words, where there are any beyond the kind.
+    /// Failure, with its cause as text if there is more than the kind.
     Failed(AttemptFailure, Option<Cow<'static, str>>),
-    /// Nobody wanted it any more.
+    /// Cancelled: another attempt won, the deadline passed, or the caller disconnected.
     Cancelled,
 }
 
-/// An attempt as JSON: times in milliseconds since the call's start.
+/// An attempt as JSON; times in milliseconds since the call's start.
 #[derive(Debug, Serialize)]
 struct AttemptJson<'a> {
-    attempt: usize,
-    #[serde(rename = "why")]
+    number: usize,
     reason: &'static str,
     upstream: &'a str,
-    launched_ms: f64,
+    started_ms: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_ms: Option<f64>,
-    end: &'static str,
+    outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cause: Option<&'a str>,
+    detail: Option<&'a str>,
 }
 
-/// A call that is not taken, as JSON.
+/// A rejected call as JSON.
 #[derive(Debug, Serialize)]
 struct RejectionJson {
-    #[serde(rename = "refused")]
     rejected: &'static str,
     priority: &'static str,
     retry_after_s: f64,
 }
 
-/// The word for why an attempt was launched.
+/// Name of the reason of a launch: `first`, `stage`, `failure` or `retry`.
 pub fn launch_reason(why: LaunchReason) -> &'static str {
     match why {
         LaunchReason::First => "first",
@@ -113,14 +111,14 @@ impl CallTrace {
         }
     }
 
-    /// What has won has not, after all.
+    /// Revokes the win: the response cannot be used after all.
     pub(super) fn revoke(&mut self) {
         for attempt in self.attempts.iter_mut().filter(|attempt| matches!(attempt.end, AttemptStatus::Won(_))) {
             attempt.end = AttemptStatus::Cancelled;
         }
     }
 
-    /// The caller has left.
+    /// Marks running attempts as cancelled, since the caller has disconnected.
     pub(super) fn cancel_running(&mut self, now: Nanos) {
         for attempt in self.attempts.iter_mut().filter(|attempt| attempt.end == AttemptStatus::Running) {
             (attempt.ended, attempt.end) = (now, AttemptStatus::Cancelled);
@@ -131,11 +129,11 @@ impl CallTrace {
         self.attempts.get(attempt as usize).map_or(self.began, |attempt| attempt.launched)
     }
 
-    /// The attempts as a JSON array; of a call that was refused, that.
+    /// The attempts as a JSON array; of a rejected call the rejection.
     pub fn json(&self) -> Box<serde_json::value::RawValue> {
         if let Some((Rejection { reason: why, retry_after }, priority)) = self.rejection {
-            let (refused, priority) = (why.name(), priority.name());
-            let line = RejectionJson { rejected: refused, priority, retry_after_s: retry_after.as_secs_f64() };
+            let (rejected, priority) = (why.name(), priority.name());
+            let line = RejectionJson { rejected, priority, retry_after_s: retry_after.as_secs_f64() };
             return serde_json::value::to_raw_value(&[line]).unwrap_or_default();
         }
         let lines: Vec<AttemptJson<'_>> =
@@ -144,50 +142,53 @@ impl CallTrace {
         serde_json::value::to_raw_value(&lines).unwrap_or_default()
     }
 
-    fn attempt_json<'a>(&self, number: usize, attempt: &'a AttemptTrace) -> AttemptJson<'a> {
+    fn attempt_json<'a>(&self, index: usize, attempt: &'a AttemptTrace) -> AttemptJson<'a> {
         let ms = |at: Nanos| ((at - self.began).as_millis_f64() * 1e3).round() / 1e3;
-        let (end, status, failure, cause) = match &attempt.end {
+        let (outcome, status, failure, detail) = match &attempt.end {
             AttemptStatus::Running => ("running", None, None, None),
             AttemptStatus::Won(status) => ("won", Some(*status), None, None),
             AttemptStatus::Cancelled => ("cancelled", None, None, None),
-            AttemptStatus::Failed(AttemptFailure::Status(status), _) => ("lost", Some(*status), None, None),
-            AttemptStatus::Failed(failure, cause) => ("lost", None, failure.name(), cause.as_deref()),
+            AttemptStatus::Failed(AttemptFailure::Status(status), _) => ("failed", Some(*status), None, None),
+            AttemptStatus::Failed(failure, cause) => ("failed", None, failure.name(), cause.as_deref()),
         };
         AttemptJson {
-            attempt: number + 1,
+            number: index + 1,
             reason: launch_reason(attempt.reason),
             upstream: attempt.origin.name(),
-            launched_ms: ms(attempt.launched),
+            started_ms: ms(attempt.launched),
             ended_ms: (attempt.end != AttemptStatus::Running).then(|| ms(attempt.ended)),
-            end,
+            outcome,
             status,
             failure,
-            cause,
+            detail,
         }
     }
 }
 
-/// What happens to a call, in plain words.
+/// One event of a call, for its text.
 #[derive(Debug)]
 struct Event {
     at: Nanos,
     attempt: usize,
-    /// Why.
+    /// Reason of a launch, as a prefix.
     reason: String,
-    /// What one attempt does, and what several do.
-    verbs: (&'static str, &'static str),
+    /// Event of the attempt.
+    verb: &'static str,
     detail: String,
 }
 
-/// What is no further apart than this happens together.
+/// Equal events of several attempts within this time are one line.
 const SAME_EVENT_WINDOW: Nanos = Nanos::from_millis(1);
 
 impl Event {
     fn is_same(&self, next: &Self) -> bool {
-        let words = |event: &Self| (event.reason.clone(), event.verbs, event.detail.clone());
-        next.at - self.at < SAME_EVENT_WINDOW && words(self) == words(next)
+        let text = |event: &Self| (event.reason.clone(), event.verb, event.detail.clone());
+        next.at - self.at < SAME_EVENT_WINDOW && text(self) == text(next)
     }
 }
+
+const RESPONDED: &str = "responded ";
+const CANCELLED: &str = "cancelled";
 
 impl CallTrace {
     fn events(&self) -> Vec<Event> {
@@ -196,55 +197,56 @@ impl CallTrace {
             let because = match attempt.reason {
                 LaunchReason::First => String::new(),
                 LaunchReason::Stage(_) => "no success yet: ".to_owned(),
-                LaunchReason::Failure(_) => "that failed: ".to_owned(),
+                LaunchReason::Failure(_) => "after a failure: ".to_owned(),
                 LaunchReason::Retry(n) => format!("retry {n}: "),
             };
-            let event = |at, verbs, rest| Event { at, attempt: number, reason: String::new(), verbs, detail: rest };
-            let goes = event(attempt.launched, ("goes to", "go to"), attempt.origin.name().to_owned());
-            events.push(Event { reason: because, ..goes });
-            let (verbs, rest) = match &attempt.end {
+            let event = |at, verb, detail| Event { at, attempt: number, reason: String::new(), verb, detail };
+            let sent = event(attempt.launched, "sent to ", attempt.origin.name().to_owned());
+            events.push(Event { reason: because, ..sent });
+            let (verb, detail) = match &attempt.end {
                 AttemptStatus::Running => continue,
-                AttemptStatus::Won(status) => (("brings", "bring"), format!("{status}: the answer")),
-                AttemptStatus::Cancelled => (("is", "are"), "not wanted any more".to_owned()),
+                AttemptStatus::Won(status) => (RESPONDED, format!("{status}: success")),
+                AttemptStatus::Cancelled => (CANCELLED, String::new()),
                 AttemptStatus::Failed(AttemptFailure::Status(status), _) => {
-                    (("brings", "bring"), format!("{status}: no success"))
+                    (RESPONDED, format!("{status}: no success"))
                 }
                 AttemptStatus::Failed(failure, cause) => {
                     let (name, cause) = (failure.name().unwrap_or_default(), cause.as_deref());
-                    let rest = cause.map_or_else(|| name.to_owned(), |cause| format!("{name}: {cause}"));
-                    (("fails:", "fail:"), rest)
+                    ("failed: ", cause.map_or_else(|| name.to_owned(), |cause| format!("{name}: {cause}")))
                 }
             };
-            events.push(event(attempt.ended, verbs, rest));
+            events.push(event(attempt.ended, verb, detail));
         }
-        // Of what happens at the same time the win comes first; else the attempts have their order.
-        events.sort_by_key(|event| (event.at, event.verbs.0 == "is"));
+        // Of events at the same time cancellations come last; otherwise attempts are in order.
+        events.sort_by_key(|event| (event.at, event.verb == CANCELLED));
         events
     }
 }
 
-/// One line per event; what happens to several attempts together is one.
+/// One line per event; equal events of several attempts at the same time are one.
 impl fmt::Display for CallTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for together in self.events().chunk_by(Event::is_same) {
-            let [Event { at, attempt, reason: because, verbs, detail: rest }, others @ ..] = together else { continue };
-            write!(f, "  {:>8.1} ms  {because}", (*at - self.began).as_millis_f64())?;
+            let [Event { at, attempt, reason, verb, detail }, others @ ..] = together else { continue };
+            write!(f, "  {:>8.1} ms  {reason}", (*at - self.began).as_millis_f64())?;
             let Some((last, others)) = others.split_last() else {
-                writeln!(f, "attempt {attempt} {} {rest}", verbs.0)?;
+                writeln!(f, "attempt {attempt} {verb}{detail}")?;
                 continue;
             };
             write!(f, "attempts {attempt}")?;
             for other in others {
                 write!(f, ", {}", other.attempt)?;
             }
-            writeln!(f, " and {} {} {rest}", last.attempt, verbs.1)?;
+            writeln!(f, " and {} {verb}{detail}", last.attempt)?;
         }
         if self.budget_exhausted > 0 {
-            writeln!(f, "               {} more not sent: no budget, or no free place", self.budget_exhausted)?;
+            let skipped = self.budget_exhausted;
+            let attempts = if skipped == 1 { "attempt" } else { "attempts" };
+            writeln!(f, "               {skipped} extra {attempts} skipped: no budget or no free slot")?;
         }
         if let Some((Rejection { reason: why, retry_after }, priority)) = &self.rejection {
             let priority = priority.name();
-            writeln!(f, "               refused ({why}, priority {priority}); to be tried again after {retry_after}")?;
+            writeln!(f, "               rejected ({why}, priority {priority}); retry after {retry_after}")?;
         }
         Ok(())
     }
@@ -258,10 +260,10 @@ mod tests {
     use crate::http::target::Target;
 
     #[test]
-    fn attempts_that_go_and_end_together_are_told_together() {
+    fn equal_events_at_the_same_time_are_one_line() {
         let target = Target::parse("http://127.0.0.1:9000").expect("a URL");
         let origin = Arc::new(Origin::new(&target, &ConnectOptions::default()).expect("an origin"));
-        let mut story = CallTrace { began: Nanos::from_secs(7), ..CallTrace::default() };
+        let mut trace = CallTrace { began: Nanos::from_secs(7), ..CallTrace::default() };
         let at = |ms| Nanos::from_secs(7) + Nanos::from_millis(ms);
         for (why, ms) in [
             (LaunchReason::First, 0),
@@ -269,7 +271,7 @@ mod tests {
             (LaunchReason::Stage(0), 300),
             (LaunchReason::Retry(1), 400),
         ] {
-            story.launched(why, &origin, at(ms));
+            trace.launched(why, &origin, at(ms));
         }
         let ends = [
             AttemptStatus::Cancelled,
@@ -278,16 +280,16 @@ mod tests {
             AttemptStatus::Cancelled,
         ];
         for (number, (end, ms)) in (0..).zip(ends.into_iter().zip([421, 421, 380, 421])) {
-            story.ended(number, at(ms), end);
+            trace.ended(number, at(ms), end);
         }
-        let told = "
-       0.0 ms  attempt 1 goes to 127.0.0.1:9000
-     300.0 ms  no success yet: attempts 2 and 3 go to 127.0.0.1:9000
-     380.0 ms  attempt 3 fails: timeout
-     400.0 ms  retry 1: attempt 4 goes to 127.0.0.1:9000
-     421.0 ms  attempt 2 brings 200: the answer
-     421.0 ms  attempts 1 and 4 are not wanted any more
+        let expected = "
+       0.0 ms  attempt 1 sent to 127.0.0.1:9000
+     300.0 ms  no success yet: attempts 2 and 3 sent to 127.0.0.1:9000
+     380.0 ms  attempt 3 failed: timeout
+     400.0 ms  retry 1: attempt 4 sent to 127.0.0.1:9000
+     421.0 ms  attempt 2 responded 200: success
+     421.0 ms  attempts 1 and 4 cancelled
 ";
-        assert_eq!(format!("\n{story}"), told);
+        assert_eq!(format!("\n{trace}"), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! What a success is: the right status, the right headers, the right body.
+//! Conditions of a successful response: status, headers and body.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use serde::de::IgnoredAny;
 use crate::decide::grpc::{Code, Codes, is_grpc};
 use crate::decide::policy::{AttemptFailure, FailureKind};
 
-/// When an attempt's answer is a success.
+/// Conditions of a successful response.
 #[derive(Clone, Debug)]
 pub struct Success {
-    /// The statuses that are, as inclusive ranges.
+    /// Statuses of success, as inclusive ranges.
     pub statuses: Vec<(u16, u16)>,
-    /// Headers that it must have, with these values.
+    /// Headers that must be present, with these values.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// Whether its body must be JSON. Of an answer to HEAD, and of a 304, the head alone counts.
+    /// Whether the body must be JSON. Of a response to HEAD, and of a 304, only the head counts.
     pub json: bool,
-    /// The JSON Schema that its body must follow.
+    /// JSON Schema that the body must match.
     pub(crate) schema: Option<Arc<Validator>>,
-    /// The longest body that is looked at, in bytes.
+    /// Maximum body that is checked, in bytes; a longer one is no success.
     pub max_body_bytes: usize,
-    /// Whether it must have come whole, whatever it holds.
+    /// Whether the body must be complete, whatever its content.
     pub require_complete: bool,
-    /// The codes with which a gRPC answer is no success, in its head or in its trailers.
+    /// Codes with which a gRPC response is a failure, in its head or its trailers.
     pub grpc: Codes,
 }
 
-/// A schema that is none.
+/// Error of an invalid JSON Schema.
 #[derive(Debug)]
 pub struct InvalidSchema(String);
 
@@ -45,7 +45,7 @@ impl fmt::Display for InvalidSchema {
 }
 
 impl Default for Success {
-    /// Any answer but those that ask for patience (408, 429) and those of a server in trouble (5xx).
+    /// All statuses but 408, 429 and 5xx.
     fn default() -> Self {
         Self {
             statuses: vec![(100, 407), (409, 428), (430, 499)],
@@ -60,28 +60,28 @@ impl Default for Success {
 }
 
 impl Success {
-    /// Asks for bodies that follow `schema`.
+    /// Requires bodies that match a JSON Schema.
     ///
     /// # Errors
-    /// When it is no schema.
+    /// The schema is invalid.
     pub fn with_schema(mut self, schema: &serde_json::Value) -> Result<Self, InvalidSchema> {
         self.schema =
             Some(Arc::new(jsonschema::validator_for(schema).map_err(|error| InvalidSchema(error.to_string()))?));
         Ok(self)
     }
 
-    /// Whether bodies are looked into. They are taken as they are sent: who asks so should not accept any content
-    /// coding (RFC 9110, 12.5.3).
+    /// Whether bodies are checked. They are checked as they are sent, so requests should not accept content codings
+    /// (RFC 9110, 12.5.3).
     pub fn inspects_bodies(&self) -> bool {
         self.json || self.schema.is_some()
     }
 
-    /// Whether the head alone does not tell.
+    /// Whether success depends on the body.
     pub(super) fn needs_body(&self) -> bool {
         self.require_complete || self.inspects_bodies()
     }
 
-    /// What is wrong with an answer's head.
+    /// Checks the head of a response.
     pub(super) fn check_head(&self, head: &Parts) -> Result<(), AttemptFailure> {
         let status = head.status.as_u16();
         if !self.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status)) {
@@ -94,13 +94,13 @@ impl Success {
         grpc_failure(self.codes(head), &head.headers).map_or(Ok(()), Err)
     }
 
-    /// The codes with which this answer has failed: none if it is not one of gRPC.
+    /// Codes with which this response is a failure; empty unless it is gRPC.
     pub(super) fn codes(&self, head: &Parts) -> Codes {
         let is = head.headers.get(CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
         if is { self.grpc } else { Codes::NONE }
     }
 
-    /// What is wrong with an answer's body.
+    /// Checks a complete body.
     pub(super) fn check_body(&self, body: &Bytes) -> Result<(), AttemptFailure> {
         let fits = match &self.schema {
             Some(schema) => serde_json::from_slice(body).is_ok_and(|value| schema.is_valid(&value)),
@@ -110,7 +110,7 @@ impl Success {
     }
 }
 
-/// What is wrong by the gRPC status in these headers or trailers, if these codes are.
+/// Failure of the gRPC status in headers or trailers, if its code is in `failing`.
 pub(super) fn grpc_failure(failing: Codes, headers: &HeaderMap) -> Option<AttemptFailure> {
     if failing == Codes::NONE {
         return None;
@@ -130,16 +130,16 @@ mod tests {
     }
 
     #[test]
-    fn by_default_only_trouble_is_no_success() {
+    fn default_failures_are_408_429_and_5xx() {
         let success = Success::default();
         for (status, good) in [(200, true), (304, true), (404, true), (408, false), (429, false), (500, false)] {
-            let judged = success.check_head(&head(status));
-            assert_eq!(judged, if good { Ok(()) } else { Err(AttemptFailure::Status(status)) });
+            let checked = success.check_head(&head(status));
+            assert_eq!(checked, if good { Ok(()) } else { Err(AttemptFailure::Status(status)) });
         }
     }
 
     #[test]
-    fn a_header_has_to_be_there_with_its_value() {
+    fn a_header_must_have_its_value() {
         let wanting = |value| Success {
             headers: vec![(HeaderName::from_static("x-ok"), HeaderValue::from_static(value))],
             ..Success::default()
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_has_to_be_json_and_to_follow_the_schema() {
+    fn a_body_must_be_json_and_match_the_schema() {
         let json = Success { json: true, ..Success::default() };
         let schema = serde_json::json!({"required": ["time"], "properties": {"time": {"type": "integer"}}});
         let strict = json.clone().with_schema(&schema).unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_none_is_said() {
+    fn an_invalid_schema_is_an_error() {
         let error = Success::default().with_schema(&serde_json::json!({"type": "whatever"})).unwrap_err();
         assert!(error.to_string().starts_with("not a JSON Schema"), "{error}");
     }

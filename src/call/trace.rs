@@ -1,30 +1,30 @@
-//! A call's place in a trace, as the header `traceparent` tells it (W3C Trace Context).
+//! Trace context of a call, as in the header `traceparent` (W3C Trace Context).
 
 use std::fmt;
 
-/// Who asks, in a trace: the trace, the span that the call belongs to, and whether it is recorded.
+/// Trace context: the trace, the span of the call, and whether it is sampled.
 ///
-/// Each attempt is a span of its own below it, see [`Self::of_attempt`].
+/// Each attempt has its own span below it, see [`Self::of_attempt`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceContext {
-    /// The whole trace; not 0.
+    /// Trace ID; not 0.
     pub trace_id: u128,
-    /// The span; not 0.
+    /// Span ID; not 0.
     pub span_id: u64,
-    /// Bit 0: the trace is recorded. Bit 1: the trace's id is random.
+    /// Flags. Bit 0: sampled. Bit 1: the trace ID is random.
     pub flags: u8,
 }
 
-/// The flags that have a meaning; the others are not passed on (section 3.2.2.5 of level 2).
+/// Defined flags; others are not passed on (section 3.2.2.5 of level 2).
 const KNOWN_FLAGS: u8 = 0b11;
 
 /// `00-<32 digits>-<16 digits>-<2 digits>`
 const TRACEPARENT_BYTES: usize = 55;
 
 impl TraceContext {
-    /// Reads a header's value. None if it is to be ignored: malformed, or with an id of zeros.
+    /// Parses a header value. None if it must be ignored: malformed, or with an ID of zeros.
     ///
-    /// Of a version that is not known yet, what version 00 has is read and the rest left out.
+    /// Of later versions the fields of version 00 are read.
     pub fn parse(value: &[u8]) -> Option<Self> {
         let (known, rest) = value.split_at_checked(TRACEPARENT_BYTES)?;
         if [2, 35, 52].iter().any(|dash| known[*dash] != b'-') {
@@ -39,12 +39,12 @@ impl TraceContext {
         let trace_id = hex(&known[3..35]).filter(|id| *id != 0)?;
         let span_id = hex(&known[36..52]).filter(|id| *id != 0)? as u64;
         let flags = hex(&known[53..])? as u8;
-        // Only the first flag is sure to mean the same in every version.
+        // Only the first flag has the same meaning in all versions.
         let flags = flags & if version == 0 { KNOWN_FLAGS } else { 1 };
         fits.then_some(Self { trace_id, span_id, flags })
     }
 
-    /// The span of an attempt, by its number from 0: as many after this one, and one more. Never 0, never this one's.
+    /// Context of an attempt: its number (from 0) plus one is added to the span ID. Neither 0 nor this one's ID.
     #[must_use]
     pub fn of_attempt(self, number: u32) -> Self {
         let (span_id, over) = self.span_id.overflowing_add(u64::from(number) + 1);
@@ -52,14 +52,14 @@ impl TraceContext {
     }
 }
 
-/// As the header has it, in version 00.
+/// The header value, in version 00.
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace_id, self.span_id, self.flags & KNOWN_FLAGS)
     }
 }
 
-/// A number of up to 32 hexadecimal digits, in lower case.
+/// Parses up to 32 hexadecimal digits in lower case.
 fn hex(digits: &[u8]) -> Option<u128> {
     digits.iter().try_fold(0, |sum: u128, digit| {
         let value = match digit {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_was_read() {
+    fn a_header_value_round_trips() {
         let text = format!("00-{TRACE}-{SPAN}-01");
         let all = (0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c, 0xb7ad_6b71_6920_3331, 1);
         assert_eq!(read(&text), Some(all));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_specification_has_ignored_is_ignored() {
+    fn invalid_header_values_are_ignored() {
         let (trace, span) = (TRACE, SPAN);
         for text in [
             String::new(),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_later_version_what_is_known_is_read() {
+    fn known_fields_of_later_versions_are_read() {
         for more in ["", "-", "-what-the-future-will-be-like"] {
             let flags = read(&format!("cc-{TRACE}-{SPAN}-ff{more}")).map(|(.., flags)| flags);
             assert_eq!(flags, Some(1), "{more}");
@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_attempts_of_a_call_have_spans_of_their_own(
+        fn attempts_have_unique_spans(
             trace_id in 1_u128.., span_id in prop_oneof![1_u64.., u64::MAX - 70..=u64::MAX]
         ) {
             let call = TraceContext { trace_id, span_id, flags: 1 };

@@ -1,7 +1,7 @@
-//! A request's body that comes from its caller while it is sent: whose turn it is.
+//! A streamed request body, and whether it waits for its caller.
 //!
-//! An attempt that is given up while the caller owes more of the request says nothing of the upstream, however long it has
-//! taken.
+//! An attempt that is cancelled while the caller has not sent the rest of its request is no evidence about the
+//! upstream.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -13,27 +13,27 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::http::client::{BodyStream, OutgoingBody};
 
-/// Whether an upload waits for its caller.
+/// State of an upload: whether it waits for its caller.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UploadState(Rc<Cell<bool>>);
 
 impl UploadState {
-    /// Whether the caller is to send more before anything else can happen.
+    /// Whether the next part of the body has to come from the caller.
     pub(super) fn awaits_caller(&self) -> bool {
         self.0.get()
     }
 }
 
-/// A body that tells when it waits.
+/// A body that records whether it waits for its caller.
 struct TrackedBody {
     body: BodyStream,
     upload: UploadState,
 }
 
-/// The body, and what tells of it.
+/// Wraps a body; returns it with its state.
 pub(super) fn track_upload(body: BodyStream) -> (OutgoingBody, UploadState) {
-    let owes = UploadState::default();
-    (OutgoingBody::Stream(Box::pin(TrackedBody { body, upload: owes.clone() })), owes)
+    let upload = UploadState::default();
+    (OutgoingBody::Stream(Box::pin(TrackedBody { body, upload: upload.clone() })), upload)
 }
 
 impl Body for TrackedBody {

@@ -1,4 +1,4 @@
-//! Where attempts go: the hosts behind one name, and who of them is next.
+//! Upstreams: hosts, load balancing, and the permits of attempts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,31 +22,31 @@ use crate::decide::throttle::ThrottleRule;
 use crate::http::client::Origin;
 use crate::machine::timer::Timer;
 
-/// One of an upstream's hosts.
+/// One host of an upstream.
 #[derive(Clone, Debug)]
 pub struct UpstreamHost {
-    /// Where it is.
+    /// Address and connection options.
     pub origin: Arc<Origin>,
-    /// Its share of the attempts, compared with the others'.
+    /// Weight in load balancing.
     pub weight: u32,
 }
 
-/// The hosts behind one name. All event loops share it.
+/// An upstream: hosts that do the same, shared by all event loops.
 #[derive(Debug)]
 pub struct Upstream {
     hosts: Vec<UpstreamHost>,
     balancer: Mutex<HostBalancer>,
     latencies: Mutex<LatencyQuantile>,
-    /// Whether anybody asks how long recent attempts took.
+    /// Whether a hedge stage needs latency quantiles.
     records_latencies: AtomicBool,
     permits: Option<Arc<PermitPool>>,
     pub(super) guard: UpstreamGuard,
-    /// What is counted.
+    /// Counters of the attempts.
     pub counts: UpstreamCounts,
 }
 
 impl Upstream {
-    /// Of 1 to 64 hosts.
+    /// An upstream of 1 to 64 hosts, without limits.
     pub fn new(hosts: Vec<UpstreamHost>, balance: BalancePolicy, health: OutlierRule) -> Self {
         let weights: Vec<u32> = hosts.iter().map(|host| host.weight).collect();
         Self {
@@ -60,74 +60,74 @@ impl Upstream {
         }
     }
 
-    /// With `at_once` attempts (one, if that is 0) at most, while `most_waiting` calls more may wait as long as their
-    /// deadlines let them, first come first served.
+    /// Adds a fixed concurrency limit (at least 1), and a queue of `max_queued` calls that wait up to their deadlines,
+    /// first in, first out.
     #[must_use]
-    pub fn with_fixed_limit(self, at_once: usize, most_waiting: usize) -> Self {
-        self.with_admission(&PermitPool::fixed(at_once, most_waiting), Nanos::ZERO)
+    pub fn with_fixed_limit(self, max_in_flight: usize, max_queued: usize) -> Self {
+        self.with_admission(&PermitPool::fixed(max_in_flight, max_queued), Nanos::ZERO)
     }
 
-    /// With as many attempts at once as these terms allow, from `now` on.
+    /// Adds a concurrency limit.
     ///
-    /// A call waits for the place of its first attempt, or is refused. Further attempts take one that is free at once,
-    /// or are not sent.
+    /// A call waits for the slot of its first attempt, or is rejected. Further attempts take a free slot, or are
+    /// skipped.
     #[must_use]
-    pub fn with_admission(mut self, terms: &AdmissionConfig, now: Nanos) -> Self {
-        self.permits = Some(Arc::new(PermitPool::new(terms, now)));
+    pub fn with_admission(mut self, config: &AdmissionConfig, now: Nanos) -> Self {
+        self.permits = Some(Arc::new(PermitPool::new(config, now)));
         self
     }
 
-    /// Its hosts.
+    /// The hosts.
     pub fn hosts(&self) -> &[UpstreamHost] {
         &self.hosts
     }
 
-    /// Which hosts are out for their failures.
+    /// Whether each host is ejected.
     pub fn ejected_hosts(&self, now: Nanos) -> Vec<bool> {
-        let choice = self.balancer();
-        (0..self.hosts.len()).map(|host| choice.is_ejected(now, host)).collect()
+        let balancer = self.balancer();
+        (0..self.hosts.len()).map(|host| balancer.is_ejected(now, host)).collect()
     }
 
-    /// A check of a host's health has ended.
+    /// Records the result of a health check.
     pub fn health_checked(&self, now: Nanos, host: usize, ok: bool) {
         self.balancer().health_checked(now, host, ok);
     }
 
-    /// With calls refused while it is down (`breaker`), or while it says that it has too many (`throttle`).
+    /// Adds a circuit breaker and a throttle.
     #[must_use]
     pub fn with_guard(mut self, breaker: Option<BreakerRule>, throttle: Option<ThrottleRule>) -> Self {
         self.guard = UpstreamGuard::new(breaker, throttle);
         self
     }
 
-    /// What its breaker does with calls, if it has one.
+    /// State of the circuit breaker, if there is one.
     pub fn breaker_state(&self, now: Nanos) -> Option<State> {
         self.guard.state(now)
     }
 
-    /// The share of calls that are refused for its answers of 429 and 503, if that may be.
+    /// Fraction of calls that the throttle rejects now, if there is one.
     pub fn throttled_fraction(&self, now: Nanos) -> Option<f64> {
         self.guard.dropped_fraction(now)
     }
 
-    /// The places of its attempts, if they are limited.
+    /// Permits of attempts, if there is a concurrency limit.
     pub fn permits(&self) -> Option<&Arc<PermitPool>> {
         self.permits.as_ref()
     }
 
-    /// How many attempts there may be at once now, if that is limited.
+    /// Current concurrency limit, if there is one.
     pub fn concurrency_limit(&self) -> Option<usize> {
-        self.permits.as_ref().map(|places| places.slots().limit() as usize)
+        self.permits.as_ref().map(|permits| permits.slots().limit() as usize)
     }
 
-    /// Keeps in mind how long first attempts take, from now on.
+    /// Starts to record latencies of first attempts.
     pub(super) fn record_latencies(&self) {
         self.records_latencies.store(true, Ordering::Relaxed);
     }
 
-    /// What this share of recent first attempts took at most; none while too few are known.
-    pub fn latency_quantile(&self, now: Nanos, share: f64) -> Option<Nanos> {
-        self.latencies().quantile(now, share)
+    /// Quantile of the latencies of recent first attempts; None while there are too few.
+    pub fn latency_quantile(&self, now: Nanos, quantile: f64) -> Option<Nanos> {
+        self.latencies().quantile(now, quantile)
     }
 
     fn balancer(&self) -> MutexGuard<'_, HostBalancer> {
@@ -138,65 +138,65 @@ impl Upstream {
         self.latencies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A first attempt has taken so long, at least.
-    pub(super) fn record_latency(&self, now: Nanos, took: Nanos) {
+    /// Records the latency of a first attempt, or a lower bound of it.
+    pub(super) fn record_latency(&self, now: Nanos, latency: Nanos) {
         if self.records_latencies.load(Ordering::Relaxed) {
-            self.latencies().record(now, took);
+            self.latencies().record(now, latency);
         }
     }
 
-    /// Chooses a host for an attempt that starts now, not one of `avoid` if there is another.
+    /// Chooses a host for an attempt that starts now, not one in the bit set `avoid` if there is another.
     pub(super) fn acquire_host(
         self: &Arc<Self>,
         timer: &Timer,
         now: Nanos,
-        term: BlameRule,
+        blame_rule: BlameRule,
         avoid: u64,
-        why: LaunchReason,
-        (place, pass): (Option<CallPermit>, Option<BreakerPermit>),
+        reason: LaunchReason,
+        (permit, breaker_permit): (Option<CallPermit>, Option<BreakerPermit>),
     ) -> HostPermit {
-        self.counts.began(why);
+        self.counts.began(reason);
         let host = if self.hosts.len() == 1 {
             0
         } else {
-            let mut choice = self.balancer();
-            let host = choice.pick(now, avoid);
-            choice.began(host);
+            let mut balancer = self.balancer();
+            let host = balancer.pick(now, avoid);
+            balancer.began(host);
             host
         };
         let (upstream, timer) = (Arc::clone(self), timer.clone());
         HostPermit {
             upstream,
             host,
-            blame_rule: term,
+            blame_rule,
             timer,
             host_outcome: None,
             permit_outcome: PermitOutcome::Ended(ServiceOutcome::Failed),
             is_complete: false,
             unread_since: None,
             read_delay: Nanos::ZERO,
-            permit: place,
+            permit,
             route_permit: None,
-            breaker_permit: pass,
+            breaker_permit,
             upload: None,
             failing_codes: Codes::NONE,
         }
     }
 }
 
-/// What it means that an attempt is given up, by when.
+/// Meaning of a cancelled attempt, by the time of its cancellation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlameRule {
-    /// From then on it has failed: it has had the time of an attempt.
+    /// From here on the attempt has failed: its timeout has passed.
     pub(super) attempt_timeout_at: Nanos,
-    /// From then on its host has: it has had all the time that its call's policy gives. Else a host that hangs would
-    /// keep its share of the calls for ever, if there is no limit but the deadline.
+    /// From here on the host has failed: it had all the time of the call's policy. Otherwise a host that hangs would
+    /// never be ejected if there is no limit but the deadline.
     pub(super) host_blamed_at: Nanos,
-    /// From then on nobody wants an answer any more.
+    /// Deadline of the call.
     pub(super) deadline: Nanos,
 }
 
-/// An attempt's place at a host, until the last byte of its answer; given up before the end, it was cancelled.
+/// Permit of an attempt at a host, until the last byte of the response; dropped earlier, the attempt was cancelled.
 #[derive(Debug)]
 pub(super) struct HostPermit {
     pub(super) upstream: Arc<Upstream>,
@@ -204,20 +204,20 @@ pub(super) struct HostPermit {
     blame_rule: BlameRule,
     timer: Timer,
     host_outcome: Option<HostOutcome>,
-    /// What its answer says of the upstream's load, if it comes whole.
+    /// Outcome for the concurrency limit, if the response is complete.
     permit_outcome: PermitOutcome,
     is_complete: bool,
-    /// When its caller was given all that had come; none while the caller waits for more.
+    /// Time since when the caller has not polled for more; None while it waits for the upstream.
     unread_since: Option<Nanos>,
-    /// How long the caller has left what had come unread: no time of the upstream's.
+    /// Total time that the response waited for its caller, which is not service time.
     read_delay: Nanos,
     permit: Option<CallPermit>,
-    /// Its route's, once nothing else holds it.
+    /// The route's permit, once the call has ended.
     pub(super) route_permit: Option<CallPermit>,
     breaker_permit: Option<BreakerPermit>,
-    /// Of a request whose body its caller still sends.
+    /// State of a request body that the caller still sends.
     upload: Option<UploadState>,
-    /// With what in its trailers a gRPC answer has failed.
+    /// Codes in the trailers with which a gRPC response is a failure.
     failing_codes: Codes,
 }
 
@@ -226,17 +226,17 @@ impl HostPermit {
         &self.upstream.hosts[self.host].origin
     }
 
-    /// Its request's body comes from the caller meanwhile.
+    /// Sets the state of a streamed request body.
     pub(super) fn set_upload(&mut self, upload: UploadState) {
         self.upload = Some(upload);
     }
 
-    /// Whether nothing can happen before the caller has sent more.
+    /// Whether the next part of the request has to come from the caller.
     fn awaits_caller(&self) -> bool {
         self.upload.as_ref().is_some_and(UploadState::awaits_caller)
     }
 
-    /// An answer with this status has begun.
+    /// Records the status of the response.
     pub(super) fn response_started(&mut self, status: u16) {
         self.permit_outcome = PermitOutcome::Ended(if matches!(status, 429 | 503) {
             ServiceOutcome::Overloaded
@@ -245,23 +245,23 @@ impl HostPermit {
         });
     }
 
-    /// The caller has what has come so far, and reads it.
+    /// Records that the caller has all that was received, and does not poll.
     pub(super) fn start_read_delay(&mut self) {
         self.unread_since = Some(self.timer.now());
     }
 
-    /// The caller asks for more of the answer.
+    /// Records that the caller polls for more.
     pub(super) fn end_read_delay(&mut self) {
         if let Some(since) = self.unread_since.take() {
             self.read_delay += self.timer.now() - since;
         }
     }
 
-    /// The answer has come to its end, or to the end of the time that there was for it.
+    /// Records the end of the response, or of the time for it.
     pub(super) fn complete(&mut self) {
         self.is_complete = true;
-        for place in self.permit.iter_mut().chain(&mut self.route_permit) {
-            place.set_outcome(self.permit_outcome, self.read_delay);
+        for permit in self.permit.iter_mut().chain(&mut self.route_permit) {
+            permit.set_outcome(self.permit_outcome, self.read_delay);
         }
     }
 
@@ -269,7 +269,7 @@ impl HostPermit {
         self.host_outcome = Some(HostOutcome::Ok);
     }
 
-    /// The rest of a success did not come.
+    /// Records that the body of a success broke off.
     pub(super) fn body_failed(&mut self, fault: FailureSide) {
         match fault {
             FailureSide::Upstream => self.host_outcome = Some(HostOutcome::Failed),
@@ -280,12 +280,12 @@ impl HostPermit {
         }
     }
 
-    /// With these codes in its trailers the answer that is passed on is a failure all the same.
+    /// Sets the codes in the trailers with which a streamed response is a failure.
     pub(super) fn set_failing_codes(&mut self, codes: Codes) {
         self.failing_codes = codes;
     }
 
-    /// The trailers of an answer that is passed on.
+    /// Evaluates the trailers of a streamed response.
     pub(super) fn on_trailers(&mut self, trailers: &HeaderMap) {
         if let Some(failure) = grpc_failure(self.failing_codes, trailers) {
             self.record_failure(failure);
@@ -293,8 +293,8 @@ impl HostPermit {
         }
     }
 
-    /// Its answer, if there is one, may be kept until the call's end and needs no place: the call's next attempt may
-    /// wait for that.
+    /// Records a failure, and releases the slot: the response may be kept until the call's end, and the next attempt
+    /// may need a slot.
     pub(super) fn failed(&mut self, failure: AttemptFailure) {
         self.record_failure(failure);
         self.complete();
@@ -302,11 +302,11 @@ impl HostPermit {
         self.upstream.counts.failed(failure);
     }
 
-    /// What a failure says of the upstream's load, and of the host's health.
+    /// Sets the outcomes of a failure for the concurrency limit and for outlier detection.
     fn record_failure(&mut self, failure: AttemptFailure) {
-        let unwell = |status| if (502..=504).contains(&status) { HostOutcome::Failed } else { HostOutcome::Ok };
-        let (heard, ended) = match failure {
-            // Nothing at all.
+        let host_outcome = |status| if (502..=504).contains(&status) { HostOutcome::Failed } else { HostOutcome::Ok };
+        let (permit_outcome, host_outcome) = match failure {
+            // No evidence.
             _ if failure.side() == FailureSide::Caller => {
                 (PermitOutcome::Cancelled(AbandonReason::Unwanted), HostOutcome::Cancelled)
             }
@@ -315,32 +315,32 @@ impl HostPermit {
             }
             AttemptFailure::Kind(FailureKind::Body | FailureKind::Header) => (self.permit_outcome, HostOutcome::Ok),
             AttemptFailure::Kind(_) => (PermitOutcome::Ended(ServiceOutcome::Failed), HostOutcome::Failed),
-            AttemptFailure::Status(status) => (self.permit_outcome, unwell(status)),
+            AttemptFailure::Status(status) => (self.permit_outcome, host_outcome(status)),
             AttemptFailure::Grpc(code) => match code.as_http() {
                 Some(status) => {
                     self.response_started(status);
-                    (self.permit_outcome, unwell(status))
+                    (self.permit_outcome, host_outcome(status))
                 }
                 None => (self.permit_outcome, HostOutcome::Ok),
             },
         };
-        (self.permit_outcome, self.host_outcome) = (heard, Some(ended));
+        (self.permit_outcome, self.host_outcome) = (permit_outcome, Some(host_outcome));
     }
 
     fn on_cancelled(&mut self, now: Nanos) {
-        let owed = self.awaits_caller();
+        let awaits_caller = self.awaits_caller();
         if self.blame_rule.attempt_timeout_at <= now {
-            self.failed(AttemptFailure::Kind(if owed { FailureKind::Request } else { FailureKind::Timeout }));
+            self.failed(AttemptFailure::Kind(if awaits_caller { FailureKind::Request } else { FailureKind::Timeout }));
         } else {
             self.upstream.counts.cancelled();
-            let blamed = self.blame_rule.host_blamed_at <= now && !owed;
+            let blamed = self.blame_rule.host_blamed_at <= now && !awaits_caller;
             self.host_outcome = Some(if blamed { HostOutcome::Failed } else { HostOutcome::Cancelled });
         }
     }
 }
 
 impl HostPermit {
-    /// What it says of its upstream.
+    /// Outcome for circuit breaker and throttle.
     fn guard_outcome(&self) -> GuardOutcome {
         match (self.permit_outcome, self.host_outcome) {
             (PermitOutcome::Ended(ServiceOutcome::Overloaded), _) => GuardOutcome::Overloaded,
@@ -348,7 +348,7 @@ impl HostPermit {
                 GuardOutcome::Responded(ended != Some(HostOutcome::Failed))
             }
             (_, Some(HostOutcome::Failed)) => GuardOutcome::Failed,
-            // Its head was there, and nobody wanted the rest.
+            // Cancelled after its head had arrived.
             (_, Some(HostOutcome::Ok)) => GuardOutcome::Responded(true),
             (_, Some(HostOutcome::Cancelled) | None) => GuardOutcome::Cancelled,
         }
@@ -363,9 +363,9 @@ impl Drop for HostPermit {
             self.on_cancelled(now);
         }
         if !self.is_complete {
-            let waits = self.awaits_caller() || self.unread_since.is_some();
+            let awaits_caller = self.awaits_caller() || self.unread_since.is_some();
             self.end_read_delay();
-            let late = self.blame_rule.deadline <= now && !waits;
+            let late = self.blame_rule.deadline <= now && !awaits_caller;
             self.permit_outcome =
                 PermitOutcome::Cancelled(if late { AbandonReason::DeadlineExceeded } else { AbandonReason::Unwanted });
             self.complete();

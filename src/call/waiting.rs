@@ -1,4 +1,4 @@
-//! A call's wait for a place.
+//! A call's wait for a permit.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::decide::admit::{QueueTicket, Rejection, RejectionReason};
 use crate::machine::clock::Clock;
 use crate::machine::timer::Timer;
 
-/// A call that waits for a place; dropped, it does not want it any more.
+/// A queued call; dropping it leaves the queue.
 #[derive(Debug)]
 pub(super) struct PermitWait {
     pool: Arc<PermitPool>,
@@ -33,28 +33,28 @@ impl PermitWait {
         Self { pool, ticket, result, clock, since, recheck_at }
     }
 
-    /// Until there is a place, or it has waited for too long.
+    /// Waits for a permit, or a rejection after the maximum wait.
     pub(super) async fn permit(mut self, timer: &Timer) -> PermitResult {
         loop {
-            let told = tokio::select! {
+            let result = tokio::select! {
                 biased;
-                told = &mut self.result => told,
+                result = &mut self.result => result,
                 () = timer.sleep_until(self.recheck_at), if self.recheck_at < Nanos::NEVER => match self.pool.check_overdue(timer.clock(), timer.now(), self.ticket) {
-                    Some(Ok(look_at)) => {
-                        self.recheck_at = look_at;
+                    Some(Ok(recheck_at)) => {
+                        self.recheck_at = recheck_at;
                         continue;
                     }
-                    Some(Err(refusal)) => return Err(refusal),
-                    // Another thread has decided, and is about to tell.
+                    Some(Err(rejection)) => return Err(rejection),
+                    // Another thread has decided and is about to send the result.
                     None => (&mut self.result).await,
                 },
             };
-            let mut told =
-                told.unwrap_or(Err(Rejection { reason: RejectionReason::QueueTimeout, retry_after: Nanos::SECOND }));
-            if let Ok(place) = &mut told {
-                place.begin(timer.clock(), timer.now());
+            let mut result =
+                result.unwrap_or(Err(Rejection { reason: RejectionReason::QueueTimeout, retry_after: Nanos::SECOND }));
+            if let Ok(permit) = &mut result {
+                permit.begin(timer.clock(), timer.now());
             }
-            return told;
+            return result;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One load.
+//! One load level of a capacity search.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::measure::slo::{Slo, SloCriterion};
 use crate::measure::trust::is_generator_fault;
 use crate::measure::{Run, RunProgress};
 
-/// Requests of a single user that show how the service answers when it has nothing else to do.
+/// Requests of a single user that measure the response time without load.
 const SINGLE_USER_REQUESTS: u64 = 10;
-/// How long a service may take to get over a load that was too much.
+/// Maximum time for a service to recover from a load that failed.
 const RECOVERY_TIMEOUT: Nanos = Nanos::from_secs(30);
-/// The longest beginning of a step that is cut off, in seconds.
+/// Maximum warm-up excluded from a step, in seconds.
 const MAX_WARMUP_S: u64 = 10;
 
-/// Drives one load after the other.
+/// Generator of one load level after the other.
 #[derive(Debug)]
 pub(super) struct Driver<'a> {
     search: &'a CapacityOptions,
@@ -32,23 +32,23 @@ pub(super) struct Driver<'a> {
     command: &'a [String],
     sampling: Option<ServiceUsageSampler>,
     clock: Clock,
-    /// The median response time of a single user, in ms.
+    /// Median response time of a single user, in milliseconds.
     single_user_p50_ms: f64,
-    /// Seconds to cut off at the beginning of a step.
+    /// Warm-up excluded from the next step, in seconds.
     warmup_s: u64,
-    /// Connections that the load before had open: as many are made before the next one starts.
+    /// Connections to open before the next step starts: twice the mean number in flight of the last one that passed.
     preconnect: u64,
     steps: u64,
-    /// Who drives the loads, if not we ourselves.
+    /// Coordinator of the agents; none: this process generates the load.
     coordinator: Option<Coordinator>,
 }
 
-/// A load that was driven.
+/// Result of a step.
 #[derive(Debug)]
 pub(super) struct StepOutcome {
     pub(super) report: StepReport,
     pub(super) verdict: TrialResult,
-    /// Somebody ended it before it was decided.
+    /// Whether the callback ended it before it was decided.
     pub(super) interrupted: bool,
 }
 
@@ -76,24 +76,24 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// Sees how the service answers a single user.
+    /// Measures the response time of a single user; returns the manifest of that run.
     pub(super) fn measure_single_user(&mut self, watch: &mut CapacityCallback<'_>) -> Result<Manifest, CapacityError> {
-        // That all of the rest is in order, too, is said before anything is sent.
+        // Errors in the options of later steps are reported before anything is sent.
         self.plan(self.search.range.start)?;
         let run = self.run_single_user(watch)?;
         if run.interrupted {
             return Err(LoadError::Interrupted.into());
         }
         if run.requests.ok == 0 {
-            let told = run.failures.keys().next().map_or("no answer", String::as_str);
-            let words = run.target.failure_details.get(told).map_or("", String::as_str);
-            return Err(CapacityError::NoSuccess(format!("{told} {words}").trim_end().to_owned()));
+            let kind = run.failures.keys().next().map_or("no response", String::as_str);
+            let words = run.target.failure_details.get(kind).map_or("", String::as_str);
+            return Err(CapacityError::NoSuccess(format!("{kind} {words}").trim_end().to_owned()));
         }
         self.single_user_p50_ms = run.response_ms.p50;
         Ok(run.manifest)
     }
 
-    /// Waits until the service answers a single user about as it did at first; whether it does.
+    /// Waits until the response time of a single user is about as at first; false after [`RECOVERY_TIMEOUT`].
     pub(super) fn wait_for_recovery(&mut self, watch: &mut CapacityCallback<'_>) -> Result<bool, CapacityError> {
         let begun = self.clock.now();
         while self.clock.now() - begun < RECOVERY_TIMEOUT {
@@ -117,7 +117,7 @@ impl<'a> Driver<'a> {
         run(&mut self.coordinator, &options, &plan, self.command, &mut watch)
     }
 
-    /// The load that `load` requests per second, or users, make.
+    /// Options and plan of a load level, in requests per second or users.
     fn plan(&self, load: f64) -> Result<(Options, LoadPlan), CapacityError> {
         let options = &self.search.options;
         let seconds = Duration::from_secs(self.warmup_s + self.search.step_length.max_s + 1);
@@ -135,7 +135,7 @@ impl<'a> Driver<'a> {
         Ok((options, plan))
     }
 
-    /// Drives a load until it is decided.
+    /// Runs a load level until its outcome is decided.
     pub(super) fn drive(
         &mut self,
         trial: Trial,
@@ -144,7 +144,7 @@ impl<'a> Driver<'a> {
     ) -> Result<StepOutcome, CapacityError> {
         let (options, plan) = self.plan(trial.load)?;
         self.steps += 1;
-        let (settle, length) = (self.warmup_s, self.search.step_length);
+        let (warmup_s, length) = (self.warmup_s, self.search.step_length);
         let offered = (self.search.model == LoadModel::Open).then_some(trial.load);
         let (mut seen, mut step, mut decision): (_, Option<CapacityStep>, Option<StepDecision>) = (0, None, None);
         let mut cut_off = false;
@@ -154,7 +154,7 @@ impl<'a> Driver<'a> {
                 seen += 1;
                 if let Some(step) = &mut step {
                     decision = decision.or_else(|| step.add(second, trial.thorough));
-                } else if seen >= settle {
+                } else if seen >= warmup_s {
                     let before = second.in_flight + second.backlog;
                     step = Some(CapacityStep::new(self.demands, offered, trial.precision, length, before));
                     if let Some(sampling) = sampling.as_mut() {
@@ -166,7 +166,7 @@ impl<'a> Driver<'a> {
             decision.is_none() && !cut_off
         });
         let mut run = match driven {
-            // An agent that hangs is found out when all are told to stop; whoever had enough is told that.
+            // Stopping the agents detects one that hangs; an interrupt takes precedence over the lost agent.
             Err(CapacityError::AgentLost(_)) if cut_off => return Err(LoadError::Interrupted.into()),
             driven => driven?,
         };
@@ -176,14 +176,14 @@ impl<'a> Driver<'a> {
         let cut_off = cut_off || decision.is_none();
         let decision = decision.unwrap_or(StepDecision { failure: None, confidence: 0.0 });
         self.adapt_next_step(&run, decision.end());
-        let surely = step.filter(|_| decision.end() == TrialResult::Holds).map(|step| step.sustained(trial.load));
-        let tried = StepReport { sustained: surely, ..self.step_report(&run, trial, decision, used) };
+        let sustained = step.filter(|_| decision.end() == TrialResult::Passes).map(|step| step.sustained(trial.load));
+        let tried = StepReport { sustained, ..self.step_report(&run, trial, decision, used) };
         Ok(StepOutcome { verdict: decision.end(), report: tried, interrupted: cut_off })
     }
 
-    /// What a load teaches about the next: how long answers are on their way, and how many connections it needs.
+    /// Sets warm-up and connections of the next step by response times and concurrency of this one.
     fn adapt_next_step(&mut self, run: &Run, end: TrialResult) {
-        if end == TrialResult::Holds {
+        if end == TrialResult::Passes {
             let twice = (2.0 * run.response_ms.p99 / 1e3).ceil() as u64;
             self.warmup_s = twice.clamp(self.search.warmup_s.max(1), MAX_WARMUP_S.max(self.search.warmup_s));
             self.preconnect = (2.0 * run.in_flight_mean).ceil() as u64;
@@ -193,47 +193,47 @@ impl<'a> Driver<'a> {
     fn step_report(&self, run: &Run, trial: Trial, decision: StepDecision, used: Option<ServiceUsage>) -> StepReport {
         let own_fault = is_generator_fault(run);
         let end = match decision.end() {
-            TrialResult::Holds => StepResult::Holds,
-            TrialResult::Unclear => StepResult::Unclear,
+            TrialResult::Passes => StepResult::Passes,
+            TrialResult::Inconclusive => StepResult::Inconclusive,
             TrialResult::Fails if own_fault => StepResult::Generator,
             TrialResult::Fails => StepResult::Fails,
         };
         let why = decision.failure.map(|failing| match end {
             StepResult::Generator => format!(
-                "weir itself was the limit: sent late by {:.1} ms at the 99th percentile, busiest thread {:.0} % of a core; \
+                "weir itself was the limit: sent late by {:.1} ms at the 99th percentile, busiest thread {:.0}% of a core; \
                  use more threads (-t) or another machine",
                 run.lateness_ms.p99,
-                run.cpu_share * 100.0
+                run.cpu_utilization * 100.0
             ),
             _ => self.failure_message(run, failing),
         });
         StepReport {
             load: trial.load,
             sustained: None,
-            end,
+            outcome: end,
             reason: why,
             confidence: decision.confidence,
-            seconds: run.duration_s,
+            duration_s: run.duration_s,
             achieved_per_s: run.rate_per_s.achieved,
             p50_ms: (run.requests.ok > 0).then_some(run.response_ms.p50),
             p99_ms: (run.requests.ok > 0).then_some(run.response_ms.p99),
             errors: run.error_fraction(),
             in_flight: run.in_flight_mean,
             lateness_p99_ms: run.lateness_ms.p99,
-            generator_share: run.cpu_share,
+            cpu_utilization: run.cpu_utilization,
             service_cores: used.map(|used| used.service_cores),
-            machine_share: used.and_then(|used| used.machine_fraction),
+            machine_utilization: used.and_then(|used| used.machine_fraction),
         }
     }
 
     fn failure_message(&self, run: &Run, failing: StepFailure) -> String {
         let waiting = match run.connections.max_backlog {
-            n if n * 10 < run.connections.limit => String::new(),
-            n => format!("; up to {n} requests waited for a free connection (-c is {})", run.connections.limit),
+            n if n * 10 < run.connections.max => String::new(),
+            n => format!("; up to {n} requests waited for a free connection (-c is {})", run.connections.max),
         };
         match failing {
             StepFailure::Growing(per_s) => format!(
-                "it does not keep up: {:.0}/s answered, and {per_s:.0} more in the service each second{waiting}",
+                "the service does not keep up: {:.0} responses/s, and {per_s:.0} more requests in it each second{waiting}",
                 run.rate_per_s.achieved
             ),
             StepFailure::Objective(index) => {
@@ -244,7 +244,7 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Drives a load, by whomever. One that was not driven by all of the agents tells nothing about a service.
+/// Runs a load in this process or by agents. A run that lost an agent is an error: its load was not the planned one.
 fn run(
     crew: &mut Option<Coordinator>,
     options: &Options,
@@ -260,7 +260,8 @@ fn run(
     }
 }
 
-/// What waited when the step was decided was not given up by anybody.
+/// Removes requests that were still waiting for a connection when the step was decided: they were not dropped by
+/// timeout.
 fn exclude_cut_off_requests(run: &mut Run) {
     if run.interrupted {
         run.failures.remove("dropped");

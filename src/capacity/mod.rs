@@ -1,10 +1,10 @@
-//! Drives loads at a service, one after the other, until it is known how much it can take.
+//! Capacity search: generates one load level after the other until the bounds are close.
 //!
-//! What to try next, and what came of it, is decided in [`crate::measure::capacity`]; here loads are driven.
+//! [`crate::measure::capacity`] decides the next load level and the outcome of a step; this module generates the load.
 //!
 //! - [`find`]: the whole search
-//! - `drive`: one load; and a single user, to see how a service answers that has nothing else to do
-//! - `sampling`: what the service's processes use meanwhile
+//! - `drive`: one load level; and a single user, for the response time without load
+//! - `sampling`: CPU use of the service's processes
 
 mod drive;
 mod sampling;
@@ -29,62 +29,62 @@ use crate::measure::capacity::{Search, StopReason, TrialResult};
 use crate::measure::run::{LoadModel, Manifest};
 use crate::measure::slo::{Slo, SloCriterion};
 
-/// What to find out.
+/// Parameters of a capacity search.
 #[derive(Clone, Debug)]
 pub struct CapacityOptions {
-    /// What is asked, and over which connections; its pace is left open.
+    /// Request, connections and seed; rate, users and length are set by the search.
     pub options: Options,
-    /// What has to hold; at least one, and each with a [`Slo::criterion`].
+    /// Objectives to meet; at least one, and each with a [`Slo::criterion`].
     pub slos: Vec<Slo>,
-    /// Closed: how many users. Open: how many requests per second.
+    /// Kind of loop: loads are users (closed) or requests per second (open).
     pub model: LoadModel,
-    /// Where and how finely to search.
+    /// Range and precision of the search.
     pub range: SearchRange,
-    /// How long a step may last, in seconds.
+    /// Minimum and maximum length of a step.
     pub step_length: StepLength,
-    /// Seconds at the beginning of a step that are cut off, at least.
+    /// Minimum warm-up excluded from each step, in seconds.
     pub warmup_s: u64,
-    /// How long the search may take.
+    /// Maximum time of the search.
     pub max_time: Duration,
-    /// The service's process, if it runs on this machine.
+    /// Process ID of the service, if it runs on this machine.
     pub pid: Option<u32>,
-    /// Who drives the loads, if not we ourselves.
+    /// Agents that generate the load; none: this process does.
     pub agents: Option<agents::AgentSpec>,
 }
 
-/// What there is to tell while it goes.
+/// Progress of a search.
 #[derive(Debug)]
 pub enum CapacityEvent<'a> {
-    /// A load is being tried.
+    /// A step is running.
     StepProgress {
-        /// Its number, from 1 on.
+        /// Number of the step, from 1 on.
         step: usize,
         /// Requests per second, or users.
         load: f64,
-        /// How far it is.
+        /// Progress of its run.
         progress: &'a RunProgress<'a>,
     },
-    /// A load has been tried.
+    /// A step has ended.
     StepDone(&'a StepReport),
 }
 
-/// Who looks on; `false` ends the search.
+/// Callback for each event; `false` ends the search.
 pub type CapacityCallback<'a> = dyn FnMut(&CapacityEvent<'_>) -> bool + 'a;
 
-/// Why a search could not begin.
+/// Error of a search that could not start, or of a step.
 #[derive(Debug)]
 pub enum CapacityError {
-    /// What was asked for is no load.
+    /// The options are invalid.
     Plan(PlanError),
     /// The first load could not start.
     Load(LoadError),
-    /// An objective that no load is too high for.
+    /// An objective that is not an upper bound, so that no load is too high for it.
     UnboundedObjective(String),
-    /// There is no such process.
+    /// No process has this ID.
     NoSuchProcess(u32),
-    /// Not one request of a single user was answered well.
+    /// No request of a single user succeeded.
     NoSuccess(String),
-    /// An agent was lost in the middle of a load: which, and how.
+    /// An agent was lost during a step; a sentence with its name and the reason.
     AgentLost(String),
 }
 
@@ -98,11 +98,10 @@ impl fmt::Display for CapacityError {
             Self::AgentLost(why) => f.write_str(why),
             Self::UnboundedObjective(text) => write!(
                 f,
-                "--slo: '{text}' is nothing that a load can be too high for; give upper bounds on response times or errors, \
-                 e.g. p99<200ms or errors<1%"
+                "--slo: '{text}' is not an upper bound on response times or errors; write e.g. p99<200ms or errors<1%"
             ),
-            Self::NoSuchProcess(pid) => write!(f, "--pid: there is no process {pid}"),
-            Self::NoSuccess(why) => write!(f, "a single user gets no good answer: {why}"),
+            Self::NoSuchProcess(pid) => write!(f, "--pid: no process {pid}"),
+            Self::NoSuccess(why) => write!(f, "no request of a single user succeeds: {why}"),
         }
     }
 }
@@ -119,25 +118,25 @@ impl From<LoadError> for CapacityError {
     }
 }
 
-/// Searches until the limit is known, or `watch` says no.
+/// Searches until the bounds are close, time is over, or `watch` returns false.
 ///
 /// # Errors
-/// When it cannot begin; what happens later is part of the answer.
+/// When the search cannot start. Later errors end it and are part of the report.
 pub fn find(
     asked: &CapacityOptions,
     command: &[String],
     watch: &mut CapacityCallback<'_>,
 ) -> Result<CapacityReport, CapacityError> {
     let demand = |slo: &Slo| slo.criterion().ok_or_else(|| CapacityError::UnboundedObjective(slo.to_string()));
-    // A service that refuses nearly all of a load does not take it, however fast it does the rest.
+    // A service that rejects nearly all of a load does not take it, however fast the rest is.
     let slos: Vec<Slo> = asked.slos.iter().cloned().chain(Slo::implied_error_slo(&asked.slos)).collect();
     let asked = &CapacityOptions { slos, ..asked.clone() };
     let demands = asked.slos.iter().map(demand).collect::<Result<Vec<SloCriterion>, _>>()?;
     let (clock, late) = (Clock::starting_in(Nanos::ZERO), Cell::new(false));
     let max_time = Nanos::from(asked.max_time);
-    let watch: &mut CapacityCallback<'_> = &mut |news| {
+    let watch: &mut CapacityCallback<'_> = &mut |event| {
         late.set(late.get() || clock.now() >= max_time);
-        watch(news) && !late.get()
+        watch(event) && !late.get()
     };
     let mut driver = Driver::new(asked, &demands, command, watch)?;
     let mut search = Search::new(asked.range);
@@ -149,7 +148,7 @@ pub fn find(
             Ok(driven) => {
                 search.record(trial, driven.verdict, driven.report.sustained.unwrap_or(trial.load));
                 found.interrupted = !watch(&CapacityEvent::StepDone(&driven.report));
-                let overloaded = driven.verdict != TrialResult::Holds;
+                let overloaded = driven.verdict != TrialResult::Passes;
                 found.add_step(driven);
                 if overloaded && !found.interrupted && search.next().is_some() {
                     match driver.wait_for_recovery(watch) {
@@ -163,34 +162,34 @@ pub fn find(
             Err(why) => found.abort(&why, format_args!("at {}", trial.load)),
         }
     }
-    // Out of time is no interruption: nobody asked for it but beforehand.
+    // The end of --max-time is not an interruption.
     found.out_of_time = late.get() && found.interrupted;
     found.interrupted &= !late.get();
     Ok(found.into_report(asked, &search))
 }
 
-/// Whether agents that were there are not any more.
+/// Whether the error means that agents were lost.
 fn is_agent_failure(why: &CapacityError) -> bool {
     matches!(why, CapacityError::AgentLost(_) | CapacityError::Load(LoadError::Agents(_)))
 }
 
-/// What has been found out so far.
+/// Results so far.
 #[derive(Debug, Default)]
 struct SearchProgress {
     steps: Vec<StepReport>,
     usl_points: Vec<UslPoint>,
     manifest: Manifest,
     interrupted: bool,
-    /// It took as long as it was allowed to.
+    /// Whether the maximum time was over.
     out_of_time: bool,
-    /// Why it cannot go on.
+    /// Reason why the search cannot continue.
     abort_reason: Option<String>,
-    /// Why an agent is gone, if one is.
+    /// Reason why an agent was lost, if one was.
     lost_agent: Option<String>,
 }
 
 impl SearchProgress {
-    /// Why no more loads were tried.
+    /// Reason why the search stopped, as a sentence.
     fn stop_reason(&self, asked: &CapacityOptions, search: &Search) -> String {
         let SearchRange { precision, min_gap: gap, max_load: most, .. } = asked.range;
         if self.interrupted {
@@ -200,18 +199,18 @@ impl SearchProgress {
             return format!("--max-time of {} was over", Nanos::from(asked.max_time));
         }
         if self.abort_reason.is_some() {
-            return "it could not go on".into();
+            return "the search could not continue".into();
         }
         match search.stop_reason() {
-            None => "it could not go on".into(),
-            Some(StopReason::Precise) => format!("the bounds are within {} %", precision * 100.0),
+            None => "the search could not continue".into(),
+            Some(StopReason::Precise) => format!("the bounds are within {}%", precision * 100.0),
             Some(StopReason::Gap) => format!("the bounds are within {}", format_load(asked, gap)),
             Some(StopReason::Noise) => format!(
-                "steps of {} s tell no closer bounds; a longer --step does, or --arrivals constant",
+                "steps of {} s give no closer bounds; use a longer --step-time, or --arrivals constant",
                 asked.step_length.max_s
             ),
-            Some(StopReason::MinLoad) => "no load that was tried held, and less is not worth a search".into(),
-            Some(StopReason::MaxLoad) => format!("{} is the highest load to try (--most)", format_load(asked, most)),
+            Some(StopReason::MinLoad) => "no load passed, and the lowest one was tried".into(),
+            Some(StopReason::MaxLoad) => format!("{} is the highest load level (--to)", format_load(asked, most)),
         }
     }
 
@@ -225,7 +224,8 @@ impl SearchProgress {
     }
 
     fn abort_unrecovered(&mut self, trial: Trial) {
-        self.abort_reason = Some(format!("after {:.0} it did not recover within 30 s, with nothing to do", trial.load));
+        self.abort_reason =
+            Some(format!("after {:.0} the service did not recover within 30 s without load", trial.load));
     }
 
     fn abort(&mut self, why: &CapacityError, place: fmt::Arguments<'_>) {
@@ -234,16 +234,16 @@ impl SearchProgress {
             return;
         }
         self.lost_agent = is_agent_failure(why).then(|| why.to_string());
-        self.abort_reason = Some(format!("{place} it could not go on: {why}"));
+        self.abort_reason = Some(format!("{place} the search could not continue: {why}"));
     }
 
     fn into_report(self, asked: &CapacityOptions, search: &Search) -> CapacityReport {
         let bracket = search.bracket();
         let last = |is: &dyn Fn(&StepReport) -> bool| self.steps.iter().rev().find(|tried| is(tried)).cloned();
-        let holds = bracket.holds.and_then(|holds| last(&|tried| tried.sustained == Some(holds)));
-        let is_over = |tried: &StepReport| matches!(tried.end, StepResult::Fails | StepResult::Generator);
+        let passes = bracket.passes.and_then(|passes| last(&|tried| tried.sustained == Some(passes)));
+        let is_over = |tried: &StepReport| matches!(tried.outcome, StepResult::Fails | StepResult::Generator);
         let fails = bracket.fails.and_then(|fails| last(&|tried| tried.load == fails && is_over(tried)));
-        let limit = match fails.as_ref().filter(|_| self.lost_agent.is_none()).map(|tried| tried.end) {
+        let limit = match fails.as_ref().filter(|_| self.lost_agent.is_none()).map(|tried| tried.outcome) {
             Some(StepResult::Generator) => Bottleneck::Generator,
             Some(_) => Bottleneck::Service,
             None if self.lost_agent.is_some() => Bottleneck::Generator,
@@ -255,12 +255,12 @@ impl SearchProgress {
             (None, None) if self.interrupted => "interrupted before a load failed".into(),
             (None, None) if self.out_of_time => "no load failed before --max-time was over".into(),
             (None, None) if search.stop_reason() == Some(StopReason::MinLoad) => {
-                "too few requests to tell anything within a step; give a longer --step".into()
+                "too few requests for an outcome within a step; use a longer --step-time".into()
             }
-            (None, None) => "the highest load that was to be tried holds; raise --most".into(),
+            (None, None) => "the highest load passes; raise --to".into(),
         };
-        let both = [&holds, &fails].into_iter().flatten().map(|tried| tried.confidence);
-        let sure = if holds.is_some() || fails.is_some() { both.product() } else { 0.0 };
+        let both = [&passes, &fails].into_iter().flatten().map(|tried| tried.confidence);
+        let confidence = if passes.is_some() || fails.is_some() { both.product() } else { 0.0 };
         let saturated = fails.as_ref().and_then(|tried| saturated_resource(tried, self.manifest.cores));
         let closed = asked.model == LoadModel::Closed;
         let usl = closed.then(|| Usl::fit(&self.usl_points).map(UslSummary::of)).flatten();
@@ -271,23 +271,23 @@ impl SearchProgress {
             model: asked.model,
             url: asked.options.url.clone(),
             objectives: asked.slos.iter().map(Slo::to_string).collect(),
-            holds: bracket.holds,
+            passes: bracket.passes,
             fails: bracket.fails,
-            confidence: sure,
-            limit,
+            confidence,
+            limited_by: limit,
             reason: why,
             saturated,
             usl,
-            ended,
+            stop_reason: ended,
             interrupted: self.interrupted,
-            agent_failure: self.lost_agent,
+            lost_agent: self.lost_agent,
             manifest: self.manifest,
             steps: self.steps,
         }
     }
 }
 
-/// A gap or a load as people write it.
+/// Load or difference of loads with its unit.
 fn format_load(asked: &CapacityOptions, load: f64) -> String {
     match asked.model {
         LoadModel::Open => format!("{load}/s"),
@@ -296,15 +296,15 @@ fn format_load(asked: &CapacityOptions, load: f64) -> String {
     }
 }
 
-/// What of the service's machine was used up at a load, if something was.
+/// Resource of the service's machine that was saturated at a load level, if its CPU use is known.
 fn saturated_resource(tried: &StepReport, cores: u64) -> Option<String> {
-    let (used, own) = (tried.service_cores?, tried.generator_share);
-    let busy = tried.machine_share.unwrap_or(0.0) * cores as f64;
+    let (used, own) = (tried.service_cores?, tried.cpu_utilization);
+    let busy = tried.machine_utilization.unwrap_or(0.0) * cores as f64;
     Some(if busy > 0.9 * cores as f64 {
         let others = (busy - used - own).max(0.0);
         format!("all {cores} cores: the service used {used:.2}, weir's busiest thread {own:.2}, others {others:.2}")
     } else if used > 0.9 && (used - used.round()).abs() < 0.1 {
-        format!("CPU: the service used {used:.2} of {cores} cores, as many as it has threads that work, it seems")
+        format!("CPU: the service used {used:.2} of {cores} cores, probably the number of its busy threads")
     } else {
         format!("no CPU: the service used {used:.2} of {cores} cores, so it waited for something else")
     })

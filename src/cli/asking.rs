@@ -1,4 +1,4 @@
-//! What is asked, and over which connections: the flags that every command has that drives load.
+//! Flags of the request and of the connections, shared by `load` and `capacity`.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -15,62 +15,61 @@ use crate::load::options::RequestBodySource;
 const REQUEST: &str = "Request";
 const CONNECTION: &str = "Connection";
 
-/// A request, and the connections that it goes over.
+/// Request, and the connections that carry it.
 #[derive(Clone, Debug, Args)]
 pub(super) struct RequestArgs {
-    /// Where to, e.g. http://localhost:8080/path
+    /// target URL, e.g. http://localhost:8080/path
     url: String,
 
-    /// The method [default: GET, or POST with a body]
+    /// request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
     method: Option<String>,
-    /// A header; repeatable. One without a value takes a default header away
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", help_heading = REQUEST)]
+    /// request header; repeatable; 'NAME:' removes a default one
+    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = REQUEST)]
     headers: Vec<String>,
-    /// The body, or @FILE (@- is stdin); repeatable: each request takes one at random, by seed
+    /// request body; @FILE or @-; repeatable, chosen at random
     #[arg(short, long = "body", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
     bodies: Vec<RequestBodySource>,
-    /// The bodies' weights, in their order
+    /// weights of the bodies, in order [default: equal]
     #[arg(long, value_name = "W,W,...", value_delimiter = ',', help_heading = REQUEST)]
     weights: Vec<f64>,
-    /// Basic authentication
+    /// basic authentication
     #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
     auth: Option<String>,
-    /// The longest wait for an answer, and for a free connection [default: 30s]
+    /// timeout of a request, and of waiting for a connection [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = REQUEST)]
     timeout: Option<Duration>,
 
-    /// Close the connection after each answer
+    /// new connection for each request
     #[arg(long = "no-keepalive", help_heading = CONNECTION)]
     no_keep_alive: bool,
-    /// Requests in flight on a connection at a time
+    /// requests in flight per connection [default: 1]
     #[arg(long, value_name = "N", help_heading = CONNECTION)]
     pipeline: Option<u64>,
-    /// Connect to this Unix socket
+    /// Unix socket to connect to
     #[arg(long, value_name = "PATH", help_heading = CONNECTION)]
     unix_socket: Option<PathBuf>,
-    /// Connect here, whatever the URL's host
+    /// address to connect to, instead of the URL's
     #[arg(long, value_name = "HOST:PORT", help_heading = CONNECTION)]
     connect_to: Option<String>,
-    /// Trust the CA certificates in this PEM file only
+    /// CA certificates to trust, instead of the system's (PEM)
     #[arg(long = "cacert", value_name = "FILE", help_heading = CONNECTION)]
     ca_cert: Option<PathBuf>,
-    /// Our own certificate (PEM); needs --key
+    /// client certificate (PEM); needs --cert-key
     #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
     cert: Option<PathBuf>,
-    /// Our own private key (PEM); needs --cert
-    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
-    key: Option<PathBuf>,
-    /// Accept any certificate
+    /// private key of the client certificate (PEM); needs --cert
+    #[arg(long = "cert-key", value_name = "FILE", help_heading = CONNECTION)]
+    cert_key: Option<PathBuf>,
+    /// no verification of certificates
     #[arg(short = 'k', long, help_heading = CONNECTION)]
     insecure: bool,
-    /// The name to ask for in TLS [default: the URL's host]
+    /// TLS server name [default: the URL's host]
     #[arg(long, value_name = "NAME", help_heading = CONNECTION)]
     sni: Option<String>,
 }
 
-/// The command line as the manifest keeps it: without passwords, in whatever way they were written (`-a X`, `-qaX`,
-/// `--auth=X`, `X@host`).
+/// Command line for the manifest, without passwords in any notation (`-a X`, `-qaX`, `--auth=X`, `X@host`).
 pub(super) fn redacted(args: &[OsString], secrets: &[String]) -> Vec<String> {
     let hide = |arg: &OsString| {
         let text = arg.to_string_lossy().into_owned();
@@ -79,17 +78,17 @@ pub(super) fn redacted(args: &[OsString], secrets: &[String]) -> Vec<String> {
     args.iter().map(hide).collect()
 }
 
-/// Headers whose value lets whoever reads it in.
+/// Whether the value of this header is a credential.
 pub(super) fn is_secret(header: &str) -> bool {
     let name = header.trim().to_ascii_lowercase();
     ["authorization", "cookie", "token", "secret", "api-key", "apikey"].iter().any(|word| name.ends_with(word))
 }
 
 impl RequestArgs {
-    /// Reads the bodies that come from stdin: once, whoever drives the load.
+    /// Reads the body `@-` from stdin. Must run once, before the load, also with agents.
     ///
     /// # Errors
-    /// It cannot be read, in one line.
+    /// One line, if stdin cannot be read or is given to two bodies.
     pub(super) fn read_stdin(&mut self) -> Result<(), String> {
         let is_stdin =
             |body: &&mut RequestBodySource| matches!(body, RequestBodySource::File(path) if path.as_os_str() == "-");
@@ -104,7 +103,7 @@ impl RequestArgs {
         Ok(())
     }
 
-    /// What nobody who reads the result should learn.
+    /// Credentials in URL, headers and `--auth`, to be left out of the manifest.
     pub(super) fn secrets(&self) -> Vec<String> {
         let headers = self.headers.iter().filter_map(|line| line.split_once(':'));
         let values = headers.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.trim());
@@ -114,7 +113,7 @@ impl RequestArgs {
         values.chain(user).chain(self.auth.as_deref()).map(str::to_owned).collect()
     }
 
-    /// The form that a load has, with nothing about its pace filled in.
+    /// Options of a load, without rate, users and length.
     pub(super) fn into_options(self) -> Options {
         Options {
             url: self.url,
@@ -128,7 +127,7 @@ impl RequestArgs {
             pipeline: self.pipeline,
             unix_socket: self.unix_socket,
             connect_to: self.connect_to,
-            tls: TlsOptions { cacert: self.ca_cert, cert: self.cert, key: self.key, insecure: self.insecure },
+            tls: TlsOptions { cacert: self.ca_cert, cert: self.cert, key: self.cert_key, insecure: self.insecure },
             sni: self.sni,
             ..Options::default()
         }

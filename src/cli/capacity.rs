@@ -1,4 +1,4 @@
-//! `weir capacity`: arguments -> a search for the highest load that keeps the objectives.
+//! `weir capacity`: from arguments to a search for the highest load that meets the objectives.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,45 +25,50 @@ use crate::measure::slo::Slo;
 use crate::report::capacity as report;
 use crate::report::page::render;
 
+/// Examples at the end of the help.
+const EXAMPLES: &str = "Examples:\n  weir capacity http://localhost:8080/ --slo \"p99<200ms\" --slo \"errors<1%\"\n  \
+    weir capacity http://localhost:8080/ --slo \"p95<100ms\" --closed";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct CapacityArgs {
-    /// What has to hold, e.g. "p99<200ms", "mean<50ms", "errors<1%"; repeatable
+    /// objective, e.g. "p99<200ms", "errors<1%"; repeatable
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, required = true, help_heading = SEARCH)]
     slos: Vec<Slo>,
-    /// Closed loop: how many users, each of whom waits for its answer before asking again
+    /// closed loop: search over users instead of requests per second
     #[arg(long, help_heading = SEARCH)]
-    users: bool,
-    /// The first load to try, in requests per second or users [default: 100/s, or 1 user]
+    closed: bool,
+    /// first load level [default: 100/s, or 1 user]
     #[arg(long, value_name = "LOAD", value_parser = words::rate, help_heading = SEARCH)]
     from: Option<f64>,
-    /// The highest load to try [default: 1,000,000/s, or 10,000 users]
-    #[arg(long = "most", value_name = "LOAD", value_parser = words::rate, help_heading = SEARCH)]
+    /// highest load level [default: 1,000,000/s, or 10,000 users]
+    #[arg(long = "to", value_name = "LOAD", value_parser = words::rate, help_heading = SEARCH)]
     max_load: Option<f64>,
-    /// How far apart the bounds may be in the end
-    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = words::fraction, help_heading = SEARCH)]
+    /// final distance between the bounds
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = words::fraction, help_heading = SEARCH)]
     precision: f64,
-    /// How long a load is tried at most; it takes less where it is clear
-    #[arg(long = "step", value_name = "TIME", default_value = "30s", value_parser = words::seconds, help_heading = SEARCH)]
+    /// maximum time per load level
+    #[arg(long = "step-time", value_name = "TIME", default_value = "30s", value_parser = words::seconds, help_heading = SEARCH)]
     step_length: Duration,
-    /// How long the search may take in all [default: 30 times --step, at least 5m]
+    /// maximum search time [default: 30 x --step-time, at least 5m]
     #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = SEARCH)]
     max_time: Option<Duration>,
-    /// The beginning of each load that is cut off, at least
-    #[arg(long = "settle", value_name = "TIME", default_value = "1s", value_parser = words::seconds, help_heading = SEARCH)]
+    /// minimum warm-up excluded from each load level
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = words::seconds, help_heading = SEARCH)]
     warmup: Duration,
-    /// How arrivals are spread: constant, or poisson as those of many visitors are
+    /// arrival process: constant or poisson
     #[arg(long, value_name = "KIND", default_value = "poisson", value_parser = words::arrivals, help_heading = SEARCH)]
     arrivals: Arrivals,
-    /// The service's process on this machine: says what it used
+    /// process ID of the service, to report its CPU use
     #[arg(long, value_name = "PID", help_heading = SEARCH)]
     pid: Option<u32>,
-    /// Repeats arrivals and choices of bodies
+    /// seed of arrivals and body choices
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SEARCH)]
     seed: u64,
-    /// The cap on connections [default: 1000]
-    #[arg(short, long, value_name = "N", value_parser = words::count, conflicts_with = "users", help_heading = SEARCH)]
+    /// maximum connections in the open loop [default: 1000]
+    #[arg(short, long, value_name = "N", value_parser = words::count, conflicts_with = "closed", help_heading = SEARCH)]
     connections: Option<u64>,
-    /// Generator threads [default: as many as the load needs]
+    /// generator threads [default: as needed]
     #[arg(short, long, value_name = "N", help_heading = SEARCH)]
     threads: Option<u64>,
 
@@ -72,30 +77,30 @@ pub(super) struct CapacityArgs {
     #[command(flatten)]
     agent_args: AgentArgs,
 
-    /// Exit code 3 if the limit is weir's own
+    /// exit code 3 if weir itself is the limit
     #[arg(long, help_heading = RESULT)]
     strict: bool,
-    /// The form of the report on stdout
+    /// report format on stdout
     #[arg(short, long, value_enum, default_value_t = CapacityFormat::Text, help_heading = RESULT)]
     format: CapacityFormat,
-    /// Keep the answer as JSON
+    /// file for the result as JSON
     #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
     out: Option<PathBuf>,
-    /// Write the answer as a page to look at: one file, for any browser
+    /// file for the HTML report
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     html: Option<PathBuf>,
 }
 
-/// The least that a search may take, if nothing says so.
+/// Minimum of the default of `--max-time`.
 const MIN_DEFAULT_SEARCH_TIME: Duration = Duration::from_secs(300);
 const SEARCH: &str = "Search";
 const RESULT: &str = "Result";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CapacityFormat {
-    /// For a terminal
+    /// for a terminal
     Text,
-    /// One JSON object
+    /// one JSON object
     Json,
 }
 
@@ -120,8 +125,8 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
     let asked = CapacityOptions { agents, ..asked.into_options()? };
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     let mut bar: Option<(usize, ProgressBar)> = None;
-    let found = capacity::find(&asked, &command, &mut |news| {
-        match news {
+    let found = capacity::find(&asked, &command, &mut |event| {
+        match event {
             CapacityEvent::StepProgress { step, progress, .. } if !messages.is_quiet() => {
                 if bar.as_ref().is_none_or(|(number, _)| number != step) {
                     let seconds = asked.step_length.max_s + asked.warmup_s;
@@ -168,7 +173,7 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
     if let Some(output) = html {
         output.write(&render(&report::page::of_capacity(&answer)))?;
     }
-    if let Some(why) = &answer.agent_failure {
+    if let Some(why) = &answer.lost_agent {
         messages.error(why);
     }
     Ok(exit_code(&answer, strict))
@@ -183,31 +188,31 @@ fn finish(bar: &mut Option<(usize, ProgressBar)>) {
 fn exit_code(answer: &CapacityReport, strict: bool) -> u8 {
     match answer {
         answer if answer.interrupted => exit::INTERRUPTED,
-        answer if answer.agent_failure.is_some() => exit::UNTRUSTED,
-        answer if strict && answer.limit == Bottleneck::Generator => exit::UNTRUSTED,
-        answer if answer.holds.is_none() => exit::OBJECTIVE,
+        answer if answer.lost_agent.is_some() => exit::UNTRUSTED,
+        answer if strict && answer.limited_by == Bottleneck::Generator => exit::UNTRUSTED,
+        answer if answer.passes.is_none() => exit::OBJECTIVE,
         _ => exit::OK,
     }
 }
 
 impl CapacityArgs {
     fn into_options(self) -> Result<CapacityOptions, String> {
-        let (start, least, most) = if self.users { (1.0, 1.0, 10_000.0) } else { (100.0, 0.1, 1e6) };
+        let (start, least, most) = if self.closed { (1.0, 1.0, 10_000.0) } else { (100.0, 0.1, 1e6) };
         let (start, most) = (self.from.unwrap_or(start), self.max_load.unwrap_or(most));
         if !(start >= least && start <= most && most <= 1e8) {
-            return Err(format!("--from: {start} is out of range; give {least} to {most}, which is --most"));
+            return Err(format!("--from: {start} is out of range; give {least} to {most}, the value of --to"));
         }
         if !(0.005..=1.0).contains(&self.precision) {
             return Err(format!("--precision: {} is out of range; give 0.5% to 100%", self.precision));
         }
         if !(3..=3600).contains(&self.step_length.as_secs()) {
-            return Err("--step: give 3s to 1h; shorter ones tell nothing".into());
+            return Err("--step-time: give 3s to 1h; shorter steps have no outcome".into());
         }
         if self.max_time.is_some_and(|time| time.is_zero()) {
-            return Err("--max-time: 0 is no time; give e.g. 10m".into());
+            return Err("--max-time: invalid time 0; write e.g. 10m".into());
         }
         if self.warmup.as_secs() > 600 {
-            return Err("--settle: give 10m at most".into());
+            return Err("--warmup: give 10m at most".into());
         }
         let length = StepLength { min_s: 3, max_s: self.step_length.as_secs() };
         Ok(CapacityOptions {
@@ -219,13 +224,13 @@ impl CapacityArgs {
                 ..self.request_args.into_options()
             },
             slos: self.slos,
-            model: if self.users { LoadModel::Closed } else { LoadModel::Open },
+            model: if self.closed { LoadModel::Closed } else { LoadModel::Open },
             range: SearchRange {
                 start,
                 min_load: least,
                 max_load: most,
                 precision: self.precision,
-                integer: self.users,
+                integer: self.closed,
                 min_gap: 1.0,
                 step_s: self.step_length.as_secs_f64(),
             },

@@ -1,4 +1,4 @@
-//! `weir compare`: kept runs, by weir or other tools -> is one side worse than the other?
+//! `weir compare`: from saved runs, by weir or other tools, to verdicts.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,70 +18,75 @@ use crate::report::comparison::{MetricSelector, RunComparison, SavedRun, Side, l
 use crate::report::page::render;
 use crate::report::read::{ToolResult, read};
 
-/// What `weir compare` takes.
+/// Examples at the end of the help.
+const EXAMPLES: &str = "Examples:\n  weir compare old.json new.json\n  \
+    weir compare old/ new/ --metric rate,p99 --format markdown";
+
+/// Arguments of `weir compare`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
-    /// Runs, or folders of runs of the same thing; the first is what all others are held against
+    /// runs, or folders of runs; the first is the baseline
     #[arg(value_name = "RUN|FOLDER", required = true, num_args = 2..)]
     sides: Vec<PathBuf>,
-    /// What to compare: rate, mean, p99 (any percentile), max, errors; repeatable [default: rate, p50, p99, errors]
+    /// rate, mean, p99, max, errors; repeatable [default: rate,p50,p99,errors]
     #[arg(short, long = "metric", value_name = "NAME", value_delimiter = ',')]
     metrics: Vec<MetricSelector>,
-    /// The least effect that matters
-    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = words::fraction)]
-    minimum: f64,
-    /// How sure a verdict has to be
-    #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = words::fraction)]
+    /// smallest effect that matters
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = words::fraction)]
+    min_effect: f64,
+    /// confidence level of all verdicts together
+    #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = words::fraction)]
     confidence: f64,
-    /// Compare runs of different machines, plans or tools, too
+    /// comparison across machines, load plans or tools
     #[arg(long)]
     force: bool,
-    /// Exit code 3 if a run is not to be trusted
+    /// exit code 3 if a run is not trusted
     #[arg(long)]
     strict: bool,
-    /// Repeats the resampling
+    /// seed of the bootstrap
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// The form of the report on stdout
+    /// report format on stdout
     #[arg(short, long, value_enum, default_value_t = CompareFormat::Text)]
     format: CompareFormat,
-    /// Write the comparison as a page to look at: one file, for any browser
+    /// file for the HTML report
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CompareFormat {
-    /// For a terminal
+    /// for a terminal
     Text,
-    /// For a comment on a pull request
+    /// for a comment on a pull request
     Markdown,
-    /// One JSON object
+    /// one JSON object
     Json,
 }
 
-/// Sides that were held against each other, with what that was made of.
+/// Comparison with its sides and metrics, as input of the HTML report.
 #[derive(Debug)]
 pub struct ComparisonResult {
-    /// The verdicts.
+    /// Verdicts.
     pub comparison: RunComparison,
     sides: Vec<Side>,
     metrics: Vec<MetricSelector>,
 }
 
 impl ComparisonResult {
-    /// The comparison as a page; `command` made it.
+    /// Comparison as an HTML report; `command` is the command line in its manifest.
     pub fn html(&self, command: &[String]) -> String {
         render(&page::of_comparison(&self.comparison, &self.sides, &self.metrics, command))
     }
 }
 
 impl CompareArgs {
-    /// Reads all sides, or takes runs in their place, and holds them against the first. `note` is told of files that are
-    /// left out.
+    /// Reads all sides, except those that have runs in `given`, and compares them with the first. `note` gets a line
+    /// for each ignored file.
     ///
     /// # Errors
-    /// What cannot be read or compared, in one line.
+    /// One line with the file that cannot be read, or the first difference that forbids the comparison.
     pub fn compare(
         &self,
         given: Vec<Option<Vec<Run>>>,
@@ -96,7 +101,7 @@ impl CompareArgs {
         let sides = sides.collect::<Result<Vec<_>, _>>()?;
         let obstacles = likeness::obstacles(&sides);
         if let (Some(first), false) = (obstacles.first(), self.force) {
-            return Err(format!("{first}; --force compares them all the same"));
+            return Err(format!("{first}; --force compares them anyway"));
         }
         let notes = obstacles.into_iter().chain(likeness::unknowns(&sides)).collect();
         let metrics = if self.metrics.is_empty() { MetricSelector::DEFAULTS.to_vec() } else { self.metrics.clone() };
@@ -105,10 +110,10 @@ impl CompareArgs {
     }
 }
 
-/// Reads the arguments that stand after `weir compare`.
+/// Parses the arguments after `weir compare`.
 ///
 /// # Errors
-/// What is wrong with them, in one line.
+/// One line with the invalid argument.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<CompareArgs, String> {
     #[derive(Parser)]
     #[command(name = "weir compare", no_binary_name = true, disable_help_flag = true)]
@@ -130,16 +135,16 @@ pub(super) fn run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -
 }
 
 fn try_run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
-    let held = asked.compare(Vec::new(), &mut |words| messages.note(words))?;
+    let compared = asked.compare(Vec::new(), &mut |text| messages.note(text))?;
     let html = OutputFile::open(asked.html.as_deref())?;
     for side in html.iter().flat_map(|html| asked.sides.iter().map(move |side| html.ensure_not_input("--html", side))) {
         side?;
     }
     let taken = html.as_ref().is_some_and(OutputFile::is_stdout);
     if let Some(output) = html {
-        output.write(&held.html(&redacted(args, &[])))?;
+        output.write(&compared.html(&redacted(args, &[])))?;
     }
-    let comparison = &held.comparison;
+    let comparison = &compared.comparison;
     let shown = match asked.format {
         CompareFormat::Text => text::render(comparison, colors() && !taken),
         CompareFormat::Markdown => markdown::render(comparison),
@@ -149,7 +154,7 @@ fn try_run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Resul
         print(&shown, taken)?;
     }
     Ok(match comparison {
-        c if asked.strict && c.has_doubts() => exit::UNTRUSTED,
+        c if asked.strict && c.has_untrusted_runs() => exit::UNTRUSTED,
         c if c.has_worse() => exit::OBJECTIVE,
         _ => exit::OK,
     })
@@ -159,23 +164,23 @@ fn settings(asked: &CompareArgs) -> Result<Settings, String> {
     if !(0.5..1.0).contains(&asked.confidence) {
         return Err(format!("--confidence: {} is out of range; give 50% to 99.9%", asked.confidence));
     }
-    if asked.minimum > 1.0 {
-        return Err(format!("--minimum: {} is out of range; give 0% to 100%", asked.minimum));
+    if asked.min_effect > 1.0 {
+        return Err(format!("--min-effect: {} is out of range; give 0% to 100%", asked.min_effect));
     }
-    Ok(Settings { min_effect: asked.minimum, confidence: asked.confidence, seed: asked.seed, ..Settings::default() })
+    Ok(Settings { min_effect: asked.min_effect, confidence: asked.confidence, seed: asked.seed, ..Settings::default() })
 }
 
-/// Runs that somebody has at hand, under the name of the side.
+/// Side from runs in memory.
 fn side_of_runs(name: &Path, runs: Vec<Run>) -> Result<Side, String> {
     let name = name.display().to_string();
     if runs.is_empty() {
-        return Err(format!("{name}: no run on this side; give one at least"));
+        return Err(format!("{name}: no run on this side; give at least one"));
     }
-    let kept = |(i, run): (u64, Run)| SavedRun { file: format!("{name}{i}"), result: ToolResult::of_run(run) };
-    Ok(Side { runs: (1..).zip(runs).map(kept).collect(), name })
+    let saved = |(i, run): (u64, Run)| SavedRun { file: format!("{name}{i}"), result: ToolResult::of_run(run) };
+    Ok(Side { runs: (1..).zip(runs).map(saved).collect(), name })
 }
 
-/// A file is one run; a folder holds runs, and files that are none are named and left out.
+/// Side from a file (one run) or a folder; files of a folder that are not runs are logged and ignored.
 fn read_side(path: &Path, note: &mut dyn FnMut(&str)) -> Result<Side, String> {
     let name = path.display().to_string();
     let cannot = |error: io::Error| format!("cannot read {name}: {error}");
@@ -189,11 +194,11 @@ fn read_side(path: &Path, note: &mut dyn FnMut(&str)) -> Result<Side, String> {
     for file in files {
         match read_run(&file) {
             Ok(run) => runs.push(run),
-            Err(why) => note(&format!("{why}; left out")),
+            Err(why) => note(&format!("{why}; ignored")),
         }
     }
     if runs.is_empty() {
-        return Err(format!("{name}: no run in this folder; give a folder with files that --out wrote, or a file"));
+        return Err(format!("{name}: no run in this folder; give a folder of files saved by --out, or a file"));
     }
     Ok(Side { name, runs })
 }

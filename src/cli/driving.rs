@@ -1,4 +1,4 @@
-//! Who drives a load: this process, or agents; the flags of every command that drives one.
+//! Flags of agents, shared by `load`, `capacity` and `study`.
 
 use std::ffi::OsString;
 
@@ -9,31 +9,30 @@ use crate::agents::{AgentSpec, Backend};
 
 const AGENTS: &str = "Agents";
 
-/// Where agents run, and how many.
+/// Location and number of agents.
 #[derive(Clone, Debug, Args)]
 pub(super) struct AgentArgs {
-    /// Have agents drive the load: local (processes here), auto (the Ray cluster that this machine belongs to) or
-    /// ray://HOST:PORT
-    #[arg(long = "on", value_name = "PLACE", value_parser = str::parse::<Backend>, help_heading = AGENTS)]
+    /// where agents generate the load: local processes, or a Ray cluster
+    #[arg(long = "on", value_name = "local|auto|ray://HOST:PORT", value_parser = str::parse::<Backend>, help_heading = AGENTS)]
     backend: Option<Backend>,
-    /// How many agents [default: one per node of the cluster; local: 1]
+    /// number of agents [default: one per node; local: 1]
     #[arg(long, value_name = "N", requires = "backend", help_heading = AGENTS)]
     agents: Option<u64>,
-    /// How many of them a node may have
+    /// maximum agents per node
     #[arg(long, value_name = "N", requires = "backend", default_value_t = 1, help_heading = AGENTS)]
     per_node: u64,
 }
 
 impl AgentArgs {
-    /// Whether agents are asked for.
+    /// Whether agents generate the load.
     pub(super) fn has_agents(&self) -> bool {
         self.backend.is_some()
     }
 
-    /// The agents that were asked for; `connections` are what they are to share, if that is known.
+    /// Specification of the agents, if there are any; `connections` is the total to divide among them, if known.
     ///
     /// # Errors
-    /// What is wrong, in one line.
+    /// One line with the invalid flag.
     pub(super) fn agent_spec(&self, args: &[OsString], connections: Option<u64>) -> Result<Option<AgentSpec>, String> {
         let Some(on) = self.backend.clone() else { return Ok(None) };
         let asked =

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first ends the run cleanly, the second at once.
+//! Ctrl-C and SIGTERM: the first ends the run gracefully, the second at once.
 
 use std::io;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use signal_hook::{SigId, flag, low_level};
 
 use super::exit;
 
-/// Whether somebody wants the run to end. The handlers go when it is dropped.
+/// Signal handlers that request the end of a run; removed on drop.
 #[derive(Debug)]
 pub(super) struct Interrupt {
     requested: Arc<AtomicBool>,
-    /// It was SIGTERM.
+    /// Whether the signal was SIGTERM.
     sigterm: Arc<AtomicBool>,
     handlers: Vec<SigId>,
 }
@@ -22,25 +22,25 @@ impl Interrupt {
     /// Installs the handlers.
     ///
     /// # Errors
-    /// When the system refuses them.
+    /// An error of the system.
     pub(super) fn install() -> io::Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));
         let term = Arc::new(AtomicBool::new(false));
         let mut handlers = vec![flag::register(SIGTERM, Arc::clone(&term))?];
         for signal in [SIGINT, SIGTERM] {
-            // In this order, or the first signal would already end the process.
+            // In this order; otherwise the first signal would end the process.
             handlers.push(flag::register_conditional_shutdown(signal, exit::INTERRUPTED.into(), Arc::clone(&asked))?);
             handlers.push(flag::register(signal, Arc::clone(&asked))?);
         }
         Ok(Self { requested: asked, sigterm: term, handlers })
     }
 
-    /// Whether one of the signals has come.
+    /// Whether a signal was received.
     pub(super) fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
     }
 
-    /// Whether it was SIGTERM, which asks for an end in good order.
+    /// Whether the signal was SIGTERM, a request for a graceful shutdown.
     pub(super) fn is_sigterm(&self) -> bool {
         self.sigterm.load(Ordering::Relaxed)
     }

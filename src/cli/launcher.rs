@@ -1,23 +1,22 @@
-//! How this program is started anew, for what runs beside it: guards and agents.
+//! Command line that starts this program again, for guards and agents.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// The program, and what stands before a command of ours, whatever it was started through: its own arguments are the last of
-/// the process's.
+/// Program and arguments before the subcommand, also if it was started through an interpreter: its own arguments are
+/// the last ones of the process.
 pub(super) fn self_command(args: &[OsString]) -> Vec<OsString> {
     let line = fs::read("/proc/self/cmdline").unwrap_or_default();
     let all: Vec<OsString> = line.split(|b| *b == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
-    // The line ends with a 0, so there is an empty word behind the last.
+    // The line ends with a 0, so the last word is empty.
     let before = all.len().saturating_sub(args.len());
     let through = all.get(1..before).unwrap_or_default();
     [vec![program_path(all.first().map_or(OsStr::new(""), OsString::as_os_str))], through.to_vec()].concat()
 }
 
-/// The program by the name that it was called by: a Python knows from that name to which environment it belongs, and the name
-/// is mostly a link.
+/// Path of the program by the name of its call, which is often a link: Python finds its environment by that name.
 fn program_path(called: &OsStr) -> OsString {
     let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("weir"));
     let is_own =

@@ -1,4 +1,4 @@
-//! The life of what serves: it says where it is, heeds signals, and ends in good order.
+//! Lifecycle of a server: address on stdout, signals, graceful shutdown.
 
 use std::io::{self, Write};
 use std::thread;
@@ -8,31 +8,31 @@ use signal_hook::iterator::Signals;
 
 use super::exit;
 
-/// Listens for signals from the moment it is made.
+/// Signal listener of a server.
 #[derive(Debug)]
 pub(super) struct ServerLifecycle {
     signals: Signals,
 }
 
-/// Which signal ended it.
+/// Signal that ended a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExitSignal(i32);
 
 impl ServerLifecycle {
-    /// To be made before the service says that it is there: whoever reads that may send a signal at once. SIGINT and
-    /// SIGTERM end it, `others` do not.
+    /// Listens for SIGINT and SIGTERM, which end the server, and for `others`. Must be created before the address is
+    /// printed: a reader of the address may send a signal at once.
     ///
     /// # Errors
-    /// When the system refuses to tell of signals.
+    /// An error of the system.
     pub(super) fn new(others: &[i32]) -> Result<Self, String> {
         let signals = Signals::new([&[SIGINT, SIGTERM], others].concat());
         Ok(Self { signals: signals.map_err(|error| format!("cannot listen for Ctrl-C: {error}"))? })
     }
 
-    /// Says on stdout where it listens, and waits for the signal that ends it; each SIGHUP before is a call of `hangup`.
+    /// Prints the address on stdout, and waits for the signal that ends the server; each SIGHUP before calls `hangup`.
     ///
     /// # Errors
-    /// When nobody takes what stdout says.
+    /// One line, if stdout cannot be written.
     pub(super) fn run_until_signal(&mut self, url: &str, mut hangup: impl FnMut()) -> Result<ExitSignal, String> {
         let line = serde_json::json!({ "listening": url });
         writeln!(io::stdout(), "{line}")
@@ -46,7 +46,7 @@ impl ServerLifecycle {
         }
     }
 
-    /// Stops, and says with which code to exit; if a second signal comes meanwhile, `at_once` has it end.
+    /// Stops the server and returns the exit code; a second signal meanwhile calls `at_once`.
     pub(super) fn finish(self, end: ExitSignal, at_once: impl FnOnce() + Send, stop: impl FnOnce()) -> u8 {
         let mut signals = self.signals;
         let handle = signals.handle();

@@ -1,4 +1,4 @@
-//! `weir load`: arguments -> a plan, driven, shown and kept.
+//! `weir load`: from arguments to a plan, a run, its report and files.
 
 use std::ffi::OsString;
 use std::io;
@@ -22,44 +22,46 @@ use crate::measure::Run;
 use crate::measure::slo::Slo;
 use crate::report::{ReportFormat, csv, jtl, page, render, text};
 
+/// Examples at the end of the help.
+const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 30s\n  \
+    weir load http://localhost:8080/ --rate 200 -d 1m --slo \"p99<200ms\" --out run.json";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct LoadArgs {
-    /// Closed loop: connections that ask all the time [default: 50]. Open loop: the cap on connections [default: 1000]
+    /// concurrent connections [default: 50]; open loop: maximum [default: 1000]
     #[arg(short, long, value_name = "N", value_parser = words::count, help_heading = CLOSED)]
     connections: Option<u64>,
-    /// Stop after this many requests
+    /// number of requests
     #[arg(short = 'n', long, value_name = "N", value_parser = words::count, help_heading = CLOSED)]
     requests: Option<u64>,
-    /// Stop after this time; a bare number is seconds [default: 10s, unless -n or --loops bounds the run]
+    /// duration; bare numbers are seconds [default: 10s without -n, --loops]
     #[arg(short, long, value_name = "TIME", value_parser = words::seconds, help_heading = CLOSED)]
     duration: Option<Duration>,
-    /// Generator threads [default: one per core; in the open loop one per 20,000 requests/s]
+    /// generator threads [default: one per core, or per 20,000 requests/s]
     #[arg(short, long, value_name = "N", help_heading = CLOSED)]
     threads: Option<u64>,
 
-    /// Users, each of whom waits for its answer before asking again
+    /// closed-loop users, each with its own connection
     #[arg(long, value_name = "N", value_parser = words::count, help_heading = USERS)]
     users: Option<u64>,
-    /// Time over which the users start, evenly
+    /// time over which users start, evenly [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = USERS)]
     ramp_up: Option<Duration>,
-    /// Requests that each user makes
+    /// requests per user [default: unlimited]
     #[arg(long, value_name = "N", value_parser = words::count, help_heading = USERS)]
     loops: Option<u64>,
-    /// A new connection for each request
-    #[arg(long = "fresh", help_heading = USERS)]
-    new_connections: bool,
 
-    /// Requests per second that start whether or not answers come; also e.g. 10k, 6000/m
-    #[arg(short, long, value_name = "PER_S", value_parser = words::rate, help_heading = OPEN)]
+    /// open-loop arrival rate, independent of responses: 500, 10k, 6000/m
+    #[arg(short, long, value_name = "RATE", value_parser = words::rate, help_heading = OPEN)]
     rate: Option<f64>,
-    /// How arrivals are spread: constant or poisson
+    /// arrival process: constant or poisson
     #[arg(long, value_name = "KIND", default_value = "constant", value_parser = words::arrivals, help_heading = OPEN)]
     arrivals: Arrivals,
-    /// Rates that change, e.g. 0-200/30s,200/1m
+    /// arrival rate over time, e.g. 0-200/30s,200/1m
     #[arg(long, value_name = "STAGES", value_parser = StagesFlag::read, help_heading = OPEN)]
     stages: Option<StagesFlag>,
-    /// Never sleep: sends as close to their time as the machine allows, for a whole core per thread
+    /// busy-wait for exact send times; one core per thread
     #[arg(long, help_heading = OPEN)]
     spin: bool,
 
@@ -68,41 +70,41 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     agent_args: AgentArgs,
 
-    /// Leave the requests of this first stretch out of the result
+    /// initial time excluded from the result [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = RESULT)]
     warmup: Option<Duration>,
-    /// Repeats arrivals and choices of bodies
+    /// seed of arrivals and body choices
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESULT)]
     seed: u64,
-    /// An objective, e.g. "p99<200ms", "errors<1%", "rate>1000"; repeatable. Exit code 1 if one fails
+    /// objective, e.g. "p99<200ms", "errors<1%"; repeatable; exit code 1
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
     slos: Vec<Slo>,
-    /// Exit code 3 if the run is not to be trusted
+    /// exit code 3 if the run is not trusted
     #[arg(long, action = ArgAction::SetTrue, help_heading = RESULT)]
     strict: bool,
-    /// The form of the report on stdout
+    /// report format on stdout
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text, help_heading = RESULT)]
     format: ReportFormat,
-    /// Keep the run as JSON, for 'weir report'; - is stdout, and the report then goes to stderr
+    /// file for the run as JSON; - is stdout
     #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
     out: Option<PathBuf>,
-    /// Log each request as JMeter does (CSV)
+    /// file for a JMeter log (CSV), one line per request
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     jtl: Option<PathBuf>,
-    /// Write the run second by second, as CSV
+    /// file for the time series as CSV
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     csv: Option<PathBuf>,
-    /// Write the run as a page to look at: one file, for any browser
+    /// file for the HTML report
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     html: Option<PathBuf>,
 }
 
-const CLOSED: &str = "Closed loop (ab's and wrk's words)";
-const USERS: &str = "Closed loop (JMeter's words)";
+const CLOSED: &str = "Closed loop (as ab, wrk)";
+const USERS: &str = "Closed loop (as JMeter)";
 const OPEN: &str = "Open loop";
 const RESULT: &str = "Result";
 
-/// Stages as one value: clap takes a bare list for a repeatable option.
+/// Stages as one value; clap would take a bare `Vec` for a repeatable option.
 #[derive(Clone, Debug)]
 struct StagesFlag(Vec<LoadStage>);
 
@@ -112,16 +114,16 @@ impl StagesFlag {
     }
 }
 
-/// The flags that a load knows, without their dashes.
+/// Names of the flags of `weir load`, without dashes.
 pub(super) fn flags() -> Vec<String> {
     let command = LoadArgs::augment_args(Command::new("load"));
     command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
 }
 
-/// Reads the arguments of a load that stand elsewhere than on our command line.
+/// Options of a load from arguments in another place than the command line, such as a study file.
 ///
 /// # Errors
-/// What is wrong with them, in one line.
+/// One line with the invalid argument.
 pub(super) fn parse(args: &[String]) -> Result<Options, String> {
     let command = LoadArgs::augment_args(Command::new("load")).no_binary_name(true).disable_help_flag(true);
     let read = command.try_get_matches_from(args).and_then(|matches| LoadArgs::from_arg_matches(&matches));
@@ -138,21 +140,21 @@ pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8
     }
 }
 
-/// The life of an agent.
+/// Hidden command of an agent process.
 pub(super) fn run_agent(messages: &Messages) -> u8 {
     match life::run() {
         Ok(()) => exit::OK,
         Err(error) => {
-            messages.error(&format!("this is run by 'weir load --on', not by hand: {error}"));
+            messages.error(&format!("internal command of 'weir load --on': {error}"));
             exit::USAGE
         }
     }
 }
 
-/// All that can go wrong before the run comes back as one line; what goes wrong after it does not lose the run.
+/// Errors before the run are returned as one line; errors after it are logged and do not lose the run.
 fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     if asked.agent_args.has_agents() && asked.jtl.is_some() {
-        return Err("--jtl and --on do not go together; agents send what they count, and not each request".to_owned());
+        return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
     }
     let outputs = LoadOutputs::open(&asked)?;
     let mut asked = asked;
@@ -178,7 +180,7 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
         }
         !interrupt.is_requested()
     };
-    // Until the end: what was measured is written before agents are taken leave of.
+    // Dropped at the end, after the result has been written: ending agents may take seconds.
     let mut crew = None;
     let run = match agents {
         None => load::run(&plan, &command, &mut watch, log.as_ref()),
@@ -198,9 +200,9 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     };
     run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
     if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
-        // Other tools' reports have no place for it.
+        // Reports of other tools have no field for these.
         text::failures(&run).iter().for_each(|words| messages.note(words));
-        run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not to be trusted: {reason}")));
+        run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not trusted: {reason}")));
     }
     let taken = outputs.uses_stdout();
     let shown = match taken && messages.is_quiet() {
@@ -230,7 +232,7 @@ fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
             None if run.requests.total == 0 => "none was sent".to_owned(),
             None => run.failed_by_kind(),
         };
-        messages.error(&format!("not one of {} requests succeeded; {why}", run.requests.total));
+        messages.error(&format!("none of {} requests succeeded; {why}", run.requests.total));
         return exit::UNTRUSTED;
     }
     if strict && !run.trust.ok {
@@ -239,7 +241,7 @@ fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
     if run.slo.iter().all(|held| held.ok) { exit::OK } else { exit::OBJECTIVE }
 }
 
-/// The files to write.
+/// Output files of a run.
 struct LoadOutputs {
     json: Option<OutputFile>,
     csv: Option<OutputFile>,
@@ -261,12 +263,12 @@ impl LoadOutputs {
         [("--out", json.as_ref()), ("--csv", csv.as_ref()), ("--html", html.as_ref()), ("--jtl", jtl.as_ref())]
     }
 
-    /// Whether one of them is stdout.
+    /// Whether one of the files is stdout.
     fn uses_stdout(&self) -> bool {
         self.by_flag().iter().any(|(_, output)| output.is_some_and(OutputFile::is_stdout))
     }
 
-    /// Writes all files; one that fails does not keep the others from being written.
+    /// Writes all files, also after one failed; returns the exit code.
     fn write(self, run: &Run, log: Option<jtl::JtlLog>, messages: &Messages) -> u8 {
         let done = [
             self.json.map(|output| output.write(&run.to_json())),
@@ -293,7 +295,6 @@ impl LoadArgs {
             users: self.users,
             ramp_up: self.ramp_up,
             loops: self.loops,
-            fresh: self.new_connections,
             rate: self.rate,
             arrivals: self.arrivals,
             stages: self.stages.map(|s| s.0).unwrap_or_default(),

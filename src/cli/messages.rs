@@ -1,11 +1,11 @@
-//! What goes to stderr: one line a message, as text or as JSON.
+//! Messages on stderr: one line each, as text or JSON.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 
 use super::{CommonArgs, LogFormat, exit};
 
-/// Says things on stderr.
+/// Writer of messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Messages {
     quiet: bool,
@@ -17,42 +17,42 @@ impl Messages {
         Self { quiet: common.quiet, format: common.log_format }
     }
 
-    /// For arguments that could not be read: as far as they say how.
+    /// Writer for invalid arguments, in the format that they name.
     pub(super) fn for_invalid_args(args: &[OsString]) -> Self {
         let json = args.iter().any(|arg| arg == "--log-format=json")
             || args.windows(2).any(|pair| pair[0] == "--log-format" && pair[1] == "json");
         Self { quiet: false, format: if json { LogFormat::Json } else { LogFormat::Text } }
     }
 
-    /// Whether nothing but errors is wanted.
+    /// Whether only errors are written (`--quiet`).
     pub(super) fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// What went wrong.
+    /// Writes an error.
     pub(super) fn error(&self, text: &str) {
         self.write("error", &without_os_error(text));
     }
 
-    /// What went wrong, as the exit code that it means.
+    /// Writes an error and returns its exit code.
     pub(super) fn usage_error(&self, text: &str) -> u8 {
         self.error(text);
         exit::USAGE
     }
 
-    /// What is worth knowing.
+    /// Writes a note.
     pub(super) fn note(&self, text: &str) {
         if !self.quiet {
             self.write("note", text);
         }
     }
 
-    /// What was asked for with a flag: many lines that belong together, the first of them a heading.
+    /// Writes lines that belong together, such as an attempt log; the first is a heading.
     pub(super) fn block(&self, text: &str) {
         match self.format {
             LogFormat::Text => {
                 let lines: String = text.lines().map(|line| format!("{}\n", replace_control(line))).collect();
-                // One write, so that two tales do not mix.
+                // One write, so that two blocks do not mix.
                 let _ = io::stderr().lock().write_all(lines.as_bytes());
             }
             LogFormat::Json => {
@@ -68,17 +68,17 @@ impl Messages {
             LogFormat::Text => format!("weir: {text}"),
             LogFormat::Json => serde_json::json!({ "level": level, "message": text }).to_string(),
         };
-        // A stderr that takes nothing is told nowhere, and is no reason to fail.
+        // An unwritable stderr is ignored.
         let _ = writeln!(io::stderr(), "{line}");
     }
 }
 
-/// What a message quotes (a URL, a path) may hold line breaks or steer the terminal.
+/// Replaces control characters: quoted URLs and paths may contain line breaks or terminal escapes.
 fn replace_control(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
-/// The system's words on an error without its number, which nobody knows by heart.
+/// Error message of the system without its number.
 fn without_os_error(text: &str) -> String {
     let Some((before, rest)) = text.split_once(" (os error ") else { return text.to_owned() };
     let after = rest.split_once(')').map_or("", |(_, after)| after);

@@ -1,4 +1,4 @@
-//! What is wrong with the arguments, in one line, and what to write instead.
+//! Invalid arguments as one line, with a suggestion.
 
 use std::ffi::OsString;
 
@@ -7,9 +7,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::document::problem::nearest;
 
-/// Words of other tools for flags of ours.
-const FLAG_SYNONYMS: [(&str, &str); 20] = [
+/// Names of flags in other tools, and in earlier versions, with weir's names. A suggestion needs weir's name to be a
+/// flag of the command.
+const FLAG_SYNONYMS: [(&str, &str); 37] = [
     ("concurrency", "connections"),
+    ("concurrency", "max-concurrency"),
     ("clients", "connections"),
     ("rps", "rate"),
     ("qps", "rate"),
@@ -29,9 +31,25 @@ const FLAG_SYNONYMS: [(&str, &str); 20] = [
     ("threshold", "slo"),
     ("ca", "cacert"),
     ("user", "auth"),
+    ("parallel", "max-concurrency"),
+    ("max-requests", "requests"),
+    ("share", "cluster"),
+    ("limit", "limiter"),
+    ("retry", "retries"),
+    ("queue", "max-queue"),
+    ("repeat", "retry-methods"),
+    ("fresh", "no-keepalive"),
+    ("keep-alive", "keepalive"),
+    ("capacity", "slots"),
+    ("model", "algorithm"),
+    ("refuse", "overflow"),
+    ("key", "cert-key"),
+    ("key", "last-key"),
+    ("key", "pinned-key"),
+    ("fresh", "rerun"),
 ];
 
-/// The command that was meant, with its name as it is typed: the last one that the arguments name.
+/// Command that the arguments name, by its full name: `weir send list`.
 pub(super) fn target_command(mut command: Command, args: &[OsString]) -> Command {
     command.build();
     let mut found = command;
@@ -45,7 +63,7 @@ pub(super) fn target_command(mut command: Command, args: &[OsString]) -> Command
     found.bin_name(name)
 }
 
-/// What is wrong with the arguments, and what to do.
+/// Error with a suggestion and the command's help, in one line.
 pub(super) fn message(error: &clap::Error, asked: &Command) -> String {
     let text = error.render().to_string();
     let parts: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
@@ -57,7 +75,7 @@ pub(super) fn message(error: &clap::Error, asked: &Command) -> String {
     format!("{line}; {hint}see '{name} --help'")
 }
 
-/// What was meant: a flag of this command and of no other, a value of the flag, or a command.
+/// Suggestion: a flag of this command, a value of the flag, or a command.
 fn suggestion(error: &clap::Error, asked: &Command) -> Option<String> {
     let given = |kind: ContextKind| match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
@@ -75,16 +93,17 @@ fn suggest_flag(given: &str, asked: &Command) -> Option<String> {
     let known: Vec<&str> =
         asked.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_long).collect();
     let same = |(word, _): &&(&str, &str)| *word == given;
-    let foreign = FLAG_SYNONYMS.iter().find(same).map(|(_, own)| *own).filter(|own| known.contains(own));
-    let begun = || known.iter().copied().find(|flag| given.len() >= 3 && flag.starts_with(given));
-    foreign.or_else(begun).or_else(|| nearest(given, &known)).map(|flag| format!("--{flag}"))
+    // A name may have several translations, one per command.
+    let foreign = FLAG_SYNONYMS.iter().filter(same).map(|(_, own)| *own).find(|own| known.contains(own));
+    let abbreviated = || known.iter().copied().find(|flag| given.len() >= 3 && flag.starts_with(given));
+    foreign.or_else(abbreviated).or_else(|| nearest(given, &known)).map(|flag| format!("--{flag}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told(args: &[&str]) -> String {
+    fn message_of(args: &[&str]) -> String {
         let command = || {
             let load =
                 Command::new("load").args(["rate", "requests", "out"].map(|flag| clap::Arg::new(flag).long(flag)));
@@ -106,8 +125,8 @@ mod tests {
             (["weir", "load", "--limit"], "found; see 'weir load --help'"),
             (["weir", "send", "--rate"], "found; see 'weir send --help'"),
         ] {
-            assert!(told(&args).ends_with(hint), "{args:?}: {}", told(&args));
+            assert!(message_of(&args).ends_with(hint), "{args:?}: {}", message_of(&args));
         }
-        assert!(told(&["weir", "lod"]).ends_with("; did you mean 'load'? see 'weir --help'"));
+        assert!(message_of(&["weir", "lod"]).ends_with("; did you mean 'load'? see 'weir --help'"));
     }
 }

@@ -1,10 +1,11 @@
-//! Arguments -> a checked config; nothing else. `main.rs` and the Python package's script both call [`run`].
+//! Command line: from arguments to validated options. `main.rs` and the Python package's script both call [`run`].
 
 mod asking;
 mod capacity;
 pub mod compare;
 mod driving;
 mod gate;
+mod help;
 mod interrupt;
 mod launcher;
 mod life;
@@ -22,27 +23,27 @@ mod study;
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use self::messages::Messages;
 
 /// Exit codes, the same for every command.
 pub mod exit {
-    /// Done, and all objectives held.
+    /// Done; all objectives met.
     pub const OK: u8 = 0;
-    /// Done, and an objective failed.
+    /// Done; an objective was missed, or a side is worse.
     pub const OBJECTIVE: u8 = 1;
-    /// Bad usage or set-up; nothing was measured.
+    /// Bad usage or setup, or a file could not be written.
     pub const USAGE: u8 = 2;
-    /// Not one request succeeded; or the run is not to be trusted, and `--strict` was given; or an agent was lost.
+    /// No request succeeded; or the run is not trusted, and `--strict` was given; or an agent was lost.
     pub const UNTRUSTED: u8 = 3;
     /// Interrupted; what was measured has been written.
     pub const INTERRUPTED: u8 = 130;
 }
 
-/// Find out how much load an HTTP service can take.
+/// Load-test HTTP services; with a test server, a gateway and a job sender
 #[derive(Debug, Parser)]
-#[command(name = "weir", version, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "weir", version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: CliCommand,
@@ -50,16 +51,19 @@ struct Cli {
     common: CommonArgs,
 }
 
-/// What every command takes.
+/// Flags of all commands.
 #[derive(Debug, Args)]
 struct CommonArgs {
-    /// No progress, no notes; errors only
+    /// errors only: no progress, no notes
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// How messages on stderr are written
-    #[arg(long, global = true, value_name = "FORM", default_value = "text")]
+    /// format of messages on stderr
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
 }
+
+const EXAMPLES: &str =
+    "Examples:\n  weir serve httpbin --port 8080\n  weir load http://localhost:8080/ --rate 200 -d 10s";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LogFormat {
@@ -69,37 +73,37 @@ enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 enum CliCommand {
-    /// Drive load at a service and see how it behaves
+    /// Measure throughput, response times and errors under a given load
     #[command(visible_alias = "run")]
     Load(Box<load::LoadArgs>),
-    /// Start a service that misbehaves on purpose, to try everything else against
-    Serve(serve::ServeArgs),
-    /// Stand in front of a service, and answer in time whatever it does: hedge, retry, keep deadlines
-    Gate(Box<gate::GateArgs>),
-    /// Deliver a pile of requests through rate limits, as fast as these allow, and lose none
-    Send(Box<send::SendArgs>),
-    /// See in virtual time what protection from overload does, for your own figures or scenarios with names
-    Simulate(Box<simulate::SimulateArgs>),
-    /// Find out which variant is better: start each again and again, drive the same load at it, compare
+    /// Find the highest load that meets the objectives
+    Capacity(Box<capacity::CapacityArgs>),
+    /// Compare saved runs, also of other tools, with statistics
+    Compare(compare::CompareArgs),
+    /// Compare variants of a service by repeated, randomized measurements
     Study(study::StudyArgs),
-    /// Keep watch over a program that a study has started
+    /// Print a saved run in any format
+    Report(report::ReportArgs),
+    /// Run a test server with fault injection
+    Serve(serve::ServeArgs),
+    /// Run a gateway: hedging, retries, deadlines, overload protection
+    Gate(Box<gate::GateArgs>),
+    /// Deliver jobs through rate limits, resumable after a crash
+    Send(Box<send::SendArgs>),
+    /// Simulate overload protection in virtual time
+    Simulate(Box<simulate::SimulateArgs>),
+    /// Supervise a program that a study has started
     #[command(name = crate::study::GUARD, hide = true)]
     Guard,
-    /// Drive a part of a load that several agents drive together
+    /// Generate one agent's part of a load
     #[command(name = crate::agents::AGENT_COMMAND, hide = true)]
     Agent,
-    /// Find out how much load a service can take and still keep its objectives
-    Capacity(Box<capacity::CapacityArgs>),
-    /// Hold runs against each other, also those of other tools: is one worse, and is the difference real?
-    Compare(compare::CompareArgs),
-    /// Show a run that was kept with --out, in any format
-    Report(report::ReportArgs),
 }
 
-/// Runs the command line (the program's name first) and says how it ended, as an exit code ([`exit`]).
+/// Runs the command line (the program's name first) and returns the exit code ([`exit`]).
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
-    let cli = match Cli::try_parse_from(&args) {
+    let cli = match parse(&args) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &args, &Messages::for_invalid_args(&args)),
     };
@@ -119,7 +123,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Help and version go to stdout; what is wrong with the arguments is one line on stderr.
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut matches = help::command().try_get_matches_from(args)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut help::command()))
+}
+
+/// Prints help and version on stdout, and an error as one line on stderr.
 fn usage(error: &clap::Error, args: &[OsString], messages: &Messages) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let _ = error.print();
@@ -129,11 +138,11 @@ fn usage(error: &clap::Error, args: &[OsString], messages: &Messages) -> u8 {
         let _ = error.print();
         return exit::USAGE;
     }
-    messages.error(&mistake::message(error, &mistake::target_command(Cli::command(), args)));
+    messages.error(&mistake::message(error, &mistake::target_command(help::command(), args)));
     exit::USAGE
 }
 
-/// What is wrong with arguments of this command that stand elsewhere than on our command line.
+/// Error in arguments of a command that are not from the command line, as one line.
 fn one_line(error: &clap::Error, command: &str) -> String {
-    mistake::message(error, &mistake::target_command(Cli::command(), &["weir".into(), command.into()]))
+    mistake::message(error, &mistake::target_command(help::command(), &["weir".into(), command.into()]))
 }

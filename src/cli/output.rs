@@ -1,5 +1,5 @@
-//! Where results go: files, and stdout. Files are opened before the work begins: a path that cannot be written is told before
-//! ten minutes of load.
+//! Output files and stdout. Files are opened before the work starts, so that an unwritable path is an error before ten
+//! minutes of load.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, IsTerminal, Write};
@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 use crate::live::takes_escapes;
 use crate::report::jtl;
 
-/// A file to write; `-` is stdout.
+/// Output file; `-` is stdout.
 #[derive(Debug)]
 pub(super) struct OutputFile {
     path: PathBuf,
-    /// The file; what was in it is there still.
+    /// Open file, not truncated before the write.
     pub(super) file: File,
-    /// Whether it was not there before: if nothing comes of the work, it goes again.
+    /// Whether the file was created here: it is removed if it stays empty.
     is_new: bool,
 }
 
 impl OutputFile {
-    /// The file, if one was asked for. It is not emptied yet: work that cannot begin must not cost an earlier result.
+    /// Opens the file, if `path` is given. It is not truncated yet: a run that cannot start keeps an earlier result.
     ///
     /// # Errors
-    /// It cannot be written: why, in one line.
+    /// One line, if the file cannot be written.
     pub(super) fn open(path: Option<&Path>) -> Result<Option<Self>, String> {
         let Some(path) = path else { return Ok(None) };
         let opened = if is_stdout(path) {
@@ -40,66 +40,63 @@ impl OutputFile {
         }
     }
 
-    /// Refuses outputs that would overwrite each other, or mix.
+    /// Rejects two outputs in one file or both on stdout.
     ///
     /// # Errors
-    /// Which two, in one line.
+    /// One line with both flags.
     pub(super) fn ensure_distinct(all: &[(&str, Option<&Self>)]) -> Result<(), String> {
         let there = || all.iter().filter_map(|(flag, output)| Some((*flag, (*output)?)));
         for (at, (flag, output)) in there().enumerate() {
             if let Some((other, _)) = there().take(at).find(|(_, other)| output.is_same(other)) {
                 let place = if output.is_stdout() { "stdout".into() } else { output.path.display().to_string() };
-                return Err(format!("{other} and {flag} both write to {place}; give each a file of its own"));
+                return Err(format!("{other} and {flag} both write to {place}; give each its own file"));
             }
         }
         Ok(())
     }
 
-    /// Refuses to write over what is to be read.
+    /// Rejects an output that is also the input.
     ///
     /// # Errors
-    /// Which output it is, in one line.
+    /// One line with the flag.
     pub(super) fn ensure_not_input(&self, flag: &str, input: &Path) -> Result<(), String> {
         let read = fs::metadata(input).ok().filter(Metadata::is_file).map(|of| (of.dev(), of.ino()));
         if read.is_some() && self.identity() == read {
-            return Err(format!(
-                "{flag} would write over {}, which is to be read; give it another file",
-                input.display()
-            ));
+            return Err(format!("{flag} would write over {}, which is an input; give another file", input.display()));
         }
         Ok(())
     }
 
-    /// Which file it is, if it is one; a device or a pipe takes what it gets.
+    /// Device and inode of a regular file; none for devices and pipes.
     fn identity(&self) -> Option<(u64, u64)> {
         self.file.metadata().ok().filter(Metadata::is_file).map(|of| (of.dev(), of.ino()))
     }
 
-    /// Whether both are stdout, or one file under whatever names.
+    /// Whether both are stdout, or the same file under any names.
     fn is_same(&self, other: &Self) -> bool {
         (self.is_stdout() && other.is_stdout()) || self.identity().is_some_and(|own| other.identity() == Some(own))
     }
 
-    /// Whether it is stdout, where nothing else has a place then.
+    /// Whether it is stdout; the report then goes to stderr.
     pub(super) fn is_stdout(&self) -> bool {
         is_stdout(&self.path)
     }
 
-    /// Writes the text in place of what was there.
+    /// Replaces the content by the text.
     ///
     /// # Errors
-    /// It cannot be written: why, in one line.
+    /// One line, if the file cannot be written.
     pub(super) fn write(mut self, text: &str) -> Result<(), String> {
-        // What stdout goes to may hold more than ours.
+        // stdout may be a file with other content, which stays.
         let emptied = if self.is_stdout() { Ok(()) } else { jtl::truncate(&self.file) };
         let written = emptied.and_then(|()| self.file.write_all(text.as_bytes())).and_then(|()| sync(&self.file));
         self.finish(written)
     }
 
-    /// The work is done: what became of the file, as a person is told. A reader of stdout that has gone away is no fault.
+    /// Result of a write, as an error message. A closed pipe at stdout is not an error.
     ///
     /// # Errors
-    /// It could not be written: why, in one line.
+    /// One line, if the file could not be written.
     pub(super) fn finish(mut self, written: io::Result<()>) -> Result<(), String> {
         self.is_new = false;
         match written {
@@ -113,7 +110,7 @@ impl Drop for OutputFile {
     fn drop(&mut self) {
         let is_empty = || self.file.metadata().is_ok_and(|of| of.is_file() && of.len() == 0);
         if self.is_new && is_empty() {
-            // What cannot be taken away stays.
+            // A file that cannot be removed stays.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -123,16 +120,15 @@ fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Whether stdout gets colours.
+/// Whether reports on stdout have colours.
 pub(super) fn colors() -> bool {
     io::stdout().is_terminal() && takes_escapes()
 }
 
-/// Prints a report on stdout, or on stderr where stdout has been given to something else. A reader that has gone away
-/// (`| head`) is no fault.
+/// Prints a report on stdout, or on stderr if an output file is stdout. A closed pipe (`| head`) is not an error.
 ///
 /// # Errors
-/// It cannot be written: why, in one line.
+/// One line, if stdout cannot be written.
 pub(super) fn print(report: &str, stdout_is_taken: bool) -> Result<(), String> {
     let written = if stdout_is_taken {
         io::stderr().lock().write_all(report.as_bytes())
@@ -148,7 +144,7 @@ pub(super) fn print(report: &str, stdout_is_taken: bool) -> Result<(), String> {
     }
 }
 
-/// Some file systems say only now that they are full; a pipe or a terminal has nothing to say.
+/// Syncs the file, since some file systems report only then that they are full; pipes and terminals cannot sync.
 fn sync(file: &File) -> io::Result<()> {
     match file.sync_all() {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),

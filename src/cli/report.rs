@@ -1,4 +1,4 @@
-//! `weir report`: a kept run in any format.
+//! `weir report`: a saved run in any format.
 
 use std::fs;
 use std::io;
@@ -12,18 +12,22 @@ use super::output::{OutputFile, colors, print};
 use crate::measure::Run;
 use crate::report::{ReportFormat, csv, page, render};
 
+/// Examples at the end of the help.
+const EXAMPLES: &str = "Examples:\n  weir report run.json --format wrk\n  weir report run.json --html run.html";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
-    /// A run, as --out or --format json wrote it; - for stdin
+    /// run saved by --out or --format json; - is stdin
     #[arg(value_name = "RUN.json")]
     file: PathBuf,
-    /// The form of the report
+    /// report format on stdout
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
-    /// Write the run second by second, as CSV
+    /// file for the time series as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write the run as a page to look at: one file, for any browser
+    /// file for the HTML report
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -43,7 +47,7 @@ pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
     write(&run, asked, messages.is_quiet()).map_or_else(|why| messages.usage_error(&why), |()| exit::OK)
 }
 
-/// Writes what was asked for.
+/// Writes the files and prints the report.
 fn write(run: &Run, asked: &ReportArgs, is_quiet: bool) -> Result<(), String> {
     let (csv, html) = (OutputFile::open(asked.csv.as_deref())?, OutputFile::open(asked.html.as_deref())?);
     OutputFile::ensure_distinct(&[("--csv", csv.as_ref()), ("--html", html.as_ref())])?;

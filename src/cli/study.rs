@@ -1,4 +1,4 @@
-//! `weir study`: arguments -> a study, run, shown and kept.
+//! `weir study`: arguments -> a study that is run, printed and saved.
 
 use std::ffi::OsString;
 use std::fs;
@@ -22,44 +22,57 @@ use crate::study::file::{self, EXAMPLE, LoadSyntax};
 use crate::study::findings::Findings;
 use crate::study::{self, StudyEvent, StudyOptions, StudyOutcome, StudyProgress, text};
 
+const EXAMPLES: &str = "Examples:
+  weir study new study.toml
+  weir study study.toml --quick --out trial
+
+Reference: docs/study.md";
+
+const NEW_EXAMPLES: &str = "Examples:
+  weir study new
+  weir study new experiments/threads.toml
+
+Reference: docs/study.md";
+
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true, after_help = EXAMPLES)]
 pub(super) struct StudyArgs {
     #[command(subcommand)]
     command: Option<StudyCommand>,
-    /// The study's file, or a folder with a study.toml in it
+    /// study file, or a folder that has study.toml
     #[arg(value_name = "FILE|FOLDER", required = true)]
     file: Option<PathBuf>,
-    /// Where the results go; what is there already is not measured again [default: results, beside the file]
+    /// results folder, resumed if it exists [default: results beside FILE]
     #[arg(short, long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// To see whether everything works: the file with `[quick]` laid over it; or fewer repeats, fewer values, a second each
+    /// short trial run: applies [quick], or few repeats of 1s
     #[arg(long)]
     quick: bool,
-    /// Say what is wrong with the file, or what would be measured, and end
+    /// validation only: prints errors or the plan
     #[arg(long)]
     check: bool,
-    /// Measure everything anew
-    #[arg(long = "fresh")]
+    /// re-measurement of everything, ignoring saved results
+    #[arg(long = "rerun")]
     remeasure: bool,
-    /// Exit code 3 if a measurement is not to be trusted
+    /// exit code 3 if a measurement is not trusted
     #[arg(long)]
     strict: bool,
-    /// The form of the findings on stdout
+    /// format of the findings on stdout
     #[arg(short, long, value_enum, default_value_t = StudyFormat::Text)]
     format: StudyFormat,
     #[command(flatten)]
     agent_args: AgentArgs,
-    /// Write the page elsewhere, too; it is always in the results' folder, as report.html
+    /// second copy of the HTML report
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum StudyCommand {
-    /// Write a study's file to begin with: it works, and says what else there is
+    /// Write a working study file to start from
+    #[command(after_help = NEW_EXAMPLES)]
     New {
-        /// The file to write; one that is there already is left alone
+        /// file to write; an existing one is not overwritten
         #[arg(value_name = "FILE", default_value = "study.toml")]
         file: PathBuf,
     },
@@ -71,27 +84,27 @@ enum StudyFormat {
     Json,
 }
 
-/// What is wrong, in one line each.
+/// Errors, one line each.
 type StudyErrors = Vec<String>;
 
 pub(super) fn run(asked: &StudyArgs, args: &[OsString], messages: &Messages) -> u8 {
-    let tried = match (&asked.command, &asked.file) {
+    let result = match (&asked.command, &asked.file) {
         (Some(StudyCommand::New { file }), _) => write_example(file, messages),
         (None, Some(file)) => run_study(asked, file, args, messages),
         (None, None) => Err(vec!["name the file of a study, or write one with 'weir study new'".to_owned()]),
     };
-    tried.unwrap_or_else(|wrong| {
-        wrong.iter().for_each(|why| messages.error(why));
+    result.unwrap_or_else(|errors| {
+        errors.iter().for_each(|error| messages.error(error));
         exit::USAGE
     })
 }
 
-/// The life of a guard.
+/// Entry point of the supervisor process that [`study`] starts for each program.
 pub(super) fn guard(messages: &Messages) -> u8 {
     match machine::guard::run() {
         Ok(()) => exit::OK,
         Err(error) => {
-            messages.error(&format!("this is run by 'weir study', not by hand: {error}"));
+            messages.error(&format!("internal command of 'weir study': {error}"));
             exit::USAGE
         }
     }
@@ -133,9 +146,9 @@ fn run_study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Mess
         study::run(&to_run, &|| !interrupt.is_requested(), &mut |news| view.show(news)).map_err(|why| vec![why])?;
     view.finish();
     let findings = Findings::new(&definition, &outcome);
-    let kept = study::write_report(&findings).map_err(|why| vec![why])?;
+    let written = study::write_report(&findings).map_err(|why| vec![why])?;
     if let Some(output) = html {
-        output.write(&kept.html).map_err(|why| vec![why])?;
+        output.write(&written.html).map_err(|why| vec![why])?;
     }
     let report = format!("{} (and report.md)", out.join("report.html").display());
     match asked.format {
@@ -157,13 +170,13 @@ fn exit_code(outcome: &StudyOutcome, strict: bool) -> u8 {
     }
     let mut measured = outcome.measurements.iter().filter(|cell| cell.is_measured()).peekable();
     if measured.peek().is_none() {
-        // Nothing could be measured: that is no result.
+        // Without any measurement there is no result.
         return exit::USAGE;
     }
     if strict && !measured.all(Measurement::is_trusted) { exit::UNTRUSTED } else { exit::OK }
 }
 
-/// The first agent that was lost, and how, if one was.
+/// First agent that was lost, with the reason.
 fn lost_agent(outcome: &StudyOutcome) -> Option<&str> {
     outcome.measurements.iter().find_map(|cell| cell.lost_agent.as_deref())
 }
@@ -181,7 +194,7 @@ fn read(path: &Path, words: &LoadSyntax<'_>, quick: bool, messages: &Messages) -
     Ok(definition)
 }
 
-/// A definition in a few words.
+/// Size of a study: `2 variants x 3 points x 10 rounds: 60 measurements`.
 fn summary(definition: &Definition) -> String {
     let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
     let (variants, points, repeats) =
@@ -191,7 +204,7 @@ fn summary(definition: &Definition) -> String {
     format!("{}: {all}", parts.join(" x "))
 }
 
-/// Prints on stdout; a reader that has gone away (`| head`) is no fault.
+/// Prints to stdout. A closed pipe (`| head`) is not an error.
 fn print(text: &str) -> Result<(), StudyErrors> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
@@ -202,7 +215,7 @@ fn print(text: &str) -> Result<(), StudyErrors> {
     }
 }
 
-/// How far the study is: a bar on a terminal, a line per measurement elsewhere.
+/// Progress of a study: a bar on a terminal, a line per measurement elsewhere.
 struct StudyProgressView<'a> {
     messages: &'a Messages,
     definition: &'a Definition,
@@ -231,8 +244,8 @@ impl<'a> StudyProgressView<'a> {
             (StudyEvent::Started(..), None) => {}
             (StudyEvent::Finished(cell, far), None) => {
                 let point = study::point_name(&cell.point);
-                let said = cell.failure.as_ref().map_or_else(String::new, |failure| format!(": {}", failure.reason));
-                self.messages.note(&format!("{}  {} at {point}{said}", shown(far), cell.variant));
+                let reason = cell.failure.as_ref().map_or_else(String::new, |failure| format!(": {}", failure.reason));
+                self.messages.note(&format!("{}  {} at {point}{reason}", shown(far), cell.variant));
             }
         }
     }

@@ -1,75 +1,75 @@
-//! What a rate-limited service keeps about one key, and what it makes of the key's next request.
+//! A service's state of one API key, and its decision on the key's next request.
 //!
-//! The order of the questions is part of the contract, for a client can tell from what it loses: a key that was
-//! refused too often is not looked at any more; then the limiter judges, and a refusal counts against the key; only
-//! then is the nonce looked at, so that a bad nonce costs its slot all the same.
+//! The order of the checks is part of the contract, since a client can observe it: a blocked key is not checked any
+//! further; then the limiter decides, and a rejection counts against the key; then the nonce is checked, so a bad nonce
+//! uses its slot all the same.
 
 use super::Nanos;
 use super::limit::{LimitRejection, ServerLimiter};
 
-/// What becomes of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuotaDecision {
-    /// It is done.
+    /// The request is carried out.
     Accepted,
-    /// The key was refused too often, and will never be heard again.
+    /// The key was rejected too often, and is blocked for good.
     Blocked,
     /// Too many requests.
     Exceeded(LimitRejection),
-    /// Its nonce is no whole number above the last one; it counts in the windows all the same.
+    /// The nonce is missing, malformed or not above the last one; the request counts in the windows all the same.
     InvalidNonce,
 }
 
 impl QuotaDecision {
-    /// Whether it took its weight (its slots) from the windows: then [`KeyQuota::finished`] is due when it has been answered.
+    /// Whether the request took its weight from the windows: then [`KeyQuota::finished`] is due after its response.
     pub fn consumed_slot(self) -> bool {
         matches!(self, Self::Accepted | Self::InvalidNonce)
     }
 }
 
-/// How many of a key's requests ended in which way.
+/// Number of a key's requests by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuotaCounts {
-    /// Done.
+    /// Requests carried out.
     pub accepted: u64,
-    /// Refused because the key was blocked.
+    /// Requests rejected because the key was blocked.
     pub blocked: u64,
-    /// Refused by the limiter.
+    /// Requests rejected by the limiter.
     pub exceeded: u64,
-    /// Refused for their nonce.
+    /// Requests rejected for their nonce.
     pub invalid_nonce: u64,
 }
 
-/// One key at a service.
+/// State of one key at a service.
 #[derive(Clone, Debug)]
 pub struct KeyQuota {
     limiter: ServerLimiter,
     last_nonce: i128,
-    /// How many refusals by the limiter block the key; 0: it is never blocked.
+    /// Number of rejections by the limiter that blocks the key; 0: never.
     block_after: u64,
     counts: QuotaCounts,
 }
 
 impl KeyQuota {
-    /// A key that has sent nothing yet.
+    /// State of a key without requests.
     pub fn new(limiter: ServerLimiter, block_after: u64) -> Self {
         Self { limiter, last_nonce: 0, block_after, counts: QuotaCounts::default() }
     }
 
-    /// Whether the key was refused too often.
+    /// Whether the key is blocked.
     pub fn blocked(&self) -> bool {
         self.block_after > 0 && self.counts.exceeded >= self.block_after
     }
 
-    /// A request of the key comes at `now`; `nonce` is what [`parse_nonce`] read.
+    /// Decides on a request at `now`; `nonce` is what [`parse_nonce`] returned.
     pub fn judge(&mut self, now: Nanos, weight: u64, nonce: Option<i128>) -> QuotaDecision {
         if self.blocked() {
             self.counts.blocked += 1;
             return QuotaDecision::Blocked;
         }
-        if let Err(refusal) = self.limiter.judge(now, weight) {
+        if let Err(rejection) = self.limiter.judge(now, weight) {
             self.counts.exceeded += 1;
-            return QuotaDecision::Exceeded(refusal);
+            return QuotaDecision::Exceeded(rejection);
         }
         let Some(nonce) = nonce.filter(|nonce| *nonce > self.last_nonce) else {
             self.counts.invalid_nonce += 1;
@@ -80,7 +80,7 @@ impl KeyQuota {
         QuotaDecision::Accepted
     }
 
-    /// A request that [took its slot](QuotaDecision::consumed_slot) has been answered.
+    /// Ends a request that [took its slot](QuotaDecision::consumed_slot).
     pub fn finished(&mut self, weight: u64) {
         self.limiter.finished(weight);
     }
@@ -90,14 +90,13 @@ impl KeyQuota {
         &mut self.limiter
     }
 
-    /// What became of its requests so far.
+    /// Outcomes of its requests so far.
     pub fn counts(&self) -> QuotaCounts {
         self.counts
     }
 }
 
-/// Reads a nonce as Python's `int()` reads text: blanks around it, a sign, underscores between digits. Numbers beyond
-/// 128 bits are none.
+/// Parses a nonce as Python's `int()` does: spaces around it, a sign, underscores between digits; None beyond 128 bits.
 pub fn parse_nonce(text: &str) -> Option<i128> {
     let text = text.trim();
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -119,21 +118,21 @@ mod tests {
         KeyQuota::new(ServerLimiter::new(&[window], Nanos::MILLI), block_after)
     }
 
-    /// The seed's exchange, line by line: a ring of 20 times that begins with zeros.
+    /// The reference workload's service, line by line: a ring of 20 times that starts with zeros.
     struct Ring {
         times_ms: [u64; 20],
         index: usize,
-        refusals: u64,
+        rejections: u64,
         nonce: i128,
     }
 
     impl Ring {
         fn judge(&mut self, now_ms: u64, nonce: Option<i128>) -> &'static str {
-            if self.refusals >= 10 {
+            if self.rejections >= 10 {
                 return "blocked";
             }
             if now_ms - self.times_ms[self.index] <= 1000 {
-                self.refusals += 1;
+                self.rejections += 1;
                 return "exceeded";
             }
             self.times_ms[self.index] = now_ms;
@@ -146,7 +145,7 @@ mod tests {
         }
     }
 
-    fn word(judgement: QuotaDecision) -> &'static str {
+    fn name_of(judgement: QuotaDecision) -> &'static str {
         match judgement {
             QuotaDecision::Accepted => "accepted",
             QuotaDecision::Blocked => "blocked",
@@ -158,16 +157,16 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1000))]
 
-        /// The ring begins with zeros, and times are milliseconds since 1970: a zero is always old.
+        /// The ring starts with zeros, and times are milliseconds since 1970: a zero is always old.
         #[test]
-        fn an_account_judges_as_the_seeds_exchange_does(
+        fn a_key_quota_decides_as_the_reference_workloads_service_does(
             start in 1_700_000_000_000_000_000..1_800_000_000_000_000_000_u64,
             steps in prop::collection::vec(
                 (prop_oneof![3 => 0..2_000_000_u64, 6 => 30_000_000..90_000_000_u64, 1 => 900_000_000..1_100_000_000_u64],
                  prop_oneof![8 => Just(1_i128), 1 => -3..3_i128], prop::bool::weighted(0.9)), 1..150)
         ) {
             let mut account = account("20/1s", 10);
-            let mut ring = Ring { times_ms: [0; 20], index: 0, refusals: 0, nonce: 0 };
+            let mut ring = Ring { times_ms: [0; 20], index: 0, rejections: 0, nonce: 0 };
             let (mut now, mut next, mut counted) = (start, 0, [0; 4]);
             for (gap_ns, growth, is_number) in steps {
                 now += gap_ns;
@@ -176,7 +175,7 @@ mod tests {
                 let expected = ring.judge(now / 1_000_000, nonce);
                 prop_assert_eq!(account.blocked(), expected == "blocked");
                 let judged = account.judge(Nanos(now), 1, nonce);
-                prop_assert_eq!(word(judged), expected);
+                prop_assert_eq!(name_of(judged), expected);
                 counted[["accepted", "blocked", "exceeded", "nonce"].iter().position(|w| *w == expected).expect("known")] += 1;
             }
             let QuotaCounts { accepted, blocked, exceeded, invalid_nonce } = account.counts();
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_refusals_block_a_key_for_ever() {
+    fn ten_rejections_block_a_key_for_good() {
         let mut account = account("1/1s", 10);
         assert_eq!(account.judge(Nanos::ZERO, 1, Some(1)), QuotaDecision::Accepted);
         for _ in 0..10 {
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_need_not_ever_be_blocked() {
+    fn blocking_can_be_disabled() {
         let mut account = account("1/1s", 0);
         for _ in 0..100 {
             account.judge(Nanos::ZERO, 1, None);
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_nonce_costs_its_slot_and_leaves_the_last_one() {
+    fn a_bad_nonce_uses_its_slot_and_keeps_the_last_one() {
         let mut account = account("3/1s", 10);
         assert_eq!(account.judge(Nanos::ZERO, 1, Some(7)), QuotaDecision::Accepted);
         assert_eq!(account.judge(Nanos::ZERO, 1, Some(7)), QuotaDecision::InvalidNonce);
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_concurrent_slot_is_free_once_its_request_is_answered() {
+    fn a_concurrency_slot_is_free_after_the_response() {
         let mut account = account("concurrency:1", 10);
         let judged = account.judge(Nanos::ZERO, 1, None);
         assert!(judged == QuotaDecision::InvalidNonce && judged.consumed_slot());
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nonce_is_what_python_reads_as_a_whole_number() {
+    fn a_nonce_is_what_python_parses_as_an_integer() {
         for (text, number) in [("1", 1), ("+7", 7), ("-7", -7), (" 007\n", 7), ("1_000", 1000)] {
             assert_eq!(parse_nonce(text), Some(number), "{text:?}");
         }

@@ -1,21 +1,22 @@
-//! How far another machine's clock is from ours, from questions and answers (Cristian: "Probabilistic clock
-//! synchronization", Distributed Computing 3, 1989).
+//! The offset of another machine's clock, from round trips (Cristian: "Probabilistic clock synchronization",
+//! Distributed Computing 3, 1989).
 //!
-//! We ask at `asked` by our clock, the other reads its own clock as `theirs`, and the answer is here at `heard`. Somewhere in
-//! between it was `theirs`, so the middle is wrong by half the way at most. Of several answers the quickest says most.
+//! The request leaves at `asked` by the local clock, the remote clock reads `theirs`, and the reply comes at `heard`.
+//! The remote read was in between, so the middle is wrong by at most half the round trip. The quickest round trip has
+//! the smallest error.
 
 use super::nanos::Nanos;
 
-/// What the questions so far say.
+/// Estimate of a remote clock's offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockOffset {
-    /// Of the quickest answer: the other clock's time less ours in ns, and the most by which that may be wrong.
+    /// Of the quickest round trip: the remote time less the local one in ns, and its maximum error.
     best: Option<(i128, Nanos)>,
     samples: u32,
 }
 
 impl ClockOffset {
-    /// Takes an answer in.
+    /// Adds a round trip.
     pub fn add(&mut self, asked: Nanos, theirs: Nanos, heard: Nanos) {
         let way = heard - asked;
         let error = Nanos(way.0.div_ceil(2));
@@ -26,18 +27,18 @@ impl ClockOffset {
         }
     }
 
-    /// How many answers there were.
+    /// Number of round trips.
     pub fn samples(&self) -> u32 {
         self.samples
     }
 
-    /// What the other clock shows when ours shows `ours`, by the best that is known; the same, if nothing is.
+    /// Remote time at the local time `ours`; the same without a round trip.
     pub fn to_remote(&self, ours: Nanos) -> Nanos {
         let theirs = i128::from(ours.0) + self.best.map_or(0, |(offset, _)| offset);
         Nanos(u64::try_from(theirs.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// The most by which that may be wrong; for ever, if nothing is known.
+    /// Maximum error of that; [`Nanos::NEVER`] without a round trip.
     pub fn error(&self) -> Nanos {
         self.best.map_or(Nanos::NEVER, |(_, error)| error)
     }
@@ -49,7 +50,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the delays are there and back: the truth is within the error.
+        /// For any delays in both directions the true offset is within the error.
         #[test]
         fn the_true_offset_is_within_the_error(
             ours in 0..1_u64 << 60, theirs in 0..1_u64 << 60,
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_answer_nothing_is_known() {
+    fn without_a_round_trip_the_offset_is_unknown() {
         let offset = ClockOffset::default();
         assert_eq!((offset.to_remote(Nanos(5)), offset.error(), offset.samples()), (Nanos(5), Nanos::NEVER, 0));
     }

@@ -35,7 +35,7 @@ impl ServicePhase {
             Self::Slow => "slow",
             Self::Failing => "failing",
             Self::Limited => "limited",
-            Self::Dead => "dead",
+            Self::Dead => "down",
             Self::Hung => "hung",
         }
     }
@@ -78,7 +78,7 @@ impl Phases {
         PhaseInterval { phase, since: start + since, until: start + end }
     }
 
-    /// Reads `healthy 30s, slow 10s, dead 5s`; a last phase without a length lasts for ever.
+    /// Reads `healthy 30s, slow 10s, down 5s`; a last phase without a length lasts for ever.
     ///
     /// # Errors
     /// Which phase is wrong and what is expected, in words.
@@ -88,43 +88,44 @@ impl Phases {
         let parts: Vec<&str> = text.split(',').map(str::trim).collect();
         for (index, part) in parts.iter().enumerate() {
             let mut tokens = part.split_whitespace();
-            let name =
-                tokens.next().ok_or_else(|| format!("a phase is missing in '{text}'; write e.g. {PHASES_EXAMPLE}"))?;
+            let name = tokens.next().ok_or_else(|| format!("empty phase in '{text}'; write e.g. {PHASES_EXAMPLE}"))?;
             let phase =
                 ServicePhase::ALL.into_iter().find(|phase| phase.name() == name).ok_or_else(|| unknown_phase(name))?;
             match (tokens.next(), tokens.next()) {
                 (None, _) if index + 1 < parts.len() => {
-                    return Err(format!("'{part}' has no length; only the last phase may last for ever"));
+                    return Err(format!("invalid phase '{part}': no duration; only the last phase may have none"));
                 }
                 (None, _) => end = Nanos::NEVER,
                 (Some(length), None) => end += self::length(length)?,
                 (Some(_), Some(_)) => {
-                    return Err(format!("'{part}' is no phase; write its name and a time: {PHASES_EXAMPLE}"));
+                    return Err(format!("invalid phase '{part}'; write its name and a time, e.g. {PHASES_EXAMPLE}"));
                 }
             }
             ends.push((phase, end));
         }
         if end > MAX_LENGTH && end != Nanos::NEVER {
-            return Err(format!("the phases in '{text}' last longer than a year together"));
+            return Err(format!("invalid phases '{text}': longer than a year in total"));
         }
         Ok(Self { ends })
     }
 }
 
-const PHASES_EXAMPLE: &str = "healthy 30s, slow 10s, dead 5s";
+const PHASES_EXAMPLE: &str = "healthy 30s, slow 10s, down 5s";
 const MAX_LENGTH: Nanos = Nanos::from_secs(366 * 24 * 3600);
 
 fn length(text: &str) -> Result<Nanos, String> {
     match Nanos::from(words::time(text)?) {
-        Nanos::ZERO => Err(format!("a phase of '{text}' has no length; write at least 1us")),
+        Nanos::ZERO => Err(format!("invalid phase duration '{text}'; write at least 1us")),
         // Such a length could make the sum of all look like for ever.
-        length if length > MAX_LENGTH => Err(format!("a phase of '{text}' is too long; leave the length out for ever")),
+        length if length > MAX_LENGTH => {
+            Err(format!("phase duration '{text}' is too long; leave it out in the last phase for an unlimited one"))
+        }
         length => Ok(length),
     }
 }
 
 fn unknown_phase(name: &str) -> String {
-    format!("'{name}' is no phase; choose from {}", ServicePhase::ALL.map(ServicePhase::name).join(", "))
+    format!("unknown phase '{name}'; choose {}", ServicePhase::ALL.map(ServicePhase::name).join(", "))
 }
 
 #[cfg(test)]
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn phases_follow_each_other_and_repeat() {
-        let phases = Phases::read("healthy 30s, slow 10s,dead 5s").expect("valid");
+        let phases = Phases::read("healthy 30s, slow 10s,down 5s").expect("valid");
         assert_eq!(at(&phases, 0.0), (ServicePhase::Healthy, 0.0, 30.0));
         assert_eq!(at(&phases, 29.9), (ServicePhase::Healthy, 0.0, 30.0));
         assert_eq!(at(&phases, 30.0), (ServicePhase::Slow, 30.0, 40.0));
@@ -161,16 +162,16 @@ mod tests {
     #[test]
     fn an_invalid_phase_is_reported_with_what_to_write() {
         for (text, named) in [
-            ("", "a phase is missing"),
-            ("healthy 1s,", "a phase is missing"),
-            ("sick 1s", "'sick' is no phase; choose from mix, healthy, slow, failing, limited, dead, hung"),
-            ("healthy, dead 5s", "'healthy' has no length"),
+            ("", "empty phase"),
+            ("healthy 1s,", "empty phase"),
+            ("sick 1s", "unknown phase 'sick'; choose mix, healthy, slow, failing, limited, down, hung"),
+            ("healthy, down 5s", "invalid phase 'healthy': no duration"),
             ("healthy 30", "'30' is not a time"),
-            ("healthy 0s", "has no length"),
+            ("healthy 0s", "write at least 1us"),
             ("healthy 1s 2s", "write its name and a time"),
-            ("healthy=1s", "is no phase"),
-            ("healthy 9000h", "leave the length out for ever"),
-            ("healthy 8000h, dead 8000h", "longer than a year"),
+            ("healthy=1s", "unknown phase"),
+            ("healthy 9000h", "is too long"),
+            ("healthy 8000h, down 8000h", "longer than a year"),
         ] {
             let why = Phases::read(text).expect_err(text);
             assert!(why.contains(named) && !why.contains('\n'), "{text}: {why}");

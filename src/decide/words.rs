@@ -128,7 +128,9 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
 pub fn fraction(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share = number.trim().parse::<f64>().ok().map(|number| number / scale);
-    share.filter(|share| (0.0..=100.0).contains(share)).ok_or_else(|| format!("'{text}' is no share; write e.g. 3%"))
+    share
+        .filter(|share| (0.0..=100.0).contains(share))
+        .ok_or_else(|| format!("invalid percentage '{text}'; write e.g. 3%"))
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! A TOML document that a person has written, read with the place of each value: all that is wrong with it is said at
-//! once, by line and column, with what to write instead.
+//! Reader of hand-written TOML documents: all errors at once, each with line, column and remedy.
 //!
-//! - [`problem`]: one thing that is wrong
-//! - `read`: typed reading; what does not fit is noted, and reading goes on
-//! - `words`: times, statuses, sizes
+//! - [`problem`]: errors and warnings
+//! - `read`: typed access to values; type errors are collected, and reading continues
+//! - `words`: syntax of times, statuses and sizes
 
 pub mod problem;
 pub(crate) mod read;
@@ -19,11 +18,11 @@ pub use self::problem::Diagnostic;
 use self::problem::Diagnostics;
 use self::read::DocumentTable;
 
-/// Reads a document; `take` takes from it what there is to take, and notes what is wrong. Files that the document names
-/// are relative to `folder`. What comes back beside are warnings.
+/// Parses a document: `take` reads its values and reports errors. Paths in the document are relative to `folder`.
+/// Returns the result of `take` and warnings.
 ///
 /// # Errors
-/// All that is wrong, in order of position. Where the text is no TOML, only that.
+/// All errors, by position; syntax errors only, if the text is not valid TOML.
 pub(crate) fn parse<T>(
     text: &str,
     folder: &Path,
@@ -36,11 +35,11 @@ pub(crate) fn parse<T>(
     if problems.is_empty() { Ok((taken, warnings)) } else { Err(problems) }
 }
 
-/// As [`parse`], of a document with a table `over` that can be laid over the rest: what is in it takes the place of what the
-/// rest says. What comes back is the document without it, and with it if there is one.
+/// As [`parse`], for a document with a table `over` that overrides the rest. Returns the results without and with the
+/// overrides, the latter if the table exists.
 ///
 /// # Errors
-/// All that is wrong with either, in order of position.
+/// All errors of both, by position.
 pub(crate) fn parse_with_override<T>(
     text: &str,
     folder: &Path,
@@ -54,7 +53,7 @@ pub(crate) fn parse_with_override<T>(
         let mut laid = below.clone();
         match above.get_ref() {
             DeValue::Table(above) => merge_tables(&mut laid, above),
-            _ => notes.error(above.span().start, over, "it is no table", format!("write [{over}]")),
+            _ => notes.error(above.span().start, over, "invalid table", format!("write [{over}]")),
         }
         laid
     });
@@ -64,24 +63,24 @@ pub(crate) fn parse_with_override<T>(
     if problems.is_empty() { Ok((taken, of_laid, warnings)) } else { Err(problems) }
 }
 
-/// What the text says; None if it is no TOML, which is noted.
+/// Parsed text; None if it is not valid TOML, which is reported.
 fn document<'t>(text: &'t str, notes: &Diagnostics<'_>) -> Option<DeTable<'t>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let start = error.span().map_or(text.len(), |span| span.start);
-        notes.error(start, "", format!("this is no TOML: {}", error.message()), "");
+        notes.error(start, "", format!("invalid TOML: {}", error.message()), "");
     }
     errors.is_empty().then(|| document.into_inner())
 }
 
 fn syntax_errors(notes: Diagnostics<'_>) -> Vec<Diagnostic> {
     let mut problems = notes.finish().0;
-    // What follows on the same line is mostly caused by the first.
+    // Further errors on a line mostly follow from the first.
     problems.dedup_by_key(|problem| problem.line);
     problems
 }
 
-/// Tables are merged, everything else is replaced.
+/// Merges tables recursively; other values are replaced.
 fn merge_tables<'t>(below: &mut DeTable<'t>, above: &DeTable<'t>) {
     for (key, value) in above {
         let there = below.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut);

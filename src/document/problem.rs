@@ -1,25 +1,25 @@
-//! What is wrong with a document: where, what, and what to write instead.
+//! Errors and warnings of a document: position, message, remedy.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::path::Path;
 
-/// One thing that is wrong, or surely not meant.
+/// Error or warning.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// The keys that lead to it, such as `policies.quick.stages[0].after`; empty if the text is no TOML there.
+    /// Path of keys, such as `policies.quick.hedge[0].after`; empty for a syntax error.
     pub path: String,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What to do; may be empty.
+    /// Remedy; may be empty.
     pub remedy: String,
 }
 
-/// `12:5: listen: 80 is no string; write it in quotes`.
+/// `12:5: listen: invalid string 80; write it in quotes`.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: ", self.line, self.column)?;
@@ -33,13 +33,13 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// What was found while a text is read.
+/// Collector of errors and warnings while a text is read.
 #[derive(Debug)]
 pub(crate) struct Diagnostics<'a> {
     text: &'a str,
-    /// Where each line begins.
+    /// Offset of each line.
     lines: Vec<usize>,
-    /// What files in the text are relative to.
+    /// Folder to which paths in the text are relative.
     pub(crate) folder: &'a Path,
     errors: RefCell<Vec<Diagnostic>>,
     warnings: RefCell<Vec<Diagnostic>>,
@@ -51,7 +51,7 @@ impl<'a> Diagnostics<'a> {
         Self { text, lines, folder, errors: RefCell::default(), warnings: RefCell::default() }
     }
 
-    /// `start` is an offset in bytes.
+    /// Adds an error at byte offset `start`.
     pub(crate) fn error(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
         self.errors.borrow_mut().push(self.diagnostic(start, at, what.into(), remedy.into()));
     }
@@ -65,7 +65,7 @@ impl<'a> Diagnostics<'a> {
         Diagnostic { line, column, path: at.to_owned(), message: what, remedy }
     }
 
-    /// Line and column.
+    /// Line and column of a byte offset.
     pub(crate) fn position(&self, start: usize) -> (usize, usize) {
         let line = self.lines.partition_point(|begin| *begin <= start).max(1);
         let begin = self.lines.get(line - 1).copied().unwrap_or(0);
@@ -73,7 +73,7 @@ impl<'a> Diagnostics<'a> {
         (line, before.chars().count() + 1)
     }
 
-    /// Problems and warnings, in order of position.
+    /// Errors and warnings, by position.
     pub(crate) fn finish(self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         let sorted = |notes: RefCell<Vec<Diagnostic>>| {
             let mut notes = notes.into_inner();
@@ -85,15 +85,15 @@ impl<'a> Diagnostics<'a> {
     }
 }
 
-/// What of `known` was meant by `given`, if it is near to one.
+/// Known word nearest to `given`, if one is near enough for a typing error.
 pub(crate) fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
-    // Long words are nobody's typing error, and the distance takes time.
+    // Long words are not typing errors, and their distance takes time to compute.
     let most = (given.chars().count() / 3).max(1);
     let words = known.iter().copied().filter(|word| given.len() < 64 && word.len() < 64);
     words.map(|word| (distance(given, word), word)).filter(|(far, _)| *far <= most).min().map(|(_, word)| word)
 }
 
-/// `did you mean "x"?`, or what there is.
+/// `did you mean "x"?`, or the choices.
 pub(crate) fn suggestion(given: &str, known: &[&str]) -> String {
     match nearest(given, known) {
         Some(word) => format!("did you mean \"{word}\"?"),
@@ -111,7 +111,7 @@ pub(crate) fn one_of(known: &[&str]) -> String {
     }
 }
 
-/// How many characters to insert, delete, replace, or swap with their neighbour.
+/// Edit distance with insertions, deletions, replacements and swaps of neighbors (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_near_is_meant() {
+    fn a_near_word_is_found() {
         let known = ["deadline", "stages", "retry"];
         assert_eq!(nearest("deadlin", &known), Some("deadline"));
         assert_eq!(nearest("staegs", &known), Some("stages"));

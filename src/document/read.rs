@@ -1,4 +1,4 @@
-//! Typed reading of a TOML document. What does not fit is noted with its place, and reading goes on.
+//! Typed access to a TOML document. Type errors are reported with their position, and reading continues.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -11,12 +11,12 @@ use super::problem::{Diagnostics, one_of, suggestion};
 use super::words;
 use crate::decide::Nanos;
 
-/// A value and its place.
+/// Value with its position.
 #[derive(Clone, Debug)]
 pub(crate) struct DocumentNode<'a> {
     value: &'a DeValue<'a>,
     start: usize,
-    /// The keys that lead to it.
+    /// Path of keys.
     pub(crate) path: String,
     diagnostics: &'a Diagnostics<'a>,
 }
@@ -26,27 +26,28 @@ impl<'a> DocumentNode<'a> {
         Self { value: value.get_ref(), start: value.span().start, path, diagnostics }
     }
 
-    /// All that was found so far.
+    /// Errors and warnings so far.
     pub(crate) fn diagnostics(&self) -> &'a Diagnostics<'a> {
         self.diagnostics
     }
 
-    /// Notes a problem with it.
+    /// Reports an error at this value.
     pub(crate) fn error(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.diagnostics.error(self.start, &self.path, what, remedy);
     }
 
-    /// Notes that it is not what it should be: `"x" is no time; write ...`.
+    /// Records that the value is not a valid `kind`: `invalid time "x"; write ...`.
     pub(crate) fn expected(&self, kind: &str, remedy: impl Into<String>) {
-        self.error(format!("{} is no {kind}", self.display()), remedy);
+        let colon = if self.value.is_array() || self.value.is_table() { ":" } else { "" };
+        self.error(format!("invalid {kind}{colon} {}", self.display()), remedy);
     }
 
-    /// Notes what is legal and surely not meant.
+    /// Reports a warning at this value.
     pub(crate) fn warn(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.diagnostics.warning(self.start, &self.path, what, remedy);
     }
 
-    /// Its offset in bytes.
+    /// Byte offset.
     pub(crate) fn start(&self) -> usize {
         self.start
     }
@@ -67,7 +68,7 @@ impl<'a> DocumentNode<'a> {
         self.value
     }
 
-    /// The value as a reader of the file knows it.
+    /// Value as text for messages; long strings are truncated.
     pub(crate) fn display(&self) -> String {
         match self.value {
             DeValue::String(text) => {
@@ -104,7 +105,7 @@ impl<'a> DocumentNode<'a> {
         let number = self.value.as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
         let number = number.filter(|number| range.contains(number));
         if number.is_none() {
-            let kind = if self.is_integer() { "number for this" } else { "whole number" };
+            let kind = if self.is_integer() { "number" } else { "whole number" };
             self.expected(kind, format!("write one from {} to {}", range.start(), range.end()));
         }
         number
@@ -118,12 +119,12 @@ impl<'a> DocumentNode<'a> {
         };
         let number = number.filter(|number| range.contains(number));
         if number.is_none() {
-            self.expected("number for this", format!("write one from {} to {}", range.start(), range.end()));
+            self.expected("number", format!("write one from {} to {}", range.start(), range.end()));
         }
         number
     }
 
-    /// A time that may be none at all.
+    /// Time, possibly 0.
     pub(crate) fn time_or_zero(&self) -> Option<Nanos> {
         let time = self.value.as_str().and_then(words::time);
         if time.is_none() {
@@ -132,16 +133,16 @@ impl<'a> DocumentNode<'a> {
         time
     }
 
-    /// A time above zero.
+    /// Time above 0.
     pub(crate) fn time(&self) -> Option<Nanos> {
         let time = self.time_or_zero()?;
         if time == Nanos::ZERO {
-            self.error("there has to be some time", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
+            self.error("the time has to be above zero", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
         }
         Some(time)
     }
 
-    /// A number of bytes.
+    /// Size in bytes.
     pub(crate) fn size(&self, range: RangeInclusive<usize>) -> Option<usize> {
         let size = self.value.as_str().and_then(words::size);
         let Some(size) = size else {
@@ -150,17 +151,17 @@ impl<'a> DocumentNode<'a> {
         };
         if !range.contains(&size) {
             let (least, most) = (words::format_size(*range.start()), words::format_size(*range.end()));
-            self.expected("size for this", format!("write one from \"{least}\" to \"{most}\""));
+            self.expected("size", format!("write one from \"{least}\" to \"{most}\""));
         }
         Some(size)
     }
 
-    /// One of these words.
+    /// Value of one of these words.
     pub(crate) fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let found = self.value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
         if found.is_none() {
-            self.error(format!("{} is none of its words", self.display()), one_of(&known));
+            self.error(format!("unknown value {}", self.display()), one_of(&known));
         }
         found.map(|(_, value)| *value)
     }
@@ -168,7 +169,10 @@ impl<'a> DocumentNode<'a> {
     pub(crate) fn statuses(&self) -> Option<Vec<(u16, u16)>> {
         let nodes = if self.value.is_array() { self.list()? } else { vec![self.clone()] };
         if nodes.is_empty() {
-            self.error("there is no status in it", r#"write it as "200-299,304", as a number, or as a list of such"#);
+            self.error(
+                "the list of statuses is empty",
+                r#"write it as "200-299,304", as a number, or as a list of such"#,
+            );
             return None;
         }
         let mut all = Vec::new();
@@ -181,7 +185,7 @@ impl<'a> DocumentNode<'a> {
         (!all.is_empty()).then_some(all)
     }
 
-    /// The statuses that one string or number says; None if it says none.
+    /// Statuses of one string or number; None if it has none.
     pub(crate) fn status_words(&self) -> Option<Vec<(u16, u16)>> {
         match self.value {
             DeValue::String(text) => words::statuses(text),
@@ -216,7 +220,7 @@ impl<'a> DocumentNode<'a> {
     }
 }
 
-/// A table and its place. Remembers which keys it was asked for: all others are unknown.
+/// Table with its position. It records the keys that are read; all others are unknown.
 #[derive(Debug)]
 pub(crate) struct DocumentTable<'a> {
     inner: &'a DeTable<'a>,
@@ -226,17 +230,17 @@ pub(crate) struct DocumentTable<'a> {
     read_keys: RefCell<Vec<&'static str>>,
 }
 
-/// A key that the file's author has chosen, and its value.
+/// Key that the file's author has chosen, and its value.
 #[derive(Debug)]
 pub(crate) struct NamedNode<'a> {
     pub(crate) key: &'a str,
-    /// Where the key stands.
+    /// Byte offset of the key.
     pub(crate) start: usize,
     pub(crate) node: DocumentNode<'a>,
 }
 
 impl<'a> DocumentTable<'a> {
-    /// The whole document.
+    /// Root table of a document.
     pub(crate) fn root(inner: &'a DeTable<'a>, diagnostics: &'a Diagnostics<'a>) -> Self {
         Self { inner, start: 0, path: String::new(), diagnostics, read_keys: RefCell::default() }
     }
@@ -246,7 +250,7 @@ impl<'a> DocumentTable<'a> {
         self.inner.get(key).map(|value| DocumentNode::new(value, join_path(&self.path, key), self.diagnostics))
     }
 
-    /// All members, in order of position.
+    /// All members, by position.
     pub(crate) fn members(&self) -> Vec<NamedNode<'a>> {
         let named = |(key, value): (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>)| {
             let node = DocumentNode::new(value, join_path(&self.path, key.get_ref()), self.diagnostics);
@@ -265,34 +269,29 @@ impl<'a> DocumentTable<'a> {
         self.diagnostics.warning(self.start, &self.path, what, remedy);
     }
 
-    /// Notes the keys that nobody has asked for.
+    /// Reports keys that were not read.
     pub(crate) fn check_unknown_keys(&self) {
         let known = self.read_keys.borrow();
         for member in self.members().iter().filter(|member| !known.contains(&member.key)) {
-            self.diagnostics.error(
-                member.start,
-                &member.node.path,
-                "there is no such key",
-                suggestion(member.key, &known),
-            );
+            self.diagnostics.error(member.start, &member.node.path, "unknown key", suggestion(member.key, &known));
         }
     }
 }
 
-/// The members of a table of tables. Their names are labels of metrics, words in logs and names of files, so they are simple.
+/// Members of a table of tables. Their names become metric labels, log fields and file names, so they are simple.
 pub(crate) fn named_nodes<'a>(node: Option<&DocumentNode<'a>>) -> Vec<NamedNode<'a>> {
     let members = node.and_then(DocumentNode::table).map(|table| table.members()).unwrap_or_default();
     for it in &members {
         let simple = it.key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
         if it.key.is_empty() || it.key.len() > 64 || !simple {
-            let what = format!("{:?} is no name", it.key);
+            let what = format!("invalid name {:?}", it.key);
             it.node.diagnostics.error(it.start, &it.node.path, what, "take up to 64 letters, digits, \"-\" and \"_\"");
         }
     }
     members
 }
 
-/// `at.key`; what TOML wants in quotes is in quotes.
+/// `at.key`, with quotes where TOML requires them.
 fn join_path(at: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     let dot = if at.is_empty() { "" } else { "." };

@@ -1,13 +1,13 @@
-//! How people write times, statuses and sizes in a document.
+//! Syntax of times, statuses and sizes in a document.
 
 use crate::decide::{Nanos, words};
 
-/// Reads `300ms`.
+/// Parses `300ms`.
 pub(crate) fn time(text: &str) -> Option<Nanos> {
     words::time(text).ok().map(Nanos::from)
 }
 
-/// Reads `200-299,304` or `5xx`.
+/// Parses `200-299,304` or `5xx`.
 pub(crate) fn statuses(text: &str) -> Option<Vec<(u16, u16)>> {
     text.split(',').map(|part| range(part.trim())).collect()
 }
@@ -36,7 +36,7 @@ const SIZE_UNITS: [(&str, usize); 7] = [
     ("B", 1),
 ];
 
-/// Reads `512B`, `64KiB`, `1MB`: a whole number and a unit.
+/// Parses `512B`, `64KiB`, `1MB`: a whole number and a unit.
 pub(crate) fn size(text: &str) -> Option<usize> {
     let (digits, per_unit) = SIZE_UNITS.into_iter().find_map(|(unit, per)| Some((text.strip_suffix(unit)?, per)))?;
     let digits = digits.trim_end();
@@ -44,7 +44,7 @@ pub(crate) fn size(text: &str) -> Option<usize> {
     number.parse::<usize>().ok()?.checked_mul(per_unit)
 }
 
-/// The other way round.
+/// Formats a size, with the largest unit that divides it.
 pub(crate) fn format_size(bytes: usize) -> String {
     let fits = |(_, per): &(&str, usize)| bytes > 0 && bytes.is_multiple_of(*per);
     let (unit, per) = SIZE_UNITS[..3].iter().rev().find(|unit| fits(unit)).copied().unwrap_or(("B", 1));
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statuses_as_people_write_them() {
+    fn statuses_are_parsed() {
         assert_eq!(statuses("200-299, 304"), Some(vec![(200, 299), (304, 304)]));
         assert_eq!(statuses("5xx"), Some(vec![(500, 599)]));
         for wrong in ["", "20", "600", "0200", "299-200", "200-", "-200", "6xx", "xx", "+200", "200,", "2xx-3xx"] {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_as_people_write_them() {
+    fn sizes_are_parsed() {
         assert_eq!(size("512B"), Some(512));
         assert_eq!(size("64KiB"), Some(65536));
         assert_eq!(size("64 KB"), Some(64000));

@@ -1,4 +1,4 @@
-//! Answers that the gate gives itself.
+//! Responses of the gateway's own.
 
 use std::fmt::Write;
 
@@ -12,57 +12,57 @@ use crate::decide::grpc::{Code, is_grpc};
 use crate::decide::policy::FailureSide;
 use crate::server::ResponseBody;
 
-/// What a caller understands as an answer of the gate's own.
+/// Format of the gateway's own responses to a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ErrorFormat {
     /// A status and a body.
     Http,
-    /// A gRPC status: without it a client can only guess from the status of HTTP.
+    /// A gRPC status (trailers only).
     Grpc,
 }
 
 impl ErrorFormat {
-    /// By the request's Content-Type.
+    /// The format for a request's Content-Type.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let grpc = headers.get(header::CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
         if grpc { Self::Grpc } else { Self::Http }
     }
 
-    /// An answer of the gate's own as this caller understands it.
-    pub(super) fn format(self, answer: Response<ResponseBody>) -> Response<ResponseBody> {
+    /// A response of the gateway's own in this format.
+    pub(super) fn format(self, response: Response<ResponseBody>) -> Response<ResponseBody> {
         match self {
-            Self::Http => answer,
-            Self::Grpc => trailers_only(&answer),
+            Self::Http => response,
+            Self::Grpc => trailers_only(&response),
         }
     }
 }
 
-/// An answer of gRPC that is nothing but its end: status 200, and the gRPC status in the only headers there are
-/// (grpc/grpc, doc/PROTOCOL-HTTP2.md, Trailers-Only).
-fn trailers_only(answer: &Response<ResponseBody>) -> Response<ResponseBody> {
-    let code = Code::of_http(answer.status().as_u16());
-    let message = answer
+/// A gRPC response with trailers only: status 200, and the gRPC status in its headers (grpc/grpc,
+/// doc/PROTOCOL-HTTP2.md, Trailers-Only).
+fn trailers_only(http: &Response<ResponseBody>) -> Response<ResponseBody> {
+    let code = Code::of_http(http.status().as_u16());
+    let message = http
         .body()
         .as_bytes()
         .filter(|line| line.len() <= MAX_MESSAGE_BYTES)
         .map(|line| percent_encode(line.trim_ascii()));
-    let mut told = Response::new(ResponseBody::empty());
-    let headers = told.headers_mut();
+    let mut grpc = Response::new(ResponseBody::empty());
+    let headers = grpc.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     headers.insert("grpc-status", HeaderValue::from(u16::from(code.number())));
     if let Some(message) = message.and_then(|message| HeaderValue::try_from(message).ok()) {
         headers.insert("grpc-message", message);
     }
-    if let Some(after) = answer.headers().get(header::RETRY_AFTER) {
+    if let Some(after) = http.headers().get(header::RETRY_AFTER) {
         headers.insert(header::RETRY_AFTER, after.clone());
     }
-    told
+    grpc
 }
 
-/// The longest text that becomes a message of gRPC.
+/// Maximum length of a `grpc-message`.
 const MAX_MESSAGE_BYTES: usize = 1024;
 
-/// A text as `grpc-message` has it: what is not printable ASCII, and `%`, as `%XX`.
+/// Encodes a `grpc-message`: all but printable ASCII, and `%`, as `%XX`.
 fn percent_encode(text: &[u8]) -> String {
     let mut message = String::with_capacity(text.len());
     for byte in text {
@@ -77,59 +77,53 @@ fn percent_encode(text: &[u8]) -> String {
     message
 }
 
-/// One line of text.
+/// A response with one line of text.
 pub(super) fn text(status: StatusCode, line: &str) -> Response<ResponseBody> {
-    let mut answer = Response::new(ResponseBody::from(format!("{line}\n")));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    answer
+    let mut response = Response::new(ResponseBody::from(format!("{line}\n")));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
 }
 
-/// The path is there, the method is not.
+/// 405: the path has routes, but none for this method.
 pub(super) fn not_allowed(allow: &str) -> Response<ResponseBody> {
-    let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, &format!("this route takes {allow}"));
+    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, &format!("allowed methods: {allow}"));
     if let Ok(allow) = HeaderValue::try_from(allow) {
-        answer.headers_mut().insert(header::ALLOW, allow);
+        response.headers_mut().insert(header::ALLOW, allow);
     }
-    answer
+    response
 }
 
-/// There is too much. It costs next to nothing, since it is what most get then.
-pub(super) fn rejected(refusal: Rejection) -> Response<ResponseBody> {
-    let (status, line) = match refusal.reason {
-        RejectionReason::Shed => (StatusCode::SERVICE_UNAVAILABLE, "too much load: others come first (shed)\n"),
-        RejectionReason::QueueFull => {
-            (StatusCode::SERVICE_UNAVAILABLE, "too much load: no place is free soon (full)\n")
-        }
+/// The response to a rejected call: 429 or 503 with Retry-After, and a line that ends with the reason. It must be
+/// cheap, since most calls get it under overload.
+pub(super) fn rejected(rejection: Rejection) -> Response<ResponseBody> {
+    const OVERLOAD: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
+    let (status, line) = match rejection.reason {
+        RejectionReason::Shed => (OVERLOAD, "overload: calls with a higher priority come first (shed)\n"),
+        RejectionReason::QueueFull => (OVERLOAD, "overload: concurrency limit and queue are full (queue_full)\n"),
         RejectionReason::DeadlineExceeded => {
-            (StatusCode::SERVICE_UNAVAILABLE, "too much load: no answer would be in time (late)\n")
+            (OVERLOAD, "overload: no response before the deadline (deadline_too_short)\n")
         }
-        RejectionReason::QueueTimeout => {
-            (StatusCode::SERVICE_UNAVAILABLE, "too much load: no place became free (waited)\n")
-        }
+        RejectionReason::QueueTimeout => (OVERLOAD, "overload: no slot became free in time (queue_timeout)\n"),
         RejectionReason::RateLimited => {
-            (StatusCode::TOO_MANY_REQUESTS, "this caller has sent as many requests as it may (rate)\n")
+            (StatusCode::TOO_MANY_REQUESTS, "the caller is over its rate limit (rate_limited)\n")
         }
-        RejectionReason::CircuitOpen => {
-            (StatusCode::SERVICE_UNAVAILABLE, "the upstream has failed too often (broken)\n")
-        }
-        RejectionReason::Throttled => {
-            (StatusCode::SERVICE_UNAVAILABLE, "the upstream takes fewer requests (throttled)\n")
-        }
+        RejectionReason::CircuitOpen => (OVERLOAD, "nearly all calls to the upstream fail (circuit_open)\n"),
+        RejectionReason::Throttled => (OVERLOAD, "the upstream responds 429 or 503 too often (throttled)\n"),
     };
-    let mut answer = Response::new(ResponseBody::from(Bytes::from_static(line.as_bytes())));
-    *answer.status_mut() = status;
-    let headers = answer.headers_mut();
+    let mut response = Response::new(ResponseBody::from(Bytes::from_static(line.as_bytes())));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
     headers.reserve(2);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    let seconds = refusal.retry_after.0.div_ceil(Nanos::SECOND.0).max(1);
+    let seconds = rejection.retry_after.0.div_ceil(Nanos::SECOND.0).max(1);
     headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    answer
+    response
 }
 
-/// The request itself was at fault, if the last attempt has failed for that.
-pub(super) fn bad_request(story: &CallTrace) -> Option<Response<ResponseBody>> {
-    match &story.attempts.last()?.end {
+/// 400 if the last attempt failed by the caller's fault.
+pub(super) fn bad_request(trace: &CallTrace) -> Option<Response<ResponseBody>> {
+    match &trace.attempts.last()?.end {
         AttemptStatus::Failed(failure, cause) if failure.side() == FailureSide::Caller => {
             let why = cause.as_deref().unwrap_or("the request cannot be sent");
             Some(text(StatusCode::BAD_REQUEST, why))
@@ -138,13 +132,13 @@ pub(super) fn bad_request(story: &CallTrace) -> Option<Response<ResponseBody>> {
     }
 }
 
-/// No attempt brought an answer that could be passed on.
-pub(super) fn no_response(story: &CallTrace) -> Response<ResponseBody> {
-    let why = story.attempts.iter().rev().find_map(|attempt| match &attempt.end {
+/// 502: no attempt got a response that could be passed on.
+pub(super) fn no_response(trace: &CallTrace) -> Response<ResponseBody> {
+    let why = trace.attempts.iter().rev().find_map(|attempt| match &attempt.end {
         AttemptStatus::Failed(failure, _) => failure.name(),
         _ => None,
     });
-    let attempts = story.attempts.len();
-    let line = format!("no answer from the upstream ({}); attempts: {attempts}", why.unwrap_or("none was sent"));
+    let attempts = trace.attempts.len();
+    let line = format!("no response from the upstream ({}); attempts: {attempts}", why.unwrap_or("none was sent"));
     text(StatusCode::BAD_GATEWAY, &line)
 }

@@ -1,4 +1,4 @@
-//! Looks after the hosts' health by asking them, apart from all calls. One event loop does it for all.
+//! Active health checks of hosts, beside all calls. One event loop makes them for all.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -14,19 +14,19 @@ use crate::call::{CallEngine, Upstream};
 use crate::decide::Nanos;
 use crate::http::client::{OutgoingBody, OutgoingRequest};
 
-/// How often it looks whether a reload has brought other hosts.
+/// Interval of looking for upstreams of a reload.
 const RELOAD_POLL_INTERVAL: Nanos = Nanos::SECOND;
 
-/// Checks the hosts of every setup that comes.
+/// Starts the checks of the current configuration and of all that replace it.
 pub(super) fn start(current: Arc<ConfigCell>, engine: CallEngine) {
     tokio::task::spawn_local(async move {
         let running = Rc::new(RefCell::new(HashSet::new()));
         loop {
             for (_, upstream) in &current.get().upstreams {
                 let Some(check) = upstream.health_check.clone() else { continue };
-                // An upstream that a reload left alone is the same one.
-                let place = Arc::as_ptr(&upstream.upstream) as usize;
-                if running.borrow_mut().insert(place) {
+                // An upstream that a reload has not changed is the same object.
+                let identity = Arc::as_ptr(&upstream.upstream) as usize;
+                if running.borrow_mut().insert(identity) {
                     let (engine, running) = (engine.clone(), Rc::clone(&running));
                     let (upstream, check) = (Arc::downgrade(&upstream.upstream), Rc::new(check));
                     tokio::task::spawn_local(async move {
@@ -35,7 +35,7 @@ pub(super) fn start(current: Arc<ConfigCell>, engine: CallEngine) {
                             drop(upstream);
                             engine.timer().sleep(check.interval).await;
                         }
-                        running.borrow_mut().remove(&place);
+                        running.borrow_mut().remove(&identity);
                     });
                 }
             }
@@ -44,21 +44,21 @@ pub(super) fn start(current: Arc<ConfigCell>, engine: CallEngine) {
     });
 }
 
-/// Asks each host once, all at the same time: one that hangs must not keep the others from being asked.
+/// Checks each host once, concurrently, so that a host that hangs does not delay the others.
 async fn check_all(engine: &CallEngine, upstream: &Arc<Upstream>, check: &Rc<HealthCheck>) {
-    let mut asked = JoinSet::new();
+    let mut checks = JoinSet::new();
     for host in 0..upstream.hosts().len() {
         let (engine, upstream, check) = (engine.clone(), Arc::clone(upstream), Rc::clone(check));
-        asked.spawn_local(async move {
-            let well = is_healthy(&engine, &upstream, host, &check).await;
-            upstream.health_checked(engine.timer().now(), host, well);
+        checks.spawn_local(async move {
+            let ok = is_healthy(&engine, &upstream, host, &check).await;
+            upstream.health_checked(engine.timer().now(), host, ok);
         });
     }
-    while asked.join_next().await.is_some() {}
+    while checks.join_next().await.is_some() {}
 }
 
 async fn is_healthy(engine: &CallEngine, upstream: &Upstream, host: usize, check: &HealthCheck) -> bool {
-    let asked = OutgoingRequest {
+    let request = OutgoingRequest {
         method: &Method::GET,
         target: &check.path,
         headers: &HeaderMap::new(),
@@ -66,10 +66,10 @@ async fn is_healthy(engine: &CallEngine, upstream: &Upstream, host: usize, check
         body: OutgoingBody::Empty,
         upgrade: false,
     };
-    let answer = engine.client().send(&upstream.hosts()[host].origin, asked);
+    let response = engine.client().send(&upstream.hosts()[host].origin, request);
     tokio::select! {
-        answer = answer => answer.is_ok_and(|answer| {
-            let status = answer.status().as_u16();
+        response = response => response.is_ok_and(|response| {
+            let status = response.status().as_u16();
             check.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status))
         }),
         () = engine.timer().sleep(check.timeout) => false,

@@ -1,5 +1,4 @@
-//! Headers on their way through: those that concern one connection end here (RFC 9110, 7.6.1), and the upstream hears
-//! for whom it is asked.
+//! Headers of forwarded messages: hop-by-hop headers are removed (RFC 9110, 7.6.1), forwarding headers are set.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -7,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::config::Proxies;
 
-/// Headers of one connection, whatever `Connection` says. `TE` and `Trailer` stay: trailers are passed on.
+/// Hop-by-hop headers beside those that `Connection` names. `TE` and `Trailer` stay, since trailers are passed on.
 const HOP_BY_HOP_HEADERS: [HeaderName; 6] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -21,16 +20,16 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// The protocol that the client wants to switch to, if it says so in full.
+/// Protocol of an upgrade, if `Connection` and `Upgrade` both ask for it.
 pub(super) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let protocol = headers.get(header::UPGRADE)?;
-    let asked = headers.get_all(header::CONNECTION).iter().any(|value| tokens(value).any(|name| name == "upgrade"));
-    asked.then(|| protocol.clone())
+    let named = headers.get_all(header::CONNECTION).iter().any(|value| tokens(value).any(|name| name == "upgrade"));
+    named.then(|| protocol.clone())
 }
 
-/// Removes what concerns one connection.
+/// Removes hop-by-hop headers.
 pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    // One look at the names costs less than to look each of ours up, and most messages have none.
+    // One scan of the names is cheaper than six lookups, and most messages have none.
     if !headers.keys().any(|name| HOP_BY_HOP_HEADERS.contains(name)) {
         return;
     }
@@ -38,8 +37,7 @@ pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
         .get_all(header::CONNECTION)
         .iter()
         .flat_map(tokens)
-        // "close" and "keep-alive" are words, and a peer that names the others wants to smuggle: without them a request
-        // would be another one.
+        // "close" is an option, and the others are never hop-by-hop: without them a request would be a different one.
         .filter(|name| !matches!(name.as_str(), "close" | "host" | "content-length" | "content-type" | "authorization"))
         .filter_map(|name| name.parse().ok())
         .collect();
@@ -48,8 +46,7 @@ pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// Of the transfer codings that the client takes, keeps only that it takes trailers: to undo the others is not its
-/// business here.
+/// Reduces `TE` to `trailers`, the only coding that is passed on.
 pub(super) fn keep_te_trailers(headers: &mut HeaderMap) {
     if headers.contains_key(header::TE) {
         let trailers = headers.get_all(header::TE).iter().any(|value| tokens(value).any(|name| name == "trailers"));
@@ -60,7 +57,7 @@ pub(super) fn keep_te_trailers(headers: &mut HeaderMap) {
     }
 }
 
-/// HTTP/2 lets cookies come one by one, HTTP/1.1 does not (RFC 9113, 8.2.3).
+/// Joins several cookie fields of HTTP/2 into one (RFC 9113, 8.2.3).
 pub(super) fn join_cookies(headers: &mut HeaderMap) {
     let mut cookies = headers.get_all(header::COOKIE).iter();
     if let (Some(first), Some(second)) = (cookies.next(), cookies.next()) {
@@ -75,11 +72,11 @@ pub(super) fn join_cookies(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether this is a host, perhaps with a port, or nothing at all (RFC 9110, 7.2). What is more than that, each reader
-/// may read differently: `a@b`, `a/b`, `a, b`, `a:80:b`.
+/// Whether the value is empty, or a host with a port or without (RFC 9110, 7.2). Anything else is ambiguous between
+/// implementations: `a@b`, `a/b`, `a, b`, `a:80:b`.
 pub(super) fn is_host(value: &[u8]) -> bool {
     let (name, port) = match value.iter().rposition(|byte| *byte == b':') {
-        // Not a colon within the brackets of an IPv6 address.
+        // Colons in the brackets of an IPv6 address are not before a port.
         Some(colon) if !value[colon..].contains(&b']') => (&value[..colon], &value[colon + 1..]),
         _ => (value, &b""[..]),
     };
@@ -90,14 +87,14 @@ pub(super) fn is_host(value: &[u8]) -> bool {
     named && port.iter().all(u8::is_ascii_digit) && (port.is_empty() || !name.is_empty())
 }
 
-/// The words of a list, in lower case.
+/// Elements of a list, in lower case.
 fn tokens(value: &HeaderValue) -> impl Iterator<Item = String> {
     let text = value.to_str().unwrap_or_default();
     text.split(',').map(|name| name.trim().to_ascii_lowercase()).filter(|name| !name.is_empty())
 }
 
-/// Whose request this is: the last address on the way, from the peer back, that is no trusted proxy's. What is written
-/// before an address that cannot be read counts for nothing.
+/// Address of the caller: from the peer back through `X-Forwarded-For`, the first that is not a trusted proxy's. An
+/// invalid entry ends the search.
 pub(super) fn client_address(headers: &HeaderMap, peer: IpAddr, proxies: &Proxies) -> IpAddr {
     let mut client = peer.to_canonical();
     let lines = headers.get_all(FORWARDED_FOR).iter().rev();
@@ -111,7 +108,7 @@ pub(super) fn client_address(headers: &HeaderMap, peer: IpAddr, proxies: &Proxie
     client
 }
 
-/// An address, perhaps with a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`.
+/// Parses an address with a port or without: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`.
 fn address(entry: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(entry).ok()?.trim();
     if let Ok(address) = text.parse() {
@@ -123,8 +120,7 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
     text.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6)
 }
 
-/// Whether a header tells a proxy's caller, host or path. Where `-` and `_` are one (CGI, WSGI), `x_real_ip` is such a
-/// header, too.
+/// Whether a header has a proxy's caller, host or path. `_` counts as `-`, since CGI and WSGI do not distinguish them.
 fn is_forwarding_header(name: &str) -> bool {
     const FORWARDING_HEADERS: [&str; 4] = ["forwarded", "x-real-ip", "x-original-url", "x-rewrite-url"];
     let is = |known: &str| name.len() == known.len() && has_prefix(name, known);
@@ -136,22 +132,22 @@ fn has_prefix(name: &str, known: &str) -> bool {
     name.len() >= known.len() && name.bytes().zip(known.bytes()).all(same)
 }
 
-/// Says for whom the upstream is asked. What the client itself says of that counts only if it is trusted; else it is
-/// removed, by whatever name an upstream might read it.
+/// Sets the forwarding headers. Those of the client are kept only if it is trusted, and otherwise removed in all
+/// spellings that an upstream might accept.
 pub(super) fn set_forwarded(headers: &mut HeaderMap, client: &HeaderValue, host: Option<&HeaderValue>, trusted: bool) {
-    let said = |name: &HeaderName| {
+    let is_removed = |name: &HeaderName| {
         let name = name.as_str();
         is_forwarding_header(name) && (!trusted || name.contains('_'))
     };
-    if headers.keys().any(said) {
-        let names: Vec<HeaderName> = headers.keys().filter(|name| said(name)).cloned().collect();
+    if headers.keys().any(is_removed) {
+        let names: Vec<HeaderName> = headers.keys().filter(|name| is_removed(name)).cloned().collect();
         for name in names {
             headers.remove(name);
         }
     }
-    // A list may come in several lines, whose order counts (RFC 9110, 5.3).
-    let said = headers.get_all(FORWARDED_FOR).iter().filter(|said| !said.is_empty());
-    let chain: Vec<&[u8]> = said.chain([client]).map(HeaderValue::as_bytes).collect();
+    // A list may be in several fields, in order (RFC 9110, 5.3).
+    let earlier = headers.get_all(FORWARDED_FOR).iter().filter(|value| !value.is_empty());
+    let chain: Vec<&[u8]> = earlier.chain([client]).map(HeaderValue::as_bytes).collect();
     let chain = HeaderValue::from_bytes(&chain.join(&b", "[..]));
     headers.insert(FORWARDED_FOR, chain.unwrap_or_else(|_| client.clone()));
     if !headers.contains_key(FORWARDED_PROTO) {
@@ -160,7 +156,7 @@ pub(super) fn set_forwarded(headers: &mut HeaderMap, client: &HeaderValue, host:
     if let Some(host) = host.filter(|_| !headers.contains_key(FORWARDED_HOST)) {
         headers.insert(FORWARDED_HOST, host.clone());
     }
-    // Where this is spoken it must not end with somebody else's word (RFC 7239, 4).
+    // If it is used, this gateway must append its own element (RFC 7239, 4).
     if headers.contains_key(header::FORWARDED) {
         let ours = client.to_str().ok().map(|client| match client.contains(':') {
             true => format!("for=\"[{client}]\""),
@@ -172,8 +168,7 @@ pub(super) fn set_forwarded(headers: &mut HeaderMap, client: &HeaderValue, host:
     }
 }
 
-/// Of an answer without content, removes what speaks of it (RFC 9110, 8.6): 204 has no Content-Length, and what stands in
-/// that of an answer to HEAD, or of a 304, is that of another answer.
+/// Removes Content-Length from 1xx and 204 (RFC 9110, 8.6). That of a response to HEAD and of a 304 stays.
 pub(super) fn remove_content_headers(status: StatusCode, headers: &mut HeaderMap) {
     if status == StatusCode::NO_CONTENT || status.is_informational() {
         headers.remove(header::CONTENT_LENGTH);
@@ -194,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_concerns_the_connection_ends_here() {
+    fn hop_by_hop_headers_are_removed() {
         let mut all = headers(&[
             ("connection", "close, X-Own"),
             ("connection", "te"),
@@ -210,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_cannot_have_the_headers_removed_that_a_request_lives_by() {
+    fn connection_cannot_remove_essential_headers() {
         let mut all =
             headers(&[("connection", "host, authorization, content-length"), ("host", "a"), ("authorization", "b")]);
         remove_hop_by_hop(&mut all);
@@ -218,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upgrade_has_to_be_asked_for_in_both_places() {
+    fn an_upgrade_needs_both_headers() {
         let asked = |lines| upgrade(&headers(lines)).is_some();
         assert!(asked(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")]));
         assert!(!asked(&[("connection", "keep-alive"), ("upgrade", "websocket")]));
@@ -236,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn cookies_that_come_one_by_one_become_one_header() {
+    fn cookies_are_joined() {
         let mut all = headers(&[("cookie", "a=1"), ("x-stays", "1"), ("cookie", "b=2"), ("cookie", "c=3; d=4")]);
         join_cookies(&mut all);
         assert_eq!(all, headers(&[("cookie", "a=1; b=2; c=3; d=4"), ("x-stays", "1")]));
     }
 
     #[test]
-    fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
+    fn a_host_is_a_name_or_an_address_with_or_without_a_port() {
         for host in ["", "a", "a:80", "a:", "under_score.example", "[::1]", "[::1]:8080", "127.0.0.1:1", "x%41"] {
             assert!(is_host(host.as_bytes()), "{host}");
         }
@@ -255,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stranger_says_of_itself_is_replaced() {
+    fn forwarding_headers_of_untrusted_clients_are_replaced() {
         let host = HeaderValue::from_static("api.example");
         let mut strange = headers(&[("x-forwarded-for", "6.6.6.6"), ("x-forwarded-proto", "https")]);
         let mut trusted = strange.clone();
@@ -272,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_upstream_may_take_for_a_proxys_word_is_removed_by_any_name() {
+    fn forwarding_headers_are_removed_in_all_spellings() {
         for (name, is) in [
             ("forwarded", true),
             ("x-real-ip", true),
@@ -302,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_the_last_on_the_way_that_no_trusted_proxy_is() {
+    fn the_caller_is_the_last_address_that_is_not_a_trusted_proxys() {
         let proxies = proxies(&["10.0.0.0/8", "::1"]);
         for (peer, said, expected) in [
             ("9.9.9.9", &["1.1.1.1"][..], "9.9.9.9"),
@@ -324,7 +319,7 @@ mod tests {
         }
     }
 
-    /// Over the whole chain at once.
+    /// The same over the whole chain at once.
     fn naive(chain: &[IpAddr], proxies: &Proxies) -> IpAddr {
         let strangers = chain.iter().rposition(|address| !proxies.contains(*address));
         chain[strangers.unwrap_or(0)]

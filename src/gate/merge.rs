@@ -1,4 +1,4 @@
-//! Members that are added to the JSON object of a success.
+//! Merges members into the JSON object of a success.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,23 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Members to add.
+/// Members to merge into JSON objects.
 #[derive(Clone, Debug)]
 pub(super) struct JsonMerge {
     members: Vec<(String, Value)>,
-    /// Them as JSON, without braces.
+    /// The members as JSON, without braces.
     members_json: String,
 }
 
 impl JsonMerge {
-    /// None if there is nothing to add.
+    /// None without members.
     pub(super) fn new(members: &[(String, Value)]) -> Option<Self> {
         let as_text = |(name, value): &(String, Value)| format!("{}:{value}", Value::from(name.as_str()));
         let text = members.iter().map(as_text).collect::<Vec<_>>().join(",");
         (!members.is_empty()).then(|| Self { members: members.to_vec(), members_json: text })
     }
 
-    /// The object with these members behind its own, and in place of its own where it has them. What is no object stays
-    /// as it is.
+    /// Appends the members to a JSON object, or replaces its own of the same name. Other bodies are returned unchanged.
     pub(super) fn apply(&self, body: Bytes) -> Bytes {
         let Ok(own) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(&body) else { return body };
         if self.members.iter().any(|(name, _)| own.contains_key(name)) {
@@ -47,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_added_behind_and_replace_their_like() {
+    fn members_are_appended_or_replaced() {
         let merge = JsonMerge::new(&[("message".to_owned(), json!("SUCCESS"))]).unwrap();
         for (body, expected) in [
             (r#"{"time":336}"#, r#"{"time":336,"message":"SUCCESS"}"#),

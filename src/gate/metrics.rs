@@ -1,5 +1,5 @@
-//! What the gate counts, for Prometheus. It is read from the plans and upstreams when somebody asks, so that a reload
-//! of the configuration needs no metrics of its own.
+//! Prometheus metrics of the gateway. They are read from plans and upstreams when they are scraped, so that a reload of
+//! the configuration needs no bookkeeping.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -11,11 +11,11 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::current::ConfigCell;
-use super::sharing::{DistributedLimits, State as Shared};
+use super::sharing::{DistributedLimits, State as Cluster};
 use crate::decide::admit::Slots;
 use crate::decide::breaker::State;
 
-/// Tells Prometheus of the setup of the moment.
+/// Collector over the current configuration.
 #[derive(Debug)]
 pub(super) struct GateMetrics {
     pub(super) config_cell: Arc<ConfigCell>,
@@ -47,117 +47,92 @@ impl Collector for GateMetrics {
         let gauge = |labels: MetricLabels, value: f64| (labels, ConstGauge::new(value));
 
         let calls = setup.routes.iter().flat_map(|route| {
-            let label = move |end: &str| vec![("route", route.name.clone()), ("end", end.to_owned())];
-            route.plan.counts.outcomes().map(|(end, count)| counter(label(end), count))
+            let label = move |outcome: &str| vec![("route", route.name.clone()), ("outcome", outcome.to_owned())];
+            route.plan.counts.outcomes().map(|(outcome, count)| counter(label(outcome), count))
         });
-        encode_family(e, MetricType::Counter, "gate_calls", "Calls by how they ended", calls)?;
+        encode_family(e, MetricType::Counter, "gate_calls", "Calls by outcome", calls)?;
         let route = |name: &str| vec![("route", name.to_owned())];
-        let refusals = setup.routes.iter().flat_map(|one| {
+        let rejections = setup.routes.iter().flat_map(|one| {
             let seen = one.plan.counts.rejections().filter(|(_, _, n)| *n > 0);
-            seen.map(move |(why, priority, n)| {
-                let names = [("route", one.name.as_str()), ("upstream", &one.upstream), ("why", why.name())];
+            seen.map(move |(reason, priority, n)| {
+                let names = [("route", one.name.as_str()), ("upstream", &one.upstream), ("reason", reason.name())];
                 let labels = names.into_iter().chain([("priority", priority.name())]);
                 counter(labels.map(|(label, value)| (label, value.to_owned())).collect(), n)
             })
         });
-        encode_family(e, MetricType::Counter, "gate_refused", "Calls that were not taken, by why", refusals)?;
-        let refused = setup.routes.iter().map(|one| counter(route(&one.name), one.plan.counts.budget_exhausted()));
-        encode_family(e, MetricType::Counter, "gate_suppressed", "Extra attempts without budget or place", refused)?;
+        encode_family(e, MetricType::Counter, "gate_rejected", "Rejected calls by reason and priority", rejections)?;
+        let skipped = setup.routes.iter().map(|one| counter(route(&one.name), one.plan.counts.budget_exhausted()));
+        let help = "Extra attempts skipped because the budget was spent or no slot was free";
+        encode_family(e, MetricType::Counter, "gate_attempts_skipped", help, skipped)?;
         let now = self.config_cell.now();
-        let left = setup.routes.iter().filter_map(|one| {
-            let left = one.plan.budget.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).remaining(now);
-            Some(gauge(route(&one.name), left.into()))
+        let remaining = setup.routes.iter().filter_map(|one| {
+            let remaining = one.plan.budget.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).remaining(now);
+            Some(gauge(route(&one.name), remaining.into()))
         });
-        encode_family(e, MetricType::Gauge, "gate_budget_left", "Extra attempts that the budget allows now", left)?;
-        let shared = self.distributed_limits.as_ref().map(|sharing| (sharing.config.name.as_str(), sharing.state()));
-        let named = |name: &str| vec![("share", name.to_owned())];
-        let of_share = |value: fn(&Shared) -> f64| shared.map(|(name, shared)| gauge(named(name), value(&shared)));
-        let help = "What is ours of limits that several gates share, where nothing else is said";
-        encode_family(e, MetricType::Gauge, "gate_share", help, of_share(|shared| shared.fraction))?;
-        encode_family(
-            e,
-            MetricType::Gauge,
-            "gate_share_gates",
-            "Gates that share",
-            of_share(|shared| shared.gates.into()),
-        )?;
-        let claims = of_share(|shared| shared.own_allocations as f64);
-        encode_family(
-            e,
-            MetricType::Gauge,
-            "gate_share_claims",
-            "Callers and budgets with shares of their own",
-            claims,
-        )?;
-        let away = of_share(|shared| f64::from(u8::from(shared.is_disconnected)));
-        encode_family(
-            e,
-            MetricType::Gauge,
-            "gate_share_away",
-            "1 while the server that says shares does not answer",
-            away,
-        )?;
-        let renewals = shared.into_iter().flat_map(|(name, shared)| shared.renewals.map(|of| (name, of)));
-        let renewals =
-            renewals.map(|(name, (end, n))| counter(vec![("share", name.to_owned()), ("end", end.to_owned())], n));
-        encode_family(
-            e,
-            MetricType::Counter,
-            "gate_share_renewals",
-            "Questions to that server, by their end",
-            renewals,
-        )?;
+        let help = "Extra attempts that the budget allows now";
+        encode_family(e, MetricType::Gauge, "gate_retry_budget_remaining", help, remaining)?;
+        let cluster = self.distributed_limits.as_ref().map(|sharing| (sharing.config.name.as_str(), sharing.state()));
+        let named = |name: &str| vec![("cluster", name.to_owned())];
+        let of_cluster = |value: fn(&Cluster) -> f64| cluster.map(|(name, state)| gauge(named(name), value(&state)));
+        let help = "Fraction of each limit that this gateway has by default, 0 to 1";
+        encode_family(e, MetricType::Gauge, "gate_cluster_fraction", help, of_cluster(|state| state.fraction))?;
+        let gates = of_cluster(|state| state.gates.into());
+        let help = "Gateways, as Redis counts them; 0 if it has never responded";
+        encode_family(e, MetricType::Gauge, "gate_cluster_gates", help, gates)?;
+        let allocations = of_cluster(|state| state.own_allocations as f64);
+        let help = "Callers and budgets with an allocation of their own";
+        encode_family(e, MetricType::Gauge, "gate_cluster_allocations", help, allocations)?;
+        let disconnected = of_cluster(|state| f64::from(u8::from(state.is_disconnected)));
+        let help = "1 while Redis has not responded for a lease";
+        encode_family(e, MetricType::Gauge, "gate_cluster_disconnected", help, disconnected)?;
+        let renewals = cluster.into_iter().flat_map(|(name, state)| state.renewals.map(|of| (name, of)));
+        let renewals = renewals.map(|(name, (outcome, n))| {
+            counter(vec![("cluster", name.to_owned()), ("outcome", outcome.to_owned())], n)
+        });
+        encode_family(e, MetricType::Counter, "gate_cluster_renewals", "Lease renewals by outcome", renewals)?;
 
         let label = |upstream: &str, name: &'static str, value: &str| {
             vec![("upstream", upstream.to_owned()), (name, value.to_owned())]
         };
         let of = |name: &str| vec![("upstream", name.to_owned())];
         let all = &setup.upstreams;
-        let sent = all
-            .iter()
-            .flat_map(|(name, one)| one.upstream.counts.sent().map(|(why, n)| counter(label(name, "why", why), n)));
-        encode_family(e, MetricType::Counter, "gate_attempts", "Attempts by why they were sent", sent)?;
-        let ends = all
-            .iter()
-            .flat_map(|(name, one)| one.upstream.counts.outcomes().map(|(end, n)| counter(label(name, "end", end), n)));
-        encode_family(e, MetricType::Counter, "gate_attempts_ended", "Attempts by what became of them", ends)?;
+        let sent = all.iter().flat_map(|(name, one)| {
+            one.upstream.counts.sent().map(|(reason, n)| counter(label(name, "reason", reason), n))
+        });
+        encode_family(e, MetricType::Counter, "gate_attempts", "Attempts by reason", sent)?;
+        let ended = all.iter().flat_map(|(name, one)| {
+            one.upstream.counts.outcomes().map(|(outcome, n)| counter(label(name, "outcome", outcome), n))
+        });
+        encode_family(e, MetricType::Counter, "gate_attempts_ended", "Attempts by outcome", ended)?;
         let failures = all.iter().flat_map(|(name, one)| {
             let seen = one.upstream.counts.failures().filter(|(_, n)| *n > 0);
             seen.map(move |(kind, n)| counter(label(name, "kind", kind), n))
         });
-        encode_family(e, MetricType::Counter, "gate_attempts_failed", "Attempts that failed, by kind", failures)?;
+        encode_family(e, MetricType::Counter, "gate_attempts_failed", "Failed attempts by kind", failures)?;
         let in_flight = all.iter().map(|(name, one)| gauge(of(name), one.upstream.counts.in_flight() as f64));
-        encode_family(e, MetricType::Gauge, "gate_attempts_in_flight", "Attempts now", in_flight)?;
-        let places = || {
+        let help = "Attempts in flight, until the last byte of their responses";
+        encode_family(e, MetricType::Gauge, "gate_attempts_in_flight", help, in_flight)?;
+        let permits = || {
             let of_upstreams = all.iter().map(|(name, one)| (of(name), one.upstream.permits()));
             let of_routes = setup.routes.iter().map(|one| (route(&one.name), one.plan.permits.as_ref()));
-            of_upstreams.chain(of_routes).filter_map(|(labels, places)| Some((labels, places?)))
+            of_upstreams.chain(of_routes).filter_map(|(labels, pool)| Some((labels, pool?)))
         };
-        let room = |value: fn(&Slots) -> u32| places().map(move |(labels, it)| gauge(labels, value(it.slots()).into()));
-        encode_family(e, MetricType::Gauge, "gate_limit", "How many there may be at once", room(Slots::limit))?;
-        encode_family(e, MetricType::Gauge, "gate_in_flight", "How many there are of those", room(Slots::in_flight))?;
-        encode_family(e, MetricType::Gauge, "gate_queue_length", "How many wait for a place", room(Slots::waiting))?;
-        // As a number of priorities: at 1.5 all low ones are refused, and half of the normal ones.
-        let bar = places().map(|(labels, it)| gauge(labels, f64::from(it.slots().shed_threshold()) / 256.0));
-        encode_family(
-            e,
-            MetricType::Gauge,
-            "gate_priority_bar",
-            "Below which priority calls are refused at once",
-            bar,
-        )?;
-        let waited = places().map(|(labels, it)| (labels, ConstCounter::new(it.waited_s())));
-        encode_family(
-            e,
-            MetricType::Counter,
-            "gate_queue_wait_seconds",
-            "How long calls have waited for a place",
-            waited,
-        )?;
-        let gradient = places().filter_map(|(labels, it)| Some(gauge(labels, it.gradient()?)));
-        let help = "How much less time an answer takes unhindered than of late";
-        encode_family(e, MetricType::Gauge, "gate_limit_gradient", help, gradient)?;
-        let broken = all.iter().filter_map(|(name, one)| {
+        let slots =
+            |value: fn(&Slots) -> u32| permits().map(move |(labels, it)| gauge(labels, value(it.slots()).into()));
+        encode_family(e, MetricType::Gauge, "gate_concurrency_limit", "Concurrency limit", slots(Slots::limit))?;
+        encode_family(e, MetricType::Gauge, "gate_in_flight", "Occupied slots", slots(Slots::in_flight))?;
+        encode_family(e, MetricType::Gauge, "gate_queue_length", "Calls that wait for a slot", slots(Slots::waiting))?;
+        // A number of priorities: 1.5 is all of low and half of normal.
+        let threshold = permits().map(|(labels, it)| gauge(labels, f64::from(it.slots().shed_threshold()) / 256.0));
+        let help = "Shedding threshold: calls with a priority below it are rejected, 0 (low) to 3 (critical)";
+        encode_family(e, MetricType::Gauge, "gate_shed_threshold", help, threshold)?;
+        let waited = permits().map(|(labels, it)| (labels, ConstCounter::new(it.waited_s())));
+        let help = "Total time that calls have waited for a slot";
+        encode_family(e, MetricType::Counter, "gate_queue_wait_seconds", help, waited)?;
+        let gradient = permits().filter_map(|(labels, it)| Some(gauge(labels, it.gradient()?)));
+        let help = "Unloaded service time divided by recent service time, 0 to 1";
+        encode_family(e, MetricType::Gauge, "gate_concurrency_limit_gradient", help, gradient)?;
+        let open = all.iter().filter_map(|(name, one)| {
             let state = match one.upstream.breaker_state(now)? {
                 State::Closed => 0.0,
                 State::HalfOpen => 0.5,
@@ -165,19 +140,18 @@ impl Collector for GateMetrics {
             };
             Some(gauge(of(name), state))
         });
-        encode_family(
-            e,
-            MetricType::Gauge,
-            "gate_breaker_open",
-            "1 while all calls are refused, 0.5 but for probes",
-            broken,
-        )?;
-        let shares = all.iter().filter_map(|(name, one)| Some(gauge(of(name), one.upstream.throttled_fraction(now)?)));
-        encode_family(e, MetricType::Gauge, "gate_throttled_share", "The share of calls that is not sent", shares)?;
-        let out = all.iter().flat_map(|(name, one)| {
+        let help = "1 while the circuit is open, 0.5 while it is half-open";
+        encode_family(e, MetricType::Gauge, "gate_breaker_open", help, open)?;
+        let throttled =
+            all.iter().filter_map(|(name, one)| Some(gauge(of(name), one.upstream.throttled_fraction(now)?)));
+        let help = "Fraction of calls not sent because of 429 and 503 responses";
+        encode_family(e, MetricType::Gauge, "gate_throttled_fraction", help, throttled)?;
+        let ejected = all.iter().flat_map(|(name, one)| {
             let hosts = one.upstream.hosts().iter().zip(one.upstream.ejected_hosts(now));
-            hosts.map(move |(host, out)| gauge(label(name, "host", host.origin.name()), f64::from(u8::from(out))))
+            hosts.map(move |(host, is_ejected)| {
+                gauge(label(name, "host", host.origin.name()), f64::from(u8::from(is_ejected)))
+            })
         });
-        encode_family(e, MetricType::Gauge, "gate_host_out", "1 while a host gets no attempts for its failures", out)
+        encode_family(e, MetricType::Gauge, "gate_host_ejected", "1 while a host is ejected", ejected)
     }
 }

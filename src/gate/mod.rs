@@ -1,11 +1,13 @@
-//! A gateway: an answer in time, whatever the upstream does.
+//! `weir gate`: a gateway with hedging, retries, deadlines and overload protection.
 //!
-//! - [`config`]: what it is to do, as data; `setup`: that made ready; `current`: the setup of the moment
-//! - `service`: a request through the gate; `routes`, `standing`, `rewrite`, `headers`, `merge`, `answers`: its parts
-//! - `sharing`: limits that several gates share
-//! - `checks`: asks hosts whether they are well; `metrics`: what is counted; [`otlp`], `tracing`: traces for a collector
+//! - [`config`]: the configuration, as data; `setup`: the runtime made from it; `current`: the current one, replaced by
+//!   reloads
+//! - `service`: routing of requests; `routed`: a request on its route; `routes`, `standing`, `rewrite`, `headers`,
+//!   `merge`, `answers`: their parts
+//! - `sharing`: cluster-wide limits
+//! - `checks`: active health checks; `metrics`: Prometheus metrics; [`otlp`], `tracing`: traces for a collector
 //!
-//! What happens to a call once it is made is [`crate::call`]'s.
+//! Calls themselves, with their attempts, are in [`crate::call`].
 
 mod answers;
 mod checks;
@@ -16,6 +18,7 @@ mod merge;
 mod metrics;
 pub mod otlp;
 mod rewrite;
+mod routed;
 mod routes;
 mod service;
 mod setup;
@@ -37,37 +40,37 @@ use self::sharing::{DistributedLimits, RenewalThread};
 use crate::decide::Nanos;
 use crate::server::{self, Logger, RunningServer, ServerError};
 
-/// How the gate runs, beside its configuration.
+/// Options of a gateway beside its configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Who hears each call's story, in plain words.
+    /// Logger of each call's attempt log, as text.
     pub call_logger: Option<Logger>,
-    /// Where traces go.
+    /// Export of traces.
     pub otlp: Option<OtlpOptions>,
-    /// The seed of the dice for backoffs.
+    /// Seed of retry backoff jitter.
     pub seed: u64,
 }
 
-/// Traces for a collector that speaks OTLP over HTTP.
+/// Export of traces to an OpenTelemetry collector, as OTLP over HTTP.
 #[derive(Clone, Debug)]
 pub struct OtlpOptions {
-    /// Where it is, e.g. `http://127.0.0.1:4318`.
+    /// URL of the collector, e.g. `http://127.0.0.1:4318`.
     pub url: String,
-    /// How many calls of those that no caller decided about are traced; in [0, 1].
+    /// Fraction of calls traced if the caller has not decided, 0 to 1.
     pub sample_fraction: f64,
 }
 
-/// How long a collector has at the end for the last traces.
+/// Time to export the last traces at the end.
 const TRACE_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why the gate cannot run.
+/// Error of starting or reloading a gateway.
 #[derive(Debug)]
 pub enum GateError {
     /// What the configuration asks for and this machine does not have.
     Config(String),
-    /// The collector cannot be spoken to.
+    /// The exporter of traces cannot start.
     Otlp(ExporterError),
-    /// The server through which limits are shared does not take us.
+    /// Redis rejects the gateway.
     DistributedLimits(String),
     /// See [`ServerError`].
     Server(ServerError),
@@ -85,28 +88,28 @@ impl fmt::Display for GateError {
     }
 }
 
-/// A gate that runs; it stops at once when it is dropped.
+/// A running gateway; it stops at once when it is dropped.
 #[derive(Debug)]
 pub struct Gate {
     server: RunningServer,
     config_cell: Arc<ConfigCell>,
     exporter: Option<Exporter>,
     distributed_limits: Option<Arc<DistributedLimits>>,
-    /// Goes after the event loops: what is ours is in use until then.
+    /// Dropped after the event loops have ended, since allocations are in use until then.
     renewal_thread: Option<RenewalThread>,
 }
 
-/// Starts a gate; it takes connections when this returns.
+/// Starts a gateway; it accepts connections when this returns.
 ///
 /// # Errors
 /// See [`GateError`].
 pub fn start(config: &Config, options: Options, server: &server::Options) -> Result<Gate, GateError> {
-    let sharing = config.distributed_limits.as_ref().map(|terms| Arc::new(DistributedLimits::new(terms)));
-    let setup = GateRuntime::new(config, None, Nanos::ZERO, sharing.as_deref()).map_err(GateError::Config)?;
-    let current = Arc::new(ConfigCell::new(setup));
-    let asking = match &sharing {
-        Some(sharing) => Some(
-            RenewalThread::start(Arc::clone(sharing), Arc::clone(&current), server.logger.clone())
+    let distributed_limits = config.distributed_limits.as_ref().map(|limits| Arc::new(DistributedLimits::new(limits)));
+    let runtime = GateRuntime::new(config, None, Nanos::ZERO, distributed_limits.as_deref());
+    let config_cell = Arc::new(ConfigCell::new(runtime.map_err(GateError::Config)?));
+    let renewal_thread = match &distributed_limits {
+        Some(limits) => Some(
+            RenewalThread::start(Arc::clone(limits), Arc::clone(&config_cell), server.logger.clone())
                 .map_err(GateError::DistributedLimits)?,
         ),
         None => None,
@@ -115,60 +118,61 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
         Some(otlp) => Some(Exporter::start(&otlp.url, "weir-gate", server.logger.clone()).map_err(GateError::Otlp)?),
         None => None,
     };
-    let pen = exporter.as_ref().map(Exporter::sender).zip(options.otlp.as_ref().map(|otlp| otlp.sample_fraction));
-    let checked = AtomicBool::new(false);
+    let sample_fraction = options.otlp.as_ref().map(|otlp| otlp.sample_fraction);
     let service = Service {
-        config_cell: Arc::clone(&current),
+        config_cell: Arc::clone(&config_cell),
         options,
-        span_sender: pen,
-        has_health_checks: checked,
-        distributed_limits: sharing.clone(),
+        span_sender: exporter.as_ref().map(Exporter::sender).zip(sample_fraction),
+        has_health_checks: AtomicBool::new(false),
+        distributed_limits: distributed_limits.clone(),
     };
     let server = server::Options { uses_receive_timestamps: true, ..server.clone() };
-    let running = server::start(service, &server).map_err(GateError::Server)?;
-    Ok(Gate { server: running, config_cell: current, exporter, distributed_limits: sharing, renewal_thread: asking })
+    let server = server::start(service, &server).map_err(GateError::Server)?;
+    Ok(Gate { server, config_cell, exporter, distributed_limits, renewal_thread })
 }
 
-/// Whether a gate could be made of it: certificates, schemas, URLs, and all that parsing has not seen.
+/// Validates what parsing cannot: certificates, schemas and URLs on this machine.
 ///
 /// # Errors
-/// What the configuration asks for and this machine does not have.
+/// A part of the configuration is invalid on this machine.
 pub fn check(config: &Config) -> Result<(), GateError> {
-    let sharing = config.distributed_limits.as_ref().map(DistributedLimits::new);
-    GateRuntime::new(config, None, Nanos::ZERO, sharing.as_ref()).map(drop).map_err(GateError::Config)
+    let distributed_limits = config.distributed_limits.as_ref().map(DistributedLimits::new);
+    GateRuntime::new(config, None, Nanos::ZERO, distributed_limits.as_ref()).map(drop).map_err(GateError::Config)
 }
 
 impl Gate {
-    /// `http://` and the address.
+    /// URL of the listen address.
     pub fn url(&self) -> String {
         self.server.url()
     }
 
-    /// Calls that begin from now on follow this configuration; those that run are not touched. What it leaves alone keeps
-    /// its connections and its counts. Where the gate listens cannot be changed, nor with whom it shares limits.
+    /// Replaces the configuration for calls that begin from now on; calls in flight are not affected. Unchanged
+    /// upstreams, policies and routes keep their connections, health, budgets and counts. The listen address and the
+    /// cluster cannot be changed.
     ///
     /// # Errors
-    /// What the configuration asks for and this machine does not have; then nothing has changed.
+    /// A part of the configuration is invalid on this machine; then nothing has changed.
     pub fn reload(&self, config: &Config) -> Result<(), GateError> {
-        let (now, sharing) = (self.config_cell.now(), self.distributed_limits.as_deref());
-        let setup = GateRuntime::new(config, Some(&self.config_cell.get()), now, sharing).map_err(GateError::Config)?;
-        if let Some(sharing) = sharing {
-            sharing.apply(&setup, now);
+        let (now, limits) = (self.config_cell.now(), self.distributed_limits.as_deref());
+        let runtime =
+            GateRuntime::new(config, Some(&self.config_cell.get()), now, limits).map_err(GateError::Config)?;
+        if let Some(limits) = limits {
+            limits.apply(&runtime, now);
         }
-        self.config_cell.replace(setup);
-        if let Some(sharing) = sharing {
-            // What the thread that asks has heard meanwhile it has told the setup from before.
-            sharing.apply(&self.config_cell.get(), now);
+        self.config_cell.replace(runtime);
+        if let Some(limits) = limits {
+            // A renewal in between was applied to the old runtime only.
+            limits.apply(&self.config_cell.get(), now);
         }
         Ok(())
     }
 
-    /// Whether it shares limits as this configuration says.
+    /// Whether the gateway is in the same cluster as in this configuration.
     pub fn shares_limits_as(&self, config: &Config) -> bool {
-        self.distributed_limits.as_ref().map(|sharing| &sharing.config) == config.distributed_limits.as_ref()
+        self.distributed_limits.as_ref().map(|limits| &limits.config) == config.distributed_limits.as_ref()
     }
 
-    /// Takes no more connections, and waits for the answers that are owed, `grace` at most.
+    /// Stops accepting connections, and waits up to `grace` for requests in flight.
     pub fn stop(self, grace: Duration) {
         self.server.stop(grace);
         drop(self.renewal_thread);
@@ -177,13 +181,13 @@ impl Gate {
         }
     }
 
-    /// Lets another thread say when to stop.
+    /// A handle that stops the gateway from another thread.
     pub fn stop_handle(&self) -> GateStopHandle {
         GateStopHandle { server: self.server.stop_handle(), traces: self.exporter.as_ref().map(Exporter::close_handle) }
     }
 }
 
-/// See [`Gate::stop_handle`].
+/// Handle that stops a gateway from another thread; see [`Gate::stop_handle`].
 #[derive(Clone, Debug)]
 pub struct GateStopHandle {
     server: server::StopHandle,
@@ -191,13 +195,13 @@ pub struct GateStopHandle {
 }
 
 impl GateStopHandle {
-    /// Takes no more connections; answers that are owed have `grace` from now, whatever was said before. Returns at
+    /// Stops accepting connections; requests in flight have `grace` from now, whatever an earlier call set. Returns at
     /// once.
     pub fn stop(&self, grace: Duration) {
         self.server.stop(grace);
     }
 
-    /// Nobody waits any more: neither for answers nor for the last traces.
+    /// Ends the gateway without waiting for requests in flight or the last traces.
     pub fn stop_now(&self) {
         self.server.stop(Duration::ZERO);
         if let Some(traces) = &self.traces {

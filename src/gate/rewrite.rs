@@ -1,4 +1,4 @@
-//! Path and query upstream.
+//! Path and query of upstream requests.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,15 @@ use http::Uri;
 use super::config::{QueryRule, Rewrite};
 use super::routes::Captures;
 
-/// Path and query of a request's target, rewritten; `path` is its path in normal form, the query is kept byte by byte.
+/// Path and query of an upstream request. `path` is the caller's in normal form; a kept query is passed on byte by
+/// byte.
 pub(super) fn target<'a>(rule: &Rewrite, captures: &Captures<'_>, path: &str, uri: &'a Uri) -> Cow<'a, str> {
     if rule.path.is_none() && rule.query == QueryRule::Keep {
         // OPTIONS has a target without a path.
-        let asked = uri.path_and_query().map_or("*", |both| both.as_str());
-        // `http://host?query` has one that is not written.
-        if asked.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('?')) {
-            return asked.into();
+        let original = uri.path_and_query().map_or("*", |both| both.as_str());
+        // `http://host?query` has an implicit path.
+        if original.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('?')) {
+            return original.into();
         }
     }
     let mut target = rule.path.as_ref().map_or_else(|| path.to_owned(), |path| expand_template(path, captures));
@@ -30,7 +31,7 @@ pub(super) fn target<'a>(rule: &Rewrite, captures: &Captures<'_>, path: &str, ur
     target.into()
 }
 
-/// The template with what the path held. A capture that is empty or unknown stands for nothing.
+/// The template with the values of its captures; an unknown one is empty.
 fn expand_template(template: &str, captures: &Captures<'_>) -> String {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_kept_or_made_anew() {
+    fn targets_are_kept_or_rewritten() {
         let asked = "/api//7/a%2fb/x/../%63?x=%20&y";
         for (path, query, expected) in [
             (None, QueryRule::Keep, "/api/7/a%2Fb/c?x=%20&y"),

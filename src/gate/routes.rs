@@ -1,12 +1,12 @@
-//! Which route a request takes: the most specific path; of several there, one that names the host before one for any,
-//! then one that names the method before one for all.
+//! Routing: the most specific path wins; among its routes one with the host before one for any, then one with the
+//! method before one for all.
 
 use http::Method;
 use matchit::{Match, Router};
 
 use super::config::{Config, RouteConfig, captures};
 
-/// All routes.
+/// Table of all routes.
 #[derive(Clone)]
 pub(super) struct Routes {
     paths: Router<Vec<RouteEntry>>,
@@ -18,17 +18,17 @@ impl std::fmt::Debug for Routes {
     }
 }
 
-/// One route that a path leads to.
+/// One route of a path.
 #[derive(Clone, Debug)]
 struct RouteEntry {
     index: usize,
     methods: Vec<Method>,
     host: Option<String>,
-    /// What the route calls its captures, in their order.
+    /// Names of the route's captures, in order.
     names: Vec<String>,
 }
 
-/// What a path holds at the places that its route names.
+/// Captured segments of a request's path.
 #[derive(Debug)]
 pub(super) struct Captures<'a> {
     names: &'a [String],
@@ -36,22 +36,22 @@ pub(super) struct Captures<'a> {
 }
 
 impl<'a> Captures<'a> {
-    /// What the path holds where its route has this name.
+    /// Value of a capture.
     pub(super) fn get(&self, name: &str) -> Option<&'a str> {
-        let place = self.names.iter().position(|known| known == name)?;
-        self.values.iter().nth(place).map(|(_, held)| held)
+        let index = self.names.iter().position(|known| known == name)?;
+        self.values.iter().nth(index).map(|(_, value)| value)
     }
 }
 
-/// What was found for a request.
+/// Result of routing a request.
 #[derive(Debug)]
 pub(super) enum RouteMatch<'a> {
-    /// A route, by its place in the configuration.
+    /// A route, by its index in the configuration.
     Route {
         index: usize,
         captures: Captures<'a>,
     },
-    /// The path is there, but not for this method; these are allowed.
+    /// The path has routes, but none for this method; these are allowed.
     MethodNotAllowed {
         allow: String,
     },
@@ -62,7 +62,7 @@ impl Routes {
     /// The table of a configuration's routes.
     ///
     /// # Errors
-    /// When two of them cannot be told apart, in one line.
+    /// Two routes match the same requests; in one line.
     pub(super) fn new(config: &Config) -> Result<Self, String> {
         let mut by_path: Vec<(String, Vec<RouteEntry>)> = Vec::new();
         for (index, RouteConfig { path, methods, host, .. }) in config.routes.iter().enumerate() {
@@ -77,15 +77,15 @@ impl Routes {
         }
         let mut paths = Router::new();
         for (path, mut entries) in by_path.clone() {
-            // The first that fits is the most specific.
+            // In order of specificity.
             entries.sort_by_key(|entry| (entry.host.is_none(), entry.methods.is_empty()));
             paths.insert(&*path, entries).map_err(|error| format!("route {path}: {error}"))?;
         }
         for (path, mut entries) in by_path {
-            // What stands for all that follows stands for nothing, too.
+            // `{*rest}` also matches an empty rest.
             let Some((base, _)) = path.split_once("{*") else { continue };
             entries.sort_by_key(|entry| (entry.host.is_none(), entry.methods.is_empty()));
-            // Where a route of its own stands, that one counts.
+            // A route with exactly that path comes first.
             let _ = paths.insert(base, entries);
         }
         Ok(Self { paths })
@@ -93,21 +93,18 @@ impl Routes {
 
     /// Finds the route of a request by its path in normal form.
     pub(super) fn find<'a>(&'a self, method: &Method, host: Option<&str>, path: &'a str) -> RouteMatch<'a> {
-        let Ok(Match { value: entries, params: held }) = self.paths.at(path) else { return RouteMatch::NotFound };
-        let mut there = false;
+        let Ok(Match { value: entries, params: values }) = self.paths.at(path) else { return RouteMatch::NotFound };
+        let mut has_route = false;
         for entry in entries {
             if !entry.host.as_deref().is_none_or(|wanted| host.is_some_and(|host| matches_host(host, wanted))) {
                 continue;
             }
             if entry.methods.is_empty() || entry.methods.contains(method) {
-                return RouteMatch::Route {
-                    index: entry.index,
-                    captures: Captures { names: &entry.names, values: held },
-                };
+                return RouteMatch::Route { index: entry.index, captures: Captures { names: &entry.names, values } };
             }
-            there = true;
+            has_route = true;
         }
-        if !there {
+        if !has_route {
             return RouteMatch::NotFound;
         }
         let mut allow: Vec<&str> = entries.iter().flat_map(|entry| &entry.methods).map(Method::as_str).collect();
@@ -117,7 +114,7 @@ impl Routes {
     }
 }
 
-/// The path with numbers in place of its captures' names: routes may call the same place by different names.
+/// The path with numbers in place of capture names, which may differ between routes of one path.
 fn number_captures(path: &str) -> String {
     let mut count = 0;
     let mut segment = |segment: &str| {
@@ -131,14 +128,14 @@ fn number_captures(path: &str) -> String {
     path.split('/').map(&mut segment).collect::<Vec<_>>().join("/")
 }
 
-/// Whether a Host header's value names `wanted` (lower case, without port).
+/// Whether a Host header's value is `wanted` (lower case, without port).
 fn matches_host(host: &str, wanted: &str) -> bool {
     let name = match host.rfind(':') {
-        // Not a colon within the brackets of an IPv6 address.
+        // Colons in the brackets of an IPv6 address are not before a port.
         Some(colon) if !host[colon..].contains(']') => &host[..colon],
         _ => host,
     };
-    // The dot of the root is no part of the name.
+    // The root's dot is not part of the name.
     name.strip_suffix('.').unwrap_or(name).eq_ignore_ascii_case(wanted)
 }
 

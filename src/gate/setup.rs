@@ -1,4 +1,4 @@
-//! A configuration made ready: origins, upstreams, plans, the table of routes.
+//! The runtime of a configuration: origins, upstreams, plans and the table of routes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -31,54 +31,54 @@ use crate::http::target::Target;
 use crate::http::tls::{Tls, TlsOptions};
 use crate::server::ResponseBody;
 
-/// A configuration made ready.
+/// Runtime of a configuration.
 #[derive(Debug)]
 pub(super) struct GateRuntime {
     pub(super) route_table: Routes,
-    /// How paths are read.
+    /// Rules of the normal form of paths.
     pub(super) path_rule: PathRule,
-    /// In the order of the configuration.
+    /// Routes, in the configuration's order.
     pub(super) routes: Vec<GateRoute>,
     pub(super) upstreams: Vec<(String, UpstreamRuntime)>,
-    /// By policy and upstream.
+    /// Budgets, by policy and upstream.
     budgets: HashMap<(String, String), SharedBudget>,
 }
 
-/// What the extra attempts of one policy's calls to one upstream may come to.
+/// Budget of one policy's calls to one upstream.
 #[derive(Clone, Debug)]
 struct SharedBudget {
     config: BudgetRule,
     budget: Arc<Mutex<RetryBudget>>,
-    /// Its number among limits that are shared.
+    /// ID among cluster-wide limits.
     limit_id: u64,
 }
 
-/// An upstream as the configuration has it.
+/// Runtime of an upstream.
 #[derive(Clone, Debug)]
 pub(super) struct UpstreamRuntime {
     pub(super) upstream: Arc<Upstream>,
     pub(super) health_check: Option<HealthCheck>,
-    /// What it was made from: a reload that leaves it alone keeps its connections and its health.
+    /// Its configuration: a reload that does not change it keeps connections and health.
     config: UpstreamConfig,
-    /// What its certificate files held, in short.
+    /// Hash of its certificate files.
     certificates_digest: u64,
 }
 
-/// A route made ready.
+/// Runtime of a route.
 #[derive(Debug)]
 pub(super) struct GateRoute {
-    /// For metrics and logs.
+    /// Name in metrics and logs.
     pub(super) name: String,
-    /// The name of its upstream.
+    /// Name of the upstream.
     pub(super) upstream: String,
     pub(super) plan: CallPlan,
     pub(super) caller_deadlines: Vec<(HeaderName, DeadlineFormat)>,
     pub(super) buffer: usize,
     pub(super) proxies: Arc<Proxies>,
     pub(super) caller_policy: Arc<CallerPolicy>,
-    /// The number of its rate among limits that are shared, if it is.
+    /// ID of its rate limit among cluster-wide limits.
     rate_limit_id: Option<u64>,
-    /// What its places are made from.
+    /// Configuration of its concurrency limit.
     admission_config: Option<admit::AdmissionConfig>,
     deadline_from: Option<DeadlineFrom>,
     rewrite: Rewrite,
@@ -87,11 +87,11 @@ pub(super) struct GateRoute {
 }
 
 impl GateRuntime {
-    /// Makes a configuration ready; what `before` has and this leaves alone is kept. Limits that are shared are to be
-    /// told what is ours of them before it is used ([`DistributedLimits::apply`]).
+    /// The runtime of a configuration. Parts of `before` that the configuration does not change are kept. Cluster-wide
+    /// limits need their allocations before it is used ([`DistributedLimits::apply`]).
     ///
     /// # Errors
-    /// What of it this machine does not have, in one line.
+    /// A part of the configuration is invalid on this machine; in one line.
     pub(super) fn new(
         config: &Config,
         before: Option<&Self>,
@@ -145,7 +145,7 @@ impl GateRuntime {
         Ok(setup)
     }
 
-    /// The limits that may be shared.
+    /// Limits that can be cluster-wide.
     pub(super) fn limits(&self) -> impl Iterator<Item = DistributedLimit<'_>> {
         let rates = self
             .routes
@@ -154,7 +154,7 @@ impl GateRuntime {
         rates.chain(self.budgets.values().map(|account| DistributedLimit::Budget(account.limit_id, &account.budget)))
     }
 
-    /// What was spent of this budget counts on, as long as the upstream is the same.
+    /// A budget of before, if its configuration and upstream are unchanged.
     fn existing_budget(
         &self,
         key: &(String, String),
@@ -172,7 +172,7 @@ impl GateRuntime {
 
 impl UpstreamRuntime {
     fn new(asked: &UpstreamConfig, now: Nanos) -> Result<Self, String> {
-        // Before they are used: what changes meanwhile is seen by the next reload.
+        // Hashed before they are used, so that the next reload sees a change in between.
         let certificates = digest(&asked.tls);
         let secure = asked.hosts.iter().any(|host| host.url.starts_with("https:"));
         let tls = if secure { Some(Tls::shared(&asked.tls).map_err(|error| error.to_string())?) } else { None };
@@ -205,7 +205,7 @@ impl UpstreamRuntime {
     }
 }
 
-/// What the files hold, as a number that is another one when they hold something else.
+/// Hash of the contents of the certificate files.
 fn digest(tls: &TlsOptions) -> u64 {
     let mut hasher = DefaultHasher::new();
     for path in [&tls.cacert, &tls.cert, &tls.key] {
@@ -224,7 +224,7 @@ impl GateRoute {
     ) -> Result<Self, String> {
         let policy = &asked.policy;
         let mut success = success_check(&policy.success)?;
-        // What is merged into must be there whole.
+        // Bodies to merge into must be JSON, and complete.
         success.json |= !asked.response.merge.is_empty();
         let mut plan = CallPlan::new(policy.policy.clone(), success, upstream);
         plan.permits = asked.admission.as_ref().map(|terms| Arc::new(PermitPool::new(terms, now)));
@@ -258,7 +258,7 @@ impl GateRoute {
             && ResendRule::of(policy.retryable_methods, method.as_str()) == ResendRule::Always
     }
 
-    /// The deadline that the caller writes into the target, or why it is none.
+    /// The caller's deadline in the target, or the response to an invalid one.
     pub(super) fn target_deadline(
         &self,
         captures: &Captures<'_>,
@@ -278,7 +278,7 @@ impl GateRoute {
         }
     }
 
-    /// Path and query upstream.
+    /// Path and query of the upstream request.
     pub(super) fn target<'a>(&self, captures: &Captures<'_>, path: &str, uri: &'a Uri) -> Cow<'a, str> {
         rewrite::target(&self.rewrite, captures, path, uri)
     }
@@ -300,48 +300,49 @@ impl GateRoute {
         self.merge.as_ref()
     }
 
-    /// The answer at the deadline.
+    /// The response when the deadline has passed.
     pub(super) fn deadline_response(&self) -> Response<ResponseBody> {
         let plain = || answers::text(StatusCode::GATEWAY_TIMEOUT, "no success before the deadline");
         self.response_rule.deadline_exceeded.as_ref().map_or_else(plain, LocalResponse::response)
     }
 
-    /// The answer when all has failed, if the last answer is not to be passed on.
+    /// The custom response when all attempts have failed, if there is one.
     pub(super) fn failure_response(&self) -> Option<Response<ResponseBody>> {
         self.response_rule.failed.as_ref().map(LocalResponse::response)
     }
 
-    /// The answer to a call that is not taken.
-    pub(super) fn rejection_response(&self, refusal: Rejection) -> Response<ResponseBody> {
-        let mut answer = answers::rejected(refusal);
+    /// The response to a rejected call.
+    pub(super) fn rejection_response(&self, rejection: Rejection) -> Response<ResponseBody> {
+        let mut response = answers::rejected(rejection);
         if let Some(own) = &self.response_rule.rejected {
-            *answer.body_mut() = ResponseBody::from(own.body.clone());
-            answer.headers_mut().insert(header::CONTENT_TYPE, own.content_type.clone());
+            *response.body_mut() = ResponseBody::from(own.body.clone());
+            response.headers_mut().insert(header::CONTENT_TYPE, own.content_type.clone());
         }
-        answer
+        response
     }
 }
 
-/// Gates whose limits differ share none: while a change is rolled out, the old and the new one are two.
+/// ID of a cluster-wide rate limit. Gateways with different settings share none: during a rollout there are two limits.
 fn rate_limit_id(route: &str, rule: &CallerRule) -> u64 {
     let CallerRule { limit, per, burst, .. } = rule;
     hash(&[b"rate", route.as_bytes(), &limit.to_be_bytes(), &per.0.to_be_bytes(), &burst.to_be_bytes()])
 }
 
-fn budget_limit_id((policy, upstream): &(String, String), terms: BudgetRule) -> u64 {
-    let BudgetRule { fraction: share, min_per_window: floor, window } = terms;
-    let numbers = [&share.to_be_bytes()[..], &floor.to_be_bytes(), &window.0.to_be_bytes()].concat();
+/// ID of a cluster-wide budget.
+fn budget_limit_id((policy, upstream): &(String, String), rule: BudgetRule) -> u64 {
+    let BudgetRule { fraction, min_per_window, window } = rule;
+    let numbers = [&fraction.to_be_bytes()[..], &min_per_window.to_be_bytes(), &window.0.to_be_bytes()].concat();
     hash(&[b"budget", policy.as_bytes(), upstream.as_bytes(), &numbers])
 }
 
-/// A whole number as people write one; of those that are too large, the largest.
+/// Parses a whole number with an optional sign; numbers out of range saturate.
 fn parse_integer(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let most = if text.starts_with('-') { i64::MIN } else { i64::MAX };
-    Some(text.parse().unwrap_or(most))
+    let limit = if text.starts_with('-') { i64::MIN } else { i64::MAX };
+    Some(text.parse().unwrap_or(limit))
 }
 
 fn edit_headers(headers: &mut HeaderMap, remove: &[HeaderName], set: &[(HeaderName, http::HeaderValue)]) {
@@ -369,11 +370,11 @@ fn success_check(rule: &SuccessRule) -> Result<Success, String> {
 }
 
 impl LocalResponse {
-    /// It as a response.
+    /// The response.
     pub(super) fn response(&self) -> Response<ResponseBody> {
-        let mut answer = Response::new(ResponseBody::from(self.body.clone()));
-        *answer.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        answer.headers_mut().insert(header::CONTENT_TYPE, self.content_type.clone());
-        answer
+        let mut response = Response::new(ResponseBody::from(self.body.clone()));
+        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response.headers_mut().insert(header::CONTENT_TYPE, self.content_type.clone());
+        response
     }
 }

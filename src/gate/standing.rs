@@ -1,4 +1,4 @@
-//! A caller's standing on a route: who it is, whether it may call now, and how much its call matters.
+//! Callers of a route: identification, rate limit and priority.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -16,26 +16,26 @@ use crate::decide::callers::{CallerLimiter, CallerRule};
 use crate::decide::portion::Fraction;
 use crate::decide::shares::{PriorityFairness, PriorityFairnessRule};
 
-/// What a route asks of its callers, and what it knows of them.
+/// Rate limits and priorities of a route's callers.
 #[derive(Debug)]
 pub(super) struct CallerPolicy {
     config: CallerPolicyConfig,
     caller_limiter: Option<Mutex<CallerLimiter>>,
-    /// Of those who may claim more than others have.
+    /// Bounds raised priorities; None if callers cannot raise theirs.
     priority_fairness: Option<Mutex<PriorityFairness>>,
-    /// Names cannot be chosen so that they fall together.
+    /// Hasher with random keys, so that colliding names cannot be chosen.
     hasher: RandomState,
-    /// Whether other gates have to know callers by the same numbers.
+    /// Whether the rate limit is cluster-wide, so that callers need the same hashes at all gateways.
     is_shared: bool,
 }
 
-/// What it is made from: a reload that leaves it alone keeps what is known.
+/// Configuration of a [`CallerPolicy`]: a reload that does not change it keeps the policy's state.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CallerPolicyConfig {
     priority: PriorityRule,
     caller: Option<CallerFrom>,
     rate: Option<CallerRule>,
-    /// The proxies that are believed about for whom they ask.
+    /// Trusted proxies, for callers' addresses.
     proxies: Arc<Proxies>,
 }
 
@@ -51,10 +51,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl CallerPolicy {
-    /// With a salt, what callers may send is shared with other gates, and nothing is ours yet.
+    /// A policy without state. With a salt the rate limit is cluster-wide, and nothing is allocated yet.
     pub(super) fn new(config: CallerPolicyConfig, salt: Option<u64>) -> Self {
-        let PriorityRule { header, values, default: otherwise } = &config.priority;
-        let may_raise = header.is_some() && values.iter().any(|(_, priority)| priority > otherwise);
+        let PriorityRule { header, values, default } = &config.priority;
+        let may_raise = header.is_some() && values.iter().any(|(_, priority)| priority > default);
         Self {
             caller_limiter: config.rate.map(|rule| {
                 Mutex::new(match salt {
@@ -69,11 +69,11 @@ impl CallerPolicy {
         }
     }
 
-    pub(super) fn has_config(&self, terms: &CallerPolicyConfig) -> bool {
-        self.config == *terms
+    pub(super) fn has_config(&self, config: &CallerPolicyConfig) -> bool {
+        self.config == *config
     }
 
-    /// How much a call matters; and a refusal, if its caller has used up its rate.
+    /// The priority of a call, and a rejection if its caller is over its rate limit.
     pub(super) fn check(
         &self,
         now: Nanos,
@@ -81,48 +81,48 @@ impl CallerPolicy {
         captures: &Captures<'_>,
         peer: IpAddr,
     ) -> (Priority, Option<Rejection>) {
-        let claimed = self.requested_priority(headers);
+        let requested = self.requested_priority(headers);
         if self.caller_limiter.is_none() && self.priority_fairness.is_none() {
-            return (claimed, None);
+            return (requested, None);
         }
         let key = self.key(headers, captures, peer);
         let wait = self.caller_limiter.as_ref().and_then(|callers| locked(callers).allows(now, key, 1).err());
         if let Some(retry_after) = wait {
-            return (claimed, Some(Rejection { reason: RejectionReason::RateLimited, retry_after }));
+            return (requested, Some(Rejection { reason: RejectionReason::RateLimited, retry_after }));
         }
-        let Some(shares) = &self.priority_fairness else { return (claimed, None) };
-        // Elsewhere numbers have no salt.
+        let Some(fairness) = &self.priority_fairness else { return (requested, None) };
+        // Cluster-wide hashes have no random keys.
         let key = if self.is_shared { self.hasher.hash_one(key) } else { key };
-        let mut shares = locked(shares);
-        shares.arrived(now, key);
-        let raised = claimed > self.config.priority.default;
-        (if raised && !shares.honours(now, key) { Priority::Low } else { claimed }, None)
+        let mut fairness = locked(fairness);
+        fairness.arrived(now, key);
+        let raised = requested > self.config.priority.default;
+        (if raised && !fairness.honours(now, key) { Priority::Low } else { requested }, None)
     }
 
-    /// From now on this is ours of what callers may send: of most, and of some by their numbers.
-    pub(super) fn apply_split(&self, now: Nanos, usual: Fraction, claims: impl Iterator<Item = (u64, Fraction)>) {
+    /// Applies this gateway's fractions of the rate limit: the default one, and those of callers with an allocation.
+    pub(super) fn apply_split(&self, now: Nanos, default: Fraction, own: impl Iterator<Item = (u64, Fraction)>) {
         if let Some(callers) = &self.caller_limiter {
-            locked(callers).set_fractions(now, usual, claims);
+            locked(callers).set_fractions(now, default, own);
         }
     }
 
-    /// What callers could use of their rate, by their numbers.
+    /// Demand of callers, by their hashes.
     pub(super) fn wanted(&self, now: Nanos) -> Vec<(u64, u32)> {
         self.caller_limiter.as_ref().map_or_else(Vec::new, |callers| locked(callers).demand(now))
     }
 
-    /// A call was taken.
+    /// Counts an admitted call.
     pub(super) fn record_accepted(&self, now: Nanos) {
-        if let Some(shares) = &self.priority_fairness {
-            locked(shares).accepted(now);
+        if let Some(fairness) = &self.priority_fairness {
+            locked(fairness).accepted(now);
         }
     }
 
     fn requested_priority(&self, headers: &HeaderMap) -> Priority {
-        let PriorityRule { header, values, default: otherwise } = &self.config.priority;
-        let said = header.as_ref().and_then(|name| headers.get(name));
-        let known = said.and_then(|said| values.iter().find(|(value, _)| value.as_bytes() == said.as_bytes()));
-        known.map_or(*otherwise, |(_, priority)| *priority)
+        let PriorityRule { header, values, default } = &self.config.priority;
+        let sent = header.as_ref().and_then(|name| headers.get(name));
+        let known = sent.and_then(|sent| values.iter().find(|(value, _)| value.as_bytes() == sent.as_bytes()));
+        known.map_or(*default, |(_, priority)| *priority)
     }
 
     fn key(&self, headers: &HeaderMap, captures: &Captures<'_>, peer: IpAddr) -> u64 {
@@ -134,13 +134,13 @@ impl CallerPolicy {
         match named {
             Some(name) if self.is_shared => hash(&[b"name", name]),
             Some(name) => self.hasher.hash_one(name),
-            // Who does not say who it is is known by where it comes from.
+            // Without a name a caller is identified by its address.
             None if self.is_shared => hash(&[b"network", &self.network(headers, peer)]),
             None => self.hasher.hash_one(self.network(headers, peer)),
         }
     }
 
-    /// An address, or as much of it as one caller has: of IPv6 everybody has a network full.
+    /// The caller's IPv4 address, or its IPv6 /64, since one caller has all addresses of that.
     fn network(&self, headers: &HeaderMap, peer: IpAddr) -> [u8; 8] {
         match headers::client_address(headers, peer, &self.config.proxies) {
             IpAddr::V4(address) => {

@@ -1,4 +1,4 @@
-//! Which calls are traced, and what a collector hears of them.
+//! Sampling of calls, and the export of their spans.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
@@ -11,7 +11,7 @@ use crate::call::story::CallTrace;
 use crate::decide::dice::Dice;
 use crate::machine::clock::Clock;
 
-/// One event loop's end of the traces.
+/// Tracer of one event loop.
 #[derive(Debug)]
 pub(super) struct Tracer {
     sender: SpanSender,
@@ -20,7 +20,7 @@ pub(super) struct Tracer {
     ids: Cell<Dice>,
 }
 
-/// A call that is traced.
+/// A sampled call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TracedCall {
     pub(super) context: TraceContext,
@@ -28,14 +28,14 @@ pub(super) struct TracedCall {
 }
 
 impl Tracer {
-    /// Tells `pen`; of the calls that no caller decided about, this share is traced.
+    /// A tracer that sends spans to `sender`. Of calls whose caller has not decided, `sample_fraction` are traced.
     pub(super) fn new(sender: SpanSender, sample_fraction: f64, clock: Clock) -> Self {
-        // Two gates must not have the same ids, whatever their seeds.
-        let unlike_others = RandomState::new().hash_one("traces");
-        Self { sender, sample_fraction, clock, ids: Cell::new(Dice::new(unlike_others, 0)) }
+        // Gateways with the same seed must have different IDs.
+        let random = RandomState::new().hash_one("traces");
+        Self { sender, sample_fraction, clock, ids: Cell::new(Dice::new(random, 0)) }
     }
 
-    /// The trace of a call, if it has one: as the caller says, or as the dice fall.
+    /// Trace of a call, if it is sampled: by the caller's `traceparent`, or at random.
     pub(super) fn begin(&self, headers: &HeaderMap) -> Option<TracedCall> {
         let given = headers.get("traceparent").and_then(|value| TraceContext::parse(value.as_bytes()));
         let mut ids = self.ids.get();
@@ -53,9 +53,9 @@ impl Tracer {
         begun
     }
 
-    /// The call has ended.
-    pub(super) fn record(&self, call: &CallSpanFacts<'_>, story: &CallTrace) {
-        for span in spans_of_call(call, Some(story), &self.clock.wall_offset()) {
+    /// Exports the spans of an ended call.
+    pub(super) fn record(&self, call: &CallSpanFacts<'_>, trace: &CallTrace) {
+        for span in spans_of_call(call, Some(trace), &self.clock.wall_offset()) {
             self.sender.send(span);
         }
     }

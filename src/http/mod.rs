@@ -1,12 +1,12 @@
-//! Bytes on sockets: HTTP/1.1 as `load` speaks it, and requests to upstreams.
+//! HTTP over sockets: the load generator's HTTP/1.1, and the client for upstreams.
 //!
-//! - [`client`]: connections to upstreams, kept and used again
-//! - [`path`]: a path in one form, whatever its spelling
-//! - [`target`]: a URL and its options -> where a request goes
-//! - [`wire`]: requests to bytes, bytes to answers; no sockets
-//! - [`tls`]: certificates and checks
+//! - [`client`]: requests to upstreams, with a connection pool
+//! - [`path`]: normalized paths
+//! - [`target`]: URLs and the addresses to connect to
+//! - [`wire`]: encoding of requests and decoding of responses, without sockets
+//! - [`tls`]: TLS configuration
 //! - [`stream`]: one non-blocking connection
-//! - [`stamp`]: when the kernel received what was read
+//! - [`stamp`]: kernel receive timestamps
 
 pub mod client;
 pub mod path;

@@ -1,40 +1,39 @@
-//! A path in one form, whatever its escapes, empty segments and dots: two spellings that a service takes for the same
-//! path are the same text (RFC 3986, 6.2.2).
+//! Normalized paths: two spellings that a service takes for the same path become the same text (RFC 3986, 6.2.2).
 //!
-//! A decision by a path holds only if the next reader takes it for the same one. So a path is first brought into normal
-//! form, and it is this form that is compared and passed on: escapes of letters, digits and `-._~` are decoded, other
-//! escapes have capital digits, what has to be escaped is, `//` is one slash, and dot segments are gone. What services
-//! read in different ways even so is a [`AmbiguousPath`].
+//! A decision by path is valid only if the next reader takes the path for the same one. So the path is normalized
+//! first, and that form is compared and passed on: escapes of letters, digits and `-._~` are decoded, other escapes
+//! have capital digits, characters that need it are escaped, `//` is one slash, and dot segments are removed. A path
+//! that services still read in different ways is an [`AmbiguousPath`].
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// How paths are read.
+/// Options of normalization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathRule {
     /// Whether `//` is `/`.
     pub merge_slashes: bool,
-    /// Whether a path that can be read in two ways is taken as it is.
+    /// Whether an ambiguous path is accepted as it is.
     pub pass_ambiguous: bool,
 }
 
 impl Default for PathRule {
-    /// As most services read them, and nothing that can be read in two ways.
+    /// As most services read paths, and no ambiguous ones.
     fn default() -> Self {
         Self { merge_slashes: true, pass_ambiguous: false }
     }
 }
 
-/// Why a path can be read in two ways.
+/// Reason why a path is ambiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmbiguousPath {
-    /// `%2F`, `%5C` or `\`: some take it for the end of a segment.
+    /// `%2F`, `%5C` or `\`: the end of a segment for some services.
     Separator,
-    /// `%00`: some take it for the end of the path.
+    /// `%00`: the end of the path for some services.
     Nul,
     /// A `%` without two hexadecimal digits.
     Escape,
-    /// `..;`: some take a parameter off before they look for dots, some do not.
+    /// `..;`: some services remove parameters before dot segments, some do not.
     DotParameters,
 }
 
@@ -49,10 +48,10 @@ impl fmt::Display for AmbiguousPath {
     }
 }
 
-/// The normal form of a path that begins with `/`. Anything else (`*`, nothing) is left as it is.
+/// The normal form of a path that begins with `/`. Anything else (`*`, an empty text) stays as it is.
 ///
 /// # Errors
-/// Why the path can be read in two ways, unless the rule lets that pass.
+/// The ambiguity, unless the rule accepts it.
 pub fn normalize(path: &str, rule: PathRule) -> Result<Cow<'_, str>, AmbiguousPath> {
     if !path.starts_with('/') || is_plain(path.as_bytes()) {
         return Ok(Cow::Borrowed(path));
@@ -78,19 +77,19 @@ pub fn normalize(path: &str, rule: PathRule) -> Result<Cow<'_, str>, AmbiguousPa
     let mut normal = String::with_capacity(decoded.len());
     for segment in segments {
         normal.push('/');
-        // What is left is ASCII.
+        // The rest is ASCII.
         normal.extend(segment.iter().map(|byte| char::from(*byte)));
     }
     Ok(Cow::Owned(normal))
 }
 
-/// Whether a path is in normal form by any rule, and beyond doubt: at one look.
+/// Whether a path is in normal form by every rule and unambiguous; the fast path.
 fn is_plain(path: &[u8]) -> bool {
     let fine = |pair: &[u8]| pair[0] != b'/' || !matches!(pair[1], b'/' | b'.');
     path.iter().all(|byte| *byte == b'/' || is_plain_byte(*byte)) && path.windows(2).all(fine)
 }
 
-/// What may stand in a segment as it is: RFC 3986's `pchar` without escapes.
+/// Characters allowed unescaped in a segment: RFC 3986's `pchar`.
 fn is_plain_byte(byte: u8) -> bool {
     is_unreserved(byte) || b"!$&'()*+,;=:@".contains(&byte)
 }
@@ -99,7 +98,7 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-/// Each byte in its one spelling.
+/// The path with each byte in its normal spelling.
 fn normalize_escapes(path: &[u8], rule: PathRule) -> Result<Vec<u8>, AmbiguousPath> {
     let doubt = |doubt| if rule.pass_ambiguous { Ok(()) } else { Err(doubt) };
     let mut out = Vec::with_capacity(path.len());
@@ -114,7 +113,7 @@ fn normalize_escapes(path: &[u8], rule: PathRule) -> Result<Vec<u8>, AmbiguousPa
                 }
                 None => {
                     doubt(AmbiguousPath::Escape)?;
-                    // As itself it would make an escape with what is decoded behind it.
+                    // Unescaped it would form an escape with the following digits.
                     out.extend(b"%25");
                     continue;
                 }
@@ -149,7 +148,7 @@ fn normalize_escapes(path: &[u8], rule: PathRule) -> Result<Vec<u8>, AmbiguousPa
     Ok(out)
 }
 
-/// The byte that two hexadecimal digits stand for.
+/// The byte of two hexadecimal digits.
 fn decode_hex_byte(digits: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(*digits.get(at)?).to_digit(16);
     u8::try_from(digit(0)? << 4 | digit(1)?).ok()
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_in_two_ways_is_in_doubt_unless_it_may_pass() {
+    fn an_ambiguous_path_is_an_error_unless_accepted() {
         let pass = PathRule { pass_ambiguous: true, ..PathRule::default() };
         for (path, doubt, passed) in [
             ("/a%2fb", AmbiguousPath::Separator, "/a%2Fb"),
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn slashes_stay_where_they_mean_something() {
+    fn slashes_stay_without_merging() {
         let rule = PathRule { merge_slashes: false, ..PathRule::default() };
         for (path, expected) in
             [("//a//b//", "//a//b//"), ("/a//../b", "/a/b"), ("//", "//"), ("/a/./b", "/a/b"), ("/a//.", "/a//")]

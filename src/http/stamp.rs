@@ -1,8 +1,8 @@
-//! When the kernel received what was read.
+//! Kernel receive timestamps.
 //!
-//! An open loop that wakes once per send reads answers later than they came. The kernel notes when each packet
-//! arrives (`SO_TIMESTAMPNS`) and hands the time over with the data, so `done` stays true though the read is late.
-//! The stamp is that of the last packet in what was read, on the wall clock.
+//! An open loop that wakes once per send reads responses later than they came. The kernel notes the arrival of each
+//! packet (`SO_TIMESTAMPNS`) and returns it with the data, so `done` is right although the read is late. The timestamp
+//! is that of the last packet in the read data, on the wall clock.
 //!
 //! `unsafe`, since no crate in use here offers this control message for streams.
 #![allow(unsafe_code, reason = "recvmsg with SCM_TIMESTAMPNS has no safe wrapper that does not allocate")]
@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::decide::WallNanos;
 
-/// Asks the kernel to stamp what this socket receives.
+/// Enables receive timestamps for a socket.
 ///
 /// # Errors
 /// As `setsockopt`: on kernels without the option.
@@ -32,14 +32,14 @@ pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Room for one control message that holds a `timespec`, aligned as `cmsghdr` asks.
+/// Buffer for one control message with a `timespec`, aligned as `cmsghdr` requires.
 #[repr(C)]
 union ControlBuffer {
     _align: libc::cmsghdr,
     bytes: [u8; 64],
 }
 
-/// Reads into `buffer`; how many bytes, and when the last of them came, if the kernel says so.
+/// Reads into `buffer`; returns the number of bytes, and the arrival of the last one if the kernel reports it.
 ///
 /// # Errors
 /// As `recvmsg`.

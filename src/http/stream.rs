@@ -22,14 +22,14 @@ pub struct Stream {
     tls: Option<Box<ClientConnection>>,
 }
 
-/// What a read brought.
+/// Result of a read.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamRead {
-    /// Bytes; 0 when the peer has closed.
+    /// Number of bytes; 0: the peer has closed.
     pub bytes: usize,
-    /// Whether nothing more was there: an edge-triggered poller will say so when there is.
+    /// Whether the socket was drained: an edge-triggered poller reports the next data.
     pub drained: bool,
-    /// When the last of it came, if the kernel stamps this connection.
+    /// Arrival of the last byte, if the kernel timestamps this connection.
     pub received_at: Option<WallNanos>,
 }
 
@@ -43,16 +43,16 @@ struct RawSocket {
 }
 
 impl Stream {
-    /// Begins to connect; it is done when the socket is writable and [`Self::connected`] says so.
+    /// Starts to connect; complete when the socket is writable and [`Self::connected`] returns Ok.
     ///
     /// # Errors
-    /// When that cannot even begin: no route, no descriptor, no port left.
+    /// If connecting cannot start: no route, descriptor or port.
     pub fn connect(address: &SocketAddress, stamped: bool) -> io::Result<Self> {
         let fd = match address {
             SocketAddress::Inet(address) => connect_inet(address)?,
             SocketAddress::Unix(path) => connect_unix(path)?,
         };
-        // A socket without stamps still works, and is timed at the read.
+        // A socket without timestamps still works, and is timed at the read.
         let stamped = stamped && stamp::enable(fd.as_fd()).is_ok();
         let inet = matches!(address, SocketAddress::Inet(_));
         Ok(Self {
@@ -61,27 +61,27 @@ impl Stream {
         })
     }
 
-    /// Whether connecting has worked.
+    /// Checks whether the connection is established.
     ///
     /// # Errors
-    /// Why it has not.
+    /// The reason of the failure.
     pub fn connected(&self) -> io::Result<()> {
         Ok(net::sockopt::socket_error(&self.socket.fd)??)
     }
 
-    /// Puts TLS on top; [`Self::handshake`] then drives it.
+    /// Adds TLS; [`Self::handshake`] then drives it.
     ///
     /// # Errors
-    /// When the configuration does not suit.
+    /// If the configuration is invalid.
     pub fn start_tls(&mut self, tls: &Tls) -> Result<(), rustls::Error> {
         self.tls = Some(Box::new(ClientConnection::new(Arc::clone(&tls.config), tls.name.clone())?));
         Ok(())
     }
 
-    /// Goes on with the TLS handshake as far as the socket lets it; whether it is done.
+    /// Continues the TLS handshake as far as the socket allows; true if it is complete.
     ///
     /// # Errors
-    /// When the peer's certificate or anything else of TLS does not suit (kind `InvalidData`), or the socket fails.
+    /// If the peer's certificate or another part of TLS is invalid (kind `InvalidData`), or the socket fails.
     pub fn handshake(&mut self) -> io::Result<bool> {
         let Some(tls) = &mut self.tls else { return Ok(true) };
         loop {
@@ -99,24 +99,24 @@ impl Stream {
                 Err(e) => return Err(e),
             }
             if let Err(error) = tls.process_new_packets() {
-                // The alert tells the peer what is wrong; that it may not get through changes nothing.
+                // The alert informs the peer; its loss changes nothing.
                 let _ = flush(tls, &mut self.socket);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }
         }
     }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing is, else what is wrong with the connection; `InvalidData` for TLS.
+    /// `WouldBlock` without data, else the connection's error; `InvalidData` for TLS.
     #[inline]
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<StreamRead> {
         let Some(tls) = &mut self.tls else {
             let bytes = self.socket.read(buffer)?;
             return Ok(StreamRead { bytes, drained: self.socket.drained, received_at: self.socket.received_at });
         };
-        // What an earlier read (of the handshake, say) found says nothing about now.
+        // The result of an earlier read (of the handshake, say) is outdated.
         self.socket.drained = false;
         loop {
             match tls.reader().read(buffer) {
@@ -136,8 +136,8 @@ impl Stream {
         }
     }
 
-    /// Throws up to `most` bytes away, without copying them anywhere where the kernel can (plain TCP). `scratch` is
-    /// not written to; its length bounds a call.
+    /// Discards up to `most` bytes, without copying them where the kernel can (plain TCP). `scratch` is not written to;
+    /// its length bounds a call.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -147,7 +147,7 @@ impl Stream {
         Ok(StreamRead { bytes, drained: bytes < length, received_at: None })
     }
 
-    /// Whether the peer has neither closed nor sent anything that waits to be read.
+    /// Whether the peer has neither closed nor sent unread data.
     pub fn is_quiet(&self) -> bool {
         let peeked = net::recv(&self.socket.fd, &mut [0_u8; 1], RecvFlags::PEEK);
         matches!(peeked, Err(Errno::AGAIN))
@@ -158,10 +158,10 @@ impl Stream {
         self.tls.is_none() && self.socket.is_inet
     }
 
-    /// Writes as much as the socket takes now of the pieces, in one call.
+    /// Writes as much of the pieces as the socket accepts now, in one call.
     ///
     /// # Errors
-    /// `WouldBlock` when it takes nothing, else what is wrong with the connection.
+    /// `WouldBlock` if it accepts nothing, else the connection's error.
     #[inline]
     pub fn write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else {
@@ -173,21 +173,21 @@ impl Stream {
         loop {
             let taken = tls.writer().write_vectored(pieces)?;
             match flush(tls, &mut self.socket) {
-                // Taken and not yet sent: goes out with the next flush.
+                // Accepted and not yet sent: sent by the next flush.
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock && taken > 0 => return Ok(taken),
                 Err(e) => return Err(e),
-                // rustls was full of an earlier write, and all of that has now gone out. The socket may well have
-                // room for more, and no event would ever say so: on with it.
+                // rustls was full with an earlier write, which is flushed now. The socket may accept more, and no event
+                // would report that: try again.
                 Ok(()) if taken == 0 => {}
                 Ok(()) => return Ok(taken),
             }
         }
     }
 
-    /// Sends what TLS still holds back; to be called when the socket is writable again.
+    /// Sends data buffered by TLS; called when the socket is writable again.
     ///
     /// # Errors
-    /// What is wrong with the connection.
+    /// The connection's error.
     pub fn flush(&mut self) -> io::Result<()> {
         let Some(tls) = &mut self.tls else { return Ok(()) };
         match flush(tls, &mut self.socket) {
@@ -196,12 +196,12 @@ impl Stream {
         }
     }
 
-    /// Whether TLS holds something back that was taken and not yet sent.
+    /// Whether TLS has buffered data that is not yet sent.
     pub fn has_pending_tls(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
-    /// TLS version and cipher, once there is one.
+    /// TLS version and cipher, after the handshake.
     pub fn tls_description(&self) -> Option<String> {
         let tls = self.tls.as_ref()?;
         let version = match tls.protocol_version()? {
@@ -213,7 +213,7 @@ impl Stream {
         Some(format!("{version},{}", suite.trim_start_matches("TLS13_")))
     }
 
-    /// Whether there is a peer yet.
+    /// Whether the socket is connected.
     pub fn is_connected(&self) -> bool {
         net::getpeername(&self.socket.fd).is_ok_and(|name| name.is_some())
     }
@@ -236,7 +236,7 @@ impl Read for RawSocket {
         } else {
             net::recv(&self.fd, &mut *buffer, RecvFlags::empty()).map(|(_, bytes)| bytes).map_err(Into::into)
         };
-        // A stream socket that gives less than was asked for has no more.
+        // A stream socket that returns less than requested is drained.
         self.drained = !matches!(read, Ok(bytes) if bytes == buffer.len() || bytes == 0);
         read
     }

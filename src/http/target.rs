@@ -1,17 +1,17 @@
-//! A URL and its options -> where a request goes.
+//! The target of requests: a URL and the addresses behind it.
 
 use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-/// Where requests go.
+/// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The URL as given, without user and password.
     pub url: String,
     /// Whether to speak TLS.
     pub tls: bool,
-    /// Host, without brackets: what a certificate must name.
+    /// Host without brackets, which the certificate must name.
     pub host: String,
     /// Port.
     pub port: u16,
@@ -39,7 +39,7 @@ impl fmt::Display for SocketAddress {
     }
 }
 
-/// Why a URL leads nowhere.
+/// Reason why a URL is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetError {
     /// Not a URL.
@@ -64,10 +64,10 @@ impl fmt::Display for TargetError {
 }
 
 impl Target {
-    /// Reads a URL; without a scheme it is http.
+    /// Parses a URL; without a scheme it is http.
     ///
     /// # Errors
-    /// When it is none, or of another scheme.
+    /// If the text is not a URL, or has another scheme.
     pub fn parse(url: &str) -> Result<Self, TargetError> {
         let bad = || TargetError::Malformed(url.to_owned());
         let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
@@ -85,7 +85,7 @@ impl Target {
         };
         let parsed: http::uri::Authority = authority.parse().map_err(|_| bad())?;
         let host = without_brackets(parsed.host()).ok_or_else(bad)?.to_owned();
-        // http's Authority takes "host:", "host:99999" and "[::1]x" as having no port.
+        // http's Authority accepts "host:", "host:99999" and "[::1]x" as without a port.
         let port = match authority.strip_prefix(parsed.host()) {
             Some("") if tls => 443,
             Some("") => 80,
@@ -101,7 +101,7 @@ impl Target {
         Ok(Self { url: format!("{scheme}://{authority}{path}"), tls, host, port, path, userinfo })
     }
 
-    /// The value of the Host header: the port is left out where it is the scheme's own.
+    /// Value of the Host header, without the scheme's default port.
     pub fn host_header(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         match (self.tls, self.port) {
@@ -110,10 +110,10 @@ impl Target {
         }
     }
 
-    /// The addresses to try, in the resolver's order; `connect_to` (HOST:PORT) is asked in place of the URL's host.
+    /// Addresses in the resolver's order; `connect_to` (HOST:PORT) is resolved in place of the URL's host.
     ///
     /// # Errors
-    /// When the name has no address.
+    /// If the name has no address.
     pub fn resolve(&self, connect_to: Option<&str>) -> Result<Vec<SocketAddress>, TargetError> {
         let (host, port) = match connect_to {
             None => (self.host.as_str(), self.port),
@@ -133,7 +133,8 @@ impl Target {
     }
 }
 
-/// A name or an IPv4 address as it is, an IPv6 address out of its brackets; brackets are for nothing else.
+/// A name or an IPv4 address as it is, an IPv6 address without its brackets; brackets around anything else are an
+/// error.
 fn without_brackets(host: &str) -> Option<&str> {
     match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         Some(inner) => inner.parse::<Ipv6Addr>().is_ok().then_some(inner),
@@ -141,13 +142,13 @@ fn without_brackets(host: &str) -> Option<&str> {
     }
 }
 
-/// Reads `:8080`; u16's own parser would accept a plus sign.
+/// Parses `:8080`; u16's own parser would accept a plus sign.
 fn port(text: &str) -> Option<u16> {
     let digits = text.strip_prefix(':').filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?;
     digits.parse().ok().filter(|port| *port > 0)
 }
 
-/// The resolver's message without the function's name in front of it.
+/// The resolver's message without the name of the function.
 fn resolver_message(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.rsplit(": ").next().unwrap_or(&text).to_owned()

@@ -1,4 +1,4 @@
-//! Certificates and checks: what the user asked for -> a rustls configuration.
+//! TLS configuration: certificates, trust and server name.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,31 +13,31 @@ use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use serde::{Deserialize, Serialize};
 
-/// What the user may say about TLS.
+/// TLS options of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsOptions {
-    /// Trust the certificates in this PEM file, and no others.
+    /// PEM file of the only trusted certificates.
     pub cacert: Option<PathBuf>,
-    /// Our own certificate chain (PEM).
+    /// Client certificate chain (PEM).
     pub cert: Option<PathBuf>,
-    /// Its private key (PEM).
+    /// Private key of the client certificate (PEM).
     pub key: Option<PathBuf>,
-    /// Accept any certificate.
+    /// Whether any certificate is accepted.
     pub insecure: bool,
 }
 
-/// Why there can be no TLS.
+/// Reason why TLS cannot be configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsError {
-    /// A file cannot be read, or holds nothing of use.
+    /// A file cannot be read, or has no certificate or key.
     File(&'static str, PathBuf, String),
     /// Certificate without key, or key without certificate.
     IncompletePair,
     /// Certificate and key do not belong together.
     Mismatch(String),
-    /// The machine's own store of certificates is empty or unreadable.
+    /// The system's certificate store is empty or unreadable.
     NoRoots(String),
-    /// The host cannot be named in a certificate.
+    /// The host is not a valid name in a certificate.
     Name(String),
 }
 
@@ -45,8 +45,8 @@ impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(flag, path, why) => write!(f, "{flag} {}: {why}", path.display()),
-            Self::IncompletePair => f.write_str("--cert and --key go together; give both"),
-            Self::Mismatch(why) => write!(f, "--cert and --key do not fit: {why}"),
+            Self::IncompletePair => f.write_str("--cert and --cert-key go together; give both"),
+            Self::Mismatch(why) => write!(f, "--cert and --cert-key do not fit: {why}"),
             Self::NoRoots(why) => {
                 write!(
                     f,
@@ -58,20 +58,20 @@ impl fmt::Display for TlsError {
     }
 }
 
-/// A checked configuration and the name that the service's certificate must bear.
+/// A valid configuration, and the name that the service's certificate must have.
 #[derive(Clone, Debug)]
 pub struct Tls {
     /// Shared by all connections.
     pub config: Arc<ClientConfig>,
-    /// The name asked for (SNI) and checked.
+    /// Server name, sent as SNI and verified.
     pub name: ServerName<'static>,
 }
 
 impl Tls {
-    /// Builds the configuration. Sessions are not resumed: each connection stands for a new client.
+    /// Builds a configuration without session resumption: each connection counts as a new client.
     ///
     /// # Errors
-    /// When files are missing or do not fit.
+    /// If files are missing or do not match.
     pub fn new(host: &str, options: &TlsOptions) -> Result<Self, TlsError> {
         let mut config = configuration(options)?;
         config.resumption = Resumption::disabled();
@@ -80,10 +80,10 @@ impl Tls {
         Ok(Self { config: Arc::new(config), name })
     }
 
-    /// What the connections of one client share, to whatever host: sessions are resumed.
+    /// Builds the configuration that a client's connections share, for any host, with session resumption.
     ///
     /// # Errors
-    /// When files are missing or do not fit.
+    /// If files are missing or do not match.
     pub fn shared(options: &TlsOptions) -> Result<Arc<ClientConfig>, TlsError> {
         configuration(options).map(Arc::new)
     }
@@ -109,8 +109,8 @@ fn configuration(options: &TlsOptions) -> Result<ClientConfig, TlsError> {
         (None, None) => builder.with_no_client_auth(),
         (Some(cert), Some(key)) => {
             let chain = certificates("--cert", cert)?;
-            let key =
-                PrivateKeyDer::from_pem_file(key).map_err(|e| TlsError::File("--key", key.clone(), e.to_string()))?;
+            let key = PrivateKeyDer::from_pem_file(key)
+                .map_err(|e| TlsError::File("--cert-key", key.clone(), e.to_string()))?;
             builder.with_client_auth_cert(chain, key).map_err(|e| TlsError::Mismatch(e.to_string()))?
         }
         _ => return Err(TlsError::IncompletePair),
@@ -137,16 +137,16 @@ fn certificates(flag: &'static str, path: &Path) -> Result<Vec<CertificateDer<'s
     if found.is_empty() { Err(failed("no certificate (PEM) in it".into())) } else { Ok(found) }
 }
 
-/// Whose certificates are taken, where it is not left to the system's store.
+/// Trust in certificates, other than the system's store.
 #[derive(Debug)]
 enum CertificateTrust {
-    /// `-k`: anybody's.
+    /// `-k`: any certificate.
     Any,
-    /// `--cacert`: what these certificates have signed, and these certificates themselves.
+    /// `--cacert`: certificates signed by these, and these themselves.
     ///
-    /// The latter is for what `openssl req -x509` makes, and many a developer's service uses: a self-signed certificate
-    /// that calls itself a CA. As the certificate of a service, webpki refuses it even where it is given as trusted;
-    /// OpenSSL, and so curl, takes it. Its name is checked all the same.
+    /// The latter is for the output of `openssl req -x509`, common in development: a self-signed certificate that calls
+    /// itself a CA. webpki rejects it as a server certificate even if it is trusted; OpenSSL, and so curl, accepts it.
+    /// Its name is verified all the same.
     Certificates(Arc<WebPkiServerVerifier>, Vec<CertificateDer<'static>>),
 }
 
@@ -165,8 +165,8 @@ impl CertificateTrust {
     }
 }
 
-/// Checks a service's certificate against a [`CertificateTrust`]. The handshake's signatures are checked whatever that is: a broken
-/// peer should not look sound.
+/// Verifier of a service's certificate by a [`CertificateTrust`]. Signatures of the handshake are always verified, so
+/// that a broken peer does not look valid.
 #[derive(Debug)]
 struct CertificateVerifier {
     trust: CertificateTrust,

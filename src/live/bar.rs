@@ -1,4 +1,5 @@
-//! One line: how far, how fast, how it feels. On a terminal it changes in place; elsewhere one comes now and then.
+//! Progress line of a run: progress, rate, response times. It is updated in place on a terminal; elsewhere a line is
+//! logged every ten seconds.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -9,40 +10,40 @@ use crate::decide::Nanos;
 use crate::measure::RunProgress;
 use crate::measure::recorder::Interval;
 
-/// What a run will take, as far as that is known.
+/// Planned length of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// Its length, or [`Nanos::NEVER`].
+    /// Duration, or [`Nanos::NEVER`].
     pub until: Nanos,
-    /// Its number of requests.
+    /// Number of requests, if it is limited.
     pub requests: Option<u64>,
 }
 
-/// How far a run is, on stderr.
+/// Progress line of a run, on stderr.
 #[derive(Debug)]
 pub struct ProgressBar {
-    /// None where the line cannot be taken back: no terminal, or one that is to get no escapes.
+    /// None if the line cannot be updated in place: no terminal, or one without escapes.
     terminal: Option<Term>,
     extent: Extent,
-    /// What was said of the last second, the most important first.
+    /// Summary of the last second, the most important part first.
     last_summary: Vec<String>,
-    /// Columns that stand on the terminal now.
+    /// Number of columns of the line on the terminal.
     shown_columns: usize,
-    /// When the next line is due, where there is no terminal.
+    /// Time of the next line, without a terminal.
     next_line: Nanos,
 }
 
-/// From so many columns on there is a bar before the words.
+/// Minimum terminal width for a bar before the text.
 const MIN_COLUMNS_WITH_BAR: usize = 64;
-/// Its columns.
+/// Columns of the bar.
 const BAR_COLUMNS: usize = 24;
-/// The narrowest terminal that is written for.
+/// Minimum width that is assumed of a terminal.
 const MIN_COLUMNS: usize = 20;
-/// Where there is no terminal, a line comes this often.
+/// Interval of lines without a terminal.
 const LINE_INTERVAL: Nanos = Nanos::from_secs(10);
 
 impl ProgressBar {
-    /// Nothing is drawn yet.
+    /// Progress line that is not drawn yet.
     pub fn new(extent: Extent) -> Self {
         let terminal = Term::stderr();
         let changes = terminal.features().is_attended() && super::takes_escapes();
@@ -55,14 +56,14 @@ impl ProgressBar {
         }
     }
 
-    /// Draws how far the run is; or hands a line out, where there is no terminal and it is time for one.
+    /// Draws the progress; without a terminal, returns a line to log if one is due.
     pub fn update(&mut self, progress: &RunProgress<'_>) -> Option<String> {
         if let Some(second) = progress.interval {
             self.last_summary = summary(second);
         }
         let elapsed = progress.elapsed;
-        let (share, far) = self.progress(progress);
-        let parts: Vec<String> = [far].into_iter().chain(self.last_summary.iter().cloned()).collect();
+        let (fraction, text) = self.progress(progress);
+        let parts: Vec<String> = [text].into_iter().chain(self.last_summary.iter().cloned()).collect();
         let Some(terminal) = &self.terminal else {
             if elapsed < self.next_line {
                 return None;
@@ -70,15 +71,15 @@ impl ProgressBar {
             self.next_line = Nanos((elapsed.0 / LINE_INTERVAL.0 + 1) * LINE_INTERVAL.0);
             return Some(parts.join("  "));
         };
-        let late = (share > 1.0).then(|| "waiting for the last answers".to_owned());
-        let parts: Vec<String> = parts.into_iter().chain(late).collect();
-        // A full last column would break the line.
+        let waiting = (fraction > 1.0).then(|| "waiting for the last responses".to_owned());
+        let parts: Vec<String> = parts.into_iter().chain(waiting).collect();
+        // A character in the last column would wrap the line.
         let width = usize::from(terminal.size().1).max(MIN_COLUMNS) - 1;
-        self.draw(&fit(share, &parts, width));
+        self.draw(&fit(fraction, &parts, width));
         None
     }
 
-    /// The share of the run that is over, and the words for it.
+    /// Fraction of the run that is over, and its text.
     fn progress(&self, progress: &RunProgress<'_>) -> (f64, String) {
         let elapsed = Duration::from_secs(progress.elapsed.0 / 1_000_000_000);
         match self.extent {
@@ -94,15 +95,15 @@ impl ProgressBar {
 
     fn draw(&mut self, line: &str) {
         let columns = line.chars().count();
-        // Blanks over what is longer from before: no escape is needed for that.
+        // Blanks overwrite the end of a longer previous line, without an escape.
         let rest = " ".repeat(self.shown_columns.saturating_sub(columns));
         self.shown_columns = columns;
         let mut stderr = io::stderr().lock();
-        // A terminal that is gone is told nothing.
+        // A closed terminal is ignored.
         let _ = write!(stderr, "\r{line}{rest}").and_then(|()| stderr.flush());
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub fn finish(mut self) {
         if self.shown_columns > 0 {
             self.draw("");
@@ -112,7 +113,7 @@ impl ProgressBar {
     }
 }
 
-/// A second in words, the most important first. Times are of successes.
+/// Summary of a second, the most important part first. Times are those of successes.
 fn summary(second: &Interval) -> Vec<String> {
     let mut words = vec![format!("{}/s", second.ok + second.failed)];
     if second.failed > 0 {
@@ -128,9 +129,9 @@ fn summary(second: &Interval) -> Vec<String> {
     words
 }
 
-/// As many of the parts as fit, from the first on, behind a bar if there is room for one.
-fn fit(share: f64, parts: &[String], width: usize) -> String {
-    let mut line = if width >= MIN_COLUMNS_WITH_BAR { format!("{} ", bar(share)) } else { String::new() };
+/// Line of the parts that fit into the width, after a bar if the width allows one.
+fn fit(fraction: f64, parts: &[String], width: usize) -> String {
+    let mut line = if width >= MIN_COLUMNS_WITH_BAR { format!("{} ", bar(fraction)) } else { String::new() };
     for (at, part) in parts.iter().enumerate() {
         let blanks = if at == 0 { "" } else { "  " };
         if line.chars().count() + blanks.len() + part.chars().count() > width {
@@ -145,8 +146,8 @@ fn fit(share: f64, parts: &[String], width: usize) -> String {
     }
 }
 
-fn bar(share: f64) -> String {
-    let done = (share.clamp(0.0, 1.0) * BAR_COLUMNS as f64).round() as usize;
+fn bar(fraction: f64) -> String {
+    let done = (fraction.clamp(0.0, 1.0) * BAR_COLUMNS as f64).round() as usize;
     "━".repeat(done) + &"─".repeat(BAR_COLUMNS - done)
 }
 
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_fits_every_width_and_the_most_important_comes_first() {
+    fn the_line_fits_every_width_and_the_most_important_part_comes_first() {
         let parts =
             ["12s/1m30s", "12345/s", "17 failed/s", "p50 12.3ms", "p99 1.25s", "400 waiting"].map(str::to_owned);
         for width in MIN_COLUMNS - 1..200 {
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_terminal_a_line_comes_every_ten_seconds() {
+    fn without_a_terminal_a_line_is_logged_every_ten_seconds() {
         let extent = Extent { until: Nanos::from_secs(60), requests: None };
         let mut bar = ProgressBar { terminal: None, ..ProgressBar::new(extent) };
         let second = Interval { ok: 50, failed: 3, ..Interval::default() };

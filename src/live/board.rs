@@ -1,24 +1,24 @@
-//! Some lines on the terminal for work whose amount grows: how much of it is done, how it goes, and a table.
+//! Dashboard on the terminal for work of growing size: a progress bar, a message, and a table.
 
 use std::io;
 
 use console::{Term, style};
 
-/// Lines on stderr that change in place; nothing at all where that is no terminal.
+/// Lines on stderr that are updated in place; nothing without a terminal.
 ///
-/// A line never fills the terminal's width, and the cursor stands below the last one: what a person types meanwhile moves
-/// nothing.
+/// A line never fills the terminal's width, and the cursor is below the last one, so that keyboard input does not
+/// displace them.
 #[derive(Debug)]
 pub struct Dashboard {
     terminal: Term,
     shown_lines: Vec<String>,
 }
 
-/// The bar's columns.
+/// Columns of the bar.
 const BAR_COLUMNS: usize = 24;
 
 impl Dashboard {
-    /// Nothing is drawn yet.
+    /// Dashboard that is not drawn yet.
     pub fn new() -> Self {
         Self { terminal: Term::buffered_stderr(), shown_lines: Vec::new() }
     }
@@ -28,12 +28,12 @@ impl Dashboard {
         self.terminal.features().is_attended() && super::takes_escapes()
     }
 
-    /// How many rows the terminal has.
+    /// Number of rows of the terminal.
     pub fn rows(&self) -> usize {
         usize::from(self.terminal.size().0)
     }
 
-    /// Draws how far it is, and lines below that; what does not fit into the terminal's width is cut off.
+    /// Draws the progress and the lines below it, truncated to the terminal's width.
     pub fn update(&mut self, done: u64, of: u64, message: &str, lines: &[String]) {
         if !self.is_shown() {
             return;
@@ -45,7 +45,7 @@ impl Dashboard {
         let mut next = vec![format!("{bar} {}", fitting(message, width.saturating_sub(BAR_COLUMNS + 1)))];
         next.extend(lines.iter().map(|line| fitting(line, width)));
         if next != self.shown_lines {
-            // A terminal that is gone is told nothing.
+            // A closed terminal is ignored.
             let _ = self.draw(next);
         }
     }
@@ -59,21 +59,21 @@ impl Dashboard {
         self.terminal.flush()
     }
 
-    /// Has something else written to the terminal, above the lines.
-    pub fn print_above<T>(&mut self, says: impl FnOnce() -> T) -> T {
+    /// Calls `print`, which writes to the terminal, above the lines.
+    pub fn print_above<T>(&mut self, print: impl FnOnce() -> T) -> T {
         let shown = std::mem::take(&mut self.shown_lines);
         let _ = self.clear(shown.len()).and_then(|()| self.terminal.flush());
-        let said = says();
+        let result = print();
         let _ = self.draw(shown);
-        said
+        result
     }
 
-    /// Takes the lines away.
+    /// Clears the lines.
     pub fn finish(self) {
         let _ = self.clear(self.shown_lines.len()).and_then(|()| self.terminal.flush());
     }
 
-    /// Back to the first of so many lines, with nothing below.
+    /// Moves the cursor up by this number of lines, and clears everything below.
     fn clear(&self, lines: usize) -> io::Result<()> {
         if lines == 0 {
             return Ok(());
@@ -90,7 +90,7 @@ impl Default for Dashboard {
     }
 }
 
-/// What is done of a bar, and the rest.
+/// Done and remaining part of a bar.
 fn bar(done: u64, of: u64) -> (String, String) {
     let halves = (done.min(of) as u128 * 2 * BAR_COLUMNS as u128 / u128::from(of.max(1))) as usize;
     let (whole, half) = (halves / 2, halves % 2);
@@ -102,7 +102,7 @@ mod tests {
     use super::bar;
 
     #[test]
-    fn a_bar_is_as_long_as_it_is_whatever_is_done() {
+    fn the_length_of_a_bar_does_not_depend_on_progress() {
         for (done, of) in [(0, 0), (0, 7), (3, 7), (7, 7), (9, 7), (u64::MAX, u64::MAX), (1, u64::MAX)] {
             let (full, rest) = bar(done, of);
             assert_eq!(full.chars().count() + rest.chars().count(), super::BAR_COLUMNS, "{done} of {of}");

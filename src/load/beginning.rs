@@ -1,4 +1,4 @@
-//! When a run begins: as soon as all its threads are ready, or when somebody says.
+//! The start of a run: as soon as all its threads are ready, or at a given time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -6,11 +6,11 @@ use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
 
-/// What the threads of a run wait for.
+/// Gate that the threads of a run wait at.
 #[derive(Debug)]
 pub struct StartGate {
     clock: OnceLock<Clock>,
-    /// For those who wait for the clock: agents do so for longer than they take to get ready.
+    /// Condition for waiting threads: agents wait longer than they need to get ready.
     lock: Mutex<()>,
     released: Condvar,
     is_ready: AtomicBool,
@@ -18,7 +18,7 @@ pub struct StartGate {
 }
 
 impl StartGate {
-    /// As soon as all threads are ready.
+    /// A gate that opens as soon as all threads are ready.
     pub fn when_ready() -> Self {
         Self {
             clock: OnceLock::new(),
@@ -29,12 +29,12 @@ impl StartGate {
         }
     }
 
-    /// When somebody calls [`Self::release_at`].
+    /// A gate that opens by [`Self::release_at`].
     pub fn when_released() -> Self {
         Self { waits_for_release: true, ..Self::when_ready() }
     }
 
-    /// The run begins when this clock strikes zero; the first who says so is heard.
+    /// Starts the run at zero of this clock; only the first call counts.
     pub fn release_at(&self, clock: Clock) {
         let gate = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.clock.get_or_init(|| clock);
@@ -47,7 +47,7 @@ impl StartGate {
         self.is_ready.load(Ordering::Acquire)
     }
 
-    /// All threads are ready.
+    /// Records that all threads are ready.
     pub(super) fn set_ready(&self) {
         self.is_ready.store(true, Ordering::Release);
         if !self.waits_for_release {
@@ -55,12 +55,12 @@ impl StartGate {
         }
     }
 
-    /// The run's clock, once it is known.
+    /// The run's clock, once set.
     pub(super) fn clock(&self) -> Option<&Clock> {
         self.clock.get()
     }
 
-    /// The same; waits for so long until it is known.
+    /// The same; waits up to `timeout`.
     pub(super) fn wait(&self, patience: Nanos) -> Option<&Clock> {
         let gate = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         let unknown = |(): &mut ()| self.clock.get().is_none();

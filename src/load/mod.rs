@@ -1,8 +1,9 @@
-//! Drives a plan: schedule + http + measure.
+//! The load generator: schedule, HTTP and measurement.
 //!
-//! - [`options`]: what the user asked for; [`plan`]: the same, checked
-//! - [`run`]: drives a plan and makes the [`Run`]; [`drive`]: an agent's part of one, which has a [`StartGate`] of its own
-//! - `worker`: one thread's event loop; `table` and `slot`: its connections; `tally`: what it counts
+//! - [`options`]: the user's options; [`plan`]: the same, validated
+//! - [`run`]: executes a plan and returns the [`Run`]; [`drive`]: an agent's part of one, with a [`StartGate`] of its
+//!   own
+//! - `worker`: one thread's event loop; `table` and `slot`: its connections; `tally`: its counters
 
 mod beginning;
 pub mod options;
@@ -37,20 +38,20 @@ use crate::measure::series::RunSeries;
 use crate::measure::{RunCounts, RunProgress};
 use crate::report::jtl;
 
-/// Why a run could not start. Nothing has been sent to the service but a connection to see whether it is there.
+/// Reason why a run could not start. At most a connection was made to the service, without a request.
 #[derive(Debug)]
 pub enum LoadError {
-    /// The service does not take connections: address and reason.
+    /// The service does not accept connections: address and reason.
     Unreachable(String, String),
-    /// TLS with the service fails.
+    /// TLS with the service failed.
     Handshake(String, String),
-    /// The system does not let us have so many open files: wanted, possible.
+    /// The system limits open files: required, allowed.
     OpenFiles(u64, u64),
-    /// Agents that were to drive it cannot, and why.
+    /// The agents cannot run: reason.
     Agents(String),
-    /// `watch` said no before the start.
+    /// `watch` returned false before the start.
     Interrupted,
-    /// The system has no thread or poller for us.
+    /// The system has no thread or poller left.
     System(io::Error),
 }
 
@@ -73,22 +74,22 @@ impl fmt::Display for LoadError {
     }
 }
 
-/// Who looks on while a run goes: called about ten times a second; `false` ends the run.
+/// Observer of a run, called about ten times a second; `false` ends the run.
 pub type ProgressCallback<'a> = dyn FnMut(&RunProgress<'_>) -> bool + 'a;
 
-/// What the threads of a run tell while they drive it.
+/// Progress of a run's threads.
 #[derive(Debug)]
 pub enum ProgressEvent {
-    /// All that happened in this stretch.
+    /// A complete interval.
     Interval(u64, Interval),
-    /// At the end: what some saw of this stretch when others had nothing to do any more.
+    /// An interval at the end, which some threads did not reach.
     PartialInterval(u64, Interval),
 }
 
-/// Drives the plan to its end, or until `watch` says no; `log` takes a line for each request.
+/// Executes the plan to its end, or until `watch` returns false; `log` gets a line for each request.
 ///
 /// # Errors
-/// When it cannot start.
+/// If the run cannot start.
 pub fn run(
     plan: &LoadPlan,
     command: &[String],
@@ -118,7 +119,7 @@ pub fn run(
     Ok(RunParts { result: driven, series, agents: Vec::new() }.into_run(plan, manifest))
 }
 
-/// What the manifest of a run says that starts now.
+/// Manifest of a run that starts now.
 pub fn manifest(plan: &LoadPlan, command: &[String]) -> Manifest {
     Manifest {
         command: command.to_vec(),
@@ -129,22 +130,22 @@ pub fn manifest(plan: &LoadPlan, command: &[String]) -> Manifest {
     }
 }
 
-/// What came of driving a plan.
+/// Result of executing a plan.
 #[derive(Debug, Default)]
 pub struct DriveResult {
-    /// What was counted, as far as it was not told before.
+    /// Counts that were not reported before.
     pub counts: RunCounts,
-    /// When it was ended before its end, if it was.
+    /// Time of an early end.
     pub stopped_at: Option<Nanos>,
-    /// Whether that was because somebody had had enough.
+    /// Whether the observer ended it.
     pub interrupted: bool,
 }
 
-/// Drives the plan from its `beginning` to its end, or until `listen` says no: called about ten times a second with the time since
-/// the start, and with each stretch. With `in_parts` stretches hold all that was counted in them.
+/// Executes the plan from its `beginning` to its end, or until `listen` returns false: called about ten times a second
+/// with the time since the start, and with each interval. With `in_parts` each interval has all its counts.
 ///
 /// # Errors
-/// When it cannot start.
+/// If the run cannot start.
 pub fn drive(
     plan: &LoadPlan,
     beginning: &StartGate,
@@ -192,7 +193,7 @@ fn collect_reports(
     listen: &mut dyn FnMut(Nanos, Option<ProgressEvent>) -> bool,
 ) -> DriveResult {
     let mut driven = DriveResult::default();
-    // Workers report each stretch on their own; it counts once all have, or when the run is over.
+    // Workers report each interval separately; it is complete once all have, or at the end of the run.
     let mut gathering = IntervalMerger::new(shared.plan.threads);
     let elapsed = || shared.start_gate.clock().map_or(Nanos::ZERO, Clock::now);
     let mut running = shared.plan.threads;
@@ -222,22 +223,22 @@ fn collect_reports(
     driven
 }
 
-/// All that is known when a run is over.
+/// Data of a finished run.
 #[derive(Debug)]
 pub struct RunParts {
-    /// What came of driving it; all that was counted.
+    /// Result of the execution, with all counts.
     pub result: DriveResult,
-    /// The run second by second.
+    /// Series of the run, by second.
     pub series: RunSeries,
-    /// What each agent did, where there were some.
+    /// Results of the agents, if any.
     pub agents: Vec<AgentCounts>,
 }
 
 impl RunParts {
-    /// The result of the plan.
+    /// The run's result.
     pub fn into_run(self, plan: &LoadPlan, manifest: Manifest) -> Run {
         let Self { result: DriveResult { counts: counted, stopped_at: stopped, interrupted }, series, agents } = self;
-        // A run bounded by a count ends with its last answer; one bounded by time, at that time, whatever is left.
+        // A run limited by a count ends with its last response, one limited by time at that time.
         let by_count = plan.limit.is_some() || matches!(plan.pacing, Pacing::Closed(users) if users.loops.is_some());
         let natural = if by_count || plan.until == Nanos::NEVER { counted.last_done } else { plan.until };
         let end = stopped.map_or(natural, |at| at.min(plan.until));
@@ -245,7 +246,7 @@ impl RunParts {
         let duration_s = length.as_secs_f64().max(1e-9);
         let offered_per_s = match &plan.pacing {
             Pacing::Open(schedule) => {
-                // Bounded by a number of requests, arrivals end before the last answer is there.
+                // With a limit of requests arrivals end before the last response.
                 let arriving = plan.limit.map_or(Nanos::NEVER, |limit| schedule.time_of(limit)).min(end);
                 let per_s = counted.offered as f64 / (arriving - plan.warmup).as_secs_f64().max(1e-9);
                 Some(if counted.offered == 0 { 0.0 } else { per_s })
@@ -274,12 +275,12 @@ impl RunParts {
             dropped: counted.dropped,
             unfinished: counted.unfinished,
             connections: Connections {
-                limit: plan.connections,
+                max: plan.connections,
                 opened: counted.connections,
                 max_backlog: counted.max_backlog,
             },
             cpu_s: counted.cpu.as_secs_f64(),
-            cpu_share: counted.cpu_share,
+            cpu_utilization: counted.cpu_utilization,
             spins: plan.spin,
             in_flight_mean,
             interrupted,

@@ -1,4 +1,4 @@
-//! What the user asked for, before any of it is checked: the command line and Python fill in the same form.
+//! Options of a load as given on the command line or in Python, not yet validated.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -13,66 +13,64 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::decide::schedule::{Arrivals, LoadStage};
 use crate::http::tls::TlsOptions;
 
-/// A load to drive, as asked for. `None` and empty lists mean "not given".
+/// Options of a load, not yet validated. `None` and empty lists mean "not given".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Where to.
+    /// Target URL.
     pub url: String,
-    /// Closed loop: connections that ask all the time. Open loop: the cap on connections.
+    /// Concurrent connections; in the open loop the maximum.
     pub connections: Option<u64>,
-    /// Generator threads.
+    /// Number of generator threads.
     pub threads: Option<u64>,
-    /// Stop after so many requests.
+    /// Number of requests.
     pub requests: Option<u64>,
-    /// Stop after this time.
+    /// Duration.
     pub duration: Option<Duration>,
-    /// Closed loop in JMeter's words: users, ...
+    /// Closed-loop users, each with its own connection.
     pub users: Option<u64>,
-    /// ... the time over which they start, ...
+    /// Time over which users start, evenly.
     pub ramp_up: Option<Duration>,
-    /// ... and how often each asks.
+    /// Requests per user.
     pub loops: Option<u64>,
-    /// A new connection for each request of a user.
-    pub fresh: bool,
-    /// Open loop: requests per second.
+    /// Open-loop arrival rate, in requests per second.
     pub rate: Option<f64>,
-    /// Open loop: how arrivals are spread.
+    /// Arrival process of the open loop.
     pub arrivals: Arrivals,
-    /// Open loop: rates that change.
+    /// Open-loop arrival rate over time.
     pub stages: Vec<LoadStage>,
-    /// The method; by default GET, or POST with a body.
+    /// Request method; by default GET, or POST with a body.
     pub method: Option<String>,
-    /// Lines `Name: value`.
+    /// Request headers, as `Name: value`.
     pub headers: Vec<String>,
-    /// Bodies to choose from.
+    /// Request bodies, chosen at random.
     pub bodies: Vec<RequestBodySource>,
-    /// The bodies' weights, in their order; equal if none.
+    /// Weights of the bodies, in order; equal if empty.
     pub weights: Vec<f64>,
     /// `user:password` for basic authentication.
     pub auth: Option<String>,
-    /// The longest wait for an answer, from the send; and for a free connection.
+    /// Timeout of a request, and of waiting for a connection.
     pub timeout: Option<Duration>,
-    /// Close the connection after each answer.
+    /// New connection for each request.
     pub no_keepalive: bool,
-    /// Requests in flight on a connection at a time.
+    /// Requests in flight per connection.
     pub pipeline: Option<u64>,
-    /// Connect to this Unix socket, whatever the URL's host.
+    /// Unix socket to connect to.
     pub unix_socket: Option<PathBuf>,
-    /// Connect to this HOST:PORT, whatever the URL's host.
+    /// HOST:PORT to connect to, instead of the URL's.
     pub connect_to: Option<String>,
-    /// Certificates and checks.
+    /// Certificates and their verification.
     pub tls: TlsOptions,
-    /// The name to ask for in TLS, in place of the URL's host.
+    /// TLS server name, instead of the URL's host.
     pub sni: Option<String>,
-    /// Leave the requests of the first stretch out of the result.
+    /// Initial time excluded from the result.
     pub warmup: Option<Duration>,
-    /// Repeats arrivals and choices.
+    /// Seed of arrivals and body choices.
     pub seed: Option<u64>,
-    /// Never sleep: more even sends for a whole core.
+    /// Busy-wait for exact send times; one core per thread.
     pub spin: bool,
 }
 
-/// Where a request's body comes from.
+/// Source of a request body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestBodySource {
@@ -82,7 +80,7 @@ pub enum RequestBodySource {
     File(PathBuf),
 }
 
-/// As the command line has it: text, or `@FILE`.
+/// Reads the command-line form: text, or `@FILE`.
 impl FromStr for RequestBodySource {
     type Err = Infallible;
 

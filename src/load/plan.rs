@@ -1,177 +1,128 @@
-//! A checked load: source + schedule + length, and everything that connections need.
+//! Validated load: requests, schedule, length, connections.
 
-use std::fmt;
-use std::fs;
+mod error;
+mod requests;
+
 use std::time::Duration;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::options::{Options, RequestBodySource};
+pub use self::error::PlanError;
+use self::requests::requests;
+use super::options::Options;
 use crate::decide::Nanos;
 use crate::decide::deal::Shard;
 use crate::decide::feed::{ClosedFeed, Feed, OpenFeed};
 use crate::decide::schedule::{LoadStage, Schedule};
 use crate::decide::source::RequestSource;
 use crate::decide::users::Users;
-use crate::http::target::{SocketAddress, Target, TargetError};
-use crate::http::tls::{Tls, TlsError};
-use crate::http::wire::{RequestError, WireRequest};
+use crate::http::target::{SocketAddress, Target};
+use crate::http::tls::Tls;
+use crate::http::wire::WireRequest;
 use crate::machine;
 use crate::measure::run::LoadModel;
 
-/// A load that can be driven.
+/// Validated load, or the shard of one agent.
 #[derive(Debug)]
 pub struct LoadPlan {
-    /// Where requests go.
+    /// Target of the requests.
     pub target: Target,
-    /// The addresses to try, in order; the run uses the first that answers.
+    /// Addresses in order of preference; the run uses the first that accepts a connection.
     pub addresses: Vec<SocketAddress>,
-    /// TLS, if the URL asks for it.
+    /// TLS, for an https URL.
     pub tls: Option<Tls>,
-    /// The method.
+    /// Request method.
     pub method: String,
-    /// What to choose from, ...
+    /// Requests to choose from.
     pub requests: Vec<WireRequest>,
-    /// ... and how.
+    /// Choice of a request by weight and seed.
     pub source: RequestSource,
-    /// When to start.
+    /// Start times of requests.
     pub pacing: Pacing,
-    /// Which part of all that is ours.
+    /// Part of all requests that this process sends.
     pub shard: Shard,
-    /// Most connections at a time, of ours.
+    /// Maximum number of connections of this process.
     pub connections: u64,
-    /// Generator threads.
+    /// Number of generator threads.
     pub threads: u64,
-    /// No request starts after this.
+    /// Length of the run: no request starts later.
     pub until: Nanos,
-    /// Requests in all, others' included, if bounded.
+    /// Maximum number of requests of all agents together.
     pub limit: Option<u64>,
-    /// Requests meant to start before this are left out of the result.
+    /// Warm-up: requests with an earlier intended start are excluded from the result.
     pub warmup: Nanos,
-    /// The longest wait for an answer.
+    /// Timeout of a request, and of waiting for a connection.
     pub timeout: Nanos,
-    /// Whether connections are used again.
+    /// Whether connections are reused.
     pub keep_alive: bool,
-    /// Requests in flight on a connection at a time.
+    /// Requests in flight per connection.
     pub pipeline: usize,
-    /// How many connections are made before the start.
+    /// Number of connections opened before the start.
     pub preconnect: u64,
-    /// Whether to spin in place of sleeping.
+    /// Whether threads busy-wait instead of sleeping.
     pub spin: bool,
-    /// The seed.
+    /// Seed of arrivals and body choices.
     pub seed: u64,
-    /// How often the workers report, and how long a point of the series is.
+    /// Interval of worker reports and of the time series.
     pub interval: Nanos,
 }
 
-/// One of several agents that drive a load together.
+/// Position of an agent among all agents of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentPosition {
-    /// Its number, from 0.
+    /// Number of the agent, from 0.
     pub index: u64,
-    /// How many there are; >= 1.
+    /// Number of agents; >= 1.
     #[serde(rename = "of")]
     pub count: u64,
-    /// How many of them are on its machine, itself included; >= 1.
+    /// Number of agents on the same machine, itself included; >= 1.
     #[serde(rename = "here")]
     pub on_host: u64,
 }
 
 impl AgentPosition {
-    /// There is no other.
+    /// Position without other agents.
     pub const SINGLE: Self = Self { index: 0, count: 1, on_host: 1 };
 }
 
-/// When requests start.
+/// Start times of requests.
 #[derive(Clone, Debug)]
 pub enum Pacing {
-    /// Users who wait for their answers.
+    /// Closed loop: users that wait for responses.
     Closed(Users),
-    /// Arrivals by schedule.
+    /// Open loop: arrivals by schedule.
     Open(Schedule),
 }
 
-/// Why a load cannot be driven: each names the value and the remedy.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PlanError {
-    /// The URL leads nowhere.
-    Target(TargetError),
-    /// TLS cannot be set up.
-    Tls(TlsError),
-    /// A request cannot be written.
-    Request(RequestError),
-    /// A value is out of its range.
-    Value(&'static str, String),
-    /// Two options that do not go together.
-    Conflict(&'static str),
-    /// A file that cannot be read.
-    File(String, String),
-}
-
-impl std::error::Error for PlanError {}
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Target(e) => e.fmt(f),
-            Self::Tls(e) => e.fmt(f),
-            Self::Request(e) => e.fmt(f),
-            Self::Value(option, why) => write!(f, "--{option}: {why}"),
-            Self::Conflict(why) => f.write_str(why),
-            Self::File(path, why) => write!(f, "cannot read body file '{path}': {why}"),
-        }
-    }
-}
-
-impl From<TargetError> for PlanError {
-    fn from(e: TargetError) -> Self {
-        Self::Target(e)
-    }
-}
-
-impl From<TlsError> for PlanError {
-    fn from(e: TlsError) -> Self {
-        Self::Tls(e)
-    }
-}
-
-impl From<RequestError> for PlanError {
-    fn from(e: RequestError) -> Self {
-        Self::Request(e)
-    }
-}
-
-/// How long a run is if nothing says so.
+/// Default duration.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
-/// Connections of a closed loop if nothing says so.
+/// Default connections of a closed loop.
 const DEFAULT_CONNECTIONS: u64 = 50;
-/// The cap on connections of an open loop if nothing says so.
+/// Default maximum of connections of an open loop.
 const DEFAULT_MAX_CONNECTIONS: u64 = 1000;
-/// The longest wait for an answer if nothing says so.
+/// Default timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-/// One thread sends this many per second evenly; beyond, another one helps.
+/// Maximum rate per generator thread that is still sent evenly.
 const THREAD_RATE_PER_S: f64 = 20_000.0;
-/// More connections than ports to connect from; a typing error rather than a plan.
+/// Maximum of `--connections`: above the number of local ports.
 const MAX_CONNECTIONS: u64 = 1_000_000;
-/// Faster than any machine of today; a typing error rather than a plan.
+/// Maximum of `--rate`, in requests per second: above the ability of any machine.
 const MAX_RATE_PER_S: f64 = 100e6;
 
 impl LoadPlan {
-    /// Checks what was asked for, reads the files that it names and looks up the host.
+    /// Validates the options, reads the files that they name and resolves the host.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first invalid option.
     pub fn new(options: &Options) -> Result<Self, PlanError> {
         Self::for_agent(options, AgentPosition::SINGLE)
     }
 
-    /// The same for one of several agents: its part of the arrivals, users, requests and connections.
+    /// Shard of one agent: its part of the arrivals, users, requests and connections.
     ///
     /// # Errors
-    /// The first thing that is wrong.
-    pub fn for_agent(options: &Options, place: AgentPosition) -> Result<Self, PlanError> {
+    /// The first invalid option.
+    pub fn for_agent(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
         check_conflicts(options)?;
         let target = Target::parse(&options.url)?;
         check_tls(options, &target)?;
@@ -182,7 +133,7 @@ impl LoadPlan {
         let tls =
             target.tls.then(|| Tls::new(options.sni.as_deref().unwrap_or(&target.host), &options.tls)).transpose()?;
         let seed = options.seed.unwrap_or(0);
-        let keep_alive = !options.no_keepalive && !options.fresh;
+        let keep_alive = !options.no_keepalive;
         let method =
             options.method.clone().unwrap_or_else(|| if options.bodies.is_empty() { "GET" } else { "POST" }.into());
         let requests = requests(options, &target, &method, keep_alive)?;
@@ -197,9 +148,9 @@ impl LoadPlan {
         if warmup >= until {
             return Err(PlanError::Value("warmup", format!("{warmup} is not shorter than the run of {until}")));
         }
-        let deal = Shard::WHOLE.split(place.index, place.count);
+        let deal = Shard::WHOLE.split(position.index, position.count);
         let connections = deal.count(connections);
-        let threads = threads(options, &pace, connections, place)?;
+        let threads = threads(options, &pace, connections, position)?;
         Ok(Self {
             target,
             addresses,
@@ -228,7 +179,7 @@ impl LoadPlan {
         })
     }
 
-    /// Who sets the pace.
+    /// Kind of loop.
     pub fn model(&self) -> LoadModel {
         match self.pacing {
             Pacing::Closed(_) => LoadModel::Closed,
@@ -236,7 +187,7 @@ impl LoadPlan {
         }
     }
 
-    /// What thread `index` of `of` has to send.
+    /// Requests of thread `index` of `of`.
     pub fn feed(&self, index: u64, of: u64) -> Feed {
         match &self.pacing {
             Pacing::Closed(users) => Feed::Closed(ClosedFeed::new(*users, self.until, self.shard, index, of)),
@@ -248,12 +199,12 @@ impl LoadPlan {
         }
     }
 
-    /// The connections that thread `index` may have.
+    /// Maximum number of connections of thread `index`.
     pub fn connections_of(&self, index: u64) -> usize {
         self.per_thread(self.connections, index)
     }
 
-    /// The connections that thread `index` makes before the start.
+    /// Number of connections that thread `index` opens before the start.
     pub fn preconnect_of(&self, index: u64) -> usize {
         self.per_thread(self.preconnect, index)
     }
@@ -262,7 +213,7 @@ impl LoadPlan {
         usize::try_from(Shard::WHOLE.split(index, self.threads).count(all)).unwrap_or(usize::MAX)
     }
 
-    /// The number of requests that the whole plan will make, where that is known beforehand.
+    /// Number of requests of the whole plan, if known beforehand.
     pub fn expected_requests(&self) -> Option<u64> {
         let by_pace = match &self.pacing {
             Pacing::Closed(users) => users.loops.map(|loops| loops.saturating_mul(users.count)),
@@ -272,7 +223,7 @@ impl LoadPlan {
     }
 }
 
-/// When a run ends.
+/// End of a run.
 struct RunLength {
     until: Nanos,
     requests: Option<u64>,
@@ -309,12 +260,12 @@ fn check_conflicts(options: &Options) -> Result<(), PlanError> {
         ),
         (!users && (options.ramp_up.is_some() || options.loops.is_some()), "--ramp-up and --loops need --users"),
         (
-            options.pipeline.unwrap_or(1) > 1 && (options.no_keepalive || options.fresh),
-            "--pipeline needs connections that stay open",
+            options.pipeline.unwrap_or(1) > 1 && options.no_keepalive,
+            "--pipeline and --no-keepalive do not go together; pipelining needs open connections",
         ),
         (
             options.pipeline.unwrap_or(1) > 1 && users,
-            "--pipeline and --users do not go together; a user waits for its answer",
+            "--pipeline and --users do not go together; a user waits for each response",
         ),
         (
             options.unix_socket.is_some() && options.connect_to.is_some(),
@@ -325,25 +276,25 @@ fn check_conflicts(options: &Options) -> Result<(), PlanError> {
     rules.into_iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))
 }
 
-/// A certificate that nobody looks at is a mistake that would pass for a success.
+/// Rejects TLS options of a plain URL: they would be ignored without notice.
 fn check_tls(options: &Options, target: &Target) -> Result<(), PlanError> {
     let tls = &options.tls;
     let given = tls.cacert.is_some() || tls.cert.is_some() || tls.key.is_some() || options.sni.is_some();
     if given && !target.tls {
-        return Err(PlanError::Conflict("--cacert, --cert, --key and --sni need an https:// URL"));
+        return Err(PlanError::Conflict("--cacert, --cert, --cert-key and --sni need an https:// URL"));
     }
     Ok(())
 }
 
 fn pacing(options: &Options, seed: u64) -> Result<(Pacing, u64), PlanError> {
-    // Who names no cap has not asked for more than the system allows.
+    // The default stays below the limit of open files.
     let cap = DEFAULT_MAX_CONNECTIONS.min(machine::max_connections().max(1));
     let connections = |default| in_range("connections", options.connections.unwrap_or(default), 1, MAX_CONNECTIONS);
     if let Some(rate) = options.rate {
         if !(rate > 0.0 && rate <= MAX_RATE_PER_S) {
-            return Err(PlanError::Value("rate", format!("{rate} is not a rate; give requests per second above 0")));
+            return Err(PlanError::Value("rate", format!("invalid rate {rate}; write requests per second above 0")));
         }
-        // Bounded by a number of requests alone, it lasts as long as these take.
+        // Without a duration, the number of requests sets the length.
         let endless = |_| PlanError::Value("rate", format!("{rate} is so slow that the requests never end"));
         let lasts = |n: u64| Duration::try_from_secs_f64(n as f64 / rate).map_err(endless);
         let by_requests = options.requests.map(lasts).transpose()?;
@@ -354,7 +305,7 @@ fn pacing(options: &Options, seed: u64) -> Result<(Pacing, u64), PlanError> {
     if !options.stages.is_empty() {
         let schedule = Schedule::new(options.stages.clone(), options.arrivals, seed);
         if schedule.expected() < 1.0 || options.stages.iter().any(|s| s.from_per_s.max(s.to_per_s) > MAX_RATE_PER_S) {
-            return Err(PlanError::Value("stages", "they hold no request; give rates above 0".into()));
+            return Err(PlanError::Value("stages", "the stages have no request; write rates above 0".into()));
         }
         return Ok((Pacing::Open(schedule), connections(cap)?));
     }
@@ -365,7 +316,7 @@ fn pacing(options: &Options, seed: u64) -> Result<(Pacing, u64), PlanError> {
         return Ok((Pacing::Closed(Users { count, ramp_up, loops }), count));
     }
     let count = connections(DEFAULT_CONNECTIONS)?;
-    // More connections than requests would only open and close.
+    // More connections than requests would stay unused.
     let count = options.requests.map_or(count, |n| count.min(n.max(1)));
     Ok((Pacing::Closed(Users { count, ramp_up: Nanos::ZERO, loops: None }), count))
 }
@@ -383,46 +334,6 @@ fn threads(options: &Options, pace: &Pacing, connections: u64, place: AgentPosit
     Ok(wanted.min(connections))
 }
 
-fn requests(options: &Options, target: &Target, method: &str, keep_alive: bool) -> Result<Vec<WireRequest>, PlanError> {
-    let mut headers = options.headers.clone();
-    if let Some(auth) = options.auth.as_ref().or(target.userinfo.as_ref()) {
-        headers.push(format!("Authorization: Basic {}", BASE64_STANDARD.encode(auth)));
-    }
-    let bodies = options.bodies.iter().map(read_body).collect::<Result<Vec<_>, _>>()?;
-    let weights = weights(options, bodies.len())?;
-    let bodies = if bodies.is_empty() { vec![Vec::new()] } else { bodies };
-    let host = target.host_header();
-    let build = |(body, weight): (&Vec<u8>, f64)| {
-        let request = WireRequest::build(method, &target.path, &host, &headers, body, keep_alive)?;
-        Ok(WireRequest { weight, ..request })
-    };
-    bodies.iter().zip(weights).map(build).collect()
-}
-
-fn weights(options: &Options, bodies: usize) -> Result<Vec<f64>, PlanError> {
-    let given = &options.weights;
-    if given.is_empty() {
-        return Ok(vec![1.0; bodies.max(1)]);
-    }
-    let wrong = |why: String| Err(PlanError::Value("weights", why));
-    if given.len() != bodies {
-        return wrong(format!("{} weights for {bodies} bodies; give one for each", given.len()));
-    }
-    if given.iter().any(|w| !w.is_finite() || *w < 0.0) || given.iter().sum::<f64>() <= 0.0 {
-        return wrong("weights are numbers from 0 on, and not all 0".into());
-    }
-    Ok(given.clone())
-}
-
-fn read_body(body: &RequestBodySource) -> Result<Vec<u8>, PlanError> {
-    match body {
-        RequestBodySource::Bytes(bytes) => Ok(bytes.clone()),
-        RequestBodySource::File(path) => {
-            fs::read(path).map_err(|e| PlanError::File(path.to_string_lossy().into_owned(), e.to_string()))
-        }
-    }
-}
-
 fn in_range(option: &'static str, value: u64, least: u64, most: u64) -> Result<u64, PlanError> {
     if (least..=most).contains(&value) {
         return Ok(value);
@@ -433,7 +344,7 @@ fn in_range(option: &'static str, value: u64, least: u64, most: u64) -> Result<u
 
 fn positive_time(option: &'static str, value: Duration) -> Result<Nanos, PlanError> {
     if value.is_zero() {
-        return Err(PlanError::Value(option, "0 is no time; give e.g. 10s or 500ms".into()));
+        return Err(PlanError::Value(option, "invalid time 0; write e.g. 10s or 500ms".into()));
     }
     Ok(value.into())
 }

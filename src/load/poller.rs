@@ -1,5 +1,5 @@
-//! Which connections can go on: edge-triggered epoll, registered once per connection, so a request costs no call of
-//! its own here.
+//! Readiness of connections: edge-triggered epoll, registered once per connection, so a request needs no further call
+//! here.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,16 +11,16 @@ use crate::decide::Nanos;
 use crate::http::stream::Stream;
 use crate::machine::clock::timespec;
 
-/// What happened to one connection.
+/// Event of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadinessEvent {
-    /// Whose: as given to [`Poller::add`].
+    /// Key, as given to [`Poller::add`].
     pub key: u64,
-    /// Something can be read, or the peer has closed.
+    /// Whether data can be read, or the peer has closed.
     pub readable: bool,
-    /// Something can be written.
+    /// Whether data can be written.
     pub writable: bool,
-    /// The peer has closed or the connection broke: reading on will tell.
+    /// Whether the peer has closed or the connection failed: the next read shows which.
     pub hung_up: bool,
 }
 
@@ -29,8 +29,8 @@ pub(super) struct Poller {
     epoll: rustix::fd::OwnedFd,
 }
 
-/// Events taken in at a time. Small enough that a batch is worked off in well under a millisecond, so that sends that
-/// fall due meanwhile are not late by more.
+/// Maximum number of events at a time: a batch is processed in well under a millisecond, so that sends due meanwhile
+/// are not later than that.
 const MAX_EVENTS_PER_WAIT: usize = 128;
 
 impl Poller {
@@ -39,7 +39,7 @@ impl Poller {
         Ok(Self { epoll })
     }
 
-    /// From now on, events of `stream` bear `key`; until it is closed.
+    /// Registers `stream`, whose events have `key` until it is closed.
     pub(super) fn add(&self, stream: &Stream, key: u64) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         Ok(epoll::add(&self.epoll, stream, EventData::new_u64(key), flags)?)

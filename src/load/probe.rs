@@ -1,7 +1,7 @@
-//! Before the start: is the service there at all?
+//! Check before the start whether the service accepts connections.
 //!
-//! One connection (with its TLS handshake) is made and closed; no request is sent, since a POST may not be free of
-//! effects. Of several addresses, such as `localhost`'s IPv6 and IPv4, the run uses the first that answers.
+//! One connection (with its TLS handshake) is made and closed; no request is sent, since a POST may have effects. Of
+//! several addresses, such as `localhost`'s IPv6 and IPv4, the run uses the first that connects.
 
 use std::io;
 
@@ -14,10 +14,10 @@ use crate::http::target::SocketAddress;
 use crate::machine::clock::Clock;
 use crate::measure::RunProgress;
 
-/// An interrupt is noticed within it.
+/// Interval of checks for an interrupt.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
 
-/// The first of the plan's addresses that takes a connection.
+/// The first of the plan's addresses that accepts a connection.
 pub(super) fn find_address(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result<SocketAddress, LoadError> {
     let mut failed = LoadError::Unreachable(plan.target.host.clone(), "it has no address".into());
     for address in &plan.addresses {
@@ -73,7 +73,7 @@ fn format_address(plan: &LoadPlan, address: &SocketAddress) -> String {
     }
 }
 
-/// What TLS says, and what to do about it.
+/// TLS error, with a hint.
 fn describe_tls_error(error: &io::Error) -> String {
     let why = error.to_string();
     let remedy = match &why {

@@ -10,7 +10,7 @@ use crate::http::stream::Stream;
 use crate::http::wire::{DecodedResponse, Decoder, WireRequest};
 use crate::measure::outcome::{Outcome, RequestEnd, TransportFailure};
 
-/// How far a connection is.
+/// Phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionPhase {
     Connecting,
@@ -24,32 +24,32 @@ pub(super) struct LoadConnection {
     pub(super) stream: Stream,
     pub(super) phase: ConnectionPhase,
     pub(super) decoder: Decoder,
-    /// Requests without an answer, the oldest first.
+    /// Requests without a response, the oldest first.
     pub(super) flights: VecDeque<Flight>,
-    /// Who asks on this connection.
+    /// User of this connection.
     pub(super) user: u32,
-    /// When connecting began.
+    /// Start of connecting.
     pub(super) opened: Nanos,
-    /// Since when it is on the list of idle connections, if it is.
+    /// Time since when the connection is idle, if it is.
     pub(super) idle_since: Option<Nanos>,
-    /// How many of the flights, from the back, are not written to their end, ...
+    /// Number of requests, from the back, that are not completely written, ...
     unsent: usize,
-    /// ... and how much of the first of these is.
+    /// ... and number of bytes written of the first of these.
     offset: usize,
 }
 
-/// A request on its way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
     pub(super) number: u64,
     pub(super) intended: Nanos,
-    /// When only weir itself could still delay it.
+    /// Time from which only weir itself could delay it.
     pub(super) ready: Nanos,
     pub(super) sent: Nanos,
     pub(super) first_byte: Option<Nanos>,
-    /// How long it waited for its connection to be made.
+    /// Time that it waited for its connection to be made.
     pub(super) connect: Nanos,
-    /// Which of the plan's requests it is.
+    /// Index of the plan's request.
     pub(super) request: u32,
 }
 
@@ -66,21 +66,21 @@ impl Flight {
         }
     }
 
-    /// Since when its timeout runs, given when its connection was opened.
+    /// Start of its timeout, given when its connection was opened.
     fn timeout_start(&self, opened: Nanos) -> Nanos {
         if self.sent == Nanos::NEVER { opened } else { self.sent }
     }
 
-    /// Its record, when it ended with an answer.
+    /// Its outcome with a response.
     pub(super) fn completed(&self, answer: &DecodedResponse, done: Nanos, bytes_out: usize, timeout: Nanos) -> Outcome {
-        // Answered, but later than anybody waits: the scan for timeouts just had not come by.
+        // A response after the timeout, before the scan for timeouts.
         let in_time = done - self.sent <= timeout;
         let end =
             if in_time { RequestEnd::Response(answer.status) } else { RequestEnd::Failed(TransportFailure::Timeout) };
         self.outcome(end, done, (answer.wire, answer.body), bytes_out)
     }
 
-    /// Its record, when it failed.
+    /// Its outcome with a failure.
     pub(super) fn failed(&self, kind: TransportFailure, done: Nanos, bytes_out: usize) -> Outcome {
         self.outcome(RequestEnd::Failed(kind), done, (0, 0), bytes_out)
     }
@@ -103,17 +103,17 @@ impl Flight {
     }
 }
 
-/// How much has been written of the requests on a connection.
+/// Written part of the requests on a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriteProgress {
-    /// So many, from the oldest on, are written to their end, ...
+    /// Number of completely written requests, from the oldest on, ...
     complete: usize,
-    /// ... and so many bytes of the one behind them.
+    /// ... and bytes written of the next one.
     offset: usize,
 }
 
 impl WriteProgress {
-    /// The bytes written of request `nth` (0: the oldest), which has this length.
+    /// Bytes written of request `nth` (0: the oldest), which has this length.
     #[inline]
     pub(super) fn bytes_of(self, nth: usize, length: usize) -> usize {
         match nth.cmp(&self.complete) {
@@ -139,7 +139,7 @@ impl LoadConnection {
         }
     }
 
-    /// Puts a request at the end of what is to be written.
+    /// Appends a request to be written.
     #[inline]
     pub(super) fn push(&mut self, flight: Flight) {
         self.flights.push_back(flight);
@@ -151,26 +151,26 @@ impl LoadConnection {
         self.unsent > 0
     }
 
-    /// Whether the oldest request is not even written to its end: an answer to it came early.
+    /// Whether the oldest request is not completely written: its response came early.
     pub(super) fn front_is_unsent(&self) -> bool {
         self.unsent == self.flights.len() && self.unsent > 0
     }
 
-    /// How much has been written of the requests on it.
+    /// Written part of its requests.
     #[inline]
     pub(super) fn written(&self) -> WriteProgress {
         WriteProgress { complete: self.flights.len() - self.unsent, offset: self.offset }
     }
 
-    /// The earliest moment from which a timeout of this connection's requests runs.
+    /// Earliest start of a timeout of this connection's requests.
     pub(super) fn waiting_since(&self) -> Option<Nanos> {
         self.flights.front().map(|flight| flight.timeout_start(self.opened))
     }
 
-    /// Writes what waits, as far as the socket takes it; `now` is when that begins.
+    /// Writes pending requests, as far as the socket accepts them; `now` is the start of that.
     ///
     /// # Errors
-    /// What broke the connection.
+    /// The connection's error.
     #[inline]
     pub(super) fn write(&mut self, requests: &[WireRequest], now: Nanos) -> io::Result<()> {
         while self.unsent > 0 {

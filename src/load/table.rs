@@ -1,4 +1,4 @@
-//! A worker's connections: which there are, which are idle, and how many may still be made.
+//! A worker's connections: open, idle, and those still allowed.
 
 use std::io;
 
@@ -8,8 +8,8 @@ use crate::decide::Nanos;
 use crate::http::stream::Stream;
 use crate::http::target::SocketAddress;
 
-/// The connections of one worker, by index. An index is used again after its connection has gone; a generation tells
-/// events of the former one apart.
+/// The connections of one worker, by index. An index is reused after its connection has ended; a generation
+/// distinguishes the events.
 #[derive(Debug)]
 pub(super) struct ConnectionTable {
     poller: Poller,
@@ -23,15 +23,15 @@ pub(super) struct ConnectionTable {
     max_connections: usize,
 }
 
-/// Connections that all workers together make at a time: a service's queue of new connections is short (100 is usual in
-/// Python), and what does not fit is silently tried again a second later.
+/// Maximum number of connections that all workers make at a time: a service's accept queue is short (100 is usual in
+/// Python), and the kernel silently retries one that does not fit a second later.
 const MAX_CONNECTING: u64 = 64;
 
-/// No service closes connections that have been idle for less.
+/// Minimum idle time after which a service may close a connection.
 const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);
 
 impl ConnectionTable {
-    /// Room for `most` connections, for one of `workers` workers.
+    /// A table for `most` connections, for one of `workers` workers.
     pub(super) fn new(most: usize, workers: u64) -> io::Result<Self> {
         Ok(Self {
             poller: Poller::new()?,
@@ -54,7 +54,7 @@ impl ConnectionTable {
         0..self.connections.len() as u32
     }
 
-    /// How many connections there are.
+    /// Number of connections.
     pub(super) fn in_use(&self) -> usize {
         self.connections.len() - self.vacant.len()
     }
@@ -68,7 +68,7 @@ impl ConnectionTable {
         self.connecting < self.max_connecting && self.in_use() < self.max_connections
     }
 
-    /// Whether a connection has nothing to do.
+    /// Whether there is an idle connection.
     pub(super) fn has_idle(&self) -> bool {
         !self.idle.is_empty()
     }
@@ -78,12 +78,12 @@ impl ConnectionTable {
         !self.idle.is_empty() || self.can_open()
     }
 
-    /// Whether a request would have to wait because every connection that may be had is busy.
+    /// Whether a request would have to wait because all allowed connections are busy.
     pub(super) fn is_exhausted(&self) -> bool {
         self.idle.is_empty() && self.in_use() >= self.max_connections
     }
 
-    /// Begins to make a connection for `user`.
+    /// Starts a connection for `user`.
     pub(super) fn open(&mut self, address: &SocketAddress, stamped: bool, user: u32, now: Nanos) -> io::Result<u32> {
         let stream = Stream::connect(address, stamped)?;
         let index = self.vacant.last().copied().unwrap_or(self.connections.len() as u32);
@@ -99,7 +99,7 @@ impl ConnectionTable {
         Ok(index)
     }
 
-    /// The connection can be used from now on.
+    /// Marks the connection as open.
     pub(super) fn set_open(&mut self, index: u32) -> Option<&mut LoadConnection> {
         self.connecting -= 1;
         let slot = self.connections[index as usize].as_mut()?;
@@ -107,7 +107,7 @@ impl ConnectionTable {
         Some(slot)
     }
 
-    /// The connection has nothing to do.
+    /// Marks the connection as idle.
     pub(super) fn set_idle(&mut self, index: u32, now: Nanos) {
         if let Some(slot) = self.get(index) {
             slot.idle_since = Some(now);
@@ -115,8 +115,8 @@ impl ConnectionTable {
         }
     }
 
-    /// The connection that became idle last: the likeliest to be alive still. One that the service has closed meanwhile,
-    /// unnoticed since the last look at events, is not handed out: its next request would fail by our own fault.
+    /// The connection that became idle last, which is the least likely to be closed. One that the service has closed
+    /// since the last events is not returned: its next request would fail by weir's own fault.
     pub(super) fn take_idle(&mut self, now: Nanos) -> Option<u32> {
         while let Some(&index) = self.idle.last() {
             let slot = self.get(index)?;
@@ -151,7 +151,7 @@ impl ConnectionTable {
         self.poller.wait(most, ready)
     }
 
-    /// Whose event it is, if that connection is still there.
+    /// Connection of the event, if it still exists.
     #[inline]
     pub(super) fn owner(&self, event: &ReadinessEvent) -> Option<u32> {
         let (index, generation) = (event.key as u32, (event.key >> 32) as u32);

@@ -1,4 +1,4 @@
-//! What one worker counts, beside the outcomes: requests in the system, connections, CPU, first words of failures.
+//! A worker's counters besides the outcomes: requests in the system, connections, CPU, first messages of failures.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::measure::RunCounts;
 use crate::measure::outcome::{Outcome, TransportFailure};
 use crate::measure::recorder::{Interval, Recorder};
 
-/// One worker's counts, which it hands on with [`WorkerCounters::take_counts`].
+/// One worker's counters, reported by [`WorkerCounters::take_counts`].
 #[derive(Debug)]
 pub(super) struct WorkerCounters {
     recorder: Recorder,
@@ -19,22 +19,22 @@ pub(super) struct WorkerCounters {
     area: f64,
     last: Nanos,
     last_done: Nanos,
-    /// Requests on their way when the run was cut off.
+    /// Requests in flight when the run was cut off.
     unfinished: u64,
     max_backlog: u64,
     pub(super) connections: u64,
     pub(super) server: Option<String>,
     pub(super) tls: Option<String>,
-    /// What the first failure of each kind said.
+    /// First message of each kind of failure.
     details: BTreeMap<TransportFailure, String>,
     cpu_start: Option<(Nanos, Nanos)>,
     cpu_end: (Nanos, Nanos),
-    /// How long after the run's start this thread began.
+    /// Time from the run's start to this thread's.
     pub(super) began: Nanos,
     reported: ReportedCounters,
 }
 
-/// What was handed on already of that which only grows.
+/// Already reported part of the growing counts.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReportedCounters {
     offered: u64,
@@ -71,7 +71,7 @@ impl WorkerCounters {
         self.in_flight
     }
 
-    /// A request meant to start at `intended` starts at `now`; it has been in the system since it was meant to.
+    /// Records a request intended at `intended` that starts at `now`; it is in the system since the former.
     #[inline]
     pub(super) fn begin(&mut self, intended: Nanos, now: Nanos) {
         self.integrate_to(now);
@@ -79,13 +79,13 @@ impl WorkerCounters {
         self.in_flight += 1;
     }
 
-    /// A request has ended.
+    /// Records the end of a request.
     #[inline]
     pub(super) fn end(&mut self, outcome: &Outcome) {
         if outcome.done >= self.last {
             self.integrate_to(outcome.done);
         } else {
-            // The kernel says that it ended earlier than we noticed.
+            // The kernel's time of the end is earlier than the read.
             self.area -= self.within(outcome.done, self.last);
         }
         self.in_flight -= 1;
@@ -101,14 +101,14 @@ impl WorkerCounters {
         }
     }
 
-    /// How much of the time between two moments lies in the window, in nanoseconds.
+    /// Part of the time between two instants that lies in the window, in nanoseconds.
     #[inline]
     fn within(&self, a: Nanos, b: Nanos) -> f64 {
         (b.min(self.until) - a.max(self.from)).0 as f64
     }
 
-    /// When a request meant to start at `intended` could have been sent, if it gets a connection that is `free` since then;
-    /// with `capped` it had to wait for that, since every one that may be had was busy.
+    /// Time when a request intended at `intended` could have been sent on a connection that is `free` since then; with
+    /// `capped` it had to wait for that, since all allowed ones were busy.
     #[inline]
     pub(super) fn ready(&mut self, intended: Nanos, capped: bool, free: Nanos) -> Nanos {
         if !capped || intended >= free {
@@ -118,7 +118,7 @@ impl WorkerCounters {
         free
     }
 
-    /// A connection was made before the start, in this time.
+    /// Records a connection made before the start, and its time.
     pub(super) fn preconnected(&mut self, time: Nanos) {
         self.recorder.totals.connect.record(time);
     }
@@ -127,12 +127,12 @@ impl WorkerCounters {
         self.max_backlog = self.max_backlog.max(backlog);
     }
 
-    /// Keeps the first words on each kind of failure.
+    /// Stores the first message of each kind of failure.
     pub(super) fn record_detail(&mut self, kind: TransportFailure, words: impl FnOnce() -> String) {
         self.details.entry(kind).or_insert_with(words);
     }
 
-    /// Looks for the `Server` header in the first head that comes in one piece; once.
+    /// Finds the `Server` header in the first head that comes in one piece; once.
     #[cold]
     pub(super) fn find_server(&mut self, bytes: &[u8]) {
         let mut headers = [httparse::EMPTY_HEADER; 64];
@@ -144,7 +144,7 @@ impl WorkerCounters {
         self.server = Some(named.map_or_else(String::new, |h| String::from_utf8_lossy(h.value).into_owned()));
     }
 
-    /// This thread has used `cpu` by `now`.
+    /// Records the CPU time that this thread has used by `now`.
     pub(super) fn record_cpu(&mut self, now: Nanos, cpu: Nanos) {
         if now >= self.from && self.cpu_start.is_none() {
             self.cpu_start = Some((now, cpu));
@@ -154,22 +154,22 @@ impl WorkerCounters {
         }
     }
 
-    /// What has happened since the last call.
+    /// Counts since the last call.
     pub(super) fn take_interval(&mut self, backlog: u64) -> Box<Interval> {
         let mut taken = Box::new(std::mem::take(&mut self.recorder.interval));
         (taken.backlog, taken.in_flight) = (backlog, self.in_flight);
         taken
     }
 
-    /// The run is over.
+    /// Ends the counting with the run.
     pub(super) fn close(&mut self, now: Nanos) {
         self.integrate_to(now);
         self.unfinished = self.in_flight;
     }
 
-    /// What has been counted since the last call.
+    /// Growing counts since the last call.
     pub(super) fn take_counts(&mut self, feed: &Feed) -> Box<RunCounts> {
-        let (cpu, cpu_share) = self.cpu();
+        let (cpu, cpu_utilization) = self.cpu();
         let (connections, most_backlog) = (self.connections, self.max_backlog);
         let now = ReportedCounters {
             offered: feed.offered(),
@@ -192,12 +192,12 @@ impl WorkerCounters {
             tls: self.tls.clone(),
             details: self.details.clone(),
             cpu: now.cpu - before.cpu,
-            cpu_share,
+            cpu_utilization,
             began: self.began,
         })
     }
 
-    /// CPU time in the window so far, and the share of a core that it is.
+    /// CPU time in the window so far, and the fraction of a core that it is.
     fn cpu(&self) -> (Nanos, f64) {
         let Some((start, before)) = self.cpu_start else { return (Nanos::ZERO, 0.0) };
         let (end, after) = self.cpu_end;

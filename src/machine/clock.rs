@@ -1,4 +1,4 @@
-//! The edges' clock: the only place that asks what time it is.
+//! Clocks: the only module that reads the time.
 #![allow(clippy::disallowed_methods, reason = "this is the edge that the ban on raw clocks sends everyone to")]
 
 use std::num::NonZeroU64;
@@ -12,22 +12,22 @@ use crate::decide::{Nanos, WallNanos};
 /// Time since the start of a run, for all its threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// The start, in nanoseconds of the monotonic clock.
+    /// Start, in nanoseconds of the monotonic clock.
     start: i64,
 }
 
 impl Clock {
-    /// A clock that starts `delay` from now: threads get ready before it strikes zero.
+    /// Clock that starts `delay` from now, so that threads can prepare before the start.
     pub fn starting_in(delay: Nanos) -> Self {
         Self { start: nanos(clock_gettime(ClockId::Monotonic)) + delay.0 as i64 }
     }
 
-    /// A clock that strikes zero when [`monotonic`] shows this.
+    /// Clock that starts at this time of [`monotonic`].
     pub fn starting_at(monotonic: Nanos) -> Self {
         Self { start: i64::try_from(monotonic.0).unwrap_or(i64::MAX) }
     }
 
-    /// A clock that started so long ago: what happened since then has a time by it.
+    /// Clock that started this long ago.
     pub fn started_ago(ago: Nanos) -> Self {
         Self { start: nanos(clock_gettime(ClockId::Monotonic)).saturating_sub_unsigned(ago.0) }
     }
@@ -38,15 +38,15 @@ impl Clock {
         self.since_start(nanos(clock_gettime(ClockId::Monotonic)))
     }
 
-    /// What the kernel's monotonic clock shows at this time.
+    /// Time of the kernel's monotonic clock at this time.
     #[inline]
     pub fn monotonic_at(&self, at: Nanos) -> Nanos {
         let start = i64::try_from(at.0).unwrap_or(i64::MAX).saturating_add(self.start);
         Nanos(u64::try_from(start).unwrap_or(0))
     }
 
-    /// What to add to a wall clock stamp to have the monotonic clock's, now. To be asked anew for each batch: the
-    /// wall clock may be set while a run goes on.
+    /// Offset from wall clock timestamps to this clock, as of now. It is valid for one batch only: the wall clock may
+    /// be set during a run.
     pub fn wall_offset(&self) -> WallOffset {
         let wall = nanos(clock_gettime(ClockId::Realtime));
         WallOffset { start: self.start, offset: nanos(clock_gettime(ClockId::Monotonic)) - wall }
@@ -54,7 +54,7 @@ impl Clock {
 
     /// Sleeps until `until`, exactly: no timer slack, no rounding to milliseconds.
     pub fn sleep_until(&self, until: Nanos) {
-        // An interruption by a signal is an early end; the loop looks at the time again anyway.
+        // A signal may end the sleep early; callers check the time again.
         let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(self.start.saturating_add_unsigned(until.0)));
     }
 
@@ -68,7 +68,7 @@ impl Clock {
     }
 }
 
-/// Translates the kernel's packet stamps.
+/// Offset of the kernel's packet timestamps.
 #[derive(Clone, Copy, Debug)]
 pub struct WallOffset {
     start: i64,
@@ -76,19 +76,19 @@ pub struct WallOffset {
 }
 
 impl WallOffset {
-    /// The stamp on the run's clock.
+    /// Time of a timestamp by the run's clock.
     pub fn at(&self, stamp: WallNanos) -> Nanos {
         Nanos(u64::try_from(stamp.0 + self.offset - self.start).unwrap_or(0))
     }
 
-    /// The other way: nanoseconds since 1970 at this time of the run's clock.
+    /// Inverse: nanoseconds since 1970 at this time of the run's clock.
     pub fn unix_ns(&self, at: Nanos) -> u64 {
         let at = i64::try_from(at.0).unwrap_or(i64::MAX);
         u64::try_from(at.saturating_add(self.start).saturating_sub(self.offset)).unwrap_or(0)
     }
 }
 
-/// What this machine's clock shows that only goes forward; it says nothing on another machine.
+/// Time of this machine's monotonic clock; not comparable between machines.
 pub fn monotonic() -> Nanos {
     Nanos(u64::try_from(nanos(clock_gettime(ClockId::Monotonic))).unwrap_or(0))
 }
@@ -103,27 +103,26 @@ pub fn unix_s() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
 }
 
-/// The wall clock.
+/// Time of the wall clock.
 pub fn wall() -> WallNanos {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     WallNanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// How long the machine has been up, its sleeps included, and which of its starts that counts from: a clock that nobody
-/// sets.
+/// Time since the machine's boot, including suspends, and the ID of that boot: a clock that is never set.
 pub fn uptime() -> (Nanos, String) {
     let up = Nanos(u64::try_from(nanos(clock_gettime(ClockId::Boottime))).unwrap_or(0));
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     (up, boot.trim().to_owned())
 }
 
-/// Has the kernel end this thread's sleeps at once and not up to 50 us later.
+/// Reduces this thread's timer slack from 50 us to 1 ns.
 pub fn minimize_timer_slack() {
-    // Refused in some sandboxes; lateness then shows it.
+    // Denied in some sandboxes; then it shows as lateness.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// A length as the kernel takes it.
+/// Nanoseconds as a kernel timespec.
 pub fn timespec(ns: i64) -> Timespec {
     Timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }
 }

@@ -1,8 +1,8 @@
-//! Where a library's own tasks run.
+//! Executor of hyper's own tasks.
 
 use std::future::Future;
 
-/// Runs what HTTP/2 starts beside a connection on the same thread.
+/// Executor that runs the tasks of an HTTP/2 connection on the same thread.
 #[derive(Clone, Copy, Debug)]
 pub struct LocalExecutor;
 

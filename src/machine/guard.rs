@@ -1,11 +1,11 @@
-//! A process between us and a program that we start: it sees to it that nothing of the program is left, whatever becomes
-//! of us.
+//! Supervisor process between this program and one that it starts: it ends all processes of the program, even if this
+//! program is killed.
 //!
-//! Programs fork, double-fork and change their sessions; killing a process group misses some of them. The guard is a
-//! *subreaper*: whatever descends from it stays below it, so it finds all of it, and it ends when nothing is left. It
-//! holds one end of a socket; when ours closes, because we told it so or because we were killed, it ends the program.
+//! Programs fork, double-fork and change their sessions, so killing a process group misses some of them. The supervisor
+//! is a *subreaper*: all descendants stay below it, and it exits when none is left. It holds one end of a socket; on a
+//! command, or when the other end is closed, it ends the program.
 //!
-//! [`run`] is the guard's own side, a hidden command of ours; the study has the other one.
+//! [`run`] is the supervisor's side, a hidden command; the other side is in the study.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -24,48 +24,48 @@ use super::clock::Clock;
 use super::processes;
 use crate::decide::Nanos;
 
-/// What a guard is told; a line of JSON each.
+/// Command to a supervisor, one line of JSON each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupervisorCommand {
-    /// To start a program; the first one, and once.
+    /// Start a program; the first command, sent once.
     Start(ProgramSpec),
-    /// To end it: SIGTERM, and SIGKILL so many milliseconds later.
+    /// End the program: SIGTERM, and SIGKILL after this number of milliseconds.
     Stop(u64),
 }
 
-/// What to start.
+/// Program to start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProgramSpec {
-    /// The command and its arguments.
+    /// Command and arguments.
     pub command: Vec<String>,
-    /// Added to our own environment.
+    /// Additional environment variables.
     pub environment: BTreeMap<String, String>,
-    /// Where it runs.
+    /// Working directory.
     pub folder: PathBuf,
-    /// The cores that it may use; all if there are none.
+    /// Cores that it may use; empty: all.
     pub cpus: Vec<usize>,
 }
 
-/// What a guard says; a line of JSON each. When all is ended, the socket is closed.
+/// Event of a supervisor, one line of JSON each. The socket is closed after the last process has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupervisorEvent {
-    /// The program runs, under this number.
+    /// Program started, with this process ID.
     Started(u32),
-    /// It cannot be started, and why.
+    /// Program cannot be started, for this reason.
     Failed(String),
-    /// The program itself has ended; what it started may go on.
+    /// First process of the program has ended; its descendants may still run.
     Ended(ProgramExit),
 }
 
-/// How a program ended.
+/// Exit of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramExit {
-    /// By itself.
+    /// Exit code.
     Code(i32),
-    /// By a signal.
+    /// Terminating signal.
     Signal(i32),
 }
 
@@ -80,20 +80,20 @@ impl std::fmt::Display for ProgramExit {
     }
 }
 
-/// What is left of a program when we are gone has so long to end in good order.
+/// Time from SIGTERM to SIGKILL if the socket is closed without a command.
 const GRACE_PERIOD_MS: u64 = 1000;
-/// How often it is looked whether all is gone.
+/// Interval of SIGKILLs until no process is left.
 const KILL_INTERVAL: Nanos = Nanos::from_millis(5);
 
-/// The guard's own life; stdin is the socket.
+/// Runs a supervisor; stdin is the socket.
 ///
 /// # Errors
-/// When stdin is no socket of ours.
+/// stdin is not a socket of weir.
 pub fn run() -> io::Result<()> {
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let mut orders = BufReader::new(socket.try_clone()?);
-    let Some(SupervisorCommand::Start(start)) = next_command(&mut orders) else { return Ok(()) };
-    // From now on nothing that is started here can leave.
+    let mut commands = BufReader::new(socket.try_clone()?);
+    let Some(SupervisorCommand::Start(start)) = next_command(&mut commands) else { return Ok(()) };
+    // From here on all descendants stay below this process.
     set_child_subreaper(Some(getpid()))?;
     let news = Mutex::new(socket);
     let child = match spawn(&start) {
@@ -103,7 +103,7 @@ pub fn run() -> io::Result<()> {
     send_event(&news, &SupervisorEvent::Started(child))?;
     thread::scope(|scope| {
         scope.spawn(move || {
-            let grace = match next_command(&mut orders) {
+            let grace = match next_command(&mut commands) {
                 Some(SupervisorCommand::Stop(grace)) => grace,
                 _ => GRACE_PERIOD_MS,
             };
@@ -114,20 +114,20 @@ pub fn run() -> io::Result<()> {
                 Ok(Some((pid, status))) if Pid::as_raw(Some(pid)) == child as i32 => {
                     let signal = status.terminating_signal().map(ProgramExit::Signal);
                     let ending = status.exit_status().map(ProgramExit::Code).or(signal).unwrap_or(ProgramExit::Code(0));
-                    // Whoever asked may be gone; then there is only the rest to end.
+                    // The other side may have ended; then only the remaining processes matter.
                     let _ = send_event(&news, &SupervisorEvent::Ended(ending));
                 }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                // Nobody is left. The other thread waits for orders that do not matter any more.
+                // No process is left; the other thread waits for commands that are no longer needed.
                 Err(_) => std::process::exit(0),
             }
         }
     })
 }
 
-fn next_command(orders: &mut impl BufRead) -> Option<SupervisorCommand> {
+fn next_command(commands: &mut impl BufRead) -> Option<SupervisorCommand> {
     let mut line = String::new();
-    orders.read_line(&mut line).ok()?;
+    commands.read_line(&mut line).ok()?;
     serde_json::from_str(&line).ok()
 }
 
@@ -141,13 +141,13 @@ fn spawn(start: &ProgramSpec) -> Result<u32, String> {
     if !start.cpus.is_empty() {
         let mut set = CpuSet::new();
         start.cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
-        // For this thread, and so for all that it starts.
+        // The program inherits this thread's affinity.
         sched_setaffinity(None, &set).map_err(|error| format!("cores {:?}: {error}", start.cpus))?;
     }
     let (name, args) = start.command.split_first().ok_or("there is no command")?;
     let mut command = Command::new(name);
     command.args(args).envs(&start.environment).current_dir(&start.folder).stdin(Stdio::null());
-    // Not waited for here: [`run`] waits for all children at once.
+    // [`run`] waits for all children.
     command.spawn().map(|child| child.id()).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound if !start.folder.is_dir() => format!("there is no folder {}", start.folder.display()),
         io::ErrorKind::NotFound => format!("there is no command '{name}'"),
@@ -156,7 +156,7 @@ fn spawn(start: &ProgramSpec) -> Result<u32, String> {
     })
 }
 
-/// Ends all that is below this process: asks, and after a time does not ask any more. Goes on until the process ends.
+/// Ends all descendants of this process: SIGTERM, then SIGKILL repeatedly until this process exits.
 fn end_all(grace_ms: u64) {
     let family = || processes::descendants(getpid().as_raw_nonzero().get().unsigned_abs());
     let clock = Clock::started_ago(Nanos::ZERO);

@@ -1,11 +1,11 @@
-//! The machine that we run on: its clocks, what it lets us have, what a manifest says about it.
+//! Access to the machine: clocks, limits, processes, and its description for a manifest.
 //!
-//! - [`clock`]: the only place that asks what time it is
-//! - [`executor`]: where a library's own tasks run
-//! - [`memory`]: what is free and still ours
-//! - [`guard`]: a process that sees to it that nothing of a program is left
-//! - [`process_tree`]: what a service and its children use, sampled; [`processes`]: who is there
-//! - [`timer`]: waiting for an exact time on an event loop
+//! - [`clock`]: the only module that reads the time
+//! - [`executor`]: executor of hyper's own tasks
+//! - [`memory`]: return of freed memory to the system
+//! - [`guard`]: supervisor process of a program
+//! - [`process_tree`]: sampling of a process tree's use of resources; [`processes`]: processes and their descendants
+//! - [`timer`]: exact timers on an event loop
 
 pub mod clock;
 pub mod executor;
@@ -24,31 +24,30 @@ use rustix::system::uname;
 
 use crate::measure::run::Manifest;
 
-/// Cores that this process may use.
+/// Number of cores that this process may use.
 pub fn cores() -> u64 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u64)
 }
 
-/// Open files that a process has beside its connections: standard streams, pollers, result files, the shared libraries
-/// of a Python around us.
+/// Open files besides connections: standard streams, pollers, result files, shared libraries of an embedding Python.
 const RESERVED_FILES: u64 = 128;
 
-/// The most connections that the system lets us have.
+/// Maximum number of connections within the limit of open files.
 pub fn max_connections() -> u64 {
     getrlimit(Resource::Nofile).maximum.map_or(u64::MAX, |most| most.saturating_sub(RESERVED_FILES))
 }
 
-/// Makes room for `wanted` open files beside those that the process has anyway.
+/// Raises the limit of open files to `wanted`, plus those that the process has anyway.
 ///
 /// # Errors
-/// The most that can be had, when that is not enough.
+/// The maximum number, if that is less.
 pub fn allow_open_files(wanted: u64) -> Result<(), u64> {
     let needed = wanted + RESERVED_FILES;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|n| n >= needed) {
         return Ok(());
     }
-    // Root may also raise the upper limit; everyone else goes as far as it.
+    // Root may also raise the hard limit.
     let raised = Rlimit { current: Some(needed), maximum: limit.maximum.map(|m| m.max(needed)) };
     if setrlimit(Resource::Nofile, raised).is_ok() {
         return Ok(());
@@ -56,7 +55,7 @@ pub fn allow_open_files(wanted: u64) -> Result<(), u64> {
     Err(max_connections())
 }
 
-/// What the manifest says about the machine.
+/// Description of the machine, as a manifest.
 pub fn describe() -> Manifest {
     let name = uname();
     let text = |s: &std::ffi::CStr| s.to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! The processes of this machine, as /proc shows them.
+//! Processes of this machine, from /proc.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,39 +7,38 @@ use std::os::fd::AsFd;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What the kernel says of a process on the line of its `stat`. Times are in ticks of the clock, see
-/// [`ticks_per_second`].
+/// Fields of a process's `stat` file. Times are in clock ticks, see [`ticks_per_second`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStat {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// The process that it is a child of.
+    /// Process ID of its parent.
     pub parent: u32,
-    /// Whether it has ended and waits for its parent to take note.
+    /// Whether it has ended, and its parent has not waited for it.
     pub is_zombie: bool,
-    /// User and system time of its threads, those that have ended included.
+    /// User and system time of its threads, including those that have ended.
     pub cpu_ticks: u64,
-    /// The same of all children that have ended and been waited for, and of theirs.
+    /// User and system time of all descendants that have ended and been waited for.
     pub children_cpu_ticks: u64,
-    /// Its threads.
+    /// Number of threads.
     pub threads: u64,
-    /// When it started, in ticks since the machine did: with the number it names a process for good.
+    /// Start, in ticks since boot; together with the process ID it is unique.
     pub start_ticks: u64,
     /// Resident memory, in pages.
     pub rss_pages: u64,
 }
 
-/// The first bytes of the line hold all that is read here.
+/// Length of the line that is read; the fields above are within it.
 const STAT_LINE_BYTES: usize = 1024;
 
 impl ProcessStat {
-    /// That of the process `pid`; None if there is none.
+    /// Fields of the process `pid`; None if there is none.
     pub fn of(pid: u32) -> Option<Self> {
         let file = open(pid, "stat").ok()?;
         Self::read(pid, &file)
     }
 
-    /// From its file, which may have been open for long; None if the process is gone.
+    /// Fields from an open file; None if the process has ended.
     pub(super) fn read(pid: u32, file: impl AsFd) -> Option<Self> {
         let mut line = [0; STAT_LINE_BYTES];
         let length = rustix::io::pread(file, &mut line[..], 0).ok()?;
@@ -47,7 +46,7 @@ impl ProcessStat {
     }
 
     fn parse(pid: u32, line: &[u8]) -> Option<Self> {
-        // The name stands in parentheses and may hold any of them, and blanks.
+        // The name is in parentheses, and may contain parentheses and blanks.
         let after = line.iter().rposition(|b| *b == b')')? + 1;
         let rest = String::from_utf8_lossy(line.get(after..)?);
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -65,28 +64,28 @@ impl ProcessStat {
     }
 }
 
-/// Ticks of the clock in which /proc counts CPU time.
+/// Clock ticks per second, the unit of CPU time in /proc.
 pub fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second().max(1)
 }
 
-/// A file of a process in /proc.
+/// Path of a file of a process in /proc.
 pub(super) fn open(pid: u32, name: &str) -> io::Result<fs::File> {
     fs::File::open(format!("/proc/{pid}/{name}"))
 }
 
-/// The numbers of all processes.
+/// Process IDs of all processes.
 pub fn pids() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// All processes that descend from `root`, without itself.
+/// All descendants of `root`, without itself.
 pub fn descendants(root: u32) -> Vec<ProcessStat> {
     with_descendants(BTreeSet::from([root]), pids().into_iter().filter_map(ProcessStat::of).collect())
 }
 
-/// Those of `others` that descend from a process in `found`.
+/// Processes of `others` that descend from one in `found`.
 fn with_descendants(mut found: BTreeSet<u32>, mut others: Vec<ProcessStat>) -> Vec<ProcessStat> {
     let mut family = Vec::new();
     loop {
@@ -100,8 +99,8 @@ fn with_descendants(mut found: BTreeSet<u32>, mut others: Vec<ProcessStat>) -> V
     }
 }
 
-/// All processes that were started with `NAME=VALUE` in their environment, as far as they may be looked at, and what
-/// descends from them: for a moment in `exec` a process has no environment, and some give their children another one.
+/// All processes that were started with `NAME=VALUE` in their environment, if it is readable, and their descendants:
+/// a process in `exec` has no environment for a moment, and some give their children another one.
 pub fn started_with(name: &str, value: &str) -> Vec<ProcessStat> {
     let wanted = format!("{name}={value}");
     let has = |pid: &u32| {
@@ -114,14 +113,14 @@ pub fn started_with(name: &str, value: &str) -> Vec<ProcessStat> {
     found
 }
 
-/// Sends a signal; to nobody, if the process has ended or was never ours.
+/// Sends a signal; without effect if the process has ended or is not permitted.
 pub fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);
     }
 }
 
-/// Ends all that `family` finds, at once and for sure: what would start others is halted first.
+/// Kills all processes that `family` finds. They are stopped first, so that none can start another one.
 pub fn kill_all(family: impl Fn() -> Vec<ProcessStat>) {
     let mut halted = BTreeSet::new();
     loop {
@@ -160,7 +159,7 @@ mod tests {
         let command = "sh -c 'env -i cat <&3 & wait' & wait";
         let mut shell = Shell::run(command, &[("WEIR_TEST_MARK", &mark)]);
         let marked = || started_with("WEIR_TEST_MARK", &mark);
-        // The last one has another environment, and each of them none for a moment.
+        // The last one has another environment, and each has none for a moment.
         let numbers = |found: Vec<ProcessStat>| found.iter().map(|stat| stat.pid).collect::<BTreeSet<_>>();
         until("the family to be complete", || {
             let mut family = numbers(descendants(shell.id()));

@@ -1,4 +1,4 @@
-//! A family of processes for the tests of this room, that ends with the test.
+//! Process tree for tests, which ends with the test.
 
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -7,15 +7,15 @@ use super::clock::Clock;
 use super::processes;
 use crate::decide::Nanos;
 
-/// A shell that runs a script. Descriptor 3 of it is a pipe to which nothing is written: what reads from that (`cat
-/// <&3`, `read x <&3`) lives until this is dropped, and not longer than the test's own process, whatever ends that.
+/// Shell that runs a script. Its descriptor 3 is a pipe without data: processes that read from it (`cat <&3`,
+/// `read x <&3`) live until this is dropped or the test process ends.
 pub(super) struct Shell(Child);
 
 impl Shell {
     pub(super) fn run(script: &str, environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("exec 3<&0; {script}")]).envs(environment.iter().copied());
-        // Whatever is left of it keeps nothing of ours open.
+        // Remaining processes hold no descriptor of the test.
         Self(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("a shell"))
     }
 
@@ -23,7 +23,7 @@ impl Shell {
         self.0.id()
     }
 
-    /// Waits for its end, though its input stays open.
+    /// Waits for the end of the shell, with its input open.
     pub(super) fn wait(&mut self) -> ExitStatus {
         let input = self.0.stdin.take();
         let ended = self.0.wait().expect("ours");
@@ -41,7 +41,7 @@ impl Drop for Shell {
     }
 }
 
-/// Looks again and again until it holds.
+/// Polls until the condition holds.
 pub(super) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let clock = Clock::started_ago(Nanos::ZERO);
     while !holds() {

@@ -1,5 +1,4 @@
-//! Waiting for an exact time on an event loop. tokio's timers are a millisecond coarse; a service that promises its
-//! delays needs the kernel's.
+//! Exact timers on an event loop. tokio's timers have a resolution of a millisecond; exact delays need the kernel's.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -17,7 +16,7 @@ use tokio::io::unix::AsyncFd;
 use super::clock::{Clock, timespec};
 use crate::decide::Nanos;
 
-/// The alarm of one event loop: all its waits share one timer of the kernel.
+/// Timer of an event loop: all its waits share one timer of the kernel.
 #[derive(Clone, Debug)]
 pub struct Timer {
     driver: Rc<TimerDriver>,
@@ -27,17 +26,17 @@ pub struct Timer {
 struct TimerDriver {
     clock: Clock,
     file: AsyncFd<OwnedFd>,
-    /// By time, then by order of asking.
+    /// Waits by time, then by order of creation.
     waits: RefCell<BTreeMap<(Nanos, u64), Option<Waker>>>,
     next_sequence: Cell<u64>,
     armed: Cell<Nanos>,
 }
 
 impl Timer {
-    /// A timer on this thread's event loop, and the task that has to run there.
+    /// Timer on this thread's event loop, and the task that has to run there.
     ///
     /// # Errors
-    /// When the system has no timer for us.
+    /// The system cannot create a timer.
     pub fn new(clock: Clock) -> io::Result<(Self, impl Future<Output = ()>)> {
         #[expect(deprecated, reason = "an OwnedFd stays open while it is registered; what replaces this is unsafe")]
         let watched = |file| AsyncFd::with_interest(file, Interest::READABLE);
@@ -53,29 +52,29 @@ impl Timer {
         Ok((Self { driver: alarm }, async move { while ring.fire_due().await.is_ok() {} }))
     }
 
-    /// The clock that it goes by.
+    /// Clock of the timer.
     pub fn clock(&self) -> Clock {
         self.driver.clock
     }
 
-    /// Time since the start of the clock that it was made with.
+    /// Time since the start of the timer's clock.
     pub fn now(&self) -> Nanos {
         self.driver.clock.now()
     }
 
-    /// Ends at `until`, or at once if that has passed.
+    /// Wait until `until`; ends at once if that has passed.
     pub fn sleep_until(&self, until: Nanos) -> Sleep {
         Sleep { driver: Rc::clone(&self.driver), until, key: None }
     }
 
-    /// Ends `length` from now.
+    /// Wait for `length` from now.
     pub fn sleep(&self, length: Nanos) -> Sleep {
         self.sleep_until(self.driver.clock.now() + length)
     }
 }
 
 impl TimerDriver {
-    /// Waits for the kernel's timer, and wakes all that are due.
+    /// Waits for the kernel's timer, and wakes all waits that are due.
     async fn fire_due(&self) -> io::Result<()> {
         let mut ready = self.file.readable().await?;
         let read = ready.try_io(|file| Ok(rustix::io::read(file.get_ref(), &mut [0; 8])?));
@@ -109,12 +108,12 @@ impl TimerDriver {
     }
 }
 
-/// A wait; see [`Timer::sleep_until`].
+/// Wait of a timer; see [`Timer::sleep_until`].
 #[derive(Debug)]
 pub struct Sleep {
     driver: Rc<TimerDriver>,
     until: Nanos,
-    /// Its place among the waits, once it has been polled.
+    /// Key of this wait, once it has been polled.
     key: Option<(Nanos, u64)>,
 }
 
@@ -140,7 +139,7 @@ impl Future for Sleep {
         let key = (self.until, alarm.next_sequence.replace(alarm.next_sequence.get() + 1));
         self.key = Some(key);
         alarm.waits.borrow_mut().insert(key, Some(cx.waker().clone()));
-        // A timer that cannot be set never rings: an answer at once is the lesser evil.
+        // A timer that cannot be set never fires: ending at once is better.
         if self.until < alarm.armed.get() && alarm.arm(self.until).is_err() {
             return Poll::Ready(());
         }

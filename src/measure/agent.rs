@@ -1,4 +1,4 @@
-//! One agent's part of a run, beside the sum of all: a slow one must not hide in the crowd.
+//! Figures of one agent of a run: a slow agent must not hide in the sum.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,50 +9,50 @@ use crate::decide::Nanos;
 /// One agent's part of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Agent {
-    /// The node that it ran on.
+    /// Node of the agent.
     pub node: String,
-    /// Its generator threads.
+    /// Number of generator threads; 0 without any work.
     pub threads: u64,
-    /// Requests that ended.
+    /// Requests that have ended: sent, or dropped.
     pub requests: u64,
-    /// Of these, whole answers with a status below 400.
+    /// Of these, whole responses with a status below 400.
     pub ok: u64,
-    /// Answers per second.
+    /// Responses per second.
     pub rate_per_s: f64,
-    /// From the intended start to the whole answer, over its successes.
+    /// Time from the intended start to the whole response, over its successes.
     pub response_ms: Percentiles,
-    /// How late it sent.
+    /// Lateness of the agent.
     pub lateness_ms: Percentiles,
-    /// User and system time of it per request, in microseconds.
+    /// User and system time of the agent per request, in microseconds.
     pub cpu_us_per_request: f64,
-    /// Its busiest thread's share of a core, in [0, 1].
-    pub cpu_share: f64,
-    /// How long after the agreed moment it began, in milliseconds.
-    pub began_ms: f64,
-    /// The most by which its clock may differ from what we take it for, in milliseconds.
+    /// CPU utilization of its busiest thread, in [0, 1].
+    pub cpu_utilization: f64,
+    /// Offset of its start from the common start, in milliseconds.
+    pub start_offset_ms: f64,
+    /// Maximum error of its clock, in milliseconds.
     pub clock_error_ms: f64,
-    /// Why it was lost in the middle of the run, if it was.
+    /// Reason why it was lost during the run, if it was.
     #[serde(rename = "lost")]
     pub failure: Option<String>,
 }
 
-/// What is known of an agent when a run is over.
+/// Counts of an agent at the end of a run.
 #[derive(Clone, Debug, Default)]
 pub struct AgentCounts {
-    /// The node that it ran on.
+    /// Node of the agent.
     pub node: String,
-    /// Its generator threads.
+    /// Number of generator threads; 0 without any work.
     pub threads: u64,
-    /// What it counted.
+    /// Counts of the run.
     pub counts: RunCounts,
-    /// The most by which its clock may differ from what we take it for.
+    /// Maximum error of its clock.
     pub clock_error: Nanos,
-    /// Why it was lost, if it was.
+    /// Reason why it was lost, if it was.
     pub failure: Option<String>,
 }
 
 impl Agent {
-    /// Its figures over a window of this length.
+    /// Figures over a window of this length, in seconds.
     pub fn of(account: &AgentCounts, duration_s: f64) -> Self {
         let RunCounts { totals, .. } = &account.counts;
         Self {
@@ -64,23 +64,24 @@ impl Agent {
             response_ms: totals.good.response.percentiles(),
             lateness_ms: totals.lateness.percentiles(),
             cpu_us_per_request: account.counts.cpu.as_secs_f64() * 1e6 / totals.requests.max(1) as f64,
-            cpu_share: account.counts.cpu_share,
-            began_ms: account.counts.began.as_millis_f64(),
+            cpu_utilization: account.counts.cpu_utilization,
+            start_offset_ms: account.counts.began.as_millis_f64(),
             clock_error_ms: account.clock_error.as_millis_f64(),
             failure: account.failure.clone(),
         }
     }
 }
 
-/// How far apart agents began, in milliseconds; those without work began at no time.
+/// Time between the first and the last start, in milliseconds, over agents with work that were not lost.
 pub fn skew_ms(agents: &[Agent]) -> f64 {
-    let began =
-        || agents.iter().filter(|agent| agent.threads > 0 && agent.failure.is_none()).map(|agent| agent.began_ms);
+    let began = || {
+        agents.iter().filter(|agent| agent.threads > 0 && agent.failure.is_none()).map(|agent| agent.start_offset_ms)
+    };
     let (first, last) = (began().fold(f64::INFINITY, f64::min), began().fold(0.0, f64::max));
     (last - first).max(0.0)
 }
 
-/// The most by which a clock of theirs may be wrong, in milliseconds.
+/// Maximum error of their clocks, in milliseconds.
 pub fn clock_error_ms(agents: &[Agent]) -> f64 {
     agents.iter().map(|agent| agent.clock_error_ms).fold(0.0, f64::max)
 }

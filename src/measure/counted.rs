@@ -1,4 +1,4 @@
-//! What was counted of a run: by one thread or by all of them, on one machine or on several, in a stretch or over all.
+//! Counts of a run, or of a part of it: a thread, an agent, an interval.
 
 use std::collections::BTreeMap;
 
@@ -6,41 +6,41 @@ use super::outcome::TransportFailure;
 use super::recorder::Totals;
 use crate::decide::Nanos;
 
-/// What was counted. It adds up: over threads, over agents, and over the stretches of a run.
+/// Counts of a run; sums over threads, agents and intervals.
 #[derive(Clone, Debug, Default)]
 pub struct RunCounts {
-    /// Outcomes.
+    /// Totals by outcome.
     pub totals: Totals,
     /// Requests in the system, integrated over the window, in request nanoseconds.
     pub area: f64,
-    /// When the last request ended.
+    /// End of the last request, since the start of the run.
     pub last_done: Nanos,
-    /// Requests on their way when the run was cut off.
+    /// Requests in flight when the run was interrupted.
     pub unfinished: u64,
-    /// Arrivals of the open loop that were due in the window, ...
+    /// Arrivals of the open loop with an intended start in the window.
     pub offered: u64,
-    /// ... and those of them that were never sent.
+    /// Of these, arrivals that were never sent.
     pub dropped: u64,
-    /// Most requests that waited for a connection at one moment.
+    /// Maximum number of requests that waited for a connection at once.
     pub max_backlog: u64,
-    /// Connections made.
+    /// Number of connections opened.
     pub connections: u64,
-    /// What the service calls itself; empty if it has no name.
+    /// `Server` header of the first response.
     pub server: Option<String>,
     /// TLS version and cipher.
     pub tls: Option<String>,
-    /// What the first failure of each kind said.
+    /// Message of the first failure of each kind.
     pub details: BTreeMap<TransportFailure, String>,
-    /// CPU time of the generator in the window, ...
+    /// CPU time of the generator in the window.
     pub cpu: Nanos,
-    /// ... and its busiest thread's share of a core, from the window's beginning until now.
-    pub cpu_share: f64,
-    /// How long after the run's start the last thread began.
+    /// CPU utilization of its busiest thread since the start of the window, in [0, 1].
+    pub cpu_utilization: f64,
+    /// Offset of the last thread's start from the start of the run.
     pub began: Nanos,
 }
 
 impl RunCounts {
-    /// Adds what somebody else counted.
+    /// Adds counts of another thread or agent.
     pub fn add(&mut self, other: &Self) {
         self.totals.add(&other.totals);
         self.area += other.area;
@@ -56,15 +56,15 @@ impl RunCounts {
             self.details.entry(*kind).or_insert_with(|| words.clone());
         }
         self.cpu += other.cpu;
-        self.cpu_share = self.cpu_share.max(other.cpu_share);
+        self.cpu_utilization = self.cpu_utilization.max(other.cpu_utilization);
         self.began = self.began.max(other.began);
     }
 
-    /// Adds what the same one counted since.
+    /// Adds later counts of the same thread or agent.
     pub fn add_later(&mut self, later: &Self) {
         self.add(later);
-        // A share of a core is no sum and no maximum over time: the latest tells of all that was before.
-        self.cpu_share = later.cpu_share;
+        // Utilization is an average since the start of the window: the latest value replaces earlier ones.
+        self.cpu_utilization = later.cpu_utilization;
     }
 
     /// Requests in the system, averaged over a window of this length.

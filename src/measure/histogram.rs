@@ -1,4 +1,4 @@
-//! Times in fixed memory, merged without loss.
+//! Histograms of times in constant memory, merged without loss.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -8,89 +8,90 @@ use serde::{Deserialize as De, Serialize as Ser};
 
 use crate::decide::Nanos;
 
-/// An HDR histogram of times from 1 ns to an hour; longer ones count as an hour.
+/// HDR histogram of times from 1 ns to an hour; longer ones count as an hour.
 ///
-/// Its memory is set when it is made (270 kB at 3 digits, of which only what is touched costs anything) and does not
-/// grow with the number of values. Values are exact to the given number of significant digits.
+/// The memory is constant (270 kB at 3 digits, of which untouched pages cost nothing). Values are exact to the given
+/// number of significant digits.
 #[derive(Clone, Debug)]
 pub struct Histogram(Hdr<u64>);
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 
 impl Histogram {
-    /// Three significant digits: every reported figure is within 0.1 % of a recorded value.
+    /// Empty histogram of three significant digits: every reported figure is within 0.1% of a recorded value.
     #[allow(clippy::expect_used, reason = "fails only for bounds that are out of range, and these are constants")]
     pub fn precise() -> Self {
         Self(Hdr::new_with_bounds(1, HOUR_NS, 3).expect("the bounds are valid"))
     }
 
-    /// Two significant digits, in an eighth of the memory: for one second of a series.
+    /// Empty histogram of two significant digits, in an eighth of the memory: for an interval of a series.
     #[allow(clippy::expect_used, reason = "fails only for bounds that are out of range, and these are constants")]
     pub fn coarse() -> Self {
         Self(Hdr::new_with_bounds(1, HOUR_NS, 2).expect("the bounds are valid"))
     }
 
-    /// Adds one time.
+    /// Records a time.
     pub fn record(&mut self, time: Nanos) {
         self.0.saturating_record(time.0);
     }
 
-    /// Adds all of another histogram's times.
+    /// Adds all times of another histogram.
     #[allow(clippy::expect_used, reason = "both sides have the same upper bound, so no value is out of range")]
     pub fn add(&mut self, other: &Self) {
-        // What nobody has touched costs no memory, and is not to be read through.
+        // Reading an empty histogram would touch its memory.
         if other.count() == 0 {
             return;
         }
         self.0.add(&other.0).expect("the same bounds on both sides");
     }
 
-    /// Forgets all, keeps the memory.
+    /// Removes all values and keeps the memory.
     pub fn reset(&mut self) {
         self.0.reset();
     }
 
-    /// How many times were recorded.
+    /// Number of recorded times.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// The least value that at least the share `q` (in [0, 1]) of all values do not exceed; 0 if there are none.
+    /// Quantile `q`, in [0, 1]: the smallest value that at least this fraction of values does not exceed; 0 without
+    /// any.
     pub fn quantile(&self, q: f64) -> Nanos {
         Nanos(if self.0.is_empty() { 0 } else { self.0.value_at_quantile(q).min(self.0.max()) })
     }
 
-    /// The least value; 0 if there are none.
+    /// Minimum; 0 without values.
     pub fn min(&self) -> Nanos {
         Nanos(if self.0.is_empty() { 0 } else { self.0.min() })
     }
 
-    /// The greatest value; 0 if there are none.
+    /// Maximum; 0 without values.
     pub fn max(&self) -> Nanos {
         Nanos(self.0.max())
     }
 
-    /// The mean, in nanoseconds; 0 if there are none.
+    /// Mean, in nanoseconds; 0 without values.
     pub fn mean_ns(&self) -> f64 {
         self.0.mean()
     }
 
-    /// The standard deviation (of the population), in nanoseconds.
+    /// Standard deviation of the population, in nanoseconds.
     pub fn sd_ns(&self) -> f64 {
         self.0.stdev()
     }
 
-    /// The share, in [0, 1], of values at or below `time`; 1 if there are none.
+    /// Fraction of values at or below `time`, in [0, 1]; 1 without values.
     pub fn fraction_up_to(&self, time: Nanos) -> f64 {
         self.0.quantile_below(time.0)
     }
 
-    /// How many values lie from `low` to `high`, both included, to the histogram's precision.
+    /// Number of values from `low` to `high`, both included, to the histogram's precision.
     pub fn count_between(&self, low: Nanos, high: Nanos) -> u64 {
         self.0.count_between(low.0, high.0)
     }
 
-    /// The figures that reports print.
+    /// Figures for reports.
     pub fn percentiles(&self) -> Percentiles {
         let ms = |q| self.quantile(q).as_millis_f64();
         Percentiles {
@@ -107,7 +108,7 @@ impl Histogram {
         }
     }
 
-    /// The bytes of the HdrHistogram V2 format, uncompressed.
+    /// Histogram in the HdrHistogram V2 format, uncompressed.
     #[allow(clippy::expect_used, reason = "writing to memory fails only on histograms of over 2^31 buckets")]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -115,15 +116,15 @@ impl Histogram {
         bytes
     }
 
-    /// The same bytes as base64; an empty text if there are no values.
+    /// Histogram in the HdrHistogram V2 format as base64; empty without values.
     pub fn to_base64(&self) -> String {
         if self.count() == 0 { String::new() } else { BASE64_STANDARD.encode(self.to_bytes()) }
     }
 
-    /// Reads what [`Self::to_base64`] wrote, or other base64 of a histogram; `empty` makes one without values.
+    /// Reads base64 of the HdrHistogram V2 format; `empty` makes the histogram for an empty text.
     ///
     /// # Errors
-    /// What is wrong with the text, in words.
+    /// Invalid base64 or histogram.
     pub fn from_base64(base64: &str, empty: fn() -> Self) -> Result<Self, String> {
         if base64.is_empty() {
             return Ok(empty());
@@ -132,10 +133,10 @@ impl Histogram {
         Self::from_bytes(&bytes)
     }
 
-    /// Reads what [`Self::to_bytes`] or any other HdrHistogram library wrote.
+    /// Reads the HdrHistogram V2 format, from any library.
     ///
     /// # Errors
-    /// What is wrong with the bytes, in words.
+    /// An invalid histogram.
     pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, String> {
         let hdr: Hdr<u64> =
             Deserializer::new().deserialize(&mut bytes).map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
@@ -151,16 +152,16 @@ impl Histogram {
     }
 }
 
-/// The figures of a distribution, all in milliseconds; all 0 if it is empty.
+/// Distribution of times, in milliseconds; all 0 if it is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Ser, De)]
 pub struct Percentiles {
     /// Arithmetic mean.
     pub mean: f64,
     /// Standard deviation of the population.
     pub sd: f64,
-    /// Least value.
+    /// Minimum.
     pub min: f64,
-    /// 50th percentile.
+    /// 50th percentile, the median.
     pub p50: f64,
     /// 75th percentile.
     pub p75: f64,
@@ -172,7 +173,7 @@ pub struct Percentiles {
     pub p99: f64,
     /// 99.9th percentile.
     pub p999: f64,
-    /// Greatest value.
+    /// Maximum.
     pub max: f64,
 }
 
@@ -187,7 +188,7 @@ mod tests {
     }
 
     proptest! {
-        /// The oracle: sort, and take the value of rank ceil(q n).
+        /// Reference: the value of rank ceil(q n) after sorting.
         #[test]
         fn every_quantile_is_within_a_thousandth(mut values in prop::collection::vec(1..HOUR_NS, 1..400), q in 0.0..1.0_f64) {
             let mut histogram = Histogram::precise();
@@ -195,7 +196,7 @@ mod tests {
             values.sort_unstable();
             let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
             let (got, exact) = (histogram.quantile(q).0 as f64, values[rank - 1] as f64);
-            // A hair of slack in rank: q n may fall on a whole number, where rounding decides.
+            // Tolerance of rank: q n may be a whole number, where rounding decides.
             let above = values[rank.min(values.len() - 1)] as f64;
             let close = |truth: f64| (got - truth).abs() <= truth * 1e-3 + 1.0;
             prop_assert!(close(exact) || close(above), "{got} against {exact}");

@@ -1,26 +1,38 @@
-//! A run as JSON, and back.
+//! Reading and writing a run as JSON.
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::histogram::Histogram;
-use super::run::{Requests, Responses, Run, SCHEMA_VERSION};
+use super::run::{Requests, Run, SCHEMA_VERSION};
+
+/// Fields that a run of any schema has.
+#[derive(Deserialize)]
+struct RunVersion {
+    #[serde(rename = "weir")]
+    _weir: String,
+    schema: u32,
+}
 
 impl Run {
-    /// Reads a run that [`Self::to_json`] wrote.
+    /// Reads what [`Self::to_json`] wrote.
     ///
     /// # Errors
-    /// What is wrong with the text and where, in one line.
+    /// One line with the first error; a run of another schema is rejected as such.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        // What is wrong is quoted from the text, line breaks and all.
+        // The error may quote line breaks of the text.
         let one_line = |e: serde_json::Error| e.to_string().replace(char::is_control, " ");
-        let mut run: Self = serde_json::from_str(text).map_err(|e| format!("not a run of weir: {}", one_line(e)))?;
-        match run.schema {
+        let not_a_run = |e| format!("not a run of weir: {}", one_line(e));
+        // First the version: a run of another one may lack fields.
+        let RunVersion { schema, .. } = serde_json::from_str(text).map_err(not_a_run)?;
+        let this = format!("(schema {schema}; this one reads {SCHEMA_VERSION})");
+        match schema {
+            ..SCHEMA_VERSION => return Err(format!("saved by an older weir {this}; measure again")),
             SCHEMA_VERSION => {}
-            1 => run.update(),
-            other => return Err(format!("a run of schema {other}, and this weir reads schema {SCHEMA_VERSION}")),
+            _ => return Err(format!("saved by a newer weir {this}; update weir")),
         }
+        let run: Self = serde_json::from_str(text).map_err(not_a_run)?;
         run.check().map_err(|why| format!("not a run of weir: {why}"))?;
         run.response_histogram()?;
         run.service_histogram()?;
@@ -29,34 +41,11 @@ impl Run {
         Ok(run)
     }
 
-    /// From schema 1, whose times were those of all responses, whatever their status.
-    fn update(&mut self) {
-        self.schema = SCHEMA_VERSION;
-        self.responses = Responses {
-            response_ms: self.response_ms,
-            service_ms: self.service_ms,
-            first_byte_ms: self.first_byte_ms,
-            histogram: self.histogram.clone(),
-        };
-        if self.failures_of("4xx") + self.failures_of("5xx") > 0 {
-            self.trust.ok = false;
-            self.trust.reasons.push(
-                "an earlier weir made this run: response times of its failures are among those of its successes. Run it \
-                 again."
-                    .into(),
-            );
-        }
-        for point in &mut self.series {
-            let times = Histogram::from_base64(&point.histogram, Histogram::coarse);
-            point.responses = times.map_or(0, |times| times.count());
-        }
-    }
-
-    /// Whether the figures can be those of a run: reports add and subtract them, and need not expect absurd ones.
+    /// Checks that the figures are possible, so that reports can add and subtract them.
     fn check(&self) -> Result<(), String> {
         let fields = serde_json::to_value(self).map_err(|e| e.to_string())?;
-        if let Some((name, figure)) = absurd("it", &fields) {
-            return Err(format!("{name} is {figure}, which nothing can have been"));
+        if let Some((name, figure)) = absurd("run", &fields) {
+            return Err(format!("invalid {name}: {figure}"));
         }
         let sum = |counts: &BTreeMap<String, u64>| counts.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let Requests { total, ok, failed, dropped, .. } = self.requests;
@@ -64,10 +53,10 @@ impl Run {
         if adds_up && sum(&self.status) <= total && sum(&self.failures) <= failed {
             return Ok(());
         }
-        Err("its counts of requests do not add up".into())
+        Err("counts of requests do not add up".into())
     }
 
-    /// The run as JSON on several lines, with a newline at its end.
+    /// Run as indented JSON with a final newline.
     #[allow(clippy::expect_used, reason = "plain structs with string keys always serialise")]
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("a run serialises");
@@ -76,7 +65,7 @@ impl Run {
     }
 }
 
-/// The first figure that is negative, or so large that JSON would not hold it exactly; the manifest has no such rule.
+/// First figure that is negative, or larger than JSON numbers are exact, outside of the manifest.
 fn absurd<'a>(name: &'a str, value: &'a Value) -> Option<(&'a str, &'a Value)> {
     const MAX_EXACT_INTEGER: f64 = (1_u64 << 53) as f64;
     match value {

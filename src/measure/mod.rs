@@ -1,22 +1,21 @@
-//! PURE. What was seen, and what it says.
+//! PURE. Records of requests, and the figures derived from them.
 //!
-//! - [`outcome`]: one request's record: three clocks, how it ended, how many bytes
+//! - [`outcome`]: record of one request: three clocks, outcome, bytes
 //! - [`histogram`]: times in fixed memory, merged without loss
-//! - [`times`]: those of whole responses, by all three clocks
-//! - [`recorder`]: outcomes -> totals and the current second; one per thread, never shared
-//! - [`counted`]: totals, and all else that is counted; adds up over threads, agents and stretches
-//! - [`gathering`]: what several tell of the same stretches, put together
-//! - [`parcel`]: what was counted as bytes for another machine, and back
-//! - [`agent`]: one agent's part of a run
-//! - [`series`]: the run second by second, in bounded memory
-//! - [`progress`]: how far a run is, for whoever looks on
-//! - [`run`]: the result of a plan, as people's tools read it
-//! - `kept`: a run as JSON, and back
-//! - [`steady`]: has a service warmed up? change points
-//! - [`trust`]: may the run be believed, and if not, why
-//! - [`slo`]: objectives such as `p99<200ms`, held or not
-//! - [`capacity`]: the highest load that keeps the objectives: search, steps, the scalability law
-//! - [`compare`]: variants that were run several times: which is better, and is the difference real
+//! - [`times`]: histograms of whole responses, by all three clocks
+//! - [`recorder`]: outcomes -> totals and the current second; one per thread, not shared
+//! - [`counted`]: totals and all other counts; sums over threads, agents and intervals
+//! - [`gathering`]: merger of the intervals of several threads or agents
+//! - [`parcel`]: wire format of counts between agents and coordinator
+//! - [`agent`]: figures of one agent of a run
+//! - [`series`]: time series of a run, in bounded memory
+//! - [`progress`]: progress of a run, for callbacks
+//! - [`run`]: result of a load test; [`run_input`]: its assembly; `kept`: reading and writing it as JSON
+//! - [`steady`]: detection of the end of a warm-up by change points
+//! - [`trust`]: validity of a run, and reasons against it
+//! - [`slo`]: objectives such as `p99<200ms`, met or missed
+//! - [`capacity`]: highest load that meets the objectives: search, steps, scalability law
+//! - [`compare`]: verdicts on variants that were each run several times
 
 pub mod agent;
 pub mod capacity;
@@ -30,6 +29,7 @@ pub mod parcel;
 pub mod progress;
 pub mod recorder;
 pub mod run;
+pub mod run_input;
 pub mod series;
 pub mod slo;
 pub mod steady;

@@ -1,30 +1,30 @@
-//! One request's record.
+//! Record of one request.
 
 use crate::decide::Nanos;
 
-/// Why a request got no answer.
+/// Failure without a whole response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum TransportFailure {
-    /// No connection: refused, unreachable, no port left.
+    /// No connection: refused, unreachable, no local port.
     Connect,
     /// The TLS handshake or a TLS record failed.
     Tls,
-    /// No whole answer within the timeout.
+    /// No whole response within the timeout.
     Timeout,
-    /// The service closed the connection before the whole answer.
+    /// The service closed the connection before the whole response.
     Closed,
     /// The connection was reset.
     Reset,
-    /// What came is not HTTP/1.1, or its head is too large.
+    /// The response is not HTTP/1.1, or its head is too large.
     Protocol,
 }
 
 impl TransportFailure {
-    /// All kinds, in the order of their numbers.
+    /// All kinds, in order of their numbers.
     pub const ALL: [Self; 6] = [Self::Connect, Self::Tls, Self::Timeout, Self::Closed, Self::Reset, Self::Protocol];
 
-    /// The word for it in reports.
+    /// Name in reports and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -37,60 +37,60 @@ impl TransportFailure {
     }
 }
 
-/// How a request ended.
+/// End of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestEnd {
-    /// A whole answer, with this status (100..=999).
+    /// Whole response with this status (100..=999).
     Response(u16),
-    /// No whole answer.
+    /// No whole response.
     Failed(TransportFailure),
 }
 
-/// One request's record. All times count from the start of the run.
+/// Record of one request. All times count from the start of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// Its number in the plan.
+    /// Number of the request in the plan.
     pub number: u64,
-    /// When it was meant to start.
+    /// Intended start.
     pub intended: Nanos,
-    /// From when on only the generator itself could delay it: `intended`, or when a connection was free for it,
-    /// whichever is later.
+    /// Time from which only the generator itself could delay the send: the later of `intended` and when a connection
+    /// was free.
     pub ready: Nanos,
-    /// When its first byte was handed to the kernel.
+    /// Time when the first byte was handed to the kernel.
     pub sent: Nanos,
-    /// When the first byte of the answer was there; meaningless without an answer.
+    /// Arrival of the first byte of the response; undefined without a response.
     pub first_byte: Nanos,
-    /// When the last byte of the answer was there, or when it failed.
+    /// Arrival of the last byte of the response, or time of the failure.
     pub done: Nanos,
-    /// How long connecting took (TLS handshake included) if this request waited for it, else 0.
+    /// Time to connect (TLS handshake included) if this request waited for it, else 0.
     pub connect: Nanos,
-    /// How it ended.
+    /// End of the request.
     pub end: RequestEnd,
-    /// Bytes read for it: head and body as on the wire (below TLS: plain text).
+    /// Bytes read: head and body as on the wire, before TLS encryption.
     pub bytes_in: u64,
-    /// Bytes of its body alone, without chunk framing.
+    /// Bytes of the response body, without chunk framing.
     pub body_in: u64,
-    /// Bytes written for it.
+    /// Bytes written.
     pub bytes_out: u64,
 }
 
 impl Outcome {
-    /// What a user waits: from the intended start to the end.
+    /// Response time: from the intended start to the end.
     pub fn response(&self) -> Nanos {
         self.done - self.intended
     }
 
-    /// What the service takes: from the send to the end.
+    /// Service time: from the send to the end.
     pub fn service(&self) -> Nanos {
         self.done - self.sent
     }
 
-    /// How much the generator itself delayed the send.
+    /// Lateness: delay of the send by the generator itself.
     pub fn lateness(&self) -> Nanos {
         self.sent - self.ready
     }
 
-    /// A whole answer with a status below 400.
+    /// Whether it is a whole response with a status below 400.
     pub fn is_ok(&self) -> bool {
         matches!(self.end, RequestEnd::Response(status) if status < 400)
     }

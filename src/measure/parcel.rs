@@ -1,5 +1,4 @@
-//! What was counted, packed for another machine, and unpacked there: nothing that a peer writes can do more harm than to
-//! be refused.
+//! Wire format of counts between agents and coordinator. Decoding validates all values: invalid ones are rejected.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +11,11 @@ use super::recorder::{Interval, Totals};
 use super::times::ResponseTimes;
 use crate::decide::Nanos;
 
-/// A [`RunCounts`]. Histograms are HdrHistogram V2, base64; empty if there is nothing in them.
+/// Wire form of [`RunCounts`]. Histograms are HdrHistogram V2, base64; empty without values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WireCounts {
     requests: u64,
     ok: u64,
-    #[serde(rename = "answers_in_window")]
     responses_in_window: u64,
     statuses: BTreeMap<u16, u64>,
     failures: BTreeMap<String, u64>,
@@ -26,7 +24,6 @@ pub struct WireCounts {
     bytes_out: u64,
     good: WireTimes,
     bad: WireTimes,
-    #[serde(rename = "unanswered")]
     no_response: String,
     connect: String,
     lateness: String,
@@ -38,18 +35,17 @@ pub struct WireCounts {
     unfinished: u64,
     offered: u64,
     dropped: u64,
-    #[serde(rename = "most_backlog")]
     max_backlog: u64,
     connections: u64,
     server: Option<String>,
     tls: Option<String>,
     details: BTreeMap<String, String>,
     cpu_ns: u64,
-    cpu_share: f64,
+    cpu_utilization: f64,
     began_ns: u64,
 }
 
-/// A [`ResponseTimes`].
+/// Wire form of [`ResponseTimes`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct WireTimes {
     response: String,
@@ -57,7 +53,7 @@ struct WireTimes {
     first_byte: String,
 }
 
-/// An [`Interval`].
+/// Wire form of [`Interval`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WireInterval {
     ok: u64,
@@ -68,17 +64,16 @@ pub struct WireInterval {
     failed_response: String,
     backlog: u64,
     in_flight: u64,
-    #[serde(rename = "counted")]
     counts: Option<WireCounts>,
 }
 
-/// More than anybody counts in a second, and so little that a million of it still fits.
+/// Maximum of a count: above any count of a run, and small enough that a million of them does not overflow.
 const MAX_COUNT: u64 = 1 << 43;
-/// The longest words that are taken from a peer.
+/// Maximum length of a text from a peer, in characters; longer ones are cut.
 const MAX_TEXT_CHARS: usize = 1000;
 
 impl WireCounts {
-    /// Packs it.
+    /// Wire form of counts.
     pub fn encode(counted: &RunCounts) -> Self {
         let totals = &counted.totals;
         let statuses = (0..).zip(totals.statuses.iter()).filter(|(_, n)| **n > 0).map(|(status, n)| (status, *n));
@@ -112,22 +107,22 @@ impl WireCounts {
             tls: counted.tls.as_deref().map(truncated),
             details: details.collect(),
             cpu_ns: counted.cpu.0,
-            cpu_share: counted.cpu_share,
+            cpu_utilization: counted.cpu_utilization,
             began_ns: counted.began.0,
         }
     }
 
-    /// Unpacks it.
+    /// Validated counts.
     ///
     /// # Errors
-    /// What in it nobody can have counted.
+    /// The first impossible value.
     pub fn decode(&self) -> Result<RunCounts, String> {
         let totals = self.totals()?;
         let counts = [self.unfinished, self.offered, self.dropped, self.max_backlog, self.connections, self.cpu_ns];
         check_counts(&counts)?;
-        let figures_are_sane = self.area.is_finite() && (0.0..1e6).contains(&self.cpu_share);
+        let figures_are_sane = self.area.is_finite() && (0.0..1e6).contains(&self.cpu_utilization);
         if !figures_are_sane {
-            return Err("figures that nobody can have measured".into());
+            return Err("invalid figures".into());
         }
         let detail = |(name, words): (&String, &String)| Ok((parse_failure(name)?, truncated(words)));
         Ok(RunCounts {
@@ -143,7 +138,7 @@ impl WireCounts {
             tls: self.tls.as_deref().map(truncated),
             details: self.details.iter().map(detail).collect::<Result<_, String>>()?,
             cpu: Nanos(self.cpu_ns),
-            cpu_share: self.cpu_share,
+            cpu_utilization: self.cpu_utilization,
             began: Nanos(self.began_ns),
         })
     }
@@ -168,7 +163,7 @@ impl WireCounts {
         };
         for (status, n) in &self.statuses {
             let own = totals.statuses.get_mut(usize::from(*status));
-            *own.ok_or_else(|| format!("{status} is no status"))? = *n;
+            *own.ok_or_else(|| format!("invalid status {status}"))? = *n;
         }
         for (name, n) in &self.failures {
             totals.failures[parse_failure(name)? as usize] = *n;
@@ -210,7 +205,7 @@ impl WireTimes {
 }
 
 impl WireInterval {
-    /// Packs it.
+    /// Wire form of an interval.
     pub fn encode(interval: &Interval) -> Self {
         Self {
             ok: interval.ok,
@@ -225,10 +220,10 @@ impl WireInterval {
         }
     }
 
-    /// Unpacks it.
+    /// Validated interval.
     ///
     /// # Errors
-    /// What in it nobody can have counted.
+    /// The first impossible value.
     pub fn decode(&self) -> Result<Interval, String> {
         check_counts(&[self.ok, self.failed, self.responses, self.bytes_in, self.backlog, self.in_flight])?;
         Ok(Interval {
@@ -253,14 +248,14 @@ fn decode_histogram(base64: &str, empty: fn() -> Histogram) -> Result<Histogram,
 
 fn check_counts(counts: &[u64]) -> Result<(), String> {
     match counts.iter().find(|n| **n > MAX_COUNT) {
-        Some(n) => Err(format!("{n} is more than anybody counts")),
+        Some(n) => Err(format!("invalid count {n}")),
         None => Ok(()),
     }
 }
 
 fn parse_failure(name: &str) -> Result<TransportFailure, String> {
     let known = TransportFailure::ALL.into_iter().find(|kind| kind.name() == name);
-    known.ok_or_else(|| format!("'{}' is no kind of failure", truncated(name)))
+    known.ok_or_else(|| format!("unknown failure '{}'", truncated(name)))
 }
 
 fn truncated(words: &str) -> String {
@@ -318,7 +313,7 @@ mod tests {
             interval.counts = Some(Box::new(RunCounts {
                 totals: recorder.take_totals(),
                 area,
-                cpu_share: share,
+                cpu_utilization: share,
                 last_done: Nanos(7),
                 server: Some("nginx".into()),
                 details: BTreeMap::from([(TransportFailure::Reset, "gone".to_owned())]),
@@ -369,7 +364,7 @@ mod tests {
             WireCounts { statuses: BTreeMap::from([(1000, 1)]), ..right.clone() },
             WireCounts { failures: BTreeMap::from([("bad luck".into(), 1)]), ..right.clone() },
             WireCounts { area: f64::INFINITY, ..right.clone() },
-            WireCounts { cpu_share: -1.0, ..right.clone() },
+            WireCounts { cpu_utilization: -1.0, ..right.clone() },
         ];
         for parcel in wrong {
             assert!(parcel.decode().is_err(), "{parcel:?}");

@@ -1,15 +1,15 @@
-//! How far a run is, for whoever looks on while it goes.
+//! Progress of a run, for callbacks.
 
 use super::recorder::Interval;
 use crate::decide::Nanos;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug)]
 pub struct RunProgress<'a> {
-    /// Since the start.
+    /// Time since the start.
     pub elapsed: Nanos,
     /// Requests ended so far, up to the last whole second.
     pub ended: u64,
-    /// The last whole second (or what else the plan has for a stretch) over all threads, when it has just come in.
+    /// Last complete interval of all threads, when it has just been completed.
     pub interval: Option<&'a Interval>,
 }

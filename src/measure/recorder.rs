@@ -1,4 +1,4 @@
-//! Outcomes -> totals and the current second. One recorder per thread: nothing here is shared or locked.
+//! Recorder of outcomes: totals and the current interval. Each thread has its own; nothing is shared or locked.
 
 use std::collections::BTreeMap;
 
@@ -8,41 +8,40 @@ use super::outcome::{Outcome, RequestEnd, TransportFailure};
 use super::times::ResponseTimes;
 use crate::decide::Nanos;
 
-/// Everything counted over the measured window; adds up over threads.
+/// Totals of the measured window; sums over threads.
 #[derive(Clone, Debug)]
 pub struct Totals {
-    /// Requests that ended; dropped and unfinished ones are not among them.
+    /// Requests that ended, without dropped and unfinished ones.
     pub requests: u64,
-    /// Whole answers with a status below 400.
+    /// Whole responses with a status below 400.
     pub ok: u64,
-    /// Of all answers and failures, those that ended within the window: what the rate is computed from.
+    /// Responses that ended within the window, the numerator of the rate.
     pub responses_in_window: u64,
-    /// Answers by status.
+    /// Number of responses by status.
     pub(super) statuses: Box<[u64; 1000]>,
-    /// Requests without an answer, by kind.
+    /// Requests without a response, by kind.
     pub(super) failures: [u64; TransportFailure::ALL.len()],
     /// Bytes read, heads and framing included.
     pub bytes_in: u64,
-    /// Bytes of bodies read.
+    /// Bytes of response bodies.
     pub body_in: u64,
     /// Bytes written.
     pub bytes_out: u64,
     /// Times of successes.
     pub good: ResponseTimes,
-    /// Times of whole responses with a status of 400 and above. Kept apart: a failure that comes fast must not make a
-    /// percentile look better.
+    /// Times of whole responses with a status of 400 and above, separate so that fast failures improve no percentile.
     pub bad: ResponseTimes,
-    /// How long requests without a whole response took to fail, from the intended start.
+    /// Time from the intended start to the failure, of requests without a whole response.
     pub no_response: Histogram,
-    /// Time to connect, of the requests that waited for it.
+    /// Time to connect, of requests that waited for it.
     pub connect: Histogram,
-    /// How late the generator itself sent.
+    /// Lateness of the generator itself.
     pub lateness: Histogram,
     /// Requests that waited because every connection was busy.
     pub waited: u64,
-    /// The first answer's body length, and how many answers had another one.
+    /// Body length of the first response.
     pub body_length: Option<u64>,
-    /// See `body_length`.
+    /// Number of responses with another body length.
     pub other_lengths: u64,
 }
 
@@ -70,7 +69,7 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// Adds another thread's totals.
+    /// Adds the totals of another thread.
     pub fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.ok += other.ok;
@@ -95,35 +94,35 @@ impl Totals {
         }
     }
 
-    /// Requests that got a whole answer, whatever its status.
+    /// Number of whole responses, whatever their status.
     pub fn responses(&self) -> u64 {
         self.good.count() + self.bad.count()
     }
 
-    /// Mean response time of all whole responses, whatever their status, in nanoseconds; 0 if there are none.
+    /// Mean response time of all whole responses, in nanoseconds; 0 without any.
     pub fn mean_response_ns(&self) -> f64 {
         let sum = |times: &ResponseTimes| times.response.mean_ns() * times.count() as f64;
         (sum(&self.good) + sum(&self.bad)) / self.responses().max(1) as f64
     }
 
-    /// Response times of all failures: until the response was there, or until it was clear that none would be.
+    /// Histogram of times of failures: until the response had arrived, or until it was clear that none would.
     pub fn failed_response(&self) -> Histogram {
         let mut all = self.bad.response.clone();
         all.add(&self.no_response);
         all
     }
 
-    /// Requests that ended without an answer.
+    /// Number of requests that ended without a response.
     pub fn no_response_count(&self) -> u64 {
         self.requests - self.responses()
     }
 
-    /// Answers by status, those that occurred.
+    /// Number of responses by status, of statuses that occurred.
     pub fn by_status(&self) -> BTreeMap<String, u64> {
         self.statuses.iter().enumerate().filter(|(_, n)| **n > 0).map(|(s, n)| (s.to_string(), *n)).collect()
     }
 
-    /// Failed requests by kind: no answer, or an answer of class `4xx` or `5xx` (and above).
+    /// Failed requests by kind: without a response, or of class `4xx` or `5xx` (and above).
     pub fn by_failure(&self) -> BTreeMap<String, u64> {
         let sum = |range: std::ops::Range<usize>| self.statuses[range].iter().sum::<u64>();
         TransportFailure::ALL
@@ -135,18 +134,18 @@ impl Totals {
             .collect()
     }
 
-    /// How many requests failed in this way.
+    /// Number of failures of a kind.
     pub fn failed(&self, kind: TransportFailure) -> u64 {
         self.failures[kind as usize]
     }
 }
 
-/// What happened in one second (or whatever stretch the series has come to use).
+/// Counts of one interval of the time series.
 #[derive(Clone, Debug)]
 pub struct Interval {
-    /// Requests that ended well.
+    /// Successes.
     pub ok: u64,
-    /// Requests that failed.
+    /// Failed requests.
     pub failed: u64,
     /// Whole responses, whatever their status.
     pub responses: u64,
@@ -154,13 +153,13 @@ pub struct Interval {
     pub bytes_in: u64,
     /// Response times of successes.
     pub response: Histogram,
-    /// Response times of failures: until the response was there, or until it was clear that none would be.
+    /// Times of failures: until the response had arrived, or until it was clear that none would.
     pub failed_response: Histogram,
-    /// Requests that waited for a connection when the interval ended.
+    /// Arrivals waiting for a connection at the end of the interval.
     pub backlog: u64,
-    /// Requests in flight when the interval ended.
+    /// Requests in flight at the end of the interval.
     pub in_flight: u64,
-    /// What was counted for the result meanwhile, where somebody wants to know before the end: agents tell it.
+    /// Counts of the interval for the result of the run; agents report them during the run.
     pub counts: Option<Box<RunCounts>>,
 }
 
@@ -181,7 +180,7 @@ impl Default for Interval {
 }
 
 impl Interval {
-    /// Adds what another thread saw in the same interval.
+    /// Adds the counts of another thread in the same interval.
     pub fn add(&mut self, other: &Self) {
         self.ok += other.ok;
         self.failed += other.failed;
@@ -199,7 +198,7 @@ impl Interval {
         }
     }
 
-    /// Back to nothing, keeping the memory.
+    /// Resets all counts and keeps the memory.
     pub fn reset(&mut self) {
         self.response.reset();
         self.failed_response.reset();
@@ -209,31 +208,31 @@ impl Interval {
     }
 }
 
-/// One thread's record.
+/// Recorder of one thread.
 #[derive(Debug)]
 pub struct Recorder {
-    /// What counts for the result.
+    /// Totals of the window.
     pub totals: Totals,
-    /// What has happened since it was last taken.
+    /// Counts since the last reset.
     pub interval: Interval,
     from: Nanos,
     until: Nanos,
 }
 
 impl Recorder {
-    /// Requests meant to start before `from` (the warm-up) count in the series only; answers after `until` do not
-    /// count for the rate.
+    /// Recorder of a window. Requests with an intended start before `from` (the warm-up) count in the series only;
+    /// responses after `until` do not count for the rate.
     pub fn new(from: Nanos, until: Nanos) -> Self {
         Self { totals: Totals::default(), interval: Interval::default(), from, until }
     }
 
-    /// The totals since the last call. The body length that others are compared with stays the first answer's.
+    /// Returns the totals since the last call. The reference body length stays that of the first response.
     pub fn take_totals(&mut self) -> Totals {
         let body_length = self.totals.body_length;
         std::mem::replace(&mut self.totals, Totals { body_length, ..Totals::default() })
     }
 
-    /// Takes one outcome in.
+    /// Records an outcome.
     #[inline]
     pub fn record(&mut self, outcome: &Outcome) {
         let response = outcome.response();
@@ -249,8 +248,8 @@ impl Recorder {
         } else {
             interval.failed_response.record(response);
         }
-        // The rate belongs to the window whoever started the request; the warm-up's last answers make up for those
-        // that are still open at the end.
+        // The rate counts all responses within the window: those to requests of the warm-up balance those that are
+        // still in flight at its end.
         if answered && outcome.done >= self.from && outcome.done <= self.until {
             self.totals.responses_in_window += 1;
         }

@@ -1,8 +1,8 @@
-//! The run second by second, in bounded memory.
+//! Time series of a run, in bounded memory.
 //!
-//! A soak of a month must not fill the memory, and a run of ten seconds must show each of them. So a series starts
-//! with points of one second (or whatever is asked for) and, when it has [`MAX_POINTS`] of them, merges neighbours and goes on with points twice as
-//! wide. Each point keeps its histogram (packed), so the merged percentiles are true ones.
+//! A run of a month must not fill the memory, and a run of ten seconds must show each second. A series starts with
+//! points of one second (or another interval); at [`MAX_POINTS`] neighbours are merged and points become twice as wide.
+//! Each point contains its histogram, so merged percentiles are exact.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -12,65 +12,61 @@ use super::histogram::Histogram;
 use super::recorder::Interval;
 use crate::decide::Nanos;
 
-/// The most points that a series keeps.
+/// Maximum number of points of a series.
 pub const MAX_POINTS: usize = 1200;
 
-/// One stretch of a run.
+/// Interval of a run, of one or several seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesPoint {
-    /// Where it starts, in seconds since the start of the run.
+    /// Start of the interval, in seconds since the start of the run.
     pub t_s: f64,
-    /// How long it is, in seconds.
+    /// Length of the interval, in seconds.
     pub width_s: f64,
-    /// Requests that ended well in it.
+    /// Successes in the interval.
     pub ok: u64,
-    /// Requests that failed in it.
+    /// Failed requests in the interval.
     pub failed: u64,
-    /// Whole responses in it, whatever their status.
-    #[serde(default)]
+    /// Whole responses in the interval, whatever their status.
     pub responses: u64,
-    /// Bytes read in it.
+    /// Bytes read in the interval.
     pub bytes_in: u64,
-    /// Requests in flight at its end.
+    /// Requests in flight at the end of the interval.
     pub in_flight: u64,
-    /// Arrivals that waited for a connection at its end.
+    /// Arrivals waiting for a connection at the end of the interval.
     pub backlog: u64,
-    /// Response times of its successes, ms.
+    /// Median response time of the successes, in milliseconds.
     pub p50_ms: f64,
-    /// See `p50_ms`.
+    /// 99th percentile of these times, in milliseconds.
     pub p99_ms: f64,
-    /// See `p50_ms`.
+    /// Maximum of these times, in milliseconds.
     pub max_ms: f64,
-    /// All response times of its successes: HdrHistogram V2 at two digits, base64.
+    /// Histogram of these times: HdrHistogram V2 at two digits, in nanoseconds, base64.
     pub histogram: String,
-    /// Response times of its failures, ms: until the response was there, or until it was clear that none would be.
-    #[serde(default)]
+    /// Median time of the failures, in milliseconds: until the response had arrived, or until it was clear that none
+    /// would.
     pub failed_p50_ms: f64,
-    /// See `failed_p50_ms`.
-    #[serde(default)]
+    /// 99th percentile of these times, in milliseconds.
     pub failed_p99_ms: f64,
-    /// See `failed_p50_ms`.
-    #[serde(default)]
+    /// Maximum of these times, in milliseconds.
     pub failed_max_ms: f64,
-    /// All response times of its failures, in the form of `histogram`; empty if there are none.
-    #[serde(default)]
+    /// Histogram of these times, in the format of `histogram`; empty without any.
     pub failed_histogram: String,
 }
 
 impl SeriesPoint {
-    /// Requests that ended per second.
+    /// Requests that ended, per second.
     pub fn rate_per_s(&self) -> f64 {
         if self.width_s > 0.0 { (self.ok + self.failed) as f64 / self.width_s } else { 0.0 }
     }
 }
 
-/// The points of a run, in order of time.
+/// Points of a run, in order of time.
 #[derive(Debug)]
 pub struct RunSeries {
     points: Vec<PackedPoint>,
-    /// What a point covers at first.
+    /// Length of a point before any merge.
     base_interval: Nanos,
-    /// Stretches that a point covers now; a power of two.
+    /// Intervals per point now; a power of two.
     intervals_per_point: u64,
 }
 
@@ -98,17 +94,17 @@ impl Default for RunSeries {
 }
 
 impl RunSeries {
-    /// One whose points cover so much at first.
+    /// Series with points of this length before any merge.
     pub fn with_interval(base_interval: Nanos) -> Self {
         Self { points: Vec::new(), base_interval, intervals_per_point: 1 }
     }
 
-    /// Adds what was seen in stretch number `stretch` (from 0).
-    pub fn add(&mut self, stretch: u64, interval: &Interval) {
-        while stretch / self.intervals_per_point >= MAX_POINTS as u64 {
+    /// Adds the counts of interval `number`, from 0.
+    pub fn add(&mut self, number: u64, interval: &Interval) {
+        while number / self.intervals_per_point >= MAX_POINTS as u64 {
             self.widen();
         }
-        let index = usize::try_from(stretch / self.intervals_per_point).unwrap_or(MAX_POINTS - 1);
+        let index = usize::try_from(number / self.intervals_per_point).unwrap_or(MAX_POINTS - 1);
         while self.points.len() <= index {
             self.points.push(PackedPoint::empty());
         }
@@ -127,7 +123,7 @@ impl RunSeries {
         self.points = merged;
     }
 
-    /// The points; the last one ends at `end_s`, the length of the run.
+    /// Points; the last one ends at `end_s`, the length of the run.
     pub fn points(&self, end_s: f64) -> Vec<SeriesPoint> {
         let width = self.intervals_per_point as f64 * self.base_interval.as_secs_f64();
         let points = self.points.iter().enumerate().map(|(i, packed)| {
@@ -143,7 +139,7 @@ impl PackedPoint {
         Self { interval: IntervalCounts::default(), histogram: Vec::new(), failed: Vec::new() }
     }
 
-    /// Those of successes.
+    /// Histogram of successes.
     fn unpacked(&self) -> Histogram {
         unpacked(&self.histogram)
     }
@@ -199,7 +195,7 @@ impl PackedPoint {
     }
 }
 
-/// Own bytes always come back; what is empty has none.
+/// Histogram from its own bytes; empty bytes are an empty histogram.
 fn unpacked(bytes: &[u8]) -> Histogram {
     Histogram::from_bytes(bytes).unwrap_or_else(|_| Histogram::coarse())
 }
@@ -247,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_failures_stand_beside_those_of_successes_however_wide_points_become() {
+    fn times_of_failures_are_separate_at_any_width_of_points() {
         let mut series = RunSeries::default();
         for s in 0..2 * MAX_POINTS as u64 {
             let mut interval = Interval { failed: 2, responses: 4, ..second(3, 500) };
@@ -262,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_without_answers_is_a_point_too() {
+    fn a_second_without_responses_is_a_point_too() {
         let mut series = RunSeries::default();
         series.add(0, &second(1, 1));
         series.add(3, &second(1, 1));

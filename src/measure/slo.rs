@@ -1,9 +1,8 @@
-//! Objectives such as `p99<200ms`, `errors<1%`, `rate>1000`: held or not.
+//! Objectives such as `p99<200ms`, `errors<1%`, `rate>1000`: met or missed.
 //!
-//! Times are response times (from the intended start) unless the name begins with `service.`, and those of successes: the
-//! same figures that reports show. Without a success no objective on times holds. Failures are judged by `errors`. A search
-//! for the highest load judges them in any case ([`Slo::implied_error_slo`]): a service that refuses nearly all of a load would else
-//! pass for one that can take it.
+//! Times are response times (from the intended start) of successes, as in reports, unless the name begins with
+//! `service.`. Without a success all objectives on times are missed. Failures are judged by `errors`. A capacity search
+//! always judges them ([`Slo::implied_error_slo`]): otherwise a service that rejects nearly all of a load would pass.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,17 +14,17 @@ use crate::decide::Nanos;
 #[cfg(test)]
 mod tests;
 
-/// The share of requests that may fail in a search that was given objectives on times alone.
+/// Maximum fraction of failed requests in a search with objectives on times alone.
 pub const DEFAULT_ERROR_FRACTION: f64 = 0.01;
 
-/// One objective.
+/// Objective on a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slo {
     text: String,
     metric: SloMetric,
     below: bool,
     or_equal: bool,
-    /// In the figure's unit: ms, a share, or requests per second.
+    /// Limit in the unit of the metric: ms, a fraction, or requests per second.
     limit: f64,
 }
 
@@ -44,30 +43,30 @@ enum TimeKind {
     Service,
 }
 
-/// What an objective demands of each request, or of all of them together.
+/// Criterion of an objective that a load can be too high for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SloCriterion {
-    /// At most the share `allowed`, in [0, 1), of successes may have a longer response time than `limit`.
+    /// At most the fraction `allowed` of successes has a longer response time than `limit`.
     InTime {
-        /// The longest response time that is in time.
+        /// Maximum response time.
         limit: Nanos,
-        /// The share that may be late.
+        /// Fraction of successes that may take longer, in [0, 1).
         allowed: f64,
     },
-    /// At most the share `allowed`, in [0, 1], may fail.
+    /// At most the fraction `allowed` of requests fails.
     Ok {
-        /// The share that may fail.
+        /// Fraction of requests that may fail, in [0, 1].
         allowed: f64,
     },
-    /// The mean response time is below this.
+    /// The mean response time is below `limit`.
     Mean {
-        /// The limit.
+        /// Upper bound of the mean.
         limit: Nanos,
     },
 }
 
 impl Slo {
-    /// What it demands, if it is an upper bound on response times or failures: something that a load can be too high for.
+    /// Criterion of an upper bound on response times or failures; none for other objectives.
     pub fn criterion(&self) -> Option<SloCriterion> {
         let limit = Nanos::from_secs_f64(self.limit / 1e3);
         match self.metric {
@@ -80,18 +79,18 @@ impl Slo {
         }
     }
 
-    /// The rate of good answers per second that it demands, if it does.
+    /// Minimum rate of successes per second, of an objective on the rate.
     pub fn min_rate(&self) -> Option<f64> {
         (self.metric == SloMetric::Rate && !self.below).then_some(self.limit)
     }
 
-    /// Holds the objective against a run.
+    /// Outcome of the objective for a run.
     pub fn check(&self, run: &Run) -> SloResult {
         let value = self.value(run);
         SloResult { objective: self.text.clone(), ok: self.is_met(value), measured: self.describe(run, value) }
     }
 
-    /// The objective on errors that goes with objectives on times alone, in a search for the highest load.
+    /// Objective on errors that a capacity search adds to objectives on times alone.
     pub fn implied_error_slo(all: &[Self]) -> Option<Self> {
         let judges_times =
             all.iter().any(|slo| slo.below && !matches!(slo.metric, SloMetric::Errors | SloMetric::Rate));
@@ -114,27 +113,27 @@ impl Slo {
         }
     }
 
-    /// The figure of the run, in the unit of the limit; that of nothing keeps no upper bound.
+    /// Figure of the run, in the unit of the limit; infinite for times without a success.
     fn value(&self, run: &Run) -> f64 {
         let of_successes = |value: &dyn Fn() -> f64| if run.requests.ok == 0 { f64::INFINITY } else { value() };
         match self.metric {
             SloMetric::Quantile(clock, q) => of_successes(&|| clock.quantile(run, q)),
             SloMetric::Mean(clock) => of_successes(&|| clock.spread(run).mean),
             SloMetric::Max(clock) => of_successes(&|| clock.spread(run).max),
-            // Nothing asked is nothing shown to work.
+            // Without requests nothing was shown to work.
             SloMetric::Errors if run.requests.total == 0 => 1.0,
             SloMetric::Errors => run.error_fraction(),
             SloMetric::Rate => {
-                let good = run.requests.ok as f64 / run.response_count().max(1) as f64;
-                run.rate_per_s.achieved * good
+                let successes = run.requests.ok as f64 / run.response_count().max(1) as f64;
+                run.rate_per_s.achieved * successes
             }
         }
     }
 
     fn describe(&self, run: &Run, value: f64) -> String {
         let time = |clock: TimeKind, name: &str| {
-            let shown = if value.is_finite() { self.format_time(value) } else { "of no success".into() };
-            format!("{name} {clock} time {shown}")
+            let shown = if value.is_finite() { format!(" {}", self.format_time(value)) } else { ": no success".into() };
+            format!("{name} {clock} time{shown}")
         };
         match self.metric {
             SloMetric::Quantile(clock, q) => time(clock, &format!("p{}", format_trimmed(q * 100.0))),
@@ -143,13 +142,13 @@ impl Slo {
             SloMetric::Errors if run.requests.total == 0 => "no requests".into(),
             SloMetric::Errors => {
                 let shown = trim_zeros(&self.format_number(value, 4, 100.0)).to_owned();
-                format!("errors {shown} % ({} of {})", run.requests.failed, run.requests.total)
+                format!("errors {shown}% ({} of {})", run.requests.failed, run.requests.total)
             }
-            SloMetric::Rate => format!("rate of good answers {}/s", self.format_number(value, 1, 1.0)),
+            SloMetric::Rate => format!("rate of successes {}/s", self.format_number(value, 1, 1.0)),
         }
     }
 
-    /// A time in ms as it is shown elsewhere; to more digits where those few would contradict the verdict.
+    /// Time in ms as reports show it; with more digits where rounding would contradict the outcome.
     fn format_time(&self, ms: f64) -> String {
         let short = Nanos::from_secs_f64(ms / 1e3).to_string();
         let back = parse_limit(self.metric, &short);
@@ -157,7 +156,7 @@ impl Slo {
         if back.is_some_and(agrees) { short } else { format!("{}ms", trim_zeros(&self.format_number(ms, 3, 1.0))) }
     }
 
-    /// A number with as many decimals as do not contradict the verdict, `decimals` at least.
+    /// Number with at least `decimals` decimals, and more where rounding would contradict the outcome.
     fn format_number(&self, value: f64, decimals: usize, scale: f64) -> String {
         let shown = |decimals: usize| format!("{:.decimals$}", value * scale);
         let agrees =
@@ -174,7 +173,7 @@ impl TimeKind {
         }
     }
 
-    /// In ms; that of a damaged histogram is as bad as none.
+    /// Quantile in ms; infinite for a damaged histogram.
     fn quantile(self, run: &Run, q: f64) -> f64 {
         let histogram = match self {
             Self::Response => run.response_histogram(),
@@ -203,7 +202,7 @@ fn format_trimmed(value: f64) -> String {
     trim_zeros(&format!("{value:.4}")).to_owned()
 }
 
-/// Without zeros at its end that say nothing.
+/// Decimal number without trailing zeros.
 fn trim_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
@@ -227,11 +226,12 @@ impl FromStr for Slo {
             && bare >= 1.0
         {
             return Err(format!(
-                "invalid limit '{limit}' for 'errors', which is a share: write {name}{}{bare}%, or a number below 1, e.g. 0.01",
+                "invalid limit '{limit}' for 'errors', a fraction: write {name}{}{bare}%, or a number below 1, e.g. 0.01",
                 &compact[at..compact.len() - limit.len()]
             ));
         }
-        let limit = parse_limit(figure, limit).ok_or_else(|| format!("bad limit '{limit}' for '{name}'; {help}"))?;
+        let limit =
+            parse_limit(figure, limit).ok_or_else(|| format!("invalid limit '{limit}' for '{name}'; {help}"))?;
         Ok(Self { text: text.to_owned(), metric: figure, below, or_equal, limit })
     }
 }
@@ -254,7 +254,7 @@ fn parse_metric(name: &str) -> Option<SloMetric> {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return None;
     }
-    // p999 is the habit of the field for p99.9.
+    // p999 is a common name of p99.9.
     let percentile: f64 = match digits {
         "999" => 99.9,
         "9999" => 99.99,
@@ -268,7 +268,7 @@ fn parse_limit(figure: SloMetric, text: &str) -> Option<f64> {
     match figure {
         SloMetric::Errors => match text.strip_suffix('%') {
             Some(percent) => number(percent).map(|p| p / 100.0),
-            None => number(text).filter(|share| *share <= 1.0),
+            None => number(text).filter(|fraction| *fraction <= 1.0),
         },
         SloMetric::Rate => number(text.strip_suffix("/s").unwrap_or(text)),
         _ => {

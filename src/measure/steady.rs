@@ -1,22 +1,22 @@
-//! Has a service warmed up? Change points in what it did so far.
+//! Detection of the end of a warm-up by change points.
 //!
-//! A service that has just been started is slow for a while: caches are cold, code is compiled as it runs, pools grow. How
-//! long cannot be known beforehand, and some never settle (Barrett et al.: "Virtual machine warmup blows hot and cold",
-//! OOPSLA 2017). So throughput and median response time are watched stretch by stretch, and the service counts as steady
-//! once neither has changed its level for a number of stretches.
+//! A service that was just started is slow for some time: caches are cold, code is compiled, pools grow. The time is
+//! unknown beforehand, and some services never settle (Barrett et al.: "Virtual machine warmup blows hot and cold",
+//! OOPSLA 2017). So throughput and median response time are sampled, and a service is steady when neither has changed
+//! its level for a number of samples.
 //!
-//! A change of level is looked for by binary segmentation: where the sum of squares falls most by splitting a segment in
-//! two. The noise that it is held against comes from the differences of neighbours, which a slow drift does not
-//! hide in, and a change of less than [`MIN_CHANGE_FRACTION`] counts as none.
+//! Changes of level are found by binary segmentation: where splitting a segment in two lowers the sum of squares most.
+//! The noise is estimated from differences of neighbours, so that a drift does not hide in it; changes below
+//! [`MIN_CHANGE_FRACTION`] are ignored.
 
-/// A change of level by less than this share is none.
+/// Minimum relative change of level.
 pub const MIN_CHANGE_FRACTION: f64 = 0.05;
-/// Stretches without a change that make it steady.
+/// Number of samples without a change of a steady service.
 pub const STEADY_INTERVALS: usize = 8;
-/// The fewest stretches that a level lasts; a single odd one is no level.
+/// Minimum number of samples of a level; a single outlier is not a level.
 const MIN_LEVEL_INTERVALS: usize = 2;
 
-/// Watches a service warm up.
+/// Detector of the end of a warm-up.
 #[derive(Clone, Debug, Default)]
 pub struct WarmUpDetector {
     rates: Vec<f64>,
@@ -24,42 +24,42 @@ pub struct WarmUpDetector {
 }
 
 impl WarmUpDetector {
-    /// Takes in the next stretch: answers per second, and their median response time in any unit; 0 without answers.
+    /// Adds a sample: responses per second, and their median response time in any unit; 0 without responses.
     pub fn add(&mut self, rate_per_s: f64, median: f64) {
         self.rates.push(rate_per_s);
         self.medians.push(median);
     }
 
-    /// Whether it has settled. A service that answers nothing has not.
+    /// Whether the service is steady. One without responses is not.
     pub fn is_steady(&self) -> bool {
         let level_since = last_change(&self.rates).max(last_change(&self.medians));
         let level = self.rates.get(level_since..).unwrap_or_default();
         level.len() >= STEADY_INTERVALS && level.iter().any(|rate| *rate > 0.0)
     }
 
-    /// Stretches so far.
+    /// Number of samples.
     pub fn len(&self) -> usize {
         self.rates.len()
     }
 
-    /// Whether there is none yet.
+    /// Whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.rates.is_empty()
     }
 }
 
-/// Where the last level begins: the index of its first value; 0 if the level never changed.
+/// Index of the first value of the last level; 0 if the level never changed.
 pub fn last_change(values: &[f64]) -> usize {
     let noise = noise(values);
     let mut begin = 0;
-    // The last level lies behind the last split of the last part; parts before it do not matter.
+    // The last level begins at the last split of the last segment; earlier segments are irrelevant.
     while let Some(split) = values.get(begin..).and_then(|part| split(part, noise, values.len())) {
         begin += split;
     }
     begin
 }
 
-/// The standard deviation of a value about its level.
+/// Standard deviation of values about their level.
 fn noise(values: &[f64]) -> f64 {
     let mut steps: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     steps.sort_by(f64::total_cmp);
@@ -67,7 +67,7 @@ fn noise(values: &[f64]) -> f64 {
     steps.get(steps.len() / 2).map_or(0.0, |step| step / 0.954)
 }
 
-/// Where the values are best taken for two levels, if they are two.
+/// Best split of the values into two levels, if there is a significant one.
 fn split(values: &[f64], noise: f64, of: usize) -> Option<usize> {
     let count = values.len();
     let total: f64 = values.iter().sum();
@@ -77,7 +77,7 @@ fn split(values: &[f64], noise: f64, of: usize) -> Option<usize> {
         if at >= MIN_LEVEL_INTERVALS && count - at >= MIN_LEVEL_INTERVALS {
             let (left, right) = (at as f64, (count - at) as f64);
             let change = (total - before) / right - before / left;
-            // The square root of what the sum of squares falls by.
+            // Square root of the decrease of the sum of squares.
             let gain = change.abs() * (left * right / count as f64).sqrt();
             if best.is_none_or(|(most, ..)| gain > most) {
                 best = Some((gain, at, change));
@@ -87,7 +87,7 @@ fn split(values: &[f64], noise: f64, of: usize) -> Option<usize> {
     }
     let (gain, at, change) = best?;
     let level = (total / count as f64).abs();
-    // The greatest of n values of noise is about sqrt(2 ln n) deviations; the rest keeps chance out.
+    // The maximum of n values of noise is about sqrt(2 ln n) deviations; the rest is a safety margin.
     let chance = noise * ((2.0 * (of as f64).ln()).sqrt() + 1.5);
     (change.abs() > MIN_CHANGE_FRACTION * level && gain > chance).then_some(at)
 }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::decide::dice::Dice;
 
-    /// Values about levels, with noise of this share.
+    /// Values about levels, with relative noise.
     fn levels(levels: &[(f64, usize)], noise: f64, seed: u64) -> Vec<f64> {
         let mut dice = Dice::new(seed, 0);
         let values = levels.iter().flat_map(|(level, count)| std::iter::repeat_n(*level, *count));
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_service_that_becomes_faster_is_steady_when_it_has_become_so() {
         let rates = levels(&[(50.0, 10), (100.0, 30)], 0.02, 1);
-        // Before the change nobody can know of it.
+        // Before the change it cannot be detected.
         assert_eq!(steady_after(&rates[..10]), Some(STEADY_INTERVALS - 1));
         let mut warm_up = WarmUpDetector::default();
         rates[..13].iter().for_each(|rate| warm_up.add(*rate, 1.0));

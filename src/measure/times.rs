@@ -3,14 +3,14 @@
 use super::histogram::Histogram;
 use super::outcome::Outcome;
 
-/// Times of whole responses; adds up over threads and agents.
+/// Histograms of whole responses; sums over threads and agents.
 #[derive(Clone, Debug)]
 pub struct ResponseTimes {
-    /// From the intended start to the last byte.
+    /// Time from the intended start to the last byte.
     pub response: Histogram,
-    /// From the send to the last byte.
+    /// Time from the send to the last byte.
     pub service: Histogram,
-    /// From the send to the first byte.
+    /// Time from the send to the first byte.
     pub first_byte: Histogram,
 }
 
@@ -21,7 +21,7 @@ impl Default for ResponseTimes {
 }
 
 impl ResponseTimes {
-    /// Takes a request with a whole response in.
+    /// Records a request with a whole response.
     #[inline]
     pub fn record(&mut self, outcome: &Outcome) {
         self.response.record(outcome.response());
@@ -29,14 +29,14 @@ impl ResponseTimes {
         self.first_byte.record(outcome.first_byte - outcome.sent);
     }
 
-    /// Adds those of other requests.
+    /// Adds the times of other requests.
     pub fn add(&mut self, other: &Self) {
         self.response.add(&other.response);
         self.service.add(&other.service);
         self.first_byte.add(&other.first_byte);
     }
 
-    /// Responses.
+    /// Number of responses.
     pub fn count(&self) -> u64 {
         self.response.count()
     }

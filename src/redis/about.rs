@@ -1,16 +1,16 @@
-//! What a server says of itself.
+//! `INFO` of a Redis server.
 
 use ::redis::{Connection, RedisResult};
 
-/// All of it.
+/// Output of `INFO`.
 ///
 /// # Errors
-/// The server does not answer, or does not tell everybody.
+/// The server does not respond, or denies the command to this user.
 pub fn info(connection: &mut Connection) -> RedisResult<String> {
     ::redis::cmd("INFO").query(connection)
 }
 
-/// A line of it.
+/// Value of a field of `INFO`.
 pub fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }

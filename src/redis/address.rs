@@ -1,4 +1,4 @@
-//! Where a Redis server is, as a person writes it, and a connection to it.
+//! Address of a Redis server, and connections to it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use rustls::crypto::ring;
 use super::error_line;
 use crate::http::tls::{Tls, TlsOptions};
 
-/// A server: `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`; `rediss://...[?cacert=FILE&cert=FILE&key=FILE&insecure=1]` over
+/// A server: `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`; `rediss://...[?cacert=FILE&cert=FILE&cert_key=FILE&insecure=1]` over
 /// TLS; `redis+unix:///PATH[?db=N]` by a socket of the file system.
 #[derive(Clone)]
 pub struct RedisAddress {
-    /// As it was written, for the server.
+    /// Address as written, without parameters of weir.
     text: String,
     redacted: String,
     tls: TlsOptions,
 }
 
-/// The same server, as the same user; what else was said with it may differ.
+/// Equal for the same server and user; other parameters may differ.
 impl PartialEq for RedisAddress {
     fn eq(&self, other: &Self) -> bool {
         (&self.text, &self.tls) == (&other.text, &other.tls)
@@ -29,27 +29,27 @@ impl PartialEq for RedisAddress {
 
 impl Eq for RedisAddress {}
 
-/// Why there is no connection.
+/// Reason why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RedisConnectError {
-    /// It may be there later.
+    /// Passing: another attempt may succeed.
     Unreachable(String),
-    /// To try again would not help.
+    /// Permanent: another attempt would fail, too.
     Rejected(String),
 }
 
 const SCHEMES: [&str; 4] = ["redis://", "rediss://", "redis+unix://", "unix://"];
 
 impl RedisAddress {
-    /// Whether it is meant to be one.
+    /// Whether the text has the scheme of an address.
     pub fn is_address(text: &str) -> bool {
         SCHEMES.iter().any(|scheme| text.starts_with(scheme))
     }
 
-    /// Reads it. What stands after a `?` and is not about the server comes back beside it, as names and values.
+    /// Parses an address. Returns it with the parameters that are not about the server, as names and values.
     ///
     /// # Errors
-    /// What is wrong with it, and what to write.
+    /// The error and its remedy.
     pub fn parse(text: &str) -> Result<(Self, Vec<(String, String)>), String> {
         let (place, asked) = text.split_once('?').unwrap_or((text, ""));
         let (mut rest, mut more, mut tls) = (Vec::new(), Vec::new(), TlsOptions::default());
@@ -59,7 +59,7 @@ impl RedisAddress {
                 "db" | "user" | "pass" | "protocol" => rest.push(word),
                 "cacert" => tls.cacert = Some(value.into()),
                 "cert" => tls.cert = Some(value.into()),
-                "key" => tls.key = Some(value.into()),
+                "cert_key" => tls.key = Some(value.into()),
                 "insecure" => tls.insecure = parse_flag(name, value)?,
                 _ => more.push((name.to_owned(), value.to_owned())),
             }
@@ -71,28 +71,28 @@ impl RedisAddress {
         Ok((address, more))
     }
 
-    /// Files are read anew each time: certificates are replaced while programs run.
+    /// Client; certificates are read again each time, since they may be replaced while the program runs.
     fn client(&self) -> Result<Client, String> {
         let why = |error: ::redis::RedisError| error.detail().unwrap_or("it is not understood").to_owned();
         let info = self.text.as_str().into_connection_info();
         let info = info.map_err(|error| format!("{}; write redis://HOST:PORT", why(error)))?;
         if self.text.starts_with("rediss://") {
-            // The client takes the process's, and would not know which if there were several.
+            // The client uses the default provider of the process, which is ambiguous with several.
             let _ = ring::default_provider().install_default();
             return Client::build_with_tls(info, certificates(&self.tls)?).map_err(why);
         }
         if self.tls != TlsOptions::default() {
-            return Err("cacert, cert, key and insecure are for TLS; write rediss://".into());
+            return Err("cacert, cert, cert_key and insecure are for TLS; write rediss://".into());
         }
         Client::open(info).map_err(why)
     }
 
-    /// What may be shown of it: no name, no password.
+    /// Address without user and password, for messages.
     pub fn redacted(&self) -> &str {
         &self.redacted
     }
 
-    /// What may be shown of what is meant to be an address.
+    /// Text of an address, possibly invalid, without user and password.
     pub fn redact(text: &str) -> String {
         let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
         let (place, asked) = rest.split_once('?').map_or((rest, None), |(place, asked)| (place, Some(asked)));
@@ -104,7 +104,7 @@ impl RedisAddress {
         format!("{scheme}://{place}{end}")
     }
 
-    /// Connects within this time; from then on every answer may take as long as `answer`.
+    /// Connects within this time; `answer` is the timeout of each reply.
     ///
     /// # Errors
     /// See [`RedisConnectError`].
@@ -113,10 +113,10 @@ impl RedisAddress {
         let connection = client.get_connection_with_timeout(within).map_err(|error| {
             let why = error_line(&error);
             let is_passing = error.is_io_error() || error.is_timeout();
-            // It comes as an error of the socket, but does not go away.
+            // This is an error of the socket, but permanent.
             if why.contains("invalid peer certificate") {
                 let remedy = "name its authority with cacert=FILE";
-                return RedisConnectError::Rejected(format!("its certificate is not believed ({why}); {remedy}"));
+                return RedisConnectError::Rejected(format!("certificate verification failed ({why}); {remedy}"));
             }
             if is_passing { RedisConnectError::Unreachable(why) } else { RedisConnectError::Rejected(why) }
         })?;
@@ -127,10 +127,10 @@ impl RedisAddress {
     }
 }
 
-/// Reads what is on or off in an address.
+/// Parses a switch in an address.
 ///
 /// # Errors
-/// It is neither.
+/// It is neither 1 nor 0.
 pub fn parse_flag(name: &str, value: &str) -> Result<bool, String> {
     match value {
         "1" => Ok(true),
@@ -140,7 +140,7 @@ pub fn parse_flag(name: &str, value: &str) -> Result<bool, String> {
 }
 
 fn certificates(options: &TlsOptions) -> Result<TlsCertificates, String> {
-    Tls::shared(options).map_err(|why| why.to_string().replace("--", ""))?;
+    Tls::shared(options).map_err(|why| why.to_string().replace("--cert-key", "cert_key").replace("--", ""))?;
     let read = |path: &PathBuf| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
     let client_tls = match (&options.cert, &options.key) {
         (Some(cert), Some(key)) => Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? }),
@@ -185,7 +185,7 @@ mod tests {
             ("redis://a:secret@host?cacert=ca.pem", "write rediss://"),
             ("rediss://a:secret@host?insecure=yes", "insecure is 'yes'; write 1 or 0"),
             ("rediss://a:secret@host?cacert=nowhere.pem", "cacert nowhere.pem: "),
-            ("rediss://a:secret@host?insecure=1&cert=cert.pem", "cert and key go together"),
+            ("rediss://a:secret@host?insecure=1&cert=cert.pem", "go together"),
         ] {
             let why = RedisAddress::parse(text).unwrap_err();
             assert!(why.contains(remedy) && !why.contains("secret") && why.lines().count() == 1, "{why}");

@@ -1,6 +1,6 @@
-//! A Redis server, as those need it who keep something there: its address, a connection, what it says.
+//! Redis client parts shared by the job store and the cluster limits: address, connection, replies.
 //!
-//! What lies there, and which scripts are run, is the affair of each room that stands on it.
+//! Keys and scripts belong to the modules that use them.
 
 mod about;
 mod address;
@@ -19,7 +19,7 @@ pub use self::about::{field, info};
 pub use self::address::{RedisAddress, RedisConnectError, parse_flag};
 pub use self::reply::{RedisValue, RedisValues};
 
-/// A name for one that keeps something on a server, which no other has; None: the system has no random numbers.
+/// Unique name of a client of the server; None if the system has no random numbers.
 pub fn unique_name() -> Option<String> {
     let mut random = [0; 6];
     SystemRandom::new().fill(&mut random).ok()?;
@@ -27,7 +27,7 @@ pub fn unique_name() -> Option<String> {
     Some(format!("{}-{random}", std::process::id()))
 }
 
-/// What went wrong, in one line.
+/// Error in one line.
 pub fn error_line(error: &RedisError) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }

@@ -1,13 +1,13 @@
-//! Reads what scripts say. What a person has changed on the server by hand may be anything: it becomes what is empty.
+//! Typed access to replies of scripts. Values of an unexpected type, such as after manual changes, become empty ones.
 
 use ::redis::Value;
 
-/// One value.
+/// One value of a reply.
 #[derive(Debug)]
 pub struct RedisValue(pub Value);
 
 impl RedisValue {
-    /// The values of a list; none of anything else.
+    /// Values of a list; empty for any other type.
     pub fn list(value: Value) -> Vec<Self> {
         match value {
             Value::Array(values) | Value::Set(values) => values.into_iter().map(Self).collect(),
@@ -15,12 +15,12 @@ impl RedisValue {
         }
     }
 
-    /// Its own values, if it is a list.
+    /// Values of this one, if it is a list; otherwise empty.
     pub fn items(self) -> Vec<Self> {
         Self::list(self.0)
     }
 
-    /// Its bytes, if it is a text or a number.
+    /// Bytes of a text or a number.
     pub fn bytes(self) -> Option<Vec<u8>> {
         match self.0 {
             Value::BulkString(bytes) => Some(bytes),
@@ -30,18 +30,18 @@ impl RedisValue {
         }
     }
 
-    /// It as text; what is no UTF-8 in it is replaced.
+    /// Text, with invalid UTF-8 replaced; None for other types.
     pub fn maybe_text(self) -> Option<String> {
         let bytes = self.bytes()?;
         Some(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// It as text; empty if it is none.
+    /// Text; empty for other types.
     pub fn text(self) -> String {
         self.maybe_text().unwrap_or_default()
     }
 
-    /// It as a number.
+    /// Number; None for other types.
     pub fn maybe_int(&self) -> Option<i64> {
         match &self.0 {
             Value::Int(number) => Some(*number),
@@ -50,33 +50,33 @@ impl RedisValue {
         }
     }
 
-    /// It as a number; 0 if it is none.
+    /// Number; 0 for other types.
     pub fn int(&self) -> i64 {
         self.maybe_int().unwrap_or_default()
     }
 
-    /// It as a number of things; 0 if it is none.
+    /// Count; 0 for negative numbers and other types.
     pub fn count(&self) -> u64 {
         u64::try_from(self.int()).unwrap_or(0)
     }
 }
 
-/// Takes one after the other; what is missing is empty.
+/// Sequential access to the values of a list; missing values are nil.
 #[derive(Debug)]
 pub struct RedisValues(std::vec::IntoIter<RedisValue>);
 
 impl RedisValues {
-    /// Those of a list.
+    /// Values of a list.
     pub fn of(value: Value) -> Self {
         Self(RedisValue::list(value).into_iter())
     }
 
-    /// The next one.
+    /// Next value.
     pub fn next_value(&mut self) -> RedisValue {
         self.0.next().unwrap_or(RedisValue(Value::Nil))
     }
 
-    /// Whether nothing is left.
+    /// Whether no value is left.
     pub fn is_empty(&self) -> bool {
         self.0.as_slice().is_empty()
     }

@@ -1,21 +1,21 @@
-//! ApacheBench's report, field by field as `ab` 2.3 lays it out, for scripts and eyes that know it.
+//! Report in the format of ApacheBench (`ab` 2.3), field by field.
 //!
-//! What `ab` has no word for, and what this report says in its place:
+//! Figures that differ from those of `ab`:
 //!
-//! - *Complete requests* are all that were sent and ended, well or not, as in `ab`.
+//! - *Complete requests* are all that were sent and ended, successes and failures, as in `ab`.
 //! - *Failed requests* are, as in `ab`, not those with a status of 400 and above (they are in *Non-2xx responses*), but
-//!   those without a whole answer and those with another length than the first. *Connect* counts connections that
+//!   those without a whole response and those with another length than the first. *Connect* counts connections that
 //!   failed or came too late for their request (`connect`, `tls`, `dropped`), *Receive* those that ended in the middle
-//!   (`closed`, `reset`), *Length* answers with another body length than the first, and *Exceptions* all else
+//!   (`closed`, `reset`), *Length* responses with another body length than the first, and *Exceptions* all else
 //!   (`timeout`, `protocol`).
-//! - *Requests per second* is weir's rate: answers within the measured window. *Time per request* follows from it
+//! - *Requests per second* is weir's rate: responses within the measured window. *Time per request* follows from it
 //!   as in `ab`, but in the open loop, where the number of users is not fixed, its mean is the mean response time.
 //! - *Connect* is the time to connect, 0 for requests on a connection that was there already; *Processing* is the
 //!   service time, *Waiting* the time to the first byte, *Total* the response time, from the intended start on. As in
-//!   `ab`, all are over all answers, whatever their status, where weir's own report has them over successes.
+//!   `ab`, all are over all responses, whatever their status, where weir's own report has them over successes.
 //!   The median of *Connect* is that of new connections when most requests had one, else 0.
-//! - *Keep-Alive requests* are answers after which the connection went on; the line is there when there were any.
-//! - The body sent is shown for methods that have one. The size of the certificate's key is not known to weir: `-`.
+//! - *Keep-Alive requests* are responses after which the connection stayed open; the line exists if there were any.
+//! - The body sent is shown for methods that have one. The size of the certificate's key is unknown: `-`.
 //! - `ab`'s warnings that mean and median are apart are left out; [`crate::measure::trust`] judges a run instead.
 
 use super::figure::sanitize;
@@ -23,7 +23,7 @@ use crate::measure::Run;
 use crate::measure::histogram::Percentiles;
 use crate::measure::run::LoadModel;
 
-/// The report from `Server Software` on.
+/// Report from `Server Software` on.
 pub fn render(run: &Run) -> String {
     [server(run), counts(run), rates(run), times(run), percentiles(run)].concat()
 }
@@ -39,7 +39,7 @@ fn server(run: &Run) -> String {
     text += &field("Server Port", target.port);
     if let Some(tls) = &target.tls {
         text += &field("SSL/TLS Protocol", protocol(tls));
-        // As ab: an address is no name that TLS could ask for.
+        // As ab: an IP address is not a TLS server name.
         if target.host.parse::<std::net::IpAddr>().is_err() {
             text += &field("TLS Server Name", sanitize(&target.host));
         }
@@ -51,7 +51,7 @@ fn server(run: &Run) -> String {
     text
 }
 
-/// `TLSv1.2,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384` in OpenSSL's words and `ab`'s order: version, cipher, bits of the
+/// `TLSv1.2,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384` in OpenSSL's names and `ab`'s order: version, cipher, bits of the
 /// certificate's key, bits of the cipher.
 fn protocol(tls: &str) -> String {
     let Some((version, suite)) = tls.split_once(',') else { return sanitize(tls) };
@@ -78,7 +78,7 @@ fn counts(run: &Run) -> String {
     let other_status: u64 = run.status.iter().filter(|(s, _)| !s.starts_with('2')).map(|(_, n)| n).sum();
     let kept = kept_alive(run);
 
-    let mut text = field("Concurrency Level", run.connections.limit);
+    let mut text = field("Concurrency Level", run.connections.max);
     text += &field("Time taken for tests", format_args!("{:.3} seconds", run.duration_s));
     text += &field("Complete requests", complete(run));
     text += &field("Failed requests", failed);
@@ -106,7 +106,7 @@ fn rates(run: &Run) -> String {
     }
     let across_all = 1000.0 / rate;
     let mean = match run.model {
-        LoadModel::Closed => across_all * run.connections.limit as f64,
+        LoadModel::Closed => across_all * run.connections.max as f64,
         LoadModel::Open => run.responses.response_ms.mean,
     };
     let kb_per_s = |bytes: u64| bytes as f64 / 1024.0 / run.duration_s;
@@ -154,7 +154,7 @@ fn percentiles(run: &Run) -> String {
     text
 }
 
-/// A row of the table, in ms.
+/// Row of the table, in ms.
 struct AbTimes {
     min: f64,
     mean: f64,
@@ -175,7 +175,7 @@ impl AbTimes {
         }
     }
 
-    /// Of `n` requests, `connecting` took the times of `spread` to connect and all others none.
+    /// Row of connection times: of `n` requests, `connecting` have the times of `spread`, all others 0.
     fn connect(spread: &Percentiles, connecting: u64, n: u64) -> Self {
         let share = connecting as f64 / n as f64;
         let mean = spread.mean * share;
@@ -190,31 +190,31 @@ impl AbTimes {
     }
 }
 
-/// What makes the standard deviation of a population that of a sample.
+/// Factor from the standard deviation of a population to that of a sample.
 fn sample_correction(n: u64) -> f64 {
     if n > 1 { (n as f64 / (n - 1) as f64).sqrt() } else { 0.0 }
 }
 
-/// Requests that were sent and ended.
+/// Number of requests that were sent and ended.
 fn complete(run: &Run) -> u64 {
     run.requests.total.saturating_sub(run.requests.dropped)
 }
 
-/// Answered requests that waited for a connection to be made.
+/// Number of responses to requests that waited for a connection to be opened.
 fn connecting(run: &Run) -> u64 {
-    // Connections are counted over the whole run; those of the warm-up have left no time.
+    // Connections are counted over the whole run; those of the warm-up have no recorded time.
     if run.connect_ms.max > 0.0 { run.connections.opened.min(run.response_count()) } else { 0 }
 }
 
-/// Answers after which the connection went on; 0 if each request had a connection of its own.
+/// Number of responses after which the connection stayed open; 0 with a new connection for each request.
 fn kept_alive(run: &Run) -> u64 {
     let opened = run.connections.opened;
     if opened >= complete(run) {
         return 0;
     }
-    // Those that are open at the end were never closed; a failure closes one, but is no answer.
+    // Connections still open at the end were not closed; a failure closes one without a response.
     let failures = ["tls", "timeout", "closed", "reset", "protocol"].iter().map(|kind| run.failures_of(kind)).sum();
-    let closed = opened.saturating_sub(run.connections.limit).saturating_sub(failures);
+    let closed = opened.saturating_sub(run.connections.max).saturating_sub(failures);
     run.response_count().saturating_sub(closed)
 }
 

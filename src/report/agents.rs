@@ -1,4 +1,4 @@
-//! Each agent beside the others, in the text report: a slow one must not hide in the crowd.
+//! Table of agents in the text report: a slow agent must not hide in the sum.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use super::text::line;
 use crate::measure::Run;
 use crate::measure::agent::{Agent, clock_error_ms, skew_ms};
 
-/// How wide the name of a node is at most.
+/// Maximum width of a node's name, in columns.
 const NODE_WIDTH: usize = 26;
-/// Agents that are shown; of more, those with the longest response times.
+/// Maximum number of agents shown; of more, those with the longest response times.
 const MAX_AGENTS_SHOWN: usize = 20;
 
-/// Nothing, where no agents drove the run.
+/// Lines of the table; none for a run without agents.
 pub(super) fn lines(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if run.agents.is_empty() {
         return Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn lines(run: &Run, paint: AnsiPaint) -> Vec<String> {
     lines.extend(shown.iter().map(|(index, agent)| row(*index, agent, paint)));
     let hidden = run.agents.len() - shown.len();
     if hidden > 0 {
-        lines.push(paint.dim(&format!("       and {}, all quicker; --out has them", plural(hidden, "agent"))));
+        lines.push(paint.dim(&format!("       and {}, all faster; --out has them", plural(hidden, "agent"))));
     }
     lines
 }
@@ -52,7 +52,7 @@ fn row(index: usize, agent: &Agent, paint: AnsiPaint) -> String {
     } else {
         let Agent { response_ms, lateness_ms, .. } = agent;
         let [p50, p99, max, late] = [response_ms.p50, response_ms.p99, response_ms.max, lateness_ms.p99].map(ms);
-        let busy = format!("{:.0} %", agent.cpu_share * 100.0);
+        let busy = format!("{:.0}%", agent.cpu_utilization * 100.0);
         format!("{:>8}/s{p50:>10}{p99:>10}{max:>10}{late:>12}{busy:>9}", rate(agent.rate_per_s))
     };
     let lost = if agent.failure.is_some() { "  LOST" } else { "" };
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn each_agent_has_a_line_and_a_lost_one_says_so() {
+    fn each_agent_has_a_line_and_a_lost_one_is_marked() {
         assert!(bare(&sample::closed()).is_empty());
         sample::same(
             &(bare(&sample::agents()).join("\n") + "\n"),

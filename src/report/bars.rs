@@ -1,6 +1,6 @@
-//! The shape of a distribution in about a dozen lines.
+//! Histogram of a distribution in about a dozen lines.
 //!
-//! Response times span anything from a factor of 1.01 to one of a million, and either must show its humps. So the
+//! Response times span anything from a factor of 1.01 to one of a million, and either must show its modes. So the
 //! bounds of the rows are round numbers, evenly apart on a logarithmic scale where that gives enough rows, and on a
 //! linear one where all times are close together. They run from the 0.1st to the 99.9th percentile: the first row
 //! takes what is below, a last one what is above.
@@ -10,11 +10,11 @@ use super::paint::AnsiPaint;
 use crate::decide::Nanos;
 use crate::measure::Histogram;
 
-/// The most rows between the 0.1st and the 99.9th percentile.
+/// Maximum number of rows between the 0.1st and the 99.9th percentile.
 const MAX_ROWS: usize = 14;
-/// With fewer rows than this a logarithmic scale shows too little.
+/// Minimum number of rows of a logarithmic scale; with fewer the scale is linear.
 const MIN_LOG_ROWS: usize = 6;
-/// The longest bar, in columns.
+/// Length of the longest bar, in columns.
 const MAX_BAR_COLUMNS: usize = 40;
 /// Round numbers per decade, evenly apart on a logarithmic scale, from the finest to the coarsest.
 const DECADES: [&[u64]; 5] = [
@@ -25,30 +25,30 @@ const DECADES: [&[u64]; 5] = [
     &[100],
 ];
 
-/// One row: how many times lie above the bound of the row before and up to this one's.
+/// Row of the histogram: the count of times above the bound of the row before, up to its own.
 pub(super) struct HistogramRow {
     pub(super) label: String,
     pub(super) count: u64,
 }
 
-/// The lines of the histogram; none if it is empty.
+/// Lines of the histogram; none if it is empty.
 pub(super) fn lines(histogram: &Histogram, paint: AnsiPaint) -> Vec<String> {
     let rows = rows(histogram);
     let most = rows.iter().map(|row| row.count).max().unwrap_or(0).max(1) as f64;
     let all = histogram.count().max(1) as f64;
     let line = |row: &HistogramRow| {
-        let share = row.count as f64 / all;
+        let fraction = row.count as f64 / all;
         let bar = paint.cyan(&bar(row.count as f64 / most));
-        format!("{:>10}  {:>13}  {:>7}  {bar}", row.label, figure::count(row.count), figure::percent(share))
+        format!("{:>10}  {:>13}  {:>7}  {bar}", row.label, figure::count(row.count), figure::percent(fraction))
             .trim_end()
             .into()
     };
-    let heading = format!("{:>10}  {:>13}  {:>7}", "response", "successes", "share");
+    let heading = format!("{:>10}  {:>13}  {:>7}", "response", "successes", "percent");
     let heading = (!rows.is_empty()).then(|| paint.dim(&heading));
     heading.into_iter().chain(rows.iter().map(line)).collect()
 }
 
-/// The rows of the histogram; none if it is empty.
+/// Rows of the histogram; none if it is empty.
 pub(super) fn rows(histogram: &Histogram) -> Vec<HistogramRow> {
     if histogram.count() == 0 {
         return Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn rows(histogram: &Histogram) -> Vec<HistogramRow> {
 
 /// Round bounds, the first at or above `low` and the last at or above `high`.
 fn bounds(low: Nanos, high: Nanos) -> Vec<Nanos> {
-    // What lies in the same bucket of the histogram counts as equal: a service that takes 7 ms is shown as one.
+    // Times within one bucket of the histogram count as equal: a constant 7 ms is one row.
     let [low, high] = [low, high].map(|time| Nanos((time.0 as f64 * 0.999) as u64).max(Nanos(1)));
     let fits = |bounds: &Vec<Nanos>| (MIN_LOG_ROWS..=MAX_ROWS).contains(&bounds.len());
     let coarser = DECADES.iter().map(|decade| logarithmic(decade, low, high));
@@ -100,7 +100,7 @@ fn logarithmic(decade: &[u64], low: Nanos, high: Nanos) -> Vec<Nanos> {
 }
 
 fn linear(low: Nanos, high: Nanos) -> Vec<Nanos> {
-    // A histogram of three digits has nothing to say about steps that are much finer than a hundredth.
+    // Steps much finer than a hundredth are below the resolution of a histogram of three digits.
     let raw = ((high - low).0 as f64 / 10.0).max(low.0 as f64 / 200.0).max(1.0);
     let power = 10_f64.powf(raw.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * power).find(|step| *step >= raw * 0.999).unwrap_or(raw);
@@ -153,7 +153,7 @@ mod tests {
         let mut histogram = Histogram::precise();
         histogram.record(Nanos::from_millis(7));
         let lines = lines(&histogram, AnsiPaint { enabled: false });
-        assert_eq!(lines[1..], [format!("{:>10}  {:>13}  {:>7}  {}", "≤ 7ms", 1, "100.0 %", "█".repeat(40))]);
+        assert_eq!(lines[1..], [format!("{:>10}  {:>13}  {:>7}  {}", "≤ 7ms", 1, "100.0%", "█".repeat(40))]);
     }
 
     #[test]

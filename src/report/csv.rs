@@ -1,16 +1,16 @@
-//! The run second by second, as a table that spreadsheets and data frames read.
+//! Time series of a run as CSV.
 
 use crate::measure::Run;
 
-/// A header line, then one line per point of the series, warm-up included; units are in the names. Times are of successes,
-/// but for those that begin with `failed_`.
+/// CSV with a header and a line per interval, warm-up included; names have their units. Times are of successes, except
+/// those that begin with `failed_`.
 pub fn series(run: &Run) -> String {
     let mut text = String::from(
         "t_s,width_s,ok,failed,rate_per_s,bytes_in,in_flight,backlog,p50_ms,p99_ms,max_ms,\
          failed_p50_ms,failed_p99_ms,failed_max_ms\n",
     );
     for point in &run.series {
-        // Times to the microsecond: the histograms behind them hold two digits.
+        // Times to the microsecond: the histograms have two digits.
         text.push_str(&format!(
             "{:.3},{:.3},{},{},{:.3},{},{},{},{:.3},{:.3},{:.3},{:.3},{:.3},{:.3}\n",
             point.t_s,

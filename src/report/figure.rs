@@ -1,11 +1,11 @@
-//! A figure as a person reads it: few digits, a unit, and never more of either than the measurement has.
+//! Text of numbers with their units, with no more digits than were measured.
 
 use crate::decide::Nanos;
 
-/// The width of a terminal that all of weir's own lines fit in.
+/// Maximum width of text reports, in columns.
 pub(super) const TERMINAL_COLUMNS: usize = 100;
 
-/// A whole number with its thousands apart: `98,760`.
+/// Whole number with thousands separated: `98,760`.
 pub(super) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -18,7 +18,7 @@ pub(super) fn count(n: u64) -> String {
     text
 }
 
-/// A number of things per second or on average, to three digits or to the whole: `12,345`, `498`, `49.8`, `0.25`.
+/// Rate or average with three digits, or as a whole number: `12,345`, `498`, `49.8`, `0.25`.
 pub(super) fn rate(value: f64) -> String {
     match value {
         v if v >= 999.5 => count(v.round() as u64),
@@ -29,7 +29,7 @@ pub(super) fn rate(value: f64) -> String {
     }
 }
 
-/// Bytes to three digits, in powers of 1000: `1.53 MB`.
+/// Bytes with three digits, in powers of 1000: `1.53 MB`.
 pub(super) fn bytes(value: f64) -> String {
     let mut value = value;
     let mut units = ["B", "kB", "MB", "GB", "TB"].into_iter();
@@ -46,35 +46,34 @@ pub(super) fn bytes(value: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// A share, given in [0, 1], in percent; what is not nothing is never shown as `0 %`, nor what is not all as `100 %`.
+/// Fraction in [0, 1] as a percentage; `0%` and `100%` are exact.
 pub(super) fn percentage(value: f64) -> String {
     let percent = value * 100.0;
     match percent {
-        p if p <= 0.0 => "0 %".into(),
-        p if p >= 100.0 => "100 %".into(),
-        p if p < 0.001 => "<0.001 %".into(),
-        p if p > 99.9 => ">99.9 %".into(),
-        p if p < 0.0995 => format!("{p:.3} %"),
-        p if p < 9.995 => format!("{p:.2} %"),
-        p => format!("{p:.1} %"),
+        p if p <= 0.0 => "0%".into(),
+        p if p >= 100.0 => "100%".into(),
+        p if p < 0.001 => "<0.001%".into(),
+        p if p > 99.9 => ">99.9%".into(),
+        p if p < 0.0995 => format!("{p:.3}%"),
+        p if p < 9.995 => format!("{p:.2}%"),
+        p => format!("{p:.1}%"),
     }
 }
 
-/// A share, given in [0, 1], in percent with one decimal, so that a column of them is aligned.
-pub(super) fn percent(share: f64) -> String {
-    match share * 100.0 {
-        p if p > 0.0 && p < 0.05 => "<0.1 %".into(),
-        p => format!("{p:.1} %"),
+/// Fraction in [0, 1] as a percentage with one decimal, for aligned columns.
+pub(super) fn percent(fraction: f64) -> String {
+    match fraction * 100.0 {
+        p if p > 0.0 && p < 0.05 => "<0.1%".into(),
+        p => format!("{p:.1}%"),
     }
 }
 
-/// A time given in milliseconds, in the form that [`Nanos`] has everywhere.
+/// Time in milliseconds, in the format of [`Nanos`].
 pub(super) fn ms(value: f64) -> String {
     Nanos::from_secs_f64(value / 1e3).to_string()
 }
 
-/// A time given in milliseconds, in the unit that suits `like`, its neighbour in a column of a table; in its own unit
-/// when nothing would be left of it.
+/// Time in milliseconds in the unit of `like`, its neighbour in a table; in its own unit if it is too small for that.
 pub(super) fn ms_like(value: f64, like: f64) -> String {
     let (scale, unit) = match like {
         v if v >= 999.5 => (1e-3, "s"),
@@ -90,7 +89,7 @@ pub(super) fn ms_like(value: f64, like: f64) -> String {
     }
 }
 
-/// A round time, all of its digits and none besides: `2ms`, `1.5ms`.
+/// Round time without superfluous digits: `2ms`, `1.5ms`.
 pub(super) fn round_time(time: Nanos) -> String {
     let (value, unit) = match time.0 {
         0..1_000 => (time.0 as f64, "ns"),
@@ -102,12 +101,12 @@ pub(super) fn round_time(time: Nanos) -> String {
     format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Words from outside on one line: control characters, which could steer a terminal, become `?`.
+/// Text of external origin with control characters, which could steer a terminal, replaced by `?`.
 pub(crate) fn sanitize(words: &str) -> String {
     words.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// The words as [`sanitize`] ones, cut to `width` columns.
+/// Sanitized text, cut to `width` columns.
 pub(super) fn truncate(words: &str, width: usize) -> String {
     let words = sanitize(words);
     if words.chars().count() <= width {
@@ -116,7 +115,8 @@ pub(super) fn truncate(words: &str, width: usize) -> String {
     words.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// The words on lines that fit [`TERMINAL_COLUMNS`]; the first begins with `first`, all others with as many blanks.
+/// Sanitized text on lines of at most [`TERMINAL_COLUMNS`]; the first begins with `first`, all others are indented by
+/// its width.
 pub(crate) fn wrap(first: &str, words: &str) -> Vec<String> {
     let indent = first.chars().count();
     let mut lines = vec![first.to_owned()];
@@ -160,7 +160,7 @@ mod tests {
     fn a_little_is_not_nothing_and_nearly_all_is_not_all() {
         assert_eq!(
             [0.0, 1e-6, 0.000_61, 0.012_34, 0.5, 0.999_99, 1.0].map(percentage),
-            ["0 %", "<0.001 %", "0.061 %", "1.23 %", "50.0 %", ">99.9 %", "100 %"]
+            ["0%", "<0.001%", "0.061%", "1.23%", "50.0%", ">99.9%", "100%"]
         );
     }
 

@@ -1,12 +1,13 @@
-//! JMeter's Summary Report: the table that its users know, column by column.
+//! Report in the format of JMeter's Summary Report.
 //!
 //! One row for the request, under its path, and the TOTAL row. Times are response times in whole milliseconds, their
 //! standard deviation is the population's, KB are 1024 bytes, and the throughput's unit is the first of second,
 //! minute and hour in which it is at least 1, as in JMeter.
 //!
 //! As in JMeter, failed samples are in the times, with the time until they failed; weir's own report has the times of
-//! successes, and those of failures beside them. It differs from JMeter in this: requests that were dropped, never sent,
-//! count as samples and as errors, but have no time; and the throughput is weir's rate, answers within the measured window.
+//! successes, and those of failures beside them. It differs from JMeter in this: requests that were dropped, never
+//! sent, count as samples and as errors, but have no time; and the throughput is weir's rate, responses within the
+//! measured window.
 
 use super::figure;
 use crate::measure::Run;
@@ -26,7 +27,7 @@ const HEADINGS: [&str; 11] = [
     "Avg. Bytes",
 ];
 
-/// The table, aligned for people: labels to the left, figures to the right, two blanks between columns.
+/// Table with labels to the left, figures to the right, and two blanks between columns.
 pub fn render(run: &Run) -> String {
     let figures = figures(run);
     let row = |label: String| [vec![label], figures.clone()].concat();
@@ -65,10 +66,10 @@ fn figures(run: &Run) -> Vec<String> {
     ]
 }
 
-/// Response times of all that was sent, and those of what failed are the times until then.
+/// Response times of all requests that were sent; those of failures end with the failure.
 fn times(run: &Run) -> Percentiles {
     let (Ok(mut all), Ok(failed)) = (run.response_histogram(), run.failed_histogram()) else {
-        return run.response_ms; // a damaged histogram was refused when the run was read
+        return run.response_ms; // a damaged histogram was rejected when the run was read
     };
     all.add(&failed);
     all.percentiles()

@@ -1,12 +1,12 @@
-//! Every request as a line of JMeter's CSV log (JTL), which JMeter, Jenkins, Taurus and BlazeMeter read.
+//! JMeter log as CSV (JTL), one line per request, as JMeter, Jenkins, Taurus and BlazeMeter read it.
 //!
-//! `timeStamp` is the intended start and `elapsed` the response time, so a request that had to wait for a connection
-//! shows it; `Latency` counts to the first byte, `Connect` is the time to connect, both as JMeter has them. A request
-//! without an answer has the code `Non HTTP response code: KIND`. JMeter's columns are whole milliseconds; the same times in
-//! microseconds stand behind them as JMeter's "sample variables", which it and others leave alone.
+//! `timeStamp` is the intended start and `elapsed` the response time, including the wait for a connection; `Latency` is
+//! the time to the first byte, `Connect` the time to connect, both as in JMeter. A request without a response has the
+//! code `Non HTTP response code: KIND`. JMeter's columns are whole milliseconds; the same times in microseconds follow
+//! as "sample variables", which other readers ignore.
 //!
-//! Threads write lines into blocks of their own and hand whole blocks to one writing thread, so that no request waits
-//! for the disk. If the disk is slower than the load for long, the threads do wait: a log with holes is worse.
+//! Each thread writes lines into its own block and passes full blocks to one writer thread, so that no request waits
+//! for the disk. If the disk stays slower than the load, threads wait: a log with gaps would be worse.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -21,10 +21,10 @@ const HEADER: &str = "timeStamp,elapsed,label,responseCode,responseMessage,threa
                       bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect,\"elapsed_us\",\"Latency_us\",\
                       \"Connect_us\"\n";
 const BLOCK_BYTES: usize = 64 * 1024;
-/// Blocks that may wait for the disk: 16 MiB.
+/// Maximum number of blocks queued for the disk: 16 MiB.
 const MAX_QUEUED_BLOCKS: usize = 256;
 
-/// The log of a run.
+/// JMeter log of a run.
 #[derive(Debug)]
 pub struct JtlLog {
     blocks: SyncSender<Vec<u8>>,
@@ -34,14 +34,14 @@ pub struct JtlLog {
 }
 
 impl JtlLog {
-    /// Begins a log in `file`; with `over` in place of what is in it. `label` is what JMeter calls the sampler's name.
+    /// Log in `file`; `over` replaces its content. `label` is JMeter's name of the sampler.
     pub fn new(file: File, over: bool, label: &str, url: &str) -> Self {
         let (blocks, waiting) = sync_channel(MAX_QUEUED_BLOCKS);
         let writer = thread::spawn(move || write_all(file, over, &waiting));
         Self { blocks, writer, label: csv_quoted(label), url: csv_quoted(url) }
     }
 
-    /// The part of one thread, which has yet to say when it began.
+    /// Part of one thread, whose start is set later.
     pub fn lines(&self, thread: u64) -> JtlThreadLog {
         JtlThreadLog {
             block: Vec::with_capacity(BLOCK_BYTES + 1024),
@@ -53,10 +53,10 @@ impl JtlLog {
         }
     }
 
-    /// Waits until all is written.
+    /// Waits until all blocks are written.
     ///
     /// # Errors
-    /// What the disk said first; the lines from then on are lost.
+    /// First error of the disk; later lines are lost.
     pub fn finish(self) -> io::Result<()> {
         drop(self.blocks);
         self.writer.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread failed")))
@@ -65,9 +65,9 @@ impl JtlLog {
 
 fn write_all(mut file: File, over: bool, blocks: &Receiver<Vec<u8>>) -> io::Result<()> {
     let (mut begun, mut result) = (false, Ok(()));
-    // After a failure the rest is still taken, or the load would come to a stand.
+    // After a failure blocks are still received; otherwise the load would block.
     for block in blocks {
-        // The first block means that the run has begun: only now an earlier log in the same file gives way.
+        // An earlier log in the file is removed with the first block, when the run has started.
         if !std::mem::replace(&mut begun, true) {
             result = if over { truncate(&file) } else { Ok(()) }.and_then(|()| file.write_all(HEADER.as_bytes()));
         }
@@ -80,7 +80,7 @@ fn write_all(mut file: File, over: bool, blocks: &Receiver<Vec<u8>>) -> io::Resu
     })
 }
 
-/// Takes away what is in a file; a pipe or a device has nothing to take away.
+/// Truncates a regular file; pipes and devices are left alone.
 ///
 /// # Errors
 /// As `ftruncate`.
@@ -88,7 +88,7 @@ pub fn truncate(file: &File) -> io::Result<()> {
     file.set_len(0).or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) })
 }
 
-/// One thread's part of a log.
+/// Part of one thread of a log.
 #[derive(Debug)]
 pub struct JtlThreadLog {
     block: Vec<u8>,
@@ -96,17 +96,17 @@ pub struct JtlThreadLog {
     label: String,
     url: String,
     thread: u64,
-    /// The run's start, in milliseconds since 1970.
+    /// Start of the run, in milliseconds since 1970.
     start_ms: u64,
 }
 
 impl JtlThreadLog {
-    /// The run began then, in nanoseconds since 1970. All parts of a log are to be told the same.
+    /// Sets the start of the run, in nanoseconds since 1970; the same for all parts of a log.
     pub fn set_start(&mut self, start_ns: u64) {
         self.start_ms = (start_ns + 500_000) / 1_000_000;
     }
 
-    /// Appends an outcome. `connections` is how many the thread has at the moment.
+    /// Appends an outcome. `connections` is the thread's current number of connections.
     pub fn push(&mut self, outcome: &Outcome, user: u32, connections: usize) {
         let ms = |n: Nanos| n.as_millis_f64().round() as u64;
         let us = |n: Nanos| (n.0 + 500) / 1_000;
@@ -116,9 +116,9 @@ impl JtlThreadLog {
         };
         let is_answered = matches!(outcome.end, RequestEnd::Response(_));
         let latency = if is_answered { outcome.first_byte - outcome.intended } else { Nanos::ZERO };
-        // Start and offset rounded apart: the same plan gives the same offsets, whenever it is run.
+        // Start and offset are rounded separately, so that offsets of a plan do not depend on the start.
         let timestamp = self.start_ms + ms(outcome.intended);
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = writeln!(
             self.block,
             "{timestamp},{},{},{code},{message},weir {}-{},text,{},,{},{},{connections},{connections},{},{},0,{},{},{},{}",
@@ -143,7 +143,7 @@ impl JtlThreadLog {
 
     fn flush(&mut self) {
         let block = std::mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES + 1024));
-        // The writer takes blocks until all senders are gone.
+        // The writer ends when all senders are dropped.
         let _ = self.blocks.send(block);
     }
 }
@@ -162,7 +162,7 @@ fn reason(status: u16) -> &'static str {
     http::StatusCode::from_u16(status).ok().and_then(|s| s.canonical_reason()).unwrap_or("")
 }
 
-/// A field of CSV (RFC 4180): in quotes where it must be.
+/// Field of CSV (RFC 4180), quoted where needed.
 fn csv_quoted(field: &str) -> String {
     if field.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))

@@ -1,18 +1,18 @@
-//! A run as text: for people, for the scripts and eyes that know other tools, and as plain data.
+//! Reports: of a run, a comparison and a capacity search, as text, HTML, JSON and in the formats of other tools.
 //!
-//! Reports of a run are made from a [`Run`] alone, so that a run read back from its JSON gives the same reports as the
-//! one that has just ended; only the log of all requests ([`jtl`]) is written while it goes.
+//! Reports of a run are made from a [`Run`] alone, so a run read from its JSON gives the same reports as one that has
+//! just ended; only the log of all requests ([`jtl`]) is written during the run.
 //!
 //! - [`text`]: weir's own report
 //! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
-//! - [`csv`]: the run second by second
-//! - [`jtl`]: every request as a line of JMeter's log
-//! - [`page`]: a page to look at, of a run or of anything else
-//! - [`plot`]: lines as SVG, for what is made of many runs
-//! - [`read`]: results read back, weir's own and those of other tools
-//! - [`capacity`]: how much a service can take
-//! - [`comparison`]: sides of runs held against each other
-//! - `figure`, `bars`, `paint`: how a number, a histogram and a colour are written in weir's own report
+//! - [`csv`]: time series
+//! - [`jtl`]: JMeter log, one line per request
+//! - [`page`]: HTML reports
+//! - [`plot`]: plots as SVG and PNG
+//! - [`read`]: parsers of saved results, also of other tools
+//! - [`capacity`]: capacity search
+//! - [`comparison`]: comparison of sides of runs
+//! - `figure`, `bars`, `paint`: numbers, histograms and colours in text reports
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,24 +40,24 @@ mod sample;
 pub mod text;
 pub mod wrk;
 
-/// In which form a run is shown.
+/// Format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
     /// weir's own report
     #[default]
     Text,
-    /// What `ab` prints
+    /// report of ab
     Ab,
-    /// What `wrk --latency` prints
+    /// report of wrk --latency
     Wrk,
-    /// JMeter's Summary Report
+    /// Summary Report of JMeter
     Jmeter,
-    /// The whole run as one JSON object
+    /// whole run as one JSON object
     Json,
 }
 
 impl ReportFormat {
-    /// The word for it on the command line.
+    /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -84,11 +84,11 @@ impl FromStr for ReportFormat {
         all.iter()
             .find(|f| f.name() == text)
             .copied()
-            .ok_or_else(|| format!("unknown format '{text}'; expected one of {}", names()))
+            .ok_or_else(|| format!("unknown format '{text}'; choose {}", names()))
     }
 }
 
-/// The run in the given form, with a newline at its end. Only [`ReportFormat::Text`] has colours, and only when asked.
+/// Report of a run with a final newline. Only [`ReportFormat::Text`] has colours, if `color`.
 pub fn render(run: &Run, format: ReportFormat, color: bool) -> String {
     match format {
         ReportFormat::Text => text::render(run, color),
@@ -111,7 +111,7 @@ mod tests {
         }
         assert_eq!(
             "hey".parse::<ReportFormat>(),
-            Err("unknown format 'hey'; expected one of text, ab, wrk, jmeter, json".into())
+            Err("unknown format 'hey'; choose text, ab, wrk, jmeter, json".into())
         );
     }
 
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_for_people_is_wider_than_a_terminal_and_every_report_ends_with_one_newline() {
+    fn no_line_is_wider_than_a_terminal_and_every_report_ends_with_one_newline() {
         for run in sample::all() {
             for format in ReportFormat::value_variants() {
                 let report = render(&run, *format, false);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_service_says_cannot_steer_the_terminal() {
+    fn texts_of_a_service_cannot_steer_the_terminal() {
         let mut run = sample::open();
         let evil = "\u{1b}[2J\rgood\n";
         run.target.server = Some(evil.into());

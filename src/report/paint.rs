@@ -1,18 +1,18 @@
-//! Colour on a terminal, and none elsewhere.
+//! ANSI colours of text reports.
 
-/// Puts ANSI colours round words, or leaves them as they are.
+/// Painter that adds ANSI colours if `enabled`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AnsiPaint {
     pub(super) enabled: bool,
 }
 
 impl AnsiPaint {
-    /// What a reader must not miss.
+    /// Text that a reader must not miss.
     pub(super) fn red(self, words: &str) -> String {
         self.wrap("31", words)
     }
 
-    /// What is as it should be.
+    /// Good results.
     pub(super) fn green(self, words: &str) -> String {
         self.wrap("32", words)
     }
@@ -27,7 +27,7 @@ impl AnsiPaint {
         self.wrap("1", words)
     }
 
-    /// What matters least.
+    /// Secondary text.
     pub(super) fn dim(self, words: &str) -> String {
         self.wrap("2", words)
     }

@@ -1,4 +1,4 @@
-//! Four small runs that look like what users see, the same every time, for the tests of all formats.
+//! Small deterministic runs for the tests of all formats.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::measure::run::{Connections, LoadModel, Manifest, Run, RunInput, RunTa
 use crate::measure::series::RunSeries;
 use crate::measure::slo::Slo;
 
-/// What a request is made of: response time, time it waited before it was sent, time to connect, and its end.
+/// Simulated request: response time, wait before the send, time to connect, and its end.
 struct SampleRequest {
     response_us: u64,
     waited_us: u64,
@@ -45,10 +45,10 @@ pub(super) fn closed() -> Run {
     parts.target.host = "shop.example".into();
     parts.target.port = 8443;
     parts.target.tls = Some("TLSv1.3,AES_256_GCM_SHA384".into());
-    parts.connections = Connections { limit: 50, opened: 50, max_backlog: 0 };
+    parts.connections = Connections { max: 50, opened: 50, max_backlog: 0 };
     parts.in_flight_mean = 49.8;
     parts.cpu_s = 0.124;
-    parts.cpu_share = 0.31;
+    parts.cpu_utilization = 0.31;
     finished(parts, &["p99<200ms", "service.p50<10ms", "errors<1%"])
 }
 
@@ -76,12 +76,12 @@ pub(super) fn open() -> Run {
     parts.target.failure_details = BTreeMap::from([
         ("dropped".into(), "waited longer than the timeout of 2s for a free connection".into()),
         ("reset".into(), "connection reset by peer (os error 104)".into()),
-        ("timeout".into(), "no whole answer within 2s".into()),
+        ("timeout".into(), "no whole response within 2s".into()),
     ]);
-    parts.connections = Connections { limit: 20, opened: 75, max_backlog: 412 };
+    parts.connections = Connections { max: 20, opened: 75, max_backlog: 412 };
     parts.in_flight_mean = 503.2;
     parts.cpu_s = 0.05;
-    parts.cpu_share = 0.02;
+    parts.cpu_utilization = 0.02;
     finished(parts, &["p99<200ms", "errors<5%", "rate>100"])
 }
 
@@ -93,20 +93,20 @@ pub(super) fn wide() -> Run {
         ..SampleRequest::default()
     };
     let mut parts = parts(LoadModel::Closed, 0.0, 40.0, 1_000, asked);
-    parts.connections = Connections { limit: 64, opened: 64, max_backlog: 0 };
+    parts.connections = Connections { max: 64, opened: 64, max_backlog: 0 };
     parts.in_flight_mean = 46.4;
     finished(parts, &[])
 }
 
-/// A run in which nothing happened.
+/// Run without requests.
 pub(super) fn empty() -> Run {
     let mut parts = parts(LoadModel::Closed, 0.0, 1.0, 0, |_| SampleRequest::default());
     parts.target.server = None;
-    parts.connections = Connections { limit: 1, opened: 0, max_backlog: 0 };
+    parts.connections = Connections { max: 1, opened: 0, max_backlog: 0 };
     finished(parts, &["p99<200ms"])
 }
 
-/// A service that answers at once, and nothing well.
+/// Service that responds at once, with errors only.
 pub(super) fn broken() -> Run {
     let end = |i: u64| RequestEnd::Response(if i.is_multiple_of(4) { 404 } else { 500 });
     let mut parts = parts(LoadModel::Closed, 0.0, 2.0, 400, |i| SampleRequest {
@@ -118,7 +118,7 @@ pub(super) fn broken() -> Run {
     finished(parts, &["p99<200ms"])
 }
 
-/// The closed loop, as two agents drove it; a third was lost.
+/// Closed loop of two agents and a lost third one.
 pub(super) fn agents() -> Run {
     let mut run = closed();
     let agent = |node: &str, share: f64, late_ms: f64| Agent {
@@ -130,8 +130,8 @@ pub(super) fn agents() -> Run {
         response_ms: run.response_ms,
         lateness_ms: Percentiles { p99: late_ms, ..run.lateness_ms },
         cpu_us_per_request: run.cpu_us_per_request,
-        cpu_share: run.cpu_share,
-        began_ms: late_ms / 2.0,
+        cpu_utilization: run.cpu_utilization,
+        start_offset_ms: late_ms / 2.0,
         clock_error_ms: 0.09,
         failure: None,
     };
@@ -142,8 +142,7 @@ pub(super) fn agents() -> Run {
     run
 }
 
-/// Compares whole reports. With `WEIR_BLESS` set it writes the golden file instead, to be looked at before it is
-/// committed.
+/// Compares whole reports. With `WEIR_BLESS` set it writes the golden file instead, to be reviewed before the commit.
 #[allow(clippy::panic, reason = "a test says what differs")]
 pub(super) fn same(actual: &str, golden: &str, file: &str) {
     if std::env::var_os("WEIR_BLESS").is_some() {
@@ -154,12 +153,12 @@ pub(super) fn same(actual: &str, golden: &str, file: &str) {
     }
 }
 
-/// A number below `below` that looks random.
+/// Pseudo-random number below `below`.
 fn scatter(i: u64, below: u64) -> u64 {
     (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % below
 }
 
-/// `n` requests, evenly over warm-up and window.
+/// Input of a run with `n` requests, evenly over warm-up and window.
 fn parts(model: LoadModel, warmup_s: f64, duration_s: f64, n: u64, asked: impl Fn(u64) -> SampleRequest) -> RunInput {
     let end_s = warmup_s + duration_s;
     let mut recorder = Recorder::new(Nanos::from_secs_f64(warmup_s), Nanos::from_secs_f64(end_s));
@@ -199,7 +198,7 @@ fn parts(model: LoadModel, warmup_s: f64, duration_s: f64, n: u64, asked: impl F
         unfinished: 0,
         connections: Connections::default(),
         cpu_s: 0.0,
-        cpu_share: 0.0,
+        cpu_utilization: 0.0,
         spins: false,
         in_flight_mean: 0.0,
         interrupted: false,
@@ -229,7 +228,7 @@ fn outcome(number: u64, intended: Nanos, asked: &SampleRequest) -> Outcome {
     }
 }
 
-/// The run as it is read back from a file.
+/// Run as it is read from a file.
 fn finished(parts: RunInput, slo: &[&str]) -> Run {
     let mut run = Run::new(parts);
     run.slo = slo.iter().map(|text| text.parse::<Slo>().expect("an objective").check(&run)).collect();

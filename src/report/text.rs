@@ -1,8 +1,8 @@
-//! weir's own report: what matters first, readable at a glance, within 100 columns.
+//! weir's own text report, within 100 columns.
 //!
-//! In this order: that much failed, when it did; objectives that failed; whether the run may be believed, when not; what was
-//! run; how much; both clocks; the shape of the response times; how requests ended; objectives that held; how weir itself
-//! did; and each of its agents, where there were some. Times are of successes, and those of failures stand beside them.
+//! In this order: a high error rate; missed objectives; reasons not to trust the run; target and load; totals; both
+//! clocks; distribution of response times; outcomes of requests; objectives that were met; lateness and CPU of weir
+//! itself; each agent. Times are those of successes; a row of its own has those of failures.
 
 use super::figure::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
 use super::{agents, bars, paint::AnsiPaint};
@@ -11,12 +11,12 @@ use crate::measure::Run;
 use crate::measure::histogram::Percentiles;
 use crate::measure::run::LoadModel;
 
-/// The report, with ANSI colours if asked.
+/// Report of a run, with ANSI colours if `color`.
 pub fn render(run: &Run, color: bool) -> String {
     let paint = AnsiPaint { enabled: color };
     let blocks = [
         verdict(run, paint),
-        doubts(run, paint),
+        reasons(run, paint),
         headline(run, paint),
         totals(run, paint),
         clocks(run, paint),
@@ -30,21 +30,21 @@ pub fn render(run: &Run, color: bool) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-/// That nothing worked, or much did not, and which objectives failed.
+/// Error rate above [`HEADLINE_FAILURE_FRACTION`], and missed objectives.
 fn verdict(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let failures = failures(run).map(|words| wrap("", &words)).unwrap_or_default();
     let mut lines: Vec<String> = failures.iter().map(|line| paint.red(line)).collect();
     if run.slo.iter().any(|held| !held.ok) {
-        lines.push(paint.red("OBJECTIVES THAT FAILED"));
+        lines.push(paint.red("OBJECTIVES MISSED"));
         lines.extend(objectives(run, false, paint));
     }
     lines
 }
 
-/// The share from which on failures are part of the headline.
+/// Fraction of failed requests above which the first line reports failures.
 const HEADLINE_FAILURE_FRACTION: f64 = 0.01;
 
-/// That nothing worked, or what did not, if that was more than a little.
+/// Headline on failures, if there was no success or more than [`HEADLINE_FAILURE_FRACTION`] failed.
 pub(crate) fn failures(run: &Run) -> Option<String> {
     let requests = &run.requests;
     if requests.total == 0 {
@@ -52,25 +52,25 @@ pub(crate) fn failures(run: &Run) -> Option<String> {
     }
     let kinds = run.failed_by_kind();
     if requests.ok == 0 {
-        return Some(format!("NOT ONE OF {} REQUESTS SUCCEEDED: {kinds}", count(requests.total)));
+        return Some(format!("NONE OF {} REQUESTS SUCCEEDED: {kinds}", count(requests.total)));
     }
     (run.error_fraction() > HEADLINE_FAILURE_FRACTION)
         .then(|| format!("{} OF REQUESTS FAILED: {kinds}", percentage(run.error_fraction())))
 }
 
-fn doubts(run: &Run, paint: AnsiPaint) -> Vec<String> {
+fn reasons(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if run.trust.ok {
         return Vec::new();
     }
-    let mut lines = vec!["NOT TO BE TRUSTED".to_owned()];
+    let mut lines = vec!["NOT TRUSTED".to_owned()];
     lines.extend(run.trust.reasons.iter().flat_map(|reason| wrap("  - ", reason)));
     lines.iter().map(|line| paint.red(line)).collect()
 }
 
-/// What was run, in a few short facts.
+/// Load, duration, threads and TLS, as short phrases.
 pub(super) fn facts(run: &Run) -> [String; 4] {
-    let limit = count(run.connections.limit);
-    let plural = if run.connections.limit == 1 { "" } else { "s" };
+    let limit = count(run.connections.max);
+    let plural = if run.connections.max == 1 { "" } else { "s" };
     let model = match run.model {
         LoadModel::Closed => format!("closed loop, {limit} connection{plural}"),
         LoadModel::Open => {
@@ -99,7 +99,7 @@ fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if run.interrupted {
         let left = match run.requests.unfinished {
             0 => String::new(),
-            n => format!("; {} on their way, not counted", count(n)),
+            n => format!("; {} in flight, not counted", count(n)),
         };
         lines.push(paint.red(&format!("interrupted{left}")));
     }
@@ -114,22 +114,22 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
     };
     let rates = &run.rate_per_s;
     let offered = match run.model {
-        LoadModel::Open => format!(" answered of {}/s offered", rate(rates.offered)),
+        LoadModel::Open => format!(" of {}/s offered", rate(rates.offered)),
         LoadModel::Closed => String::new(),
     };
     let mut rate_words = vec![format!("{}/s{offered}", rate(rates.achieved))];
-    // Else 475/s of 500/s, and all requests ok, look like a contradiction.
+    // Without this, 475/s of 500/s with all requests ok would look like a contradiction.
     let within = (rates.achieved * run.duration_s).round() as u64;
     let late = run.response_count().saturating_sub(within);
     if late * 100 > run.response_count() {
-        rate_words.push(format!("{} answers came after the end", count(late)));
+        rate_words.push(format!("{} responses came after the end", count(late)));
     }
     let per_s = |n: u64| bytes(if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 });
     let mut lines = vec![
         line(
             paint,
             "requests",
-            &[format!("{} in all", count(requests.total)), format!("{} ok", count(requests.ok)), failed],
+            &[format!("{} total", count(requests.total)), format!("{} ok", count(requests.ok)), failed],
         ),
         line(paint, "rate", &rate_words),
         line(
@@ -138,7 +138,7 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
             &[
                 format!("{}/s in", per_s(run.bytes.read)),
                 format!("{}/s out", per_s(run.bytes.written)),
-                format!("{} read in all", bytes(run.bytes.read as f64)),
+                format!("{} read", bytes(run.bytes.read as f64)),
             ],
         ),
         line(
@@ -153,7 +153,7 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let queue: Vec<String> = [
         (requests.waited, "waited for a free connection"),
         (requests.dropped, "dropped, never sent"),
-        (run.connections.max_backlog, "waiting at most"),
+        (run.connections.max_backlog, "max backlog"),
     ]
     .into_iter()
     .filter(|(n, _)| *n > 0)
@@ -174,13 +174,13 @@ fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     };
     let failed = failed.map(|times| format!("{:<15}{}", "of failures", cells(&times, &times)));
     if run.requests.ok == 0 {
-        let none = "no success, hence no response times".to_owned();
+        let none = "no response times: no request succeeded".to_owned();
         return [none].into_iter().chain(failed.into_iter().flat_map(|row| [heading.clone(), row])).collect();
     }
     let (response, service) = (percentiles(&run.response_ms), percentiles(&run.service_ms));
     let mut lines = vec![heading, format!("{:<15}{}", "response time", paint.bold(&cells(&response, &service)))];
     if clocks_agree(run) {
-        lines.push(paint.dim("service time   the same, within 1 %"));
+        lines.push(paint.dim("service time   the same, within 1%"));
     } else {
         lines.push(format!("{:<15}{}", "service time", cells(&service, &response)));
     }
@@ -188,7 +188,7 @@ fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     lines
 }
 
-/// Whether response and service times are the same to within 1 %.
+/// Whether all percentiles of response and service times differ by at most 1%.
 pub(super) fn clocks_agree(run: &Run) -> bool {
     let (response, service) = (percentiles(&run.response_ms), percentiles(&run.service_ms));
     response.iter().zip(service).all(|(r, s)| (r - s).abs() <= r * 0.01)
@@ -196,21 +196,21 @@ pub(super) fn clocks_agree(run: &Run) -> bool {
 
 const METRIC_NAMES: [&str; 8] = ["mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
 
-/// In the order of [`METRIC_NAMES`].
+/// Percentiles in the order of [`METRIC_NAMES`].
 fn percentiles(spread: &Percentiles) -> [f64; 8] {
     let Percentiles { mean, p50, p75, p90, p95, p99, p999, max, .. } = *spread;
     [mean, p50, p75, p90, p95, p99, p999, max]
 }
 
 fn shape(run: &Run, paint: AnsiPaint) -> Vec<String> {
-    // A damaged histogram was refused when the run was read.
+    // A damaged histogram was rejected when the run was read.
     run.response_histogram().map_or_else(|_| Vec::new(), |histogram| bars::lines(&histogram, paint))
 }
 
 fn outcomes(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let rows = |section: &str, kind: &str, n: u64, words: &str, failed: bool| {
-        let share = percent(n as f64 / run.requests.total.max(1) as f64);
-        let first = format!("{section:<LABEL_WIDTH$}{:<9}{:>12}  {share:>7}  ", truncate(kind, 9), count(n));
+        let percentage = percent(n as f64 / run.requests.total.max(1) as f64);
+        let first = format!("{section:<LABEL_WIDTH$}{:<9}{:>12}  {percentage:>7}  ", truncate(kind, 9), count(n));
         let lines = wrap(&first, words).into_iter();
         lines.map(move |line| if failed { paint.red(line.trim_end()) } else { line.trim_end().to_owned() })
     };
@@ -220,23 +220,23 @@ fn outcomes(run: &Run, paint: AnsiPaint) -> Vec<String> {
         .enumerate()
         .flat_map(|(i, (status, n))| rows(if i == 0 { "status" } else { "" }, status, *n, "", is_failure(status)));
     // The classes of statuses are in the rows above.
-    let without_answer = run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx")).enumerate();
-    let failures = without_answer.flat_map(|(i, (kind, n))| {
+    let without_response = run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx")).enumerate();
+    let failures = without_response.flat_map(|(i, (kind, n))| {
         let words = run.target.failure_details.get(kind).map_or("", String::as_str);
-        rows(if i == 0 { "no answer" } else { "" }, kind, *n, words, true)
+        rows(if i == 0 { "no response" } else { "" }, kind, *n, words, true)
     });
     statuses.chain(failures).collect()
 }
 
-/// Those that held, or those that did not.
-fn objectives(run: &Run, that_held: bool, paint: AnsiPaint) -> Vec<String> {
+/// Objectives that were met, or those that were missed.
+fn objectives(run: &Run, are_met: bool, paint: AnsiPaint) -> Vec<String> {
     let width = run.slo.iter().map(|held| held.objective.chars().count()).max().unwrap_or(0);
     let line = |held: &crate::measure::run::SloResult| {
         let line = format!("{:<width$}  {}", held.objective, held.measured);
         let line = truncate(&line, TERMINAL_COLUMNS - 2);
         if held.ok { format!("{} {line}", paint.green("✓")) } else { paint.red(&format!("✗ {line}")) }
     };
-    run.slo.iter().filter(|held| held.ok == that_held).map(line).collect()
+    run.slo.iter().filter(|held| held.ok == are_met).map(line).collect()
 }
 
 fn generator(run: &Run, paint: AnsiPaint) -> Vec<String> {
@@ -247,17 +247,17 @@ fn generator(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let facts = [
         format!("sent late by {} p50, {} p99", ms(late.p50), ms(late.p99)),
         format!("{} CPU per request", ms(run.cpu_us_per_request / 1e3)),
-        format!("busiest thread {:.0} %", run.cpu_share * 100.0),
+        format!("busiest thread {:.0}%", run.cpu_utilization * 100.0),
     ];
     vec![line(paint, "weir itself", &facts)]
 }
 
-/// Whether an answer with this status is a failed request.
+/// Whether a response with this status counts as failed.
 pub(super) fn is_failure(status: &str) -> bool {
     !matches!(status.as_bytes().first(), Some(b'1'..=b'3'))
 }
 
-/// The width of the column of labels.
+/// Width of the column of labels.
 const LABEL_WIDTH: usize = 13;
 
 fn label(name: &str, paint: AnsiPaint) -> String {
@@ -268,7 +268,7 @@ pub(super) fn line(paint: AnsiPaint, name: &str, facts: &[String]) -> String {
     label(name, paint) + &facts.join(" · ")
 }
 
-/// A length in seconds, to the millisecond.
+/// Duration in seconds, to the millisecond.
 pub(super) fn seconds(s: f64) -> String {
     Nanos::from_secs_f64((s * 1e3).round() / 1e3).to_string()
 }
@@ -279,11 +279,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_in_which_nothing_worked_says_so_first() {
+    fn a_run_without_a_success_reports_that_first() {
         let report = render(&sample::broken(), false);
         let first = report.lines().next().unwrap_or_default();
-        assert_eq!(first, "NOT ONE OF 400 REQUESTS SUCCEEDED: 300 5xx, 100 4xx");
-        assert!(report.contains("no success, hence no response times") && report.contains("of failures"), "{report}");
+        assert_eq!(first, "NONE OF 400 REQUESTS SUCCEEDED: 300 5xx, 100 4xx");
+        assert!(
+            report.contains("no response times: no request succeeded") && report.contains("of failures"),
+            "{report}"
+        );
     }
 
     #[test]
@@ -295,12 +298,11 @@ mod tests {
     }
 
     #[test]
-    fn colours_change_no_word_and_failures_come_first_then_objectives_then_doubts_in_red() {
+    fn colours_change_no_word_and_failures_come_first_then_objectives_then_reasons_in_red() {
         let colored = render(&sample::open(), true);
         let at =
             |words: &str| colored.find(&format!("\x1b[31m{words}")).unwrap_or_else(|| panic!("{words}: {colored}"));
-        let order =
-            ["10.6 % OF REQUESTS FAILED", "OBJECTIVES THAT FAILED", "✗ p99<200ms", "NOT TO BE TRUSTED", "  - "].map(at);
+        let order = ["10.6% OF REQUESTS FAILED", "OBJECTIVES MISSED", "✗ p99<200ms", "NOT TRUSTED", "  - "].map(at);
         assert!(order[0] == 0 && order.is_sorted(), "{order:?}: {colored}");
         let mut bare = String::new();
         for (i, part) in colored.split('\x1b').enumerate() {

@@ -1,23 +1,22 @@
-//! wrk's report as `wrk --latency` prints it, for scripts and eyes that know it.
+//! Report in the format of `wrk --latency`.
 //!
-//! Layout and units are wrk's own. The figures are weir's:
+//! Layout and units are those of wrk, the figures those of weir:
 //!
-//! - *Latency* is the response time, from the intended start on; as in wrk over all answers, whatever their status, where
-//!   weir's own report has it over successes.
+//! - *Latency* is the response time, from the intended start on; as in wrk over all responses, whatever their status,
+//!   where weir's own report has it over successes.
 //! - *Req/Sec* is per thread, as in wrk, but from whole seconds of the measured window where wrk looks every 100 ms.
 //! - *Socket errors*: `connect` are connections that failed or came too late (`connect`, `tls`, `dropped`), `read` are
-//!   answers that broke off or are no HTTP (`closed`, `reset`, `protocol`); weir has no failure that is one of writing
-//!   alone.
-//! - Without any answer the last column reads `0.00%`, where wrk has `-nan%`.
+//!   responses that broke off or are not HTTP (`closed`, `reset`, `protocol`); weir has no failure of writing alone.
+//! - Without any response the last column reads `0.00%`, where wrk has `-nan%`.
 
 use super::figure::sanitize;
 use crate::decide::Nanos;
 use crate::measure::{Histogram, Run};
 
-/// The report.
+/// Report of a run.
 pub fn render(run: &Run) -> String {
     let mut text = format!("Running {} test @ {}\n", whole_seconds(run.duration_s), sanitize(&run.target.url));
-    text += &format!("  {} threads and {} connections\n", run.manifest.threads, run.connections.limit);
+    text += &format!("  {} threads and {} connections\n", run.manifest.threads, run.connections.max);
     text += &format!("  Thread Stats{:>6}{:>11}{:>8}{:>12}\n", "Avg", "Stdev", "Max", "+/- Stdev");
     let times = run.responses.histogram().unwrap_or_else(|_| Histogram::precise());
     text += &WrkStats::of_times(&times).line("Latency", microseconds);
@@ -52,7 +51,7 @@ fn errors(run: &Run) -> String {
     text
 }
 
-/// Requests per second and thread, one sample for each whole point of the series that lies in the window.
+/// Requests per second and thread, one sample for each whole interval of the series within the window.
 fn rates_per_thread(run: &Run) -> Vec<f64> {
     if run.response_count() == 0 {
         return Vec::new();
@@ -66,21 +65,21 @@ fn rates_per_thread(run: &Run) -> Vec<f64> {
             && point.width_s > 0.0
             && point.width_s >= widest * 0.999
     });
-    // As in wrk, what broke off does not count.
+    // As in wrk, responses that broke off do not count.
     let rates: Vec<f64> = inside.map(|point| (point.responses as f64 / point.width_s / threads).floor()).collect();
-    // Shorter than a second: there is but one rate.
+    // Shorter than a second: a single rate.
     if rates.is_empty() && run.rate_per_s.achieved > 0.0 {
         return vec![(run.rate_per_s.achieved / threads).floor()];
     }
     rates
 }
 
-/// A line of wrk's table.
+/// Line of wrk's table.
 struct WrkStats {
     mean: f64,
     sd: f64,
     max: f64,
-    /// Share of values no further than one standard deviation from the mean, in [0, 1].
+    /// Fraction of values within one standard deviation of the mean, in [0, 1].
     within_sd_fraction: f64,
 }
 
@@ -114,15 +113,14 @@ impl WrkStats {
     }
 }
 
-/// Right-aligned so that the digits of all stand below one another: a unit of two letters ends in the last column,
-/// one letter leaves a blank behind it, and no unit leaves two.
+/// Right-aligned value with aligned digits: two blanks after no unit, one after a unit of one letter.
 fn cell(text: &str, width: usize) -> String {
     let letters = text.chars().rev().take(2).filter(char::is_ascii_alphabetic).count();
     let blanks = 2 - letters;
     format!("{text:>0$}{1:blanks$}", width - blanks, "")
 }
 
-/// wrk goes to the next unit at 85 % of it, and never to the last of the list.
+/// Unit of a value as in wrk: the next one from 85% of it on, never the last of the list.
 fn scaled(value: f64, step: f64, decimals: usize, units: &[&'static str]) -> String {
     let mut value = value;
     let mut unit = 0;

@@ -1,26 +1,25 @@
-//! The keys that requests are sent with.
+//! API keys that requests are sent with.
 
 use std::fmt;
 
 use ring::digest::{SHA256, digest};
 
-/// One key of a service: what is sent, and a name that may be shown and stored.
+/// API key: a secret, and a name that may be printed and stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
     name: String,
-    /// What it is called if nobody gives it a name; the same wherever the secret is.
+    /// Name derived from the secret, the same in each process.
     default_name: String,
     secret: String,
 }
 
-/// Of a secret of at least so many characters the last four are shown.
+/// Minimum length of a secret whose last four characters are in its name.
 const MIN_SHOWN_SECRET_CHARS: usize = 16;
-/// Longer words before a `=` are no names.
+/// Maximum length of a name before `=`.
 const MAX_NAME_CHARS: usize = 32;
 
 impl ApiKey {
-    /// Its name is the same wherever the secret is: the last four characters, if they give little away, and 32 bits of a
-    /// hash.
+    /// Key with a name derived from the secret: its last four characters if it is long, and 32 bits of a hash.
     pub fn new(secret: impl Into<String>) -> Self {
         let secret = secret.into();
         let hash = fingerprint(secret.as_bytes());
@@ -31,14 +30,14 @@ impl ApiKey {
         Self { name: default_name.clone(), default_name, secret }
     }
 
-    /// With a name that somebody chose.
+    /// Key with a given name.
     pub fn named(name: impl Into<String>, secret: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::new(secret) }
     }
 
-    /// Reads `SECRET` or `NAME=SECRET`. A name is a word of letters, digits, `_`, `-` and `.` that begins with a letter and
-    /// has at most 32 of them; what has another thing before its first `=`, or nothing but `=` after it, is a secret as a
-    /// whole. After a `=` at the very beginning comes a secret, whatever it is like.
+    /// Parses `SECRET`, `NAME=SECRET` or `=SECRET`. A name is a word of at most 32 letters, digits, `_`, `-` and `.` that
+    /// begins with a letter. A text with anything else before its first `=`, or only `=` after it, is a secret as a
+    /// whole.
     pub fn read(text: &str) -> Self {
         let Some((name, secret)) = text.split_once('=') else { return Self::new(text) };
         let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -53,27 +52,27 @@ impl ApiKey {
         }
     }
 
-    /// For a service that wants no key.
+    /// Key of a service without keys: an empty secret named `none`.
     pub fn none() -> Self {
         Self { name: "none".into(), default_name: "none".into(), secret: String::new() }
     }
 
-    /// What it is called.
+    /// Name for output and stores.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is called if nobody gives it a name.
+    /// Name derived from the secret.
     pub fn default_name(&self) -> &str {
         &self.default_name
     }
 
-    /// Whether this means it: its name, or what it would be called without one.
+    /// Whether `name` is its name or its default name.
     pub fn matches(&self, name: &str) -> bool {
         self.name == name || self.default_name == name
     }
 
-    /// What is sent.
+    /// Value that `{key}` is filled with.
     pub fn secret(&self) -> &str {
         &self.secret
     }
@@ -81,11 +80,11 @@ impl ApiKey {
 
 impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Credential").field(&self.name).finish()
+        f.debug_tuple("ApiKey").field(&self.name).finish()
     }
 }
 
-/// The first 64 bits of a text's SHA-256: the same in every version.
+/// First 64 bits of a text's SHA-256; stable, since stores have it.
 pub fn fingerprint(text: &[u8]) -> u64 {
     let hash = digest(&SHA256, text);
     hash.as_ref().iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
@@ -96,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_tells_keys_apart_and_keeps_the_secret() {
+    fn a_default_name_tells_keys_apart_without_the_secret() {
         let long = ApiKey::new("UT4NHL1J796WCHULA1750MXYF9F5JYA6");
         assert!(long.name().starts_with("JYA6-") && long.name().len() == 13, "{}", long.name());
         assert_eq!(long, ApiKey::new("UT4NHL1J796WCHULA1750MXYF9F5JYA6"));
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_bring_its_name() {
+    fn a_key_is_read_with_its_name() {
         let read = |text: &str| {
             let key = ApiKey::read(text);
             (key.name().to_owned(), key.secret().to_owned())

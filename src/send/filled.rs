@@ -1,4 +1,4 @@
-//! A job's request as it leaves: its fields filled in, checked.
+//! Rendering of a job's request: fields filled in, parts validated.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,7 +10,7 @@ use super::job::JobRequest;
 use super::template::{Escaping, TemplateFields};
 use crate::http::target::Target;
 
-/// A request that can be sent.
+/// Request that can be sent.
 #[derive(Debug)]
 pub(super) struct RenderedRequest {
     pub(super) method: Method,
@@ -20,7 +20,7 @@ pub(super) struct RenderedRequest {
 }
 
 impl RenderedRequest {
-    /// Fills a request in.
+    /// Renders a request; an error is one line of text.
     pub(super) fn new(request: &JobRequest, fields: &TemplateFields<'_>) -> Result<Self, String> {
         let url = fields.fill(&request.url, Escaping::Url);
         let target = Target::parse(&url).map_err(|error| error.to_string())?;
@@ -40,7 +40,7 @@ impl RenderedRequest {
             headers.entry(AUTHORIZATION).or_insert(value);
         }
         let method = Method::from_bytes(request.method.as_bytes())
-            .map_err(|_| format!("'{}' is no method", request.method.escape_debug()))?;
+            .map_err(|_| format!("invalid method '{}'; write e.g. POST", request.method.escape_debug()))?;
         let body = match std::str::from_utf8(&request.body) {
             Ok(text) if text.contains('{') => fields.fill(text, body_escaping(&headers, text)).into(),
             _ => Bytes::copy_from_slice(&request.body),
@@ -49,7 +49,7 @@ impl RenderedRequest {
     }
 }
 
-/// What kind of text a body is.
+/// Escaping of fields in a body, by content type or, without one, by its first character.
 fn body_escaping(headers: &HeaderMap, body: &str) -> Escaping {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if kind.starts_with("application/x-www-form-urlencoded") {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_send_is_there_unless_it_is_given() {
+    fn default_headers_are_added_unless_they_are_given() {
         let fields = TemplateFields { key: "", nonce: 5, id: "" };
         let filled = RenderedRequest::new(&request("http://me:pw@h/", ("Accept", "text/plain"), ""), &fields).unwrap();
         assert_eq!(filled.headers["authorization"], "Basic bWU6cHc=");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_says_why() {
+    fn a_request_that_cannot_be_sent_is_an_error_with_the_reason() {
         let fields = TemplateFields { key: "a\nb", nonce: 5, id: "" };
         let why = |url, header| RenderedRequest::new(&request(url, header, ""), &fields).unwrap_err();
         assert!(why("ftp://h", ("a", "b")).contains("'ftp'"));

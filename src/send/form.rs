@@ -1,8 +1,9 @@
-//! A line of JSON -> a job.
+//! Parser of jobs.
 //!
 //! A line is an object: `{"id": "a1", "url": "http://...", "method": "POST", "headers": {"x-a": "b"}, "body": {...},
-//! "ttl": "30s", "weight": 120, "priority": 1, "key": "alice"}`. All fields may be left out that the [`JobDefaults`] has. A body that
-//! is no string is sent as JSON. The lines of OpenAI's batch files (`custom_id`, `method`, `url`, `body`) are of this kind.
+//! "ttl": "30s", "weight": 120, "priority": 1, "pinned_key": "alice"}`. All fields are optional where [`JobDefaults`]
+//! has a value. A body that is not a string is sent as JSON. Lines of OpenAI's batch files (`custom_id`, `method`,
+//! `url`, `body`) are of this form.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,43 +17,43 @@ use super::template::unknown_field;
 use crate::decide::{Nanos, words};
 use crate::http::target::Target;
 
-/// What all jobs have in common, unless their line says otherwise.
+/// Defaults of all jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobDefaults {
-    /// Where they go; a line's own URL may be a path, then this is its base.
+    /// URL; base of URLs that are paths.
     pub url: Option<String>,
-    /// The method; GET, or POST if there is a body.
+    /// Method; GET, or POST with a body.
     pub method: Option<String>,
-    /// A line's header of the same name takes its place.
+    /// Headers; a job's own of the same name replace them.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// Body.
     pub body: Option<Vec<u8>>,
-    /// How long after it was made a job is of use, in milliseconds.
+    /// Time to live, in milliseconds.
     pub ttl_ms: Option<u64>,
 }
 
-/// What a job says for itself; the [`JobDefaults`] has the rest.
+/// Fields of one job; [`JobDefaults`] has the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobOverrides {
-    /// Its name.
+    /// Job ID.
     pub id: Option<String>,
-    /// Where it goes; may be a path.
+    /// URL, or a path at the host of the default URL.
     pub url: Option<String>,
-    /// In any case of letters.
+    /// Method, in any case.
     pub method: Option<String>,
-    /// Take the place of the form's of the same name.
+    /// Headers; they replace the default ones of the same name.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// Body.
     pub body: Option<Vec<u8>>,
-    /// What the body is, unless a header says so.
+    /// Content type of the body, unless a header has one.
     pub content_type: Option<Cow<'static, str>>,
-    /// How long it is of use, in milliseconds.
+    /// Time to live, in milliseconds.
     pub ttl_ms: Option<u64>,
-    /// What it takes of a limit; 1 if it does not say.
+    /// Weight; 1 by default.
     pub weight: Option<u32>,
-    /// Higher goes first; 0 if it does not say.
+    /// Priority, higher is sent first; 0 by default.
     pub priority: Option<i32>,
-    /// The name of the one key that may send it.
+    /// Name of the only key that may send it.
     pub key_hint: Option<String>,
 }
 
@@ -69,7 +70,7 @@ struct JobLine<'a> {
     ttl: Option<TtlValue>,
     weight: Option<u32>,
     priority: Option<i32>,
-    key: Option<String>,
+    pinned_key: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -96,19 +97,17 @@ enum TtlValue {
 }
 
 impl JobDefaults {
-    /// Whether requests of it can be sent at all.
+    /// Validates the templates and the URL.
     ///
     /// # Errors
-    /// What is wrong, in one line.
+    /// One line of text.
     pub fn check(&self) -> Result<(), String> {
         let texts = self.url.iter().map(|url| ("url", url.as_str()));
         let headers = self.headers.iter().map(|(_, value)| ("header", value.as_str()));
         let body = self.body.as_deref().and_then(|body| std::str::from_utf8(body).ok()).map(|body| ("body", body));
         for (place, text) in texts.chain(headers).chain(body) {
             if let Some(name) = unknown_field(text) {
-                return Err(format!(
-                    "--{place}: there is no field '{{{name}}}'; fields are {{key}}, {{nonce}} and {{id}}"
-                ));
+                return Err(format!("--{place}: unknown field '{{{name}}}'; choose {{key}}, {{nonce}} or {{id}}"));
             }
         }
         if let Some(url) = &self.url {
@@ -117,19 +116,19 @@ impl JobDefaults {
         Ok(())
     }
 
-    /// The job of a line; None if the line is empty. One without an id is named by its number and what it says, so that
-    /// it is known when it comes again.
+    /// Parses a line; None if it is empty. A job without an ID gets one from the line's number and a hash of the line,
+    /// so that it is a duplicate in a second run.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// Reason, in prose.
     pub fn parse_line(&self, number: u64, text: &str, now: UnixMs) -> Result<Option<Job>, String> {
         let text = text.trim();
         if text.is_empty() {
             return Ok(None);
         }
-        // A list of the fields' values would do, otherwise.
+        // Serde would also accept an array of the fields' values.
         if !text.starts_with('{') {
-            return Err("invalid: a job is an object, as {\"id\": \"a1\"}".into());
+            return Err("invalid job: not an object; write e.g. {\"id\": \"a1\"}".into());
         }
         let line: JobLine<'_> = serde_json::from_str(text).map_err(|error| json_error_text(&error))?;
         let id = line.id.or(line.custom_id).map(LineId::text);
@@ -148,25 +147,25 @@ impl JobDefaults {
             ttl_ms: line.ttl.map(ttl_ms).transpose()?,
             weight: line.weight,
             priority: line.priority,
-            key_hint: line.key,
+            key_hint: line.pinned_key,
         };
         self.build(own, now).map(Some)
     }
 
-    /// The job that says this for itself.
+    /// Builds a job from its fields and the defaults.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// Reason, in prose.
     pub fn build(&self, own: JobOverrides, now: UnixMs) -> Result<Job, String> {
         if own.id.as_ref().is_some_and(String::is_empty) {
-            return Err("its id is empty".into());
+            return Err("empty id".into());
         }
         if own.key_hint.as_ref().is_some_and(String::is_empty) {
-            return Err("its key is empty; leave it out if any will do".into());
+            return Err("empty pinned_key; leave it out for any key".into());
         }
         let weight = own.weight.unwrap_or(1);
         if weight == 0 {
-            return Err("its weight is 0; it is at least 1".into());
+            return Err("invalid weight 0; it is at least 1".into());
         }
         let mut headers = own.headers;
         for (name, value) in &self.headers {
@@ -185,7 +184,7 @@ impl JobDefaults {
         let url = self.resolve_url(own.url)?;
         for text in [&url].into_iter().chain(headers.iter().map(|(_, value)| value)) {
             if let Some(name) = unknown_field(text) {
-                return Err(format!("there is no field '{{{name}}}'; fields are {{key}}, {{nonce}} and {{id}}"));
+                return Err(format!("unknown field '{{{name}}}'; choose {{key}}, {{nonce}} or {{id}}"));
             }
         }
         Ok(Job {
@@ -200,11 +199,11 @@ impl JobDefaults {
         })
     }
 
-    /// Where a job's request goes.
+    /// URL of a job.
     fn resolve_url(&self, own: Option<String>) -> Result<String, String> {
         let url = match (own, &self.url) {
-            (None, None) => return Err("it has no url, and there is no --url".into()),
-            // Whoever made the form has checked it.
+            (None, None) => return Err("no url, and there is no --url".into()),
+            // The defaults are validated already.
             (None, Some(url)) => return Ok(url.clone()),
             (Some(path), Some(base)) if path.starts_with('/') => {
                 let rest = base.find("://").map_or(0, |at| at + 3);
@@ -219,7 +218,7 @@ impl JobDefaults {
     }
 }
 
-/// A body as text, and whether it is JSON.
+/// Body as text, and whether it is JSON.
 fn parse_body(raw: &RawValue) -> Result<Option<(Cow<'_, str>, bool)>, String> {
     let text = raw.get();
     Ok(match text.as_bytes().first() {
@@ -233,12 +232,12 @@ fn ttl_ms(length: TtlValue) -> Result<u64, String> {
     let length = match length {
         TtlValue::Text(text) => Nanos::from(words::time(&text)?),
         TtlValue::Seconds(s) if s.is_finite() && (0.0..=3e9).contains(&s) => Nanos::from_secs_f64(s),
-        TtlValue::Seconds(s) => return Err(format!("a ttl of {s} s is not possible")),
+        TtlValue::Seconds(s) => return Err(format!("invalid ttl {s}: it is between 0 and 3e9 seconds")),
     };
     Ok(length.0 / Nanos::MILLI.0)
 }
 
-/// What a parser says, without the line, which is always 1.
+/// Message of the JSON parser without the line number, which is always 1.
 fn json_error_text(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.split_once(" at line 1 column ") {
@@ -292,7 +291,7 @@ mod tests {
     #[test]
     fn a_lines_own_words_take_precedence() {
         let own = job(
-            r#"{"id": 7, "headers": {"X-A": "2"}, "body": "hey", "ttl": "2s", "weight": 5, "priority": -1, "url": "http://o/", "key": "alice"}"#,
+            r#"{"id": 7, "headers": {"X-A": "2"}, "body": "hey", "ttl": "2s", "weight": 5, "priority": -1, "url": "http://o/", "pinned_key": "alice"}"#,
         );
         assert_eq!((own.key_hint.as_deref(), job("{}").key_hint), (Some("alice"), None));
         assert_eq!(own.id.as_deref(), Some("7"));
@@ -311,7 +310,7 @@ mod tests {
         assert!(why(r#"{"url": "ftp://h"}"#).contains("ftp"));
         assert!(why(r#"{"ttl": "soon"}"#).contains("soon"));
         assert!(why(r#"{"weight": 0}"#).contains("at least 1"));
-        assert!(why(r#"{"key": ""}"#).contains("key is empty"));
+        assert!(why(r#"{"pinned_key": ""}"#).contains("empty pinned_key"));
         assert!(why(r#"["a",null,null,null,null,null,null,null,null,null]"#).contains("object"));
         assert!(why("[]").contains("invalid"), "{}", why("[]"));
         let bare = JobDefaults::default();
@@ -322,7 +321,7 @@ mod tests {
     #[test]
     fn a_form_with_an_unknown_field_is_refused() {
         let wrong = JobDefaults { url: Some("http://h/{token}".into()), ..JobDefaults::default() };
-        assert!(wrong.check().unwrap_err().starts_with("--url: there is no field '{token}'"));
+        assert!(wrong.check().unwrap_err().starts_with("--url: unknown field '{token}'"));
         assert_eq!(form().check(), Ok(()));
     }
 }

@@ -1,30 +1,32 @@
-//! A limit as people write it: for all hosts, `20/1s`, or for one, `host=api.example.com 20/1s`.
+//! Rate limits as text: of all hosts, `20/1s`, or of one, `host=api.example.com 20/1s`.
 
 use crate::decide::limit::{LimitModel, LimitWindow};
 use crate::decide::window::{KeyLimit, LimitUnit, MAX_WINDOWS};
 
-/// A limit for each key at one host, or at all hosts.
+/// Rate limit of each key at one host, or at each host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostLimit {
-    /// Host or host:port, in lower case; None: every host that has no limits of its own.
+    /// Host or host:port, in lower case; None for every host without limits of its own.
     pub host: Option<String>,
-    /// What holds.
+    /// Limit of each key there.
     pub limit: KeyLimit,
 }
 
 impl HostLimit {
-    /// Reads one.
+    /// Parses a limit.
     ///
     /// # Errors
-    /// In one line, what is wrong.
+    /// One line of text.
     pub fn read(text: &str, unit: LimitUnit) -> Result<Self, String> {
         let (host, window) = match text.trim().strip_prefix("host=") {
             None => (None, text),
             Some(rest) => {
-                let wrong = || format!("'{text}' names a host and no limit; write e.g. 'host=api.example.com 20/1s'");
+                let wrong = || {
+                    format!("invalid limit '{text}': a host without a limit; write e.g. 'host=api.example.com 20/1s'")
+                };
                 let (host, window) = rest.split_once(char::is_whitespace).ok_or_else(wrong)?;
                 if host.is_empty() || host.contains('/') {
-                    return Err(format!("'{host}' is no host; write it without scheme and path, e.g. api.example.com"));
+                    return Err(format!("invalid host '{host}': has a scheme or path; write e.g. api.example.com"));
                 }
                 (Some(host.to_ascii_lowercase()), window.trim())
             }
@@ -33,15 +35,15 @@ impl HostLimit {
         Ok(Self { host, limit: KeyLimit { window, unit } })
     }
 
-    /// Whether these texts mean that there is no limit: not even one that is learnt.
+    /// Whether the texts are `none`: neither a given nor a learned limit.
     pub fn is_unlimited(texts: &[String]) -> bool {
         matches!(texts, [text] if text == "none")
     }
 
-    /// Those for all hosts, and those for one.
+    /// Limits of all hosts, and limits of single hosts.
     ///
     /// # Errors
-    /// There are more than a key can have.
+    /// More than [`MAX_WINDOWS`] limits of one key at a host.
     #[expect(clippy::type_complexity, reason = "two lists, once")]
     pub fn split_by_host(all: Vec<Self>) -> Result<(Vec<KeyLimit>, Vec<(String, KeyLimit)>), String> {
         let (mut general, mut own) = (Vec::new(), Vec::<(String, KeyLimit)>::new());
@@ -54,7 +56,7 @@ impl HostLimit {
         let most = own.iter().map(|(host, _)| own.iter().filter(|(other, _)| other == host).count()).max().unwrap_or(0);
         let most = most.max(general.len());
         if most > MAX_WINDOWS {
-            return Err(format!("{most} limits are too many; a key has {MAX_WINDOWS} at most"));
+            return Err(format!("too many limits: {most}; a key has at most {MAX_WINDOWS}"));
         }
         Ok((general, own))
     }
@@ -78,6 +80,6 @@ mod tests {
         }
         assert!(HostLimit::is_unlimited(&["none".into()]) && !HostLimit::is_unlimited(&[]));
         let all = vec![read("20/1s").unwrap(); MAX_WINDOWS + 1];
-        assert!(HostLimit::split_by_host(all).unwrap_err().contains("too many"));
+        assert!(HostLimit::split_by_host(all).unwrap_err().contains("too many limits"));
     }
 }

@@ -1,15 +1,15 @@
-//! One request to deliver, and what is known of it.
+//! Jobs, their status and history.
 
 use std::fmt;
 
 use super::state::State;
 
-/// Milliseconds since 1970 on the wall clock: what outlives a process has no other time.
+/// Wall-clock time, in milliseconds since 1970; comparable between processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixMs(pub i64);
 
 impl UnixMs {
-    /// Later by so many milliseconds.
+    /// Time later by `ms`.
     pub fn plus_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX)))
     }
@@ -21,42 +21,42 @@ impl fmt::Display for UnixMs {
     }
 }
 
-/// What is to be sent. Fields that are filled in when it is sent are still in it.
+/// HTTP request of a job, with the fields of its templates not filled in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobRequest {
-    /// `GET`, `POST`, ...
+    /// Method: `GET`, `POST`, ...
     pub method: String,
-    /// Where it goes.
+    /// URL.
     pub url: String,
-    /// In the order in which they are sent.
+    /// Headers, in the order of sending.
     pub headers: Vec<(String, String)>,
-    /// May be empty.
+    /// Body; may be empty.
     pub body: Vec<u8>,
 }
 
-/// One request to deliver, and on which terms.
+/// Job: one HTTP request to deliver, with its terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// The caller's name for it. A store has a name once: who submits it again is told so, and nothing is sent twice.
+    /// Job ID, unique in a store: a second submission is a duplicate, and is not sent.
     pub id: Option<String>,
-    /// What is to be sent.
+    /// Request.
     pub request: JobRequest,
-    /// When the caller made it.
+    /// Time of submission.
     pub created_at: UnixMs,
-    /// From then on it is not sent any more.
+    /// End of its time to live.
     pub expires_at: Option<UnixMs>,
-    /// Higher ones go first.
+    /// Priority; higher is sent first.
     pub priority: i32,
-    /// What it takes of a limit: 1 request, or so many tokens.
+    /// Weight in a weight limit: tokens, for example; 1 by default.
     pub weight: u32,
-    /// The one key that may send it; any key if there is none. The key's name, never the credential.
+    /// Name of the only key that may send it, never the secret; None for any key.
     pub key_hint: Option<String>,
-    /// Is the same for each try, so that a service can tell a repeat.
+    /// Idempotency key, the same for each attempt.
     pub idempotency_key: Option<String>,
 }
 
 impl Job {
-    /// What it takes of the room in a queue, in bytes: the strings and the body.
+    /// Size in a queue, in bytes: strings and body.
     pub fn bytes(&self) -> u64 {
         let headers: usize = self.request.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
@@ -65,120 +65,120 @@ impl Job {
     }
 }
 
-/// One time that a job was sent.
+/// Attempt, as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredAttempt {
-    /// The key's name.
+    /// Name of the key.
     pub key: Option<String>,
-    /// When it was sent.
+    /// Time of the send.
     pub sent_at: UnixMs,
-    /// The answer's status, if there was an answer.
+    /// Status of the response; None without one.
     pub status: Option<u16>,
 }
 
 impl StoredAttempt {
-    /// One of which only its time is known.
+    /// Attempt of which only the time is known.
     pub const fn at(sent_at: UnixMs) -> Self {
         Self { key: None, sent_at, status: None }
     }
 }
 
-/// Where a job is.
+/// Status of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobStatus {
-    /// Where it is.
+    /// State.
     pub state: State,
-    /// Since when.
+    /// Time of the last change of state.
     pub changed_at: UnixMs,
-    /// Why, in a few words.
+    /// Reason, in prose.
     pub reason: String,
-    /// How often it was sent, as far as is known.
+    /// Number of attempts, as far as known.
     pub attempts: u32,
-    /// A process ended between sending it and noting what came of it: the service may have it already.
+    /// Whether it may also have been sent before a crash.
     pub maybe_sent: bool,
-    /// When a dead letter is tried again.
+    /// Time of the next attempt of a retrying job.
     pub retry_at: Option<UnixMs>,
-    /// The last attempt.
+    /// Last attempt.
     pub last_attempt: Option<StoredAttempt>,
 }
 
-/// A job in a store.
+/// Job in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobEntry {
-    /// The store's number for it, from 1, in the order of submission; never given twice.
+    /// Number in the store, from 1, in the order of submission; never reused.
     pub number: u64,
-    /// What was submitted, with what was edited since.
+    /// Job, with later edits.
     pub job: Job,
-    /// Where it is.
+    /// Status.
     pub status: JobStatus,
 }
 
 impl JobEntry {
-    /// It can be queued again, and would not expire at once; with another end of its time, if one is given.
+    /// Whether it can be requeued without expiring at once, with a new end of its TTL if given.
     pub fn may_retry(&self, expires: Option<UnixMs>, now: UnixMs) -> bool {
         self.status.state.is_retryable() && expires.or(self.job.expires_at).is_none_or(|at| at > now)
     }
 }
 
-/// What a service said.
+/// Stored response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredResponse {
-    /// As they came.
+    /// Headers, as received.
     pub headers: Vec<(String, String)>,
-    /// As it came.
+    /// Body, as received.
     pub body: Vec<u8>,
 }
 
-/// A change that was not the ordinary course from queued through leased to done.
+/// Change of state besides queued, leased, done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobEvent {
-    /// When.
+    /// Wall-clock time.
     pub at: UnixMs,
-    /// Where the job went.
+    /// New state.
     pub state: State,
-    /// Why.
+    /// Reason, in prose.
     pub reason: String,
-    /// What was sent before it, if that was it.
+    /// Attempt that caused it, if one did.
     pub attempt: Option<StoredAttempt>,
 }
 
-/// All that is known of a job.
+/// Job with response and history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobDetail {
-    /// The job and where it is.
+    /// Job and status.
     pub entry: JobEntry,
-    /// What the service said last, if that was kept.
+    /// Last response, if stored.
     pub response: Option<StoredResponse>,
-    /// The last [`MAX_JOB_EVENTS`] changes out of the ordinary, oldest first.
+    /// The last [`MAX_JOB_EVENTS`] unusual changes, oldest first.
     pub history: Vec<JobEvent>,
 }
 
-/// A job keeps so many changes out of the ordinary.
+/// Maximum unusual changes stored per job.
 pub const MAX_JOB_EVENTS: usize = 20;
 
-/// What is to be different about a job; what is `None` stays.
+/// Changes of a job; fields with `None` stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobEdit {
-    /// Another method.
+    /// New method.
     pub method: Option<String>,
-    /// Another URL.
+    /// New URL.
     pub url: Option<String>,
-    /// Other headers, all of them.
+    /// New headers, all of them.
     pub headers: Option<Vec<(String, String)>>,
-    /// Another body.
+    /// New body.
     pub body: Option<Vec<u8>>,
-    /// Another end of its time; `Some(None)` is none at all.
+    /// New end of the TTL; `Some(None)` is unlimited.
     pub expires_at: Option<Option<UnixMs>>,
-    /// Another priority.
+    /// New priority.
     pub priority: Option<i32>,
-    /// Another weight.
+    /// New weight.
     pub weight: Option<u32>,
-    /// Another key; `Some(None)` is any.
+    /// New pinned key; `Some(None)` is any.
     pub key_hint: Option<Option<String>>,
 }
 
 impl JobEdit {
-    /// Makes the job what it is to be.
+    /// Applies the changes.
     pub fn apply(self, job: &mut Job) {
         fn set<T>(to: &mut T, from: Option<T>) {
             if let Some(from) = from {

@@ -1,17 +1,17 @@
-//! What an answer means for its job and its key.
+//! Classification of responses: what each means for its job and its key.
 
 use crate::decide::dispatch::ResponseClass;
 
-/// What tells one kind of answer from another.
+/// Rules of the classification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseRules {
     /// Statuses of success, as inclusive ranges.
     pub success: Vec<(u16, u16)>,
-    /// A 400 with this in its body is about the nonce; empty: none is.
+    /// Text in the body of a 400 that is about the nonce; empty for none.
     pub invalid_nonce_text: String,
-    /// A 429 with this in its body is the last word about the key; empty: none is.
+    /// Text in the body of a 429 that disables the key; empty for none.
     pub blocked_text: String,
-    /// A 401 is about the key, and not about the job.
+    /// Whether a 401 disables the key instead of failing the job.
     pub unauthorized_blames_key: bool,
 }
 
@@ -27,7 +27,7 @@ impl Default for ResponseRules {
 }
 
 impl ResponseRules {
-    /// What an answer means.
+    /// Class of a response.
     pub fn classify(&self, status: u16, body: &[u8]) -> ResponseClass {
         if self.success.iter().any(|(low, high)| (*low..=*high).contains(&status)) {
             return ResponseClass::Done;
@@ -37,12 +37,12 @@ impl ResponseRules {
             ResponseClass::RateLimited if contains_text(body, &self.blocked_text) => ResponseClass::Blocked,
             ResponseClass::Failed(400) if contains_text(body, &self.invalid_nonce_text) => ResponseClass::InvalidNonce,
             ResponseClass::Unauthorized if !self.unauthorized_blames_key => ResponseClass::Failed(status),
-            meaning => meaning,
+            class => class,
         }
     }
 }
 
-/// Whether the word is in the text, whatever its case.
+/// Whether the text contains the word, ignoring ASCII case.
 fn contains_text(text: &[u8], word: &str) -> bool {
     !word.is_empty() && text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
 }
@@ -52,15 +52,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_mean_what_their_status_and_their_words_say() {
-        let judge = ResponseRules::default();
-        assert_eq!(judge.classify(204, b""), ResponseClass::Done);
-        assert_eq!(judge.classify(400, b"{\"error_msg\":\"Invalid Nonce\"}"), ResponseClass::InvalidNonce);
-        assert_eq!(judge.classify(400, b"bad"), ResponseClass::Failed(400));
-        assert_eq!(judge.classify(429, b"slow down"), ResponseClass::RateLimited);
-        assert_eq!(judge.classify(429, b"too many: blocked"), ResponseClass::Blocked);
-        assert_eq!(judge.classify(401, b""), ResponseClass::Unauthorized);
-        let other = ResponseRules { success: vec![(202, 202), (404, 404)], unauthorized_blames_key: false, ..judge };
+    fn a_response_is_classified_by_its_status_and_its_body() {
+        let rules = ResponseRules::default();
+        assert_eq!(rules.classify(204, b""), ResponseClass::Done);
+        assert_eq!(rules.classify(400, b"{\"error_msg\":\"Invalid Nonce\"}"), ResponseClass::InvalidNonce);
+        assert_eq!(rules.classify(400, b"bad"), ResponseClass::Failed(400));
+        assert_eq!(rules.classify(429, b"slow down"), ResponseClass::RateLimited);
+        assert_eq!(rules.classify(429, b"too many: blocked"), ResponseClass::Blocked);
+        assert_eq!(rules.classify(401, b""), ResponseClass::Unauthorized);
+        let other = ResponseRules { success: vec![(202, 202), (404, 404)], unauthorized_blames_key: false, ..rules };
         assert_eq!(other.classify(404, b""), ResponseClass::Done);
         assert_eq!(other.classify(200, b""), ResponseClass::Failed(200));
         assert_eq!(other.classify(401, b""), ResponseClass::Failed(401));

@@ -1,14 +1,14 @@
-//! Jobs to deliver through the limits of a service: a durable queue, and a sender that goes as fast as they allow.
+//! Delivery of jobs through the rate limits of a service: a durable queue, and a sender as fast as the limits allow.
 //!
 //! - [`Sender`]: sends the jobs of a store, on a thread of its own
-//! - [`job`]: one request to deliver, and what is known of it
-//! - [`state`]: where a job is between its submission and its end
-//! - [`store`]: where jobs are kept: in memory, or in a file
-//! - [`form`]: a line of JSON -> a job; [`template`]: the fields of a request that are filled in when it is sent
-//! - [`credential`]: keys; [`judge`]: what an answer means; [`news`]: what a sender tells
+//! - [`job`]: a job, its status, its history
+//! - [`state`]: states of a job
+//! - [`store`]: job stores: memory, SQLite, Redis
+//! - [`form`]: parser of jobs; [`template`]: fields of a request that are filled in at a send
+//! - [`credential`]: API keys; [`judge`]: classes of responses; [`news`]: events of a sender
 //!
-//! What is sent when, and with which key, is decided by [`dispatch`](crate::decide::dispatch); a store keeps what it was
-//! given, and tells no lie after a crash.
+//! [`dispatch`](crate::decide::dispatch) decides what is sent when and with which key; a store guarantees that accepted
+//! jobs survive a crash.
 
 pub mod credential;
 mod dispatcher;

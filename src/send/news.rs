@@ -1,4 +1,4 @@
-//! What a sender tells while it works.
+//! Events of a sender.
 
 use std::fmt;
 use std::io;
@@ -7,62 +7,62 @@ use super::job::{JobEntry, UnixMs};
 use super::state::State;
 use crate::decide::Nanos;
 
-/// One request and what came of it.
+/// Finished attempt.
 #[derive(Clone, Debug)]
 pub struct AttemptRecord {
-    /// The key's number among the sender's.
+    /// Number of the key among the sender's.
     pub key: usize,
-    /// When it was decided to send it, on the wall clock.
+    /// Wall-clock time of the decision to send.
     pub sent_at: UnixMs,
-    /// How much later than it might have been its last byte left; None: it never did.
+    /// Delay of its last byte beyond what the limits allowed; None if it was not sent.
     pub lateness: Option<Nanos>,
-    /// From the decision to the end of the answer, or to its failure.
+    /// Time from the decision to the end of the response, or to the failure.
     pub service_time: Nanos,
-    /// The answer's status, or in words why there is none.
+    /// Status of the response, or the failure in prose.
     pub outcome: Result<u16, String>,
-    /// It brought what was wanted.
+    /// Whether it delivered the job.
     pub succeeded: bool,
-    /// It was not the first of its job.
+    /// Whether it was not the first attempt of its job.
     pub is_retry: bool,
 }
 
-/// What happened.
+/// Event of a sender.
 #[derive(Debug)]
 pub enum SenderEvent {
-    /// A request has ended.
+    /// An attempt has ended.
     AttemptEnded(AttemptRecord),
-    /// A job has come to its end.
+    /// A job has ended.
     JobEnded(Box<FinishedJob>),
-    /// A key, by its number, is used no more: why.
+    /// A key, by its number, was disabled, for this reason.
     KeyUnusable(usize, String),
 }
 
-/// A job at its end.
+/// Job at its end.
 #[derive(Debug)]
 pub struct FinishedJob {
-    /// The job, as it was claimed.
+    /// Job as it was claimed.
     pub entry: JobEntry,
-    /// Where it went: done, graveyard or expired.
+    /// Final state: done, dead-lettered or expired.
     pub state: State,
-    /// Why, in a few words.
+    /// Reason, in prose.
     pub reason: String,
-    /// When.
+    /// Wall-clock time of the end.
     pub ended_at: UnixMs,
-    /// The last request, if there was one.
+    /// Last attempt, if there was one.
     pub last_attempt: Option<AttemptRecord>,
-    /// The last answer's body, if there was an answer.
+    /// Body of the last response; empty without one.
     pub body: bytes::Bytes,
-    /// How often it was sent.
+    /// Number of attempts.
     pub attempts: u32,
 }
 
 impl FinishedJob {
-    /// The last answer's status; None: the last request had no answer, or there was none.
+    /// Status of the last response; None without one.
     pub fn status(&self) -> Option<u16> {
         self.last_attempt.as_ref()?.outcome.as_ref().ok().copied()
     }
 
-    /// Why it was not delivered, in a few words; None: it was.
+    /// Reason why it was not delivered, in prose; None if it was.
     pub fn failure(&self) -> Option<&str> {
         match self.last_attempt.as_ref().map(|last| &last.outcome) {
             _ if self.state == State::Done => None,
@@ -72,24 +72,24 @@ impl FinishedJob {
     }
 }
 
-/// Whoever is told.
+/// Receiver of the events of a sender.
 pub trait Listener: Send {
-    /// These things happened. Told *before* they are recorded: what was told and not recorded when a process ended is
-    /// told again, unless [`Self::reported_state`] knows it.
+    /// Receives events *before* they are recorded: those that were not recorded at a crash come again, unless
+    /// [`Self::reported_state`] has them.
     ///
     /// # Errors
-    /// When it cannot be kept, and nothing of it is; the sender then stops. If there is no room (`StorageFull`,
-    /// `QuotaExceeded`, `FileTooLarge`) it claims no more jobs, and tells it again until there is.
+    /// The events cannot be written, and none of them is; the sender then stops. Without space (`StorageFull`,
+    /// `QuotaExceeded`, `FileTooLarge`) it claims no more jobs, and repeats the events until there is space.
     fn on_events(&mut self, news: &[SenderEvent]) -> io::Result<()>;
 
-    /// The end that a job which may have been sent before a crash has come to, if it was told.
+    /// Final state of a job that may have been sent before a crash, if it was reported.
     fn reported_state(&mut self, entry: &JobEntry) -> Option<State> {
         let _ = entry;
         None
     }
 }
 
-/// Nobody.
+/// Listener that ignores all events.
 impl Listener for () {
     fn on_events(&mut self, _: &[SenderEvent]) -> io::Result<()> {
         Ok(())

@@ -1,4 +1,4 @@
-//! What is kept of a key between two runs, as JSON: its high-water mark, and its window's past.
+//! State of an API key between two runs, as JSON: high-water mark of nonces, history of its windows.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,23 +9,23 @@ use crate::decide::limit::{LimitModel, LimitWindow};
 use crate::decide::window::{KeyHistory, WindowHistory};
 use crate::machine::clock;
 
-/// What is kept of a key.
+/// State of an API key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KeyState {
-    /// No nonce above it has been sent.
+    /// Upper bound of the nonces that were sent.
     pub(super) high_water: u64,
-    /// When it was written, in milliseconds since 1970.
+    /// Time of writing, in milliseconds since 1970.
     #[serde(rename = "at_ms")]
     written_at_ms: i64,
-    /// The same by a clock that nobody sets: which start of the machine, and how long ago that was.
+    /// The same by a clock that is never set: boot ID, and time since boot.
     #[serde(default)]
     boot: String,
     #[serde(default)]
     up_ms: u64,
-    /// Present if the sender ended in good order: after a crash nobody knows what was sent last.
+    /// History of the windows; absent after a crash, when the last sends are unknown.
     #[serde(rename = "past")]
     history: Option<StoredHistory>,
-    /// The past at hosts that are known by name; `past` is that at all others.
+    /// Histories at named hosts; `past` is that of all others.
     #[serde(default)]
     hosts: Vec<(String, StoredHistory)>,
 }
@@ -41,7 +41,6 @@ struct StoredHistory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredWindow {
     window: String,
-    #[serde(rename = "believed")]
     estimate: u64,
     arrived: Vec<(u64, u64)>,
     full_in: Option<u64>,
@@ -93,12 +92,12 @@ impl ClockSample {
 }
 
 impl KeyState {
-    /// While the sender runs: if it is found, there was a crash.
+    /// State while the sender runs: found later, it shows a crash.
     pub(super) fn running(at: UnixMs, high_water: u64) -> Self {
         Self { high_water, written_at_ms: at.0, ..Self::default() }
     }
 
-    /// At the end in good order.
+    /// State at an orderly end.
     pub(super) fn at_shutdown(
         at: &ClockSample,
         high_water: u64,
@@ -117,12 +116,12 @@ impl KeyState {
         }
     }
 
-    /// When it was written.
+    /// Time of writing.
     pub(super) fn written_at_ms(&self) -> i64 {
         self.written_at_ms
     }
 
-    /// Reads what [`Self::write`] wrote.
+    /// Parses what [`Self::write`] wrote.
     pub(super) fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
@@ -131,20 +130,20 @@ impl KeyState {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The windows' past, by its age when it was written. None: it is not known.
+    /// History of the windows at the time of writing. None if unknown.
     pub(super) fn stored_history(&self) -> Option<KeyHistory> {
         self.history.as_ref().map(StoredHistory::history)
     }
 
-    /// The same at hosts that are known by name.
+    /// The same at named hosts.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (String, KeyHistory)> {
         self.hosts.iter().map(|(host, kept)| (host.clone(), kept.history()))
     }
-    /// The windows' past, and how long ago it was written. None: it is not known.
+    /// History of the windows, and its age. None if unknown.
     pub(super) fn history_and_age(&self, now: &ClockSample) -> Option<(KeyHistory, Nanos)> {
         let history = self.stored_history()?;
-        // A clock that was set back makes it older than it looks, which is safe; one that was set forward would have
-        // windows end too early.
+        // A wall clock that was set back makes it look younger, which is safe; one that was set forward would end
+        // windows too early.
         let by_wall = u64::try_from(now.wall.0.saturating_sub(self.written_at_ms)).unwrap_or(0);
         let by_uptime = (now.up.0 / Nanos::MILLI.0).saturating_sub(self.up_ms);
         let is_same_boot = !self.boot.is_empty() && self.boot == now.boot;

@@ -1,4 +1,4 @@
-//! How to send.
+//! Options of a sender.
 
 use std::sync::Arc;
 
@@ -10,42 +10,41 @@ use crate::decide::Nanos;
 use crate::decide::dispatch::DispatchRules;
 use crate::decide::window::KeyLimit;
 
-/// How to send.
+/// Options of a sender.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What is decided by. The epoch is set when sending begins; to a way in that is given 2 ms are added for what the
-    /// machines at both ends take.
+    /// Rules of the dispatch. The epoch is set at the start; 2 ms are added to a given delay bound for the machines at
+    /// both ends.
     pub rules: DispatchRules,
-    /// Hosts that have limits of their own, in place of those of the rules: host or host:port, and a limit; several hold
-    /// all.
+    /// Limits of single hosts, instead of those of the rules: host or host:port, and a limit; all of a host apply.
     pub host_limits: Vec<(String, KeyLimit)>,
-    /// The keys; at least one.
+    /// API keys; at least one.
     pub keys: Vec<ApiKey>,
-    /// What answers mean.
+    /// Classification of responses.
     pub response_rules: ResponseRules,
-    /// A new connection for each request.
-    pub fresh: bool,
-    /// How long name, connection and TLS may take together.
+    /// Whether connections are reused.
+    pub keepalive: bool,
+    /// Timeout of name lookup, connection and TLS together.
     pub connect_timeout: Nanos,
-    /// What all TLS connections share (see [`Tls::shared`](crate::http::tls::Tls::shared)); None is the machine's own
+    /// TLS configuration of all connections (see [`Tls::shared`](crate::http::tls::Tls::shared)); None for the system's
     /// certificates.
     pub tls: Option<Arc<ClientConfig>>,
-    /// More of an answer's body than so many bytes is a failure.
+    /// Maximum response body, in bytes; a longer one is a failure.
     pub max_body_bytes: usize,
-    /// Keep the answers' bodies in the store.
+    /// Whether responses are stored.
     pub keep_responses: bool,
-    /// Jobs that expire get this TTL and go on, so often at most; None: they have ended.
+    /// New TTLs for expired jobs; None: they have ended.
     pub ttl_extension: Option<TtlExtensionOptions>,
-    /// Spreads the waits of jobs that failed together.
+    /// Seed of the jitter of retries.
     pub seed: u64,
 }
 
-/// Another TTL for jobs that expired.
+/// New TTLs for expired jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TtlExtensionOptions {
-    /// So often for each job, as long as the sender runs.
+    /// Maximum extensions per job, in the run of a sender.
     pub max_times: u32,
-    /// In milliseconds.
+    /// New TTL, in milliseconds.
     pub ttl_ms: u64,
 }
 
@@ -56,7 +55,7 @@ impl Default for Options {
             host_limits: Vec::new(),
             keys: vec![ApiKey::none()],
             response_rules: ResponseRules::default(),
-            fresh: false,
+            keepalive: true,
             connect_timeout: Nanos::from_secs(5),
             tls: None,
             max_body_bytes: 16 << 20,
@@ -68,12 +67,12 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The longest time that counts in a window, and what a request may take to it.
+    /// Longest window plus delay: the time for which sends count.
     pub(super) fn history_span(&self) -> Nanos {
         let own = self.host_limits.iter().map(|(_, limit)| limit);
         let windows = self.rules.key.limits.iter().chain(own).map(|limit| limit.window.per());
         let longest = windows.max().unwrap_or_default();
-        // A sliding counter looks at two windows.
+        // A sliding window counter has two windows.
         if longest == Nanos::ZERO {
             longest
         } else {

@@ -1,4 +1,4 @@
-//! A sender on a thread of its own: jobs go in at a store, and what becomes of them is told.
+//! Sender: delivers the jobs of a store on a thread of its own, and reports events to a listener.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -14,33 +14,34 @@ use super::store::{Receipt, Recovery, Store, StoreError, StoreFuture};
 use crate::decide::Nanos;
 use crate::machine::clock;
 
-/// How long a sender goes on.
+/// Condition under which a sender ends; a later one replaces an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StopMode {
-    /// Until it is told otherwise.
+    /// Not before another mode is set.
     KeepRunning,
-    /// Until no job is left.
+    /// When no job is left.
     WhenEmpty,
-    /// Until what is out has been answered, or for so long at most.
+    /// When no request is in flight, at the latest after this time; nothing new is sent.
     WhenDrained(Nanos),
-    /// It ends at once.
+    /// At once.
     Now,
 }
 
-/// Sends the jobs of a store, on a thread of its own.
+/// Sender of the jobs of a store, on a thread of its own. Dropping it ends it at once.
 ///
 /// ```no_run
 /// use std::sync::Arc;
-/// use weir::send::store::{Bounds, Memory, Order};
-/// use weir::send::{Job, Options, Request, Sender};
+/// use weir::send::store::{JobOrder, MemoryStore, QueueBounds};
+/// use weir::send::{Job, JobRequest, Options, Sender};
 ///
-/// let store = Arc::new(Memory::new(Bounds::default(), Order::FirstIn));
+/// let store = Arc::new(MemoryStore::new(QueueBounds::default(), JobOrder::Fifo));
 /// let sender = Sender::start(store, Options::default(), Box::new(()))?;
-/// let request = Request { method: "GET".into(), url: "http://localhost:9001/".into(), ..Request::default() };
+/// let request = JobRequest { url: "http://localhost:9001/".into(), ..JobRequest::default() };
+/// let request = JobRequest { method: "GET".into(), ..request };
 /// sender.submit(vec![Job { request, ..Job::default() }]).wait()?;
 /// sender.finish();
 /// let ended = sender.join();
-/// # Ok::<(), weir::send::SendFailed>(())
+/// # Ok::<(), weir::send::SenderError>(())
 /// ```
 #[derive(Debug)]
 pub struct Sender {
@@ -51,23 +52,23 @@ pub struct Sender {
     thread: Option<JoinHandle<Result<(), SenderError>>>,
 }
 
-/// Why a sender ended before it was told to.
+/// Error that ended a sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SenderError {
-    /// The store.
+    /// The store failed.
     Store(StoreError),
-    /// All that is left are jobs for keys that are not there, or are used no more.
+    /// All jobs that are left are pinned to keys that are missing or disabled.
     Unsendable {
-        /// How many; they stay in the store.
+        /// Number of these jobs; they stay in the store.
         jobs: u64,
-        /// The names of the keys.
+        /// Names of the keys.
         keys: Vec<String>,
     },
-    /// The listener could not keep what it was told.
+    /// The listener failed to record events.
     Listener(String),
-    /// The system has no thread or timer for it.
+    /// The system has no thread or timer.
     System(String),
-    /// The service takes none of the keys any more.
+    /// All keys are disabled.
     NoKeys(String),
 }
 
@@ -81,10 +82,10 @@ impl std::fmt::Display for SenderError {
                     (if *jobs == 1 { "1 job waits".into() } else { format!("{jobs} jobs wait") }, keys.join(", "));
                 write!(
                     f,
-                    "{count} for keys that cannot be used: {keys}; give these keys, or have others send it with 'weir send edit'"
+                    "{count} for unusable keys: {keys}; give these keys, or let other keys send with 'weir send edit --pinned-key any'"
                 )
             }
-            Self::NoKeys(why) => write!(f, "the service takes no key any more: {why}; check the keys and the limits"),
+            Self::NoKeys(why) => write!(f, "all keys are disabled: {why}; check the keys and the limits"),
         }
     }
 }
@@ -98,17 +99,17 @@ impl From<StoreError> for SenderError {
 }
 
 impl Sender {
-    /// Begins to send what is in the store, and what will be.
+    /// Starts sending jobs of the store, those submitted later included.
     ///
     /// # Errors
-    /// Another sender is at the store, or the system refuses a thread or a timer.
+    /// Another process sends from the store, or the system has no thread or timer.
     pub fn start(store: Arc<dyn Store>, options: Options, listener: Box<dyn Listener>) -> Result<Self, SenderError> {
         let recovered = store.start_sending(wall_ms())?;
-        let (until, told) = watch::channel(StopMode::KeepRunning);
+        let (until, stop_mode) = watch::channel(StopMode::KeepRunning);
         let progress = Arc::<Mutex<SenderProgress>>::default();
         let (says, ready) = oneshot::channel();
         let (queue, shown) = (Arc::clone(&store), Arc::clone(&progress));
-        let system = |error: std::io::Error| SenderError::System(format!("cannot begin to send: {error}"));
+        let system = |error: std::io::Error| SenderError::System(format!("cannot start the sender: {error}"));
         let run = move || {
             clock::minimize_timer_slack();
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build() {
@@ -119,47 +120,47 @@ impl Sender {
                 }
             };
             let ended =
-                LocalSet::new().block_on(&runtime, dispatcher::run(queue, options, listener, told, shown, says));
-            // Nobody waits for the system to give up on a name.
+                LocalSet::new().block_on(&runtime, dispatcher::run(queue, options, listener, stop_mode, shown, says));
+            // A name lookup that hangs is not waited for.
             runtime.shutdown_background();
             ended
         };
         let thread = thread::Builder::new().name("weir-send".into()).spawn(run).map_err(system)?;
-        ready.blocking_recv().unwrap_or_else(|_| Err(SenderError::System("cannot begin to send".into())))?;
+        ready.blocking_recv().unwrap_or_else(|_| Err(SenderError::System("cannot start the sender".into())))?;
         Ok(Self { store, stop_mode: until, progress, recovered, thread: Some(thread) })
     }
 
-    /// The queue.
+    /// Store of the jobs.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// Takes jobs in; the answer comes when they are durable. While the queue is full it waits.
+    /// Submits jobs; resolves when they are durable. Waits while the queue is full.
     pub fn submit(&self, jobs: Vec<Job>) -> StoreFuture<Vec<Receipt>> {
         self.store.submit(jobs)
     }
 
-    /// What it was left with by a sender before it.
+    /// Jobs that a previous sender left leased.
     pub fn recovered(&self) -> Recovery {
         self.recovered
     }
 
-    /// Where it is.
+    /// Current progress.
     pub fn progress(&self) -> SenderProgress {
         lock(&self.progress).clone()
     }
 
-    /// Has it end when no job is left.
+    /// Ends the sender when no job is left.
     pub fn finish(&self) {
         self.request_stop(StopMode::WhenEmpty);
     }
 
-    /// Has it end when what is out has been answered, or after `grace`.
+    /// Ends the sender when no request is in flight, at the latest after `grace`; nothing new is sent.
     pub fn drain(&self, grace: Nanos) {
         self.request_stop(StopMode::WhenDrained(grace));
     }
 
-    /// Has it end at once; what is out may have been sent.
+    /// Ends the sender at once; requests in flight may have been delivered.
     pub fn stop(&self) {
         self.request_stop(StopMode::Now);
     }
@@ -174,15 +175,15 @@ impl Sender {
         });
     }
 
-    /// Whether it has ended.
+    /// Whether the sender has ended.
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for its end.
+    /// Waits for the end.
     ///
     /// # Errors
-    /// Why it ended before it was told to.
+    /// The error that ended the sender.
     pub fn join(mut self) -> Result<SenderProgress, SenderError> {
         let ended = self.thread.take().map(JoinHandle::join);
         match ended {
@@ -206,7 +207,7 @@ pub(super) fn lock(progress: &Mutex<SenderProgress>) -> MutexGuard<'_, SenderPro
     progress.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The wall clock in milliseconds.
+/// Wall clock, in milliseconds since 1970.
 pub fn wall_ms() -> UnixMs {
     UnixMs(clock::wall().0 / 1_000_000)
 }

@@ -1,62 +1,62 @@
-//! Where a job is between its submission and its end.
+//! States of a job between its submission and its end.
 //!
 //! ```text
 //! submit ──► queued ──claim──► leased ──► done
-//!              ▲  ▲              │ └────► graveyard   its tries are used up
-//!              │  └── released ──┘ └────► dead        a dead letter, to be tried again at a set time
-//!              └─── its time has come ─────┘
-//! queued and dead ──► expired, once the job's time is over; a job that is leased, too, when its sender says so
-//! dead, graveyard and expired ──► queued, when a person says so
+//!              ▲  ▲              │ └────► dead_lettered   attempts exhausted, or another would not help
+//!              │  └── released ──┘ └────► retrying        next attempt at a set time
+//!              └────── retry due ──────────┘
+//! queued, retrying ──► expired, when the TTL ends; leased ──► expired, by its sender
+//! retrying, dead_lettered, expired ──► queued, by `weir send retry`
 //! ```
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Where a job is.
+/// State of a job, by the words of SQS and RabbitMQ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// Waits to be sent.
     Queued,
-    /// In the hands of a sender.
+    /// Leased by a sender: in flight, or next.
     Leased,
     /// Delivered.
     Done,
-    /// Failed, and waits for another try.
+    /// Failed, and waits for its next attempt.
     Retrying,
-    /// Failed, and its tries are used up.
+    /// Failed permanently: its attempts are exhausted, or another would not help.
     DeadLettered,
-    /// Its time was over before it was delivered.
+    /// Its time to live ended before it was delivered.
     Expired,
 }
 
 impl State {
-    /// All of them, in the order of a job's life.
+    /// All states, in the order of a job's life.
     pub const ALL: [Self; 6] =
         [Self::Queued, Self::Leased, Self::Done, Self::Retrying, Self::DeadLettered, Self::Expired];
 
-    /// The word in files, commands and reports.
+    /// Word in files, flags and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Queued => "queued",
             Self::Leased => "leased",
             Self::Done => "done",
-            Self::Retrying => "dead",
-            Self::DeadLettered => "graveyard",
+            Self::Retrying => "retrying",
+            Self::DeadLettered => "dead_lettered",
             Self::Expired => "expired",
         }
     }
 
-    /// The job is still to be delivered: it takes room in the queue.
+    /// Whether the job is not delivered yet, and so counts towards the bounds of the queue.
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Queued | Self::Leased | Self::Retrying)
     }
 
-    /// A person may have it sent again.
+    /// Whether `weir send retry` requeues the job.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::Retrying | Self::DeadLettered | Self::Expired)
     }
 
-    /// A person may change the job: nobody has it in hand, and it is not delivered.
+    /// Whether `weir send edit` changes the job: it is neither leased nor done.
     pub const fn is_editable(self) -> bool {
         !matches!(self, Self::Leased | Self::Done)
     }
@@ -77,8 +77,9 @@ impl FromStr for State {
 
     fn from_str(word: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|state| state.name() == word).ok_or_else(|| {
-            let all = Self::ALL.map(Self::name).join(", ");
-            format!("'{word}' is no state of a job; there are {all}")
+            let [first @ .., last] = Self::ALL.map(Self::name);
+            let all = format!("{} or {last}", first.join(", "));
+            format!("unknown job state '{word}'; choose {all}")
         })
     }
 }
@@ -93,7 +94,8 @@ mod tests {
             assert_eq!(state.to_string().parse(), Ok(state));
             assert_eq!(state.index(), index);
         }
-        let told = "Queued".parse::<State>().unwrap_err();
-        assert_eq!(told, "'Queued' is no state of a job; there are queued, leased, done, dead, graveyard, expired");
+        let error = "Queued".parse::<State>().unwrap_err();
+        let states = "queued, leased, done, retrying, dead_lettered or expired";
+        assert_eq!(error, format!("unknown job state 'Queued'; choose {states}"));
     }
 }

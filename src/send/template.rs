@@ -1,33 +1,33 @@
-//! Texts with fields that are filled in when a request is sent: `{key}`, `{nonce}`, `{id}`.
+//! Templates with the fields `{key}`, `{nonce}` and `{id}`, which are filled in when a request is sent.
 
 use std::fmt::Write;
 
-/// What is filled in.
+/// Values of the fields.
 #[derive(Clone, Copy, Debug)]
 pub struct TemplateFields<'a> {
-    /// The key that is used.
+    /// API key of the attempt.
     pub key: &'a str,
-    /// The attempt's number, greater than that of all before it.
+    /// Nonce of the attempt, greater than any before it with that key.
     pub nonce: u64,
-    /// The job's name.
+    /// Job ID.
     pub id: &'a str,
 }
 
-/// How what is filled in is written, so that it means itself where it stands.
+/// Escaping of a value by its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escaping {
-    /// In a URL or a form: percent-encoded.
+    /// Percent-encoding, in a URL or a form.
     Url,
-    /// In a string of JSON: escaped.
+    /// Escaping of a JSON string.
     Json,
-    /// As it is.
+    /// None.
     Plain,
 }
 
-/// The fields that there are.
+/// Names of all fields.
 const FIELD_NAMES: [&str; 3] = ["key", "nonce", "id"];
 
-/// The first of a text's fields that there is not: a word of lower-case letters in braces.
+/// First unknown field of a text: a word of lower-case letters in braces.
 pub fn unknown_field(text: &str) -> Option<&str> {
     fields(text).map(|(_, name)| name).find(|name| !FIELD_NAMES.contains(name))
 }
@@ -37,7 +37,7 @@ pub fn has_field(text: &str, name: &str) -> bool {
     fields(text).any(|(_, found)| found == name)
 }
 
-/// Where fields begin, and their names.
+/// Offsets and names of the fields.
 fn fields(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('{').filter_map(|(at, _)| {
         let (name, _) = text[at + 1..].split_once('}')?;
@@ -47,7 +47,7 @@ fn fields(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 impl TemplateFields<'_> {
-    /// The text with its fields filled in; braces around anything else stay.
+    /// Text with its fields filled in; braces around anything else stay.
     pub fn fill(&self, text: &str, place: Escaping) -> String {
         let mut filled = String::with_capacity(text.len() + 32);
         let mut rest = 0;
@@ -69,7 +69,7 @@ impl TemplateFields<'_> {
 fn push_escaped(into: &mut String, value: &str, place: Escaping) {
     match place {
         Escaping::Plain => into.push_str(value),
-        // A plus is a blank in queries only.
+        // A plus means a space only in queries.
         Escaping::Url => {
             let parts = form_urlencoded::byte_serialize(value.as_bytes());
             into.extend(parts.map(|part| if part == "+" { "%20" } else { part }));
@@ -90,7 +90,7 @@ mod tests {
     const FIELDS: TemplateFields<'static> = TemplateFields { key: "a b&c", nonce: 17, id: "say \"x\"" };
 
     #[test]
-    fn fields_are_filled_in_as_their_place_needs_it() {
+    fn values_are_escaped_by_their_context() {
         let fill = |text, place| FIELDS.fill(text, place);
         assert_eq!(fill("/a?k={key}&n={nonce}", Escaping::Url), "/a?k=a%20b%26c&n=17");
         assert_eq!(fill(r#"{"id":"{id}"}"#, Escaping::Json), r#"{"id":"say \"x\""}"#);
@@ -100,13 +100,13 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_there_is_not_is_found() {
+    fn an_unknown_field_is_found() {
         assert_eq!(unknown_field("/{key}/{user}"), Some("user"));
         assert_eq!(unknown_field(r#"{"a": {"b": 1}} {} {0}"#), None);
         assert!(has_field("x={nonce}", "nonce") && !has_field("nonce", "nonce"));
     }
 
-    /// A text of pieces: fields, what looks like fields, and anything else.
+    /// Text of fields, near-fields and anything else.
     fn template() -> impl Strategy<Value = Vec<String>> {
         let fields = prop::sample::select(vec!["{key}", "{nonce}", "{id}"]).prop_map(str::to_owned);
         let others =
@@ -114,7 +114,7 @@ mod tests {
         prop::collection::vec(prop_oneof![fields, others.prop_map(str::to_owned), "[a-z {}:&%\"\\\\]{0,6}"], 0..8)
     }
 
-    /// What a template becomes, looked for from left to right, one field after another.
+    /// Reference implementation: replaces fields from left to right.
     fn naive(text: &str, fields: &[(&str, String)]) -> String {
         let mut rest = text;
         let mut filled = String::new();
@@ -144,7 +144,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_filled_in_means_itself_where_it_stands(value in any::<String>()) {
+        fn an_escaped_value_is_read_back_unchanged(value in any::<String>()) {
             let fields = TemplateFields { key: &value, nonce: 17, id: &value };
             let json = fields.fill(r#"{"a": "{id}", "n": {nonce}}"#, Escaping::Json);
             let read: serde_json::Value = serde_json::from_str(&json).unwrap();

@@ -1,4 +1,4 @@
-//! Answers that every service gives.
+//! Responses that all services share.
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
@@ -6,37 +6,37 @@ use http::{Response, StatusCode};
 
 use crate::server::ResponseBody;
 
-/// JSON.
+/// Content type of JSON.
 pub const CONTENT_TYPE_JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// Text for a person.
+/// Content type of plain text.
 pub const CONTENT_TYPE_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// An answer with a body of a kind.
-pub fn response(status: StatusCode, kind: HeaderValue, body: impl Into<Bytes>) -> Response<ResponseBody> {
-    let mut answer = Response::new(ResponseBody::from(body));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, kind);
-    answer
+/// Response with a body of this content type.
+pub fn response(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Response<ResponseBody> {
+    let mut reply = Response::new(ResponseBody::from(body));
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, content_type);
+    reply
 }
 
-/// 404: there is no such path.
+/// 404: unknown path.
 pub fn not_found() -> Response<ResponseBody> {
     response(StatusCode::NOT_FOUND, CONTENT_TYPE_TEXT, "Not Found")
 }
 
-/// 405: the path takes other methods.
+/// 405, with the allowed methods.
 pub fn method_not_allowed(methods: &'static str) -> Response<ResponseBody> {
-    let mut answer = response(StatusCode::METHOD_NOT_ALLOWED, CONTENT_TYPE_TEXT, "Method Not Allowed");
-    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
-    answer
+    let mut reply = response(StatusCode::METHOD_NOT_ALLOWED, CONTENT_TYPE_TEXT, "Method Not Allowed");
+    reply.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    reply
 }
 
-/// 400: what is wrong with the request, in one line.
-pub fn bad_request(why: impl Into<Bytes>) -> Response<ResponseBody> {
-    response(StatusCode::BAD_REQUEST, CONTENT_TYPE_TEXT, why)
+/// 400, with the reason in one line.
+pub fn bad_request(reason: impl Into<Bytes>) -> Response<ResponseBody> {
+    response(StatusCode::BAD_REQUEST, CONTENT_TYPE_TEXT, reason)
 }
 
-/// 413: the body is longer than the `most` bytes that are read.
-pub fn payload_too_large(most: usize) -> Response<ResponseBody> {
-    response(StatusCode::PAYLOAD_TOO_LARGE, CONTENT_TYPE_TEXT, format!("the body is longer than {most} bytes"))
+/// 413: the body is longer than `max` bytes.
+pub fn payload_too_large(max: usize) -> Response<ResponseBody> {
+    response(StatusCode::PAYLOAD_TOO_LARGE, CONTENT_TYPE_TEXT, format!("the body is longer than {max} bytes"))
 }

@@ -1,28 +1,28 @@
-//! Services that misbehave on purpose: public, documented (`docs/serve.md`), seeded.
+//! Services of the test server with fault injection (`docs/serve.md`); all random choices are seeded.
 //!
-//! - [`work`]: an unreliable upstream
-//! - [`exchange`]: an API that limits the rate of its keys
-//! - [`functions`]: computing on a pool of threads, and users' own functions in C
-//! - [`sleep`]: a handler that blocks a thread beside one that waits without
-//! - [`body`]: bodies to send and to take
-//! - [`pool`]: the threads of those that have some; [`answers`]: what all of them answer now and then
+//! - [`work`]: unreliable upstream
+//! - [`ratelimit`]: API with rate limits per key
+//! - [`functions`]: thread-pool server of built-in functions and of users' functions in C
+//! - [`sleep`]: blocking and non-blocking delays
+//! - [`httpbin`]: request and response bodies of all kinds
+//! - [`pool`]: thread pool of `functions` and `sleep`; [`answers`]: responses that all services share
 //!
-//! In a test of your own, beside it and gone with it:
+//! A service within a test, stopped when it is dropped:
 //!
 //! ```
-//! use weir::serve::body;
+//! use weir::serve::httpbin;
 //! use weir::server::{self, Options};
 //!
-//! let service = server::start(body::Service::new(body::Options::default())?, &Options::default())?;
+//! let service = server::start(httpbin::Service::new(httpbin::Options::default())?, &Options::default())?;
 //! let url = format!("{}/status/200:9,500:1", service.url());
 //! # assert!(url.starts_with("http://127.0.0.1:"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub mod answers;
-pub mod body;
-pub mod exchange;
 pub mod functions;
+pub mod httpbin;
 pub mod pool;
+pub mod ratelimit;
 pub mod sleep;
 pub mod work;

@@ -1,4 +1,4 @@
-//! `weir serve sleep`: the same wait in two ways, on a thread of a pool and without a thread.
+//! `weir serve sleep`: the same delay twice, blocking a thread of a pool and on the event loop's timer.
 
 use std::io;
 
@@ -12,18 +12,18 @@ use crate::decide::Nanos;
 use crate::machine::clock::Clock;
 use crate::server::{self, RequestContext, ServiceReply, Timer};
 
-/// The longest wait that a request may ask for.
+/// Maximum of `?ms=`, in milliseconds.
 pub const MAX_SLEEP_MS: u64 = 600_000;
 
-/// The service.
+/// Service with `/sync-loadtest` and `/async-loadtest`.
 #[derive(Debug)]
 pub struct Service {
     pool: ThreadPool<BlockingSleep>,
     clock: Clock,
-    ms: u64,
+    default_delay: Nanos,
 }
 
-/// A wait that blocks its thread.
+/// Delay that blocks a thread of the pool.
 #[derive(Debug)]
 pub struct BlockingSleep {
     clock: Clock,
@@ -42,20 +42,19 @@ impl pool::PoolJob for BlockingSleep {
 }
 
 impl Service {
-    /// A service with a pool of `threads` for those who block one; each request waits `ms` unless it asks for another
-    /// time.
+    /// Service with `threads` blocking threads, and the delay of requests without `?ms=`.
     ///
     /// # Errors
-    /// When the system has not so many threads for us.
-    pub fn new(threads: usize, ms: u64) -> io::Result<Self> {
+    /// A thread that the system cannot start.
+    pub fn new(threads: usize, default_delay: Nanos) -> io::Result<Self> {
         let pool = ThreadPool::new(threads, usize::MAX, PoolOverflow::Wait)?;
-        Ok(Self { pool, clock: Clock::starting_in(Nanos::ZERO), ms })
+        Ok(Self { pool, clock: Clock::starting_in(Nanos::ZERO), default_delay })
     }
 
-    /// How long a request asks to wait; the first `ms` counts.
+    /// Delay of a request, by the first `ms` of its query; none if that is invalid.
     fn length(&self, query: Option<&str>) -> Option<Nanos> {
-        let asked = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).find(|(name, _)| name == "ms");
-        let Some((_, ms)) = asked else { return Some(Nanos::from_millis(self.ms)) };
+        let value = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).find(|(name, _)| name == "ms");
+        let Some((_, ms)) = value else { return Some(self.default_delay) };
         let is_whole = !ms.is_empty() && ms.bytes().all(|byte| byte.is_ascii_digit());
         let ms = ms.parse().ok().filter(|ms| is_whole && *ms <= MAX_SLEEP_MS)?;
         Some(Nanos::from_millis(ms))
@@ -71,9 +70,9 @@ impl server::Service for Service {
 
     async fn handle(
         &self,
-        desk: &PoolHandle<BlockingSleep>,
+        pool: &PoolHandle<BlockingSleep>,
         request: Request<Incoming>,
-        turn: &RequestContext,
+        context: &RequestContext,
     ) -> ServiceReply {
         let blocks = match request.uri().path() {
             "/sync-loadtest" => true,
@@ -87,11 +86,11 @@ impl server::Service for Service {
             return bad_request(format!("ms: a whole number up to {MAX_SLEEP_MS}")).into();
         };
         let body = if blocks {
-            // A wait cannot panic.
-            let _ = desk.submit(BlockingSleep { clock: self.clock, length }).await;
+            // This job cannot panic.
+            let _ = pool.submit(BlockingSleep { clock: self.clock, length }).await;
             r#"{"message":"Synchronous Hello World!"}"#
         } else {
-            turn.sleep(length).await;
+            context.sleep(length).await;
             r#"{"message":"Asynchronous Hello World"}"#
         };
         response(StatusCode::OK, CONTENT_TYPE_JSON, body).into()

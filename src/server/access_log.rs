@@ -1,4 +1,4 @@
-//! A line of JSON for each request, written by a thread of its own: a slow disk must not slow an answer.
+//! Access log: one JSON line per request, written by its own thread, so that a slow disk does not delay responses.
 
 use std::cell::{Cell, RefCell};
 use std::fs::OpenOptions;
@@ -12,41 +12,41 @@ use serde_json::value::RawValue;
 
 use super::Logger;
 
-/// One line.
+/// One line of the access log.
 #[derive(Debug, Serialize)]
 pub(super) struct AccessLogEntry<'a> {
-    /// Seconds since 1970, when the answer was complete.
+    /// End of the response, in seconds since 1970.
     pub(super) time: f64,
     pub(super) client: &'a str,
     pub(super) method: &'a str,
     pub(super) target: &'a str,
     pub(super) version: &'a str,
-    /// None if there was no answer: reset, or nobody waited for it any more.
+    /// None if there was no response: the connection was reset, or the client disconnected.
     pub(super) status: Option<u16>,
-    /// Of the body.
+    /// Bytes of the body.
     pub(super) bytes: u64,
     pub(super) duration_ms: f64,
-    /// The client left before its answer began.
+    /// Whether the client disconnected before its response began.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) client_closed: bool,
-    /// What the service tells of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Attempt log of the service, as JSON.
+    #[serde(rename = "attempt_log", skip_serializing_if = "Option::is_none")]
     pub(super) attempts: Option<&'a RawValue>,
 }
 
-/// Bytes that one event loop gathers before it hands them on.
+/// Bytes that one event loop buffers before a flush.
 const FLUSH_BYTES: usize = 32 * 1024;
-/// Such parcels that may wait for the disk. Beyond that lines are lost, and counted.
+/// Maximum batches that wait for the disk; lines beyond are dropped and counted.
 const MAX_QUEUED_BATCHES: usize = 64;
 
-/// The writer; ends when all [`AccessLogWriter`]s are gone.
+/// The writer thread; it ends when all [`AccessLogWriter`]s are dropped.
 #[derive(Debug)]
 pub(super) struct AccessLog {
     batches: SyncSender<Vec<u8>>,
     thread: JoinHandle<()>,
 }
 
-/// One event loop's end of it.
+/// One event loop's buffer of the access log.
 #[derive(Debug)]
 pub(super) struct AccessLogWriter {
     batches: SyncSender<Vec<u8>>,
@@ -57,69 +57,69 @@ pub(super) struct AccessLogWriter {
 
 impl AccessLog {
     /// Appends to the file, or writes to stderr for `-`.
-    pub(super) fn open(path: &Path, tell: &Logger) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, logger: &Logger) -> io::Result<Self> {
         let out: Box<dyn Write + Send> = if path == Path::new("-") {
             Box::new(io::stderr())
         } else {
             Box::new(OpenOptions::new().append(true).create(true).open(path)?)
         };
-        let (parcels, received) = sync_channel(MAX_QUEUED_BATCHES);
-        let (path, tell) = (path.display().to_string(), tell.clone());
+        let (batches, received) = sync_channel(MAX_QUEUED_BATCHES);
+        let (path, logger) = (path.display().to_string(), logger.clone());
         let writer = thread::Builder::new().name("access-log".to_owned()).spawn(move || {
             if let Err(error) = write_batches(out, &received) {
-                tell.log(&format!("the access log {path} ends here: {error}"));
+                logger.log(&format!("access log {path} stopped: {error}"));
             }
         })?;
-        Ok(Self { batches: parcels, thread: writer })
+        Ok(Self { batches, thread: writer })
     }
 
-    pub(super) fn writer(&self, tell: &Logger) -> AccessLogWriter {
+    pub(super) fn writer(&self, logger: &Logger) -> AccessLogWriter {
         AccessLogWriter {
             batches: self.batches.clone(),
             buffer: RefCell::default(),
             dropped: Cell::new(0),
-            logger: tell.clone(),
+            logger: logger.clone(),
         }
     }
 
-    /// Waits until all is written. All pens must be gone.
+    /// Waits until all lines are written. All writers must have been dropped.
     pub(super) fn close(self) {
         drop(self.batches);
         let _ = self.thread.join();
     }
 }
 
-fn write_batches(mut out: impl Write, parcels: &Receiver<Vec<u8>>) -> io::Result<()> {
-    for parcel in parcels {
-        out.write_all(&parcel)?;
+fn write_batches(mut out: impl Write, batches: &Receiver<Vec<u8>>) -> io::Result<()> {
+    for batch in batches {
+        out.write_all(&batch)?;
     }
     out.flush()
 }
 
 impl AccessLogWriter {
     pub(super) fn write(&self, line: &AccessLogEntry<'_>) {
-        let mut gathered = self.buffer.borrow_mut();
-        // A line of plain fields is always JSON, and a Vec takes all.
-        let _ = serde_json::to_writer(&mut *gathered, line);
-        gathered.push(b'\n');
-        let full = gathered.len() >= FLUSH_BYTES;
-        drop(gathered);
+        let mut buffer = self.buffer.borrow_mut();
+        // Plain fields always serialize, and writes to a Vec do not fail.
+        let _ = serde_json::to_writer(&mut *buffer, line);
+        buffer.push(b'\n');
+        let full = buffer.len() >= FLUSH_BYTES;
+        drop(buffer);
         if full {
             self.flush();
         }
     }
 
-    /// Hands on what has been gathered.
+    /// Hands the buffered lines to the writer thread.
     pub(super) fn flush(&self) {
-        let parcel = self.buffer.take();
-        if parcel.is_empty() {
+        let batch = self.buffer.take();
+        if batch.is_empty() {
             return;
         }
-        if let Err(TrySendError::Full(parcel)) = self.batches.try_send(parcel) {
+        if let Err(TrySendError::Full(batch)) = self.batches.try_send(batch) {
             if self.dropped.get() == 0 {
-                self.logger.log("the access log's disk is too slow: lines are lost");
+                self.logger.log("access log: the disk is too slow, lines are dropped");
             }
-            self.dropped.set(self.dropped.get() + parcel.iter().filter(|byte| **byte == b'\n').count() as u64);
+            self.dropped.set(self.dropped.get() + batch.iter().filter(|byte| **byte == b'\n').count() as u64);
         }
     }
 }
@@ -127,9 +127,9 @@ impl AccessLogWriter {
 impl Drop for AccessLogWriter {
     fn drop(&mut self) {
         self.flush();
-        let lost = self.dropped.get();
-        if lost > 0 {
-            self.logger.log(&format!("{lost} lines of the access log were lost"));
+        let dropped = self.dropped.get();
+        if dropped > 0 {
+            self.logger.log(&format!("access log: {dropped} lines dropped"));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! How long ago the last bytes of a connection came, as the kernel knows it.
+//! Age of a connection's last received bytes, by the kernel.
 //!
-//! When a thousand callers connect at once, the last of them is accepted a tenth of a second after it has asked. A
-//! deadline counts from when it asked.
+//! When a thousand clients connect at once, the last one is accepted a tenth of a second after its request. A deadline
+//! counts from the request.
 //!
 //! `unsafe`, since no crate in use here offers this option.
 #![allow(unsafe_code, reason = "getsockopt with TCP_INFO has no safe wrapper in the crates in use")]
@@ -11,10 +11,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::decide::Nanos;
 
-/// The kernel counts in ticks of its own, of up to 10 ms, and rounds either way; with less it is not bothered.
+/// Resolution of the age: the kernel counts in ticks of up to 10 ms and rounds either way; below it the age is 0.
 const KERNEL_TICK: Nanos = Nanos::from_millis(4);
 
-/// How long ago the last bytes came, rather less than more; zero if the kernel does not say.
+/// Age of the last received bytes, rather too short than too long; zero if the kernel does not report it.
 pub(super) fn age(socket: BorrowedFd<'_>) -> Nanos {
     let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;

@@ -1,4 +1,4 @@
-//! What an answer carries.
+//! Bodies of responses.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,14 +11,14 @@ use hyper::body::Incoming;
 use super::ledger::RequestRecord;
 use super::page::StaticBody;
 
-/// Why a body ended early.
+/// Reason why a body ended early.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The body of an answer.
+/// Body of a response.
 #[derive(Debug)]
 pub struct ResponseBody {
     kind: Kind,
-    /// The request's entry; it closes when the body is gone.
+    /// Record of the request; ends when the body is dropped.
     record: Option<RequestRecord>,
 }
 
@@ -30,27 +30,27 @@ enum Kind {
     },
     Request(Incoming),
     Stream(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BodyError>>>),
-    /// It has ended early; what came before has its chance to be sent first, for what is not on its way then is lost.
+    /// The body has ended early; earlier data is flushed first, since it would be lost otherwise.
     Broken(Option<BodyError>),
 }
 
 impl ResponseBody {
-    /// No bytes.
+    /// An empty body.
     pub fn empty() -> Self {
         Bytes::new().into()
     }
 
-    /// `length` bytes: the page's, again and again. Nothing is copied on the way to the kernel.
+    /// `length` bytes: the page's, repeated. They are not copied on the way to the kernel.
     pub fn repeated(page: &StaticBody, length: u64) -> Self {
         Self { kind: Kind::Repeated { bytes: page.bytes().clone(), remaining: length }, record: None }
     }
 
-    /// A body that is made while it is sent.
+    /// A body as a stream.
     pub fn from_stream(body: impl http_body::Body<Data = Bytes, Error = BodyError> + 'static) -> Self {
         Self { kind: Kind::Stream(Box::pin(body)), record: None }
     }
 
-    /// All of it, if it is there.
+    /// The whole body, if it is not a stream.
     pub fn as_bytes(&self) -> Option<&Bytes> {
         match &self.kind {
             Kind::Full(bytes) => Some(bytes),
@@ -69,14 +69,14 @@ impl<T: Into<Bytes>> From<T> for ResponseBody {
     }
 }
 
-/// A request's body, sent back as it comes.
+/// A request's body, echoed as a stream.
 impl From<RequestBody> for ResponseBody {
     fn from(body: RequestBody) -> Self {
         Self { kind: Kind::Request(body.0), record: None }
     }
 }
 
-/// A wrapper that lets a request's body become an answer's.
+/// Adapter of a request's body to a response's.
 #[derive(Debug)]
 pub struct RequestBody(pub Incoming);
 

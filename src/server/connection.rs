@@ -18,7 +18,7 @@ use super::watch::{CloseMode, ConnectionState};
 use super::{Service, Tunnel};
 use crate::machine::executor::LocalExecutor;
 
-/// Drives a connection until it ends or its fate is decided.
+/// Drives a connection until it ends or its end is decided.
 pub(super) async fn drive<S: Service>(home: Rc<ThreadContext<S>>, stream: TcpStream, peer: SocketAddr) {
     let watch = Rc::new(ConnectionState::new(peer, home.accounting.coarse_clock.now()));
     let key = home.connections.borrow_mut().insert(Rc::clone(&watch));
@@ -59,12 +59,12 @@ async fn serve<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionSta
         builder.max_header_list_size(home.max_head_bytes as u32).max_concurrent_streams(250);
         let connection = pin!(builder.serve_connection(io, service()));
         let ended = drive_until_closed(watch, connection, http2::Connection::graceful_shutdown, || false).await;
-        // It never shrinks.
+        // The buffer never shrinks.
         ended.unwrap_or(Ok(()))
     } else {
         let mut builder = http1::Builder::new();
         builder.max_buf_size(home.max_head_bytes).max_headers(home.max_header_fields).half_close(false);
-        // With a part of the next head in hand a new connection would rest again at once, for ever.
+        // With a part of the next head read, a new connection would be replaced again at once, endlessly.
         let mut may_shrink = true;
         let (connection, ended) = loop {
             let mut connection = builder.serve_connection(io, service());
@@ -74,8 +74,8 @@ async fn serve<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionSta
             if let Some(ended) = ended {
                 break (connection, ended);
             }
-            // hyper keeps the room that the largest head or body took. A connection between two requests is nothing but
-            // its socket, so another one is put in its place.
+            // hyper keeps the memory of the largest head or body. Between two requests a connection is only its socket,
+            // so it is replaced by a new one.
             let parts = connection.into_parts();
             let mut socket = parts.io.into_inner();
             may_shrink = parts.read_buf.is_empty();
@@ -95,8 +95,7 @@ async fn serve<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionSta
     }
 }
 
-/// Passes the bytes of a connection that speaks another protocol by now, in both directions, until both ends are done
-/// or one breaks off.
+/// Forwards the bytes of an upgraded connection in both directions, until both ends are done or one fails.
 async fn run_tunnel<S: Service>(
     home: &ThreadContext<S>,
     watch: &ConnectionState,
@@ -106,13 +105,13 @@ async fn run_tunnel<S: Service>(
 ) {
     watch.update_timeouts(|patience| patience.switched(home.accounting.coarse_clock.now()));
     socket.start_tunnel();
-    // An end that breaks off ends the other one, too; there is nobody to tell.
+    // A failed end closes the other one, too; there is nothing to report it to.
     if tunnel.write_all(read).await.is_ok() {
         let _ = tokio::io::copy_bidirectional(&mut socket, &mut tunnel).await;
     }
 }
 
-/// Has the connection end after the answers it owes, once that is its fate. None: it `rests`, and goes on.
+/// Ends the connection after its pending responses, once that is decided. None: it `rests`, and continues.
 async fn drive_until_closed<C: Future>(
     watch: &ConnectionState,
     mut connection: Pin<&mut C>,

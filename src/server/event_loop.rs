@@ -1,4 +1,4 @@
-//! One thread of a server: it accepts connections, drives them, and lets go of those that keep it waiting.
+//! One thread of a server: it accepts connections, drives them, and closes those that exceed their timeouts.
 
 use std::io;
 use std::pin::pin;
@@ -16,10 +16,10 @@ use super::{Service, ShutdownRequest};
 use crate::decide::Nanos;
 use crate::decide::patience::TimeoutKind;
 
-/// How often an event loop looks after its connections.
+/// Interval of an event loop's checks of its connections.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Runs until it is told to stop and its connections have ended.
+/// Runs until the server stops and its connections have ended.
 pub(super) async fn run<S: Service>(
     home: Rc<ThreadContext<S>>,
     listener: TcpListener,
@@ -42,7 +42,7 @@ pub(super) async fn run<S: Service>(
                 if !std::mem::replace(&mut short_of_files, true) {
                     home.logger.log(&format!("connections have to wait: {error}"));
                 }
-                // To accept at once again would only burn the core.
+                // Accepting again at once would only use CPU.
                 home.timer.sleep(Nanos::from_millis(100)).await;
             }
         }
@@ -52,7 +52,7 @@ pub(super) async fn run<S: Service>(
     rounds.abort();
 }
 
-/// Waits for the answers that are owed, until the stop's own patience is over.
+/// Awaits the pending responses, up to the grace time.
 async fn drain<S: Service>(home: &ThreadContext<S>, mut stop: Receiver<ShutdownRequest>) {
     for (_, watch) in &*home.connections.borrow() {
         watch.drain();
@@ -79,7 +79,7 @@ async fn drain<S: Service>(home: &ThreadContext<S>, mut stop: Receiver<ShutdownR
     }
 }
 
-/// Now and then: the time, the log, and the patience with each connection.
+/// Periodic work: the clock, the log, and the timeouts of connections.
 async fn sweep<S: Service>(home: Rc<ThreadContext<S>>) {
     let mut rounds = tokio::time::interval(SWEEP_INTERVAL);
     loop {
@@ -106,13 +106,13 @@ async fn sweep<S: Service>(home: Rc<ThreadContext<S>>) {
     }
 }
 
-/// Errors of accept that concern the one connection, and nobody else.
+/// Errors of accept that concern only the one connection.
 fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-/// Runs `serve` on a runtime of this thread, with all that it starts here.
+/// Runs `serve` on this thread's runtime, with all that it spawns.
 pub(super) fn run_on_current_thread(serve: impl AsyncFnOnce() -> io::Result<()>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     LocalSet::new().block_on(&runtime, serve())

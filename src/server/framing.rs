@@ -1,20 +1,20 @@
-//! What a request's head says of where its body ends, and whether that is beyond doubt.
+//! Checks of a request's framing: where its body ends must be unambiguous.
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
 use super::body::ResponseBody;
 
-/// Why a request's Transfer-Encoding is refused (RFC 9112, 6.1).
+/// Reason why a request's Transfer-Encoding is rejected (RFC 9112, 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InvalidTransferCoding {
-    /// A coding other than `chunked`: nothing here undoes it, and the next reader may.
+    /// A coding other than `chunked`: nothing here decodes it, and the next reader may.
     Unknown,
     /// `chunked` more than once.
     Repeated,
 }
 
 impl InvalidTransferCoding {
-    /// What is wrong with the transfer codings of a request; none if it has none, or is simply chunked.
+    /// The error of a request's transfer codings; None if there are none, or only chunked.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let mut chunked = false;
         let values =
@@ -40,12 +40,12 @@ impl InvalidTransferCoding {
     }
 }
 
-/// The answer to a head with too many fields.
+/// The response to a head with too many fields.
 pub(super) fn too_many_fields() -> Response<ResponseBody> {
     closing_response(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head has too many fields\n")
 }
 
-/// A line of text, after which nothing more is read.
+/// A response with a line of text that closes the connection.
 fn closing_response(status: StatusCode, line: &'static str) -> Response<ResponseBody> {
     let mut answer = Response::new(ResponseBody::from(line));
     *answer.status_mut() = status;

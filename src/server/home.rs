@@ -1,4 +1,4 @@
-//! Where a service is at home on one thread: what all its connections there share, and how a request is answered.
+//! A service on one thread: the state that its connections share, and the handling of a request.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use crate::decide::patience::Timeouts;
 use crate::machine::memory;
 use crate::machine::timer::Timer;
 
-/// Where a service is at home on one thread.
+/// A service's state on one thread.
 pub(super) struct ThreadContext<S: Service> {
     pub(super) service: Arc<S>,
     pub(super) local: S::Local,
@@ -34,12 +34,12 @@ pub(super) struct ThreadContext<S: Service> {
     pub(super) timer: Timer,
     pub(super) logger: Logger,
     pub(super) connections: RefCell<Slab<Rc<ConnectionState>>>,
-    /// A connection has ended.
+    /// Records the end of a connection.
     pub(super) connection_ended: Notify,
     pub(super) memory_reclaimer: MemoryReclaimer,
 }
 
-/// A request without an answer: the connection is reset.
+/// Error of a request without a response, which resets the connection.
 #[derive(Debug)]
 pub(super) struct NoResponse;
 
@@ -51,23 +51,23 @@ impl std::fmt::Display for NoResponse {
     }
 }
 
-/// Memory of connections that is free and still the process's.
+/// Freed memory of connections that the allocator still holds.
 #[derive(Debug, Default)]
 pub(super) struct MemoryReclaimer {
-    /// Of so many connections in this round, and in all since it was given back.
+    /// Connections that freed memory in this round, and since it was returned.
     freed_in_round: Cell<u32>,
     freed_total: Cell<u32>,
     rounds: Cell<u32>,
 }
 
 impl MemoryReclaimer {
-    /// A connection has ended, or let go of what it had beyond the usual.
+    /// Records a connection that has ended, or freed its extra memory.
     pub(super) fn record_freed(&self) {
         self.freed_in_round.set(self.freed_in_round.get().saturating_add(1));
     }
 
-    /// Gives it to the system after a burst: while connections come and go it would be fetched back at once. To be called
-    /// each round.
+    /// Returns the memory to the system after a burst; while connections come and go it would be needed again at once.
+    /// Called in each round.
     pub(super) fn on_sweep(&self) {
         const MIN_FREED_CONNECTIONS: u32 = 64;
         const MIN_SWEEP_ROUNDS: u32 = 8;
@@ -86,7 +86,7 @@ impl MemoryReclaimer {
 }
 
 impl<S: Service> ThreadContext<S> {
-    /// One request, from head to answer.
+    /// Handles one request, from its head to its response.
     pub(super) async fn handle(
         self: Rc<Self>,
         watch: Rc<ConnectionState>,
@@ -122,7 +122,7 @@ impl<S: Service> ThreadContext<S> {
             }
             ServiceReply::Reset => {
                 entry.set_reset();
-                // In HTTP/2 it is the stream that is reset, which hyper does for us.
+                // In HTTP/2 hyper resets the stream.
                 if version < Version::HTTP_2 {
                     watch.set_reset();
                 }
@@ -150,12 +150,12 @@ impl<S: Service> ThreadContext<S> {
     }
 }
 
-/// Whether these headers surely close the connection.
+/// Whether these headers certainly close the connection.
 fn has_connection_close(headers: &HeaderMap) -> bool {
     headers.get(header::CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"))
 }
 
-/// Whether a request is of a time when connections closed unless asked not to.
+/// Whether the request's version closes connections by default.
 fn is_http10_without_keep_alive(version: Version, headers: &HeaderMap) -> bool {
     version == Version::HTTP_10 && !headers.contains_key(header::CONNECTION)
 }

@@ -1,4 +1,4 @@
-//! What is written down of each request: metrics, and the access log.
+//! Records of requests: metrics, and the access log.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::decide::Nanos;
 use crate::decide::patience::TimeoutTracker;
 use crate::machine::clock::{self, Clock};
 
-/// One event loop's book.
+/// One event loop's records.
 #[derive(Debug)]
 pub(super) struct RequestAccounting {
     pub(super) clock: Clock,
@@ -25,8 +25,8 @@ pub(super) struct RequestAccounting {
     pub(super) access_log: Option<AccessLogWriter>,
 }
 
-/// A request that is being answered. It closes when it is dropped, which is when the last byte of the body has been
-/// handed on, or when nobody wants the answer any more.
+/// Record of a request in progress. Ends when dropped: after the last byte of the body was handed on, or when the
+/// client has left.
 #[derive(Debug)]
 pub(super) struct RequestRecord {
     accounting: Rc<RequestAccounting>,
@@ -38,7 +38,7 @@ pub(super) struct RequestRecord {
     reset: bool,
 }
 
-/// What the access log says of a request beside its answer.
+/// Fields of the access log besides the response.
 #[derive(Debug)]
 pub(super) struct RequestLogInfo {
     method: Method,
@@ -48,7 +48,7 @@ pub(super) struct RequestLogInfo {
 }
 
 impl RequestLogInfo {
-    /// What the service tells of it.
+    /// Text of the service about the request.
     pub(super) fn set_attempts(&self, story: Box<RawValue>) {
         self.attempts.replace(Some(story));
     }
@@ -73,37 +73,37 @@ impl RequestRecord {
         }
     }
 
-    /// When its head was there.
+    /// Time when the head was complete.
     pub(super) fn began(&self) -> Nanos {
         self.began
     }
 
-    /// There is an answer.
+    /// Records the response.
     pub(super) fn set_status(&mut self, status: u16) {
         self.status = Some(status);
     }
 
-    /// There is none, on purpose.
+    /// Records an intended reset.
     pub(super) fn set_reset(&mut self) {
         self.reset = true;
     }
 
-    /// Where a service puts what it tells of the request, if anybody reads it.
+    /// Slot for the service's text about the request, if there is an access log.
     pub(super) fn log_info(&self) -> Option<Rc<RequestLogInfo>> {
         self.log_info.clone()
     }
 
-    /// Bytes of its body go out.
+    /// Counts sent bytes of the body.
     pub(super) fn add_sent(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
 
-    /// The answer waits for more of the request's body.
+    /// Marks the response as waiting for more of the request's body.
     pub(super) fn wants_body(&self) {
         self.connection.update_timeouts(|patience| patience.wants_body(self.accounting.coarse_clock.now()));
     }
 
-    /// Some of the request's body has come, or its `end`.
+    /// Records a received part of the request's body, or its `end`.
     pub(super) fn has_body(&self, end: bool) {
         self.connection.update_timeouts(TimeoutTracker::has_body);
         if end {

@@ -1,22 +1,22 @@
-//! Where a server takes connections.
+//! Listening sockets.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt};
 
-/// The kernel takes less, if `net.core.somaxconn` says so.
+/// Backlog of a listener; the kernel limits it to `net.core.somaxconn`.
 const LISTEN_BACKLOG: i32 = 4096;
 
-/// `count` listeners of one address; the kernel deals connections out among them.
+/// `count` listeners of one address; the kernel distributes connections among them.
 ///
 /// # Errors
-/// When the host has no address, or the address is not to be had.
+/// If the host has no address, or the address is not available.
 pub(super) fn listeners(host: &str, port: u16, count: usize) -> io::Result<(SocketAddr, Vec<TcpListener>)> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let unknown = || io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     let asked = (host, port).to_socket_addrs()?.next().ok_or_else(unknown)?;
-    // Shared listeners would also share with a stranger's server: the first one finds out whether there is one.
+    // Shared listeners would also share with another server: the first one checks whether there is one.
     let first = open(asked, false)?;
     let address = first.local_addr()?;
     if count == 1 {
@@ -33,7 +33,7 @@ fn open(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     sockopt::set_socket_reuseport(&socket, shared)?;
-    // Connections inherit it, which saves each of them a call.
+    // Connections inherit the option, which saves a call for each.
     sockopt::set_tcp_nodelay(&socket, true)?;
     bind(&socket, &address)?;
     listen(&socket, LISTEN_BACKLOG)?;

@@ -12,12 +12,12 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::decide::Nanos;
 
-/// What is counted of every server, and what its service adds.
+/// Metrics of every server, and its service's own.
 #[derive(Debug)]
 pub(super) struct ServerMetrics {
     registry: Mutex<Registry>,
     requests: Family<[(&'static str, String); 1], Counter>,
-    /// The counter of each status, looked up once; of 100 to 599.
+    /// The counters of statuses 100 to 599, each looked up once.
     by_status: Vec<OnceLock<Counter>>,
     seconds: Histogram,
     pub(super) sent_bytes: Counter<u64, AtomicU64>,
@@ -42,7 +42,7 @@ impl ServerMetrics {
             in_flight: Gauge::default(),
             ended: Family::default(),
         };
-        registry.register("http_requests", "Requests that were answered, by status", new.requests.clone());
+        registry.register("http_requests", "Responses by status", new.requests.clone());
         registry.register_with_unit(
             "http_response",
             "From a request's head to its answer's last byte",
@@ -71,10 +71,10 @@ impl ServerMetrics {
         self.ended.get_or_create(&[("cause", cause)]).inc();
     }
 
-    /// All of them, in the OpenMetrics text format.
+    /// All metrics, in the OpenMetrics text format.
     pub(super) fn render(&self) -> String {
         let mut text = String::new();
-        // Writing into a string does not fail.
+        // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry.lock().unwrap_or_else(PoisonError::into_inner));
         text
     }

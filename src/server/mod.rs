@@ -1,9 +1,11 @@
-//! What a service stands on: event loops (one per thread, on tokio and hyper), HTTP/1.1 and HTTP/2 without TLS,
-//! patience with slow peers, exact timers, bodies without copies, an access log, metrics, and an end in good order.
+//! HTTP server for services: event loops (one per thread, on tokio and hyper), HTTP/1.1 and HTTP/2 without TLS,
+//! timeouts for slow peers, exact timers, bodies without copies, an access log, metrics, and graceful shutdown.
 //!
-//! - [`Service`]: who answers; [`RequestContext`]: what it has at hand; [`ServiceReply`], [`ResponseBody`], [`StaticBody`]: what it answers with
-//! - [`start`] a service, which then is [`RunningServer`]
-//! - `event_loop`: one thread; `framing`: what a request's head says of its body; `home`: what its connections share; `connection`, `socket`, `watch`: one connection; `ledger`: what is written down
+//! - [`Service`]: the handler; [`RequestContext`]: its access to a request; [`ServiceReply`], [`ResponseBody`],
+//!   [`StaticBody`]: its response
+//! - [`start`]: starts a service as a [`RunningServer`]
+//! - `event_loop`: one thread; `framing`: checks of a request's framing; `home`: the state that connections share;
+//!   `connection`, `socket`, `watch`: one connection; `ledger`: records of requests
 
 mod access_log;
 mod arrival;
@@ -55,18 +57,18 @@ use crate::decide::patience::Timeouts;
 pub use crate::machine::timer::Timer;
 use crate::machine::{self, clock::Clock};
 
-/// Who answers requests. One value serves all event loops.
+/// Handler of requests. One value serves all event loops.
 pub trait Service: Send + Sync + 'static {
-    /// What each event loop keeps for itself.
+    /// State of one event loop.
     type Local: 'static;
 
     /// Called once on each event loop, before its first request.
     ///
     /// # Errors
-    /// When the system does not give what the service needs.
+    /// If the system lacks what the service needs.
     fn init_thread(&self, timer: &Timer) -> io::Result<Self::Local>;
 
-    /// Answers a request. The future is dropped when the client leaves.
+    /// Handles a request. The future is dropped when the client leaves.
     fn handle(
         &self,
         local: &Self::Local,
@@ -74,12 +76,12 @@ pub trait Service: Send + Sync + 'static {
         turn: &RequestContext,
     ) -> impl Future<Output = ServiceReply>;
 
-    /// Called when the server stops; it waits for this as it waits for answers that are owed.
+    /// Called when the server stops, which awaits this like pending responses.
     fn shutdown(&self, _local: &Self::Local) -> impl Future<Output = ()> {
         std::future::ready(())
     }
 
-    /// The path by which the server's own pages are looked for, of a request for this one.
+    /// Path of the request by which the server's own pages are looked up.
     fn builtin_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
         Cow::Borrowed(path)
     }
@@ -87,30 +89,30 @@ pub trait Service: Send + Sync + 'static {
     /// Adds the service's own counters to `/metrics`.
     fn register_metrics(&self, _registry: &mut Registry) {}
 
-    /// Bytes that answers are made of and that are worth sending without a copy.
+    /// Bytes that responses repeat and that can be sent without a copy.
     fn static_body(&self) -> Option<Arc<StaticBody>> {
         None
     }
 }
 
-/// What becomes of a request; see also [`RequestContext::hang`].
+/// Outcome of a request; see also [`RequestContext::hang`].
 #[derive(Debug)]
 pub enum ServiceReply {
-    /// It is answered.
+    /// A response.
     Response(Response<ResponseBody>),
-    /// Its connection is reset (in HTTP/2: its stream).
+    /// A reset of the connection (in HTTP/2: of the stream).
     Reset,
-    /// It is answered with 101, and from then on its bytes go to the tunnel and come from there. Only for HTTP/1.1.
+    /// A 101, after which the connection's bytes are forwarded to and from the tunnel. Only for HTTP/1.1.
     Upgrade(Response<ResponseBody>, Box<dyn Tunnel>),
 }
 
-/// Where the bytes of a connection go that speaks another protocol by now.
+/// Peer of an upgraded connection.
 pub trait Tunnel: AsyncRead + AsyncWrite + fmt::Debug + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + fmt::Debug + Unpin> Tunnel for T {}
 
 impl ServiceReply {
-    /// The answer's status, if there is an answer.
+    /// Status of the response, if there is one.
     pub fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Response(answer) | Self::Upgrade(answer, _) => Some(answer.status()),
@@ -125,17 +127,17 @@ impl From<Response<ResponseBody>> for ServiceReply {
     }
 }
 
-/// Says something to whoever runs the server.
+/// Logger for the operator of the server.
 #[derive(Clone)]
 pub struct Logger(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl Logger {
-    /// Through `say`, one message at a time.
-    pub fn new(say: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(say))
+    /// A logger that calls `log` with each message.
+    pub fn new(log: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(log))
     }
 
-    /// Says it.
+    /// Logs a message.
     pub fn log(&self, text: &str) {
         (self.0)(text);
     }
@@ -143,45 +145,45 @@ impl Logger {
 
 impl fmt::Debug for Logger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tell")
+        f.write_str("Logger")
     }
 }
 
-/// Event loops at most.
+/// Maximum number of event loops.
 pub const MAX_WORKERS: u16 = 256;
 
-/// Where and how to serve.
+/// Options of a server.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The address or name to listen on.
     pub host: String,
     /// The port; 0 lets the system choose.
     pub port: u16,
-    /// Event loops, one thread each.
+    /// Number of event loops, one thread each.
     pub workers: usize,
-    /// Patience with slow peers.
+    /// Timeouts for slow peers.
     pub timeouts: Timeouts,
-    /// The longest head of a request, in bytes; beyond it the answer is 431. At least 8,192.
+    /// Maximum size of a request's head, in bytes; above it 431. At least 8,192.
     pub max_head_bytes: usize,
-    /// The most fields of a request's head; beyond it the answer is 431.
+    /// Maximum number of a request's header fields; above it 431.
     pub max_header_fields: usize,
-    /// Where a line of JSON per request goes; `-` is stderr.
+    /// Access log file, one JSON line per request; `-` is stderr.
     pub access_log: Option<PathBuf>,
-    /// The pages that the server answers itself.
+    /// Paths that the server handles itself.
     pub builtin_paths: BuiltinPaths,
-    /// Whether the kernel is asked, once per connection, when its first request came; else a request has come when it
+    /// Whether the arrival of a connection's first request is read from the kernel; otherwise a request arrives when it
     /// is read.
     pub uses_receive_timestamps: bool,
-    /// Who hears of troubles.
+    /// Logger for problems.
     pub logger: Logger,
 }
 
-/// Paths that the server answers itself; an empty one is none.
+/// Paths that the server handles itself; an empty one is disabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltinPaths {
-    /// Metrics for Prometheus.
+    /// Path of the metrics for Prometheus.
     pub metrics: String,
-    /// `ok`, for whoever asks whether the server is there.
+    /// Path of the health check, which returns `ok`.
     pub health: String,
 }
 
@@ -208,14 +210,14 @@ impl Default for Options {
     }
 }
 
-/// Why a server could not start.
+/// Reason why a server could not start.
 #[derive(Debug)]
 pub enum ServerError {
-    /// The address is not to be had: host, port, reason.
+    /// The address is not available: host, port, reason.
     Listen(String, u16, io::Error),
-    /// The access log cannot be written.
+    /// The access log is not writable.
     AccessLog(PathBuf, io::Error),
-    /// The system has no thread, poller or timer for us.
+    /// The system has no thread, poller or timer left.
     System(io::Error),
 }
 
@@ -239,16 +241,16 @@ impl From<io::Error> for ServerError {
     }
 }
 
-/// Whether a server is to stop.
+/// Signal to stop a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ShutdownRequest {
     Run,
-    /// Answers that are owed have until then.
+    /// Deadline of pending responses.
     DrainUntil(Nanos),
     Now,
 }
 
-/// A server that runs; it stops at once when it is dropped.
+/// A running server; stops at once when dropped.
 #[derive(Debug)]
 pub struct RunningServer {
     address: SocketAddr,
@@ -258,12 +260,12 @@ pub struct RunningServer {
     access_log: Option<AccessLog>,
 }
 
-/// Starts a service; it takes connections when this returns.
+/// Starts a service; it accepts connections when this returns.
 ///
 /// # Errors
 /// See [`ServerError`].
 pub fn start<S: Service>(service: S, options: &Options) -> Result<RunningServer, ServerError> {
-    // Each connection is an open file; what the system allows is enough or is told when it is not.
+    // Each connection is an open file; a limit that is too low is logged.
     let _ = machine::allow_open_files(machine::max_connections().min(1 << 20));
     let (address, listeners) = listen::listeners(&options.host, options.port, options.workers.max(1))
         .map_err(|error| ServerError::Listen(options.host.clone(), options.port, error))?;
@@ -337,7 +339,7 @@ fn thread_context<S: Service>(
 }
 
 impl RunningServer {
-    /// Where it takes connections.
+    /// Listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -347,13 +349,13 @@ impl RunningServer {
         format!("http://{}", self.address)
     }
 
-    /// Takes no more connections, and waits for the answers that are owed, `grace` at most.
+    /// Stops accepting connections, and awaits pending responses for `grace` at most.
     pub fn stop(mut self, grace: Duration) {
         self.stop_handle().stop(grace);
         self.finish();
     }
 
-    /// Lets another thread say when to stop, or that the grace is over.
+    /// Handle by which another thread stops the server, or ends the grace time.
     pub fn stop_handle(&self) -> StopHandle {
         StopHandle { clock: self.clock, stop: self.stop.clone() }
     }
@@ -376,10 +378,10 @@ pub struct StopHandle {
 }
 
 impl StopHandle {
-    /// Takes no more connections; answers that are owed have `grace` from now, whatever was said before. Returns at
+    /// Stops accepting connections; pending responses have `grace` from now, in place of an earlier one. Returns at
     /// once.
     pub fn stop(&self, grace: Duration) {
-        // Who does not listen any more has stopped.
+        // An event loop without a receiver has stopped.
         let _ = self.stop.send(ShutdownRequest::DrainUntil(self.clock.now() + grace.into()));
     }
 }

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use bytes::Bytes;
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open, sendfile};
 
-/// Bytes that lie in memory and, the same, in a file without a name. A connection that is asked to write a part of the
-/// former sends it from the latter, which the kernel does without a copy; HTTP stays none the wiser.
+/// Bytes both in memory and in an unnamed file. A connection that writes a part of the former sends it from the latter,
+/// which the kernel does without a copy; hyper is not involved.
 #[derive(Debug)]
 pub struct StaticBody {
     bytes: Bytes,
@@ -15,22 +15,22 @@ pub struct StaticBody {
 }
 
 impl StaticBody {
-    /// Keeps `bytes` in both places.
+    /// Stores `bytes` in both.
     ///
     /// # Errors
-    /// When the system has no file for us, neither on a disk nor in memory.
+    /// If the system can create no file, neither on a disk nor in memory.
     pub fn new(bytes: Vec<u8>) -> io::Result<Self> {
-        // The page cache of a disk hands out many pages at a time, a file of memory one by one, for a sixth more CPU.
+        // The page cache of a disk returns many pages at a time, a memory file one by one, with a sixth more CPU.
         let file = on_disk(&bytes).or_else(|_| in_memory(&bytes))?;
         Ok(Self { bytes: bytes.into(), file })
     }
 
-    /// What it holds.
+    /// The bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// Where `part` begins in the file, if it is a part of these very bytes.
+    /// Offset of `part` in the file, if it is a part of these very bytes.
     pub(super) fn offset_of(&self, part: &[u8]) -> Option<u64> {
         let offset = (part.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
         (offset + part.len() <= self.bytes.len() && !part.is_empty()).then_some(offset as u64)

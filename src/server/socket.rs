@@ -1,4 +1,4 @@
-//! A connection's bytes, between the kernel and hyper.
+//! The socket of a connection, between the kernel and hyper.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -20,19 +20,20 @@ use super::tick::CoarseClock;
 use super::watch::ConnectionState;
 use crate::decide::Nanos;
 
-/// What every HTTP/2 connection begins with (RFC 9113, 3.4), and no HTTP/1 request.
+/// Preface of every HTTP/2 connection (RFC 9113, 3.4), which is not a valid HTTP/1 request.
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A connection that tells its [`ConnectionState`] what goes over it, and that sends parts of a [`StaticBody`] without copying them.
+/// A connection that reports its reads and writes to its [`ConnectionState`], and sends parts of a [`StaticBody`]
+/// without a copy.
 #[derive(Debug)]
 pub(super) struct ConnectionSocket {
     stream: TcpStream,
     connection: Rc<ConnectionState>,
     coarse_clock: CoarseClock,
     static_body: Option<Arc<StaticBody>>,
-    /// Read already, while the protocol was not known yet.
+    /// Bytes read before the protocol was known.
     prefetched: Vec<u8>,
-    /// How much of `first` has been given out.
+    /// Number of bytes of `first` returned.
     consumed: usize,
     send_state: SendState,
 }
@@ -40,16 +41,16 @@ pub(super) struct ConnectionSocket {
 #[derive(Clone, Copy, Debug)]
 enum SendState {
     Open,
-    /// We send nothing more, and wait for the other end to see it.
+    /// Write side closed; awaiting the other end's close.
     Draining {
         remaining: usize,
     },
     Closed,
-    /// Another protocol is spoken: what each end says last is passed on as it is.
+    /// Whether the connection is upgraded: the last bytes of each end are forwarded.
     Tunnel,
 }
 
-/// Bytes that are thrown away at most for an answer to arrive.
+/// Maximum number of bytes discarded so that a response arrives.
 const MAX_DRAINED_BYTES: usize = 1 << 20;
 
 impl ConnectionSocket {
@@ -70,12 +71,12 @@ impl ConnectionSocket {
         }
     }
 
-    /// From now on no close follows a shutdown: the other end may go on.
+    /// From now on a shutdown does not close the connection: the other end may continue.
     pub(super) fn start_tunnel(&mut self) {
         self.send_state = SendState::Tunnel;
     }
 
-    /// Whether the other end speaks HTTP/2; as many bytes are awaited as it takes to know.
+    /// Whether the other end speaks HTTP/2; awaits as many bytes as needed.
     pub(super) async fn detect_http2(&mut self) -> io::Result<bool> {
         loop {
             let known = self.prefetched.len().min(HTTP2_PREFACE.len());
@@ -92,18 +93,18 @@ impl ConnectionSocket {
         }
     }
 
-    /// Takes back what was read and not looked at.
+    /// Takes back bytes that were read and not parsed.
     pub(super) fn unread(&mut self, bytes: &[u8]) {
         self.prefetched = [bytes, &self.prefetched[self.consumed..]].concat();
         self.consumed = 0;
     }
 
-    /// How long ago the last bytes came.
+    /// Age of the last received bytes.
     pub(super) fn receive_age(&self) -> Nanos {
         arrival::age(self.stream.as_fd())
     }
 
-    /// Reads into `first`, by way of the stack: a connection that waits here costs nothing.
+    /// Reads into `first` through the stack, so that a waiting connection has no buffer.
     fn poll_prefetch(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut bytes = [MaybeUninit::uninit(); 4096];
         let mut buffer = ReadBuf::uninit(&mut bytes);
@@ -137,8 +138,8 @@ impl ConnectionSocket {
         if !self.connection.is_last_write() {
             return self.poll_send(cx, || Ok(writev(&self.stream, parts)?));
         }
-        // The close comes at once, and goes out in the packet of these last bytes: one packet and one wake-up of the
-        // other end in place of two.
+        // The close follows at once, in the packet of the last bytes: one packet and one wake-up of the other end in
+        // place of two.
         let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
         self.poll_send(cx, || Ok(sendmsg(&self.stream, parts, &mut SendAncillaryBuffer::default(), flags)?))
     }
@@ -147,7 +148,7 @@ impl ConnectionSocket {
 impl Drop for ConnectionSocket {
     fn drop(&mut self) {
         if self.connection.is_reset() {
-            // Without lingering a close is a reset.
+            // With a linger time of 0 a close is a reset.
             let _ = rustix::net::sockopt::set_socket_linger(&self.stream, Some(std::time::Duration::ZERO));
         }
     }
@@ -198,7 +199,7 @@ impl AsyncWrite for ConnectionSocket {
                 let offset = page.offset_of(&parts[0]).unwrap_or_default();
                 self.poll_send(cx, || page.send(&self.stream, offset, parts[0].len()))
             }
-            // What stands before goes first, and with the page's first bytes in one packet.
+            // Bytes before the page go first, in one packet with the page's first bytes.
             Some(_) => {
                 let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
                 self.poll_send(cx, || Ok(send(&self.stream, &parts[0], flags)?))
@@ -210,25 +211,25 @@ impl AsyncWrite for ConnectionSocket {
         true
     }
 
-    /// Nothing is held back. But while nobody wants more of a request's body hyper does not read, and only here can it
-    /// be told that the other end has gone.
+    /// Nothing is buffered. But while the service does not read the request's body hyper does not read either, and only
+    /// here can it learn that the other end has left.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         let gone = self.connection.expects_bytes() && self.stream.try_io(Interest::ERROR, || Ok(())).is_ok();
         Poll::Ready(if gone { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) })
     }
 
-    /// The close that follows tells the other end, too. But a socket that is closed with bytes unread sends a reset,
-    /// which can overtake the answer: then what still comes is taken and thrown away first, up to a bound.
+    /// The close that follows informs the other end, too. But closing a socket with unread bytes sends a reset, which
+    /// can overtake the response: so further bytes are read and discarded first, up to a limit.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.connection.is_tunnel() {
-            // No close follows before the other direction has ended, too, and what comes there is to be passed on.
+            // The connection stays open until the other direction has ended, too, and its bytes are forwarded.
             return Poll::Ready(Ok(rustix::net::shutdown(&this.stream, rustix::net::Shutdown::Write)?));
         }
         let mut bytes = [0; 4096];
         loop {
             match this.send_state {
-                // Not ready to be read: so nothing is there, and it takes no system call to know.
+                // Not readable by the event loop: so there is nothing, without a system call.
                 SendState::Open if !this.connection.expects_bytes() && this.stream.poll_read_ready(cx).is_pending() => {
                     this.send_state = SendState::Closed;
                 }

@@ -1,11 +1,11 @@
-//! The time as an event loop last looked.
+//! An event loop's coarse clock.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::decide::Nanos;
 
-/// The time of the last round among the connections: good enough for patience, and free.
+/// Time of the last round over the connections: exact enough for timeouts, and free.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CoarseClock(Rc<Cell<Nanos>>);
 

@@ -1,4 +1,4 @@
-//! What a service has at hand while it answers.
+//! A service's access to a request while it handles it.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use crate::decide::Nanos;
 use crate::decide::patience::TimeoutTracker;
 use crate::machine::timer::{Sleep, Timer};
 
-/// One request's turn.
+/// Context of one request.
 #[derive(Debug)]
 pub struct RequestContext {
     pub(super) accounting: Rc<RequestAccounting>,
@@ -29,16 +29,16 @@ pub struct RequestContext {
     log_info: Option<Rc<RequestLogInfo>>,
 }
 
-/// A request's body as far as it was wanted at once.
+/// A request's body, read up to a size.
 #[derive(Debug)]
 pub enum BodyPrefix {
-    /// All of it.
+    /// The whole body.
     Complete(Bytes),
-    /// It is longer: the beginning is in it already.
+    /// A longer body, as a stream that includes the beginning.
     Streaming(RequestBodyStream),
 }
 
-/// A request's body that is passed on as it comes.
+/// A request's body as a stream.
 #[derive(Debug)]
 pub struct RequestBodyStream {
     prefix: Bytes,
@@ -47,12 +47,12 @@ pub struct RequestBodyStream {
     connection: Rc<ConnectionState>,
 }
 
-/// Why a request's body could not be read.
+/// Reason why a request's body could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadBodyError {
-    /// It is longer than was allowed.
+    /// The body exceeds the limit.
     TooLong,
-    /// It ended early, or breaks the rules of HTTP.
+    /// The body ended early, or is malformed.
     Broken,
 }
 
@@ -72,19 +72,19 @@ impl RequestContext {
         }
     }
 
-    /// Whether anybody will read a story.
+    /// Whether there is an access log for an attempt log.
     pub fn is_logged(&self) -> bool {
         self.log_info.is_some()
     }
 
-    /// Adds a story to the request's line in the access log.
+    /// Adds an attempt log to the request's line in the access log.
     pub fn log_attempts(&self, story: Box<RawValue>) {
         if let Some(asked) = &self.log_info {
             asked.set_attempts(story);
         }
     }
 
-    /// Whether it is this end that gives up the connection: for its patience is over, or the server stops.
+    /// Whether this end closes the connection: after a timeout, or at a stop.
     pub fn is_server_abort(&self) -> bool {
         self.connection.close_mode() == CloseMode::Abort
     }
@@ -94,17 +94,17 @@ impl RequestContext {
         self.accounting.clock.now()
     }
 
-    /// Who asks.
+    /// Address of the client.
     pub fn peer(&self) -> SocketAddr {
         self.connection.peer
     }
 
-    /// Their address without port, as a header has it.
+    /// The client's address without port, as a header value.
     pub fn client_address(&self) -> &HeaderValue {
         self.connection.client_address()
     }
 
-    /// When the request's head was there, since the server's start.
+    /// Time when the request's head was complete, since the server's start.
     pub fn began(&self) -> Nanos {
         self.began
     }
@@ -119,7 +119,8 @@ impl RequestContext {
         self.timer.sleep_until(until)
     }
 
-    /// Never ends: the request has no answer, and its connection stays open until the client or the server ends it.
+    /// Never ends: the request gets no response, and its connection stays open until the client or the server closes
+    /// it.
     pub async fn hang(&self) -> ServiceReply {
         self.connection.hang().await
     }
@@ -127,7 +128,7 @@ impl RequestContext {
     /// Reads a request's body of at most `most` bytes.
     ///
     /// # Errors
-    /// [`ReadBodyError`]. A peer that sends nothing for too long is let go, and this never ends.
+    /// [`ReadBodyError`]. A peer that exceeds the timeout is disconnected, and this never ends.
     pub async fn read_body(&self, body: Incoming, most: usize) -> Result<Bytes, ReadBodyError> {
         if body.size_hint().lower() > most as u64 {
             return Err(ReadBodyError::TooLong);
@@ -141,7 +142,7 @@ impl RequestContext {
     /// Reads a request's body if it has at most `most` bytes; otherwise only its beginning.
     ///
     /// # Errors
-    /// [`ReadBodyError::Broken`]. A peer that sends nothing for too long is let go, and this never ends.
+    /// [`ReadBodyError::Broken`]. A peer that exceeds the timeout is disconnected, and this never ends.
     pub async fn read_prefix(&self, mut body: Incoming, most: usize) -> Result<BodyPrefix, ReadBodyError> {
         let upload = |first, rest| {
             let (ledger, watch) = (Rc::clone(&self.accounting), Rc::clone(&self.connection));

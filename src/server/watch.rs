@@ -1,4 +1,4 @@
-//! One connection as its event loop keeps it: what it waits for, and what is to become of it.
+//! State of one connection in its event loop: timeouts, memory, and the decision to end it.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
@@ -10,18 +10,18 @@ use super::Tunnel;
 use crate::decide::Nanos;
 use crate::decide::patience::{TimeoutKind, TimeoutTracker, Timeouts};
 
-/// What is to become of a connection.
+/// Decision about a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CloseMode {
-    /// It goes on.
+    /// The connection continues.
     Open,
-    /// It ends after the answers that are owed.
+    /// The connection ends after its pending responses.
     Drain,
-    /// It ends now.
+    /// The connection ends now.
     Abort,
 }
 
-/// Memory that hyper holds for what comes, as long as no head or body needs more.
+/// hyper's usual read buffer, in bytes; more is held for a large head or body.
 const DEFAULT_BUFFER_BYTES: usize = 8 * 1024;
 
 #[derive(Debug)]
@@ -29,22 +29,22 @@ pub(super) struct ConnectionState {
     pub(super) peer: SocketAddr,
     timeout_tracker: Cell<TimeoutTracker>,
     close_mode: Cell<CloseMode>,
-    /// Ends with a reset in place of a regular close.
+    /// Whether the connection ends with a reset in place of a close.
     reset: Cell<bool>,
-    /// The connection closes after the answer that is on its way.
+    /// Whether the connection closes after the current response.
     closes_after_response: Cell<bool>,
-    /// The request has a body of which nobody has seen the end.
+    /// Whether the request has a body that was not read to its end.
     unread_body: Cell<bool>,
-    /// Answers that will never come; nobody waits for those at the end.
+    /// Number of responses that will never come and are not awaited at the end.
     hung_requests: Cell<u32>,
     task: RefCell<Option<Waker>>,
-    /// How long the first request had waited when it was read.
+    /// Age of the first request when it was read.
     receive_delay: Cell<Nanos>,
-    /// The peer's address as a header has it, once somebody has asked.
+    /// The peer's address as a header value, cached.
     client_address: OnceCell<HeaderValue>,
-    /// Whether more memory is held for what comes than a usual head takes.
+    /// Whether more memory is held for reads than a usual head needs.
     grown: Cell<bool>,
-    /// What the connection leads to once it speaks another protocol.
+    /// Peer of the upgraded connection.
     tunnel: RefCell<Option<Box<dyn Tunnel>>>,
 }
 
@@ -66,12 +66,12 @@ impl ConnectionState {
         }
     }
 
-    /// The request that comes now has waited so long to be read.
+    /// Sets the age of the request that is read now.
     pub(super) fn set_receive_delay(&self, waited: Nanos) {
         self.receive_delay.set(waited);
     }
 
-    /// How long this request has waited to be read; told once.
+    /// Takes the age of this request when it was read.
     pub(super) fn take_receive_delay(&self) -> Nanos {
         self.receive_delay.take()
     }
@@ -84,7 +84,7 @@ impl ConnectionState {
         })
     }
 
-    /// Tells the connection's patience something.
+    /// Updates the connection's timeouts.
     pub(super) fn update_timeouts<T>(&self, tell: impl FnOnce(&mut TimeoutTracker) -> T) -> T {
         let mut patience = self.timeout_tracker.get();
         let told = tell(&mut patience);
@@ -100,7 +100,7 @@ impl ConnectionState {
         self.close_mode.get()
     }
 
-    /// Decides the fate, and has the connection's task see it.
+    /// Decides about the connection, and wakes its task.
     pub(super) fn set_close_mode(&self, fate: CloseMode) {
         self.close_mode.set(fate);
         if let Some(task) = &*self.task.borrow() {
@@ -108,7 +108,7 @@ impl ConnectionState {
         }
     }
 
-    /// Which task to wake.
+    /// Sets the task to wake.
     pub(super) fn set_task(&self, task: &Waker) {
         let mut kept = self.task.borrow_mut();
         if !kept.as_ref().is_some_and(|kept| kept.will_wake(task)) {
@@ -116,17 +116,17 @@ impl ConnectionState {
         }
     }
 
-    /// The answer to come is the last one, and nothing more is read before the close.
+    /// Makes the next response the last one; nothing more is read before the close.
     pub(super) fn close_after_response(&self) {
         self.closes_after_response.set(true);
     }
 
-    /// Whether what is written now are the last bytes of all.
+    /// Whether the bytes written now are the last ones.
     pub(super) fn is_last_write(&self) -> bool {
         self.closes_after_response.get() && self.timeout_tracker.get().is_idle()
     }
 
-    /// A request begins, with a body or without.
+    /// Records the start of a request, with a body or without.
     pub(super) fn set_unread_body(&self, unread: bool) {
         self.unread_body.set(unread);
     }
@@ -136,26 +136,26 @@ impl ConnectionState {
         self.unread_body.get()
     }
 
-    /// Has the connection's task look whether the other end is still there, where it would not notice by itself.
+    /// Has the connection's task check whether the other end is still there, where it would not notice.
     pub(super) fn check_peer(&self) {
         if let Some(task) = self.task.borrow().as_ref().filter(|_| self.expects_bytes()) {
             task.wake_by_ref();
         }
     }
 
-    /// Memory is held for what comes, so much of it.
+    /// Records the memory held for reads, in bytes.
     pub(super) fn record_buffer_bytes(&self, bytes: usize) {
         if bytes > DEFAULT_BUFFER_BYTES {
             self.grown.set(true);
         }
     }
 
-    /// Whether more memory is held than is usual.
+    /// Whether more memory is held than usual.
     pub(super) fn is_grown(&self) -> bool {
         self.grown.get()
     }
 
-    /// Whether that memory can go: the connection goes on, and nothing is under way.
+    /// Whether that memory can be freed: the connection continues, and nothing is in progress.
     pub(super) fn can_shrink(&self) -> bool {
         self.is_grown()
             && self.close_mode() == CloseMode::Open
@@ -163,12 +163,12 @@ impl ConnectionState {
             && !self.expects_bytes()
     }
 
-    /// That memory has gone.
+    /// Records that the memory was freed.
     pub(super) fn set_shrunk(&self) {
         self.grown.set(false);
     }
 
-    /// After the answer that is on its way the connection leads to `tunnel`.
+    /// Connects the connection to `tunnel` after the current response.
     pub(super) fn set_tunnel(&self, tunnel: Box<dyn Tunnel>) {
         *self.tunnel.borrow_mut() = Some(tunnel);
     }
@@ -177,12 +177,12 @@ impl ConnectionState {
         self.tunnel.take()
     }
 
-    /// Whether the connection leads there already.
+    /// Whether the connection is connected to the tunnel already.
     pub(super) fn is_tunnel(&self) -> bool {
         self.timeout_tracker.get().has_switched()
     }
 
-    /// Its close is to be a reset.
+    /// Makes the close a reset.
     pub(super) fn set_reset(&self) {
         self.reset.set(true);
     }
@@ -191,14 +191,14 @@ impl ConnectionState {
         self.reset.get()
     }
 
-    /// Never ends. An answer that does not come is no reason to keep a server from stopping.
+    /// Never ends. A missing response does not keep the server from stopping.
     pub(super) async fn hang<T>(&self) -> T {
         let _given_up = HungRequestGuard(self);
         self.hung_requests.set(self.hung_requests.get() + 1);
         std::future::pending().await
     }
 
-    /// The server stops: this connection ends when it owes nothing more.
+    /// Ends this connection after its pending responses, since the server stops.
     pub(super) fn drain(&self) {
         let owes = !self.timeout_tracker.get().is_idle() && self.hung_requests.get() == 0;
         self.set_close_mode(if owes { CloseMode::Drain } else { CloseMode::Abort });

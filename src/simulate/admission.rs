@@ -1,4 +1,4 @@
-//! weir's own gate, driven as its edges drive it.
+//! weir's own gate: [`Admission`], driven as `weir gate` drives it.
 
 use std::collections::VecDeque;
 
@@ -9,18 +9,19 @@ use crate::decide::admit::{
     ServiceSample,
 };
 
+/// Gate with weir's admission control.
 #[derive(Debug)]
 pub(super) struct WeirGate {
     admission: Admission,
-    /// Who has which ticket: the first of them has the ticket `first`.
+    /// Queued attempts by ticket; the front has `first_ticket`.
     waiting: VecDeque<Option<AttemptId>>,
     first_ticket: u64,
     actions: Vec<QueueAction>,
 }
 
 impl WeirGate {
-    pub(super) fn new(terms: &AdmissionConfig) -> Self {
-        let admission = Admission::new(terms, Nanos::ZERO);
+    pub(super) fn new(config: &AdmissionConfig) -> Self {
+        let admission = Admission::new(config, Nanos::ZERO);
         Self { admission, waiting: VecDeque::new(), first_ticket: 0, actions: Vec::new() }
     }
 
@@ -44,17 +45,17 @@ impl WeirGate {
     }
 
     fn ticket(&self, id: AttemptId) -> Option<QueueTicket> {
-        let at = self.waiting.iter().position(|held| *held == Some(id))?;
+        let at = self.waiting.iter().position(|queued| *queued == Some(id))?;
         Some(QueueTicket(self.first_ticket + at as u64))
     }
 
-    fn apply_actions(&mut self, told: &mut Vec<WaiterDecision>) {
+    fn apply_actions(&mut self, decisions: &mut Vec<WaiterDecision>) {
         let actions = std::mem::take(&mut self.actions);
         for action in &actions {
             match *action {
-                QueueAction::Run(ticket) => told.extend(self.remove(ticket).map(WaiterDecision::Run)),
-                QueueAction::Reject(ticket, why) => {
-                    told.extend(self.remove(ticket).map(|id| WaiterDecision::Reject(id, why)));
+                QueueAction::Run(ticket) => decisions.extend(self.remove(ticket).map(WaiterDecision::Run)),
+                QueueAction::Reject(ticket, rejection) => {
+                    decisions.extend(self.remove(ticket).map(|id| WaiterDecision::Reject(id, rejection)));
                 }
             }
         }
@@ -73,58 +74,58 @@ impl SimulatedGate for WeirGate {
         now: Nanos,
         id: AttemptId,
         call: &CallArrival,
-        told: &mut Vec<WaiterDecision>,
+        decisions: &mut Vec<WaiterDecision>,
     ) -> GateDecision {
         if self.admission.slots().try_acquire(call.rank()) {
             return GateDecision::Run;
         }
         let verdict = self.admission.arrive(now, call, &mut self.actions);
-        self.apply_actions(told);
+        self.apply_actions(decisions);
         match verdict {
             AdmissionVerdict::Run => GateDecision::Run,
-            AdmissionVerdict::Wait(ticket, look) => {
+            AdmissionVerdict::Wait(ticket, recheck_at) => {
                 self.insert(ticket, id);
-                GateDecision::Wait(look)
+                GateDecision::Wait(recheck_at)
             }
-            AdmissionVerdict::Reject(refusal) => GateDecision::Reject(refusal),
+            AdmissionVerdict::Reject(rejection) => GateDecision::Reject(rejection),
         }
     }
 
-    fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion, told: &mut Vec<WaiterDecision>) {
+    fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion, decisions: &mut Vec<WaiterDecision>) {
         let sample = ServiceSample {
             started: ended.start,
             in_flight_at_start: ended.in_flight_at_start,
             lag: ended.lag,
             read_delay: Nanos::ZERO,
         };
-        let end = match ended.outcome {
+        let outcome = match ended.outcome {
             SimulatedOutcome::Responded => ServiceOutcome::Responded,
             SimulatedOutcome::Rejected => ServiceOutcome::Overloaded,
             SimulatedOutcome::DeadlineExceeded | SimulatedOutcome::ClientClosed => {
-                let why = if ended.outcome == SimulatedOutcome::ClientClosed {
+                let reason = if ended.outcome == SimulatedOutcome::ClientClosed {
                     AbandonReason::Unwanted
                 } else {
                     AbandonReason::DeadlineExceeded
                 };
-                self.admission.abandoned(now, &sample, why, &mut self.actions);
-                return self.apply_actions(told);
+                self.admission.abandoned(now, &sample, reason, &mut self.actions);
+                return self.apply_actions(decisions);
             }
         };
-        let room = self.admission.slots();
-        if !room.release(end) && room.can_skip_sample(ended.start) {
+        let slots = self.admission.slots();
+        if !slots.release(outcome) && slots.can_skip_sample(ended.start) {
             return;
         }
-        // This hands the place over, too, if somebody waits for it.
-        self.admission.ended(now, &sample, end, &mut self.actions);
-        self.apply_actions(told);
+        // This also gives the slot to a queued attempt.
+        self.admission.ended(now, &sample, outcome, &mut self.actions);
+        self.apply_actions(decisions);
     }
 
-    fn recheck(&mut self, now: Nanos, id: AttemptId, told: &mut Vec<WaiterDecision>) -> Option<Nanos> {
+    fn recheck(&mut self, now: Nanos, id: AttemptId, decisions: &mut Vec<WaiterDecision>) -> Option<Nanos> {
         let ticket = self.ticket(id)?;
         match self.admission.recheck(now, ticket)? {
-            Ok(look) => Some(look),
-            Err(refusal) => {
-                told.extend(self.remove(ticket).map(|id| WaiterDecision::Reject(id, refusal)));
+            Ok(recheck_at) => Some(recheck_at),
+            Err(rejection) => {
+                decisions.extend(self.remove(ticket).map(|id| WaiterDecision::Reject(id, rejection)));
                 None
             }
         }

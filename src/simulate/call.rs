@@ -1,23 +1,23 @@
-//! One try of a caller, while anybody knows of it.
+//! Attempts of callers, from their start until gate and replica are done with them.
 
 use super::gate::AttemptId;
 use crate::decide::Nanos;
 use crate::decide::admit::{CallArrival, Priority};
 
-/// Where a try is, for its gate.
+/// State of an attempt for its gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GateState {
-    /// It has not started yet.
+    /// Before its start: waits for its backoff or think time.
     NotStarted,
-    /// It waits at its gate.
+    /// Queued at the gate.
     Waiting,
-    /// It is at its replica.
+    /// At the upstream.
     Running,
-    /// Nobody waits for it.
+    /// Ended for its caller.
     Done,
 }
 
-/// Where a try is, for its replica.
+/// State of an attempt for its replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplicaState {
     None,
@@ -25,38 +25,39 @@ pub(super) enum ReplicaState {
     InService,
 }
 
+/// Attempt of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SimulatedAttempt {
-    /// Tells it from others that had the same place before.
+    /// Distinguishes attempts that had the same slot of the table; 0: free.
     pub(super) serial: u32,
     pub(super) gate_state: GateState,
     pub(super) replica_state: ReplicaState,
     pub(super) priority: Priority,
     pub(super) spread: u8,
-    /// Which call this is a try of, and which try; the first is 0. All dice of it are thrown by these.
+    /// Number of the call and of the retry (0: first attempt); both index all random draws.
     pub(super) number: u64,
     pub(super) retry: u32,
-    /// How long 99 % take less than if nobody waits, as the upstream was when it came.
+    /// Unloaded p99 of the upstream at the start.
     pub(super) unloaded_p99: Nanos,
     pub(super) gate: u32,
     pub(super) replica: u32,
     pub(super) start: Nanos,
-    /// Until then the caller waits.
+    /// Deadline of the caller, ...
     pub(super) deadline: Nanos,
-    /// The same as the gate knows it.
+    /// ... and as the gate got it; `NEVER` if it was not sent.
     pub(super) gate_deadline: Nanos,
     pub(super) upstream_start: Nanos,
     pub(super) in_flight_at_start: u32,
-    /// Which of the callers' kinds it is.
+    /// Index of the kind of callers.
     pub(super) kind: u8,
-    /// Whether it is one of the closed loop.
+    /// Whether it belongs to the closed loop.
     pub(super) closed_loop: bool,
-    /// How long the upstream had stalled, ever, when it began with this.
+    /// Upstream's total stall time when its service started.
     pub(super) upstream_stalled: Nanos,
 }
 
 impl SimulatedAttempt {
-    /// The most retries that have dice of their own.
+    /// Maximum retries with random draws of their own.
     pub(super) const MAX_RETRIES: u32 = 31;
 
     pub(super) fn dice_index(&self) -> u64 {
@@ -68,7 +69,7 @@ impl SimulatedAttempt {
     }
 }
 
-/// All of them; places are used again.
+/// Table of attempts; slots are reused.
 #[derive(Debug, Default)]
 pub(super) struct AttemptTable {
     slots: Vec<SimulatedAttempt>,
@@ -92,18 +93,18 @@ impl AttemptTable {
         &mut self.slots[id as usize]
     }
 
-    /// The call that had this place then, if it has it still.
+    /// Attempt with this serial number, if its slot has not been reused.
     pub(super) fn lookup(&mut self, id: AttemptId, serial: u32) -> Option<&mut SimulatedAttempt> {
         self.slots.get_mut(id as usize).filter(|call| call.serial == serial)
     }
 
-    /// Those that are like this.
+    /// Number of attempts that match.
     #[cfg(test)]
     pub(super) fn count(&self, is: impl Fn(&SimulatedAttempt) -> bool) -> u64 {
         self.slots.iter().filter(|call| call.serial != 0 && is(call)).count() as u64
     }
 
-    /// Forgets it if nobody knows of it any more.
+    /// Frees the slot if both gate and replica are done with the attempt.
     pub(super) fn release_if_done(&mut self, id: AttemptId) {
         let call = &mut self.slots[id as usize];
         if call.gate_state == GateState::Done && call.replica_state == ReplicaState::None && call.serial != 0 {

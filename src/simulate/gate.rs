@@ -1,79 +1,85 @@
-//! What a limiter is asked.
+//! Interface between the simulation and a gate with its limiter.
 
 use std::fmt;
 
 use crate::decide::Nanos;
 use crate::decide::admit::{CallArrival, Rejection};
 
-/// A call, as gates know it; not in use by another while this one has a place or waits.
+/// Identifier of an attempt, unique among those in flight or queued.
 pub type AttemptId = u32;
 
-/// What becomes of an arrival.
+/// Decision on an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateDecision {
-    /// It goes to the upstream.
+    /// Sent to the upstream.
     Run,
-    /// It waits; [`SimulatedGate::recheck`] is asked at that time, if it still does.
+    /// Queued; [`SimulatedGate::recheck`] is called at that time if it still is.
     Wait(Nanos),
-    /// It is not taken.
+    /// Rejected.
     Reject(Rejection),
 }
 
-/// What becomes of one that waits.
+/// Decision on a queued attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaiterDecision {
-    /// It goes to the upstream.
+    /// Sent to the upstream.
     Run(AttemptId),
-    /// It has waited for nothing.
+    /// Rejected.
     Reject(AttemptId, Rejection),
 }
 
-/// How one that was at the upstream has ended.
+/// Outcome of an attempt at the upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimulatedOutcome {
-    /// With an answer.
+    /// Response.
     Responded,
-    /// Its deadline has come before the answer.
+    /// Deadline before the response.
     DeadlineExceeded,
-    /// Its caller has broken off.
+    /// Caller disconnected.
     ClientClosed,
-    /// The upstream has refused it.
+    /// Rejected by the upstream.
     Rejected,
 }
 
-/// One that was at the upstream.
+/// Attempt that ended at the upstream.
 #[derive(Clone, Copy, Debug)]
 pub struct UpstreamCompletion {
-    /// When it went there.
+    /// Time at which it was sent.
     pub start: Nanos,
-    /// How many were there for this gate then, itself included.
+    /// This gate's attempts in flight at that time, itself included.
     pub in_flight_at_start: u32,
-    /// How late the gate's own process was when it found that out, about.
+    /// Estimated delay between the completion and the gate's noticing it.
     pub lag: Nanos,
-    /// How it ended.
+    /// Outcome.
     pub outcome: SimulatedOutcome,
 }
 
-/// Stands before the upstream and says who goes there. Time never goes back.
+/// Gate in front of the upstream: admits, queues or rejects attempts. `now` never decreases; `decisions` collects what
+/// a call decides on queued attempts.
 pub trait SimulatedGate: fmt::Debug {
-    /// The gate's own process has done nothing for so long, ever: what it is told next may have happened meanwhile.
+    /// Reports the total time that the gate's process has been stalled; events may be late by that.
     fn paused(&mut self, _: Nanos) {}
-    /// Somebody comes. `told` gets what becomes of others by it, here and below.
-    fn arrive(&mut self, now: Nanos, id: AttemptId, call: &CallArrival, told: &mut Vec<WaiterDecision>)
-    -> GateDecision;
-    /// One is back.
-    fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion, told: &mut Vec<WaiterDecision>);
-    /// One still waits that said when it is to be looked at: when to look again, unless it is told.
+    /// Handles an arrival.
+    fn arrive(
+        &mut self,
+        now: Nanos,
+        id: AttemptId,
+        call: &CallArrival,
+        decisions: &mut Vec<WaiterDecision>,
+    ) -> GateDecision;
+    /// Handles an attempt that ended at the upstream.
+    fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion, decisions: &mut Vec<WaiterDecision>);
+    /// Checks a queued attempt at the time that it was queued until; returns the next time, or none if it is decided.
     fn recheck(&mut self, _: Nanos, _: AttemptId, _: &mut Vec<WaiterDecision>) -> Option<Nanos> {
         None
     }
-    /// One that waits goes away.
+    /// Removes a queued attempt whose caller has given up.
     fn withdraw(&mut self, _: AttemptId) {}
-    /// How many may be at the upstream; none: any number.
+    /// Limit of attempts at the upstream; none: unlimited.
     fn limit(&self) -> Option<u32>;
-    /// How many are there.
+    /// Attempts at the upstream.
     fn in_flight(&self) -> u32;
-    /// How many wait here.
+    /// Queued attempts.
     fn queued(&self) -> u32 {
         0
     }

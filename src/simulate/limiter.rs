@@ -1,4 +1,4 @@
-//! Which limiters there are.
+//! Limiters by name.
 
 use std::fmt;
 
@@ -14,14 +14,14 @@ use super::peers::vegas::Vegas;
 use super::peers::{LimitAlgorithm, LimitGate};
 use crate::decide::admit::AdmissionConfig;
 
-/// A way to limit what goes to the upstream.
+/// Limiter of the calls at the upstream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SimulatedLimiter {
-    /// weir's, as `weir gate` has it with nothing set.
+    /// weir's, with the defaults of `weir gate`.
     Auto,
-    /// weir's, with these terms.
+    /// weir's, with this configuration.
     Custom(AdmissionConfig),
-    /// So many over all gates; none: as many as the upstream has slots at first.
+    /// Fixed limit over all gates; none: the initial slots of the upstream.
     Static(Option<u32>),
     /// [`super::peers::aimd`].
     Aimd,
@@ -31,14 +31,14 @@ pub enum SimulatedLimiter {
     Gradient2,
     /// [`super::peers::envoy`].
     Envoy,
-    /// [`super::peers::codel`], with twice as many workers over all gates as the upstream has slots at first.
+    /// [`super::peers::codel`], with twice the upstream's initial slots as workers over all gates.
     Codel,
-    /// Everybody goes to the upstream.
+    /// No limit.
     None,
 }
 
 impl SimulatedLimiter {
-    /// weir's and those that it is compared with.
+    /// weir's limiter and its peers.
     pub const ALL: [Self; 8] = [
         Self::Auto,
         Self::Static(None),
@@ -53,39 +53,39 @@ impl SimulatedLimiter {
     /// Reads `auto`, `static`, `static:50`, `aimd`, `vegas`, `gradient2`, `envoy`, `codel`, `none`.
     ///
     /// # Errors
-    /// What is expected, in words.
+    /// Expected syntax, in one line.
     pub fn read(text: &str) -> Result<Self, String> {
         if let Some(limit) = text.strip_prefix("static:") {
-            let wrong = || format!("'{text}' has no limit; write a whole number from 1, e.g. static:50");
-            let limit = limit.parse().ok().filter(|limit| *limit > 0).ok_or_else(wrong)?;
+            let error = || format!("invalid limiter '{text}'; write a whole number from 1, e.g. static:50");
+            let limit = limit.parse().ok().filter(|limit| *limit > 0).ok_or_else(error)?;
             return Ok(Self::Static(Some(limit)));
         }
         Self::ALL.into_iter().find(|limiter| limiter.to_string() == text).ok_or_else(|| {
             format!(
-                "'{text}' is no limit; choose auto, static, static:N, aimd, vegas, gradient2, envoy, codel, none or all"
+                "unknown limiter '{text}'; choose auto, static, static:N, aimd, vegas, gradient2, envoy, codel, none or all"
             )
         })
     }
 
-    /// The gate number `index` of a world.
-    pub fn gate(&self, world: &Scenario, index: u32) -> Box<dyn SimulatedGate> {
-        fn above<A: LimitAlgorithm + 'static>(algorithm: A) -> Box<dyn SimulatedGate> {
+    /// Gate number `index` of a scenario, with this limiter.
+    pub fn gate(&self, scenario: &Scenario, index: u32) -> Box<dyn SimulatedGate> {
+        fn with_algorithm<A: LimitAlgorithm + 'static>(algorithm: A) -> Box<dyn SimulatedGate> {
             Box::new(LimitGate::new(algorithm))
         }
-        let seed = world.seed.wrapping_add(u64::from(index) << 32);
-        // A gate's share of a number for all: rounded, and at least one.
-        let share = |all: u32| ((f64::from(all) / f64::from(world.gates)).round() as u32).max(1);
-        let slots = world.upstream.all_slots();
+        let seed = scenario.seed.wrapping_add(u64::from(index) << 32);
+        // A gate's part of a number for all gates: rounded, and at least one.
+        let per_gate = |all: u32| ((f64::from(all) / f64::from(scenario.gates)).round() as u32).max(1);
+        let slots = scenario.upstream.all_slots();
         match self {
             Self::Auto => Box::new(WeirGate::new(&AdmissionConfig::default())),
-            Self::Custom(terms) => Box::new(WeirGate::new(terms)),
-            Self::Static(limit) => above(FixedLimit(Some(share(limit.unwrap_or(slots))))),
-            Self::Aimd => above(Aimd::default()),
-            Self::Vegas => above(Vegas::new(seed)),
-            Self::Gradient2 => above(Gradient2::default()),
-            Self::Envoy => above(Envoy::new(seed)),
-            Self::Codel => Box::new(Codel::new(share(slots.saturating_mul(2)))),
-            Self::None => above(FixedLimit(None)),
+            Self::Custom(config) => Box::new(WeirGate::new(config)),
+            Self::Static(limit) => with_algorithm(FixedLimit(Some(per_gate(limit.unwrap_or(slots))))),
+            Self::Aimd => with_algorithm(Aimd::default()),
+            Self::Vegas => with_algorithm(Vegas::new(seed)),
+            Self::Gradient2 => with_algorithm(Gradient2::default()),
+            Self::Envoy => with_algorithm(Envoy::new(seed)),
+            Self::Codel => Box::new(Codel::new(per_gate(slots.saturating_mul(2)))),
+            Self::None => with_algorithm(FixedLimit(None)),
         }
     }
 }

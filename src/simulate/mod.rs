@@ -1,25 +1,20 @@
-//! PURE. Overload in virtual time: callers, gates in front of an upstream, and what comes of it.
+//! PURE. Simulation of overload protection in virtual time: callers, gates and an upstream of limited capacity.
 //!
 //! ```text
 //!   callers ──► gate 0..G ──► replica 0..R        one heap of events, one clock that jumps
-//!     ▲           │ refused     │ 503
+//!     ▲           │ rejected    │ 503
 //!     └── retry ◄─┴─────────────┘
 //! ```
 //!
-//! The gate is the very code that stands in `weir gate` ([`crate::decide::admit`]), or one of the known algorithms
-//! beside it, so that what is promised of overload protection is a number that anybody can make again: the same world
-//! and seed give the same calls, each with the same service time, whichever gate they meet.
+//! Gates run the admission control of `weir gate` ([`crate::decide::admit`]) or a published algorithm. Runs are
+//! reproducible: the same scenario and seed give the same calls with the same service times, whatever the limiter.
 //!
-//! - [`world`]: who calls, how often, and what the upstream can take, over time
-//! - [`scenario`]: worlds with names
-//! - [`gate`]: what a limiter is asked
-//! - [`limiter`]: which ones there are
-//! - [`peers`]: the known algorithms, written from their publications
-//! - [`mod@run`]: a world, a limiter, and the events until the end
-//! - [`figures`]: what came of it
-//! - [`score`]: which limiter is ahead of which
-//! - [`text`]: all that for a person
-//! - [`delivery`]: jobs sent through the rate limits of a service
+//! - [`world`]: scenario of a simulation: callers, gates, upstream, changes over time
+//! - [`scenario`]: named scenarios
+//! - [`gate`]: interface of a gate; [`limiter`]: limiters by name; [`peers`]: published algorithms
+//! - [`mod@run`]: event loop of a run
+//! - [`figures`]: metrics of a run; [`score`]: ranking of limiters; [`text`]: text report
+//! - [`delivery`]: jobs delivered through the rate limits of a service
 
 mod admission;
 mod call;

@@ -1,35 +1,39 @@
-//! What happened, in short windows.
+//! Record of a run: counts and samples in short windows.
 
 use super::call::{GateState, SimulatedAttempt};
 use crate::decide::Nanos;
 
-/// One stretch.
+/// Counts and samples of a window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordWindow {
-    /// First tries, and all.
+    /// First attempts of calls.
     pub(super) first_attempts: u64,
+    /// All attempts.
     pub(super) attempts: u64,
+    /// Responses in time.
     pub(super) responses: u64,
+    /// Rejections by gates.
     pub(super) rejected: u64,
-    /// By the upstream.
-    pub(super) failed: u64,
-    /// At their deadline, without an answer.
-    pub(super) deadline_exceeded: u64,
-    /// Of those that came in it, by priority.
+    /// Rejections by the upstream.
+    pub(super) upstream_rejected: u64,
+    /// Attempts without a response at their deadline.
+    pub(super) timed_out: u64,
+    /// Attempts that arrived in the window, by priority, ...
     pub(super) arrived: [u64; 4],
+    /// ... and those of them with a response in time.
     pub(super) served: [u64; 4],
-    /// The same of the first of the callers' kinds.
+    /// The same for callers of the first kind.
     pub(super) first_kind_arrived: u64,
     pub(super) first_kind_served: u64,
-    /// Response times of what was accepted, in ms, and as multiples of the unhindered p99.
+    /// Response times of accepted attempts, in ms, and as multiples of the unloaded p99.
     pub(super) response_ms: Vec<f32>,
     pub(super) slowdown: Vec<f32>,
-    /// How long those waited that were refused then.
+    /// Waits of attempts that gates rejected in the window, in ms.
     pub(super) rejected_wait_ms: Vec<f32>,
-    /// Means over it.
+    /// Means over the window.
     pub(super) in_flight: f64,
     pub(super) queue: f64,
-    /// At its end; none: there is none.
+    /// Sum of limits at the end of the window; none without one.
     pub(super) limit: Option<f64>,
 }
 
@@ -53,12 +57,12 @@ impl SimulationRecord {
         }
     }
 
-    /// When the current window is over.
+    /// End of the current window.
     pub(super) fn window_end(&self) -> Nanos {
         self.window_start + self.length
     }
 
-    /// Until now it was like this.
+    /// Accounts for the numbers in flight and queued since the last call.
     pub(super) fn advance_to(&mut self, now: Nanos, in_flight: u32, queue: u32) {
         let length = (now - self.updated_at).as_secs_f64();
         self.current.in_flight += length * f64::from(in_flight);
@@ -66,7 +70,7 @@ impl SimulationRecord {
         self.updated_at = now;
     }
 
-    /// The window is over.
+    /// Ends the current window.
     pub(super) fn close_window(&mut self, limit: Option<f64>) {
         let length = self.length.as_secs_f64();
         self.current.in_flight /= length;
@@ -92,8 +96,8 @@ impl SimulationRecord {
         then.first_kind_served += u64::from(call.kind == 0);
     }
 
-    pub(super) fn add_deadline_exceeded(&mut self, now: Nanos, call: &SimulatedAttempt) {
-        self.current.deadline_exceeded += 1;
+    pub(super) fn add_timeout(&mut self, now: Nanos, call: &SimulatedAttempt) {
+        self.current.timed_out += 1;
         if call.gate_state == GateState::Running {
             self.add_response_time(now, call);
         }

@@ -1,7 +1,7 @@
-//! One copy of the upstream: slots, and those that wait for one.
+//! Replica of the upstream: slots and a queue.
 //!
-//! [`crate::decide::station`] tells a request's whole future when it comes, so nothing can change afterwards. Here
-//! capacities change and calls are given up, so each step is an event.
+//! [`crate::decide::station`] computes a request's completion at its arrival, so nothing can change afterwards. Here
+//! capacities change and callers give up, so each step is an event.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,11 @@ use crate::decide::station::StationOverflow;
 
 use super::gate::AttemptId;
 
+/// Slots and queue of a replica.
 #[derive(Debug)]
 pub(super) struct Replica {
     pub(super) slots: u32,
-    /// Service times are multiplied by this.
+    /// Factor on service times.
     pub(super) slowdown_factor: f64,
     pub(super) busy: u32,
     waiting: VecDeque<AttemptId>,
@@ -28,7 +29,7 @@ impl Replica {
         self.busy + self.waiting.len() as u32
     }
 
-    /// Whether one more is taken.
+    /// Whether another call is accepted.
     pub(super) fn accepts(&self) -> bool {
         match self.overflow {
             StationOverflow::Reject { queue } => self.busy < self.slots || self.waiting.len() < queue,
@@ -40,7 +41,7 @@ impl Replica {
         self.waiting.push_back(id);
     }
 
-    /// Who has a slot now that had none.
+    /// Gives a free slot to the first queued call; returns that call.
     pub(super) fn start_next(&mut self) -> Option<AttemptId> {
         if self.busy >= self.slots {
             return None;
@@ -50,7 +51,7 @@ impl Replica {
         Some(id)
     }
 
-    /// How many times as long as at first a call takes that begins now.
+    /// Factor on the initial service time of a call that starts now.
     pub(super) fn current_slowdown(&self) -> f64 {
         match self.overflow {
             StationOverflow::Reject { .. } => self.slowdown_factor,
@@ -60,7 +61,7 @@ impl Replica {
         }
     }
 
-    /// One that waits is not wanted any more.
+    /// Removes a queued call.
     pub(super) fn cancel(&mut self, id: AttemptId) {
         if let Some(at) = self.waiting.iter().position(|waiting| *waiting == id) {
             self.waiting.remove(at);

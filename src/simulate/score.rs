@@ -1,13 +1,12 @@
-//! Which limiter is ahead of which.
+//! Ranking of limiters.
 //!
-//! In one scenario, of two reports:
+//! Of two reports of the same scenario, one wins by:
 //!
-//! 1. The headline: of all calls that could have been answered in time, the share that was; where priorities are what
-//!    the scenario is about, the share of the critical ones. More than all counts as all: it is got by letting calls of a
-//!    full stretch wait into an empty one. Who has one in a hundred more is ahead.
-//! 2. Else the p99 of accepted calls, as a multiple of the unhindered one. Up to twice is as promised, and all the same;
-//!    beyond that, who has a twentieth less is ahead.
-//! 3. Else they are even.
+//! 1. The headline metric, if it is higher by 0.01: the fraction of servable calls with a response in time, or that of
+//!    critical calls in scenarios on priorities. Values above 1 count as 1: calls of a full phase that were served in an
+//!    empty one.
+//! 2. Else the p99 of accepted calls, if it is lower by 5%. Up to twice the unloaded p99 all values are equal.
+//! 3. Else the two tie.
 
 use std::cmp::Ordering;
 
@@ -15,136 +14,129 @@ use serde::Serialize;
 
 use super::figures::SimulationReport;
 
-/// Headlines that are nearer to each other are the same.
+/// Difference of headline metrics below which they tie.
 const HEADLINE_TIE_FRACTION: f64 = 0.01;
-/// Response times up to so many unhindered ones are as good as can be.
-const ACCEPTABLE_SLOWDOWN_RATIO: f64 = 2.0;
-/// The parts of response times that are the same.
-const SLOWDOWN_TIE_FRACTION: f64 = 0.05;
+/// Ratio of p99 to the unloaded p99 up to which all values are equal.
+const ACCEPTABLE_P99_RATIO: f64 = 2.0;
+/// Relative difference of p99 up to which two values tie.
+const P99_TIE_FRACTION: f64 = 0.05;
 
-/// What a scenario is about.
+/// Metric that decides a scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeadlineMetric {
-    /// Answers in time, of those that could be.
+    /// Responses in time, of all servable calls.
     #[default]
     Goodput,
-    /// Answers in time to critical calls, of all critical calls.
+    /// Responses in time to critical calls, of all critical calls.
     Critical,
 }
 
-/// A limiter beside another, over all scenarios that both have a report of.
+/// First limiter against another one, over all scenarios with reports of both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LimiterPairing {
-    /// Whose view it is.
-    pub limit: String,
-    /// The other one.
-    pub against: String,
-    /// In so many scenarios it is ahead, ...
-    pub ahead: u32,
-    /// ... neither is, ...
-    pub even: u32,
-    /// ... the other one is.
-    pub behind: u32,
+    /// Name of the first limiter.
+    pub limiter: String,
+    /// Name of the other limiter.
+    pub other: String,
+    /// Number of scenarios that the first one wins.
+    pub wins: u32,
+    /// Number of ties.
+    pub ties: u32,
+    /// Number of scenarios that the other one wins.
+    pub losses: u32,
 }
 
-/// Whether the first is ahead (`Greater`), the second (`Less`), or neither. Of the same scenario.
+/// Result of two reports of the same scenario: the first one wins (`Greater`), loses (`Less`) or ties (`Equal`).
 pub fn compare(one: &SimulationReport, other: &SimulationReport) -> Ordering {
     let (mine, theirs) = (one.headline.min(1.0), other.headline.min(1.0));
     if (mine - theirs).abs() >= HEADLINE_TIE_FRACTION {
         return mine.total_cmp(&theirs);
     }
-    let (mine, theirs) = (
-        one.scored.p99_slowdown.max(ACCEPTABLE_SLOWDOWN_RATIO),
-        other.scored.p99_slowdown.max(ACCEPTABLE_SLOWDOWN_RATIO),
-    );
-    if (mine - theirs).abs() > SLOWDOWN_TIE_FRACTION * mine.max(theirs) {
-        theirs.total_cmp(&mine)
-    } else {
-        Ordering::Equal
-    }
+    let (mine, theirs) =
+        (one.scored.p99_ratio.max(ACCEPTABLE_P99_RATIO), other.scored.p99_ratio.max(ACCEPTABLE_P99_RATIO));
+    if (mine - theirs).abs() > P99_TIE_FRACTION * mine.max(theirs) { theirs.total_cmp(&mine) } else { Ordering::Equal }
 }
 
-/// How many of the same scenario are ahead of this one.
-pub fn ahead_of<'a>(one: &SimulationReport, all: impl IntoIterator<Item = &'a SimulationReport>) -> usize {
-    let of_it = all.into_iter().filter(|other| other.scenario == one.scenario);
-    of_it.filter(|other| compare(one, other) == Ordering::Less).count()
+/// Number of reports of the same scenario that win against this one.
+pub fn losses_in_scenario<'a>(one: &SimulationReport, all: impl IntoIterator<Item = &'a SimulationReport>) -> usize {
+    let same = all.into_iter().filter(|other| other.scenario == one.scenario);
+    same.filter(|other| compare(one, other) == Ordering::Less).count()
 }
 
-/// Whether all others of the same scenario are ahead of it; not if there are no others.
+/// Whether all other reports of the same scenario win against this one; false without others.
 pub fn is_last(one: &SimulationReport, all: &[SimulationReport]) -> bool {
-    let others = all.iter().filter(|other| other.scenario == one.scenario && other.limit != one.limit).count();
-    others > 0 && ahead_of(one, all) == others
+    let others = all.iter().filter(|other| other.scenario == one.scenario && other.limiter != one.limiter).count();
+    others > 0 && losses_in_scenario(one, all) == others
 }
 
-/// A limiter beside each other one, in the order in which they come.
-pub fn pairings(limit: &str, all: &[SimulationReport]) -> Vec<LimiterPairing> {
-    let mut duels: Vec<LimiterPairing> = Vec::new();
-    for mine in all.iter().filter(|report| report.limit == limit) {
-        for theirs in all.iter().filter(|report| report.limit != limit && report.scenario == mine.scenario) {
-            let at = duels.iter().position(|duel| duel.against == theirs.limit).unwrap_or_else(|| {
-                let (limit, against) = (limit.to_owned(), theirs.limit.clone());
-                duels.push(LimiterPairing { limit, against, ahead: 0, even: 0, behind: 0 });
-                duels.len() - 1
+/// Pairings of a limiter with each other one, in the order of the reports.
+pub fn pairings(limiter: &str, all: &[SimulationReport]) -> Vec<LimiterPairing> {
+    let mut pairings: Vec<LimiterPairing> = Vec::new();
+    for mine in all.iter().filter(|report| report.limiter == limiter) {
+        for theirs in all.iter().filter(|report| report.limiter != limiter && report.scenario == mine.scenario) {
+            let at = pairings.iter().position(|pairing| pairing.other == theirs.limiter).unwrap_or_else(|| {
+                let (limiter, other) = (limiter.to_owned(), theirs.limiter.clone());
+                pairings.push(LimiterPairing { limiter, other, wins: 0, ties: 0, losses: 0 });
+                pairings.len() - 1
             });
-            let duel = &mut duels[at];
+            let pairing = &mut pairings[at];
             match compare(mine, theirs) {
-                Ordering::Greater => duel.ahead += 1,
-                Ordering::Equal => duel.even += 1,
-                Ordering::Less => duel.behind += 1,
+                Ordering::Greater => pairing.wins += 1,
+                Ordering::Equal => pairing.ties += 1,
+                Ordering::Less => pairing.losses += 1,
             }
         }
     }
-    duels
+    pairings
 }
 
-/// How a limiter stands in a scenario.
+/// Rank of a limiter in a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LimiterRank {
-    /// The scenario.
+    /// Name of the scenario.
     pub scenario: String,
-    /// The limiter.
-    pub limit: String,
-    /// Those that are ahead of it.
-    pub behind: Vec<String>,
-    /// Whether all others are.
+    /// Name of the limiter.
+    pub limiter: String,
+    /// Limiters that win against it.
+    pub beaten_by: Vec<String>,
+    /// Whether all others win against it.
     pub last: bool,
 }
 
-/// Runs beside each other.
+/// Simulated runs, with the ranking of their limiters (`docs/simulation.schema.json`).
 #[derive(Clone, Debug, Serialize)]
 pub struct LimiterComparison {
-    /// The version of weir that made them.
+    /// Version of weir.
     pub weir: &'static str,
-    /// The version of this form, `docs/simulation.schema.json`.
+    /// Version of the format.
     pub schema: u32,
-    /// All runs.
+    /// Runs: each scenario with each limiter.
     pub runs: Vec<SimulationReport>,
-    /// Each run among those of the same scenario.
-    #[serde(rename = "standings")]
+    /// Rank of each run within its scenario.
+    #[serde(rename = "ranking")]
     pub ranks: Vec<LimiterRank>,
-    /// The first limiter beside each other one.
-    #[serde(rename = "duels")]
+    /// First limiter against each other one.
     pub pairings: Vec<LimiterPairing>,
 }
 
 impl LimiterComparison {
-    /// Of runs of any scenarios.
+    /// Comparison of runs of any scenarios.
     pub fn new(runs: Vec<SimulationReport>) -> Self {
-        let standing = |one: &SimulationReport| {
-            let ahead = runs
+        let rank = |one: &SimulationReport| {
+            let winners = runs
                 .iter()
                 .filter(|other| other.scenario == one.scenario)
-                .filter(|other| other.limit != one.limit && compare(one, other) == Ordering::Less);
+                .filter(|other| other.limiter != one.limiter && compare(one, other) == Ordering::Less);
             LimiterRank {
                 scenario: one.scenario.clone(),
-                limit: one.limit.clone(),
-                behind: ahead.map(|other| other.limit.clone()).collect(),
+                limiter: one.limiter.clone(),
+                beaten_by: winners.map(|other| other.limiter.clone()).collect(),
                 last: is_last(one, &runs),
             }
         };
-        let ranks = runs.iter().map(standing).collect();
-        let pairings = runs.first().map(|first| pairings(&first.limit, &runs)).unwrap_or_default();
-        Self { weir: env!("CARGO_PKG_VERSION"), schema: 1, ranks, pairings, runs }
+        let ranks = runs.iter().map(rank).collect();
+        let pairings = runs.first().map(|first| pairings(&first.limiter, &runs)).unwrap_or_default();
+        Self { weir: env!("CARGO_PKG_VERSION"), schema: 2, ranks, pairings, runs }
     }
 }

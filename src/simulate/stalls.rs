@@ -1,9 +1,10 @@
-//! Pauses one after the other, by dice.
+//! Stalls in sequence, by seeded random numbers.
 
 use super::world::{StallModel, StallTarget};
 use crate::decide::Nanos;
 use crate::decide::dice::Dice;
 
+/// Sequence of the stalls of a model.
 #[derive(Clone, Debug)]
 pub(super) struct StallSequence {
     stall: StallModel,
@@ -24,18 +25,18 @@ impl StallSequence {
         self.stall.target
     }
 
-    /// When the next one begins.
+    /// Start of the next stall.
     pub(super) fn next_start(&self) -> Nanos {
         self.next_start
     }
 
-    /// The next one, with its end; then it is the one after it that is next.
+    /// Takes the next stall: its start and end.
     pub(super) fn next_stall(&mut self) -> (Nanos, Nanos) {
         let taken = (self.next_start, self.next_end);
         let times = if self.stall.regular { 1.0 } else { self.dice.exponential() };
-        let (least, most) = self.stall.length;
-        let length = least + Nanos(((most - least).0 as f64 * self.dice.unit()) as u64);
-        // One at a time.
+        let (shortest, longest) = self.stall.length;
+        let length = shortest + Nanos(((longest - shortest).0 as f64 * self.dice.unit()) as u64);
+        // Stalls do not overlap.
         self.next_start = (self.next_start + Nanos((self.stall.period.0 as f64 * times) as u64)).max(self.next_end);
         self.next_end = self.next_start + length;
         if self.next_end > self.stall.to {
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stalls_come_as_often_as_they_should_and_never_two_at_once() {
+    fn stalls_have_the_configured_rate_and_length_and_do_not_overlap() {
         let (every, length) = (Nanos::from_millis(200), (Nanos::from_millis(5), Nanos::from_millis(50)));
         let (from, to) = (Nanos::ZERO, Nanos::NEVER);
         let mut stalls = StallSequence::new(

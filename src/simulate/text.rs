@@ -1,4 +1,4 @@
-//! Runs as text, readable at a glance, within 100 columns.
+//! Text report of a simulation, within 100 columns.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use super::figures::{PhaseMetrics, SimulationReport};
 use super::scenario;
 use super::score::{HeadlineMetric, LimiterComparison, LimiterPairing};
 
-/// The report. Runs of the same scenario stand together.
+/// Text report; runs of the same scenario form one table.
 pub fn render(all: &LimiterComparison) -> String {
     let mut text = String::new();
     let mut shown: Vec<&str> = Vec::new();
@@ -32,46 +32,46 @@ pub fn render(all: &LimiterComparison) -> String {
 
 fn table(same: &[&SimulationReport], all: &LimiterComparison) -> String {
     let mut text = format!(
-        "  {:10} {:12} {:>8} {:>7} {:>8} {:>6} {:>7} {:>7} {:>7} {:>8}\n",
-        "limit", "stretch", "per s", "goodput", "p99", "", "refused", "settled", "limit", "at work"
+        "  {:9} {:12} {:>7} {:>7} {:>7} {:>6} {:>8} {:>7} {:>6} {:>9}\n",
+        "limiter", "phase", "per s", "goodput", "p99", "", "rejected", "settled", "limit", "in flight"
     );
     for report in same {
         let mut rows = vec![&report.scored];
-        // One limiter by its phases, several beside each other.
+        // A single limiter gets a row per phase.
         if same.len() == 1 && report.phases.len() > 1 {
             rows.extend(&report.phases);
         }
-        for figures in rows {
-            let standing = all.ranks.iter().find(|s| s.scenario == report.scenario && s.limit == report.limit);
-            let behind = standing.map_or(0, |standing| standing.behind.len());
-            let behind = if behind > 0 { format!("  {behind} ahead") } else { String::new() };
-            let _ = writeln!(text, "  {:10} {}{behind}", report.limit, row(figures));
+        for metrics in rows {
+            let rank = all.ranks.iter().find(|rank| rank.scenario == report.scenario && rank.limiter == report.limiter);
+            let winners = rank.map_or(0, |rank| rank.beaten_by.len());
+            let losses = if winners > 0 { format!(" loses to {winners}") } else { String::new() };
+            let _ = writeln!(text, "  {:9} {}{losses}", report.limiter, row(metrics));
         }
         if report.headline_metric == HeadlineMetric::Critical {
-            let share = |served: &Option<f64>| served.map_or("-".to_owned(), percent);
-            let served: Vec<String> = report.scored.served.iter().map(share).collect();
-            let _ = writeln!(text, "  {:10} served, from low to critical: {}", "", served.join(", "));
+            let goodput = |fraction: &Option<f64>| fraction.map_or("-".to_owned(), percent);
+            let by_priority: Vec<String> = report.scored.goodput_by_priority.iter().map(goodput).collect();
+            let _ = writeln!(text, "  {:9} goodput from low to critical: {}", "", by_priority.join(", "));
         }
     }
     text
 }
 
-fn row(figures: &PhaseMetrics) -> String {
-    let settled = match (figures.overload, figures.settling_time_s) {
+fn row(metrics: &PhaseMetrics) -> String {
+    let settled = match (metrics.overload, metrics.settling_time_s) {
         (false, _) => "-".to_owned(),
         (true, Some(after_s)) => format!("{after_s:.1}s"),
         (true, None) => "never".to_owned(),
     };
     format!(
-        "{:12} {:>8.0} {:>7} {:>6.0}ms {:>5.2}x {:>7} {settled:>7} {:>7} {:>8}",
-        figures.name,
-        figures.offered_per_s,
-        percent(figures.goodput),
-        figures.p99_ms,
-        figures.p99_slowdown,
-        percent(figures.rejected),
-        figures.limit.map_or("-".to_owned(), calls),
-        calls(figures.in_flight),
+        "{:12} {:>7.0} {:>7} {:>5.0}ms {:>5.2}x {:>8} {settled:>7} {:>6} {:>9}",
+        metrics.name,
+        metrics.offered_per_s,
+        percent(metrics.goodput),
+        metrics.p99_ms,
+        metrics.p99_ratio,
+        percent(metrics.rejected),
+        metrics.limit.map_or("-".to_owned(), calls),
+        calls(metrics.in_flight),
     )
 }
 
@@ -79,22 +79,22 @@ fn calls(number: f64) -> String {
     if number < 1000.0 { format!("{number:.1}") } else { format!("{number:.0}") }
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1}%", share * 100.0)
+fn percent(fraction: f64) -> String {
+    format!("{:.1}%", fraction * 100.0)
 }
 
-fn pairings_text(duels: &[LimiterPairing]) -> String {
+fn pairings_text(pairings: &[LimiterPairing]) -> String {
     let mut text = String::new();
-    for duel in duels {
-        let word = match duel.ahead.cmp(&duel.behind) {
-            Ordering::Greater => "ahead of",
-            Ordering::Equal => "even with",
-            Ordering::Less => "behind",
+    for pairing in pairings {
+        let verdict = match pairing.wins.cmp(&pairing.losses) {
+            Ordering::Greater => "wins against",
+            Ordering::Equal => "ties with",
+            Ordering::Less => "loses to",
         };
         let _ = writeln!(
             text,
-            "{} is {word} {}: ahead in {}, even in {}, behind in {}",
-            duel.limit, duel.against, duel.ahead, duel.even, duel.behind
+            "{} {verdict} {}: {} wins, {} ties, {} losses",
+            pairing.limiter, pairing.other, pairing.wins, pairing.ties, pairing.losses
         );
     }
     text

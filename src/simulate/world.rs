@@ -1,4 +1,4 @@
-//! Who calls, how often, and what the upstream can take, over time.
+//! Scenario of a simulation: callers, gates, upstream, and changes over time.
 
 use super::score::HeadlineMetric;
 use crate::decide::Nanos;
@@ -6,232 +6,232 @@ use crate::decide::delay::Delay;
 use crate::decide::schedule::{Arrivals, LoadStage};
 use crate::decide::station::StationOverflow;
 
-/// Everything that a run depends on but the limiter.
+/// All that a run depends on, except for the limiter.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// In a word.
+    /// Name of the scenario.
     pub name: String,
-    /// Repeats all dice.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Who calls.
+    /// Callers.
     pub callers: CallerModel,
-    /// Gates that callers choose from at random; none knows of the others.
+    /// Number of independent gates; callers choose one at random.
     pub gates: u32,
-    /// Where calls go.
+    /// Service behind the gates.
     pub upstream: UpstreamModel,
-    /// What happens to it, in order of time.
+    /// Changes of the upstream, in order of time.
     pub changes: Vec<UpstreamChange>,
-    /// Pauses that say nothing of anybody's load.
+    /// Stalls of processes, which are not overload.
     pub stalls: Vec<StallModel>,
-    /// What a gate's process needs for each arrival and each end, one after the other. All gates share a processor.
+    /// CPU time of a gate per arrival and per completion. All gates share one processor.
     pub gate_cost: Nanos,
-    /// Stretches of which figures are wanted.
+    /// Phases with metrics of their own.
     pub phases: Vec<ScenarioPhase>,
-    /// What comes before is not scored.
+    /// Initial time excluded from the score.
     pub warmup: Nanos,
-    /// What is scored.
+    /// Metric that decides the scenario.
     pub headline: HeadlineMetric,
-    /// The step of the series, in whole tenths of a second.
+    /// Resolution of the time series, a multiple of 100 ms.
     pub series_step: Nanos,
 }
 
-/// An open loop, which comes whether or not answers do, and a closed one, where each waits for its answer.
+/// Callers: an open loop of arrivals independent of responses, and a closed loop of users.
 #[derive(Clone, Debug)]
 pub struct CallerModel {
-    /// How often, over time. The run ends with the last one.
+    /// Arrival rate of the open loop over time; the run ends with the last stage.
     pub stages: Vec<LoadStage>,
-    /// How they are spread.
+    /// Arrival process of the open loop.
     pub arrivals: Arrivals,
-    /// After so long an answer is worth nothing, and who waits goes away. It is told to the gate.
+    /// Deadline of a call, sent to the gate; the caller gives up at it.
     pub deadline: Nanos,
-    /// The weights of the priorities, from the lowest.
+    /// Weights of the priorities, from low to critical.
     pub priorities: [f64; 4],
-    /// What they do without an answer; none: nothing.
+    /// Retries of calls without a response; none: no retries.
     pub retry: Option<RetryModel>,
-    /// What tells calls apart that look the same to the gate. Empty: all have `deadline`.
+    /// Kinds of callers with deadlines of their own; empty: all calls have `deadline`.
     pub kinds: Vec<CallerKind>,
-    /// Connections in a closed loop: each calls, waits for the answer or the refusal, and calls again.
+    /// Users of the closed loop: each sends the next call after a response, rejection or timeout, ...
     pub users: u32,
-    /// After this time.
+    /// ... and this think time.
     pub think_time: Nanos,
 }
 
-/// Calls with a patience of their own.
+/// Kind of callers with a range of deadlines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CallerKind {
-    /// The weight of this kind.
+    /// Weight of this kind.
     pub weight: f64,
-    /// After a time between these an answer is worth nothing.
+    /// Deadlines, uniformly distributed between these.
     pub deadline_range: (Nanos, Nanos),
-    /// What the gate is told of that.
+    /// Whether the gate gets the deadline.
     pub deadline_signal: DeadlineSignal,
 }
 
-/// What a gate is told of a caller's patience.
+/// Way in which a gate learns of a caller's deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineSignal {
-    /// The deadline, with the call.
+    /// Sent with the call.
     Sent,
-    /// Nothing: the caller breaks off.
+    /// Not sent: the caller disconnects at its deadline.
     Absent,
 }
 
-/// Pauses of a process, by its host: another process has the core, a virtual machine is not scheduled, memory is swapped.
+/// Stalls of a process caused by its host, e.g. by CPU contention, virtualization or swapping.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StallModel {
-    /// Who does nothing meanwhile.
+    /// Process that stalls.
     pub target: StallTarget,
-    /// From the beginning of one to that of the next: exactly that, or that on average.
+    /// Time between the starts of two stalls, exact or mean.
     pub period: Nanos,
-    /// Whether it is exact.
+    /// Whether `period` is exact; otherwise gaps are exponentially distributed.
     pub regular: bool,
-    /// As long as any time between these.
+    /// Length of a stall, uniformly distributed between these.
     pub length: (Nanos, Nanos),
-    /// They happen from here ...
+    /// Start of the stalls.
     pub from: Nanos,
-    /// ... to here.
+    /// End of the stalls.
     pub to: Nanos,
 }
 
-/// Who does nothing during a stall.
+/// Process that a stall stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StallTarget {
-    /// The gates: what comes meanwhile is found afterwards.
+    /// All gates: events are handled after the stall.
     Gates,
-    /// All replicas: what is at work there takes as much longer.
+    /// All replicas: calls in service take longer by the stall.
     Upstream,
 }
 
-/// Those without an answer ask again.
+/// Retries of callers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetryModel {
-    /// How often at most.
+    /// Maximum retries per call.
     pub max_retries: u32,
-    /// How long they wait before the first retry, on average; twice as long before each further one.
+    /// Mean wait before the first retry; it doubles with each further one.
     pub first_wait: Nanos,
-    /// Whether they wait for as long as a refusal says, if it says more.
+    /// Whether callers wait at least as long as the Retry-After of a rejection.
     pub honors_retry_after: bool,
 }
 
-/// Replicas of a service.
+/// Upstream service: replicas with a fixed number of slots each.
 #[derive(Clone, Debug)]
 pub struct UpstreamModel {
-    /// How many there are.
+    /// Number of replicas.
     pub replicas: u32,
-    /// How many calls each works on at a time.
+    /// Concurrent calls per replica.
     pub slots: u32,
-    /// How long one takes.
+    /// Service time of a call.
     pub service: Delay,
-    /// What each does with more calls than slots; the others wait there, first come first served.
+    /// Behaviour of a replica with more calls than slots; queued calls are served first in, first out.
     pub overflow: StationOverflow,
-    /// Whether it works on when nobody waits for the answer any more, as most services do.
+    /// Whether abandoned calls are served to the end, as in most services.
     pub continues_abandoned_work: bool,
-    /// Which replica gets a call.
+    /// Load balancing.
     pub balance: ReplicaBalance,
 }
 
-/// Which replica gets a call.
+/// Load balancing over replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplicaBalance {
-    /// The next one.
+    /// Next replica in turn.
     RoundRobin,
-    /// The one with the fewest calls, as far as gates know.
+    /// Replica with the fewest calls in flight.
     LeastInFlight,
 }
 
-/// Something happens to the upstream.
+/// Change of the upstream at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UpstreamChange {
-    /// When.
+    /// Time of the change.
     pub at: Nanos,
-    /// To this replica; none: to all.
+    /// Replica that changes; none: all.
     pub replica: Option<u32>,
-    /// What.
+    /// New slots or service times.
     pub effect: ChangeEffect,
 }
 
-/// What happens to a replica.
+/// Effect of a change on a replica.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ChangeEffect {
-    /// It has so many slots; what is in work stays in work.
+    /// New number of slots; calls in service are not cancelled.
     Slots(u32),
-    /// What it begins from now on takes so many times as long as at first.
+    /// Factor on the initial service time, for calls that start from now on.
     Slowdown(f64),
 }
 
-/// A stretch of the run.
+/// Phase of a run, with metrics of its own.
 #[derive(Clone, Debug)]
 pub struct ScenarioPhase {
-    /// In a word.
+    /// Name of the phase.
     pub name: String,
-    /// Its first instant.
+    /// Start, inclusive.
     pub from: Nanos,
-    /// The first instant that is not in it any more.
+    /// End, exclusive.
     pub to: Nanos,
 }
 
-/// What an upstream does at an instant.
+/// Capacity of the upstream at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UpstreamCapacity {
-    /// Calls that it can answer.
+    /// Calls served per second.
     pub per_s: f64,
-    /// With so many at work it does, and nobody waits.
+    /// Slots of all replicas: the optimal number in flight.
     pub slots: u32,
-    /// How long one takes that does not wait: 99 % take less. Of the slowest replica that most calls can meet.
+    /// Unloaded p99 of the fastest replica.
     pub p99: Nanos,
 }
 
-/// How long answers take that nobody waits for.
+/// Response times of an unloaded upstream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UnloadedLatency {
-    /// On average.
+    /// Mean.
     pub mean: Nanos,
-    /// 99 % take less.
+    /// 99th percentile.
     pub p99: Nanos,
 }
 
 impl UnloadedLatency {
-    /// Of a distribution; a nanosecond at least.
+    /// Mean and p99 of a service time, at least 1 ns each.
     pub fn of(service: &Delay) -> Self {
         Self { mean: service.mean().max(Nanos(1)), p99: service.p99().max(Nanos(1)) }
     }
 }
 
 impl UpstreamModel {
-    /// Slots of all replicas at first.
+    /// Initial slots of all replicas.
     pub fn all_slots(&self) -> u32 {
         self.slots * self.replicas
     }
 
-    /// What all replicas can answer at first, per second.
+    /// Initial capacity of all replicas, in calls per second.
     pub fn per_s(&self) -> f64 {
         f64::from(self.all_slots()) / UnloadedLatency::of(&self.service).mean.as_secs_f64()
     }
 }
 
 impl Scenario {
-    /// How long it lasts.
+    /// Duration of the run.
     pub fn length(&self) -> Nanos {
         self.callers.stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.length)
     }
 
-    /// First tries that are expected per second at an instant.
+    /// Expected first attempts per second at a point in time.
     pub fn offered_per_s(&self, at: Nanos) -> f64 {
         let mut from = Nanos::ZERO;
         for stage in &self.callers.stages {
             let to = from + stage.length;
             if at < to {
-                let share = (at - from).as_secs_f64() / stage.length.as_secs_f64();
-                return stage.from_per_s + (stage.to_per_s - stage.from_per_s) * share;
+                let fraction = (at - from).as_secs_f64() / stage.length.as_secs_f64();
+                return stage.from_per_s + (stage.to_per_s - stage.from_per_s) * fraction;
             }
             from = to;
         }
         0.0
     }
 
-    /// What can be answered at an instant; `plain` is of the service as it is at first.
-    pub fn capacity(&self, at: Nanos, plain: UnloadedLatency) -> UpstreamCapacity {
-        let mut capacity = UpstreamCapacity { per_s: 0.0, slots: 0, p99: plain.p99 };
+    /// Capacity at a point in time; `unloaded` is that of the initial service time.
+    pub fn capacity(&self, at: Nanos, unloaded: UnloadedLatency) -> UpstreamCapacity {
+        let mut capacity = UpstreamCapacity { per_s: 0.0, slots: 0, p99: unloaded.p99 };
         let mut fastest = f64::INFINITY;
         for replica in 0..self.upstream.replicas {
             let (mut slots, mut slower) = (self.upstream.slots, 1.0);
@@ -244,33 +244,33 @@ impl Scenario {
                 }
             }
             capacity.slots += slots;
-            capacity.per_s += f64::from(slots) / (plain.mean.as_secs_f64() * slower);
+            capacity.per_s += f64::from(slots) / (unloaded.mean.as_secs_f64() * slower);
             fastest = fastest.min(slower);
         }
-        capacity.p99 = Nanos::from_secs_f64(plain.p99.as_secs_f64() * fastest);
+        capacity.p99 = Nanos::from_secs_f64(unloaded.p99.as_secs_f64() * fastest);
         capacity
     }
 
-    /// Where rates or capacities jump, and the instants of a ramp's seconds: between two of them all is about even.
+    /// Times at which rate or capacity jump, and each second of a ramp: between two of them both are nearly constant.
     pub fn breakpoints(&self) -> Vec<Nanos> {
-        let mut joints: Vec<Nanos> = self.changes.iter().map(|change| change.at).collect();
+        let mut breakpoints: Vec<Nanos> = self.changes.iter().map(|change| change.at).collect();
         let mut from = Nanos::ZERO;
         for stage in &self.callers.stages {
             let to = from + stage.length;
-            joints.push(from);
+            breakpoints.push(from);
             if stage.from_per_s != stage.to_per_s {
                 let mut at = from + Nanos::SECOND;
                 while at < to {
-                    joints.push(at);
+                    breakpoints.push(at);
                     at += Nanos::SECOND;
                 }
             }
             from = to;
         }
-        joints.push(from);
-        joints.retain(|at| *at <= from);
-        joints.sort_unstable();
-        joints.dedup();
-        joints
+        breakpoints.push(from);
+        breakpoints.retain(|at| *at <= from);
+        breakpoints.sort_unstable();
+        breakpoints.dedup();
+        breakpoints
     }
 }

@@ -1,4 +1,4 @@
-//! One measurement: a variant at a point of the sweep, once; and what is kept of it.
+//! One measurement: a variant at a point of the sweep in one round, and its saved form (`measurement.json`).
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::Run;
 
-/// Which measurement.
+/// Identity of a measurement within its study.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MeasurementId {
-    /// The round, from 1: every combination is measured once in each.
+    /// Number of the round, from 1.
     pub repeat: u64,
     /// Index of the variant.
     pub variant: usize,
@@ -17,157 +17,152 @@ pub struct MeasurementId {
     pub point: usize,
 }
 
-/// What came of a measurement.
+/// Result of a measurement. The fields are those of `docs/study-result.schema.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// The version of weir that made it.
+    /// Version of weir.
     pub weir: String,
-    /// Says what was measured: a hash of all that makes it up. A result whose definition has changed is not taken for it.
-    pub definition: String,
-    /// The variant.
+    /// Hash of everything that defines the measurement; a result with another one is not reused.
+    pub definition_hash: String,
+    /// Name of the variant.
     pub variant: String,
-    /// The sweep's parameters and their values.
+    /// Parameters of the sweep and their values, in the file's order.
     pub point: Vec<(String, String)>,
-    /// The round, from 1.
+    /// Number of the round, from 1.
     pub repeat: u64,
-    /// Seconds since 1970.
+    /// Start, in seconds since 1970.
     pub started_unix_s: f64,
-    /// How long all of it took, in seconds.
-    #[serde(rename = "took_s")]
+    /// Duration of the whole measurement, in seconds.
     pub duration_s: f64,
-    /// From the start until it was ready, in seconds.
+    /// Time from the start until it was ready, in seconds; None for a client, or if it never was.
     pub ready_s: Option<f64>,
-    /// How the warm-up went, if there was one.
-    pub warm_up: Option<WarmUpResult>,
-    /// What each load found.
+    /// Warm-up, if there was one.
+    pub warmup: Option<WarmUpResult>,
+    /// Results of each load; empty if the measurement failed before.
     pub loads: Vec<LoadMetrics>,
-    /// Figures that a client printed.
-    #[serde(rename = "figures")]
+    /// Metrics that a client printed.
+    #[serde(rename = "metrics")]
     pub client_metrics: BTreeMap<String, f64>,
-    /// What the variant used while it was measured.
+    /// CPU, memory and other use of the variant during the measurement.
     pub usage: Option<ResourceUsage>,
-    /// Why it has no figures that count, if it has none.
+    /// Failure, if there are no valid metrics.
     pub failure: Option<MeasurementFailure>,
-    /// Why its figures should not be believed, a sentence each.
-    pub doubts: Vec<String>,
-    /// Which agent was lost in the middle of it, and how, if one was: then its figures are of what was measured before.
-    #[serde(rename = "lost")]
+    /// Reasons not to trust the metrics, a sentence each.
+    pub warnings: Vec<String>,
+    /// Agent that was lost during the measurement, and how; the metrics are then those before.
     pub lost_agent: Option<String>,
 }
 
-/// How a warm-up went.
+/// Result of a warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WarmUpResult {
-    /// How long it took, in seconds.
-    #[serde(rename = "took_s")]
+    /// Duration, in seconds.
     pub duration_s: f64,
     /// Whether throughput and response times became steady.
     pub steady: bool,
 }
 
-/// What a load found. Times are response times of successes.
+/// Metrics of a load. Times are response times of successes, in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadMetrics {
-    /// The load.
+    /// Name of the load.
     pub load: String,
-    /// The run's file, from the results' folder.
+    /// File of the run, relative to the results folder.
     pub run: String,
-    /// Good answers per second.
+    /// Successes per second.
     pub rate_per_s: f64,
-    /// Requests that got no good answer, as a share of all.
-    #[serde(rename = "failed_share")]
+    /// Failed requests as a fraction of all.
+    #[serde(rename = "errors")]
     pub failed_fraction: f64,
-    /// ms
+    /// Mean.
     pub mean_ms: f64,
-    /// ms
+    /// Median.
     pub p50_ms: f64,
-    /// ms
+    /// 90th percentile.
     pub p90_ms: f64,
-    /// ms
+    /// 99th percentile.
     pub p99_ms: f64,
-    /// ms
+    /// Maximum.
     pub max_ms: f64,
-    /// Requests, answered or not.
+    /// Number of requests, with or without a response.
     pub requests: u64,
 }
 
-/// What a variant used while it was measured, all its processes together.
+/// Use of resources by a variant during a measurement, over all its processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResourceUsage {
-    /// How long that was, in seconds.
-    pub seconds: f64,
-    /// Samples taken.
+    /// Length of the measurement, in seconds.
+    pub duration_s: f64,
+    /// Number of samples.
     pub samples: u64,
-    /// Cores busy on average.
+    /// Mean number of busy cores.
     pub cores: f64,
-    /// User and system time per good answer, in microseconds.
-    #[serde(rename = "cpu_us_per_answer")]
+    /// User and system time per success, in microseconds.
     pub cpu_us_per_response: Option<f64>,
-    /// Resident memory, the most and on average, in bytes.
+    /// Peak resident memory, in bytes.
     pub rss_peak_bytes: u64,
-    /// See `rss_peak_bytes`.
+    /// Mean resident memory, in bytes.
     pub rss_mean_bytes: f64,
-    /// Proportional share of memory, the most and on average, in bytes, over the samples that have it.
+    /// Peak proportional set size, in bytes, over the samples that have it.
     pub pss_peak_bytes: Option<u64>,
-    /// See `pss_peak_bytes`.
+    /// Mean proportional set size, in bytes, over the samples that have it.
     pub pss_mean_bytes: Option<f64>,
-    /// The most processes.
+    /// Peak number of processes.
     pub processes_peak: u64,
-    /// The most threads.
+    /// Peak number of threads.
     pub threads_peak: u64,
-    /// The most open files.
+    /// Peak number of open files.
     pub open_files_peak: Option<u64>,
-    /// Switches per second that threads made to wait, and that they suffered.
+    /// Voluntary context switches per second.
     pub voluntary_switches_per_s: Option<f64>,
-    /// See `voluntary_switches_per_s`.
+    /// Involuntary context switches per second.
     pub involuntary_switches_per_s: Option<f64>,
-    /// What the sampling itself took, in cores.
+    /// Cost of the sampling itself, in cores.
     pub sampling_cores: f64,
 }
 
-/// Why a measurement has no figures that count.
+/// Failure of a measurement: a finding of the study, not an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasurementFailure {
-    /// What went wrong, in one line.
-    #[serde(rename = "why")]
+    /// Reason, in one line.
     pub reason: String,
-    /// The last lines on stderr (or stdout, if there are none).
+    /// Last lines on stderr (or stdout, without any).
     pub last_lines: Vec<String>,
 }
 
 impl Measurement {
-    /// Whether its figures count.
+    /// Whether the metrics are valid.
     pub fn is_measured(&self) -> bool {
         self.failure.is_none()
     }
 
-    /// Whether it was measured to its end.
+    /// Whether it was measured to the end, with all agents.
     pub fn is_complete(&self) -> bool {
         self.is_measured() && self.lost_agent.is_none()
     }
 
-    /// Whether its figures may be believed.
+    /// Whether the metrics are valid and trusted.
     pub fn is_trusted(&self) -> bool {
-        self.is_measured() && self.doubts.is_empty()
+        self.is_measured() && self.warnings.is_empty()
     }
 }
 
 impl LoadMetrics {
-    /// Those of a run, kept in this file.
+    /// Metrics of a run that is saved in `file`.
     pub fn of(load: &str, file: &str, run: &Run) -> Self {
-        let spread = &run.response_ms;
-        // Answers in the window, of which as many are good as of all.
-        let good = run.requests.ok as f64 / run.response_count().max(1) as f64;
+        let percentiles = &run.response_ms;
+        // The achieved rate counts responses within the window; the fraction of successes among them is that of all.
+        let success_fraction = run.requests.ok as f64 / run.response_count().max(1) as f64;
         Self {
             load: load.to_owned(),
             run: file.to_owned(),
-            rate_per_s: run.rate_per_s.achieved * good,
+            rate_per_s: run.rate_per_s.achieved * success_fraction,
             failed_fraction: run.error_fraction(),
-            mean_ms: spread.mean,
-            p50_ms: spread.p50,
-            p90_ms: spread.p90,
-            p99_ms: spread.p99,
-            max_ms: spread.max,
+            mean_ms: percentiles.mean,
+            p50_ms: percentiles.p50,
+            p90_ms: percentiles.p90,
+            p99_ms: percentiles.p99,
+            max_ms: percentiles.max,
             requests: run.requests.total,
         }
     }

@@ -1,80 +1,79 @@
-//! Makes one measurement: starts everything anew, waits, warms up, measures, and ends everything for sure.
+//! One measurement from start to end: programs are started and awaited, warmed up, measured and ended.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use super::cell::{LoadMetrics, Measurement, MeasurementId, WarmUpResult};
 use super::cores::{CpuSets, pin_to};
-use super::definition::{Definition, Program, ReadyCheck, Variant};
+use super::definition::{Definition, Program, Variant};
 use super::drive::{self, LoadDrive};
 use super::file::LoadSyntax;
 use super::folder::ResultsFolder;
-use super::placeholders::{PlaceholderValues, fill};
+use super::packages;
+use super::placeholders::PlaceholderValues;
 use super::running::{GuardedProcess, Launcher};
 use super::sampling::{UsageSamples, VariantSampler};
+use super::start::free_ports;
 use super::trouble::MeasurementError;
-use super::{packages, ready};
 use crate::agents;
 use crate::decide::Nanos;
 use crate::machine::clock::{self, Clock};
-use crate::machine::guard::{ProgramExit, ProgramSpec};
+use crate::machine::guard::ProgramExit;
 use crate::machine::processes;
 use crate::measure::Run;
 
-/// In the environment of all that a study starts: whatever is left of it is found by this.
+/// Environment variable of every process that a study starts, with the token of the run; leftovers are found by it.
 pub(super) const ENV_MARKER: &str = "WEIR_STUDY";
 
-/// Makes measurements.
+/// Runner of the measurements of a study, one at a time.
 pub(super) struct MeasurementRunner<'a> {
-    /// What is to be found out.
+    /// The study.
     pub(super) definition: &'a Definition,
-    /// How loads are written.
+    /// Syntax of loads.
     pub(super) load_syntax: &'a LoadSyntax<'a>,
-    /// How we start ourselves anew.
+    /// Command that starts this program again.
     pub(super) launcher: &'a Launcher,
-    /// Who drives the loads, if not we ourselves.
+    /// Agents that generate the load, instead of this process.
     pub(super) agents: Option<&'a agents::AgentSpec>,
-    /// Names this run of the study among all.
+    /// Token of this run of the study, unique among all.
     pub(super) token: &'a str,
-    /// Who has which cores.
+    /// Division of the cores.
     pub(super) cpu_sets: &'a CpuSets,
-    /// Whether to go on.
+    /// False once interrupted.
     pub(super) go_on: &'a (dyn Fn() -> bool + Sync),
-    /// Where Python packages are, by variant and by service.
+    /// Folders of Python environments, by name of the program.
     pub(super) environments: BTreeMap<String, PathBuf>,
 }
 
 impl std::fmt::Debug for MeasurementRunner<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Conductor").field("token", &self.token).finish_non_exhaustive()
+        f.debug_struct("MeasurementRunner").field("token", &self.token).finish_non_exhaustive()
     }
 }
 
-/// A measurement, and the files that belong to it.
+/// Measurement, and the files that belong to it.
 #[derive(Debug, Default)]
 pub(super) struct MeasurementData {
-    /// What came of it.
+    /// Result.
     pub(super) measurement: Measurement,
-    /// The runs of its loads, with the names of their files.
+    /// Runs of the loads, with the names of their files.
     pub(super) runs: Vec<(String, Run)>,
-    /// What the variant used.
+    /// Samples of the variant's use of resources.
     pub(super) samples: UsageSamples,
 }
 
 impl MeasurementRunner<'_> {
-    /// Once before all measurements: packages and set-up of a program.
+    /// Setup of a program, once before all measurements: packages and shell commands.
     ///
     /// # Errors
-    /// What keeps it from being set up.
+    /// The first step that fails.
     pub(super) fn set_up(&mut self, program: &Program, variant: Option<&Variant>) -> Result<(), MeasurementError> {
-        let patience = self.definition.times.setup;
+        let timeout = self.definition.timeouts.setup;
         if !program.requirements.is_empty() {
-            let mark = BTreeMap::from([(ENV_MARKER.to_owned(), self.token.to_owned())]);
-            let made = packages::environment(&program.requirements, self.launcher, &mark, patience, self.go_on)?;
-            self.environments.insert(program.name.clone(), made);
+            let marker = BTreeMap::from([(ENV_MARKER.to_owned(), self.token.to_owned())]);
+            let folder = packages::environment(&program.requirements, self.launcher, &marker, timeout, self.go_on)?;
+            self.environments.insert(program.name.clone(), folder);
         }
         if program.setup.is_empty() {
             return Ok(());
@@ -85,15 +84,16 @@ impl MeasurementRunner<'_> {
         for line in &program.setup {
             let command = vec!["sh".to_owned(), "-c".to_owned(), self.fill(line, &values)?];
             let start = self.start_command(program, command, &values)?;
-            packages::run_to_end(start.command, &start.folder, start.environment, self.launcher, patience, self.go_on)?;
+            packages::run_to_end(start.command, &start.folder, start.environment, self.launcher, timeout, self.go_on)?;
         }
         Ok(())
     }
 
-    /// Makes the measurement at `place`; its files will be in `folder`.
+    /// Runs the measurement `place`, whose programs may write to `folder`. A failing variant is a finding: the result
+    /// has it.
     ///
     /// # Errors
-    /// Somebody has had enough; what fails is a finding and no error.
+    /// [`MeasurementError::Interrupted`] only.
     pub(super) fn measure(
         &self,
         place: &MeasurementId,
@@ -105,7 +105,7 @@ impl MeasurementRunner<'_> {
         let clock = Clock::started_ago(Nanos::ZERO);
         let mut measured = MeasurementData::default();
         let ended = self.try_measure(place, variant, point, folder, &mut measured);
-        // Nothing is left, unless somebody has killed a guard.
+        // Something is left only if a supervisor was killed.
         let left = || processes::started_with(ENV_MARKER, self.token);
         if !left().is_empty() {
             processes::kill_all(left);
@@ -134,10 +134,9 @@ impl MeasurementRunner<'_> {
         values.extend(point.iter().cloned());
         values.extend(variant.values.clone());
         values.insert("variant".into(), variant.program.name.clone());
-        // All ports at once: nobody gets one that is another's.
+        // All ports are chosen at once, so that they differ.
         let ports = free_ports(self.definition.services.len() + 1)?;
-        let (own, others) =
-            ports.split_first().ok_or_else(|| MeasurementError::without_output("there is no free port"))?;
+        let (own, others) = ports.split_first().ok_or_else(|| MeasurementError::without_output("no free port"))?;
         for (service, port) in self.definition.services.iter().zip(others) {
             values.insert(format!("{}.port", service.name), port.to_string());
         }
@@ -163,8 +162,8 @@ impl MeasurementRunner<'_> {
         let lost = lost.map(|(name, running)| {
             MeasurementError::from_program("it ended in the middle".to_owned(), running).attributed_to(name)
         });
-        running.stop(self.definition.times.stop);
-        services.iter_mut().for_each(|(_, running)| running.stop(self.definition.times.stop));
+        running.stop(self.definition.timeouts.stop);
+        services.iter_mut().for_each(|(_, running)| running.stop(self.definition.timeouts.stop));
         match (ended, lost) {
             (Err(MeasurementError::Interrupted), _) => Err(MeasurementError::Interrupted),
             (_, Some(lost)) => Err(lost),
@@ -192,7 +191,7 @@ impl MeasurementRunner<'_> {
         let ran = thread::scope(|scope| {
             let watching = sampling.begin_on(scope, running.guard(), self.cpu_sets);
             let warm_up = drive::warm_up(&drives, self.cpu_sets, &go_on);
-            // From here on its samples count.
+            // Samples count from here on.
             let from = sampling.now();
             let runs = match &warm_up {
                 Ok((_, None)) if go_on() => drive::measure(&drives, self.cpu_sets, &go_on),
@@ -217,12 +216,12 @@ impl MeasurementRunner<'_> {
         }
         let ((warm_up, lost), runs) =
             ran.map_err(|error| MeasurementError::from_program(error.to_string(), running))?;
-        measured.measurement.warm_up = warm_up;
+        measured.measurement.warmup = warm_up;
         measured.measurement.lost_agent = lost.or_else(|| runs.iter().find_map(drive::lost_agent));
         self.record_runs(&drives, runs, warm_up, place, measured);
         match (&measured.measurement.lost_agent, no_success_reason(&measured.runs)) {
             (_, None) if !measured.runs.is_empty() => Ok(()),
-            // Nothing of the service's speaks of it.
+            // The service's own output does not explain a lost agent.
             (Some(why), _) => Err(MeasurementError::without_output(why.clone())),
             (None, Some(why)) => Err(MeasurementError::from_program(why, running)),
             (None, None) => Ok(()),
@@ -239,24 +238,24 @@ impl MeasurementRunner<'_> {
     ) {
         let variant = &self.definition.variants[place.variant].program.name;
         let point = &self.definition.points()[place.point];
-        let mut good = 0.0;
+        let mut successes = 0.0;
         for (drive, mut run) in drives.iter().zip(runs) {
             run.manifest.command = ["weir", "study", variant, &drive.name].map(str::to_owned).to_vec();
             let file = ResultsFolder::run_name(variant, point, &drive.name, place.repeat);
-            let figures = LoadMetrics::of(&drive.name, &file, &run);
-            good += figures.rate_per_s * run.duration_s;
-            measured.measurement.loads.push(figures);
-            let of = if drives.len() > 1 { format!("{}: ", drive.name) } else { String::new() };
-            measured.measurement.doubts.extend(run.trust.reasons.iter().map(|reason| format!("{of}{reason}")));
+            let metrics = LoadMetrics::of(&drive.name, &file, &run);
+            successes += metrics.rate_per_s * run.duration_s;
+            measured.measurement.loads.push(metrics);
+            let prefix = if drives.len() > 1 { format!("{}: ", drive.name) } else { String::new() };
+            measured.measurement.warnings.extend(run.trust.reasons.iter().map(|reason| format!("{prefix}{reason}")));
             measured.runs.push((file, run));
         }
-        if let Some(WarmUpResult { steady: false, duration_s: took_s }) = warm_up {
+        if let Some(WarmUpResult { steady: false, duration_s }) = warm_up {
             measured
                 .measurement
-                .doubts
-                .push(format!("never steady: throughput or response times still changed after {took_s:.1} s."));
+                .warnings
+                .push(format!("never steady: throughput or response times still changed after {duration_s:.1} s."));
         }
-        measured.measurement.usage = measured.samples.usage(Some(good));
+        measured.measurement.usage = measured.samples.usage(Some(successes));
     }
 
     fn run_client(&self, running: &GuardedProcess, measured: &mut MeasurementData) -> Result<(), MeasurementError> {
@@ -264,7 +263,7 @@ impl MeasurementRunner<'_> {
         let go_on = || (self.go_on)() && sampling.excess_memory_bytes().is_none();
         let ended = thread::scope(|scope| {
             let watching = sampling.begin_on(scope, running.guard(), self.cpu_sets);
-            let ended = running.wait_for_end(self.definition.times.client, &go_on);
+            let ended = running.wait_for_end(self.definition.timeouts.client, &go_on);
             sampling.stop();
             measured.samples = watching.join().unwrap_or_default();
             ended
@@ -291,77 +290,10 @@ impl MeasurementRunner<'_> {
         }
         Ok(())
     }
-
-    fn start_program(
-        &self,
-        program: &Program,
-        values: &PlaceholderValues,
-        port: u16,
-    ) -> Result<(GuardedProcess, Nanos), MeasurementError> {
-        let command = program.command.iter().map(|word| self.fill(word, values)).collect::<Result<Vec<_>, _>>()?;
-        let start = self.start_command(program, command, values)?;
-        let filled = match &program.ready {
-            ReadyCheck::Url(url) => ReadyCheck::Url(self.fill(url, values)?),
-            ReadyCheck::Line(line) => ReadyCheck::Line(self.fill(line, values)?),
-            other => other.clone(),
-        };
-        let line = if let ReadyCheck::Line(line) = &filled { Some(line.as_str()) } else { None };
-        let mut running =
-            GuardedProcess::start(self.launcher, start, line).map_err(MeasurementError::without_output)?;
-        match ready::wait_ready(&running, &filled, port, self.definition.times.ready, self.go_on) {
-            Ok(took) => Ok((running, took)),
-            Err(why) => {
-                running.stop(self.definition.times.stop);
-                Err(why)
-            }
-        }
-    }
-
-    fn start_command(
-        &self,
-        program: &Program,
-        command: Vec<String>,
-        values: &PlaceholderValues,
-    ) -> Result<ProgramSpec, MeasurementError> {
-        let mut environment = BTreeMap::new();
-        let mut path: Vec<PathBuf> = Vec::new();
-        if let Some(made) = self.environments.get(&program.name) {
-            environment.insert("VIRTUAL_ENV".to_owned(), made.join("venv").display().to_string());
-            path.push(packages::bin_folder(made));
-        }
-        path.extend(std::env::var_os("PATH").iter().flat_map(std::env::split_paths));
-        // So that a file can say "weir" wherever this one is.
-        let own = self.launcher.last().map(Path::new).and_then(Path::parent);
-        path.extend(own.filter(|own| !own.as_os_str().is_empty()).map(Path::to_owned));
-        let path: OsString = std::env::join_paths(path).unwrap_or_default();
-        environment.insert("PATH".to_owned(), path.to_string_lossy().into_owned());
-        for (name, value) in &program.environment {
-            environment.insert(name.clone(), self.fill(value, values)?);
-        }
-        environment.insert(ENV_MARKER.to_owned(), self.token.to_owned());
-        let folder = self.definition.folder.join(self.fill(&program.folder, values)?);
-        Ok(ProgramSpec { command, environment, folder, cpus: self.cpu_sets.service_cpus.clone() })
-    }
-
-    fn fill(&self, text: &str, values: &PlaceholderValues) -> Result<String, MeasurementError> {
-        fill(text, values)
-            .map_err(|name| MeasurementError::without_output(format!("{{{name}}} stands for nothing for this variant")))
-    }
-
-    fn built_in_values(&self, repeat: u64, out: &Path) -> PlaceholderValues {
-        let absolute =
-            |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
-        let own = [
-            ("repeat".to_owned(), repeat.to_string()),
-            ("folder".to_owned(), absolute(&self.definition.folder)),
-            ("out".to_owned(), absolute(out)),
-        ];
-        own.into_iter().chain(self.definition.values.clone()).collect()
-    }
 }
 
 impl VariantSampler {
-    /// Begins on the cores of the load.
+    /// Starts sampling on the cores of the load.
     fn begin_on<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
@@ -372,33 +304,26 @@ impl VariantSampler {
     }
 }
 
-/// Why a service that answered nothing well has failed, if it has.
+/// Reason why the service has failed, if a load had no success.
 fn no_success_reason(runs: &[(String, Run)]) -> Option<String> {
-    let answered_nothing = |run: &&Run| run.requests.ok == 0 || run.rate_per_s.achieved <= 0.0;
-    let run = runs.iter().map(|(_, run)| run).find(answered_nothing)?;
-    let answers = run.status.iter().map(|(status, count)| format!("status {status}: {count}"));
+    let has_no_success = |run: &&Run| run.requests.ok == 0 || run.rate_per_s.achieved <= 0.0;
+    let run = runs.iter().map(|(_, run)| run).find(has_no_success)?;
+    let responses = run.status.iter().map(|(status, count)| format!("status {status}: {count}"));
     let failures = run.failures.iter().map(|(kind, count)| format!("{kind}: {count}"));
-    let seen = answers.chain(failures).collect::<Vec<_>>().join(", ");
-    let of = &run.target.url;
+    let seen = responses.chain(failures).collect::<Vec<_>>().join(", ");
+    let url = &run.target.url;
     Some(if seen.is_empty() {
-        format!("{of} was not asked at all")
+        format!("no request was sent to {url}")
     } else {
-        format!("no good answer from {of}; {seen}")
+        format!("no good response from {url}; {seen}")
     })
 }
 
-/// The numbers of the last line that is a JSON object.
+/// Numbers of the last line that is a JSON object.
 fn client_metrics(stdout: &str) -> BTreeMap<String, f64> {
     let object = |line: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line).ok();
     let last = stdout.lines().rev().find_map(object).unwrap_or_default();
     last.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?))).collect()
-}
-
-fn free_ports(count: usize) -> Result<Vec<u16>, MeasurementError> {
-    let none = |error: std::io::Error| MeasurementError::without_output(format!("there is no free port: {error}"));
-    // All are held until all are found, or the same one might be found twice.
-    let held = (0..count).map(|_| TcpListener::bind(("127.0.0.1", 0))).collect::<Result<Vec<_>, _>>().map_err(none)?;
-    held.iter().map(|listener| listener.local_addr().map(|address| address.port()).map_err(none)).collect()
 }
 
 #[cfg(test)]
@@ -406,15 +331,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clients_figures_are_the_numbers_of_its_last_object() {
+    fn metrics_of_a_client_are_the_numbers_of_its_last_object() {
         let stdout = "starting\n{\"rate\": 1}\n{\"rate\": 95.3, \"name\": \"x\", \"failed\": 0}\nbye\n";
         assert_eq!(client_metrics(stdout), BTreeMap::from([("failed".into(), 0.0), ("rate".into(), 95.3)]));
         assert_eq!(client_metrics("nothing"), BTreeMap::new());
-    }
-
-    #[test]
-    fn ports_differ() {
-        let ports = free_ports(20).expect("free ports");
-        assert_eq!(ports.iter().collect::<std::collections::BTreeSet<_>>().len(), 20);
     }
 }

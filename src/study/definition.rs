@@ -1,4 +1,4 @@
-//! What a study is to find out and how: its file, checked.
+//! Definition of a study: the checked form of its file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,163 +9,160 @@ use serde::Serialize;
 use crate::decide::Nanos;
 use crate::measure::compare::Metric;
 
-/// A study, as its file says it.
+/// Study, as its file defines it.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// What it is to answer.
+    /// Question of the study.
     pub question: String,
-    /// The folder of the file: what the file names is relative to it.
+    /// Folder of the file; paths in the file are relative to it.
     pub folder: PathBuf,
     /// Placeholders of all programs and loads.
     pub values: BTreeMap<String, String>,
-    /// What is started before each variant, in this order.
+    /// Programs that are started before each variant, in this order.
     pub services: Vec<Program>,
-    /// What is compared; the first is what the others are held against.
+    /// Variants to compare; the first is the baseline.
     pub variants: Vec<Variant>,
-    /// What is driven at a variant, all at the same time.
+    /// Loads on each variant, all at the same time.
     pub loads: Vec<StudyLoad>,
-    /// What is varied beside.
+    /// Parameters that are varied.
     pub sweep: Vec<SweepParameter>,
-    /// How often each combination is measured.
+    /// Number of rounds; each combination is measured once in each.
     pub repeats: u64,
-    /// Repeats the order, the arrivals and the choices of bodies.
+    /// Seed of the order, the arrivals and the choices of bodies.
     pub seed: u64,
-    /// The least difference that matters, as a share.
-    pub minimum_effect: f64,
-    /// Figures that clients print and that are compared.
+    /// Smallest difference that matters, as a fraction.
+    pub min_effect: f64,
+    /// Metrics of clients that are compared.
     pub client_metrics: Vec<Metric>,
-    /// What a variant may use.
+    /// Resource limits of a variant.
     pub limits: ResourceLimits,
-    /// How long things may take.
-    pub times: StudyTimeouts,
-    /// Whether this is only to see whether everything works.
+    /// Timeouts.
+    pub timeouts: StudyTimeouts,
+    /// Whether this is a short trial run (`--quick`).
     pub quick: bool,
-    /// A load ends after this at the latest.
+    /// Maximum duration of a load.
     pub max_load_time: Option<Duration>,
 }
 
-/// One way to do it.
+/// Variant: one of the alternatives that a study compares.
 #[derive(Clone, Debug, Serialize)]
 pub struct Variant {
-    /// Its program.
+    /// Program and its name.
     pub program: Program,
-    /// Whether it is a client, which measures itself.
+    /// Whether this is a client, which measures itself, rather than a service under load.
     pub is_client: bool,
-    /// Placeholders of its own.
+    /// Placeholders of this variant only.
     pub values: BTreeMap<String, String>,
 }
 
-/// How something is started. Its texts may hold `{placeholders}`.
+/// Program and how to start it. All texts may contain `{placeholders}`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Program {
-    /// Its name.
+    /// Name of the variant or service.
     pub name: String,
-    /// The command and its arguments.
+    /// Command and arguments.
     pub command: Vec<String>,
-    /// Variables that are added to the environment.
+    /// Additional environment variables.
     pub environment: BTreeMap<String, String>,
-    /// The working folder.
+    /// Working directory, relative to the study file.
     pub folder: String,
-    /// Lines for a shell, run once before the first start.
+    /// Shell commands, run once before the first start.
     pub setup: Vec<String>,
-    /// How it shows that it is ready.
+    /// Readiness check.
     pub ready: ReadyCheck,
-    /// Python packages that it needs, as pip takes them.
+    /// Required Python packages, in pip's format.
     pub requirements: Vec<String>,
 }
 
-/// How a program shows that it is ready.
+/// Readiness check of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadyCheck {
-    /// This URL is answered, with a status below 500.
+    /// Response from this URL, with a status below 500.
     Url(String),
-    /// A line with these words on its stdout.
+    /// Line on stdout that contains this text.
     Line(String),
-    /// Its port takes connections.
+    /// Accepted connection on the program's port.
     Port,
-    /// By having been started.
+    /// None: ready as soon as it is started.
     #[serde(rename = "atonce")]
     Immediate,
 }
 
-/// A load, in the words of `weir load`.
+/// Load, as flags of `weir load`.
 #[derive(Clone, Debug, Serialize)]
 pub struct StudyLoad {
-    /// Its name.
+    /// Name of the load.
     pub name: String,
-    /// Flags without dashes, and what they say; `url` is among them.
-    #[serde(rename = "words")]
+    /// Flags without dashes, and their values; `url` is among them.
     pub flags: Vec<(String, FlagValue)>,
-    /// Parameters of the sweep, and the values at which it is driven; at all others it is not.
+    /// Parameters of the sweep, and the only values at which the load is applied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<(String, Vec<String>)>,
 }
 
 impl StudyLoad {
-    /// Whether it is driven at this point of the sweep.
+    /// Whether the load is applied at this point of the sweep.
     pub fn is_driven_at(&self, point: &[(String, String)]) -> bool {
         self.when.iter().all(|(name, values)| point.iter().any(|(of, value)| of == name && values.contains(value)))
     }
 }
 
-/// What a flag says.
+/// Value of a flag.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlagValue {
-    /// It is set, or not.
+    /// Switch, on or off.
     Flag(bool),
-    /// Its values; may hold `{placeholders}`.
+    /// Values, which may contain `{placeholders}`.
     Values(Vec<String>),
 }
 
-/// What is varied.
+/// Parameter of the sweep.
 #[derive(Clone, Debug, Serialize)]
 pub struct SweepParameter {
-    /// The placeholder.
+    /// Name of the placeholder.
     pub name: String,
-    /// What it stands for, in turn.
+    /// Values of the placeholder, in order.
     pub values: Vec<String>,
 }
 
-/// What a variant may use.
+/// Resource limits of services and variants.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct ResourceLimits {
     /// Cores of services and variants; the load has the others.
     pub cpus: CpuAllocation,
-    /// Memory of a variant and all its processes, in bytes; beyond it is killed.
-    #[serde(rename = "memory")]
+    /// Maximum memory of a variant with all its processes, in bytes; above it, the variant is killed.
     pub memory_bytes: Option<u64>,
 }
 
-/// Which cores who has.
+/// Division of the cores between service and load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CpuAllocation {
-    /// Half of them each; all, if there is but one.
+    /// Half of the cores each; with a single core, all of them.
     #[default]
     Half,
-    /// So many for services and variants.
-    #[serde(rename = "some")]
+    /// Number of cores of services and variants.
     Count(u64),
-    /// Everybody has all.
+    /// All cores for both.
     All,
 }
 
-/// How long things may take.
+/// Timeouts of a study.
 #[derive(Clone, Copy, Debug)]
 pub struct StudyTimeouts {
-    /// Until a program is ready.
+    /// Timeout until a program is ready.
     pub ready: Nanos,
-    /// The longest warm-up; 0 is none.
-    pub warm_up: Nanos,
-    /// From being told to end until being killed.
+    /// Maximum warm-up; 0: none.
+    pub warmup: Nanos,
+    /// Time from SIGTERM to SIGKILL.
     pub stop: Nanos,
-    /// For a set-up.
+    /// Timeout of a setup.
     pub setup: Nanos,
-    /// For a client.
+    /// Timeout of a client.
     pub client: Nanos,
-    /// The whole study: nothing is begun after it.
+    /// Time after which no measurement starts.
     pub study: Nanos,
 }
 
@@ -173,7 +170,7 @@ impl Default for StudyTimeouts {
     fn default() -> Self {
         Self {
             ready: Nanos::from_secs(30),
-            warm_up: Nanos::from_secs(20),
+            warmup: Nanos::from_secs(20),
             stop: Nanos::from_secs(5),
             setup: Nanos::from_secs(600),
             client: Nanos::from_secs(600),
@@ -182,23 +179,23 @@ impl Default for StudyTimeouts {
     }
 }
 
-/// Repeats if nothing says how many: fewer seldom tell a difference of a few percent.
+/// Default number of rounds; fewer seldom detect a difference of a few percent.
 pub const DEFAULT_REPEATS: u64 = 10;
-/// Repeats of a quick study at most.
+/// Maximum rounds of a quick study without `[quick]`.
 const MAX_QUICK_REPEATS: u64 = 3;
-/// Values of a parameter in a quick study at most.
+/// Maximum values of a parameter in such a study.
 const MAX_QUICK_VALUES: usize = 3;
-/// Length of a load in a quick study at most.
+/// Maximum duration of a load in such a study.
 const MAX_QUICK_LOAD_TIME: Duration = Duration::from_secs(1);
 
 impl Definition {
-    /// The same as a quick study: fewer repeats and values, short loads.
+    /// Quick form of this study: fewer rounds and values, short loads.
     #[must_use]
     pub fn into_quick(mut self) -> Self {
         self.quick = true;
         self.max_load_time = Some(MAX_QUICK_LOAD_TIME);
         self.repeats = self.repeats.min(MAX_QUICK_REPEATS);
-        self.times.warm_up = self.times.warm_up.min(Nanos::from_secs(1));
+        self.timeouts.warmup = self.timeouts.warmup.min(Nanos::from_secs(1));
         for parameter in &mut self.sweep {
             let values = &mut parameter.values;
             if values.len() > MAX_QUICK_VALUES {
@@ -208,7 +205,7 @@ impl Definition {
         self
     }
 
-    /// All combinations of the sweep's values, in order: parameter and value.
+    /// Points of the sweep: all combinations of values, as parameter and value, in the file's order.
     pub fn points(&self) -> Vec<Vec<(String, String)>> {
         let mut points = vec![Vec::new()];
         for parameter in &self.sweep {

@@ -1,4 +1,4 @@
-//! Drives the loads of a measurement: until the service is steady, and then for what counts.
+//! Loads of a measurement: the warm-up until the service is steady, then the measured run.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -15,36 +15,36 @@ use crate::load::{self, LoadError, LoadPlan, Options};
 use crate::measure::steady::{self, STEADY_INTERVALS};
 use crate::measure::{Run, RunProgress};
 
-/// A load of a measurement, checked.
+/// Load of a measurement, checked.
 #[derive(Debug)]
 pub(super) struct LoadDrive {
-    /// Its name.
+    /// Name of the load.
     pub(super) name: String,
     load: CheckedLoad,
-    /// The same load without an end.
+    /// Same load for the maximum duration of the warm-up; None without a warm-up.
     warm_up: Option<CheckedLoad>,
-    /// Who drives it, if not we ourselves.
+    /// Agents that generate the load, instead of this process.
     coordinator: Option<Mutex<Coordinator>>,
 }
 
-/// A load as asked for, and as checked.
+/// Load as options and as plan.
 #[derive(Debug)]
 struct CheckedLoad {
     options: Options,
     plan: LoadPlan,
 }
 
-/// A warm-up is looked at in so many stretches at least, ...
+/// Minimum number of intervals of a warm-up, ...
 const MIN_WARM_UP_INTERVALS: u64 = 20;
-/// ... of at most this length.
+/// ... each of at most this length.
 const MAX_WARM_UP_INTERVAL: Nanos = Nanos::from_millis(250);
 
 impl LoadDrive {
-    /// All loads that are driven at this point, with these placeholders. Variants of a round meet the same arrivals and
+    /// Loads that are applied at this point, with these placeholders. All variants of a round get the same arrivals and
     /// bodies.
     ///
     /// # Errors
-    /// What is wrong, in one line.
+    /// The first error, in one line.
     pub(super) fn all(
         definition: &Definition,
         values: &PlaceholderValues,
@@ -59,7 +59,7 @@ impl LoadDrive {
                 options.duration = Some(options.duration.unwrap_or(longest).min(longest));
             }
             let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
-            let most = definition.times.warm_up;
+            let most = definition.timeouts.warmup;
             let warm_up = (most > Nanos::ZERO).then(|| {
                 let last = options.stages.last().map(|stage| stage.to_per_s.max(1.0));
                 let mut options = options.clone();
@@ -67,9 +67,8 @@ impl LoadDrive {
                 options.rate = options.rate.or(last);
                 options.stages = Vec::new();
                 options.duration = Some(most.as_duration());
-                let stretch = Nanos((most.0 / MIN_WARM_UP_INTERVALS).max(1)).min(MAX_WARM_UP_INTERVAL);
-                LoadPlan::new(&options)
-                    .map(|plan| CheckedLoad { options, plan: LoadPlan { interval: stretch, ..plan } })
+                let interval = Nanos((most.0 / MIN_WARM_UP_INTERVALS).max(1)).min(MAX_WARM_UP_INTERVAL);
+                LoadPlan::new(&options).map(|plan| CheckedLoad { options, plan: LoadPlan { interval, ..plan } })
             });
             let warm_up = warm_up.transpose().map_err(|error| error.to_string())?;
             Ok(Self { name: load.name.clone(), load: CheckedLoad { options, plan }, warm_up, coordinator: None })
@@ -78,10 +77,10 @@ impl LoadDrive {
     }
 }
 
-/// Places agents for each load, on the cores of the load where they are on this machine.
+/// Places agents for each load; local agents run on the cores of the load.
 ///
 /// # Errors
-/// They cannot be placed, or somebody has had enough.
+/// They cannot be placed, or it was interrupted.
 pub(super) fn place_agents(
     drives: &mut [LoadDrive],
     agents: &agents::AgentSpec,
@@ -100,11 +99,11 @@ pub(super) fn place_agents(
     })
 }
 
-/// Drives all loads until all of them are steady, or the time is over; `go_on` can end it before. None if there is no
-/// warm-up; and which agent was lost in it, if one was.
+/// Runs all loads until all of them are steady, the maximum warm-up is over, or `go_on` returns false. Returns the
+/// result, None without a warm-up, and the agent that was lost, if one was.
 ///
 /// # Errors
-/// Why a load could not start.
+/// A load could not start.
 pub(super) fn warm_up(
     drives: &[LoadDrive],
     split: &CpuSets,
@@ -117,17 +116,17 @@ pub(super) fn warm_up(
     }
     let seen = Mutex::new(vec![steady::WarmUpDetector::default(); loads.len()]);
     let (steady, hopeless) = (AtomicBool::new(false), AtomicBool::new(false));
-    // Stretches in a row with failures alone.
+    // Number of consecutive intervals with failures only, by load.
     let failing = Mutex::new(vec![0; loads.len()]);
     let look = |index: usize, progress: &RunProgress<'_>| {
-        if let Some(stretch) = progress.interval {
+        if let Some(interval) = progress.interval {
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen[index].add(stretch.ok as f64, stretch.response.quantile(0.5).as_millis_f64());
+            seen[index].add(interval.ok as f64, interval.response.quantile(0.5).as_millis_f64());
             if seen.iter().all(steady::WarmUpDetector::is_steady) {
                 steady.store(true, Relaxed);
             }
             let mut failing = failing.lock().unwrap_or_else(PoisonError::into_inner);
-            failing[index] = if stretch.ok == 0 && stretch.failed > 0 { failing[index] + 1 } else { 0 };
+            failing[index] = if interval.ok == 0 && interval.failed > 0 { failing[index] + 1 } else { 0 };
             if failing[index] >= STEADY_INTERVALS {
                 hopeless.store(true, Relaxed);
             }
@@ -135,14 +134,14 @@ pub(super) fn warm_up(
         go_on() && !steady.load(Relaxed) && !hopeless.load(Relaxed)
     };
     let runs = side_by_side(&loads, split, &look)?;
-    let took_s = runs.iter().map(|run| run.duration_s).fold(0.0, f64::max);
-    Ok((Some(WarmUpResult { duration_s: took_s, steady: steady.load(Relaxed) }), runs.iter().find_map(lost_agent)))
+    let duration_s = runs.iter().map(|run| run.duration_s).fold(0.0, f64::max);
+    Ok((Some(WarmUpResult { duration_s, steady: steady.load(Relaxed) }), runs.iter().find_map(lost_agent)))
 }
 
-/// Drives all loads for what counts, at the same time.
+/// Runs all loads at the same time, for the measurement.
 ///
 /// # Errors
-/// Why a load could not start.
+/// A load could not start.
 pub(super) fn measure(
     drives: &[LoadDrive],
     split: &CpuSets,
@@ -173,7 +172,7 @@ fn side_by_side(
     })
 }
 
-/// Which agent of a run was lost, and how, if one was.
+/// Agent of a run that was lost, and how, if one was.
 pub(super) fn lost_agent(run: &Run) -> Option<String> {
     run.failed_agent().map(str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! The plots of a study.
+//! Plots of a study.
 
 use super::courses;
 use super::findings::Findings;
@@ -9,33 +9,33 @@ use crate::measure::Histogram;
 use crate::report::page::ValueUnit;
 use crate::report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
 
-/// A plot, and the name of its files.
+/// Plot, and the name of its files.
 #[derive(Debug)]
 pub struct StudyPlot {
-    /// Without an ending.
+    /// Name of the files, without extension.
     pub name: String,
-    /// What is drawn.
+    /// Series and axes.
     pub plot: Plot,
-    /// The unit of its heights.
+    /// Unit of the y axis.
     pub unit: ValueUnit,
-    /// Index of the measure that it shows, if it shows one.
+    /// Index of the metric over the sweep that this plot shows, if it shows one.
     pub metric: Option<usize>,
-    /// Index of the point that it is about, if it is about one.
+    /// Index of the point of the sweep that this plot shows, if it shows one.
     pub point: Option<usize>,
 }
 
-/// Points of the sweep of which there are plots that show no measure.
+/// Maximum number of points of the sweep with plots of their own (by percentile, over time).
 pub(super) const MAX_PLOTTED_POINTS: usize = 4;
-/// Shares at which a curve is drawn.
+/// Quantiles of the latency curves.
 const CURVE_QUANTILES: [f64; 16] =
     [0.0, 0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9999];
 
-/// All plots that have something to show.
+/// All plots that are not empty.
 pub fn all_plots(findings: &Findings<'_>) -> Vec<StudyPlot> {
     let mut figures: Vec<StudyPlot> =
         (0..findings.metrics.len()).flat_map(|measure| sweep_plots(findings, measure)).collect();
     let loads = &findings.definition.loads;
-    // A load may be driven at some points only.
+    // A load may be applied at some points only.
     let curved: Vec<Vec<usize>> =
         loads.iter().map(|load| select_points(&points_of_load(findings, &load.name))).collect();
     let followed = select_points(&(0..findings.points.len()).collect::<Vec<_>>());
@@ -56,18 +56,18 @@ pub fn all_plots(findings: &Findings<'_>) -> Vec<StudyPlot> {
     figures.into_iter().filter(|figure| !figure.plot.is_empty() && !is_flat(&figure.plot)).collect()
 }
 
-/// A plot of nothing but zeros says nothing.
+/// Whether all values are 0.
 fn is_flat(plot: &Plot) -> bool {
     plot.series.iter().flat_map(|series| &series.points).all(|point| point.high == 0.0)
 }
 
-/// Indices of the points at which a load is driven.
+/// Indices of the points at which a load is applied.
 fn points_of_load(findings: &Findings<'_>, load: &str) -> Vec<usize> {
     let measure = findings.metrics.iter().position(|measure| measure.load.as_deref() == Some(load));
     measure.map(|measure| findings.points_of(measure).collect()).unwrap_or_default()
 }
 
-/// Some points of many, evenly apart. The last one is among them: it is under the most load, as most sweeps go.
+/// Some of many points, evenly apart, always with the last one: in most sweeps it has the highest load.
 pub(super) fn select_points(points: &[usize]) -> Vec<usize> {
     let step = points.len().div_ceil(MAX_PLOTTED_POINTS).max(1);
     let mut some: Vec<usize> = points.iter().rev().step_by(step).copied().collect();
@@ -75,8 +75,8 @@ pub(super) fn select_points(points: &[usize]) -> Vec<usize> {
     some
 }
 
-/// A measure against the first parameter of the sweep: a plot for each combination of the others, with a line per variant.
-/// A variant that stands alone has all its lines in one plot.
+/// Plots of a metric over the first parameter of the sweep: one for each combination of the other parameters, with a
+/// line per variant. With a single variant all lines are in one plot.
 fn sweep_plots(findings: &Findings<'_>, measure: usize) -> Vec<StudyPlot> {
     if findings.definition.variants.len() == 1 {
         return vec![line_plot(findings, measure, None)];
@@ -91,10 +91,10 @@ fn sweep_plots(findings: &Findings<'_>, measure: usize) -> Vec<StudyPlot> {
     facets.into_iter().map(|facet| line_plot(findings, measure, Some(facet))).collect()
 }
 
-/// One such plot; None has all combinations in it.
+/// Plot of one combination; of all combinations, if `facet` is None.
 fn line_plot(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, String)]>) -> StudyPlot {
     let of = &findings.metrics[measure];
-    // Where it does not vary, variants stand side by side.
+    // Without a varying parameter the x axis is the variant.
     let parameter = findings.definition.sweep.first().filter(|_| {
         let mut values = findings.points_of(measure).map(|point| findings.points[point].first());
         let first = values.next();
@@ -127,9 +127,9 @@ fn line_plot(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, S
                 (Some((_, value)), None) => categories.iter().position(|name| name == value).unwrap_or(0) as f64,
                 (None, _) => variant as f64,
             };
-            let told = if facet.is_some() { &[] } else { others };
-            let told: Vec<String> = told.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            let name = [vec![findings.variant(variant).to_owned()], told].concat().join(", ");
+            let labelled = if facet.is_some() { &[] } else { others };
+            let labels: Vec<String> = labelled.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let name = [vec![findings.variant(variant).to_owned()], labels].concat().join(", ");
             let point = PlotPoint {
                 x,
                 y: spread.median,
@@ -140,7 +140,7 @@ fn line_plot(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, S
             };
             match series.iter_mut().find(|series| series.name == name) {
                 Some(series) => series.points.push(point),
-                // A variant has its colour in all plots, if only variants are told apart.
+                // A variant has the same colour in all plots, unless lines differ by more than the variant.
                 None => {
                     let colour = if facet.is_none() { series.len() } else { variant };
                     series.push(PlotSeries { name, points: vec![point], colour });
@@ -149,16 +149,16 @@ fn line_plot(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, S
         }
     }
     if numbers.is_some() {
-        // A line goes from left to right, in whatever order the file has its values.
+        // Lines go from left to right, also if the file's values are not sorted.
         series.iter_mut().for_each(|series| series.points.sort_by(|a, b| a.x.total_cmp(&b.x)));
     }
     let place = facet.filter(|facet| !facet.is_empty()).map(point_name);
-    // Figures of clients are named as programs name them.
+    // Metrics of clients have names with underscores.
     let words = of.name().replace('_', " ");
     let title = place.map_or_else(|| words.clone(), |place| format!("{words} at {place}"));
     let plot = Plot {
         title: title.clone(),
-        note: "median of the runs; from the lowest to the highest of them; hollow: not to be trusted".into(),
+        note: "median of the runs; from the lowest to the highest of them; hollow: not trusted".into(),
         x_label: parameter.map_or_else(|| "variant".to_owned(), |parameter| parameter.name.clone()),
         y_label: label(&of.metric.name.replace('_', " "), &of.metric.unit),
         categories,
@@ -176,12 +176,12 @@ fn latency_curve(findings: &Findings<'_>, load: &str, point: usize, recorded: &[
         let mut merged = Histogram::precise();
         let runs = of_variant.iter().filter_map(|it| it.run(load));
         runs.filter_map(|run| run.response_histogram().ok()).for_each(|histogram| merged.add(&histogram));
-        // A share that fewer than ten answers lie beyond is luck.
-        let known = |share: &f64| merged.count() as f64 * (1.0 - share) >= 10.0;
-        let points = CURVE_QUANTILES.into_iter().filter(known).map(|share| {
-            let y = merged.quantile(share).as_millis_f64();
+        // A quantile with fewer than ten responses beyond it is random.
+        let is_reliable = |q: &f64| merged.count() as f64 * (1.0 - q) >= 10.0;
+        let points = CURVE_QUANTILES.into_iter().filter(is_reliable).map(|q| {
+            let y = merged.quantile(q).as_millis_f64();
             let doubtful = of_variant.iter().any(|it| !it.measurement.is_trusted());
-            PlotPoint { x: share, y, low: y, high: y, runs: of_variant.len(), doubtful }
+            PlotPoint { x: q, y, low: y, high: y, runs: of_variant.len(), doubtful }
         });
         let points: Vec<PlotPoint> = points.collect();
         if !points.is_empty() {
@@ -191,7 +191,7 @@ fn latency_curve(findings: &Findings<'_>, load: &str, point: usize, recorded: &[
     let plot = Plot {
         title: format!("{load}: response times by percentile{}", point_suffix(findings, point)),
         note: "all runs of a variant together".into(),
-        x_label: "share of requests that took no longer".into(),
+        x_label: "percentile".into(),
         y_label: label("response time", "ms"),
         x_kind: XAxisKind::Percentiles,
         series,
@@ -201,18 +201,18 @@ fn latency_curve(findings: &Findings<'_>, load: &str, point: usize, recorded: &[
     StudyPlot { name, plot, unit: ValueUnit::Milliseconds, metric: None, point: Some(point) }
 }
 
-/// ` at connections=8`; nothing if nothing is varied.
+/// ` at connections=8`; empty without a sweep.
 pub(super) fn point_suffix(findings: &Findings<'_>, point: usize) -> String {
     let of = &findings.points[point];
     if of.is_empty() { String::new() } else { format!(" at {}", point_name(of)) }
 }
 
-/// A name with its unit.
+/// Axis label: a name with its unit.
 pub(super) fn label(name: &str, unit: &str) -> String {
     if unit.is_empty() { name.to_owned() } else { format!("{name} ({unit})") }
 }
 
-/// Small letters, digits and dashes.
+/// File name of lower-case letters, digits, dots and dashes.
 pub(super) fn file_name(words: &str) -> String {
     let simple = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
     let name: String = words.chars().map(simple).collect();
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_points_some_are_looked_at_and_the_last_one_always() {
+    fn of_many_points_some_are_plotted_and_the_last_one_always() {
         let looked_at = |count: usize| select_points(&(0..count).collect::<Vec<_>>());
         assert!(looked_at(0).is_empty());
         assert_eq!(looked_at(1), [0]);

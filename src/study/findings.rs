@@ -1,4 +1,4 @@
-//! What the measurements of a study say: figures by variant and point, and a verdict on each pair of variants.
+//! Findings of a study: metrics by variant and point, and verdicts on pairs of variants.
 
 use serde::Serialize;
 
@@ -9,15 +9,15 @@ use crate::measure::compare::{
     Better, ComparisonVerdict, Finding, Metric, MetricSample, Pair, RunFigure, Settings, judge,
 };
 
-/// What is compared, of which load.
+/// Metric that a study compares, of a load or of the whole variant.
 #[derive(Clone, Debug)]
 pub struct StudyMetric {
-    /// The load; none for what is of the whole variant.
+    /// Name of the load; None for metrics of the whole variant.
     pub load: Option<String>,
-    /// The metric.
+    /// Name, unit and scale.
     pub metric: Metric,
-    /// Whether it is what the study is mainly about.
-    pub is_main: bool,
+    /// Whether this is a primary metric, which decides the study.
+    pub is_primary: bool,
     source: MetricSource,
 }
 
@@ -29,60 +29,61 @@ enum MetricSource {
     Failed,
     Memory,
     Cpu,
-    /// Of a client, by its name.
+    /// Metric of a client, by name.
     Client,
 }
 
-/// A verdict, and what it is on.
+/// Verdict on a metric of two variants at a point.
 #[derive(Clone, Debug)]
 pub struct PairVerdict {
-    /// Index of the measure.
+    /// Index of the metric.
     pub metric: usize,
     /// Index of the point.
     pub point: usize,
-    /// Index of the variant that the other one is held against.
+    /// Index of the baseline.
     pub base: usize,
-    /// Index of the other one.
+    /// Index of the other variant.
     pub other: usize,
-    /// The verdict.
+    /// Verdict on the other variant.
     pub verdict: ComparisonVerdict,
 }
 
-/// All that a study found.
+/// Findings of a study.
 #[derive(Debug)]
 pub struct Findings<'a> {
-    /// The study.
+    /// Definition of the study.
     pub definition: &'a Definition,
-    /// Its measurements.
+    /// Measurements.
     pub outcome: &'a StudyOutcome,
-    /// The points of its sweep.
+    /// Points of the sweep.
     pub points: Vec<Vec<(String, String)>>,
-    /// What is compared.
+    /// Compared metrics.
     pub metrics: Vec<StudyMetric>,
-    /// The verdicts, by measure, pair and point.
+    /// Verdicts, by metric, pair and point.
     pub verdicts: Vec<PairVerdict>,
 }
 
-/// The middle and the ends of a variant's figures at a point.
+/// Median and range of the runs of a variant at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RunRange {
-    /// The median of the runs.
+    /// Median of the runs.
     pub median: f64,
-    /// The least.
+    /// Lowest run.
     pub low: f64,
-    /// The most.
+    /// Highest run.
     pub high: f64,
-    /// How many there are.
+    /// Number of runs.
     pub runs: usize,
-    /// Runs that are not to be trusted.
+    /// Number of runs that are not trusted.
     pub untrusted: usize,
 }
 
-/// A variant with many others is not held against each of them: the verdicts would say less and less.
+/// Maximum number of variants that are all compared with each other. More are compared with the first only: the
+/// correction for multiple comparisons would leave no verdict conclusive.
 const MAX_VARIANTS_FOR_ALL_PAIRS: usize = 4;
 
 impl<'a> Findings<'a> {
-    /// Judges what was measured.
+    /// Judges the measurements.
     pub fn new(definition: &'a Definition, outcome: &'a StudyOutcome) -> Self {
         let points = definition.points();
         let mut findings =
@@ -92,7 +93,7 @@ impl<'a> Findings<'a> {
         findings
     }
 
-    /// The verdicts on one measure, over all pairs and points together.
+    /// Verdicts on one metric, over all pairs and points together.
     fn compare_metric(&self, measure: usize) -> Vec<PairVerdict> {
         let places: Vec<(usize, usize, usize)> = self
             .pairs()
@@ -110,11 +111,11 @@ impl<'a> Findings<'a> {
     }
 
     fn settings(&self) -> Settings {
-        Settings { min_effect: self.definition.minimum_effect, seed: self.definition.seed, ..Settings::default() }
+        Settings { min_effect: self.definition.min_effect, seed: self.definition.seed, ..Settings::default() }
     }
 
-    /// Takes back what a variant won of which more requests failed: under the same load, or, for what is of the whole
-    /// variant, under any.
+    /// Withdraws wins of a variant with more errors: those under the same load or, for metrics of the whole variant,
+    /// under any load.
     fn penalize_failures(&mut self) {
         let settings = self.settings();
         let of_failures = |it: &&PairVerdict| self.metrics[it.metric].is_failure_rate();
@@ -135,14 +136,13 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Which variants are held against which: each against each, or all against the first if they are many. Only those
-    /// that have figures.
+    /// Pairs of variants with measurements: each with each, or all with the first if they are many.
     pub fn pairs(&self) -> Vec<(usize, usize)> {
         let is_measured = |variant: &usize| {
             let name = self.variant(*variant);
             self.outcome.measurements.iter().any(|cell| cell.variant == name && cell.is_measured())
         };
-        // Who has always failed has lost without a verdict.
+        // A variant that always failed needs no verdict.
         let all: Vec<usize> = (0..self.definition.variants.len()).filter(is_measured).collect();
         let bases = if all.len() > MAX_VARIANTS_FOR_ALL_PAIRS { 1 } else { all.len() };
         let others =
@@ -150,19 +150,19 @@ impl<'a> Findings<'a> {
         all[..bases].iter().enumerate().flat_map(others).collect()
     }
 
-    /// The points at which a measure is taken: those at which its load is driven.
+    /// Points at which a metric exists: those at which its load is applied.
     pub fn points_of(&self, measure: usize) -> impl Iterator<Item = usize> {
         let name = self.metrics[measure].load.as_deref();
         let load = self.definition.loads.iter().find(|load| Some(load.name.as_str()) == name);
         (0..self.points.len()).filter(move |point| load.is_none_or(|load| load.is_driven_at(&self.points[*point])))
     }
 
-    /// The name of a variant.
+    /// Name of a variant.
     pub fn variant(&self, index: usize) -> &str {
         &self.definition.variants[index].program.name
     }
 
-    /// The measurements of a variant at a point, by round.
+    /// Measurements of a variant at a point, by round.
     pub fn measurements(&self, variant: usize, point: usize) -> impl Iterator<Item = &'a Measurement> {
         let (name, point) = (self.variant(variant).to_owned(), self.points[point].clone());
         self.outcome.measurements.iter().filter(move |cell| cell.variant == name && cell.point == point)
@@ -170,7 +170,7 @@ impl<'a> Findings<'a> {
 
     fn sample(&self, measure: usize, variant: usize, point: usize) -> MetricSample {
         let of = &self.metrics[measure];
-        // Measurements fail when it matters, so those that are left flatter.
+        // Failures are not random: the runs that remain are biased in favor of the variant.
         let failed = self.measurements(variant, point).filter(|cell| !cell.is_measured()).count();
         let is_sound = failed * 5 <= self.measurements(variant, point).count();
         let figure = |cell: &Measurement| {
@@ -179,7 +179,7 @@ impl<'a> Findings<'a> {
         MetricSample { figures: self.measurements(variant, point).filter_map(figure).collect(), in_rounds: true }
     }
 
-    /// A variant's figures at a point; None if there are none.
+    /// Range of a metric over the runs of a variant at a point; None without a run.
     pub fn run_range(&self, measure: usize, variant: usize, point: usize) -> Option<RunRange> {
         let sample = self.sample(measure, variant, point);
         let mut values: Vec<f64> = sample.figures.iter().map(|figure| figure.value).collect();
@@ -187,19 +187,19 @@ impl<'a> Findings<'a> {
         RunRange::of(&values, sample.untrusted())
     }
 
-    /// The verdicts of a pair on a measure, by point.
+    /// Verdicts on a metric of a pair, by point.
     pub fn verdicts_of_pair(&self, measure: usize, pair: (usize, usize)) -> impl Iterator<Item = &PairVerdict> {
         self.verdicts.iter().filter(move |it| it.metric == measure && (it.base, it.other) == pair)
     }
 
-    /// Whether any main verdict tells a difference.
+    /// Whether a verdict on a primary metric has this finding.
     pub fn has_finding(&self, finding: Finding) -> bool {
-        self.verdicts.iter().any(|it| self.metrics[it.metric].is_main && it.verdict.finding == finding)
+        self.verdicts.iter().any(|it| self.metrics[it.metric].is_primary && it.verdict.finding == finding)
     }
 }
 
 impl RunRange {
-    /// That of values in ascending order; None of no values.
+    /// Range of values in ascending order; None if empty.
     pub(super) fn of(values: &[f64], untrusted: usize) -> Option<Self> {
         let middle = values.len() / 2;
         let median = match values.len() % 2 {
@@ -211,7 +211,7 @@ impl RunRange {
 }
 
 impl StudyMetric {
-    /// Its figure in a measurement; None if that has failed or has none.
+    /// Value in a measurement; None if that failed or does not have the metric.
     pub fn value(&self, cell: &Measurement) -> Option<f64> {
         if !cell.is_measured() {
             return None;
@@ -219,7 +219,7 @@ impl StudyMetric {
         let load = || cell.loads.iter().find(|load| Some(&load.load) == self.load.as_ref());
         match self.source {
             MetricSource::Rate => Some(load()?.rate_per_s),
-            // Without a success there is none of its times.
+            // Times are those of successes; without one there is none.
             MetricSource::Median => load().filter(|load| load.failed_fraction < 1.0).map(|load| load.p50_ms),
             MetricSource::P99 => load().filter(|load| load.failed_fraction < 1.0).map(|load| load.p99_ms),
             MetricSource::Failed => Some(load()?.failed_fraction),
@@ -232,17 +232,17 @@ impl StudyMetric {
         }
     }
 
-    /// Whether it says how much went wrong.
+    /// Whether this is the error rate of a load.
     pub fn is_failure_rate(&self) -> bool {
         matches!(self.source, MetricSource::Failed)
     }
 
-    /// Whether it says what of the machine was used.
+    /// Whether this is a use of resources.
     pub fn is_resource_usage(&self) -> bool {
         matches!(self.source, MetricSource::Memory | MetricSource::Cpu)
     }
 
-    /// Its name, with that of its load where there are several.
+    /// Name, with that of the load: `work: p99`.
     pub fn name(&self) -> String {
         self.load.as_ref().map_or_else(|| self.metric.name.clone(), |load| format!("{load}: {}", self.metric.name))
     }
@@ -252,28 +252,28 @@ fn study_metrics(definition: &Definition) -> Vec<StudyMetric> {
     let mut measures = Vec::new();
     let services = definition.variants.iter().any(|variant| !variant.is_client);
     for load in definition.loads.iter().filter(|_| services) {
-        // Who offers a rate asks what people wait; who asks all the time, how much gets done.
+        // In an open loop the rate is given, so response times decide; in a closed loop, throughput does.
         let open = is_open(load);
-        let mut add = |of, metric, is_main| {
-            measures.push(StudyMetric { load: Some(load.name.clone()), metric, is_main, source: of });
+        let mut add = |of, metric, is_primary| {
+            measures.push(StudyMetric { load: Some(load.name.clone()), metric, is_primary, source: of });
         };
-        add(MetricSource::Rate, Metric::ratio("good answers", "/s", Better::Higher), !open);
+        add(MetricSource::Rate, Metric::ratio("successes", "/s", Better::Higher), !open);
         add(MetricSource::Median, Metric::ratio("p50", "ms", Better::Lower), false);
         add(MetricSource::P99, Metric::ratio("p99", "ms", Better::Lower), open);
-        add(MetricSource::Failed, Metric::fraction("failed", Better::Lower), false);
+        add(MetricSource::Failed, Metric::fraction("errors", Better::Lower), false);
     }
     for (at, metric) in definition.client_metrics.iter().enumerate() {
         measures.push(StudyMetric {
             load: None,
             metric: metric.clone(),
-            is_main: at == 0 && !services,
+            is_primary: at == 0 && !services,
             source: MetricSource::Client,
         });
     }
-    let mut add = |of, metric| measures.push(StudyMetric { load: None, metric, is_main: false, source: of });
+    let mut add = |of, metric| measures.push(StudyMetric { load: None, metric, is_primary: false, source: of });
     add(MetricSource::Memory, Metric::ratio("memory peak", "MiB", Better::Lower));
     if services {
-        add(MetricSource::Cpu, Metric::ratio("CPU per good answer", "us", Better::Lower));
+        add(MetricSource::Cpu, Metric::ratio("CPU per success", "us", Better::Lower));
     }
     measures
 }
@@ -299,62 +299,62 @@ mod tests {
     }
 
     #[test]
-    fn who_answers_twice_as_much_is_better() {
+    fn twice_the_successes_are_better() {
         let definition = definition("");
         let (_dir, outcome) = outcome(STEADY_RATES_PER_S, twice());
         let findings = Findings::new(&definition, &outcome);
-        assert_eq!(finding(&findings, "good answers"), Finding::Better);
-        let sentences = text::sentences(&findings);
-        assert!(sentences.len() == 1 && sentences[0].starts_with("b is better than a: good answers"), "{sentences:?}");
+        assert_eq!(finding(&findings, "successes"), Finding::Better);
+        let summary = text::summary(&findings);
+        assert!(summary.len() == 1 && summary[0].starts_with("b is better than a: successes"), "{summary:?}");
     }
 
     #[test]
-    fn who_answers_twice_as_much_with_failures_is_not_better() {
+    fn twice_the_successes_with_errors_are_not_better() {
         let definition = definition("");
         let (_dir, mut outcome) = outcome(STEADY_RATES_PER_S, twice());
         for cell in outcome.measurements.iter_mut().filter(|cell| cell.variant == "b") {
             cell.loads[0].failed_fraction = 0.3;
         }
         let findings = Findings::new(&definition, &outcome);
-        assert_eq!(finding(&findings, "failed"), Finding::Worse);
-        assert_eq!(finding(&findings, "good answers"), Finding::Unclear(UnclearReason::Failures));
+        assert_eq!(finding(&findings, "errors"), Finding::Worse);
+        assert_eq!(finding(&findings, "successes"), Finding::Unclear(UnclearReason::Failures));
     }
 
     #[test]
-    fn who_fails_now_and_then_never_wins_and_says_so_first() {
+    fn a_variant_with_failed_measurements_never_wins_and_its_failure_comes_first() {
         let definition = definition("");
         let mut crashes = twice();
         (crashes[1], crashes[4]) = (None, None);
         let (_dir, outcome) = outcome(STEADY_RATES_PER_S, crashes);
         let findings = Findings::new(&definition, &outcome);
-        assert_eq!(finding(&findings, "good answers"), Finding::Unclear(UnclearReason::Untrusted));
-        let sentences = text::sentences(&findings);
-        assert!(sentences[0].starts_with("b fails in 2 of 7 measurements: it ended in the middle"), "{sentences:?}");
+        assert_eq!(finding(&findings, "successes"), Finding::Unclear(UnclearReason::Untrusted));
+        let summary = text::summary(&findings);
+        assert!(summary[0].starts_with("b fails in 2 of 7 measurements: it ended in the middle"), "{summary:?}");
         let report = text::markdown(&findings, &[]);
         assert!(report.contains("out of luck"), "{report}");
     }
 
     #[test]
-    fn who_always_fails_is_held_against_nobody() {
+    fn a_variant_that_always_fails_is_not_compared() {
         let definition = definition("");
         let (_dir, outcome) = outcome(STEADY_RATES_PER_S, [None; 7]);
         let findings = Findings::new(&definition, &outcome);
         assert_eq!(findings.pairs(), []);
-        assert_eq!(text::sentences(&findings).len(), 1);
+        assert_eq!(text::summary(&findings).len(), 1);
     }
 
     #[test]
-    fn an_open_loop_is_about_response_times() {
+    fn the_primary_metric_of_an_open_loop_is_p99() {
         let definition = definition("rate = 5\n");
         let main = |definition: &Definition| {
             let measures = study_metrics(definition);
-            measures.into_iter().filter(|of| of.is_main).map(|of| of.metric.name).collect::<Vec<_>>()
+            measures.into_iter().filter(|of| of.is_primary).map(|of| of.metric.name).collect::<Vec<_>>()
         };
         assert_eq!(main(&definition), ["p99"]);
     }
 
     #[test]
-    fn the_middle_of_runs_is_their_median() {
+    fn a_range_has_the_median_of_the_runs() {
         let definition = definition("");
         let (_dir, outcome) =
             outcome([Some(1.0), Some(9.0), Some(2.0), None, None, None, Some(4.0)], STEADY_RATES_PER_S);

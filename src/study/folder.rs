@@ -1,4 +1,4 @@
-//! The folder of a study's results: measurements as they are made, and a note of what runs, for when we are killed.
+//! Results folder of a study: measurements as they are made, and a marker of what runs, for cleaning up after a crash.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,47 +13,47 @@ use super::fingerprint::short_hash;
 use super::sampling::UsageSamples;
 use crate::machine::processes;
 
-/// A study's results.
+/// Results folder.
 #[derive(Debug)]
 pub(super) struct ResultsFolder {
     path: PathBuf,
-    /// Locked as long as we are there, so that no other study writes here.
+    /// Lock against a second study with the same folder, held until dropped.
     _lock: File,
 }
 
-/// What runs, while it runs.
+/// Marker file while something runs.
 #[derive(Debug, Serialize, Deserialize)]
 struct RunningMarker {
-    /// In the environment of all that the study has started.
+    /// Token in the environment of every process that the study has started.
     token: String,
 }
 
 const RUNNING_FILE: &str = "running.json";
-const MEASUREMENT_FILE: &str = "cell.json";
+const MEASUREMENT_FILE: &str = "measurement.json";
 
 impl ResultsFolder {
-    /// Opens the folder, makes it if there is none, and ends what a study before us has left running.
+    /// Opens or creates the folder, and ends what an earlier study has left running.
     ///
     /// # Errors
-    /// It cannot be written, or another study is at it.
+    /// It cannot be written, or another study is using it.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let wrong = |error: io::Error| format!("cannot write {}: {error}", path.display());
         fs::create_dir_all(path).map_err(wrong)?;
         let lock = File::open(path).map_err(wrong)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            format!("{}: another study is writing there; wait for it, or take another --out", path.display())
+            format!("{}: in use by another study; wait for it, or choose another --out", path.display())
         })?;
         let folder = Self { path: path.to_owned(), _lock: lock };
         folder.clean_up().map_err(wrong)?;
         Ok(folder)
     }
 
-    /// The folder itself.
+    /// Path of the folder.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Ends what is left of a study that was killed with all its guards.
+    /// Ends what is left of a study that was killed with all its supervisors.
     fn clean_up(&self) -> io::Result<()> {
         let note = fs::read_to_string(self.path.join(RUNNING_FILE)).unwrap_or_default();
         if let Ok(RunningMarker { token }) = serde_json::from_str(&note)
@@ -67,7 +67,7 @@ impl ResultsFolder {
         self.clear_running()
     }
 
-    /// Notes that something runs from now on.
+    /// Writes the marker that something runs.
     ///
     /// # Errors
     /// It cannot be written.
@@ -76,10 +76,10 @@ impl ResultsFolder {
         write_atomically(&self.path.join(RUNNING_FILE), note.as_bytes())
     }
 
-    /// Notes that nothing runs any more.
+    /// Removes the marker.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be removed.
     pub(super) fn clear_running(&self) -> io::Result<()> {
         match fs::remove_file(self.path.join(RUNNING_FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -87,29 +87,28 @@ impl ResultsFolder {
         }
     }
 
-    /// Where the files of a measurement are.
+    /// Folder of a measurement's files.
     pub(super) fn measurement_path(&self, variant: &str, point: &[(String, String)], repeat: u64) -> PathBuf {
-        self.path.join("cells").join(variant).join(point_name(point)).join(repeat.to_string())
+        self.path.join("measurements").join(variant).join(point_name(point)).join(repeat.to_string())
     }
 
-    /// Where the runs of a load in a measurement are, from the results' folder: all rounds in one folder, as `weir compare`
-    /// takes them.
+    /// File of a run, relative to the results folder: all rounds of a load are in one folder, for `weir compare`.
     pub(super) fn run_name(variant: &str, point: &[(String, String)], load: &str, repeat: u64) -> String {
         format!("runs/{variant}/{}/{load}/{repeat}.json", point_name(point))
     }
 
-    /// A measurement that was made before, if its definition is still this one.
-    pub(super) fn read_measurement(&self, path: &Path, definition: &str) -> Option<Measurement> {
+    /// Saved measurement, if it has this definition.
+    pub(super) fn read_measurement(&self, path: &Path, definition_hash: &str) -> Option<Measurement> {
         let cell: Measurement = serde_json::from_str(&fs::read_to_string(path.join(MEASUREMENT_FILE)).ok()?).ok()?;
-        (cell.definition == definition).then_some(cell)
+        (cell.definition_hash == definition_hash).then_some(cell)
     }
 
-    /// Keeps a measurement. Its `cell.json` comes last: who finds it finds all.
+    /// Saves a measurement. `measurement.json` is written last, so that its presence means that all files are complete.
     ///
     /// # Errors
     /// It cannot be written.
     pub(super) fn save_measurement(&self, path: &Path, measured: &MeasurementData) -> io::Result<()> {
-        // What a measurement of another definition has left there is not of this one.
+        // Invalidates what a measurement of another definition has left.
         let _ = fs::remove_file(path.join(MEASUREMENT_FILE));
         fs::create_dir_all(path)?;
         for (name, run) in &measured.runs {
@@ -121,12 +120,12 @@ impl ResultsFolder {
         write_atomically(&path.join(MEASUREMENT_FILE), text.as_bytes())
     }
 
-    /// Forgets all measurements.
+    /// Deletes all measurements, runs and plots.
     ///
     /// # Errors
     /// They cannot be removed.
     pub(super) fn delete_measurements(&self) -> io::Result<()> {
-        for name in ["cells", "runs", "plots"] {
+        for name in ["measurements", "runs", "plots"] {
             match fs::remove_dir_all(self.path.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -146,7 +145,7 @@ impl ResultsFolder {
     }
 }
 
-/// There is the whole file or none, also when we are killed meanwhile.
+/// Writes a file completely or not at all, even if the process is killed meanwhile.
 fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
@@ -154,7 +153,7 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&part, path)
 }
 
-/// A point's name as a folder: `connections=8,workers=2`; `all` if nothing is varied.
+/// Folder name of a point: `connections=8,workers=2`; `all` without a sweep.
 pub fn point_name(point: &[(String, String)]) -> String {
     if point.is_empty() {
         return "all".to_owned();
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_names_of_folders_and_never_lead_out_of_theirs() {
+    fn a_point_is_a_folder_name_without_path_separators() {
         assert_eq!(point_name(&[]), "all");
         assert_eq!(point_name(&point(&[("connections", "8"), ("size", "1.5")])), "connections=8,size=1.5");
         let odd = point_name(&point(&[("path", "../../etc")]));
@@ -185,14 +184,15 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_is_found_again_unless_its_definition_has_changed() {
+    fn a_saved_measurement_is_reused_unless_its_definition_has_changed() {
         let dir = tempfile::tempdir().expect("a folder");
         let folder = ResultsFolder::open(dir.path()).expect("can be written");
         let path = folder.measurement_path("a", &[], 1);
-        let cell = Measurement { definition: "x".into(), variant: "a".into(), repeat: 1, ..Measurement::default() };
+        let cell =
+            Measurement { definition_hash: "x".into(), variant: "a".into(), repeat: 1, ..Measurement::default() };
         folder
             .save_measurement(&path, &MeasurementData { measurement: cell.clone(), ..MeasurementData::default() })
-            .expect("kept");
+            .expect("saved");
         assert_eq!(folder.read_measurement(&path, "x"), Some(cell));
         assert_eq!(folder.read_measurement(&path, "y"), None);
         assert_eq!(folder.read_measurement(&folder.measurement_path("b", &[], 1), "x"), None);

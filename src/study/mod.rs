@@ -1,14 +1,15 @@
-//! Which variant is better, and is it real? Starts each of them again and again, drives the same load at it, and says.
+//! Experiments that compare variants of a service (`weir study`): each variant is started repeatedly, in random order,
+//! and measured under the same load; verdicts are by round, with a confidence level.
 //!
 //! - [`mod@file`]: `study.toml` -> [`definition`]; `placeholders` in it
-//! - `order`: which measurement comes when; [`cell`]: one of them; `conduct`: makes it, with
-//!   `running` (a program under a guard), `ready`, `packages`, `drive` (its loads), `sampling`, `cores`
-//! - `folder`: what is kept, so that a study that was interrupted goes on
-//! - [`findings`]: what the measurements say; `recorded`: what there is beside figures
-//! - [`text`], [`figures`], [`page`]: the findings as a report, as plots and as a page; `courses`: plots over time; `series`:
-//!   how it went with clients
+//! - `order`: order of the measurements; [`cell`]: one measurement; `conduct`: runs it, with `start`,
+//!   `running` (a supervised program), `ready`, `packages`, `drive` (loads), `sampling`, `cores`
+//! - `folder`: saved results, with which an interrupted study continues
+//! - [`findings`]: metrics and verdicts; `recorded`: runs and samples of a measurement
+//! - [`text`], [`figures`], [`page`]: text report, plots and HTML report; `courses`: plots over time; `series`: time
+//!   series of clients
 //!
-//! `docs/design/study.md` has the reasons.
+//! Reasons: `docs/design/study.md`.
 
 pub mod cell;
 mod conduct;
@@ -32,6 +33,7 @@ mod running;
 mod sample;
 mod sampling;
 mod series;
+mod start;
 pub mod text;
 mod trouble;
 
@@ -57,80 +59,80 @@ use crate::decide::Nanos;
 use crate::machine::clock::{self, Clock};
 use crate::report::page::render;
 
-/// A study to run.
+/// Study to run.
 #[derive(Debug)]
 pub struct StudyOptions<'a> {
-    /// What it is to find out.
+    /// The study.
     pub definition: &'a Definition,
-    /// How loads are written.
+    /// Syntax of loads.
     pub load_syntax: &'a LoadSyntax<'a>,
-    /// How we start ourselves anew.
+    /// Command that starts this program again.
     pub launcher: &'a Launcher,
-    /// Who drives the loads, if not we ourselves.
+    /// Agents that generate the load, instead of this process.
     pub agents: Option<&'a agents::AgentSpec>,
-    /// Where the results go.
+    /// Results folder.
     pub out: &'a Path,
-    /// Whether measurements that were made before are forgotten.
+    /// Whether saved measurements are deleted and measured again.
     pub remeasure: bool,
 }
 
-/// What happens while a study runs.
+/// Progress event of a study.
 #[derive(Debug)]
 pub enum StudyEvent<'a> {
-    /// A program is set up.
+    /// Setup of a program begins.
     SettingUp(&'a str),
-    /// A measurement begins; how far the study is.
+    /// Measurement begins.
     Started(&'a MeasurementId, StudyProgress),
-    /// It is done.
+    /// Measurement is done.
     Finished(&'a Measurement, StudyProgress),
 }
 
-/// How far a study is.
+/// Progress of a study.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StudyProgress {
-    /// Measurements done, those that were kept among them.
+    /// Number of finished measurements, including saved ones.
     pub done: usize,
-    /// All measurements.
+    /// Number of all measurements.
     pub total: usize,
-    /// About so much time is left, once that can be said.
+    /// Estimate of the remaining time; None before the first measurement.
     pub remaining: Option<Nanos>,
 }
 
-/// What a study found: all its measurements.
+/// Result of a study: all its measurements.
 #[derive(Debug)]
 pub struct StudyOutcome {
-    /// In the order of variants, points and rounds.
+    /// Measurements, by variant, point and round.
     pub measurements: Vec<Measurement>,
-    /// Measurements that were not made.
+    /// Number of missing measurements.
     pub missing: usize,
-    /// Whether somebody has had enough.
+    /// Whether it was interrupted (Ctrl-C).
     pub interrupted: bool,
-    /// Whether its time was over.
+    /// Whether it ended by its timeout.
     pub out_of_time: bool,
-    /// Whether service and load had cores of their own.
+    /// Whether service and load had separate cores.
     pub disjoint_cpus: bool,
-    /// The folder.
+    /// Results folder.
     folder: ResultsFolder,
 }
 
 impl StudyOutcome {
-    /// Where the results are.
+    /// Results folder.
     fn folder(&self) -> &ResultsFolder {
         &self.folder
     }
 }
 
-/// What was written, for whoever wants it elsewhere, too.
+/// Report files that were written.
 #[derive(Debug)]
 pub struct ReportFiles {
-    /// The page.
+    /// HTML report.
     pub html: String,
 }
 
-/// Writes the report, the page, its plots and the data behind them.
+/// Writes report.md, report.html, study.json, and the plots with their data.
 ///
 /// # Errors
-/// They cannot be written: why, in one line.
+/// A file cannot be written: the reason, in one line.
 pub fn write_report(findings: &Findings<'_>) -> Result<ReportFiles, String> {
     let folder = findings.outcome.folder();
     let wrong = |error: std::io::Error| format!("cannot write to {}: {error}", folder.path().display());
@@ -148,19 +150,19 @@ pub fn write_report(findings: &Findings<'_>) -> Result<ReportFiles, String> {
     Ok(ReportFiles { html })
 }
 
-/// Makes all measurements that are not there yet.
+/// Runs all measurements that are not saved yet.
 ///
 /// # Errors
-/// The results cannot be kept: why, in one line.
+/// The results cannot be saved: the reason, in one line.
 pub fn run(
     asked: &StudyOptions<'_>,
     go_on: &(dyn Fn() -> bool + Sync),
-    tell: &mut dyn FnMut(&StudyEvent<'_>),
+    report: &mut dyn FnMut(&StudyEvent<'_>),
 ) -> Result<StudyOutcome, String> {
-    let StudyOptions { definition, load_syntax: words, launcher, agents, out, remeasure: fresh } = *asked;
+    let StudyOptions { definition, load_syntax, launcher, agents, out, remeasure } = *asked;
     let folder = ResultsFolder::open(out)?;
     let wrong = |error: std::io::Error| format!("cannot write to {}: {error}", out.display());
-    if fresh {
+    if remeasure {
         folder.delete_measurements().map_err(wrong)?;
     }
     let token = short_hash(&format!("{}:{}:{}", std::process::id(), clock::unix_s(), out.display()));
@@ -172,23 +174,23 @@ pub fn run(
         let variant = &definition.variants[place.variant].program.name;
         folder.measurement_path(variant, &points[place.point], place.repeat)
     };
-    let print = |place: &MeasurementId| measurement_hash(asked, place, &points[place.point], &split);
+    let hash = |place: &MeasurementId| measurement_hash(asked, place, &points[place.point], &split);
     let key = |place: &MeasurementId| (place.variant, place.point, place.repeat);
     for place in &order {
-        // What has failed, or was left by an agent, is tried again: it has no figures to lose, or not all of them.
-        if let Some(cell) = folder.read_measurement(&path(place), &print(place)).filter(Measurement::is_complete) {
+        // Failed measurements, and those that lost an agent, are repeated.
+        if let Some(cell) = folder.read_measurement(&path(place), &hash(place)).filter(Measurement::is_complete) {
             cells.insert(key(place), cell);
         }
     }
     let todo: Vec<&MeasurementId> = order.iter().filter(|place| !cells.contains_key(&key(place))).collect();
     let clock = Clock::started_ago(Nanos::ZERO);
-    let in_time = || clock.now() < definition.times.study;
+    let in_time = || clock.now() < definition.timeouts.study;
     if !todo.is_empty() {
         folder.mark_running(&token).map_err(wrong)?;
     }
-    let mut conductor = MeasurementRunner {
+    let mut runner = MeasurementRunner {
         definition,
-        load_syntax: words,
+        load_syntax,
         launcher,
         agents,
         token: &token,
@@ -198,35 +200,35 @@ pub fn run(
     };
     let broken = match todo.is_empty() {
         true => BTreeMap::new(),
-        false => set_up(&mut conductor, definition, tell),
+        false => set_up(&mut runner, definition, report),
     };
     let (mut took, mut made) = (0.0, 0_u32);
     for place in todo {
         if !go_on() || !in_time() {
             break;
         }
-        let far = |done: usize, took: f64, made: u32| StudyProgress {
+        let progress = |done: usize, took: f64, made: u32| StudyProgress {
             done,
             total: order.len(),
             remaining: (made > 0).then(|| Nanos::from_secs_f64(took / f64::from(made) * (order.len() - done) as f64)),
         };
-        tell(&StudyEvent::Started(place, far(cells.len(), took, made)));
+        report(&StudyEvent::Started(place, progress(cells.len(), took, made)));
         let (path, point) = (path(place), &points[place.point]);
-        // Programs may write there.
+        // Programs may write to this folder.
         std::fs::create_dir_all(&path).map_err(wrong)?;
         let mut measured = match broken.get(&place.variant) {
             Some(failure) => failed_measurement(definition, place, point, failure),
-            None => match conductor.measure(place, point, &path) {
+            None => match runner.measure(place, point, &path) {
                 Ok(measured) => measured,
                 Err(_) => break,
             },
         };
-        measured.measurement.definition = print(place);
+        measured.measurement.definition_hash = hash(place);
         folder.save_measurement(&path, &measured).map_err(wrong)?;
         took += measured.measurement.duration_s;
         made += 1;
         let cell = cells.entry(key(place)).or_insert(measured.measurement).clone();
-        tell(&StudyEvent::Finished(&cell, far(cells.len(), took, made)));
+        report(&StudyEvent::Finished(&cell, progress(cells.len(), took, made)));
     }
     folder.clear_running().map_err(wrong)?;
     Ok(StudyOutcome {
@@ -239,26 +241,26 @@ pub fn run(
     })
 }
 
-/// Sets up all programs; what fails has no measurement but the reason.
+/// Sets up all programs: failures, by variant. A variant with one is not started.
 fn set_up(
-    conductor: &mut MeasurementRunner<'_>,
+    runner: &mut MeasurementRunner<'_>,
     definition: &Definition,
-    tell: &mut dyn FnMut(&StudyEvent<'_>),
+    report: &mut dyn FnMut(&StudyEvent<'_>),
 ) -> BTreeMap<usize, MeasurementFailure> {
     let mut broken = BTreeMap::new();
     let needs = |program: &definition::Program| !program.setup.is_empty() || !program.requirements.is_empty();
     for service in definition.services.iter().filter(|service| needs(service)) {
-        tell(&StudyEvent::SettingUp(&service.name));
+        report(&StudyEvent::SettingUp(&service.name));
         if let Err(MeasurementError::Failed(why)) =
-            conductor.set_up(service, None).map_err(|why| why.attributed_to(&service.name))
+            runner.set_up(service, None).map_err(|why| why.attributed_to(&service.name))
         {
-            // Nobody can be measured without it.
+            // No variant can be measured without the service.
             broken.extend((0..definition.variants.len()).map(|index| (index, why.clone())));
         }
     }
     for (index, variant) in definition.variants.iter().enumerate().filter(|(_, variant)| needs(&variant.program)) {
-        tell(&StudyEvent::SettingUp(&variant.program.name));
-        if let Err(MeasurementError::Failed(why)) = conductor.set_up(&variant.program, Some(variant)) {
+        report(&StudyEvent::SettingUp(&variant.program.name));
+        if let Err(MeasurementError::Failed(why)) = runner.set_up(&variant.program, Some(variant)) {
             broken.insert(index, MeasurementFailure { reason: format!("set-up: {}", why.reason), ..why });
         }
     }
@@ -283,7 +285,7 @@ fn failed_measurement(
     MeasurementData { measurement: cell, ..MeasurementData::default() }
 }
 
-/// A hash of all that makes up a measurement: it counts for this study as long as that is the same.
+/// Hash of everything that defines a measurement; a saved one counts only if it has the same.
 fn measurement_hash(
     asked: &StudyOptions<'_>,
     place: &MeasurementId,
@@ -296,12 +298,12 @@ fn measurement_hash(
         "values": definition.values,
         "services": definition.services,
         "loads": definition.loads,
-        "figures": definition.client_metrics,
+        "metrics": definition.client_metrics,
         "point": point,
         "repeat": place.repeat,
         "seed": definition.seed,
         "limits": definition.limits,
-        "warm_up": definition.times.warm_up.0,
+        "warmup": definition.timeouts.warmup.0,
         "quick": definition.quick,
         "cores": [split.service_cpus, split.load_cpus],
     });

@@ -1,21 +1,21 @@
-//! In which order measurements are made.
+//! Order of the measurements.
 
 use super::cell::MeasurementId;
 use crate::decide::dice::Dice;
 
-/// All measurements, round by round: each combination once in every round, in an order of its own. What changes while a
-/// study goes on (a warm machine, a busy neighbour) then meets all variants alike. (Abedi and Brecht: "Conducting
-/// repeatable experiments in highly variable cloud computing environments", ICPE 2017)
+/// All measurements, round by round: each combination once per round, in random order. Slow changes of the machine then
+/// affect all variants alike: randomized multiple interleaved trials (Abedi and Brecht: "Conducting repeatable
+/// experiments in highly variable cloud computing environments", ICPE 2017).
 pub(super) fn interleave(variants: usize, points: usize, repeats: u64, seed: u64) -> Vec<MeasurementId> {
     let mut order = Vec::new();
     for repeat in 1..=repeats {
-        let mut dice = Dice::new(seed, repeat);
+        let mut rng = Dice::new(seed, repeat);
         let places =
             (0..variants).flat_map(|variant| (0..points).map(move |point| MeasurementId { repeat, variant, point }));
         let mut round: Vec<MeasurementId> = places.collect();
-        // Fisher and Yates.
+        // Fisher-Yates shuffle.
         for last in (1..round.len()).rev() {
-            round.swap(last, (dice.bits() % (last as u64 + 1)) as usize);
+            round.swap(last, (rng.bits() % (last as u64 + 1)) as usize);
         }
         order.append(&mut round);
     }

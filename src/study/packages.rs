@@ -1,4 +1,4 @@
-//! Python packages that a variant needs, in a virtual environment that is made once and kept.
+//! Python packages of a variant, in a virtual environment that is created once and cached.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,24 +12,24 @@ use super::trouble::MeasurementError;
 use crate::decide::Nanos;
 use crate::machine::guard::{ProgramExit, ProgramSpec};
 
-/// Written when all is installed.
+/// Marker file of a complete environment.
 const COMPLETE_FILE: &str = "complete";
 
-/// The folder of an environment with these packages; it is made if there is none.
+/// Folder of an environment with these packages, created if there is none.
 ///
 /// # Errors
-/// What the making said.
+/// It cannot be created, or the packages cannot be installed; with the last lines of the output.
 pub(super) fn environment(
     requirements: &[String],
     launcher: &Launcher,
-    mark: &BTreeMap<String, String>,
-    patience: Nanos,
+    marker: &BTreeMap<String, String>,
+    timeout: Nanos,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<PathBuf, MeasurementError> {
     let wrong = |what: &str, error: std::io::Error| MeasurementError::without_output(format!("{what}: {error}"));
     let folder = cache_folder().join(short_hash(&requirements.join("\n")));
     fs::create_dir_all(&folder).map_err(|error| wrong(&format!("cannot make {}", folder.display()), error))?;
-    // Another study may be at it.
+    // Another study may be creating it.
     let lock = File::create(folder.join("lock")).map_err(|error| wrong("cannot lock an environment", error))?;
     flock(&lock, FlockOperation::LockExclusive).map_err(|error| wrong("cannot lock an environment", error.into()))?;
     if folder.join(COMPLETE_FILE).exists() {
@@ -38,19 +38,19 @@ pub(super) fn environment(
     let shown = folder.display().to_string();
     let venv = ["python3", "-m", "venv", "--clear", &format!("{shown}/venv")].map(str::to_owned).to_vec();
     let mut install = vec![format!("{shown}/venv/bin/python")];
-    // Isolated: what PYTHONPATH leads to now is not there later, and pip would take it for installed.
+    // Isolated: pip would count packages on today's PYTHONPATH as installed.
     install.extend(["-I", "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--"].map(str::to_owned));
     install.extend_from_slice(requirements);
     for (what, command) in [("make an environment for Python", venv), ("install its packages", install)] {
-        let made = run_to_end(command, Path::new("."), mark.clone(), launcher, patience, go_on);
-        made.map_err(|why| why.attributed_to(&format!("cannot {what}")))?;
+        let done = run_to_end(command, Path::new("."), marker.clone(), launcher, timeout, go_on);
+        done.map_err(|why| why.attributed_to(&format!("cannot {what}")))?;
     }
     fs::write(folder.join(COMPLETE_FILE), requirements.join("\n"))
-        .map_err(|error| wrong("cannot keep an environment", error))?;
+        .map_err(|error| wrong("cannot save an environment", error))?;
     Ok(folder)
 }
 
-/// The interpreter's folder in an environment.
+/// Folder of the interpreter in an environment.
 pub(super) fn bin_folder(environment: &Path) -> PathBuf {
     environment.join("venv/bin")
 }
@@ -70,17 +70,17 @@ pub(super) fn run_to_end(
     folder: &Path,
     environment: BTreeMap<String, String>,
     launcher: &Launcher,
-    patience: Nanos,
+    timeout: Nanos,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<(), MeasurementError> {
-    // A shell's line says more than the shell.
+    // Errors show the line of a shell rather than the shell.
     let shown = command.last().filter(|_| command.first().is_some_and(|word| word == "sh")).cloned();
     let shown = shown.unwrap_or_else(|| command.iter().take(4).cloned().collect::<Vec<_>>().join(" "));
     let start = ProgramSpec { command, environment, folder: folder.to_owned(), cpus: Vec::new() };
     let running = GuardedProcess::start(launcher, start, None).map_err(MeasurementError::without_output)?;
-    running.wait_for_end(patience, go_on).map_err(|why| match why {
+    running.wait_for_end(timeout, go_on).map_err(|why| match why {
         MeasurementError::Failed(_) => {
-            MeasurementError::from_program(format!("'{shown}' did not end within {patience}"), &running)
+            MeasurementError::from_program(format!("'{shown}' did not end within {timeout}"), &running)
         }
         other => other,
     })?;

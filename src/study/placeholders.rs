@@ -1,29 +1,29 @@
-//! `{placeholders}` in the texts of a study's file.
+//! `{placeholders}` in the texts of a study file.
 
 use std::collections::BTreeMap;
 
-/// What placeholders stand for.
+/// Values of placeholders, by name.
 pub(super) type PlaceholderValues = BTreeMap<String, String>;
 
-/// A piece of a text.
+/// Piece of a text.
 #[derive(Debug, PartialEq, Eq)]
 enum TextPiece<'a> {
     Text(&'a str),
     Placeholder(&'a str),
-    /// `{{name}}`: the braces are meant.
+    /// `{{name}}`: the braces themselves.
     Literal(&'a str),
 }
 
-/// The names in a text.
+/// Names of the placeholders in a text.
 pub(super) fn names(text: &str) -> Vec<&str> {
     let name = |piece| if let TextPiece::Placeholder(name) = piece { Some(name) } else { None };
     pieces(text).into_iter().filter_map(name).collect()
 }
 
-/// The text with all placeholders filled in.
+/// Text with all placeholders filled in.
 ///
 /// # Errors
-/// The first name that stands for nothing.
+/// The name of the first unknown placeholder.
 pub(super) fn fill(text: &str, values: &PlaceholderValues) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     for piece in pieces(text) {
@@ -36,7 +36,7 @@ pub(super) fn fill(text: &str, values: &PlaceholderValues) -> Result<String, Str
     Ok(filled)
 }
 
-/// Only `{name}` is a placeholder: braces are common in JSON, in shells and in other languages.
+/// Pieces of a text. Only `{name}` is a placeholder: braces are common in JSON, shells and other languages.
 fn pieces(text: &str) -> Vec<TextPiece<'_>> {
     let mut pieces = Vec::new();
     let (mut rest, mut plain) = (text, 0);

@@ -1,4 +1,4 @@
-//! Waits until a program is ready.
+//! Readiness checks of programs.
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -10,20 +10,20 @@ use crate::decide::Nanos;
 use crate::load::{self, LoadPlan, Options};
 use crate::machine::clock::Clock;
 
-/// How often it is looked.
+/// Interval of checks.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
-/// How long a single look may take.
+/// Timeout of a single check.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Waits until the program, which was given this port, is ready; how long that took.
+/// Waits until the program with this port is ready; returns how long that took.
 ///
 /// # Errors
-/// It has ended, it is not ready in time, or somebody has had enough.
+/// It has ended, it is not ready within the timeout, or it was interrupted.
 pub(super) fn wait_ready(
     running: &GuardedProcess,
     ready: &ReadyCheck,
     port: u16,
-    patience: Nanos,
+    timeout: Nanos,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<Nanos, MeasurementError> {
     let clock = Clock::started_ago(Nanos::ZERO);
@@ -31,28 +31,28 @@ pub(super) fn wait_ready(
         if !go_on() {
             return Err(MeasurementError::Interrupted);
         }
-        // A client, which is ready by having been started, may already be over.
+        // A client, which is ready at once, may have ended already.
         if *ready != ReadyCheck::Immediate && running.has_terminated() {
             let ending =
-                running.ending().map_or_else(|| "its guard was killed".to_owned(), |ending| ending.to_string());
+                running.ending().map_or_else(|| "its supervisor was killed".to_owned(), |ending| ending.to_string());
             return Err(MeasurementError::from_program(format!("it ended before it was ready: {ending}"), running));
         }
-        // Whoever answers on the port of a program that is gone is somebody else.
-        let sign = match ready {
+        // Checked after the program's end, since another process may listen on its port then.
+        let is_ready = match ready {
             ReadyCheck::Immediate => true,
             ReadyCheck::Line(_) => running.stdout().has_awaited_line(),
             ReadyCheck::Port => accepts_connections(port),
             ReadyCheck::Url(url) => is_responding(url),
         };
-        if sign {
+        if is_ready {
             return Ok(clock.now());
         }
-        if clock.now() > patience {
+        if clock.now() > timeout {
             let what = match ready {
-                ReadyCheck::Url(url) => format!("{url} was not answered within {patience}"),
-                ReadyCheck::Line(line) => format!("it did not say \"{line}\" within {patience}"),
+                ReadyCheck::Url(url) => format!("no response from {url} within {timeout}"),
+                ReadyCheck::Line(line) => format!("no line \"{line}\" on its stdout within {timeout}"),
                 ReadyCheck::Port | ReadyCheck::Immediate => {
-                    format!("port {port} took no connections within {patience}")
+                    format!("port {port} took no connections within {timeout}")
                 }
             };
             return Err(MeasurementError::from_program(format!("never ready: {what}"), running));

@@ -1,4 +1,4 @@
-//! What was recorded of the measurements at a point: runs and samples, read back from the results' folder.
+//! Runs and samples of the measurements at a point, read from the results folder.
 
 use std::fs;
 use std::path::Path;
@@ -8,20 +8,20 @@ use super::findings::Findings;
 use super::sampling::UsageSamples;
 use crate::measure::Run;
 
-/// A measurement, and what was recorded of it.
+/// Measurement with its runs and samples.
 #[derive(Debug)]
 pub(super) struct Recording<'a> {
     /// Index of the variant.
     pub(super) variant: usize,
-    /// The measurement.
+    /// Result of the measurement.
     pub(super) measurement: &'a Measurement,
-    /// The run of each load, by the load's name.
+    /// Run of each load, by the load's name.
     pub(super) runs: Vec<(String, Run)>,
-    /// What the variant used.
+    /// Samples of the variant's use of resources.
     pub(super) samples: UsageSamples,
 }
 
-/// All measurements at a point whose figures count. A file that is not there any more is as an empty one.
+/// Measurements with valid metrics at a point. Missing files count as empty.
 pub(super) fn at<'a>(findings: &Findings<'a>, point: usize) -> Vec<Recording<'a>> {
     let folder = findings.outcome.folder();
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
@@ -37,7 +37,7 @@ pub(super) fn at<'a>(findings: &Findings<'a>, point: usize) -> Vec<Recording<'a>
 }
 
 impl Recording<'_> {
-    /// The run of a load.
+    /// Run of a load.
     pub(super) fn run(&self, load: &str) -> Option<&Run> {
         self.runs.iter().find(|(name, _)| name == load).map(|(_, run)| run)
     }

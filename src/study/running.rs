@@ -1,4 +1,4 @@
-//! A program that runs under a guard: is it there, what did it say, and end it.
+//! Program that runs under a supervisor process ([`crate::machine::guard`]): its state, its output, and its end.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,22 +14,22 @@ use crate::decide::Nanos;
 use crate::machine::clock::Clock;
 use crate::machine::guard::{ProgramExit, ProgramSpec, SupervisorCommand, SupervisorEvent};
 
-/// How this process starts itself anew: the program and what stands before a command of ours.
+/// Command that starts this program again: program and leading arguments.
 pub type Launcher = [std::ffi::OsString];
 
-/// The hidden command that is a guard's life.
+/// Hidden command that runs a supervisor.
 pub const GUARD: &str = "guard-program";
 
-/// Of what a program says, so much is kept: the end of it.
+/// Bytes of a program's output that are kept, from the end.
 const TAIL_BYTES: usize = 16 * 1024;
-/// A guard that has been told to end all, and has killed all, needs no more than this.
+/// Timeout for the exit of a supervisor after it has killed its processes.
 const GUARD_TIMEOUT: Nanos = Nanos::from_secs(10);
-/// The longest wait for what somebody has said who is gone.
+/// Timeout for the last output of a process that has ended.
 const OUTPUT_TIMEOUT: Nanos = Nanos::SECOND;
-/// How often it is asked whether to go on.
+/// Interval of checks for an interruption.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
 
-/// A program that runs, or ran.
+/// Program with its supervisor; it may have ended already.
 #[derive(Debug)]
 pub(super) struct GuardedProcess {
     guard: Child,
@@ -43,11 +43,11 @@ pub(super) struct GuardedProcess {
 struct State {
     started: Option<Result<u32, String>>,
     ending: Option<ProgramExit>,
-    /// Nothing of it is left.
+    /// Whether no process of it is left.
     terminated: bool,
 }
 
-/// The end of what was said on a stream.
+/// Last bytes of an output stream.
 #[derive(Debug, Default)]
 pub(super) struct OutputTail {
     buffer: Mutex<TailBuffer>,
@@ -56,33 +56,33 @@ pub(super) struct OutputTail {
 #[derive(Debug, Default)]
 struct TailBuffer {
     bytes: VecDeque<u8>,
-    /// A line to wait for, and whether it came.
+    /// Text of a line to wait for, and whether the line has come.
     awaited_line: Option<(String, bool)>,
-    /// The line that is being said.
+    /// Incomplete line.
     line: Vec<u8>,
-    /// Nobody is left to say anything.
+    /// Whether the stream has ended.
     closed: bool,
 }
 
 impl GuardedProcess {
-    /// Starts a program under a guard.
+    /// Starts a program under a supervisor.
     ///
     /// # Errors
-    /// Why it cannot be started, in one line.
+    /// The reason why it cannot be started, in one line.
     pub(super) fn start(launcher: &Launcher, start: ProgramSpec, wanted_line: Option<&str>) -> Result<Self, String> {
-        let refused = |error: std::io::Error| format!("the system refuses to start a program: {error}");
-        let (ours, theirs) = UnixStream::pair().map_err(refused)?;
-        let (own, args) = launcher.split_first().ok_or("it is not known how to start a guard")?;
+        let cannot_start = |error: std::io::Error| format!("cannot start a program: {error}");
+        let (ours, theirs) = UnixStream::pair().map_err(cannot_start)?;
+        let (own, args) = launcher.split_first().ok_or("no command to start a supervisor")?;
         let mut guard = Command::new(own)
             .args(args)
             .arg(GUARD)
-            // A group of its own: Ctrl-C is for us alone.
+            // A separate process group, so that Ctrl-C reaches this process alone.
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(refused)?;
+            .map_err(cannot_start)?;
         let (stdout, stderr) = (Arc::new(OutputTail::default()), Arc::new(OutputTail::default()));
         stdout.lock().awaited_line = wanted_line.map(|line| (line.to_owned(), false));
         if let Some(stream) = guard.stdout.take() {
@@ -93,27 +93,27 @@ impl GuardedProcess {
         }
         let state: Arc<(Mutex<State>, Condvar)> = Arc::default();
         let mut running = Self { guard, control: ours, state, stdout, stderr };
-        running.read_events().map_err(refused)?;
+        running.read_events().map_err(cannot_start)?;
         running.send_command(&SupervisorCommand::Start(start));
         let started = running.wait_until(GUARD_TIMEOUT, |state| state.started.is_some() || state.terminated);
         match started.started.clone() {
             Some(Ok(_)) => {}
             Some(Err(why)) => return Err(why),
-            None => return Err("its guard has ended".to_owned()),
+            None => return Err("its supervisor has ended".to_owned()),
         }
         drop(started);
         Ok(running)
     }
 
-    /// Takes in what the guard says.
+    /// Starts a thread that handles the supervisor's events.
     fn read_events(&self) -> std::io::Result<()> {
-        let news = BufReader::new(self.control.try_clone()?);
+        let lines = BufReader::new(self.control.try_clone()?);
         let state = Arc::clone(&self.state);
         thread::spawn(move || {
-            let told = news.lines().map_while(Result::ok).filter_map(|line| serde_json::from_str(&line).ok());
-            for news in told {
+            let events = lines.lines().map_while(Result::ok).filter_map(|line| serde_json::from_str(&line).ok());
+            for event in events {
                 let mut of = lock(&state.0);
-                match news {
+                match event {
                     SupervisorEvent::Started(pid) => of.started = Some(Ok(pid)),
                     SupervisorEvent::Failed(why) => of.started = Some(Err(why)),
                     SupervisorEvent::Ended(ending) => of.ending = Some(ending),
@@ -126,42 +126,42 @@ impl GuardedProcess {
         Ok(())
     }
 
-    fn send_command(&mut self, order: &SupervisorCommand) {
-        // A guard that is gone needs no orders.
-        if let Ok(line) = serde_json::to_string(order) {
+    fn send_command(&mut self, command: &SupervisorCommand) {
+        // A supervisor that has ended needs no command.
+        if let Ok(line) = serde_json::to_string(command) {
             let _ = writeln!(self.control, "{line}");
         }
     }
 
-    /// Waits for the condition, or as long as the time says.
-    fn wait_until(&self, patience: Nanos, mut holds: impl FnMut(&State) -> bool) -> MutexGuard<'_, State> {
+    /// Waits until the condition holds, or for the timeout.
+    fn wait_until(&self, timeout: Nanos, mut holds: impl FnMut(&State) -> bool) -> MutexGuard<'_, State> {
         let state = lock(&self.state.0);
-        let waited = self.state.1.wait_timeout_while(state, patience.as_duration(), |state| !holds(state));
+        let waited = self.state.1.wait_timeout_while(state, timeout.as_duration(), |state| !holds(state));
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// The number of its guard, below which all of it is.
+    /// Process ID of its supervisor, the ancestor of all its processes.
     pub(super) fn guard(&self) -> u32 {
         self.guard.id()
     }
 
-    /// Whether nothing of it is left.
+    /// Whether no process of it is left.
     pub(super) fn has_terminated(&self) -> bool {
         lock(&self.state.0).terminated
     }
 
-    /// Waits a little for all of it to end; whether it has.
+    /// Whether all its processes end within this time.
     pub(super) fn ends_within(&self, time: Nanos) -> bool {
         self.wait_until(time, |state| state.terminated).terminated
     }
 
-    /// Waits for all of it to end.
+    /// Waits for the end of all its processes.
     ///
     /// # Errors
-    /// It takes longer, or somebody has had enough.
+    /// The timeout has passed, or it was interrupted.
     pub(super) fn wait_for_end(
         &self,
-        patience: Nanos,
+        timeout: Nanos,
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), MeasurementError> {
         let clock = Clock::started_ago(Nanos::ZERO);
@@ -169,31 +169,31 @@ impl GuardedProcess {
             if !go_on() {
                 return Err(MeasurementError::Interrupted);
             }
-            if clock.now() > patience {
-                return Err(MeasurementError::from_program(format!("it did not end within {patience}"), self));
+            if clock.now() > timeout {
+                return Err(MeasurementError::from_program(format!("it did not end within {timeout}"), self));
             }
         }
         Ok(())
     }
 
-    /// How its first process ended, if it has.
+    /// Exit of its first process, if it has ended.
     pub(super) fn ending(&self) -> Option<ProgramExit> {
         lock(&self.state.0).ending
     }
 
-    /// What it said last.
+    /// Last bytes of its stdout; complete once it has ended.
     pub(super) fn stdout(&self) -> &OutputTail {
         self.wait_for_output(&self.stdout);
         &self.stdout
     }
 
-    /// What it complained about last.
+    /// Last bytes of its stderr; complete once it has ended.
     pub(super) fn stderr(&self) -> &OutputTail {
         self.wait_for_output(&self.stderr);
         &self.stderr
     }
 
-    /// The last words of what is gone may still be on their way.
+    /// Waits for the remaining output of a program that has ended.
     fn wait_for_output(&self, tail: &OutputTail) {
         let clock = Clock::started_ago(Nanos::ZERO);
         while self.has_terminated() && !tail.lock().closed && clock.now() < OUTPUT_TIMEOUT {
@@ -201,11 +201,11 @@ impl GuardedProcess {
         }
     }
 
-    /// Ends all of it: SIGTERM, and SIGKILL if it has not ended within `grace`.
+    /// Ends all its processes: SIGTERM, then SIGKILL after `grace`.
     pub(super) fn stop(&mut self, grace: Nanos) {
         self.send_command(&SupervisorCommand::Stop(grace.0 / 1_000_000));
         if !self.ends_within(grace + GUARD_TIMEOUT) {
-            // What cannot be killed hangs in the kernel; its guard is not the one to wait for.
+            // A process that survives SIGKILL hangs in the kernel; its supervisor is not waited for.
             let _ = self.guard.kill();
         }
         let _ = self.guard.wait();
@@ -237,18 +237,18 @@ impl OutputTail {
         lock(&self.buffer)
     }
 
-    /// Whether the line that was waited for has come.
+    /// Whether the awaited line has come.
     pub(super) fn has_awaited_line(&self) -> bool {
         self.lock().awaited_line.as_ref().is_some_and(|(_, came)| *came)
     }
 
-    /// All that is kept.
+    /// The kept bytes as text.
     pub(super) fn text(&self) -> String {
-        let mut kept = self.lock();
-        String::from_utf8_lossy(kept.bytes.make_contiguous()).into_owned()
+        let mut buffer = self.lock();
+        String::from_utf8_lossy(buffer.bytes.make_contiguous()).into_owned()
     }
 
-    /// The last lines that say something.
+    /// Last lines that are not blank.
     pub(super) fn last_lines(&self, count: usize) -> Vec<String> {
         let text = self.text();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -262,13 +262,13 @@ impl TailBuffer {
         self.bytes.extend(bytes);
         let surplus = self.bytes.len().saturating_sub(TAIL_BYTES);
         self.bytes.drain(..surplus);
-        let Some((words, came @ false)) = &mut self.awaited_line else { return };
+        let Some((text, came @ false)) = &mut self.awaited_line else { return };
         for byte in bytes {
             if *byte != b'\n' && self.line.len() < TAIL_BYTES {
                 self.line.push(*byte);
                 continue;
             }
-            *came |= String::from_utf8_lossy(&self.line).contains(words.as_str());
+            *came |= String::from_utf8_lossy(&self.line).contains(text.as_str());
             self.line.clear();
         }
     }

@@ -1,4 +1,4 @@
-//! A small study and its measurements, for tests.
+//! Small study with measurements, for tests.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::file::{self, LoadSyntax};
 use super::folder::ResultsFolder;
 use crate::load::Options;
 
-/// Two variants and a load, with more of a file.
+/// Definition with two variants and a load; `more` is appended to the file.
 pub(super) fn definition(more: &str) -> Definition {
     let text = format!(
         "question = \"Which?\"\nrepeats = 7\n[variants.a]\ncommand = \"a\"\n[variants.b]\ncommand = \"b\"\n\
@@ -20,7 +20,7 @@ pub(super) fn definition(more: &str) -> Definition {
     file::parse(&text, Path::new("."), &LoadSyntax { flags: &flags, parse: &read }, false).expect("fine").0
 }
 
-/// Rates of the runs of both variants; None has failed.
+/// Outcome with these rates of the runs of both variants; None is a failure.
 pub(super) fn outcome(a: [Option<f64>; 7], b: [Option<f64>; 7]) -> (tempfile::TempDir, StudyOutcome) {
     let cell = |variant: &str, repeat: u64, rate: Option<f64>| {
         let why = "it ended in the middle: exit code 3".to_owned();
@@ -50,6 +50,6 @@ pub(super) fn outcome(a: [Option<f64>; 7], b: [Option<f64>; 7]) -> (tempfile::Te
     (dir, outcome)
 }
 
-/// Rates that vary as those of sound runs do.
+/// Rates with a realistic variation.
 pub(super) const STEADY_RATES_PER_S: [Option<f64>; 7] =
     [Some(100.0), Some(101.0), Some(99.0), Some(100.5), Some(99.5), Some(100.2), Some(99.8)];

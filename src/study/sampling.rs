@@ -1,4 +1,4 @@
-//! What a variant uses, sampled all the while beside the load.
+//! Sampling of a variant's use of resources during a measurement.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -9,35 +9,35 @@ use crate::decide::Nanos;
 use crate::machine::clock::{Clock, thread_cpu};
 use crate::machine::process_tree::{ProcessTree, ProcessTreeSample};
 
-/// How often.
+/// Interval between samples.
 pub(super) const SAMPLE_INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// Samples in the making.
+/// Sampler of a variant's processes.
 #[derive(Debug)]
 pub(super) struct VariantSampler {
     clock: Clock,
     stopped: AtomicBool,
-    /// Memory beyond which the variant is to be ended, in bytes.
+    /// Memory above which the variant is ended, in bytes.
     max_memory_bytes: Option<u64>,
-    /// How much it used when it used too much.
+    /// Memory used when it was above the limit.
     excess_memory_bytes: Mutex<Option<u64>>,
 }
 
-/// All samples, and what they took.
+/// Samples of a measurement, and the cost of taking them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UsageSamples {
-    /// In order of time, from the start of the measurement.
+    /// Samples in order of time, from the start of the measurement.
     pub(super) samples: Vec<ProcessTreeSample>,
     sampling_cpu: Nanos,
 }
 
 impl VariantSampler {
-    /// None taken yet; `clock` gives their times.
+    /// Sampler without samples; `clock` gives their times.
     pub(super) fn new(clock: Clock, max_memory_bytes: Option<u64>) -> Self {
         Self { clock, stopped: AtomicBool::new(false), max_memory_bytes, excess_memory_bytes: Mutex::new(None) }
     }
 
-    /// Begins, on a thread of its own that is prepared first, with all that is below `guard`.
+    /// Starts a thread that calls `prepare`, then samples all descendants of `guard`.
     pub(super) fn begin<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -58,7 +58,7 @@ impl VariantSampler {
                     taken.sampling_cpu = thread_cpu() - before;
                     return taken;
                 }
-                // A sample that was missed is not made up for.
+                // Missed samples are skipped.
                 next = (next + SAMPLE_INTERVAL).max(self.clock.now());
                 self.clock.sleep_until(next);
             }
@@ -67,7 +67,7 @@ impl VariantSampler {
 
     fn check_memory(&self, sample: &ProcessTreeSample) {
         let Some(most) = self.max_memory_bytes else { return };
-        // What processes share is not held against them twice; where that is not known now, only what is far beyond.
+        // Shared memory counts once. Samples without that information count only if they are far above the limit.
         let used = match sample.pss_bytes {
             Some(pss) => pss,
             None if sample.processes > 1 => sample.rss_bytes / 2,
@@ -78,43 +78,43 @@ impl VariantSampler {
         }
     }
 
-    /// How much memory it used, once that was too much.
+    /// Memory used, in bytes, once it is above the limit.
     pub(super) fn excess_memory_bytes(&self) -> Option<u64> {
         *self.excess_memory_bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time of its clock.
+    /// Time of the sampler's clock.
     pub(super) fn now(&self) -> Nanos {
         self.clock.now()
     }
 
-    /// The next sample is the last.
+    /// Ends the sampling after one more sample.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Relaxed);
     }
 }
 
 impl UsageSamples {
-    /// The name of their file.
+    /// File name of the samples.
     pub(super) const FILE_NAME: &str = "samples.csv";
 
-    /// Those from a time on, which is 0 for them.
+    /// Samples from a time on, with times relative to it.
     #[must_use]
     pub(super) fn since(mut self, from: Nanos) -> Self {
         let from = from.as_secs_f64();
         let before = self.samples.len();
         self.samples.retain(|sample| sample.t_s >= from);
         self.samples.iter_mut().for_each(|sample| sample.t_s -= from);
-        // The samples cost about the same each.
+        // All samples cost about the same.
         self.sampling_cpu = Nanos(self.sampling_cpu.0 / before.max(1) as u64 * self.samples.len() as u64);
         self
     }
 
-    /// What they say together, for so many good answers; None of fewer than two.
-    pub(super) fn usage(&self, answers: Option<f64>) -> Option<ResourceUsage> {
+    /// Use of resources over all samples, with CPU per success; None with fewer than two samples.
+    pub(super) fn usage(&self, successes: Option<f64>) -> Option<ResourceUsage> {
         let (first, last) = (self.samples.first()?, self.samples.last()?);
-        let seconds = last.t_s - first.t_s;
-        if seconds <= 0.0 {
+        let duration_s = last.t_s - first.t_s;
+        if duration_s <= 0.0 {
             return None;
         }
         let cpu_s = last.cpu_s - first.cpu_s;
@@ -128,10 +128,10 @@ impl UsageSamples {
             Some(to.1.saturating_sub(from.1) as f64 / (to.0 - from.0))
         };
         Some(ResourceUsage {
-            seconds,
+            duration_s,
             samples: self.samples.len() as u64,
-            cores: cpu_s / seconds,
-            cpu_us_per_response: answers.filter(|answers| *answers > 0.0).map(|answers| cpu_s * 1e6 / answers),
+            cores: cpu_s / duration_s,
+            cpu_us_per_response: successes.filter(|count| *count > 0.0).map(|count| cpu_s * 1e6 / count),
             rss_peak_bytes: most(|s| s.rss_bytes),
             rss_mean_bytes: self.samples.iter().map(|s| s.rss_bytes as f64).sum::<f64>() / count,
             pss_peak_bytes: pss.iter().copied().max(),
@@ -141,17 +141,17 @@ impl UsageSamples {
             open_files_peak: files.iter().copied().max(),
             voluntary_switches_per_s: per_s(|s| s.voluntary_switches),
             involuntary_switches_per_s: per_s(|s| s.involuntary_switches),
-            sampling_cores: self.sampling_cpu.as_secs_f64() / seconds,
+            sampling_cores: self.sampling_cpu.as_secs_f64() / duration_s,
         })
     }
 
-    /// Read back from a table that [`UsageSamples::csv`] wrote; what is no sample is left out.
+    /// Samples of a table that [`UsageSamples::csv`] wrote; invalid lines are skipped.
     pub(super) fn from_csv(text: &str) -> Self {
         let samples = csv::Reader::from_reader(text.as_bytes()).into_deserialize().filter_map(Result::ok).collect();
         Self { samples, sampling_cpu: Nanos::ZERO }
     }
 
-    /// As a table; what was not looked at is empty.
+    /// Table in CSV; values that were not sampled are empty.
     pub(super) fn csv(&self) -> String {
         let mut text = String::from(
             "t_s,processes,threads,cpu_s,rss_bytes,pss_bytes,open_files,voluntary_switches,involuntary_switches\n",
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usage_is_of_the_time_between_the_first_and_the_last_sample() {
+    fn usage_is_that_between_the_first_and_the_last_sample() {
         let sample = |t_s, cpu_s, rss_bytes, pss_bytes, switches| ProcessTreeSample {
             t_s,
             cpu_s,

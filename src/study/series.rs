@@ -1,4 +1,4 @@
-//! How something went, as clients write it down: the `series.csv` that one leaves in its folder of a measurement.
+//! Time series of clients: the `series.csv` that a client writes to `{out}`, and its plots.
 
 use std::fs;
 
@@ -8,20 +8,20 @@ use super::folder::point_name;
 use crate::report::page::ValueUnit;
 use crate::report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
 
-/// The file.
+/// Name of the file.
 const FILE_NAME: &str = "series.csv";
-/// More lines are thinned out.
+/// Maximum number of lines of a plot; longer files are thinned out.
 const MAX_LINES: usize = 400;
 
-/// A file of one measurement.
+/// File of one measurement.
 #[derive(Debug, Default, PartialEq)]
 struct ClientSeries {
-    /// The columns; the first is what goes from left to right.
+    /// Names of the columns; the first is the x axis.
     columns: Vec<String>,
     lines: Vec<Vec<Option<f64>>>,
 }
 
-/// A plot for each column at some points of the sweep.
+/// One plot for each column, at some points of the sweep.
 pub(super) fn plots(findings: &Findings<'_>) -> Vec<StudyPlot> {
     let with: Vec<(usize, Vec<Vec<ClientSeries>>)> = (0..findings.points.len())
         .map(|point| (point, read_series(findings, point)))
@@ -34,7 +34,7 @@ pub(super) fn plots(findings: &Findings<'_>) -> Vec<StudyPlot> {
         .collect()
 }
 
-/// By variant and round.
+/// Series at a point, by variant and round.
 fn read_series(findings: &Findings<'_>, point: usize) -> Vec<Vec<ClientSeries>> {
     let of_variant = |variant: usize| {
         let cells = findings.measurements(variant, point).filter(|cell| cell.is_measured());
@@ -83,7 +83,7 @@ fn plots_at(findings: &Findings<'_>, point: usize, variants: &[Vec<ClientSeries>
     names.into_iter().map(|name| figure(plot(name))).collect()
 }
 
-/// A column in all rounds of a variant, line by line.
+/// Median and range of a column over all rounds of a variant, line by line.
 fn merge_rounds(rounds: &[ClientSeries], name: &str) -> Vec<PlotPoint> {
     let most = rounds.iter().map(|written| written.lines.len()).max().unwrap_or(0);
     let line = |line: usize| {
@@ -98,7 +98,7 @@ fn merge_rounds(rounds: &[ClientSeries], name: &str) -> Vec<PlotPoint> {
 }
 
 impl ClientSeries {
-    /// What is no number is left out.
+    /// Parses a file; values that are not numbers are missing.
     fn read(text: &str) -> Self {
         let cells = |line: &str| line.split(',').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
         let number = |cell: &String| cell.parse::<f64>().ok().filter(|value| value.is_finite());
@@ -107,7 +107,7 @@ impl ClientSeries {
         Self { columns, lines: lines.map(|line| cells(line).iter().map(number).collect()).collect() }
     }
 
-    /// The place of a line, and its value in the column of this name.
+    /// x value of a line, and its value in the column of this name.
     fn pair(&self, line: usize, name: &str) -> Option<(f64, f64)> {
         let line = self.lines.get(line)?;
         let column = self.columns.iter().skip(1).position(|of| of == name)? + 1;
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_rounds_are_put_together_by_their_number() {
+    fn lines_of_rounds_are_merged_by_number() {
         let rounds =
             ["s,a,b\n0,1,9\n1,2,\n2,3,9\n", "s,b,a\n0.2,9,5\n1.2,x,4\n", "s,a\n0.1,3\n"].map(ClientSeries::read);
         let points = merge_rounds(&rounds, "a");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_written_is_thinned_out() {
+    fn a_long_file_is_thinned_out() {
         let text: String = (0..10_000).map(|line| format!("{line},1\n")).collect();
         let points = merge_rounds(&[ClientSeries::read(&format!("s,a\n{text}"))], "a");
         assert!((MAX_LINES / 2..=MAX_LINES).contains(&points.len()), "{}", points.len());
@@ -143,9 +143,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read(text in "[a0-9,.\n -]{0,80}") {
-            let written = ClientSeries::read(&text);
-            for name in written.columns.clone() {
-                prop_assert!(merge_rounds(std::slice::from_ref(&written), &name).iter().all(|point| point.y.is_finite()));
+            let rounds = [ClientSeries::read(&text)];
+            for name in rounds[0].columns.clone() {
+                prop_assert!(merge_rounds(&rounds, &name).iter().all(|point| point.y.is_finite()));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A study's findings in words: sentences for a terminal, a report in Markdown, and plain data.
+//! Text forms of findings: sentences for a terminal, a report in Markdown, and JSON.
 
 use serde_json::{Value, json};
 
@@ -12,24 +12,24 @@ use crate::report::comparison::words::{change, figure, finding, interval, senten
 use crate::report::plot::XAxisKind;
 use crate::report::{sanitize, wrap};
 
-/// The version of the object's form; it grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 1;
+/// Version of the JSON format; it grows when a field changes its meaning or is removed.
+pub const SCHEMA: u32 = 2;
 
-/// A sentence of the findings.
+/// Sentence of the summary.
 #[derive(Clone, Debug)]
 pub(super) struct FindingSentence {
-    /// What was found; none if it is that something fails.
+    /// Finding; None for a failure.
     pub(super) finding: Option<Finding>,
     /// The sentence.
     pub(super) text: String,
 }
 
-/// The verdicts, a sentence each, and what else has to be known first.
-pub fn sentences(findings: &Findings<'_>) -> Vec<String> {
-    finding_sentences(findings).into_iter().map(|said| said.text).collect()
+/// Failures and primary verdicts, a sentence each.
+pub fn summary(findings: &Findings<'_>) -> Vec<String> {
+    finding_sentences(findings).into_iter().map(|sentence| sentence.text).collect()
 }
 
-/// The same, with what each of them is about.
+/// Sentences of the summary, with the finding of each.
 pub(super) fn finding_sentences(findings: &Findings<'_>) -> Vec<FindingSentence> {
     let fails = |(variant, words, _): (String, String, &Measurement)| format!("{variant} fails {words}");
     let failing = failing(findings).into_iter().map(fails);
@@ -37,12 +37,12 @@ pub(super) fn finding_sentences(findings: &Findings<'_>) -> Vec<FindingSentence>
         failing.map(|words| FindingSentence { finding: None, text: words }).collect();
     for pair in findings.pairs() {
         for (at, measure) in findings.metrics.iter().enumerate() {
-            let tells = |it: &&PairVerdict| matches!(it.verdict.finding, Finding::Better | Finding::Worse);
+            let is_difference = |it: &&PairVerdict| matches!(it.verdict.finding, Finding::Better | Finding::Worse);
             let judged = findings.verdicts_of_pair(at, pair);
-            // Whoever fails more is worse at what the study is about, however fast.
-            let judged: Vec<&PairVerdict> = match (measure.is_main, measure.is_failure_rate()) {
+            // More errors are worse, however fast the variant is.
+            let judged: Vec<&PairVerdict> = match (measure.is_primary, measure.is_failure_rate()) {
                 (true, _) => judged.collect(),
-                (false, true) => judged.filter(tells).collect(),
+                (false, true) => judged.filter(is_difference).collect(),
                 (false, false) => Vec::new(),
             };
             sentences.extend(pair_sentences(findings, pair, &judged));
@@ -51,7 +51,7 @@ pub(super) fn finding_sentences(findings: &Findings<'_>) -> Vec<FindingSentence>
     sentences
 }
 
-/// A sentence per finding: at which points, and how it is at the one where it is greatest.
+/// One sentence per kind of finding: its points, and the verdict at the point with the largest effect.
 fn pair_sentences(
     findings: &Findings<'_>,
     (base, other): (usize, usize),
@@ -70,7 +70,7 @@ fn pair_sentences(
             |it: &PairVerdict| it.verdict.effect.filter(|effect| *effect > 0.0).map_or(0.0, |effect| effect.ln().abs());
         let Some(most) = alike.iter().max_by(|a, b| size(a).total_cmp(&size(b))) else { continue };
         let metric = &findings.metrics[most.metric].metric;
-        let named = findings.metrics.iter().filter(|measure| measure.is_main).count() > 1;
+        let named = findings.metrics.iter().filter(|measure| measure.is_primary).count() > 1;
         let of = findings.metrics[most.metric].load.as_deref().filter(|_| named);
         let said = sentence(findings.variant(base), findings.variant(other), metric, &most.verdict);
         let points = findings.points_of(most.metric).count();
@@ -89,7 +89,7 @@ fn pair_sentences(
     sentences
 }
 
-/// Variants that failed somewhere: which, in words, and the first failure.
+/// Variants that failed somewhere: name, description, and the first failed measurement.
 pub(super) fn failing<'a>(findings: &Findings<'a>) -> Vec<(String, String, &'a Measurement)> {
     let mut failing = Vec::new();
     for variant in 0..findings.definition.variants.len() {
@@ -110,42 +110,42 @@ pub(super) fn failing<'a>(findings: &Findings<'a>) -> Vec<(String, String, &'a M
     failing
 }
 
-/// What keeps the study from being the last word.
-pub(super) fn cautions(findings: &Findings<'_>) -> Vec<String> {
+/// Limitations of the study, a sentence each.
+pub(super) fn limitations(findings: &Findings<'_>) -> Vec<String> {
     let outcome = findings.outcome;
-    let mut cautions = Vec::new();
+    let mut limitations = Vec::new();
     if findings.definition.quick {
-        cautions
-            .push("This was a quick run, to see whether everything works: too short and too few for an answer.".into());
+        limitations.push("This was a quick trial run: too short, with too few rounds, for a result.".into());
     }
     if outcome.missing > 0 {
-        let why = if outcome.out_of_time { "the time was over" } else { "it was interrupted" };
-        cautions.push(format!("{} measurements are missing: {why}. The same command goes on.", outcome.missing));
-    }
-    if !outcome.disjoint_cpus && !findings.definition.loads.is_empty() {
-        cautions.push("Services and load shared their cores: what one takes, the other has not.".into());
-    }
-    let doubtful = outcome.measurements.iter().filter(|cell| cell.is_measured() && !cell.is_trusted()).count();
-    if doubtful > 0 {
-        cautions.push(format!(
-            "{doubtful} of {} measurements are not to be trusted; see below.",
-            outcome.measurements.len()
+        let reason = if outcome.out_of_time { "the timeout of the study" } else { "an interruption" };
+        limitations.push(format!(
+            "{} measurements are missing, because of {reason}. The same command continues.",
+            outcome.missing
         ));
     }
-    cautions
+    if !outcome.disjoint_cpus && !findings.definition.loads.is_empty() {
+        limitations.push("Services and load shared their cores.".into());
+    }
+    let untrusted = outcome.measurements.iter().filter(|cell| cell.is_measured() && !cell.is_trusted()).count();
+    if untrusted > 0 {
+        limitations
+            .push(format!("{untrusted} of {} measurements are not trusted; see below.", outcome.measurements.len()));
+    }
+    limitations
 }
 
-/// For a terminal.
+/// Summary for a terminal.
 pub fn render(findings: &Findings<'_>, report: &str) -> String {
     let mut text = format!("{}\n\n", question(findings));
-    for line in cautions(findings).iter().chain(&sentences(findings)).flat_map(|words| wrap("  - ", words)) {
+    for line in limitations(findings).iter().chain(&summary(findings)).flat_map(|words| wrap("  - ", words)) {
         text.push_str(&format!("{line}\n"));
     }
     text.push_str(&format!("\n{report}\n"));
     text
 }
 
-/// The report.
+/// Report in Markdown.
 pub fn markdown(findings: &Findings<'_>, figures: &[StudyPlot]) -> String {
     let mut text = format!("# {}\n\n", cell(&question(findings)));
     let mut list = |lines: Vec<String>| {
@@ -154,8 +154,8 @@ pub fn markdown(findings: &Findings<'_>, figures: &[StudyPlot]) -> String {
         }
         text.push_str(if lines.is_empty() { "" } else { "\n" });
     };
-    list(cautions(findings));
-    list(sentences(findings));
+    list(limitations(findings));
+    list(summary(findings));
     for measure in 0..findings.metrics.len() {
         text.push_str(&tables(findings, measure));
         for figure in figures.iter().filter(|figure| figure.metric == Some(measure)) {
@@ -185,7 +185,7 @@ fn image(figure: &StudyPlot) -> String {
     format!("![{}](plots/{}.svg)\n\n", cell(&figure.plot.title), figure.name)
 }
 
-/// The figures of a measure, and the verdicts on it.
+/// Table of a metric, and the verdicts on it.
 fn tables(findings: &Findings<'_>, measure: usize) -> String {
     let of = &findings.metrics[measure];
     let mut text = format!("## {}\n\n", cell(&of.name()));
@@ -197,12 +197,12 @@ fn tables(findings: &Findings<'_>, measure: usize) -> String {
             None => "–".to_owned(),
             Some(spread) => {
                 let [median, low, high] = [spread.median, spread.low, spread.high].map(|v| figure(&of.metric, Some(v)));
-                let doubt = if spread.untrusted > 0 {
+                let mark = if spread.untrusted > 0 {
                     format!(" ⚠ {}/{}", spread.untrusted, spread.runs)
                 } else {
                     String::new()
                 };
-                format!("{median} ({low} … {high}){doubt}")
+                format!("{median} ({low} … {high}){mark}")
             }
         };
         let row: Vec<String> = variants.clone().map(shown).collect();
@@ -212,7 +212,7 @@ fn tables(findings: &Findings<'_>, measure: usize) -> String {
     if findings.pairs().is_empty() {
         return text;
     }
-    text.push_str("| | against | at | change | 95 % interval | verdict |\n|---|---|---|---:|---:|---|\n");
+    text.push_str("| | vs | at | change | 95% interval | verdict |\n|---|---|---|---:|---:|---|\n");
     for pair in findings.pairs() {
         for judged in findings.verdicts_of_pair(measure, pair) {
             let verdict = &judged.verdict;
@@ -231,12 +231,12 @@ fn tables(findings: &Findings<'_>, measure: usize) -> String {
     text
 }
 
-/// What failed, and what is in doubt.
+/// Failures, and measurements that are not trusted.
 fn failures(findings: &Findings<'_>) -> String {
     let mut text = String::new();
     let failing = failing(findings);
     if !failing.is_empty() {
-        text.push_str("## What failed\n\n");
+        text.push_str("## Failures\n\n");
     }
     for (variant, words, first) in failing {
         text.push_str(&format!("- **{variant}** {}\n", cell(&words)));
@@ -247,41 +247,41 @@ fn failures(findings: &Findings<'_>) -> String {
             text.push_str("  ```\n\n");
         }
     }
-    let doubtful: Vec<&Measurement> =
+    let untrusted: Vec<&Measurement> =
         findings.outcome.measurements.iter().filter(|cell| cell.is_measured() && !cell.is_trusted()).collect();
-    if !doubtful.is_empty() {
-        text.push_str("\n## Not to be trusted\n\n");
+    if !untrusted.is_empty() {
+        text.push_str("\n## Not trusted\n\n");
     }
-    for it in doubtful {
+    for it in untrusted {
         let place = format!("{}, {}, round {}", it.variant, point_name(&it.point), it.repeat);
-        text.push_str(&format!("- {}: {}\n", cell(&place), cell(&it.doubts.join(" "))));
+        text.push_str(&format!("- {}: {}\n", cell(&place), cell(&it.warnings.join(" "))));
     }
     text.push('\n');
     text
 }
 
-/// How it came about: what every study does, with the figures of this one.
+/// Method: what every study does, with the numbers of this one.
 pub(super) fn method_sentences(findings: &Findings<'_>) -> [String; 2] {
     let definition = findings.definition;
-    let steady = findings.outcome.measurements.iter().filter_map(|cell| cell.warm_up);
+    let steady = findings.outcome.measurements.iter().filter_map(|cell| cell.warmup);
     let warm_ups: Vec<f64> = steady.map(|warm_up| warm_up.duration_s).collect();
     let longest = warm_ups.iter().copied().fold(0.0, f64::max);
     [
         format!(
-            "{} rounds; in each of them every variant at every point once, in an order drawn by lot (seed {}). Each \
-             time everything was started anew, warmed up until throughput and response times were steady (at most \
+            "{} rounds; in each of them every variant is measured at every point once, in random order (seed {}). \
+             Each time everything is restarted, warmed up until throughput and response times are steady (at most \
              {longest:.1} s), measured, and ended.",
             definition.repeats, definition.seed,
         ),
         format!(
-            "Verdicts are by round, over runs and not over requests; a difference below {:.1} % does not matter. \
+            "Verdicts are by round, over runs and not over requests; a difference below {:.1}% does not matter. \
              Tables and plots show the median of the runs, the lowest and the highest.",
-            definition.minimum_effect * 100.0,
+            definition.min_effect * 100.0,
         ),
     ]
 }
 
-/// What the sampling took at most, in cores.
+/// Highest cost of the sampling, in cores.
 pub(super) fn sampling_cores(findings: &Findings<'_>) -> f64 {
     let usages = findings.outcome.measurements.iter().filter_map(|cell| cell.usage.as_ref());
     usages.map(|usage| usage.sampling_cores).fold(0.0, f64::max)
@@ -291,7 +291,7 @@ fn method(findings: &Findings<'_>) -> String {
     let definition = findings.definition;
     let machine = machine::describe();
     let [order, verdicts] = method_sentences(findings);
-    let mut text = String::from("## How it was measured\n\n");
+    let mut text = String::from("## Method\n\n");
     let variants = definition.variants.iter().map(|variant| {
         format!(
             "- **{}**: `{}`\n",
@@ -301,7 +301,7 @@ fn method(findings: &Findings<'_>) -> String {
     });
     text.extend(variants);
     text.push_str(&format!(
-        "- {order}\n- {verdicts}\n- {}; {} with {} cores, {} MiB; {}; weir {}. Sampling took {:.2} % of a core at \
+        "- {order}\n- {verdicts}\n- {}; {} with {} cores, {} MiB; {}; weir {}. Sampling took {:.2}% of a core at \
          most.\n",
         machine.hostname,
         machine.cpu,
@@ -314,7 +314,7 @@ fn method(findings: &Findings<'_>) -> String {
     text
 }
 
-/// The same as plain data.
+/// Findings as JSON, described by `docs/study-result.schema.json`.
 pub fn json(findings: &Findings<'_>) -> Value {
     let definition = findings.definition;
     let judged = |it: &PairVerdict| {
@@ -322,16 +322,16 @@ pub fn json(findings: &Findings<'_>) -> Value {
         json!({
             "load": findings.metrics[it.metric].load,
             "metric": findings.metrics[it.metric].metric,
-            "main": findings.metrics[it.metric].is_main,
+            "primary": findings.metrics[it.metric].is_primary,
             "point": point(&findings.points[it.point]),
             "base": findings.variant(it.base),
             "other": findings.variant(it.other),
             "finding": verdict.finding.to_string(),
-            "why": match verdict.finding { Finding::Unclear(why) => Some(why.to_string()), _ => None },
+            "reason": match verdict.finding { Finding::Unclear(why) => Some(why.to_string()), _ => None },
             "effect": verdict.effect.filter(|effect| effect.is_finite()),
-            "interval": verdict.interval.filter(|(low, high)| low.is_finite() && high.is_finite()),
-            "p": verdict.p,
-            "sure": verdict.confidence,
+            "ci": verdict.interval.filter(|(low, high)| low.is_finite() && high.is_finite()),
+            "p_value": verdict.p,
+            "confidence": verdict.confidence,
             "runs": verdict.runs,
         })
     };
@@ -344,10 +344,10 @@ pub fn json(findings: &Findings<'_>) -> Value {
         "points": findings.points.iter().map(|it| point(it)).collect::<Vec<_>>(),
         "repeats": definition.repeats,
         "missing": findings.outcome.missing,
-        "sentences": sentences(findings),
-        "cautions": cautions(findings),
+        "summary": summary(findings),
+        "limitations": limitations(findings),
         "verdicts": findings.verdicts.iter().map(judged).collect::<Vec<_>>(),
-        "cells": findings.outcome.measurements,
+        "measurements": findings.outcome.measurements,
         "machine": machine::describe(),
     })
 }
@@ -356,7 +356,7 @@ fn point(of: &[(String, String)]) -> Value {
     of.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// Words in a cell of a table or a list.
+/// Text escaped for a table cell or a list item.
 fn cell(words: &str) -> String {
     sanitize(words).replace('|', "\\|").replace('<', "&lt;")
 }

@@ -1,22 +1,22 @@
-//! What keeps a measurement from its end.
+//! Error of a measurement.
 
 use super::cell::MeasurementFailure;
 use super::running::GuardedProcess;
 
-/// What keeps a measurement from its end.
+/// Error that ends a measurement early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum MeasurementError {
-    /// Somebody has had enough: there is no measurement.
+    /// Interrupted by the user: there is no measurement.
     Interrupted,
-    /// It failed, which is a finding.
+    /// Failure of the variant, which is a finding.
     Failed(MeasurementFailure),
 }
 
-/// Lines of what a program said last.
+/// Number of a program's last output lines in a failure.
 const MAX_OUTPUT_LINES: usize = 8;
 
 impl MeasurementError {
-    /// Of a program, with what it said last.
+    /// Failure of a program, with its last lines of output.
     pub(super) fn from_program(why: String, running: &GuardedProcess) -> Self {
         let mut last_lines = running.stderr().last_lines(MAX_OUTPUT_LINES);
         if last_lines.is_empty() {
@@ -25,17 +25,17 @@ impl MeasurementError {
         Self::Failed(MeasurementFailure { reason: why, last_lines })
     }
 
-    /// Without any words of the program.
+    /// Failure without output of a program.
     pub(super) fn without_output(why: impl Into<String>) -> Self {
         Self::Failed(MeasurementFailure { reason: why.into(), last_lines: Vec::new() })
     }
 
-    /// The same, with who it is that failed, where that is not the variant.
+    /// Same error, prefixed with the name of what failed, if that is not the variant.
     #[must_use]
-    pub(super) fn attributed_to(self, who: &str) -> Self {
+    pub(super) fn attributed_to(self, name: &str) -> Self {
         match self {
             Self::Failed(failure) => {
-                Self::Failed(MeasurementFailure { reason: format!("{who}: {}", failure.reason), ..failure })
+                Self::Failed(MeasurementFailure { reason: format!("{name}: {}", failure.reason), ..failure })
             }
             Self::Interrupted => Self::Interrupted,
         }

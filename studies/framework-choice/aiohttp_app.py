@@ -1,4 +1,4 @@
-"""aiohttp on its own server: marshmallow schemas by hand; refuses with 422."""
+"""aiohttp on its own server: marshmallow schemas by hand; rejects with 422."""
 
 import json
 import sys

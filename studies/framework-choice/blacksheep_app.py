@@ -1,4 +1,4 @@
-"""BlackSheep: pydantic models in the signature; refuses with 400."""
+"""BlackSheep: pydantic models in the signature; rejects with 400."""
 
 from blacksheep import Application, Response, file, json
 from blacksheep.server.bindings import FromJSON

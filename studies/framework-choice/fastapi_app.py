@@ -1,4 +1,4 @@
-"""FastAPI: pydantic models in the signature; refuses with 422."""
+"""FastAPI: pydantic models in the signature; rejects with 422."""
 
 from fastapi import FastAPI
 from fastapi.responses import FileResponse

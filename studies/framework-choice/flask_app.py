@@ -1,4 +1,4 @@
-"""Flask: a JSON schema by flask-expects-json; refuses with 400."""
+"""Flask: a JSON schema by flask-expects-json; rejects with 400."""
 
 from flask import Flask, Response, g, jsonify, send_file
 from flask_expects_json import expects_json

@@ -1,4 +1,4 @@
-"""Litestar: msgspec structs in the signature; refuses with 400."""
+"""Litestar: msgspec structs in the signature; rejects with 400."""
 
 from typing import Annotated
 

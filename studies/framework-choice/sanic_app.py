@@ -1,4 +1,4 @@
-"""Sanic on its own server: pydantic models by its extension; refuses with 400."""
+"""Sanic on its own server: pydantic models by its extension; rejects with 400."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The file that is served: five MiB, made once."""
+"""The file that is served: five MiB, created once."""
 
 import tempfile
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""TLS in front of a service, as the original service had it: decrypts, and passes everything on.
+"""TLS proxy in front of a service, as the original service had TLS: decrypts, and passes everything on.
 
     python tls.py --to PORT --folder FOLDER
 
-The first line on stdout says where it listens; ca.pem, in the folder, is whom to trust.
+The first line on stdout is the address; ca.pem, in the folder, is the CA certificate.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ HOST = "127.0.0.1"
 
 
 class Outside(asyncio.Protocol):
-    """A connection of a client's."""
+    """Connection from a client."""
 
     def __init__(self, port: int) -> None:
-        """Of a client of the service at this port."""
+        """Accept a connection for the service at this port."""
         self._port = port
         self._early = b""
         self._inside: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The handshake is done."""
-        # uvloop's is one without saying so.
+        """Connect to the service after the handshake."""
+        # uvloop's transport does not derive from asyncio.Transport.
         self.transport = cast(asyncio.Transport, transport)
         self._connecting = asyncio.ensure_future(self._connect())
 
@@ -45,37 +45,37 @@ class Outside(asyncio.Protocol):
             self._inside.write(self._early)
 
     def data_received(self, data: bytes) -> None:
-        """Something of a request."""
+        """Pass on a part of a request."""
         if self._inside is None:
             self._early += data
         else:
             self._inside.write(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client has left."""
+        """Close the connection to the service."""
         if self._inside is not None:
             self._inside.close()
 
 
 class Inside(asyncio.Protocol):
-    """The connection to the service that belongs to it."""
+    """Connection to the service, for one client connection."""
 
     def __init__(self, outside: asyncio.Transport) -> None:
-        """What comes goes there."""
+        """Pass everything on to this transport."""
         self._outside = outside
 
     def data_received(self, data: bytes) -> None:
-        """Something of an answer."""
+        """Pass on a part of a response."""
         if not self._outside.is_closing():
             self._outside.write(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The service has closed it."""
+        """Close the client's connection."""
         self._outside.close()
 
 
 async def serve(port: int, folder: Path) -> None:
-    """Until told to end."""
+    """Serve until terminated."""
     authority = trustme.CA()
     authority.cert_pem.write_to_path(folder / "ca.pem")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--to", type=int, required=True)
     parser.add_argument("--folder", type=Path, required=True)
     args = parser.parse_args()
-    # Clients that leave in the middle are no news.
+    # Aborted client connections are expected.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
     uvloop.install()
     asyncio.run(serve(args.to, args.folder))

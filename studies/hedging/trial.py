@@ -1,11 +1,11 @@
-"""One measurement: a load test of the original report on one server, which stands before an unreliable service.
+"""One measurement: a load test of the original report on one server in front of an unreliable service.
 
     python trial.py --server gathered|greedy|shared|gate --test 1..6 --seed N --out FOLDER [--part P] [--most-users N]
 
-The server has a core of its own; the service, `weir serve work`, shares the other with the load. The original server
-asks it over TLS, as it did; the gate does not. `--part` is how much of the original ramp-up there is, and no call
-begins later than `--seconds` after the last user. The last line on stdout has the columns of JMeter's Summary Report,
-what share of answers was valid and in time, and how often each of the original cases came.
+The server has a core of its own; the service, `weir serve work`, shares the other one with the load. The original
+server calls it over TLS, the gateway does not. `--part` is the fraction of the original ramp-up, and no call begins
+later than `--seconds` after the last user. The last line on stdout has the columns of JMeter's Summary Report, the
+fractions of responses that were valid and in time, and those of the original cases.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from pathlib import Path
 from typing import IO, Any
 
 HERE = Path(__file__).parent
-TIMEOUT_MS, PATIENCE_MS = 1000, 300
+TIMEOUT_MS, HEDGE_AFTER_MS = 1000, 300
 # The original allows itself 10 to 30 ms more.
 IN_TIME_MS = TIMEOUT_MS + 30
-# Users, the time over which they start, and calls of each.
+# Users, ramp-up, and calls of each user.
 TESTS = json.loads((HERE / "tests.json").read_text())
-# Of 11 requests to the service 8 are good and take 100 to 600 ms, as the 2 do that fail early; 1 hangs. A call has
-# three, and all that do not hang are answered by 300 + 600 ms.
+# Of 11 requests to the service 8 succeed and 2 fail, after 100 to 600 ms each; 1 hangs. A call has three requests, and
+# all that do not hang have a response by 300 + 600 ms.
 GOOD, EARLY, HANGING, SOON = 8 / 11, 2 / 11, 1 / 11, 200 / 500
 CALCULATED = {
     "one_attempt": GOOD,
@@ -48,7 +48,7 @@ ERROR = len('{"message":"ERROR"}')
 
 @dataclass(frozen=True)
 class Sample:
-    """A line of JMeter's log."""
+    """Line of JMeter's log."""
 
     at_ms: int
     took_ms: int
@@ -58,7 +58,7 @@ class Sample:
 
 
 def main() -> int:
-    """Measure, and print the figures."""
+    """Measure, and print the metrics."""
     args = _arguments()
     cores = sorted(os.sched_getaffinity(0))
     with ExitStack() as stack:
@@ -72,15 +72,15 @@ def main() -> int:
         before_s = server.cpu_s()
         samples = _drive(server.url, args, cores[-1])
         cpu_s, peak_mib = server.cpu_s() - before_s, server.peak_mib()
-        asked = _ask(f"{work}/stats")["requests"]
+        requests = _get(f"{work}/stats")["requests"]
         counts = server.counts()
     valid = [_is_valid(sample, server.is_gate, head) for sample in samples]
     if sum(valid) != counts["success"]:
-        print(f"{sum(valid)} answers look valid, and the server has made {counts['success']}", file=sys.stderr)
+        print(f"{sum(valid)} responses look valid, but the server counts {counts['success']}", file=sys.stderr)
         return 1
-    figures = _figures(samples, valid, counts) | _cost(len(samples), cpu_s, peak_mib, asked)
-    calculated = {f"calculated_{name}_share": share for name, share in CALCULATED.items()}
-    print(json.dumps(_asked(args) | figures | calculated))
+    metrics = _metrics(samples, valid, counts) | _cost(len(samples), cpu_s, peak_mib, requests)
+    calculated = {f"calculated_{name}_fraction": fraction for name, fraction in CALCULATED.items()}
+    print(json.dumps(_plan(args) | metrics | calculated))
     return 0
 
 
@@ -99,11 +99,11 @@ def _arguments() -> argparse.Namespace:
 # --- The load
 
 
-def _asked(args: argparse.Namespace) -> dict[str, float]:
-    """The part of the test that is driven."""
+def _plan(args: argparse.Namespace) -> dict[str, float]:
+    """Return the part of the test that is run."""
     test = TESTS[args.test - 1]
     ramp_up_s = test["ramp_up_s"] * (args.part if test["ramp_up_s"] > 1 else 1)
-    # One user makes few calls in the time that is enough for many.
+    # A single user needs more time for enough calls.
     seconds = args.seconds * (2 if test["users"] == 1 else 1)
     return {
         "users": min(test["users"], args.most_users),
@@ -114,12 +114,12 @@ def _asked(args: argparse.Namespace) -> dict[str, float]:
 
 
 def _drive(url: str, args: argparse.Namespace, core: int) -> list[Sample]:
-    asked = _asked(args)
+    plan = _plan(args)
     log = args.out / "samples.jtl"
     command = ["weir", "load", f"{url}/api/smart/{TIMEOUT_MS}", "--quiet", "--jtl", str(log), "-t", "1"]
-    command += ["--users", str(asked["users"]), "--ramp-up", f"{asked['ramp_up_s']}s", "--loops", str(asked["loops"])]
-    command += ["--duration", f"{asked['begin_s']}s", "--timeout", "120s", "--seed", str(args.seed)]
-    subprocess.run(_kept_to(core, command), check=True, stdout=subprocess.DEVNULL)
+    command += ["--users", str(plan["users"]), "--ramp-up", f"{plan['ramp_up_s']}s", "--loops", str(plan["loops"])]
+    command += ["--duration", f"{plan['begin_s']}s", "--timeout", "120s", "--seed", str(args.seed)]
+    subprocess.run(_pinned(core, command), check=True, stdout=subprocess.DEVNULL)
     with log.open(newline="") as file:
         rows = list(csv.DictReader(file))
     return [
@@ -131,7 +131,7 @@ def _drive(url: str, args: argparse.Namespace, core: int) -> list[Sample]:
 
 
 def _is_valid(sample: Sample, is_gate: bool, head: int) -> bool:
-    """The gate says it by its status; the original server by its body, whose length tells which it is."""
+    """Return whether a response is valid: by status with the gateway, by length with the original server."""
     return sample.code == "200" and (is_gate or sample.received - head > ERROR)
 
 
@@ -139,10 +139,10 @@ def _is_valid(sample: Sample, is_gate: bool, head: int) -> bool:
 
 
 class Server:
-    """One of the four, and what it says of itself."""
+    """One of the four servers, with its counts and its use of resources."""
 
     def __init__(self, name: str, work: str, out: Path, core: int, stack: ExitStack) -> None:
-        """Starts it."""
+        """Start the server."""
         self.is_gate = name == "gate"
         self._log = out / "access.jsonl"
         if self.is_gate:
@@ -151,66 +151,67 @@ class Server:
             self._process, self.url = stack.enter_context(_listening(command, core))
             return
         command = [sys.executable, str(HERE / "server.py"), "--form", name, "--work", work, "--ca", str(out / "ca.pem")]
-        # With many users its connections break by the hundred, a dozen lines each.
-        said = stack.enter_context((out / "server.log").open("w"))
-        self._process, self.url = stack.enter_context(_listening(command, core, said))
+        # With many users hundreds of its connections break, each with a dozen log lines.
+        log = stack.enter_context((out / "server.log").open("w"))
+        self._process, self.url = stack.enter_context(_listening(command, core, log))
 
     def head_bytes(self) -> int:
-        """How long the head of an answer is; all of its answers have the same one."""
+        """Return the length of a response head, which is the same for all responses."""
         host, port = self.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as connection:
             request = f"GET /api/smart/none HTTP/1.1\r\nhost: {host}\r\n\r\n"
             connection.sendall(request.encode())
             connection.settimeout(20)
-            answer = b""
-            while not answer.endswith(b"}"):
-                answer += connection.recv(4096)
-        return answer.index(b"\r\n\r\n") + 4
+            response = b""
+            while not response.endswith(b"}"):
+                response += connection.recv(4096)
+            return response.index(b"\r\n\r\n") + 4
 
     def counts(self) -> Counter[str]:
-        """Successes, errors and the original cases. The gate is told to end: its log is whole then."""
+        """Return successes, errors and the original cases. Ends the gateway, so that its log is complete."""
         if not self.is_gate:
-            return Counter(_ask(f"{self.url}/counts"))
+            return Counter(_get(f"{self.url}/counts"))
         self._process.terminate()
         self._process.wait(20)
-        return self._told()
+        return self._logged()
 
-    def _told(self) -> Counter[str]:
+    def _logged(self) -> Counter[str]:
         counts: Counter[str] = Counter()
         for line in self._log.read_text().splitlines():
             call = json.loads(line)
-            story = call.get("story")
-            if not story:
+            attempts = call.get("attempt_log")
+            if not attempts:
                 continue
-            if "refused" in story[0]:
-                counts["refused"] += 1
+            if "rejected" in attempts[0]:
+                counts["rejected"] += 1
                 continue
-            if len(story) > 1:
-                counts["case 2" if story[1]["why"] == "failure" else "case 3"] += 1
+            if len(attempts) > 1:
+                counts["case 2" if attempts[1]["reason"] == "failure" else "case 3"] += 1
             else:
-                # A call that may have no second attempt has one of 300 ms and more.
-                counts["case 1" if call["status"] == 200 and story[0]["ended_ms"] <= PATIENCE_MS else "case 3"] += 1
+                # Without a second attempt the first one took 300 ms or more, unless it succeeded before.
+                in_time = call["status"] == 200 and attempts[0]["ended_ms"] <= HEDGE_AFTER_MS
+                counts["case 1" if in_time else "case 3"] += 1
             counts["success" if call["status"] == 200 else "error"] += 1
             counts["case 4"] += call["status"] == 504
         return counts
 
     def cpu_s(self) -> float:
-        """User and system time so far."""
+        """Return user and system time so far."""
         stat = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     def peak_mib(self) -> float:
-        """The most memory that was resident."""
+        """Return the peak resident memory."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
 
 @contextmanager
 def _listening(
-    command: list[str], core: int, said: IO[str] | None = None
+    command: list[str], core: int, log: IO[str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A program that says where it listens, and its address."""
-    with subprocess.Popen(_kept_to(core, command), stdout=subprocess.PIPE, stderr=said, text=True) as process:
+    """Start a program that prints its address; yield both."""
+    with subprocess.Popen(_pinned(core, command), stdout=subprocess.PIPE, stderr=log, text=True) as process:
         try:
             assert process.stdout is not None
             yield process, json.loads(process.stdout.readline())["listening"]
@@ -218,50 +219,50 @@ def _listening(
             process.kill()
 
 
-def _kept_to(core: int, command: list[str]) -> list[str]:
+def _pinned(core: int, command: list[str]) -> list[str]:
     return ["taskset", "--cpu-list", str(core), *command]
 
 
-def _ask(url: str) -> dict[str, Any]:
-    with urllib.request.urlopen(url, timeout=60) as answer:
-        return dict(json.load(answer))
+def _get(url: str) -> dict[str, Any]:
+    with urllib.request.urlopen(url, timeout=60) as response:
+        return dict(json.load(response))
 
 
-# --- What came of it
+# --- The metrics
 
 
-def _figures(samples: list[Sample], valid: list[bool], counts: Counter[str]) -> dict[str, float]:
+def _metrics(samples: list[Sample], valid: list[bool], counts: Counter[str]) -> dict[str, float]:
     took = [sample.took_ms for sample in samples]
     calls = len(samples)
     last_ms = max(sample.at_ms + sample.took_ms for sample in samples)
     seconds = (last_ms - min(sample.at_ms for sample in samples)) / 1000
     received, sent = (sum(getattr(sample, name) for sample in samples) for name in ("received", "sent"))
     in_time = [sample.took_ms <= IN_TIME_MS and sample.code.isdecimal() for sample in samples]
-    figures = {
+    metrics = {
         "samples": calls,
         "average_ms": statistics.fmean(took),
         "min_ms": min(took),
         "max_ms": max(took),
         "sd_ms": statistics.pstdev(took),
-        # JMeter's error: no answer, or a status of 400 and more.
-        "error_share": sum(not (sample.code.isdecimal() and int(sample.code) < 400) for sample in samples) / calls,
+        # JMeter's error: no response, or a status of 400 or more.
+        "error_fraction": sum(not (sample.code.isdecimal() and int(sample.code) < 400) for sample in samples) / calls,
         "per_s": calls / seconds,
         "received_kib_per_s": received / 1024 / seconds,
         "sent_kib_per_s": sent / 1024 / seconds,
         "bytes": received / calls,
-        "valid_share": sum(valid) / calls,
-        "in_time_share": sum(in_time) / calls,
-        "valid_in_time_share": sum(good and soon for good, soon in zip(valid, in_time, strict=True)) / calls,
+        "valid_fraction": sum(valid) / calls,
+        "in_time_fraction": sum(in_time) / calls,
+        "valid_in_time_fraction": sum(good and soon for good, soon in zip(valid, in_time, strict=True)) / calls,
         "lost": sum(not sample.code.isdecimal() for sample in samples),
-        "refused_share": counts["refused"] / calls,
+        "rejected_fraction": counts["rejected"] / calls,
         "timeout_ms": TIMEOUT_MS,
         "in_time_ms": IN_TIME_MS,
     }
-    return figures | {f"case_{case}_share": counts[f"case {case}"] / calls for case in range(1, 5)}
+    return metrics | {f"case_{case}_fraction": counts[f"case {case}"] / calls for case in range(1, 5)}
 
 
-def _cost(calls: int, cpu_s: float, peak_mib: float, asked: int) -> dict[str, float]:
-    return {"cpu_ms_per_call": 1000 * cpu_s / calls, "peak_mib": peak_mib, "attempts_per_call": asked / calls}
+def _cost(calls: int, cpu_s: float, peak_mib: float, requests: int) -> dict[str, float]:
+    return {"cpu_ms_per_call": 1000 * cpu_s / calls, "peak_mib": peak_mib, "attempts_per_call": requests / calls}
 
 
 if __name__ == "__main__":

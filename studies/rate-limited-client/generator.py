@@ -2,7 +2,7 @@
 
     python generator.py --seconds S --seed N
 
-Requests are lines for `weir send -`. At the end it says on stderr how many it has made.
+Requests are lines for `weir send -`. At the end the number of requests is on stderr.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import sys
 import time
 from collections.abc import Iterator
 
-LONGEST_MS = 21
+MAX_SLEEP_MS = 21
 
 
-def requests(seconds: float, seed: int, longest_ms: int = LONGEST_MS) -> Iterator[str]:
-    """The names of requests, each when it is made."""
-    dice = random.Random(seed)
+def requests(seconds: float, seed: int, max_sleep_ms: int = MAX_SLEEP_MS) -> Iterator[str]:
+    """Yield names of requests at the times at which they are made."""
+    rng = random.Random(seed)
     end, made = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         yield str(made)
         made += 1
-        time.sleep(dice.randint(0, longest_ms) / 1000)
+        time.sleep(rng.randint(0, max_sleep_ms) / 1000)
 
 
 def main() -> None:
-    """Make requests for so many seconds."""
+    """Make requests for the given time."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--seed", type=int, required=True)

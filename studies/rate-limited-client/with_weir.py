@@ -1,8 +1,8 @@
-"""The same through weir's senders in Python.
+"""Client with weir's Python senders.
 
     python with_weir.py --sender AsyncSender|Sender --url ...
 
-The exchange is the same, and so is what is said of the results.
+Arguments and results are those of the other clients; see jobs.py.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import asyncio
 import sys
 from typing import Any
 
-from jobs import READY, TTL_MS, Book, arguments, named
+from jobs import READY, TTL_MS, Results, arguments, named
 
 import weir
 
 
 async def awaited(options: dict[str, Any]) -> None:
-    """From a loop."""
+    """Deliver from an event loop."""
     lines = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     async with weir.AsyncSender(**options) as sender:
@@ -27,7 +27,7 @@ async def awaited(options: dict[str, Any]) -> None:
 
 
 def threaded(options: dict[str, Any]) -> None:
-    """From the main thread."""
+    """Deliver from the main thread."""
     with weir.Sender(**options) as sender:
         print(READY, flush=True)
         for line in sys.stdin:
@@ -35,20 +35,20 @@ def threaded(options: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Deliver what comes, until nothing more does."""
+    """Deliver the requests on stdin, until it ends."""
     parser = arguments()
     parser.add_argument("--sender", required=True, choices=["AsyncSender", "Sender"])
     args = parser.parse_args()
-    book = Book(args.out)
+    results = Results(args.out)
     options: dict[str, Any] = {
         "url": f"{args.url}/api/request?api_key={{key}}&nonce={{nonce}}&req_id={{id}}",
         "keys": args.keys.split(","),
         "limits": "20/1s",
         "delay_bound": "50ms",
         "ordered": True,
-        "fresh": True,
+        "keepalive": False,
         "ttl": f"{TTL_MS}ms",
-        "on_result": lambda result: book.write(result.to_dict()),
+        "on_result": lambda result: results.write(result.to_dict()),
     }
     if args.sender == "Sender":
         threaded(options)

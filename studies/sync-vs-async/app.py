@@ -1,4 +1,4 @@
-"""A service with a slow handler and a fast one, each of them in several kinds."""
+"""A service with a slow handler and a fast one, each in several variants."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ SECOND = 1.0
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """The threads of plain `def` handlers; the framework's own default is 40."""
+    """Set the number of threads for plain `def` handlers; the framework's default is 40."""
     threads = int(os.environ.get("THREADS", "40"))
     anyio.to_thread.current_default_thread_limiter().total_tokens = threads
     app.state.own_pool = anyio.CapacityLimiter(threads)
@@ -32,28 +32,28 @@ app = FastAPI(lifespan=lifespan)
 
 @app.get("/sync-loadtest", response_model=None)
 def slow_in_a_thread() -> dict[str, str]:
-    """Holds a thread of the pool that all plain handlers share."""
+    """Occupy a thread of the pool that all plain handlers share."""
     time.sleep(SECOND)
     return SLOW
 
 
 @app.get("/sync-annotated")
 def slow_in_a_thread_twice() -> dict[str, str]:
-    """What it returns is checked against its annotation: in a thread as well, for which it queues again."""
+    """Return a value that is checked against the annotation, on a thread that is queued for again."""
     time.sleep(SECOND)
     return SLOW
 
 
 @app.get("/sync-own-pool")
 async def slow_in_a_pool_of_its_own() -> dict[str, str]:
-    """Holds a thread of a pool that nobody else needs: what cannot be awaited."""
+    """Occupy a thread of a separate pool, for blocking code."""
     await anyio.to_thread.run_sync(time.sleep, SECOND, limiter=app.state.own_pool)
     return SLOW
 
 
 @app.get("/sync-awaited")
 async def slow_without_a_thread() -> dict[str, str]:
-    """Holds nothing while it waits."""
+    """Wait without a thread."""
     await asyncio.sleep(SECOND)
     return SLOW
 
@@ -63,11 +63,11 @@ async def slow_without_a_thread() -> dict[str, str]:
 
 @app.get("/async-in-name", response_model=None)
 def fast_in_a_thread() -> dict[str, str]:
-    """A plain handler, whatever its route is called: it needs a thread, for a moment."""
+    """Respond from a plain handler, in spite of the route's name: it needs a thread, for a moment."""
     return FAST
 
 
 @app.get("/async-at-once")
 async def fast_without_a_thread() -> dict[str, str]:
-    """Runs in the event loop."""
+    """Respond from the event loop."""
     return FAST

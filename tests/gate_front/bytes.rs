@@ -1,4 +1,4 @@
-//! Requests and answers byte by byte.
+//! Requests and responses byte by byte.
 
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ fn asked(gate: &Serving, bytes: &str) -> u16 {
 }
 
 #[test]
-fn an_absolute_target_becomes_the_path_that_it_means() {
+fn an_absolute_target_becomes_its_path() {
     let server = Server::hello();
     let gate = plain(&server);
     for (target, seen) in [
@@ -41,7 +41,7 @@ fn an_absolute_target_becomes_the_path_that_it_means() {
 }
 
 #[test]
-fn a_transfer_coding_that_is_not_simply_chunked_is_refused() {
+fn transfer_codings_other_than_chunked_are_rejected() {
     let server = Server::hello();
     let gate = plain(&server);
     let service = Serving::start(&["body"]);
@@ -66,7 +66,7 @@ fn a_transfer_coding_that_is_not_simply_chunked_is_refused() {
     assert_eq!(asked(&gate, "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: , Chunked\r\n\r\n0\r\n\r\n"), 200);
 }
 
-/// A head with so many fields beside Host, of which one is so long.
+/// A head with this number of fields beside Host, one of them of this length.
 fn head(fields: usize, length: usize) -> String {
     let mut head = "GET / HTTP/1.1\r\nHost: test\r\n".to_owned();
     for k in 0..fields {
@@ -76,7 +76,7 @@ fn head(fields: usize, length: usize) -> String {
 }
 
 #[test]
-fn heads_of_256_fields_and_64_kib_come_through_and_both_bounds_can_be_set() {
+fn heads_of_256_fields_and_64_kib_are_forwarded_and_both_bounds_can_be_set() {
     let server = Server::hello();
     let gate = plain(&server);
     let text = to(&server.url(""), "", "");
@@ -112,7 +112,7 @@ fn heads_of_256_fields_and_64_kib_come_through_and_both_bounds_can_be_set() {
 }
 
 #[test]
-fn answers_of_many_fields_come_through() {
+fn responses_with_many_fields_are_forwarded() {
     let fields: String = (0..250).map(|k| format!("X-Field-{k}: v\r\n")).collect();
     let server = Server::start(move |_| Reply::raw(format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n")));
     let gate = plain(&server);
@@ -123,7 +123,7 @@ fn answers_of_many_fields_come_through() {
 }
 
 #[test]
-fn a_content_length_stands_where_rfc_9110_has_it() {
+fn content_length_follows_rfc_9110() {
     let server = Server::start(|seen| {
         let length = match seen.line().split(' ').nth(1) {
             Some("/none") => "",
@@ -146,7 +146,7 @@ fn a_content_length_stands_where_rfc_9110_has_it() {
         ("HEAD", "/none", None),
         ("HEAD", "/chunked", None),
         ("HEAD", "/304", Some("7")),
-        // It may be left out, and is.
+        // Content-Length is optional here, and left out.
         ("GET", "/304", None),
         ("HEAD", "/204", None),
         ("GET", "/204", None),

@@ -1,4 +1,4 @@
-//! gRPC: how the gate says what it says, and what it makes of what it hears.
+//! gRPC: the gateway's own responses, and the meaning of an upstream's.
 
 use std::convert::Infallible;
 use std::net::TcpListener;
@@ -35,7 +35,7 @@ fn call(gate: &Serving, path: &str, method: &str) -> Told {
 }
 
 #[test]
-fn answers_of_the_gates_own_are_trailers_only_with_the_code_that_they_mean() {
+fn own_grpc_responses_are_trailers_only() {
     let silent = Server::start(|_| Reply::nothing());
     let gone = Server::hello();
     gone.stop_listening();
@@ -43,10 +43,10 @@ fn answers_of_the_gates_own_are_trailers_only_with_the_code_that_they_mean() {
         "[upstreams.silent]\nurls = [\"{}\"]\n[upstreams.gone]\nurls = [\"{}\"]\n\
          [upstreams.full]\nurls = [\"{}\"]\n\
          [[routes]]\nmatch = {{ path = \"/late\" }}\nupstream = \"silent\"\npolicy = {{ deadline = \"30ms\" }}\n\
-         answer = {{ late = {{ body = \"never mind: 100%\" }} }}\n\
+         response = {{ deadline_exceeded = {{ body = \"never mind: 100%\" }} }}\n\
          [[routes]]\nmatch = {{ path = \"/gone\" }}\nupstream = \"gone\"\n\
          [[routes]]\nmatch = {{ path = \"/get\", methods = [\"GET\"] }}\nupstream = \"gone\"\n\
-         [[routes]]\nmatch = {{ path = \"/rate\" }}\nupstream = \"gone\"\ncaller = \"address\"\nrate = \"1/1h\"\n",
+         [[routes]]\nmatch = {{ path = \"/rate\" }}\nupstream = \"gone\"\ncaller = \"address\"\nrate_limit = \"1/1h\"\n",
         silent.url(""),
         gone.url(""),
         silent.url("")
@@ -54,11 +54,11 @@ fn answers_of_the_gates_own_are_trailers_only_with_the_code_that_they_mean() {
     call(&gate, "/rate", "POST");
     for (path, code, message) in [
         ("/late", "4", "never mind: 100%25"),
-        ("/gone", "14", "no answer from the upstream (connect); attempts: 1"),
-        ("/rate", "8", "this caller has sent as many requests as it may (rate)"),
-        ("/nowhere", "12", "no route leads there"),
-        ("/get", "12", "this route takes GET"),
-        ("/a%2Fb", "3", "the path can be read in two ways: an escaped slash, or a backslash"),
+        ("/gone", "14", "no response from the upstream (connect); attempts: 1"),
+        ("/rate", "8", "the caller is over its rate limit (rate_limited)"),
+        ("/nowhere", "12", "no route matches"),
+        ("/get", "12", "allowed methods: GET"),
+        ("/a%2Fb", "3", "ambiguous path: an escaped slash, or a backslash"),
     ] {
         let (head, body, trailers) = call(&gate, path, "POST");
         let told = |name: &str| head.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -68,11 +68,11 @@ fn answers_of_the_gates_own_are_trailers_only_with_the_code_that_they_mean() {
         assert!(body.is_empty() && trailers.is_empty(), "{path}: nothing comes behind the head");
     }
     let plain = gate.get("/nowhere");
-    assert_eq!((plain.status, plain.text()), (404, "no route leads there\n"), "others hear what they understand");
+    assert_eq!((plain.status, plain.text()), (404, "no route matches\n"), "HTTP callers get HTTP errors");
 }
 
-/// A service of gRPC over HTTP/2 that answers with these codes, one after the other, then with 0: as a head without
-/// more, behind a head, or behind a message.
+/// A gRPC service that responds with these codes in turn, then with 0: in the head alone, in trailers after a head, or
+/// after a message.
 fn service(codes: &'static [&'static str], style: &'static str) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -121,13 +121,13 @@ fn failed(gate: &Serving, kind: &str) -> f64 {
 }
 
 #[test]
-fn a_code_that_says_that_the_service_failed_is_retried_and_counted_as_a_status_is() {
+fn grpc_failures_are_retried_and_counted_like_statuses() {
     for style in ["head", "trailers"] {
         for (codes, policy, attempts, code) in [
             (&["14"][..], "", 2, "0"),
             (&["4"], "", 2, "0"),
             (&["8"], "", 2, "0"),
-            // As 500: counted, and retried only by who says so.
+            // As 500: counted, and retried only if configured.
             (&["13"], "", 1, "13"),
             (&["13"], "on = [500],", 2, "0"),
             (&["10"], "", 1, "10"),
@@ -136,7 +136,7 @@ fn a_code_that_says_that_the_service_failed_is_retried_and_counted_as_a_status_i
         ] {
             let (url, count) = service(codes, style);
             let policy = format!(
-                "repeat = \"every\"\nbudget = \"none\"\nretry = {{ {policy} times = 2, backoff = \"1ms..2ms\" }}"
+                "retry_methods = \"all\"\nbudget = \"none\"\nretries = {{ {policy} times = 2, backoff = \"1ms..2ms\" }}"
             );
             let gate = configured(&to(&url, "protocol = \"http2\"", &policy));
             let (head, body, trailers) = call(&gate, "/pkg.Service/Method", "POST");
@@ -150,26 +150,27 @@ fn a_code_that_says_that_the_service_failed_is_retried_and_counted_as_a_status_i
 }
 
 #[test]
-fn which_codes_are_failures_and_which_are_retried_can_be_said() {
+fn grpc_failures_and_retries_can_be_configured() {
     let (url, count) = service(&["10", "14"], "trailers");
-    let policy = "repeat = \"every\"\nbudget = \"none\"\nsuccess = { grpc_failures = [10] }\n\
-                  retry = { times = 2, on = [\"grpc-10\"], backoff = \"1ms..2ms\" }";
+    let policy = "retry_methods = \"all\"\nbudget = \"none\"\nsuccess = { grpc_failures = [10] }\n\
+                  retries = { times = 2, on = [\"grpc-10\"], backoff = \"1ms..2ms\" }";
     let gate = configured(&to(&url, "protocol = \"http2\"", policy));
     let (_, _, trailers) = call(&gate, "/pkg.Service/Method", "POST");
     assert_eq!((count.load(Ordering::SeqCst), trailers["grpc-status"].to_str().unwrap()), (2, "14"));
 }
 
 #[test]
-fn a_failure_behind_a_message_that_was_passed_on_is_told_to_whom_it_concerns() {
+fn a_grpc_failure_after_a_message_is_counted_and_not_retried() {
     let (url, count) = service(&["14"; 50], "message");
-    let table = "protocol = \"http2\"\nbreaker = { least = 4, share = 0.5 }\nthrottle = { floor = 5 }";
-    let gate = configured(&to(&url, table, "repeat = \"every\"\nretry = 1"));
+    let table =
+        "protocol = \"http2\"\nbreaker = { min_samples = 4, failure_threshold = 0.5 }\nthrottle = { min_samples = 5 }";
+    let gate = configured(&to(&url, table, "retry_methods = \"all\"\nretries = 1"));
     let (_, body, trailers) = call(&gate, "/pkg.Service/Method", "POST");
     assert_eq!((&body[..], trailers["grpc-status"].to_str().unwrap()), (&b"message"[..], "14"));
     assert_eq!((failed(&gate, "grpc-14"), count.load(Ordering::SeqCst)), (1.0, 1), "what has begun is not sent again");
     for _ in 0..30 {
         call(&gate, "/pkg.Service/Method", "POST");
     }
-    let share = gate.metric("weir_gate_throttled_share{upstream=\"backend\"}");
+    let share = gate.metric("weir_gate_throttled_fraction{upstream=\"backend\"}");
     assert!(share > 0.3, "the throttle takes it for a 503: {share}");
 }

@@ -1,4 +1,4 @@
-//! What `weir gate` makes of callers that do wrong, on purpose or not: neither the upstream nor other callers pay for it.
+//! `weir gate` in front of misbehaving callers: neither the upstream nor other callers are affected.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the callers' clock is not the gate's")]
 
@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use support::{Serving, Weir};
 
-/// Far beyond what anything takes.
+/// Timeout of waits; far above all expected times.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A gate of this configuration.
+/// A gateway with this configuration.
 fn configured(text: &str) -> Serving {
     configured_with(text, &[])
 }
@@ -29,7 +29,7 @@ fn configured_with(text: &str, more: &[&str]) -> Serving {
     Serving::gate_in(weir, &[&["--config", "gate.toml"], more].concat())
 }
 
-/// All paths to one upstream, whose table and policy have these lines too.
+/// A configuration with one upstream and one policy for all paths, each with extra lines.
 fn to(url: &str, upstream: &str, policy: &str) -> String {
     format!(
         "[upstreams.backend]\nurls = [\"{url}\"]\n{upstream}\n[policies.all]\n{policy}\n[[routes]]\n\

@@ -1,11 +1,11 @@
-//! Memory that large heads take is given back: that of connections that stay, and that of those that have ended.
+//! Memory of large heads is released, on open and on ended connections.
 
 use std::fs;
 
 use super::support::{Raw, Server, Serving, until};
 use super::{PATIENCE, configured, to};
 
-/// Fewer than a process may have open by default.
+/// Connections; fewer than the default limit of open files.
 const CONNECTIONS: usize = 400;
 
 fn resident_mib(gate: &Serving) -> u64 {
@@ -14,7 +14,7 @@ fn resident_mib(gate: &Serving) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
 }
 
-/// One request by each of many connections, which stay.
+/// One request on each of many connections, which stay open.
 fn burst(gate: &Serving, length: usize) -> Vec<Raw> {
     let mut all: Vec<Raw> = (0..CONNECTIONS).map(|_| gate.connect()).collect();
     let field = "v".repeat(length / 10);
@@ -27,7 +27,7 @@ fn burst(gate: &Serving, length: usize) -> Vec<Raw> {
 }
 
 #[test]
-fn connections_that_stay_do_not_keep_the_room_of_their_largest_head() {
+fn connections_release_the_memory_of_their_largest_head() {
     let server = Server::hello();
     let text = to(&server.url(""), "", "");
     let small = configured(&text);
@@ -40,7 +40,7 @@ fn connections_that_stay_do_not_keep_the_room_of_their_largest_head() {
 }
 
 #[test]
-fn what_ended_connections_have_had_goes_back_to_the_system() {
+fn memory_of_ended_connections_is_returned_to_the_system() {
     let server = Server::hello();
     let gate = configured(&to(&server.url(""), "", ""));
     assert_eq!(gate.get("/").status, 200);

@@ -1,13 +1,13 @@
-//! Ways round a route's rules: spellings of its path, of its host, and of who asks.
+//! Attempts to bypass a route's rules by spellings of its path, its host and the caller.
 
 use super::configured;
 use super::support::{Reply, Server, Serving};
 
-/// Calls of `/login` are one in an hour for each caller; all others may do as they like.
+/// A configuration with a rate limit of one call per hour and caller for `/login`.
 fn guarded(server: &Server, top: &str) -> Serving {
     configured(&format!(
         "{top}\n[upstreams.backend]\nurls = [\"{}\"]\n[[routes]]\nmatch = {{ path = \"/login\" }}\ncaller = \"address\"\n\
-         rate = \"1/1h\"\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n",
+         rate_limit = \"1/1h\"\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n",
         server.url("")
     ))
 }
@@ -17,7 +17,7 @@ fn line(server: &Server) -> String {
 }
 
 #[test]
-fn a_routes_rules_hold_for_every_spelling_of_its_path() {
+fn a_route_matches_every_spelling_of_its_path() {
     let server = Server::hello();
     let gate = guarded(&server, "");
     assert_eq!(gate.get("/%6cog%69n?a=%2F//..").status, 200);
@@ -51,7 +51,7 @@ fn a_routes_rules_hold_for_every_spelling_of_its_path() {
 }
 
 #[test]
-fn a_path_that_can_be_read_in_two_ways_is_refused_unless_it_may_pass() {
+fn ambiguous_paths_are_rejected_unless_configured() {
     let server = Server::hello();
     let gate = guarded(&server, "");
     let all =
@@ -59,7 +59,7 @@ fn a_path_that_can_be_read_in_two_ways_is_refused_unless_it_may_pass() {
     for path in all {
         let answer = gate.get(path);
         assert_eq!(answer.status, 400, "{path}");
-        assert!(answer.text().starts_with("the path can be read in two ways: "), "{}", answer.text());
+        assert!(answer.text().starts_with("ambiguous path: "), "{}", answer.text());
     }
     assert_eq!(server.requests(), 0);
     let gate = guarded(&server, "ambiguous_paths = \"pass\"");
@@ -79,7 +79,7 @@ fn a_path_that_can_be_read_in_two_ways_is_refused_unless_it_may_pass() {
 }
 
 #[test]
-fn slashes_are_kept_where_they_mean_something() {
+fn slashes_are_kept_if_configured() {
     let server = Server::hello();
     let gate = guarded(&server, "merge_slashes = false");
     assert_eq!(gate.get("/login").status, 200);
@@ -89,7 +89,7 @@ fn slashes_are_kept_where_they_mean_something() {
 }
 
 #[test]
-fn the_gates_own_pages_hide_those_of_the_upstream_by_every_spelling() {
+fn own_paths_match_in_every_spelling() {
     let server = Server::start(|_| Reply::ok("the upstream's"));
     let gate = guarded(&server, "");
     for path in ["/metrics", "/%6detrics", "//metrics", "/x/../metrics", "/healthz", "/./healthz"] {
@@ -99,7 +99,7 @@ fn the_gates_own_pages_hide_those_of_the_upstream_by_every_spelling() {
 }
 
 #[test]
-fn a_host_with_the_dot_of_the_root_is_the_host() {
+fn a_host_matches_with_the_dot_of_the_root() {
     let server = Server::hello();
     let gate = configured(&format!(
         "[upstreams.backend]\nurls = [\"{}\"]\n[[routes]]\nmatch = {{ path = \"/x\", host = \"api.example.\" }}\n\
@@ -115,7 +115,7 @@ fn a_host_with_the_dot_of_the_root_is_the_host() {
     }
 }
 
-/// What the upstream sees of these headers.
+/// The upstream's values of these headers.
 fn seen(gate: &Serving, server: &Server, said: &str, names: &[&str]) -> Vec<String> {
     let mut client = gate.connect();
     client.send(format!("GET /a HTTP/1.1\r\nHost: api.example\r\n{said}\r\n"));
@@ -146,7 +146,7 @@ const SAID: &str = "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-Host: evil\r\nX-Forw
                     X-Forwarded-Prefix: /p\r\nX-Original-URL: /admin\r\n";
 
 #[test]
-fn what_a_stranger_says_of_who_asks_does_not_come_through_by_any_header() {
+fn forwarding_headers_of_untrusted_callers_are_removed() {
     let server = Server::hello();
     for top in ["", "trusted_proxies = [\"10.0.0.0/8\", \"::1\"]"] {
         let gate = guarded(&server, top);
@@ -167,7 +167,7 @@ fn what_a_stranger_says_of_who_asks_does_not_come_through_by_any_header() {
 }
 
 #[test]
-fn a_trusted_proxys_word_is_passed_on_and_added_to() {
+fn forwarding_headers_of_trusted_proxies_are_extended() {
     let server = Server::hello();
     let gate = guarded(&server, "trusted_proxies = [\"127.0.0.0/8\"]");
     assert_eq!(
@@ -186,7 +186,7 @@ fn a_trusted_proxys_word_is_passed_on_and_added_to() {
 }
 
 #[test]
-fn a_caller_is_known_by_the_last_address_that_no_trusted_proxy_has() {
+fn a_caller_is_identified_by_the_last_untrusted_address() {
     let server = Server::hello();
     let status = |gate: &Serving, said: &str| {
         let mut client = gate.connect();

@@ -1,4 +1,4 @@
-//! How often an upstream sees a call: as often as the gate counts it.
+//! An upstream gets as many requests as the gateway counts attempts.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use super::support::{Reply, Server, Serving};
 use super::{configured, to};
 
 fn sent(gate: &Serving) -> f64 {
-    let of = |why| gate.metric(&format!("weir_gate_attempts_total{{upstream=\"backend\",why=\"{why}\"}}"));
+    let of = |why| gate.metric(&format!("weir_gate_attempts_total{{upstream=\"backend\",reason=\"{why}\"}}"));
     ["first", "stage", "failure", "retry"].map(of).iter().sum()
 }
 
 #[test]
-fn a_reset_on_a_kept_connection_is_an_attempt_that_failed_like_any_other() {
+fn a_reset_on_a_reused_connection_is_a_failed_attempt() {
     for (policy, status, attempts) in [
         ("", 502, 1),
-        ("retry = 1", 200, 2),
-        ("stages = [{ after = \"20ms\", copies = 2 }]\nbudget = \"none\"\ndeadline = \"280ms\"", 504, 3),
+        ("retries = 1", 200, 2),
+        ("hedge = [{ after = \"20ms\", attempts = 2 }]\nbudget = \"none\"\ndeadline = \"280ms\"", 504, 3),
     ] {
         let hangs = status == 504;
         let server = Server::start(move |seen| match (seen.number, seen.line().contains("/warm")) {
@@ -35,11 +35,11 @@ fn a_reset_on_a_kept_connection_is_an_attempt_that_failed_like_any_other() {
 }
 
 #[test]
-fn a_connection_that_was_closed_while_it_idled_costs_no_call_and_no_attempt() {
+fn a_connection_closed_while_idle_costs_no_attempt() {
     let server = Server::build().closes_idle_after(Duration::from_millis(20)).start(|_| Reply::ok("well"));
     let gate = configured(&to(&server.url(""), "", ""));
     for k in 0..40 {
-        // Around the moment of the close, and at it.
+        // Around the time of the close.
         std::thread::sleep(Duration::from_millis(15 + k % 10));
         let answer = if k % 2 == 0 { gate.get("/") } else { gate.post("/", "body") };
         assert_eq!(answer.status, 200, "{k}: {}", answer.text());

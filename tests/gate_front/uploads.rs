@@ -1,16 +1,16 @@
-//! Uploads that break off, lie, or do not go on.
+//! Uploads that break off, are framed wrong, or stall.
 
 use super::support::{Raw, Reply, Server, Serving, until};
 use super::{PATIENCE, configured, to};
 
-/// Hosts are out after one failure, and the breaker opens after a few.
+/// A configuration that ejects hosts after one failure, with a breaker.
 fn strict(hosts: &[&Server], policy: &str) -> Serving {
     let urls: Vec<String> = hosts.iter().map(|host| host.url("")).collect();
-    let table = "health = { failures = 1, rest = \"60s\" }\nbreaker = { least = 4, share = 0.3 }";
+    let table = "health = { consecutive_failures = 1, ejection_time = \"60s\" }\nbreaker = { min_samples = 4, failure_threshold = 0.3 }";
     configured(&to(&urls.join("\", \""), table, policy))
 }
 
-/// The other side of the gate has done no wrong, and is not taken for it.
+/// No host is ejected, and no failure counts against the upstream.
 fn check_no_blame(gate: &Serving, hosts: &[&Server]) {
     for _ in 0..20 {
         assert_eq!(gate.get("/good").status, 200);
@@ -18,7 +18,7 @@ fn check_no_blame(gate: &Serving, hosts: &[&Server]) {
     for host in hosts {
         let seen = host.seen().iter().filter(|seen| seen.line().contains("/good")).count();
         assert!(seen > 0, "{} gets calls", host.address());
-        let out = format!("weir_gate_host_out{{upstream=\"backend\",host=\"{}\"}}", host.address());
+        let out = format!("weir_gate_host_ejected{{upstream=\"backend\",host=\"{}\"}}", host.address());
         assert_eq!(gate.metric(&out), 0.0);
     }
     assert_eq!(gate.metric("weir_gate_breaker_open{upstream=\"backend\"}"), 0.0);
@@ -32,13 +32,13 @@ fn failures(gate: &Serving) -> f64 {
     gate.metric("weir_gate_attempts_failed_total{upstream=\"backend\",kind=\"request\"}")
 }
 
-/// Answers what is whole; of a body that is not the end is waited for.
+/// A service that responds to complete requests, and waits for the rest of others.
 fn patient() -> Server {
     Server::start(|seen| if seen.line().starts_with("POST") { Reply::nothing() } else { Reply::ok("good") })
 }
 
 #[test]
-fn a_broken_upload_is_its_callers_fault_and_not_the_upstreams() {
+fn a_broken_upload_is_the_callers_fault() {
     let hosts = [patient(), patient()];
     let hosts = [&hosts[0], &hosts[1]];
     let gate = strict(&hosts, "");
@@ -61,7 +61,7 @@ fn a_broken_upload_is_its_callers_fault_and_not_the_upstreams() {
 }
 
 #[test]
-fn a_body_that_is_framed_wrong_is_a_bad_request_and_not_a_bad_gateway() {
+fn a_body_with_invalid_framing_is_a_400() {
     let host = patient();
     let gate = strict(&[&host], "");
     for k in 0..12 {
@@ -76,7 +76,7 @@ fn a_body_that_is_framed_wrong_is_a_bad_request_and_not_a_bad_gateway() {
 }
 
 #[test]
-fn a_caller_that_does_not_go_on_with_its_upload_is_not_a_host_that_hangs() {
+fn a_stalled_upload_is_not_a_failure_of_the_host() {
     let host = patient();
     let gate = strict(&[&host], "attempt_timeout = \"50ms\"");
     for _ in 0..6 {
@@ -97,9 +97,9 @@ fn a_caller_that_does_not_go_on_with_its_upload_is_not_a_host_that_hangs() {
     check_no_blame(&gate, &[&host]);
 }
 
-/// The other way round: what the host does is still the host's.
+/// A host's own failure still counts against it.
 #[test]
-fn a_host_that_breaks_off_amid_an_upload_is_blamed_for_it() {
+fn a_host_that_disconnects_during_an_upload_has_failed() {
     let host = Server::build().answers_heads(Reply::nothing().reset()).start(|_| Reply::ok("good"));
     let gate = strict(&[&host], "");
     for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! What comes back, as it should and as it should not.
+//! Responses, valid and malformed.
 
 use http::Method;
 use http_body_util::BodyExt;
@@ -54,7 +54,7 @@ fn a_body_may_end_with_the_connection() {
 }
 
 #[test]
-fn an_answer_without_body_has_none_whatever_its_head_says() {
+fn a_response_without_body_has_none_whatever_its_head_has() {
     let server = Server::start(|seen| match seen.turn {
         0 => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"),
         1 => Reply::raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
@@ -91,7 +91,7 @@ fn headers_and_trailers_come_as_they_were_sent() {
         let collected = answer.into_body().collect().await.unwrap();
         assert_eq!(collected.trailers().unwrap()["checked"], "yes");
         assert_eq!(collected.to_bytes(), "hello");
-        assert_eq!(client.counts().open, 0, "a head that says two things is not trusted for a next answer");
+        assert_eq!(client.counts().open, 0, "an ambiguous head closes the connection");
     });
 }
 
@@ -128,7 +128,7 @@ fn what_is_not_http_is_a_protocol_failure() {
 }
 
 #[test]
-fn an_answer_that_is_cut_is_no_answer() {
+fn a_truncated_response_is_a_failure() {
     let cut = [
         ("", FailureKind::Closed),
         ("HTTP/1.1 200 OK\r\nContent-Le", FailureKind::Closed),
@@ -147,10 +147,10 @@ fn an_answer_that_is_cut_is_no_answer() {
 }
 
 #[test]
-fn bytes_behind_an_answer_are_nobodys() {
+fn bytes_behind_a_response_close_the_connection() {
     let poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
     let good = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-    // With the answer, behind the last of a long one, and later.
+    // With the response, behind the last part of a long one, and later.
     let server =
         Server::start(move |seen| Reply::raw(if seen.turn == 0 { [good, poison].concat() } else { poison.into() }));
     run(async |client| {
@@ -212,7 +212,7 @@ fn a_long_body_comes_whole() {
     });
 }
 
-/// Status, headers, body, trailers, and whether the connection may stay; however the bytes are cut.
+/// Status, headers, body, trailers, and whether the connection stays, from bytes in pieces.
 fn read(pieces: &[&[u8]]) -> Result<String, String> {
     let mut heads = HeadParser::new(ResponseContext::default());
     let (mut head, mut data, mut trailers) = (None, Vec::new(), None);
@@ -233,7 +233,7 @@ fn read(pieces: &[&[u8]]) -> Result<String, String> {
 
 proptest! {
     #[test]
-    fn an_answer_is_the_same_however_it_is_cut(
+    fn a_response_is_the_same_however_it_is_split(
         which in 0..FRAMINGS.len(), mut cuts in prop::collection::vec(0_usize..200, 0..8),
     ) {
         let bytes = FRAMINGS[which].as_bytes();

@@ -1,4 +1,4 @@
-//! Who leaves early leaves nothing behind.
+//! Dropped requests leave nothing behind.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use weir::http::client::{Client, ClientCounts, ConnectOptions, OutgoingBody};
 use super::support::{Reply, Server};
 use super::{get, hello, origin, run, send, to, until};
 
-/// Polls a request until the condition holds, and drops it.
+/// Polls a request until the condition holds, then drops it.
 async fn leave(client: &Client, server: &Server, condition: impl Fn() -> bool) {
     let to = to(server);
     let request = pin!(get(client, &to));
@@ -22,7 +22,7 @@ async fn leave(client: &Client, server: &Server, condition: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_request_without_an_answer_closes_its_connection_when_it_is_dropped() {
+fn a_dropped_request_without_a_response_closes_its_connection() {
     let replies =
         [Reply::nothing(), Reply::raw("HTTP/1.1 200 OK\r\nContent-Le"), Reply::raw("HTTP/1.1 103 Early Hints\r\n\r\n")];
     for reply in replies {
@@ -36,8 +36,8 @@ fn a_request_without_an_answer_closes_its_connection_when_it_is_dropped() {
 }
 
 #[test]
-fn a_dial_ends_with_its_caller() {
-    // The service takes the connection and never answers the handshake.
+fn a_pending_connection_ends_with_its_request() {
+    // The service accepts the connection and never completes the handshake.
     let server = Server::build().greeting(Reply::nothing()).start(|_| Reply::nothing());
     run(async |client| {
         for protocol in [weir::http::client::Protocol::Http1, weir::http::client::Protocol::Auto] {
@@ -61,7 +61,7 @@ fn a_dial_ends_with_its_caller() {
 }
 
 #[test]
-fn a_little_rest_is_drained_and_the_connection_stays() {
+fn a_short_rest_of_a_body_is_drained_and_the_connection_stays() {
     let server = Server::start(|_| {
         Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\nhello")
             .wait(Duration::from_millis(5))
@@ -94,7 +94,7 @@ fn a_long_rest_or_one_of_unknown_length_is_not_drained() {
 }
 
 #[test]
-fn a_rest_that_does_not_come_is_given_up() {
+fn a_rest_that_does_not_come_times_out() {
     let server = Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"));
     run(async |client| {
         drop(send(&client, &to(&server), Method::GET, OutgoingBody::Empty).await.unwrap());
@@ -113,7 +113,7 @@ fn a_body_may_outlive_client_and_event_loop() {
 }
 
 #[test]
-fn who_leaves_the_queue_holds_up_nobody() {
+fn a_request_that_leaves_the_queue_blocks_no_other() {
     let server = Server::start(|seen| if seen.number == 0 { Reply::nothing() } else { Reply::ok("hello") });
     run(async |client| {
         let to = origin(&server.url("/"), &ConnectOptions { max_connections: Some(1), ..ConnectOptions::default() });
@@ -127,7 +127,7 @@ fn who_leaves_the_queue_holds_up_nobody() {
             _ = &mut third => panic!(),
             () = until("the first", || server.requests() == 1) => {}
         }
-        // The place is given to the second, which leaves before it looks.
+        // The slot is given to the second, which is dropped before it is polled.
         drop(first);
         drop(second);
         assert_eq!(third.await.unwrap(), hello());

@@ -1,4 +1,4 @@
-//! Which connection a request takes.
+//! Choice and reuse of connections.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use super::support::{Gate, Reply, Server, Weir};
 use super::{get, hello, origin, run, run_with, send, to, until, until_nothing_is_open};
 
 #[test]
-fn a_connection_is_used_again_and_closed_with_the_client() {
+fn a_connection_is_reused_and_closed_with_the_client() {
     let server = Server::hello();
     run(async |client| {
         let to = to(&server);
@@ -28,13 +28,13 @@ fn a_connection_is_used_again_and_closed_with_the_client() {
 }
 
 #[test]
-fn a_connection_that_the_peer_has_closed_is_passed_over() {
+fn a_connection_that_the_peer_has_closed_is_skipped() {
     let server = Server::start(|_| Reply::ok("hello").close());
     run(async |client| {
         let to = to(&server);
         for k in 1..=3 {
             assert_eq!(send(&client, &to, Method::POST, OutgoingBody::Empty).await.unwrap().status(), 200);
-            // The event loop hears of the close while it waits.
+            // The event loop sees the close while it waits.
             server.wait_for("the close", |counts| counts.open == 0);
             tokio::time::sleep(Duration::from_millis(2)).await;
             assert_eq!((client.counts().connected, client.counts().resent), (k, 0));
@@ -43,7 +43,7 @@ fn a_connection_that_the_peer_has_closed_is_passed_over() {
 }
 
 #[test]
-fn what_a_kept_connection_has_taken_is_not_sent_again_whatever_becomes_of_it() {
+fn a_request_that_a_reused_connection_has_taken_is_never_sent_again() {
     for method in [Method::GET, Method::PUT, Method::POST] {
         for (resets, wait) in [(false, 0), (true, 0), (true, 80)] {
             let server = Server::start(move |seen| match (seen.connection, seen.turn, resets) {
@@ -62,9 +62,9 @@ fn what_a_kept_connection_has_taken_is_not_sent_again_whatever_becomes_of_it() {
     }
 }
 
-/// The event loop is not told of the close before the request is on its way.
+/// The event loop sees the close only after the request was written.
 #[test]
-fn a_request_that_meets_a_close_goes_over_a_new_connection_whatever_its_method() {
+fn a_request_that_meets_a_close_uses_a_new_connection_whatever_its_method() {
     for method in [Method::GET, Method::POST] {
         for body in ["", "body"] {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -92,7 +92,7 @@ fn a_request_that_meets_a_close_goes_over_a_new_connection_whatever_its_method()
                 get(&client, &to).await.unwrap();
                 closes.0.send(()).unwrap();
                 closed.1.recv().unwrap();
-                // Nothing was awaited since: the connection looks as if it were sound.
+                // Nothing was awaited since: the connection looks healthy.
                 let answer = send(&client, &to, method.clone(), OutgoingBody::Bytes(body.into())).await.unwrap();
                 assert_eq!(answer.status(), 200);
                 assert_eq!((client.counts().connected, client.counts().resent), (2, 1));
@@ -104,7 +104,7 @@ fn a_request_that_meets_a_close_goes_over_a_new_connection_whatever_its_method()
 }
 
 #[test]
-fn callers_wait_in_order_when_there_are_as_many_connections_as_may_be() {
+fn requests_wait_in_order_at_the_maximum_of_connections() {
     let gate = Gate::default();
     let held = Server::start({
         let gate = gate.clone();
@@ -126,7 +126,7 @@ fn callers_wait_in_order_when_there_are_as_many_connections_as_may_be() {
             tokio::task::yield_now().await;
         }
         until("the first", || held.requests() == 1).await;
-        // One of the waiting leaves.
+        // One of the waiting requests is dropped.
         tasks.remove(2).abort();
         gate.open();
         for task in tasks {
@@ -138,7 +138,7 @@ fn callers_wait_in_order_when_there_are_as_many_connections_as_may_be() {
 }
 
 #[test]
-fn a_place_goes_to_who_waits_when_a_connection_ends() {
+fn a_slot_goes_to_a_waiting_request_when_a_connection_ends() {
     let server =
         Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello"));
     run(async |client| {
@@ -188,7 +188,7 @@ fn a_sweep_closes_what_is_idle_too_long_or_closed_or_has_no_origin() {
 }
 
 #[test]
-fn nobody_there_is_told_with_the_address() {
+fn a_failure_to_connect_names_the_address() {
     let server = Server::hello();
     server.stop_listening();
     run(async |client| {
@@ -208,7 +208,7 @@ fn nobody_there_is_told_with_the_address() {
 }
 
 #[test]
-fn a_handshake_that_stalls_is_over_in_time() {
+fn a_handshake_that_stalls_times_out() {
     let server = Server::build().greeting(Reply::nothing().freeze()).start(|_| Reply::nothing());
     run(async |client| {
         let url = server.url("/").replace("http", "https");
@@ -247,7 +247,7 @@ fn unix_sockets_and_ipv6_and_names() {
 }
 
 #[test]
-fn after_a_101_the_connection_is_the_callers() {
+fn after_a_101_the_caller_has_the_connection() {
     let server = Server::start(|seen| match seen.header("upgrade") {
         Some("echo") => {
             assert_eq!(seen.header("connection"), Some("upgrade"));
@@ -294,7 +294,7 @@ fn twenty_thousand_requests_leave_nothing_behind() {
     run(async |client| {
         let to = to(&server);
         for _ in 0..20_000 {
-            // One that came just before its connection was closed has been taken, for all that can be known.
+            // A request just before its connection was closed may have been taken.
             let mut got = get(&client, &to).await;
             if got.as_ref().is_err_and(|error| matches!(error.kind, FailureKind::Closed | FailureKind::Reset)) {
                 got = get(&client, &to).await;

@@ -51,7 +51,7 @@ async fn request(client: &Client, to: &Arc<Origin>, target: &str) -> Result<Resp
 }
 
 #[test]
-fn tls_connections_are_used_again_and_checked() {
+fn tls_connections_are_reused_and_verified() {
     let authority = Authority::new();
     let service = authority.service("127.0.0.1");
     for protocols in [&[][..], &["http/1.1"]] {
@@ -90,7 +90,7 @@ fn tls_connections_are_used_again_and_checked() {
 }
 
 #[test]
-fn over_tls_too_bytes_behind_an_answer_are_nobodys() {
+fn over_tls_too_bytes_behind_a_response_close_the_connection() {
     let authority = Authority::new();
     for size in [5, 16_384, 65_536, 70_000] {
         let server = Server::build().tls(authority.service("127.0.0.1")).start(move |_| {
@@ -129,7 +129,7 @@ fn a_tls_body_without_length_ends_with_the_closing_alert_only() {
     }
 }
 
-/// HTTP/2 over TLS on this event loop, as many connections as come.
+/// HTTP/2 over TLS on this event loop, for any number of connections.
 async fn tls_service(config: Arc<ServerConfig>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
@@ -158,7 +158,7 @@ impl<F: Future<Output: 'static> + 'static> hyper::rt::Executor<F> for LocalExecu
 }
 
 #[test]
-fn alpn_leads_to_http2_and_all_share_one_dial() {
+fn alpn_selects_http2_and_requests_share_one_connection() {
     let authority = Authority::new();
     let service = speaking(&authority.service("127.0.0.1"), &["h2", "http/1.1"]);
     run(async |client| {
@@ -176,7 +176,7 @@ fn alpn_leads_to_http2_and_all_share_one_dial() {
                 })
                 .collect();
             tokio::task::yield_now().await;
-            // The first, whose need began the dial, leaves.
+            // The first request, which started the connection, is dropped.
             tasks.remove(0).abort();
             for task in tasks {
                 assert_eq!(task.await.unwrap().unwrap(), hello());
@@ -214,7 +214,7 @@ fn http2_without_tls_by_prior_knowledge() {
         let counts = client.counts();
         assert_eq!((counts.open, counts.connected, counts.reused), (1, 1, 3));
     });
-    // An HTTP/1.1 service behind it.
+    // An origin that speaks HTTP/1.1 only.
     let server = Server::start(|_| Reply::ok("hello"));
     run(async |client| {
         let to = origin(&server.url("/"), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
@@ -224,7 +224,7 @@ fn http2_without_tls_by_prior_knowledge() {
     });
 }
 
-/// How many requests the service is working on, itself aside.
+/// Number of requests in progress at the service, without this one.
 fn in_flight(server: &RunningServer) -> u64 {
     let metrics = super::support::Raw::connect(&server.address().to_string()).get("/metrics");
     let line = metrics.text().lines().find_map(|line| line.strip_prefix("weir_http_requests_in_flight ")).unwrap();
@@ -259,7 +259,7 @@ fn a_dropped_stream_is_reset_and_the_connection_stays() {
 }
 
 #[test]
-fn an_upload_ends_with_its_answer() {
+fn an_upload_ends_with_its_response() {
     let server = serve(&["body"]);
     run(async |client| {
         let to = origin(&server.url(), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
@@ -284,7 +284,7 @@ fn an_upload_ends_with_its_answer() {
 }
 
 #[test]
-fn a_connection_that_went_away_is_dialled_anew() {
+fn a_connection_that_went_away_is_replaced() {
     run(async |client| {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -296,7 +296,7 @@ fn a_connection_that_went_away_is_dialled_anew() {
                 tokio::task::spawn_local(async move {
                     let served = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
                     let mut served = pin!(served.serve_connection(TokioIo::new(stream), answer));
-                    // Goes away in good order after a while.
+                    // Sends GOAWAY after a while.
                     tokio::select! {
                         _ = &mut served => return,
                         () = tokio::time::sleep(Duration::from_millis(10)) => {}
@@ -317,7 +317,7 @@ fn a_connection_that_went_away_is_dialled_anew() {
 }
 
 #[test]
-fn trailers_of_a_request_do_not_say_what_only_its_head_may_say() {
+fn trailers_of_a_request_have_no_fields_that_only_its_head_may_have() {
     run(async |client| {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Requests to upstreams: real sockets, and a scripted peer.
+//! The HTTP client for upstreams: real sockets, and a scripted peer.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the test's clock is not the client's")]
 
@@ -85,16 +85,16 @@ fn hello() -> (u16, Bytes) {
     (200, "hello".into())
 }
 
-/// Waits, and lets the event loop go on meanwhile.
+/// Waits for a condition while the event loop runs.
 async fn until(what: &str, condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(20), "waited in vain for {what}");
+        assert!(start.elapsed() < Duration::from_secs(20), "timed out waiting for {what}");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
-/// What came behind an answer may come a little later.
+/// Bytes behind a response may come a little later.
 async fn until_nothing_is_open(client: &Client) {
     until("the close", || {
         client.sweep(Nanos::ZERO);

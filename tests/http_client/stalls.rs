@@ -1,4 +1,4 @@
-//! Peers that take or give nothing more.
+//! Peers that stall.
 
 use std::convert::Infallible;
 use std::future::{Future, pending, poll_fn};
@@ -23,7 +23,7 @@ use super::{origin, run, send, until_nothing_is_open};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
 
-/// Drives it while a second passes with each look at the connections.
+/// Polls the future; a second passes with each sweep.
 async fn as_time_passes<T>(client: &Client, future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     for second in 0.. {
@@ -40,7 +40,7 @@ async fn is_pending(future: Pin<&mut impl Future>) -> bool {
     poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await
 }
 
-/// One that takes connections, and nothing that comes over them; speaks HTTP/2 if so told.
+/// An origin that accepts connections and reads nothing; HTTP/2 on request.
 async fn deaf(http2: bool) -> Arc<Origin> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -73,7 +73,7 @@ fn large() -> [OutgoingBody; 2] {
 }
 
 #[test]
-fn a_peer_that_never_answers_or_takes_nothing_has_failed_after_a_minute() {
+fn a_peer_that_never_responds_or_reads_fails_after_a_minute() {
     for http2 in [false, true] {
         run(async |client| {
             let to = deaf(http2).await;
@@ -81,7 +81,7 @@ fn a_peer_that_never_answers_or_takes_nothing_has_failed_after_a_minute() {
             for (number, body) in (1..).zip(bodies) {
                 let error = as_time_passes(&client, send(&client, &to, Method::POST, body)).await.unwrap_err();
                 assert_eq!((error.kind, &*error.text), (FailureKind::Timeout, "nothing went either way for 60s"));
-                // Over HTTP/2, too: where one stream has stalled, perhaps nobody is there for the next.
+                // Over HTTP/2, too: after a stalled stream the peer may be gone.
                 assert_eq!(client.counts().connected, number, "{http2}");
                 until_nothing_is_open(&client).await;
             }
@@ -90,7 +90,7 @@ fn a_peer_that_never_answers_or_takes_nothing_has_failed_after_a_minute() {
 }
 
 #[test]
-fn an_answer_that_does_not_go_on_is_cut_after_a_minute() {
+fn a_response_that_stalls_fails_after_a_minute() {
     let server = Server::start(|_| Reply::raw(format!("{HEAD}hello")).freeze());
     run(async |client| {
         let answer = send(&client, &origin(&server.url("/"), &reach(false)), Method::GET, OutgoingBody::Empty).await;
@@ -117,7 +117,7 @@ fn an_answer_that_does_not_go_on_is_cut_after_a_minute() {
     });
 }
 
-/// The peer's end of the connection over which a request has come.
+/// The peer's end of the connection with a request.
 async fn peer(listener: &TcpListener) -> TcpStream {
     let (mut peer, _) = listener.accept().await.unwrap();
     let mut request = [0; 4096];
@@ -126,7 +126,7 @@ async fn peer(listener: &TcpListener) -> TcpStream {
 }
 
 #[test]
-fn each_byte_begins_a_new_minute() {
+fn each_byte_restarts_the_timeout() {
     run(async |client| {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let to = origin(&format!("http://{}/", listener.local_addr().unwrap()), &reach(false));
@@ -155,7 +155,7 @@ fn each_byte_begins_a_new_minute() {
 }
 
 #[test]
-fn who_does_not_read_or_has_nothing_to_send_yet_waits_for_nobody() {
+fn a_caller_that_does_not_read_or_send_does_not_time_out() {
     let server = Server::start(|_| Reply::raw(HEAD).send(vec![b'x'; 1_000_000]));
     run(async |client| {
         let to = origin(&server.url("/"), &reach(false));

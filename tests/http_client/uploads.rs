@@ -15,7 +15,7 @@ use weir::http::client::{OutgoingBody, OutgoingRequest};
 use super::support::{Reply, Server};
 use super::{get, hello, run, send, to, whole};
 
-/// Gives pieces one by one; then ends, or waits for ever.
+/// A body with pieces one by one, which then ends or stays pending.
 struct Pieces {
     left: VecDeque<Bytes>,
     endless: bool,
@@ -34,7 +34,7 @@ impl http_body::Body for Pieces {
     }
 }
 
-/// A body that neither goes on nor ends, and shows whether it is still there.
+/// A body that stays pending, and shows whether it was dropped.
 #[derive(Debug)]
 #[expect(dead_code, reason = "it is counted, not read")]
 pub(crate) struct Endless(pub(crate) std::rc::Rc<()>);
@@ -53,12 +53,12 @@ fn pieces(pieces: &[&'static str], endless: bool) -> OutgoingBody {
 }
 
 #[test]
-fn a_body_that_came_bit_by_bit_is_not_sent_again_in_part() {
+fn a_streamed_body_is_never_sent_again_in_part() {
     let server = Server::start(|seen| if seen.number == 1 { Reply::nothing().close() } else { Reply::ok("hello") });
     run(async |client| {
         let to = to(&server);
         assert_eq!(get(&client, &to).await.unwrap(), hello());
-        // All of it is gone by the time the connection turns out to be dead; nothing is left to begin anew with.
+        // The body is consumed by the time the connection turns out to be closed; it cannot be restarted.
         let error = send(&client, &to, Method::PUT, pieces(&["abc", "de"], false)).await.unwrap_err();
         assert!(matches!(error.kind, FailureKind::Closed | FailureKind::Reset), "{error}");
         assert_eq!(client.counts().resent, 0);
@@ -91,14 +91,14 @@ fn a_body_of_unknown_length_goes_in_chunks() {
         let answer = send(&client, &to(&server), Method::POST, pieces(&["he", "", "llo"], false)).await.unwrap();
         assert_eq!(answer.status(), 200);
         assert_eq!(server.seen()[0].header("transfer-encoding"), Some("chunked"));
-        // The scripted service takes what follows for another request, whose head this is.
+        // The scripted service takes the rest for another request, with this head.
         server.wait_for("the chunks", |counts| counts.requests == 2);
         assert_eq!(server.seen()[1].head, "2\r\nhe\r\n3\r\nllo\r\n0\r\n");
     });
 }
 
 #[test]
-fn headers_are_sent_as_given_but_for_what_frames_the_body() {
+fn headers_are_sent_as_given_except_framing() {
     let server = Server::hello();
     run(async |client| {
         let mut headers = HeaderMap::new();
@@ -139,7 +139,7 @@ fn headers_are_sent_as_given_but_for_what_frames_the_body() {
 }
 
 #[test]
-fn an_answer_that_comes_early_is_not_kept_waiting() {
+fn an_early_response_is_returned_at_once() {
     for (body, status) in [(OutgoingBody::Bytes(vec![b'x'; 30_000_000].into()), 413), (pieces(&["x"], true), 503)] {
         let reply = Reply::status(status, "no").freeze();
         let server = Server::build().answers_heads(reply.clone()).start(move |_| reply.clone());
@@ -152,7 +152,7 @@ fn an_answer_that_comes_early_is_not_kept_waiting() {
 }
 
 #[test]
-fn a_good_answer_may_begin_before_its_request_has_ended() {
+fn a_good_response_may_begin_before_its_request_has_ended() {
     let echo = weir::cli::serve::parse(["body", "--max-body=67108864"].iter().map(Into::into))
         .and_then(|asked| asked.start(weir::server::Logger::new(|_| {})))
         .unwrap();
@@ -176,7 +176,7 @@ fn a_good_answer_may_begin_before_its_request_has_ended() {
 }
 
 #[test]
-fn a_body_that_breaks_off_is_not_taken_for_a_whole_one() {
+fn a_body_that_fails_is_not_taken_for_a_complete_one() {
     let server = Server::hello();
     run(async |client| {
         let to = to(&server);

@@ -1,5 +1,5 @@
-//! A Redis server for one test: a real one, in a folder of its own, on a socket of the file system; and a proxy before it,
-//! by TCP, that is as bad as a network can be.
+//! Real Redis server for one test, in a folder of its own, on a Unix socket; and a TCP proxy that simulates network
+//! failures.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "a test waits for a program that tells nobody when it is ready")]
 #![allow(
@@ -24,17 +24,17 @@ pub struct RedisServer {
     folder: tempfile::TempDir,
     child: Option<Child>,
     args: Vec<String>,
-    /// Where it listens for TLS, if it does.
+    /// TLS port, if any.
     pub tls_port: u16,
 }
 
-/// A server takes longer to begin on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// A port that is free may be taken a moment later.
+/// Timeout of the start on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// Attempts to get a free port, which another process may take.
 const TRIES: usize = 20;
 
 impl RedisServer {
-    /// One that syncs each second. None, with a line, where there is no redis-server.
+    /// Server with a sync each second. None, with a line on stderr, without redis-server.
     pub fn start() -> Option<Self> {
         Self::with(&["--appendonly", "yes", "--appendfsync", "everysec"])
     }
@@ -45,7 +45,7 @@ impl RedisServer {
         Some(server)
     }
 
-    /// One that also listens for TLS on a port of 127.0.0.1.
+    /// Server that also listens for TLS on a port of 127.0.0.1.
     pub fn with_tls(args: &[&str]) -> Option<Self> {
         for _ in 0..TRIES {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -68,12 +68,12 @@ impl RedisServer {
         Some(Self { folder, child: None, args, tls_port: 0 })
     }
 
-    /// Starts it, or starts it again with what it has kept.
+    /// Starts the server, also again with its data.
     pub fn begin(&mut self) {
         assert!(self.tries_to_begin(), "redis-server ended by itself: {:?}", self.args);
     }
 
-    /// Whether it runs.
+    /// Whether the server runs.
     fn tries_to_begin(&mut self) -> bool {
         let _ = std::fs::remove_file(self.socket());
         let mut command = Command::new("redis-server");
@@ -91,19 +91,19 @@ impl RedisServer {
             if ended {
                 return false;
             }
-            assert!(begun.elapsed() < PATIENCE, "redis-server does not begin: {id}");
+            assert!(begun.elapsed() < TIMEOUT, "redis-server does not begin: {id}");
             std::thread::sleep(Duration::from_millis(10));
         }
         true
     }
 
-    /// What it has now; it has to keep no log of changes.
+    /// Snapshot of its data; it must have no append-only file.
     pub fn snapshot(&self) -> Vec<u8> {
         assert!(self.say(&["SAVE"]).starts_with("+OK"), "it keeps nothing");
         std::fs::read(self.folder().join("dump.rdb")).unwrap()
     }
 
-    /// Another one takes its place that has what this one had then.
+    /// Replaces the server by another one with the data of a snapshot.
     pub fn fail_over(&mut self, snapshot: &[u8]) {
         self.kill();
         std::fs::write(self.folder().join("dump.rdb"), snapshot).unwrap();
@@ -118,18 +118,18 @@ impl RedisServer {
         self.folder.path().to_owned()
     }
 
-    /// Its address, with what comes after the `?`.
+    /// Address with this query.
     pub fn url(&self, asked: &str) -> String {
         let end = if asked.is_empty() { String::new() } else { format!("?{asked}") };
         format!("redis+unix://{}{end}", self.socket().display())
     }
 
-    /// The process.
+    /// Process ID.
     pub fn pid(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }
 
-    /// As with a power cut, but for what the system has not written yet.
+    /// Kills the server, as a power cut except for unsynced writes.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -137,22 +137,22 @@ impl RedisServer {
         }
     }
 
-    /// Asks it, as `redis-cli` does; the answer as it comes.
+    /// Sends a command, as `redis-cli` does; returns the raw reply.
     pub fn say(&self, words: &[&str]) -> String {
         self.try_say(words).unwrap()
     }
 
-    /// A field of a hash; empty if it is not there.
+    /// Field of a hash; empty without it.
     pub fn field(&self, key: &str, field: &str) -> String {
         self.say(&["HGET", key, field]).lines().nth(1).unwrap_or_default().to_owned()
     }
 
-    /// The same, as a number.
+    /// The same as a number.
     pub fn number(&self, key: &str, field: &str) -> i64 {
         self.field(key, field).parse().unwrap_or(0)
     }
 
-    /// The members of a set.
+    /// Members of a set.
     pub fn members(&self, key: &str) -> Vec<String> {
         let said = self.say(&["SMEMBERS", key]);
         said.lines().filter(|line| !line.starts_with(['*', '$'])).map(str::to_owned).collect()
@@ -169,7 +169,7 @@ impl RedisServer {
         let mut said = Vec::new();
         socket.read_to_end(&mut said)?;
         let said = String::from_utf8_lossy(&said);
-        // The last one is to QUIT.
+        // The last reply is to QUIT.
         Ok(said.strip_suffix("+OK\r\n").unwrap_or(&said).to_owned())
     }
 }
@@ -180,7 +180,7 @@ impl Drop for RedisServer {
     }
 }
 
-/// Between a store and its server: passes on what is said, until it is told otherwise.
+/// Proxy between a store and its server.
 pub struct Proxy {
     address: SocketAddr,
     manner: Arc<Mutex<Manner>>,
@@ -188,15 +188,15 @@ pub struct Proxy {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// All goes through.
+    /// Passes everything.
     Pass,
-    /// Each piece that the server says takes as long as this, up to as long as that.
+    /// Delays each piece of the server's replies, between these bounds.
     Slow(Duration, Duration),
-    /// The server hears; what it says is lost, and the connection with it.
+    /// Passes requests, and loses replies and the connection.
     Mute,
-    /// Nothing goes through, and nobody is told.
+    /// Passes nothing, without an error.
     Hang,
-    /// Connections are closed.
+    /// Closes connections.
     Cut,
 }
 
@@ -238,7 +238,7 @@ impl Proxy {
     }
 }
 
-/// One end of a connection.
+/// One direction of a connection.
 trait End: Read + Write {
     fn looks_every(&self, time: Duration);
     fn close(&self);
@@ -277,7 +277,7 @@ fn pipe(mut from: impl End, mut to: impl End, manner: &Mutex<Manner>, is_back: b
             (Manner::Mute, Ok(_)) if is_back => break,
             (_, Ok(length)) => {
                 if let (Manner::Slow(least, most), true) = (manner_now, is_back) {
-                    // All of them in between come, in no order that one would think of.
+                    // All modes in between, in a mixed order.
                     pieces += 1;
                     std::thread::sleep(least + (most - least) * (pieces * 7 % 11) / 10);
                 }

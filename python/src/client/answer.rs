@@ -1,4 +1,4 @@
-//! How a call ended, as Python reads it: nothing is converted before it is asked for.
+//! Outcome of a call, for Python: attributes are converted when they are read.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use pyo3::types::{PyBytes, PyList};
 use super::engine::{ClientCallEnd, ClientCallOutcome};
 use super::request::{ClientRequest, SentRequestHandle, pairs};
 
-/// How a call ended.
+/// Outcome of a call.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct ResponseHandle {
     request: Arc<ClientRequest>,
     outcome: ClientCallOutcome,
 }
 
-/// Why, upstream, outcome, status, cause, start and length in milliseconds.
+/// Reason, upstream, outcome, status, detail, start and duration in milliseconds.
 type AttemptRow = (&'static str, String, &'static str, Option<u16>, Option<String>, f64, f64);
 
 impl ResponseHandle {
@@ -32,17 +32,17 @@ impl ResponseHandle {
 
 #[pymethods]
 impl ResponseHandle {
-    /// `answered`, `failed` or `late`.
+    /// `responded`, `failed` or `deadline_exceeded`.
     #[getter]
     fn ended(&self) -> &'static str {
         match self.outcome.end {
-            ClientCallEnd::Responded => "answered",
+            ClientCallEnd::Responded => "responded",
             ClientCallEnd::AllFailed => "failed",
-            ClientCallEnd::DeadlineExceeded => "late",
+            ClientCallEnd::DeadlineExceeded => "deadline_exceeded",
         }
     }
 
-    /// The status; 0 without an answer.
+    /// Status of the response; 0 without one.
     #[getter]
     fn status(&self) -> u16 {
         self.outcome.response.as_ref().map_or(0, |head| head.status.as_u16())
@@ -57,7 +57,7 @@ impl ResponseHandle {
         }
     }
 
-    /// Names and values, names in lower case.
+    /// Pairs of name, in lower case, and value.
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         match &self.outcome.response {
@@ -66,7 +66,7 @@ impl ResponseHandle {
         }
     }
 
-    /// Content-Encoding, if there is one.
+    /// Content-Encoding, if any; several are joined by commas.
     #[getter]
     fn coding(&self) -> Option<String> {
         let head = self.outcome.response.as_ref()?;
@@ -79,7 +79,7 @@ impl ResponseHandle {
         Some(all)
     }
 
-    /// As it came, before any decoding.
+    /// Body as received, before decoding.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.outcome.response.as_ref().map_or(&[], |head| &head.body))
@@ -90,27 +90,27 @@ impl ResponseHandle {
         SentRequestHandle(Arc::clone(&self.request))
     }
 
-    /// From the call's start to its end.
+    /// Duration of the call in seconds.
     #[getter]
     fn elapsed_s(&self) -> f64 {
         self.outcome.duration.as_millis_f64() / 1e3
     }
 
-    /// Extra attempts that the budget did not allow.
+    /// Extra attempts that were not sent, for want of budget or a slot.
     #[getter]
-    fn budget_exhausted(&self) -> u32 {
+    fn skipped(&self) -> u32 {
         self.outcome.budget_exhausted
     }
 
     /// See [`AttemptRow`].
     #[getter]
     fn attempts(&self) -> Vec<AttemptRow> {
-        let line = |attempt: &super::engine::ClientAttempt| {
-            let (outcome, status, cause) = attempt.end();
+        let row = |attempt: &super::engine::ClientAttempt| {
+            let (outcome, status, detail) = attempt.end();
             let times = (attempt.started.as_millis_f64(), attempt.duration.as_millis_f64());
             let upstream = self.outcome.upstream.to_string();
-            (attempt.reason, upstream, outcome, status, cause.map(str::to_owned), times.0, times.1)
+            (attempt.reason, upstream, outcome, status, detail.map(str::to_owned), times.0, times.1)
         };
-        self.outcome.attempts.iter().map(line).collect()
+        self.outcome.attempts.iter().map(row).collect()
     }
 }

@@ -1,9 +1,9 @@
-//! Calls that are awaited: a guest of an asyncio event loop, on its thread.
+//! Awaited calls: tokio on the thread of an asyncio event loop.
 //!
-//! `begin` hands out a future of that loop and leaves the call for the next turn, so that calls which begin together cost
-//! one turn. A turn's finished calls set their futures after it, outside of tokio. The loop owns its guest through the
-//! reader that it holds; clients only know it weakly. So a loop that is closed, with calls in flight or without, takes
-//! all of it along.
+//! `begin` returns a future of that loop and leaves the call for the next turn, so that calls which begin together cost
+//! one turn. Futures of completed calls are set after the turn, outside of tokio. The asyncio loop owns its
+//! [`AsyncioLoop`] through the reader that it holds; clients have weak references only. So a loop that is closed, with
+//! calls in flight or without, drops everything.
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
@@ -25,33 +25,33 @@ use super::kin::ForkSafe;
 use super::request::{ClientRequest, RequestHandle};
 use crate::errors;
 
-/// The guest of each asyncio loop. Only touched with the GIL held, so that a fork finds it free.
+/// Entries of all asyncio loops with calls. Only locked with the GIL held, so that it is unlocked after a fork.
 static ASYNCIO_LOOPS: Mutex<Vec<LoopEntry>> = Mutex::new(Vec::new());
 
-/// An event loop inside an asyncio loop.
+/// Event loop inside an asyncio loop.
 #[pyclass(unsendable, weakref, module = "weir._weir")]
 pub(crate) struct AsyncioLoop {
     asyncio: Py<PyAny>,
     create_future: Py<PyAny>,
     fork_owned: ForkSafe<LoopForkOwned>,
-    /// Calls that wait for the next turn.
+    /// Calls that start with the next turn.
     unspawned: RefCell<Vec<UnspawnedCall>>,
     calls: RefCell<Slab<PendingCall>>,
     next_number: Cell<u64>,
     turn_scheduled: Cell<bool>,
 }
 
-/// What a child of a fork must not touch.
+/// State that a child of a fork must not touch.
 struct LoopForkOwned {
     engine: Rc<ClientEngine>,
     events: EventLoop,
     ended_calls: EndedCalls,
 }
 
-/// Calls that have ended since they were looked for; without an outcome, the task broke off.
+/// Calls that have ended since the last turn; without an outcome, the task panicked.
 type EndedCalls = Rc<RefCell<Vec<(CallKey, Option<ClientCallOutcome>)>>>;
 
-/// A call's place, and its number: another call may have the place by the time an abandoned one ends.
+/// Slot of a call, and its number: by the time an abandoned call ends, another one may have its slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct CallKey {
     slot: usize,
@@ -71,79 +71,79 @@ struct PendingCall {
     task: Option<AbortHandle>,
 }
 
-/// An asyncio loop's guest, as clients know it.
+/// Weak reference to the event loop inside an asyncio loop.
 struct LoopEntry {
-    /// The loop's address. A guest keeps its loop alive, so that no other has it.
+    /// Address of the asyncio loop; unique, since an [`AsyncioLoop`] keeps its loop alive.
     address: usize,
     thread: ThreadId,
     epoll: RawFd,
     asyncio_loop: Py<PyWeakrefReference>,
 }
 
-/// The running asyncio loop's guest, if it has one.
+/// Event loop inside this asyncio loop, if it has one.
 fn find_loop<'py>(asyncio: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, AsyncioLoop>>> {
     let py = asyncio.py();
     let address = asyncio.as_ptr() as usize;
-    let mut guests = ASYNCIO_LOOPS.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(at) = guests.iter().position(|known| known.address == address) else { return Ok(None) };
-    let known = &guests[at];
-    if let Some(guest) = known.asyncio_loop.bind(py).upgrade() {
-        let moved = known.thread != thread::current().id();
-        let epoll = known.epoll;
+    let mut entries = ASYNCIO_LOOPS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(at) = entries.iter().position(|entry| entry.address == address) else { return Ok(None) };
+    let entry = &entries[at];
+    if let Some(found) = entry.asyncio_loop.bind(py).upgrade() {
+        let moved = entry.thread != thread::current().id();
+        let epoll = entry.epoll;
         if !moved {
-            let guest = guest.cast_into::<AsyncioLoop>()?;
-            if guest.borrow().fork_owned.is_ours() {
-                return Ok(Some(guest));
+            let found = found.cast_into::<AsyncioLoop>()?;
+            if found.borrow().fork_owned.is_ours() {
+                return Ok(Some(found));
             }
         }
-        guests.swap_remove(at);
-        drop(guests);
+        entries.swap_remove(at);
+        drop(entries);
         if moved {
-            // The loop runs on another thread now, where its guest cannot be touched.
+            // The asyncio loop now runs on another thread, which cannot use the event loop of this one.
             asyncio.call_method1(intern!(py, "remove_reader"), (epoll,))?;
         }
         return Ok(None);
     }
-    guests.swap_remove(at);
+    entries.swap_remove(at);
     Ok(None)
 }
 
-/// The running asyncio loop's guest; it moves in when there is none.
+/// Event loop inside the running asyncio loop; created if there is none.
 fn current_loop(py: Python<'_>) -> PyResult<Bound<'_, AsyncioLoop>> {
     static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let asyncio = RUNNING.import(py, "asyncio", "get_running_loop")?.call0()?;
-    if let Some(guest) = find_loop(&asyncio)? {
-        return Ok(guest);
+    if let Some(found) = find_loop(&asyncio)? {
+        return Ok(found);
     }
     let address = asyncio.as_ptr() as usize;
-    let guest = AsyncioLoop::install(&asyncio)?;
-    let epoll = guest.borrow().fork_owned.events.epoll();
-    let weak = PyWeakrefReference::new(&guest)?.unbind();
-    let mut guests = ASYNCIO_LOOPS.lock().unwrap_or_else(PoisonError::into_inner);
-    guests.retain(|known| known.asyncio_loop.bind(py).upgrade().is_some());
-    guests.push(LoopEntry { address, thread: thread::current().id(), epoll, asyncio_loop: weak });
-    Ok(guest)
+    let created = AsyncioLoop::install(&asyncio)?;
+    let epoll = created.borrow().fork_owned.events.epoll();
+    let weak = PyWeakrefReference::new(&created)?.unbind();
+    let mut entries = ASYNCIO_LOOPS.lock().unwrap_or_else(PoisonError::into_inner);
+    entries.retain(|entry| entry.asyncio_loop.bind(py).upgrade().is_some());
+    entries.push(LoopEntry { address, thread: thread::current().id(), epoll, asyncio_loop: weak });
+    Ok(created)
 }
 
-/// The running asyncio loop's guest, if there are both.
+/// Event loop inside the running asyncio loop, if there are both.
 fn current_loop_if_any(py: Python<'_>) -> PyResult<Option<Bound<'_, AsyncioLoop>>> {
     static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let asyncio = RUNNING.import(py, "asyncio", "_get_running_loop")?.call0()?;
     if asyncio.is_none() { Ok(None) } else { find_loop(&asyncio) }
 }
 
-/// Begins a call; its future is one of the running asyncio loop's.
+/// Begins a call; its future belongs to the running asyncio loop.
 #[pyfunction]
 pub(crate) fn begin<'py>(py: Python<'py>, request: &Bound<'py, RequestHandle>) -> PyResult<Bound<'py, PyAny>> {
     AsyncioLoop::begin(&current_loop(py)?, request.get())
 }
 
-/// Cancels the call that has this future, if it still runs.
+/// Cancels the call with this future, if it still runs.
 #[pyfunction]
 pub(crate) fn abandon(py: Python<'_>, future: &Bound<'_, PyAny>) -> PyResult<()> {
-    // A coroutine may be thrown away when its loop has gone.
-    if let Some(guest) = current_loop_if_any(py)? {
-        guest.borrow().abandon(future);
+    // A coroutine may be dropped after its loop.
+    if let Some(current) = current_loop_if_any(py)? {
+        current.borrow().abandon(future);
     }
     Ok(())
 }
@@ -154,7 +154,7 @@ impl AsyncioLoop {
         let events = EventLoop::new().map_err(|error| errors::no_event_loop(&error))?;
         let epoll = events.epoll();
         let engine = Rc::new(ClientEngine::new(events.timer().clone()));
-        let guest = Self {
+        let created = Self {
             create_future: asyncio.getattr(intern!(py, "create_future"))?.unbind(),
             asyncio: asyncio.clone().unbind(),
             fork_owned: ForkSafe::new(LoopForkOwned { engine, events, ended_calls: Rc::default() }),
@@ -163,42 +163,42 @@ impl AsyncioLoop {
             next_number: Cell::new(0),
             turn_scheduled: Cell::new(false),
         };
-        let guest = Bound::new(py, guest)?;
-        asyncio.call_method1(intern!(py, "add_reader"), (epoll, guest.getattr(intern!(py, "on_readable"))?))?;
-        let this = guest.borrow();
+        let created = Bound::new(py, created)?;
+        asyncio.call_method1(intern!(py, "add_reader"), (epoll, created.getattr(intern!(py, "on_readable"))?))?;
+        let this = created.borrow();
         let calls = this.fork_owned.engine.core();
         this.fork_owned.events.turn(|tasks| {
             tasks.spawn_local(ClientEngine::sweep_loop(calls));
         });
         drop(this);
-        Ok(guest)
+        Ok(created)
     }
 
     fn begin<'py>(this: &Bound<'py, Self>, request: &RequestHandle) -> PyResult<Bound<'py, PyAny>> {
-        let guest = this.borrow();
-        let future = guest.create_future.bind(this.py()).call0()?;
+        let own = this.borrow();
+        let future = own.create_future.bind(this.py()).call0()?;
         let (request, planned) = (Arc::clone(&request.request), Arc::clone(&request.planned));
-        let number = guest.next_number.replace(guest.next_number.get() + 1);
+        let number = own.next_number.replace(own.next_number.get() + 1);
         let call = PendingCall { number, future: future.clone().unbind(), request: Arc::clone(&request), task: None };
-        let key = CallKey { slot: guest.calls.borrow_mut().insert(call), number };
-        guest.unspawned.borrow_mut().push(UnspawnedCall { key, request, planned });
-        guest.schedule_turn(this)?;
+        let key = CallKey { slot: own.calls.borrow_mut().insert(call), number };
+        own.unspawned.borrow_mut().push(UnspawnedCall { key, request, planned });
+        own.schedule_turn(this)?;
         Ok(future)
     }
 
     fn abandon(&self, future: &Bound<'_, PyAny>) {
         let mut calls = self.calls.borrow_mut();
-        let Some(place) = calls.iter().find(|(_, call)| call.future.is(future)).map(|(place, _)| place) else { return };
-        let call = calls.remove(place);
+        let Some(slot) = calls.iter().find(|(_, call)| call.future.is(future)).map(|(slot, _)| slot) else { return };
+        let call = calls.remove(slot);
         drop(calls);
-        self.unspawned.borrow_mut().retain(|begun| begun.key.number != call.number);
+        self.unspawned.borrow_mut().retain(|unspawned| unspawned.key.number != call.number);
         if let Some(task) = &call.task {
-            // Wakes the event loop, whose next turn drops the call.
+            // This wakes the event loop, whose next turn drops the call.
             task.abort();
         }
     }
 
-    /// A call that has ended; none if it was abandoned.
+    /// Removes a call that has ended; `None` if it was abandoned.
     fn take(&self, key: CallKey) -> Option<PendingCall> {
         let mut calls = self.calls.borrow_mut();
         calls.get(key.slot).is_some_and(|call| call.number == key.number).then(|| calls.remove(key.slot))
@@ -214,28 +214,28 @@ impl AsyncioLoop {
     }
 
     fn run_turn(this: &Bound<'_, Self>) -> PyResult<()> {
-        let guest = this.borrow();
-        if !guest.fork_owned.is_ours() {
+        let own = this.borrow();
+        if !own.fork_owned.is_ours() {
             return Ok(());
         }
-        let again = guest.fork_owned.events.turn(|tasks| guest.spawn_calls(tasks));
-        guest.resolve_futures(this.py())?;
+        let again = own.fork_owned.events.turn(|tasks| own.spawn_calls(tasks));
+        own.resolve_futures(this.py())?;
         if again {
-            guest.schedule_turn(this)?;
+            own.schedule_turn(this)?;
         }
         Ok(())
     }
 
-    /// Spawns what has begun since the last turn.
+    /// Spawns the calls that have begun since the last turn.
     fn spawn_calls(&self, tasks: &LocalSet) {
         self.fork_owned.engine.close_unused();
         let mut calls = self.calls.borrow_mut();
         for UnspawnedCall { key, request, planned } in self.unspawned.borrow_mut().drain(..) {
             let engine = Rc::clone(&self.fork_owned.engine);
-            let end = AwaitedCallGuard { key, ended: Rc::clone(&self.fork_owned.ended_calls), outcome: None };
+            let guard = AwaitedCallGuard { key, ended: Rc::clone(&self.fork_owned.ended_calls), outcome: None };
             let task = tasks.spawn_local(async move {
-                let mut end = end;
-                end.outcome = Some(engine.call(&request, &planned).await);
+                let mut guard = guard;
+                guard.outcome = Some(engine.call(&request, &planned).await);
             });
             if let Some(call) = calls.get_mut(key.slot) {
                 call.task = Some(task.abort_handle());
@@ -249,15 +249,17 @@ impl AsyncioLoop {
         for (key, outcome) in ended.drain(..) {
             let Some(call) = self.take(key) else { continue };
             let future = call.future.bind(py);
-            let answer = outcome.map(|outcome| ResponseHandle::new(call.request, outcome));
-            let set = match answer {
-                Some(answer) if answer.has_response() => future.call_method1(intern!(py, "set_result"), (answer,)),
+            let response = outcome.map(|outcome| ResponseHandle::new(call.request, outcome));
+            let set = match response {
+                Some(response) if response.has_response() => {
+                    future.call_method1(intern!(py, "set_result"), (response,))
+                }
                 other => {
-                    let error = other.map_or_else(errors::call_panicked, |answer| errors::call(py, answer));
+                    let error = other.map_or_else(errors::call_panicked, |response| errors::call(py, response));
                     future.call_method1(intern!(py, "set_exception"), (error.into_value(py),))
                 }
             };
-            // Somebody else has cancelled it, and does not await it any more.
+            // A future that was cancelled elsewhere is done, and cannot be set.
             if let Err(error) = set
                 && !future.call_method0(intern!(py, "done"))?.is_truthy()?
             {
@@ -272,38 +274,38 @@ impl AsyncioLoop {
     }
 }
 
-/// Closes connections of this thread's asyncio loops that nobody needs.
+/// Closes unused connections of this thread's asyncio loops.
 pub(super) fn close_unused(py: Python<'_>) {
-    // A client may be let go of anywhere; where the guests are being looked through, they are tidied with their next turn.
-    let Ok(guests) = ASYNCIO_LOOPS.try_lock() else { return };
-    let here = guests.iter().filter(|known| known.thread == thread::current().id());
-    let found: Vec<_> = here.filter_map(|known| known.asyncio_loop.bind(py).upgrade()).collect();
-    drop(guests);
-    for guest in found {
-        if let Ok(guest) = guest.cast_into::<AsyncioLoop>()
-            && let Ok(guest) = guest.try_borrow()
-            && guest.fork_owned.is_ours()
+    // A client may be dropped while the entries are locked; then its connections are closed with the next turn.
+    let Ok(entries) = ASYNCIO_LOOPS.try_lock() else { return };
+    let here = entries.iter().filter(|entry| entry.thread == thread::current().id());
+    let found: Vec<_> = here.filter_map(|entry| entry.asyncio_loop.bind(py).upgrade()).collect();
+    drop(entries);
+    for found in found {
+        if let Ok(found) = found.cast_into::<AsyncioLoop>()
+            && let Ok(found) = found.try_borrow()
+            && found.fork_owned.is_ours()
         {
-            guest.fork_owned.engine.close_unused();
+            found.fork_owned.engine.close_unused();
         }
     }
 }
 
 #[pymethods]
 impl AsyncioLoop {
-    /// Something has come: asyncio's reader.
+    /// Reader of asyncio for the epoll instance.
     fn on_readable(this: &Bound<'_, Self>) -> PyResult<()> {
         Self::run_turn(this)
     }
 
-    /// There is something to begin, or more to do.
+    /// Callback of asyncio for a scheduled turn.
     fn turn(this: &Bound<'_, Self>) -> PyResult<()> {
         this.borrow().turn_scheduled.set(false);
         Self::run_turn(this)
     }
 }
 
-/// Reports a call's end, also if its task panics.
+/// Reports the outcome of a call; `None` if its task panicked.
 struct AwaitedCallGuard {
     key: CallKey,
     ended: EndedCalls,

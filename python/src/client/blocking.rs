@@ -1,5 +1,5 @@
-//! Calls that are waited for, on the thread that asks: each thread has an event loop and connections of its own, and
-//! no other thread is woken for a call.
+//! Blocking calls, on the calling thread: each thread has its own event loop and connections, and a call wakes no other
+//! thread.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -18,152 +18,152 @@ use super::kin::ForkSafe;
 use super::request::RequestHandle;
 use crate::errors;
 
-/// How often a waiting main thread looks whether Ctrl-C was pressed.
+/// Interval at which a blocked main thread checks for signals.
 const SIGNAL_CHECK_INTERVAL: Nanos = Nanos::from_millis(50);
 
-/// A connection that was used so long ago at most is taken as it is.
+/// Maximum idle time of a connection that is reused without a check for closure.
 const MAX_UNCHECKED_IDLE: Nanos = Nanos::from_millis(1);
 
 thread_local! {
-    /// Python owns it: when the system ends a thread, tokio is gone before a value of ours.
+    /// Weak, for Python owns the loop: at the end of a thread, tokio's thread-locals are destroyed before ours.
     static THREAD_LOOP: RefCell<Weak<ForkSafe<ThreadLoop>>> = const { RefCell::new(Weak::new()) };
 }
 
-/// This thread's desk, if it has one and no fork has taken it away.
+/// Event loop of this thread, if it has one that this process created.
 fn thread_loop() -> Option<Rc<ForkSafe<ThreadLoop>>> {
-    THREAD_LOOP.with_borrow(Weak::upgrade).filter(|desk| desk.is_ours())
+    THREAD_LOOP.with_borrow(Weak::upgrade).filter(|thread| thread.is_ours())
 }
 
-/// What Python keeps as long as the thread lives.
+/// Owner of a thread's event loop, in a `threading.local` of Python.
 #[pyclass(unsendable, module = "weir._weir")]
 struct ThreadLoopHandle {
     _thread_loop: Rc<ForkSafe<ThreadLoop>>,
 }
 
-/// A thread's event loop.
+/// Event loop of a thread, with its call engine.
 struct ThreadLoop {
     engine: Rc<ClientEngine>,
     events: EventLoop,
-    /// Whether it is time to look for signals.
+    /// Whether the next check for signals is due.
     signal_check_due: Rc<Cell<bool>>,
-    /// The end of the last call.
+    /// Time of the last call's end.
     last_call_ended: Cell<Nanos>,
 }
 
-/// Makes a call and waits for its end; the GIL is released.
+/// Makes a call and blocks until its outcome; the GIL is released.
 #[pyfunction]
-pub(crate) fn wait(py: Python<'_>, request: &RequestHandle) -> PyResult<ResponseHandle> {
+pub(crate) fn wait(py: Python<'_>, handle: &RequestHandle) -> PyResult<ResponseHandle> {
     if thread_loop().is_none() {
         install(py)?;
     }
-    let (asked, planned) = (Arc::clone(&request.request), Arc::clone(&request.planned));
-    let kept = Arc::clone(&asked);
+    let (sent, planned) = (Arc::clone(&handle.request), Arc::clone(&handle.planned));
+    let request = Arc::clone(&sent);
     let outcome = py.detach(move || {
-        let desk = thread_loop().ok_or_else(errors::call_panicked)?;
-        let place = Rc::new(RefCell::new(None));
+        let thread = thread_loop().ok_or_else(errors::call_panicked)?;
+        let ended = Rc::new(RefCell::new(None));
         let task = Rc::new(RefCell::new(None));
         let mut start = Some({
-            let (desk, place, task) = (Rc::clone(&desk), Rc::clone(&place), Rc::clone(&task));
+            let (thread, ended, task) = (Rc::clone(&thread), Rc::clone(&ended), Rc::clone(&task));
             move |tasks: &tokio::task::LocalSet| {
-                let engine = Rc::clone(&desk.engine);
+                let engine = Rc::clone(&thread.engine);
                 let spawned = tasks.spawn_local(async move {
-                    let mut end = BlockingCallGuard(place, None);
-                    end.1 = Some(engine.call(&asked, &planned).await);
+                    let mut guard = BlockingCallGuard(ended, None);
+                    guard.1 = Some(engine.call(&sent, &planned).await);
                 });
                 task.replace(Some(spawned.abort_handle()));
             }
         });
         loop {
             let start = start.take();
-            let now = desk.events.timer().now();
-            let woken = desk.events.run_until(
-                // Nobody has listened in between: the peer may have closed a connection.
-                now - desk.last_call_ended.get() > MAX_UNCHECKED_IDLE,
+            let now = thread.events.timer().now();
+            let woken = thread.events.run_until(
+                // The loop has not run in between: the peer may have closed a connection.
+                now - thread.last_call_ended.get() > MAX_UNCHECKED_IDLE,
                 |tasks| {
                     if let Some(start) = start {
-                        desk.engine.close_unused();
+                        thread.engine.close_unused();
                         start(tasks);
                     }
                 },
-                || match place.borrow_mut().take() {
-                    Some(ended) => Some(Ok(ended)),
-                    None => desk.signal_check_due.take().then_some(Err(SignalCheckDue)),
+                || match ended.borrow_mut().take() {
+                    Some(outcome) => Some(Ok(outcome)),
+                    None => thread.signal_check_due.take().then_some(Err(SignalCheckDue)),
                 },
             );
             match woken {
                 Ok(outcome) => {
-                    desk.last_call_ended.set(desk.events.timer().now());
+                    thread.last_call_ended.set(thread.events.timer().now());
                     return outcome.ok_or_else(errors::call_panicked);
                 }
-                // Outside of the event loop: a handler may make a call, too.
+                // Outside of the event loop, since a signal handler may make a call, too.
                 Err(SignalCheckDue) => {
                     #[expect(
                         clippy::redundant_closure_for_method_calls,
                         reason = "the method is for one lifetime only"
                     )]
-                    let looked = Python::attach(|py| py.check_signals());
-                    if let Err(raised) = looked {
+                    let checked = Python::attach(|py| py.check_signals());
+                    if let Err(raised) = checked {
                         if let Some(task) = task.take() {
                             task.abort();
                         }
-                        desk.events.turn(|_| ());
+                        thread.events.turn(|_| ());
                         return Err(raised);
                     }
                 }
             }
         }
     })?;
-    let answer = ResponseHandle::new(kept, outcome);
-    if answer.has_response() { Ok(answer) } else { Err(errors::call(py, answer)) }
+    let response = ResponseHandle::new(request, outcome);
+    if response.has_response() { Ok(response) } else { Err(errors::call(py, response)) }
 }
 
-/// Gives this thread a desk.
+/// Creates the event loop of this thread.
 fn install(py: Python<'_>) -> PyResult<()> {
     static LOCAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let threading = py.import(intern!(py, "threading"))?;
     // Only the main thread runs signal handlers.
     let main = threading.call_method0(intern!(py, "main_thread"))?;
     let is_main = threading.call_method0(intern!(py, "current_thread"))?.is(&main);
-    let desk = ThreadLoop::new(is_main).map_err(|error| errors::no_event_loop(&error))?;
-    let desk = Rc::new(ForkSafe::new(desk));
-    THREAD_LOOP.set(Rc::downgrade(&desk));
+    let thread = ThreadLoop::new(is_main).map_err(|error| errors::no_event_loop(&error))?;
+    let thread = Rc::new(ForkSafe::new(thread));
+    THREAD_LOOP.set(Rc::downgrade(&thread));
     let local = LOCAL.get_or_try_init(py, || threading.call_method0(intern!(py, "local")).map(Bound::unbind))?;
-    local.setattr(py, intern!(py, "desk"), Bound::new(py, ThreadLoopHandle { _thread_loop: desk })?)
+    local.setattr(py, intern!(py, "event_loop"), Bound::new(py, ThreadLoopHandle { _thread_loop: thread })?)
 }
 
-/// Closes connections of this thread that nobody needs.
+/// Closes unused connections of this thread.
 pub(super) fn close_unused() {
-    if let Some(desk) = thread_loop() {
-        desk.events.turn(|_| desk.engine.close_unused());
+    if let Some(thread) = thread_loop() {
+        thread.events.turn(|_| thread.engine.close_unused());
     }
 }
 
-/// It is time to look for signals.
+/// Marker: the next check for signals is due.
 struct SignalCheckDue;
 
 impl ThreadLoop {
     fn new(watches_signals: bool) -> io::Result<Self> {
         let events = EventLoop::new()?;
         let engine = Rc::new(ClientEngine::new(events.timer().clone()));
-        let look = Rc::new(Cell::new(false));
+        let due = Rc::new(Cell::new(false));
         if watches_signals {
-            let (timer, look) = (events.timer().clone(), Rc::clone(&look));
+            let (timer, due) = (events.timer().clone(), Rc::clone(&due));
             events.turn(|tasks| {
                 tasks.spawn_local(async move {
                     loop {
                         timer.sleep(SIGNAL_CHECK_INTERVAL).await;
-                        look.set(true);
+                        due.set(true);
                     }
                 });
             });
         }
         let calls = engine.core();
         events.turn(|tasks| drop(tasks.spawn_local(ClientEngine::sweep_loop(calls))));
-        Ok(Self { events, engine, signal_check_due: look, last_call_ended: Cell::default() })
+        Ok(Self { events, engine, signal_check_due: due, last_call_ended: Cell::default() })
     }
 }
 
-/// Reports a call's end, also if its task panics.
+/// Reports the outcome of a call; `None` if its task panicked.
 struct BlockingCallGuard(Rc<RefCell<Option<Option<ClientCallOutcome>>>>, Option<ClientCallOutcome>);
 
 impl Drop for BlockingCallGuard {

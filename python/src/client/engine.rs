@@ -1,4 +1,4 @@
-//! The core's engine, and what Python keeps of a call: whole bodies, and a story that holds no connections.
+//! Call engine of an event loop, and outcomes of calls: whole bodies and attempts, without connections.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -14,7 +14,7 @@ use http_body_util::BodyExt;
 use tokio::sync::Semaphore;
 use weir::call::story::{self, AttemptStatus, CallTrace};
 use weir::call::{
-    CallBody, CallBodyError, CallEngine as Calls, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse,
+    CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse,
 };
 use weir::decide::Nanos;
 use weir::decide::policy::AttemptFailure;
@@ -23,37 +23,37 @@ use weir::machine::timer::Timer;
 
 use super::request::ClientRequest;
 
-/// How often connections that nobody needs are looked for.
+/// Interval between sweeps for unused connections.
 const SWEEP_INTERVAL: Nanos = Nanos::from_secs(5);
 
-/// How many times connections were let go of so far: a client was closed, lost its last reference, or forgot its hosts.
+/// Number of times that connections became unused: a client was closed or dropped, or dropped its hosts.
 static CLEANUPS_REQUESTED: AtomicU64 = AtomicU64::new(0);
 
-/// Tells the engines of all threads that there are connections that nobody needs.
+/// Requests a sweep for unused connections from the engines of all threads.
 pub(crate) fn request_cleanup() {
     CLEANUPS_REQUESTED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Makes the calls of one event loop.
+/// Call engine of one event loop.
 pub(crate) struct ClientEngine {
-    core: Calls,
-    /// Those of `LET_GO` whose connections were closed here.
+    core: CallEngine,
+    /// Value of `CLEANUPS_REQUESTED` at the last sweep.
     cleanups_done: Cell<u64>,
 }
 
-/// What is the same for many calls.
+/// Plan of the calls with one policy to one upstream.
 #[derive(Debug)]
 pub(crate) struct UpstreamPlan {
     pub(crate) plan: CallPlan,
-    /// Host and port, for people.
+    /// Host and port, as attempts show them.
     pub(crate) upstream_name: Arc<str>,
-    /// Whether the caller has said what a success is: an answer that is none is then a failure of the call.
+    /// Whether the caller has defined success: a response that does not match is then a failure of the call.
     pub(crate) strict: bool,
-    /// A place for each call of the client that may run at once.
+    /// Permits of the concurrent calls of the client; `None` is unlimited.
     pub(crate) permits: Option<Arc<Semaphore>>,
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Debug)]
 pub(crate) struct ClientCallOutcome {
     pub(crate) end: ClientCallEnd,
@@ -64,7 +64,7 @@ pub(crate) struct ClientCallOutcome {
     pub(crate) duration: Nanos,
 }
 
-/// An answer.
+/// Response with its whole body.
 #[derive(Debug)]
 pub(crate) struct ClientResponse {
     pub(crate) status: StatusCode,
@@ -73,7 +73,7 @@ pub(crate) struct ClientResponse {
     pub(crate) body: Bytes,
 }
 
-/// Whether a call has an answer to give.
+/// Class of a call's outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ClientCallEnd {
     Responded,
@@ -81,7 +81,7 @@ pub(crate) enum ClientCallEnd {
     DeadlineExceeded,
 }
 
-/// One copy of a call; times count from the call's start.
+/// Attempt of a call; times count from the start of the call.
 #[derive(Debug)]
 pub(crate) struct ClientAttempt {
     pub(crate) reason: &'static str,
@@ -94,28 +94,28 @@ impl ClientEngine {
     /// An engine without connections.
     pub(crate) fn new(timer: Timer) -> Self {
         let client = Client::new(timer.clone(), Options::default());
-        let core = Calls::new(client, timer, RandomState::new().build_hasher().finish());
+        let core = CallEngine::new(client, timer, RandomState::new().build_hasher().finish());
         Self { core, cleanups_done: Cell::new(CLEANUPS_REQUESTED.load(Ordering::Relaxed)) }
     }
 
-    /// Closes connections that nobody needs, if there may be some since the last time.
+    /// Closes unused connections, if a sweep was requested since the last one.
     pub(crate) fn close_unused(&self) {
-        let gone = CLEANUPS_REQUESTED.load(Ordering::Relaxed);
-        if self.cleanups_done.replace(gone) != gone {
+        let requested = CLEANUPS_REQUESTED.load(Ordering::Relaxed);
+        if self.cleanups_done.replace(requested) != requested {
             self.core.client().sweep(self.core.timer().now());
         }
     }
 
-    /// Closes connections that nobody needs, every few seconds, for ever.
-    pub(crate) async fn sweep_loop(calls: Calls) {
+    /// Closes unused connections every [`SWEEP_INTERVAL`], without end.
+    pub(crate) async fn sweep_loop(calls: CallEngine) {
         loop {
             calls.client().sweep(calls.timer().now());
             calls.timer().sleep(SWEEP_INTERVAL).await;
         }
     }
 
-    /// For [`ClientEngine::sweep_loop`].
-    pub(crate) fn core(&self) -> Calls {
+    /// The core's engine, for [`ClientEngine::sweep_loop`].
+    pub(crate) fn core(&self) -> CallEngine {
         self.core.clone()
     }
 
@@ -125,45 +125,45 @@ impl ClientEngine {
         let began = timer.now();
         let plan = &planned.plan;
         let deadline = began + plan.policy.deadline;
-        let mut place = None;
-        if let Some(places) = &planned.permits {
+        let mut permit = None;
+        if let Some(permits) = &planned.permits {
             tokio::select! {
                 biased;
-                found = places.acquire() => place = found.ok(),
+                acquired = permits.acquire() => permit = acquired.ok(),
                 () = timer.sleep_until(deadline), if deadline != Nanos::NEVER => {
                     return ClientCallOutcome::without_attempts(planned, timer.now() - began);
                 }
             }
         }
-        // What is looked into must not be packed.
+        // Bodies that are inspected must not be compressed.
         let mut headers = Cow::Borrowed(&request.headers);
         if plan.success.inspects_bodies() && headers.contains_key(ACCEPT_ENCODING) {
             headers.to_mut().remove(ACCEPT_ENCODING);
         }
-        let ask = CallRequest { deadline, ..CallRequest::new(plan, &request.method, &request.target, &headers) };
+        let call = CallRequest { deadline, ..CallRequest::new(plan, &request.method, &request.target, &headers) };
         let body =
             if request.body.is_empty() { OutgoingBody::Empty } else { OutgoingBody::Bytes(request.body.clone()) };
-        let outcome = match self.core.call(&ask, body).await {
-            Ok(CallResponse { head, body, call_trace: story }) => {
-                let kept = EndedCall { end: ClientCallEnd::Responded, began, trace: story, planned };
-                kept.finish(Some((head, body)), timer).await
+        let outcome = match self.core.call(&call, body).await {
+            Ok(CallResponse { head, body, call_trace: trace }) => {
+                let ended = EndedCall { end: ClientCallEnd::Responded, began, trace, planned };
+                ended.finish(Some((head, body)), timer).await
             }
-            Err(CallFailure { reason, last_response: last, call_trace: story }) => {
+            Err(CallFailure { reason, last_response: last, call_trace: trace }) => {
                 let ended = match reason {
                     _ if last.is_some() && !planned.strict => ClientCallEnd::Responded,
-                    // Its own limit is the client's, so that nobody else refuses.
+                    // The plan has no admission control, so this is never a rejection in practice.
                     CallFailureReason::AllFailed | CallFailureReason::Rejected(_) => ClientCallEnd::AllFailed,
                     CallFailureReason::DeadlineExceeded => ClientCallEnd::DeadlineExceeded,
                 };
-                EndedCall { end: ended, began, trace: story, planned }.finish(last, timer).await
+                EndedCall { end: ended, began, trace, planned }.finish(last, timer).await
             }
         };
-        drop(place);
+        drop(permit);
         outcome
     }
 }
 
-/// A call that has ended but for its answer's body.
+/// Call that has ended, but for the body of its response.
 struct EndedCall<'a> {
     end: ClientCallEnd,
     began: Nanos,
@@ -172,36 +172,36 @@ struct EndedCall<'a> {
 }
 
 impl EndedCall<'_> {
-    async fn finish(self, answer: Option<(Parts, CallBody)>, timer: &Timer) -> ClientCallOutcome {
-        let Self { end: mut ended, began, trace: story, planned } = self;
-        let head = match answer {
+    async fn finish(self, response: Option<(Parts, CallBody)>, timer: &Timer) -> ClientCallOutcome {
+        let Self { mut end, began, trace, planned } = self;
+        let response = match response {
             None => None,
             Some((parts, body)) => match read_whole(body).await {
                 Ok(body) => {
                     Some(ClientResponse { status: parts.status, version: parts.version, headers: parts.headers, body })
                 }
                 Err(CallBodyError::DeadlineExceeded) => {
-                    ended = ClientCallEnd::DeadlineExceeded;
+                    end = ClientCallEnd::DeadlineExceeded;
                     None
                 }
                 Err(CallBodyError::Upstream(_)) => {
-                    ended = ClientCallEnd::AllFailed;
+                    end = ClientCallEnd::AllFailed;
                     None
                 }
             },
         };
-        let attempts = story.attempts.into_iter().map(|attempt| ClientAttempt {
+        let attempts = trace.attempts.into_iter().map(|attempt| ClientAttempt {
             reason: story::launch_reason(attempt.reason),
-            started: attempt.launched - story.began,
+            started: attempt.launched - trace.began,
             duration: attempt.ended - attempt.launched,
             end: attempt.end,
         });
         ClientCallOutcome {
-            end: ended,
-            response: head,
+            end,
+            response,
             attempts: attempts.collect(),
             upstream: Arc::clone(&planned.upstream_name),
-            budget_exhausted: story.budget_exhausted,
+            budget_exhausted: trace.budget_exhausted,
             duration: timer.now() - began,
         }
     }
@@ -222,7 +222,7 @@ impl ClientCallOutcome {
 }
 
 impl ClientAttempt {
-    /// How it ended, its status, and its cause in words.
+    /// Outcome, status, and detail of a failure.
     pub(crate) fn end(&self) -> (&'static str, Option<u16>, Option<&str>) {
         match &self.end {
             AttemptStatus::Running | AttemptStatus::Cancelled => ("cancelled", None, None),

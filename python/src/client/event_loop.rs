@@ -1,12 +1,12 @@
-//! An event loop that its thread turns when it has the time: tokio's, without a thread of its own.
+//! Event loop of tokio without a thread of its own: its thread runs it turn by turn.
 //!
-//! Under asyncio it is a guest: asyncio watches the file descriptor of tokio's epoll instance as it watches a socket,
-//! and a [`turn`](EventLoop::turn) does what there is to do without ever waiting. So a call costs no wake-up of another
-//! thread, and all that has come since the last turn is taken in one. Under a blocking call the calling thread turns
-//! it until its answer is there.
+//! Under asyncio, asyncio watches the file descriptor of tokio's epoll instance like a socket, and a
+//! [`turn`](EventLoop::turn) does all pending work without waiting. So a call wakes no other thread, and all events
+//! since the last turn are handled in one. Under a blocking call the calling thread runs turns until its response is
+//! complete.
 //!
-//! A turn must not leave anything that could go on, for nobody would turn again. tokio does not say whether
-//! its queue is empty; a `LocalSet` does, through the waker that it is polled with: that is [`TaskWaker`].
+//! A turn must not leave work pending, since nothing would start the next one. tokio does not report whether its queue
+//! is empty; a `LocalSet` does, through the waker that it is polled with: [`TaskWaker`].
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -25,12 +25,12 @@ use weir::decide::Nanos;
 use weir::machine::clock::Clock;
 use weir::machine::timer::Timer;
 
-/// Rounds of tasks before others on this thread have their turn.
+/// Maximum polls of the tasks in one turn, for fairness to other work of the thread.
 const MAX_POLL_ROUNDS: usize = 64;
 
-/// tokio on this thread, its tasks, and its exact timer.
+/// tokio on this thread, with its tasks and an exact timer.
 pub(crate) struct EventLoop {
-    // In the order in which they have to be dropped.
+    // The order matters: fields are dropped from top to bottom.
     tasks: RefCell<Pin<Box<LocalSet>>>,
     waker: Waker,
     task_waker: Arc<TaskWaker>,
@@ -39,12 +39,12 @@ pub(crate) struct EventLoop {
     runtime: Runtime,
 }
 
-/// Whether a task can go on.
+/// Waker of all tasks: records that one of them can run.
 struct TaskWaker {
     is_woken: AtomicBool,
-    /// A turn is under way and will look at `rung` before it ends.
+    /// A turn is running, and will check `is_woken` before it ends.
     is_turning: AtomicBool,
-    /// Wakes the runtime, so that its epoll instance is readable.
+    /// Waker of the runtime, which makes its epoll instance readable.
     runtime: OnceLock<Waker>,
 }
 
@@ -63,17 +63,17 @@ impl Wake for TaskWaker {
     }
 }
 
-/// The clock of all calls of this process.
+/// Clock of all calls of this process.
 pub(crate) fn clock() -> Clock {
     static CLOCK: OnceLock<Clock> = OnceLock::new();
     *CLOCK.get_or_init(|| Clock::starting_in(Nanos::ZERO))
 }
 
 impl EventLoop {
-    /// An event loop of this thread.
+    /// Creates an event loop for this thread.
     ///
     /// # Errors
-    /// When the system has no epoll instance or timer for us.
+    /// Without an epoll instance or timer, e.g. with too many open files.
     pub(crate) fn new() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let (epoll, timer, alarm) = {
@@ -84,28 +84,28 @@ impl EventLoop {
         };
         let tasks = LocalSet::new();
         tasks.spawn_local(alarm);
-        let bell = Arc::new(TaskWaker {
+        let task_waker = Arc::new(TaskWaker {
             is_woken: AtomicBool::new(true),
             is_turning: AtomicBool::new(false),
             runtime: OnceLock::new(),
         });
-        let waker = Waker::from(Arc::clone(&bell));
-        Ok(Self { tasks: RefCell::new(Box::pin(tasks)), waker, task_waker: bell, timer, epoll, runtime })
+        let waker = Waker::from(Arc::clone(&task_waker));
+        Ok(Self { tasks: RefCell::new(Box::pin(tasks)), waker, task_waker, timer, epoll, runtime })
     }
 
-    /// Readable when a turn has something to do.
+    /// File descriptor that is readable when a turn has work to do.
     pub(crate) fn epoll(&self) -> RawFd {
         self.epoll
     }
 
-    /// Exact waits on this event loop.
+    /// Timer of this event loop.
     pub(crate) fn timer(&self) -> &Timer {
         &self.timer
     }
 
-    /// Does what can be done now, and says whether to turn again at once.
+    /// Runs pending work, and returns whether to run another turn at once.
     ///
-    /// `start` runs after a look at what has come; what it spawns is begun.
+    /// `start` runs after events were polled; tasks that it spawns start in this turn.
     pub(crate) fn turn(&self, start: impl FnOnce(&LocalSet)) -> bool {
         let _inside = self.runtime.enter();
         self.task_waker.is_turning.store(true, Ordering::SeqCst);
@@ -113,20 +113,20 @@ impl EventLoop {
         start(&self.tasks.borrow());
         self.run_tasks();
         self.task_waker.is_turning.store(false, Ordering::SeqCst);
-        // What rang since the last round did not wake the runtime.
+        // A wake-up since the last round did not reach the runtime.
         self.task_waker.is_woken.load(Ordering::SeqCst)
     }
 
-    /// Turns until `done` has something. `start` runs first; with `look`, after a look at what has come meanwhile.
+    /// Runs turns until `done` returns a value. `start` runs first; with `poll_first`, after events were polled.
     pub(crate) fn run_until<T>(
         &self,
-        look: bool,
+        poll_first: bool,
         start: impl FnOnce(&LocalSet),
         mut done: impl FnMut() -> Option<T>,
     ) -> T {
         let _inside = self.runtime.enter();
         self.task_waker.is_turning.store(true, Ordering::SeqCst);
-        if look {
+        if poll_first {
             self.poll_events();
         }
         start(&self.tasks.borrow());
@@ -142,21 +142,21 @@ impl EventLoop {
         }
     }
 
-    /// Asks the system what has come; whom that concerns can go on afterwards.
+    /// Polls the system for events, and wakes their tasks.
     fn poll_events(&self) {
-        let mut looked = false;
+        let mut polled = false;
         self.runtime.block_on(poll_fn(|cx| {
             self.task_waker.runtime.get_or_init(|| cx.waker().clone());
-            if std::mem::replace(&mut looked, true) {
+            if std::mem::replace(&mut polled, true) {
                 return Poll::Ready(());
             }
-            // tokio looks before it polls us again.
+            // tokio polls for events before it polls this future again.
             cx.waker().wake_by_ref();
             Poll::Pending
         }));
     }
 
-    /// Waits until a task can go on.
+    /// Waits until a task can run.
     fn wait(&self) {
         self.runtime.block_on(poll_fn(|cx| {
             self.task_waker.runtime.get_or_init(|| cx.waker().clone());
@@ -164,10 +164,10 @@ impl EventLoop {
         }));
     }
 
-    /// Runs tasks until none can go on, or for long enough.
+    /// Runs tasks until none can run, or [`MAX_POLL_ROUNDS`] have passed.
     ///
-    /// Not within `block_on`: there, tokio keeps the wakers of tasks that yield until it looks again, and forgets them
-    /// when `block_on` ends before. Outside it wakes them at once.
+    /// Not within `block_on`: there, tokio defers the wakers of tasks that yield to its next poll for events, and drops
+    /// them when `block_on` ends before. Outside they are woken at once.
     fn run_tasks(&self) {
         let mut tasks = self.tasks.borrow_mut();
         let mut cx = Context::from_waker(&self.waker);
@@ -182,14 +182,14 @@ impl EventLoop {
 
 impl Drop for EventLoop {
     fn drop(&mut self) {
-        // Tasks hold sockets, which leave the epoll instance when they are dropped.
+        // Tasks hold sockets, which are deregistered from the epoll instance when they are dropped.
         let _inside = self.runtime.enter();
         *self.tasks.get_mut() = Box::pin(LocalSet::new());
     }
 }
 
-/// Finds the epoll instance of the runtime that this thread is in: the one that watches what we have it watch. tokio
-/// does not tell, the system does.
+/// File descriptor of the epoll instance of the current runtime, which tokio does not expose: the one that watches an
+/// eventfd registered here, by `/proc/self/fdinfo`.
 fn epoll_of_this_runtime() -> io::Result<RawFd> {
     let probe = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?;
     let number = probe.as_raw_fd();
@@ -198,7 +198,7 @@ fn epoll_of_this_runtime() -> io::Result<RawFd> {
     for entry in std::fs::read_dir("/proc/self/fdinfo")? {
         let path = entry?.path();
         let Some(fd) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) else { continue };
-        // One that another thread has closed meanwhile is not ours.
+        // Another thread may have closed the descriptor meanwhile.
         let Ok(info) = std::fs::read_to_string(&path) else { continue };
         let watches = |line: &str| {
             line.strip_prefix("tfd:").and_then(|rest| rest.split_whitespace().next()) == Some(&number.to_string())

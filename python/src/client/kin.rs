@@ -1,4 +1,4 @@
-//! What belongs to one process only, though a fork copies it.
+//! State that belongs to one process and must survive a fork unused.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
 
-/// How many forks this process is away from the first.
+/// Number of forks between the first process and this one.
 static FORK_COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Tells that this process is a child; Python calls it after a fork.
+/// Marks this process as a child; Python calls it after a fork.
 #[pyfunction]
 pub(crate) fn forked() {
     FORK_COUNT.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A number that differs between a process and its children.
+/// Generation of this process: differs from those of its children.
 pub(crate) fn generation() -> u64 {
     FORK_COUNT.load(Ordering::Relaxed)
 }
 
-/// A value that a child never drops: a parent and its child share the epoll instance, and sockets that leave it in the
-/// child would leave it in the parent.
+/// Value that a child of a fork never drops: parent and child share the epoll instance, so a socket that the child
+/// removed would be removed for the parent.
 pub(crate) struct ForkSafe<T> {
     value: Arc<T>,
     generation: u64,
@@ -32,7 +32,7 @@ impl<T> ForkSafe<T> {
         Self { value: Arc::new(value), generation: generation() }
     }
 
-    /// Whether this process made it.
+    /// Whether this process created the value.
     pub(crate) fn is_ours(&self) -> bool {
         self.generation == generation()
     }

@@ -1,10 +1,10 @@
-//! `Client` and `AsyncClient`: one Rust call under both.
+//! `Client` and `AsyncClient`: one call engine for both.
 //!
-//! - [`owner`]: what a client's calls share; [`policy`]: what they may do; [`request`]: what they ask
-//! - [`engine`]: the core's engine, and how its calls end; [`answer`]: that, as Python reads it
-//! - [`event_loop`]: tokio, turned by whoever has the time
-//! - [`awaited`]: a guest of asyncio's event loop; [`blocking`]: a thread that waits
-//! - [`kin`]: what a fork must not share
+//! - [`owner`]: state shared by the calls of a client; [`policy`]: options of calls; [`request`]: prepared requests
+//! - [`engine`]: the core's call engine, and outcomes of its calls; [`answer`]: outcomes for Python
+//! - [`event_loop`]: tokio without a thread of its own
+//! - [`awaited`]: calls on asyncio's event loop; [`blocking`]: calls that block their thread
+//! - [`kin`]: state that a fork must not share
 
 pub(crate) mod answer;
 pub(crate) mod awaited;
@@ -18,8 +18,8 @@ pub(crate) mod request;
 
 use pyo3::prelude::*;
 
-/// A client was closed, or its last reference has gone: what this thread and its asyncio loops have open for it is closed
-/// now, and elsewhere with the next call.
+/// Closes unused connections of this thread and its asyncio loops after a client was closed or dropped; other threads
+/// and loops close theirs with their next call.
 #[pyfunction]
 pub(crate) fn release_connections(py: Python<'_>) {
     engine::request_cleanup();

@@ -1,4 +1,4 @@
-//! What a client's calls share, whichever event loop they run on.
+//! State that the calls of a client share, on all event loops.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use weir::call::{CallPlan, Upstream, UpstreamHost};
 use weir::decide::Nanos;
 use weir::decide::budget::RetryBudget;
-use weir::decide::deadline::DeadlineFormat as DeadlineForm;
+use weir::decide::deadline::DeadlineFormat;
 use weir::decide::hosts::{BalancePolicy, OutlierRule};
 use weir::decide::policy::BudgetRule;
 use weir::http::client::{ConnectOptions, Origin, Protocol};
@@ -25,17 +25,17 @@ use super::request::{ClientRequest, RequestHandle};
 use crate::errors;
 use crate::form::PythonArgs;
 
-/// Tells the upstream how much time is left.
+/// Header with the remaining time of a call, as Envoy has it.
 static TIME_LEFT_HEADER: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
 
-/// A client that has called more hosts than these forgets them all, and their idle connections are closed: one that is
-/// shared by a whole program may call any number of hosts.
+/// Maximum hosts whose state a client keeps; beyond it all are dropped, and their idle connections closed. A client that
+/// a whole program shares may call any number of hosts.
 const MAX_UPSTREAMS: usize = 256;
 
-/// What TLS connections of all clients with the same options share: certificates are read once.
+/// TLS configurations by options, so that certificates are read once for all clients with the same options.
 static TLS_CONNECT_OPTIONS: Mutex<Vec<(TlsOptions, ConnectOptions)>> = Mutex::new(Vec::new());
 
-/// What a client's calls share.
+/// State that the calls of a client share.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct ClientHandle {
     tls: TlsOptions,
@@ -44,32 +44,32 @@ pub(crate) struct ClientHandle {
     shared: Mutex<ClientShared>,
 }
 
-/// What one process shares. A child makes its own: what a thread of its parent held is held for ever.
+/// Shared state of one process. A child of a fork creates its own: a lock held by a thread of its parent stays locked.
 struct ClientShared {
     generation: u64,
     upstreams: HashMap<OriginKey, Arc<Upstream>>,
-    /// One for all calls with the same terms.
+    /// One budget for all calls with the same rule.
     retry_budgets: Vec<(BudgetRule, Arc<Mutex<RetryBudget>>)>,
     permits: Option<Arc<Semaphore>>,
 }
 
-/// TLS, host and port.
+/// Whether TLS is used, host and port.
 pub(crate) type OriginKey = (bool, String, u16);
 
 impl ClientShared {
-    fn new(limit: Option<usize>) -> Self {
+    fn new(max_concurrency: Option<usize>) -> Self {
         Self {
             generation: kin::generation(),
             upstreams: HashMap::new(),
             retry_budgets: Vec::new(),
-            permits: limit.map(|limit| Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)))),
+            permits: max_concurrency.map(|max| Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)))),
         }
     }
 }
 
 #[pymethods]
 impl ClientHandle {
-    /// Reads the options of a client, by name.
+    /// Parses the options of a client, by name.
     #[new]
     fn new(form: &Bound<'_, PyDict>) -> PyResult<Self> {
         let form = PythonArgs(form.copy()?);
@@ -80,15 +80,16 @@ impl ClientHandle {
             insecure: form.take("insecure")?,
         };
         let http2 = form.take("http2")?;
-        let limit = form.take::<Option<i64>>("limit")?;
-        if limit.is_some_and(|limit| limit < 1) {
-            return Err(errors::usage("limit: there has to be room for a call; give 1 or more, or None"));
+        let given = form.take::<Option<i64>>("max_concurrency")?;
+        if let Some(max) = given.filter(|max| *max < 1) {
+            return Err(errors::usage(&format!("max_concurrency: {max} is out of range; give 1 or more, or None")));
         }
         form.is_empty()?;
-        let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-        let client = Self { tls, http2, max_concurrency: limit, shared: Mutex::new(ClientShared::new(limit)) };
+        let max_concurrency = given.and_then(|max| usize::try_from(max).ok());
+        let shared = Mutex::new(ClientShared::new(max_concurrency));
+        let client = Self { tls, http2, max_concurrency, shared };
         if client.tls != TlsOptions::default() {
-            // What is wrong with files is said before the first call.
+            // Invalid files are reported before the first call.
             client.connect_options(true)?;
         }
         Ok(client)
@@ -111,43 +112,42 @@ impl ClientHandle {
         Ok(RequestHandle { request: Arc::new(request), planned })
     }
 
-    /// Lets go of the upstreams. Connections of theirs are closed by the next sweep; a call still ends.
+    /// Releases the upstreams. Their connections are closed by the next sweep; calls in flight go on.
     fn close(&self) {
         self.shared(|shared| shared.upstreams.clear());
     }
 }
 
 impl ClientHandle {
-    fn shared<T>(&self, look: impl FnOnce(&mut ClientShared) -> T) -> T {
-        // Only ever taken with the GIL held, and Python forks with the GIL held: a child finds it free.
+    fn shared<T>(&self, access: impl FnOnce(&mut ClientShared) -> T) -> T {
+        // Only locked with the GIL held, and Python forks with the GIL held: in a child it is unlocked.
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if shared.generation != kin::generation() {
             *shared = ClientShared::new(self.max_concurrency);
         }
-        look(&mut shared)
+        access(&mut shared)
     }
 
     fn upstream_plan(&self, policy: &PolicyHandle, target: &Target) -> PyResult<Arc<UpstreamPlan>> {
-        let place = (target.tls, target.host.to_ascii_lowercase(), target.port);
-        let key = (kin::generation(), place);
+        let origin = (target.tls, target.host.to_ascii_lowercase(), target.port);
+        let key = (kin::generation(), origin);
         let mut plans = policy.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(planned) = plans.get(&key) {
             return Ok(Arc::clone(planned));
         }
         let upstream = self.upstream(&key.1, target)?;
-        let places = self.shared(|shared| shared.permits.clone());
-        let terms = policy.policy.budget.filter(|_| policy.policy.allows_extra_attempts());
+        let permits = self.shared(|shared| shared.permits.clone());
+        let rule = policy.policy.budget.filter(|_| policy.policy.allows_extra_attempts());
         let mut success = policy.success.clone().unwrap_or_default();
-        // Python has whole bodies only; so an attempt lasts to the last byte.
+        // Bodies in Python are whole, so an attempt lasts to the last byte.
         (success.require_complete, success.max_body_bytes) = (true, usize::MAX);
         let mut plan = CallPlan::new(policy.policy.clone(), success, upstream);
-        plan.budget = terms.map(|terms| self.retry_budget(terms));
+        plan.budget = rule.map(|rule| self.retry_budget(rule));
         if policy.policy.deadline != Nanos::NEVER {
-            plan.deadline_headers.push((TIME_LEFT_HEADER.clone(), DeadlineForm::Millis));
+            plan.deadline_headers.push((TIME_LEFT_HEADER.clone(), DeadlineFormat::Millis));
         }
-        let name = Arc::from(target.host_header());
-        let planned =
-            Arc::new(UpstreamPlan { plan, upstream_name: name, strict: policy.success.is_some(), permits: places });
+        let upstream_name = Arc::from(target.host_header());
+        let planned = Arc::new(UpstreamPlan { plan, upstream_name, strict: policy.success.is_some(), permits });
         if plans.len() >= MAX_UPSTREAMS {
             plans.clear();
         }
@@ -155,19 +155,19 @@ impl ClientHandle {
         Ok(planned)
     }
 
-    fn retry_budget(&self, terms: BudgetRule) -> Arc<Mutex<RetryBudget>> {
+    fn retry_budget(&self, rule: BudgetRule) -> Arc<Mutex<RetryBudget>> {
         self.shared(|shared| {
-            if let Some((_, ledger)) = shared.retry_budgets.iter().find(|(known, _)| *known == terms) {
-                return Arc::clone(ledger);
+            if let Some((_, budget)) = shared.retry_budgets.iter().find(|(known, _)| *known == rule) {
+                return Arc::clone(budget);
             }
-            let ledger = Arc::new(Mutex::new(RetryBudget::new(terms)));
-            shared.retry_budgets.push((terms, Arc::clone(&ledger)));
-            ledger
+            let budget = Arc::new(Mutex::new(RetryBudget::new(rule)));
+            shared.retry_budgets.push((rule, Arc::clone(&budget)));
+            budget
         })
     }
 
-    fn upstream(&self, place: &OriginKey, target: &Target) -> PyResult<Arc<Upstream>> {
-        if let Some(upstream) = self.shared(|shared| shared.upstreams.get(place).cloned()) {
+    fn upstream(&self, key: &OriginKey, target: &Target) -> PyResult<Arc<Upstream>> {
+        if let Some(upstream) = self.shared(|shared| shared.upstreams.get(key).cloned()) {
             return Ok(upstream);
         }
         let origin = Origin::new(target, &self.connect_options(target.tls)?).map_err(|error| errors::tls(&error))?;
@@ -178,27 +178,27 @@ impl ClientHandle {
                 shared.upstreams.clear();
                 engine::request_cleanup();
             }
-            shared.upstreams.insert(place.clone(), Arc::clone(&upstream));
+            shared.upstreams.insert(key.clone(), Arc::clone(&upstream));
         });
         Ok(upstream)
     }
 
-    /// How hosts are reached.
+    /// Protocol and TLS of connections.
     fn connect_options(&self, tls: bool) -> PyResult<ConnectOptions> {
         let protocol = if self.http2 && tls { Protocol::Auto } else { Protocol::Http1 };
         if !tls {
             return Ok(ConnectOptions { protocol, ..ConnectOptions::default() });
         }
-        let mut reaches = TLS_CONNECT_OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, reach)) = reaches.iter().find(|(options, _)| *options == self.tls) {
-            return Ok(ConnectOptions { protocol, ..reach.clone() });
+        let mut cache = TLS_CONNECT_OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, cached)) = cache.iter().find(|(options, _)| *options == self.tls) {
+            return Ok(ConnectOptions { protocol, ..cached.clone() });
         }
         let shared = Tls::shared(&self.tls).map_err(|error| errors::tls(&error))?;
-        let reach = ConnectOptions { protocol, tls: Some(shared), ..ConnectOptions::default() };
-        // Files may change under their names.
+        let connect = ConnectOptions { protocol, tls: Some(shared), ..ConnectOptions::default() };
+        // Files may change.
         if self.tls.cacert.is_none() && self.tls.cert.is_none() {
-            reaches.push((self.tls.clone(), reach.clone()));
+            cache.push((self.tls.clone(), connect.clone()));
         }
-        Ok(reach)
+        Ok(connect)
     }
 }

@@ -1,6 +1,6 @@
-//! What a call may do, as Python says it -> [`Policy`].
+//! Options of a call in Python -> [`Policy`].
 //!
-//! `weir/_policy.py` has the classes; their attributes are read here and nowhere else.
+//! `weir/_policy.py` has the classes; their attributes are read only here.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -22,23 +22,22 @@ use super::owner::OriginKey;
 use crate::errors;
 use crate::form::{PythonArgs, TimeArg};
 
-/// More stages or copies are a mistake, not a wish.
-const MAX_HEDGE_STAGES: usize = 16;
+/// Maximum attempts of a hedge stage.
 const MAX_EXTRA_ATTEMPTS: u32 = 16;
 
-/// What a call may do.
+/// Policy of a call, as Python passes it on.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct PolicyHandle {
     pub(crate) policy: Policy,
-    /// When an answer is a success, if the caller says so.
+    /// Rules of a successful response; `None` for the default.
     pub(crate) success: Option<Success>,
-    /// Plans by process and place.
+    /// Plans by process generation and origin.
     pub(crate) plans: Mutex<HashMap<(u64, OriginKey), Arc<UpstreamPlan>>>,
 }
 
 #[pymethods]
 impl PolicyHandle {
-    /// Reads the options of a call, by name.
+    /// Parses the options of a call, by name.
     #[new]
     fn new(form: &Bound<'_, PyDict>) -> PyResult<Self> {
         let form = PythonArgs(form.copy()?);
@@ -46,29 +45,29 @@ impl PolicyHandle {
             deadline: duration(&form, "deadline")?,
             attempt_timeout: duration(&form, "timeout")?,
             stages: form.take::<HedgeArg>("hedge")?.0,
-            retry: form.take::<RetryPolicyArg>("retry")?.0,
-            retryable_methods: form.take::<RetryableMethodsArg>("repeat")?.0,
-            budget: form.take::<Option<RetryBudgetArg>>("budget")?.map(|terms| terms.0),
+            retry: form.take::<RetryPolicyArg>("retries")?.0,
+            retryable_methods: form.take::<RetryableMethodsArg>("retry_methods")?.0,
+            budget: form.take::<Option<RetryBudgetArg>>("budget")?.map(|rule| rule.0),
         };
-        let wanted = form.take::<Option<SuccessArg>>("success")?.map(|wanted| wanted.0);
+        let success = form.take::<Option<SuccessArg>>("success")?.map(|rules| rules.0);
         form.is_empty()?;
         if let Some((what, remedy)) = policy.validation_error() {
-            return Err(errors::usage(&format!("hedge, retry: {what}; {remedy}")));
+            return Err(errors::usage(&format!("hedge, retries: {what}; {remedy}")));
         }
-        Ok(Self { policy, success: wanted, plans: Mutex::default() })
+        Ok(Self { policy, success, plans: Mutex::default() })
     }
 }
 
-/// A length of time above 0; None is for ever.
+/// A duration above 0; None is unlimited.
 fn duration(form: &PythonArgs<'_>, name: &str) -> PyResult<Nanos> {
     match form.time(name)? {
         None => Ok(Nanos::NEVER),
-        Some(Duration::ZERO) => Err(errors::usage(&format!("{name}: 0 is no time; give seconds above 0, or None"))),
+        Some(Duration::ZERO) => Err(errors::usage(&format!("{name}: invalid time 0; give seconds above 0, or None"))),
         Some(length) => Ok(Nanos::from(length)),
     }
 }
 
-/// Takes an attribute; what is wrong with it is said with its name.
+/// Reads an attribute; errors begin with its name.
 fn attribute<'py, T>(value: Borrowed<'_, 'py, PyAny>, name: &str) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py>,
@@ -100,32 +99,30 @@ impl FromPyObject<'_, '_> for HedgeArg {
         if value.hasattr("after")? {
             return Ok(Self(vec![stage(value)?]));
         }
-        let items = value.try_iter().map_err(|_| {
-            PyTypeError::new_err(format!("a hedge is a weir.Hedge or several, not {}", value.get_type()))
-        })?;
+        let items = value
+            .try_iter()
+            .map_err(|_| PyTypeError::new_err(format!("expected a weir.Hedge or several, not {}", value.get_type())))?;
         let stages = items.map(|item| stage(item?.as_borrowed())).collect::<PyResult<Vec<_>>>()?;
-        if stages.len() > MAX_HEDGE_STAGES {
-            let why = format!("{} stages are too many; give {MAX_HEDGE_STAGES} at most", stages.len());
-            return Err(errors::usage(&why));
-        }
         Ok(Self(stages))
     }
 }
 
 fn stage(value: Borrowed<'_, '_, PyAny>) -> PyResult<HedgeStage> {
-    if !value.hasattr("after")? || !value.hasattr("copies")? {
-        return Err(PyTypeError::new_err(format!("a stage is a weir.Hedge, not {}", value.get_type())));
+    if !value.hasattr("after")? || !value.hasattr("attempts")? {
+        return Err(PyTypeError::new_err(format!("expected a weir.Hedge, not {}", value.get_type())));
     }
-    let copies = number_in("copies", attribute(value, "copies")?, 1, MAX_EXTRA_ATTEMPTS)?;
+    let attempts = number_in("attempts", attribute(value, "attempts")?, 1, MAX_EXTRA_ATTEMPTS)?;
     let on_failure: bool = attribute(value, "on_failure")?;
     let HedgeDelayArg(after) = attribute(value, "after")?;
     if after == StageTrigger::Failure && !on_failure {
-        return Err(errors::usage("after: None waits for a failure; give a time, or on_failure=True"));
+        return Err(errors::usage(
+            "after: a stage with None starts after a failure only; give a time, or on_failure=True",
+        ));
     }
-    Ok(HedgeStage { after, on_failure, attempts: copies })
+    Ok(HedgeStage { after, on_failure, attempts })
 }
 
-/// A time, a percentile of recent times such as `p95`, or None: a failure.
+/// A time, a quantile of recent times such as `p95`, or None: only after a failure.
 struct HedgeDelayArg(StageTrigger);
 
 impl FromPyObject<'_, '_> for HedgeDelayArg {
@@ -138,10 +135,9 @@ impl FromPyObject<'_, '_> for HedgeDelayArg {
         if let Ok(text) = value.cast::<PyString>() {
             let text = text.to_cow()?;
             if let Some(digits) = text.strip_prefix('p') {
-                let percentile =
-                    digits.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0).ok_or_else(|| {
-                        errors::usage(&format!("'{text}' is no percentile; write e.g. 'p95' or 'p99.9'"))
-                    })?;
+                let percentile = digits.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0).ok_or_else(|| {
+                    errors::usage(&format!("invalid percentile '{text}'; write e.g. 'p95' or 'p99.9'"))
+                })?;
                 return Ok(Self(StageTrigger::Quantile(percentile / 100.0)));
             }
         }
@@ -167,17 +163,17 @@ impl FromPyObject<'_, '_> for RetryPolicyArg {
             }));
         }
         if !value.hasattr("times")? {
-            return Err(PyTypeError::new_err(format!("a retry is a number or a weir.Retry, not {}", value.get_type())));
+            return Err(PyTypeError::new_err(format!("expected a number or a weir.Retry, not {}", value.get_type())));
         }
-        let (TimeArg(first), TimeArg(most)) = attribute::<(TimeArg, TimeArg)>(value, "backoff")?;
-        if first > most {
-            let why = format!("backoff: the first wait, {first:?}, is longer than the longest, {most:?}; swap them");
-            return Err(errors::usage(&why));
+        let (TimeArg(min), TimeArg(max)) = attribute::<(TimeArg, TimeArg)>(value, "backoff")?;
+        if min > max {
+            let message = format!("backoff: the minimum, {min:?}, is above the maximum, {max:?}; swap them");
+            return Err(errors::usage(&message));
         }
         Ok(Self(RetryPolicy {
             max_retries: number_in("times", attribute(value, "times")?, 0, 1000)?,
             on: attribute::<RetryOnArg>(value, "on")?.0,
-            backoff: Backoff { min: Nanos::from(first), max: Nanos::from(most) },
+            backoff: Backoff { min: Nanos::from(min), max: Nanos::from(max) },
             honor_retry_after: attribute(value, "retry_after")?,
         }))
     }
@@ -218,7 +214,7 @@ fn status_range(value: &Bound<'_, PyAny>) -> PyResult<(u16, u16)> {
     range.filter(|(from, to)| (100..=999).contains(from) && from <= to && *to <= 999).ok_or_else(|| {
         let kinds = FailureKind::retryable().map(FailureKind::name).collect::<Vec<_>>().join(", ");
         let shown = value.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string());
-        errors::usage(&format!("{shown} is neither a status (503, '5xx', '500-504') nor a kind ({kinds})"))
+        errors::usage(&format!("unknown failure {shown}; give a status (503, '5xx', '500-504') or a kind ({kinds})"))
     })
 }
 
@@ -231,7 +227,7 @@ fn parse_status_range(text: &str) -> Option<(u16, u16)> {
     Some((from.trim().parse().ok()?, to.trim().parse().ok()?))
 }
 
-/// `"safe"`, `"idempotent"` or `"every"`.
+/// `"safe"`, `"idempotent"` or `"all"`.
 struct RetryableMethodsArg(RetryableMethodClass);
 
 impl FromPyObject<'_, '_> for RetryableMethodsArg {
@@ -242,8 +238,8 @@ impl FromPyObject<'_, '_> for RetryableMethodsArg {
         match text.as_str() {
             "safe" => Ok(Self(RetryableMethodClass::Safe)),
             "idempotent" => Ok(Self(RetryableMethodClass::Idempotent)),
-            "every" => Ok(Self(RetryableMethodClass::All)),
-            _ => Err(errors::usage(&format!("'{text}' is no guard; choose safe, idempotent or every"))),
+            "all" => Ok(Self(RetryableMethodClass::All)),
+            _ => Err(errors::usage(&format!("unknown class of methods '{text}'; choose safe, idempotent or all"))),
         }
     }
 }
@@ -255,22 +251,40 @@ impl FromPyObject<'_, '_> for RetryBudgetArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        if !value.hasattr("share")? {
-            return Err(PyTypeError::new_err(format!("a budget is a weir.Budget or None, not {}", value.get_type())));
+        if !value.hasattr("fraction")? {
+            return Err(PyTypeError::new_err(format!("expected a weir.Budget or None, not {}", value.get_type())));
         }
-        let share: f64 = attribute(value, "share")?;
-        if !(0.0..=100.0).contains(&share) {
+        let fraction: f64 = attribute(value, "fraction")?;
+        if !(0.0..=100.0).contains(&fraction) {
             return Err(errors::usage(&format!(
-                "share: {share} is out of range; give extra attempts per call, 0 to 100"
+                "fraction: {fraction} is out of range; give extra attempts per call, 0 to 100"
             )));
         }
         let TimeArg(window) = attribute(value, "window")?;
         if window.is_zero() {
-            return Err(errors::usage("window: 0 is no time; give seconds above 0"));
+            return Err(errors::usage("window: invalid time 0; give seconds above 0"));
         }
-        let floor = number_in("floor", attribute(value, "floor")?, 0, 1_000_000)?;
-        Ok(Self(BudgetRule { fraction: share, min_per_window: floor, window: Nanos::from(window) }))
+        let min_per_window = min_per_window(attribute(value, "min_per_s")?, window)?;
+        Ok(Self(BudgetRule { fraction, min_per_window, window: Nanos::from(window) }))
     }
+}
+
+/// Extra attempts per window, whatever the number of calls: a whole number up to 1,000,000.
+fn min_per_window(min_per_s: f64, window: Duration) -> PyResult<u32> {
+    let number = min_per_s * window.as_secs_f64();
+    let whole = number.round();
+    if !(0.0..=1e6).contains(&whole) {
+        return Err(errors::usage(&format!(
+            "min_per_s: {min_per_s} is out of range; give 0 to 1,000,000 extra attempts per window"
+        )));
+    }
+    // Decimal fractions such as 0.1 are not exact in binary.
+    if (number - whole).abs() > 1e-6 {
+        return Err(errors::usage(&format!(
+            "min_per_s: {min_per_s} x window ({window:?}) is not whole; give e.g. 1, or a longer window"
+        )));
+    }
+    Ok(whole as u32)
 }
 
 /// Statuses of success: one, a text with commas, or several; None for any.
@@ -286,10 +300,10 @@ pub(crate) fn status_ranges(status: &Bound<'_, PyAny>) -> PyResult<Option<Vec<(u
     if status.extract::<u16>().is_ok() {
         return Ok(Some(vec![status_range(status)?]));
     }
-    // A pair is two statuses here, not a range: that is what (200, 204) says.
+    // A pair is two statuses here, not a range: (200, 204).
     let ranges = status.try_iter()?.map(|one| status_range(&one?)).collect::<PyResult<Vec<_>>>()?;
     if ranges.is_empty() {
-        return Err(errors::usage("status: no status at all; give some, or None for any"));
+        return Err(errors::usage("status: empty; give statuses, or None for any"));
     }
     Ok(Some(ranges))
 }
@@ -302,7 +316,7 @@ impl FromPyObject<'_, '_> for SuccessArg {
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if !value.hasattr("status")? {
-            return Err(PyTypeError::new_err(format!("a success is a weir.Success or None, not {}", value.get_type())));
+            return Err(PyTypeError::new_err(format!("expected a weir.Success or None, not {}", value.get_type())));
         }
         let status = value.getattr("status")?;
         let ranges = status_ranges(&status)?;
@@ -314,7 +328,7 @@ impl FromPyObject<'_, '_> for SuccessArg {
                 let (name, text): (String, String) = item.cast::<PyTuple>()?.extract()?;
                 let header = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(&text).ok());
                 headers
-                    .push(header.ok_or_else(|| errors::usage(&format!("headers: '{name}: {text}' is not a header")))?);
+                    .push(header.ok_or_else(|| errors::usage(&format!("headers: invalid header '{name}: {text}'")))?);
             }
         }
         let mut success = Success::default();

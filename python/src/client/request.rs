@@ -1,4 +1,4 @@
-//! A request as Python prepared it; it can be sent many times.
+//! Request prepared by Python; it can be sent many times.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyList};
 use super::engine::UpstreamPlan;
 use crate::errors;
 
-/// What goes over the wire. An answer keeps it, so it holds nothing of connections.
+/// Method, URL, headers and body of a request. Responses keep it, so it holds no connections.
 #[derive(Debug)]
 pub(crate) struct ClientRequest {
     pub(crate) method: Method,
@@ -20,19 +20,22 @@ pub(crate) struct ClientRequest {
     pub(crate) body: Bytes,
 }
 
-/// A request, and what may be done for its answer.
+/// Prepared request with its policy.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct RequestHandle {
     pub(crate) request: Arc<ClientRequest>,
     pub(crate) planned: Arc<UpstreamPlan>,
 }
 
-/// What was asked, as an answer keeps it.
+/// Request of a response.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct SentRequestHandle(pub(crate) Arc<ClientRequest>);
 
 impl ClientRequest {
-    /// Checks what goes over the wire.
+    /// Validates method and headers.
+    ///
+    /// # Errors
+    /// `UsageError` for an invalid method or header.
     pub(crate) fn new(
         method: &str,
         url: String,
@@ -41,15 +44,14 @@ impl ClientRequest {
         body: Option<&[u8]>,
     ) -> PyResult<Self> {
         let method = Method::from_bytes(method.as_bytes())
-            .map_err(|_| errors::usage(&format!("method: {method:?} is not an HTTP method; write e.g. GET")))?;
+            .map_err(|_| errors::usage(&format!("method: invalid method {method:?}; write e.g. GET")))?;
         let mut map = HeaderMap::with_capacity(headers.len());
         for (name, value) in headers {
             let shown = String::from_utf8_lossy(&name).into_owned();
-            let name = HeaderName::from_bytes(&name).map_err(|_| {
-                errors::usage(&format!("headers: {shown:?} is not a header's name; use letters, digits and '-'"))
-            })?;
+            let name = HeaderName::from_bytes(&name)
+                .map_err(|_| errors::usage(&format!("headers: invalid name {shown:?}; use letters, digits and '-'")))?;
             let value = HeaderValue::from_bytes(&value).map_err(|_| {
-                errors::usage(&format!("headers: the value of {shown:?} holds a control character; leave it out"))
+                errors::usage(&format!("headers: the value of {shown:?} has a control character; remove it"))
             })?;
             map.append(name, value);
         }
@@ -81,7 +83,7 @@ impl SentRequestHandle {
     }
 }
 
-/// Names and values, in order.
+/// Pairs of name and value, in order.
 pub(crate) fn pairs<'py>(py: Python<'py>, headers: &HeaderMap) -> PyResult<Bound<'py, PyList>> {
     let pair = |(name, value): (&HeaderName, &HeaderValue)| {
         (PyBytes::new(py, name.as_ref()), PyBytes::new(py, value.as_bytes()))

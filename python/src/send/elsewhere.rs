@@ -1,4 +1,4 @@
-//! Jobs that are waited for here, and sent by another process that shares the queue.
+//! Results of jobs that this process submitted and another process of the same queue sent.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -10,17 +10,17 @@ use weir::send::store::{JobSelector, Store, StoreError};
 use super::outcome::JobResult;
 use super::registry::Waiters;
 
-/// How often it is looked.
+/// Interval of polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// So many jobs at a time.
+/// Jobs per poll.
 const MAX_POLLED_JOBS: usize = 1000;
 
-/// Looks after them until it is dropped.
+/// Poller of the store, until it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct RemoteWatch(Arc<(Mutex<bool>, Condvar)>);
 
 impl RemoteWatch {
-    /// Begins to look, if others may send. Expired jobs may be given more time, and have then not ended.
+    /// Starts polling if several senders share the store. With `renews`, an expired job has not ended: it gets more time.
     pub(crate) fn start(store: &Arc<dyn Store>, registry: &Arc<Waiters>, renews: bool) -> std::io::Result<Self> {
         let this = Self::default();
         if store.shared_keys().is_none() {
@@ -38,7 +38,7 @@ impl RemoteWatch {
                 let Some(store) = store.upgrade() else { break };
                 let awaited = registry.open_numbers(from, MAX_POLLED_JOBS);
                 from = if awaited.len() < MAX_POLLED_JOBS { 0 } else { awaited.last().map_or(0, |last| last + 1) };
-                // Who cannot be asked now is asked again.
+                // An unreachable store is polled again.
                 let _ = poll_store(&*store, &registry, &awaited, renews);
             }
         })?;

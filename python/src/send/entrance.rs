@@ -1,4 +1,4 @@
-//! Jobs on their way into the store: who accepts them says so on a thread of its own, and is listened to there.
+//! Submissions: jobs on their way into the store, completed on the store's thread.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,16 +11,16 @@ use weir::send::store::{Receipt, Store, StoreError, StoreFuture};
 use super::group::Group;
 use super::registry::Waiters;
 
-/// Jobs that are not accepted yet.
+/// Batch of jobs that is not accepted yet.
 pub(crate) struct Submission {
-    /// Gone once it has answered, or nobody asks any more: what is not in by then stays out.
+    /// Pending reply of the store; None after the reply, or after a withdrawal.
     ticket: Mutex<Option<Unconstrained<StoreFuture<Vec<Receipt>>>>>,
     registry: Arc<Waiters>,
     pub(crate) group: Arc<Group>,
-    /// The first one's place in the group, and how many they are.
+    /// Index of the first job in the group; `count` jobs follow.
     pub(crate) first_index: usize,
     pub(crate) count: usize,
-    /// The highest number that was known before: theirs are above it.
+    /// Highest job number before the submission; the numbers of new jobs are above it.
     pub(crate) highest_before: u64,
 }
 
@@ -36,7 +36,7 @@ impl Submission {
             count,
             highest_before: floor,
         });
-        // On the thread of an event loop, too: its budget would run out, and nobody would fill it again.
+        // Unconstrained, since tokio's budget would run out on a thread without a runtime that refills it.
         *submission.ticket() = Some(tokio::task::unconstrained(store.submit(jobs)));
         submission.poll();
         if registry.has_ended() {
@@ -48,10 +48,10 @@ impl Submission {
         self.ticket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks whether they are accepted.
+    /// Completes the submission if the store has replied.
     fn poll(self: &Arc<Self>) {
-        let Some(answer) = self.poll_result() else { return };
-        self.registry.close(self, answer);
+        let Some(reply) = self.poll_result() else { return };
+        self.registry.close(self, reply);
     }
 
     fn poll_result(self: &Arc<Self>) -> Option<Result<Vec<Receipt>, StoreError>> {
@@ -59,15 +59,15 @@ impl Submission {
         let ticket = held.as_mut()?;
         let waker = Waker::from(Arc::clone(self));
         match Pin::new(ticket).poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(answer) => {
+            Poll::Ready(reply) => {
                 *held = None;
-                Some(answer)
+                Some(reply)
             }
             Poll::Pending => None,
         }
     }
 
-    /// Nobody wants them any more.
+    /// Withdraws jobs that are not accepted yet.
     pub(crate) fn withdraw(self: &Arc<Self>) {
         let ticket = self.ticket().take();
         if ticket.is_some() {

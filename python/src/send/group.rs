@@ -1,4 +1,4 @@
-//! Jobs that somebody has submitted, and what came of them so far.
+//! Groups: submitted jobs, and their results so far.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use crate::form::TimeArg;
 
 pub(crate) type Group = WatchedValue<GroupJobs>;
 
-/// Jobs in the order of their submission, numbered from 0; those at the front may have been taken away.
+/// Jobs in the order of their submission, by index from 0; results at the front may have been taken.
 #[derive(Debug, Default)]
 pub(crate) struct GroupJobs {
     taken_count: usize,
     slots: VecDeque<GroupSlot>,
-    /// In the order of their ends.
+    /// Indices of ended jobs, in the order of their ends.
     ended_order: VecDeque<usize>,
-    /// So many have come to no end yet.
+    /// Number of jobs without an end.
     open_count: usize,
-    /// So many submissions wait to be accepted.
+    /// Number of submissions that are not accepted yet.
     pending_submissions: usize,
     submit_error: Option<StoreError>,
-    /// Jobs that the store had before: it may know how they ended.
+    /// Jobs that were in the store already, which may have their results: index and number.
     duplicates: Vec<(usize, u64)>,
-    /// The sender has ended: no more will come.
+    /// The sender has ended; no more results will come.
     sender_ended: bool,
 }
 
@@ -43,7 +43,7 @@ enum GroupSlot {
     Taken,
 }
 
-/// What came of a submission.
+/// Outcome of a submission.
 pub(crate) struct AcceptedJobs {
     pub(crate) first_index: usize,
     pub(crate) numbers: Vec<u64>,
@@ -52,7 +52,7 @@ pub(crate) struct AcceptedJobs {
 }
 
 impl GroupJobs {
-    /// Makes places for so many more; says which is the first.
+    /// Adds slots for `count` jobs; returns the index of the first.
     pub(crate) fn reserve(&mut self, count: usize) -> usize {
         let first = self.next_index();
         self.slots.extend((0..count).map(|_| GroupSlot::Pending));
@@ -98,7 +98,7 @@ impl GroupJobs {
         }
     }
 
-    /// One more that nobody has submitted here.
+    /// Adds the result of a job that was submitted elsewhere.
     pub(crate) fn add(&mut self, outcome: Arc<JobResult>) {
         self.ended_order.push_back(self.next_index());
         self.slots.push_back(GroupSlot::Ended(outcome));
@@ -108,7 +108,7 @@ impl GroupJobs {
         self.sender_ended = true;
     }
 
-    /// Those that are open, by the store's number.
+    /// Numbers of the open jobs.
     pub(crate) fn numbers(&self) -> Vec<u64> {
         let number = |slot: &GroupSlot| if let GroupSlot::Open(number) = slot { Some(*number) } else { None };
         self.slots.iter().filter_map(number).collect()
@@ -133,7 +133,7 @@ impl GroupJobs {
         }
     }
 
-    /// Takes away what has ended, in the order of the ends.
+    /// Takes all results, in the order of the ends.
     fn take_ended(&mut self) -> Vec<Arc<JobResult>> {
         let places = std::mem::take(&mut self.ended_order);
         let outcomes = places.into_iter().filter_map(|place| self.take(place)).collect();
@@ -141,7 +141,7 @@ impl GroupJobs {
         outcomes
     }
 
-    /// Takes away what has ended, in the order of submission, up to the first that has not.
+    /// Takes results in the order of submission, up to the first open job.
     fn take_front(&mut self) -> Vec<Arc<JobResult>> {
         let mut outcomes = Vec::new();
         while let Some(GroupSlot::Ended(_) | GroupSlot::Taken) = self.slots.front() {
@@ -167,7 +167,7 @@ impl GroupJobs {
         }
     }
 
-    /// Whether it has come so far; what is wrong goes first.
+    /// Outcome of a wait; None while the condition is not reached. Errors first.
     fn check(&mut self, need: WaitCondition) -> Option<Result<(), GroupError>> {
         if let Some(error) = self.submit_error.take() {
             return Some(Err(GroupError::Store(error)));
@@ -186,26 +186,26 @@ impl GroupJobs {
     }
 }
 
-/// What is waited for.
+/// Condition of a wait; the codes are those of `weir/_sending.py`.
 #[derive(Clone, Copy)]
 enum WaitCondition {
-    /// All that was submitted is accepted.
+    /// All jobs are accepted.
     Accepted,
-    /// Something that has ended and was not taken; or nothing is open.
+    /// A result is there, or no job is open.
     Any,
-    /// Something that has ended and was not taken.
+    /// A result is there.
     More,
-    /// The first that was not taken has ended.
+    /// The first job whose result was not taken has ended.
     Front,
-    /// All have ended.
+    /// All jobs have ended.
     All,
-    /// The one with this number has ended.
+    /// The job with this index has ended.
     End(usize),
 }
 
 impl WaitCondition {
-    fn from_code(word: i64) -> Self {
-        match word {
+    fn from_code(code: i64) -> Self {
+        match code {
             -1 => Self::Accepted,
             -2 => Self::Any,
             -3 => Self::Front,
@@ -220,7 +220,7 @@ enum GroupError {
     SenderEnded,
 }
 
-/// Lets the registry forget the group with the last who asks for it.
+/// Reference to a group; the registry forgets the group when it is dropped.
 struct GroupRef {
     registry: Arc<Waiters>,
     group: Arc<Group>,
@@ -232,7 +232,7 @@ impl Drop for GroupRef {
     }
 }
 
-/// Jobs that were submitted together or one after the other.
+/// Group of jobs, for Python.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct GroupHandle {
     group_ref: ForkSafe<GroupRef>,
@@ -266,19 +266,19 @@ impl GroupHandle {
 
 #[pymethods]
 impl GroupHandle {
-    /// An empty one.
+    /// New empty group.
     #[new]
     fn new(sender: &Bound<'_, SenderHandle>) -> PyResult<Self> {
         Self::of(sender, Arc::default())
     }
 
-    /// Submits jobs; if they are several, what is wrong with one is told with its place.
+    /// Submits jobs; with `are_several`, errors name the index of the invalid job.
     fn submit(&self, py: Python<'_>, jobs: &Bound<'_, PyList>, are_several: bool) -> PyResult<()> {
         self.sender_inner()?.submit(py, self.group(), jobs, are_several)
     }
 
-    /// Waits until it has come so far: -1 all accepted, -2 any ended or none open, -3 the front ended, -4 any ended, -5 all
-    /// ended, or the job at this place ended. Says whether it has, or the time is over.
+    /// Waits for a condition: -1 all accepted, -2 any ended or none open, -3 the front ended, -4 any ended, -5 all ended, or
+    /// an index: this job ended. False after the timeout.
     fn wait(&self, py: Python<'_>, need: i64, limit: Option<TimeArg>) -> PyResult<bool> {
         self.sender_inner()?.resolve_duplicates(py, self.group())?;
         let need = WaitCondition::from_code(need);
@@ -289,7 +289,7 @@ impl GroupHandle {
         }
     }
 
-    /// None if it has come so far; else a letter and the future that is set with the next change.
+    /// The same for an asyncio loop: None, or ID and future that is set at the next change.
     fn watch<'py>(
         &self,
         py: Python<'py>,
@@ -305,50 +305,50 @@ impl GroupHandle {
         }
     }
 
-    /// Takes back what is not accepted yet.
+    /// Withdraws jobs that are not accepted yet.
     fn withdraw(&self) -> PyResult<()> {
         self.sender_inner()?.registry().withdraw(self.group());
         Ok(())
     }
 
-    /// Whether this one has ended, for good or because the sender did.
+    /// Whether this job or the sender has ended.
     fn is_done(&self, py: Python<'_>, place: usize) -> PyResult<bool> {
         self.sender_inner()?.resolve_duplicates(py, self.group())?;
         Ok(self.group().with(|jobs| jobs.sender_ended || jobs.outcome(place).is_some()))
     }
 
-    /// The store's number for the job.
+    /// Number of the job in the store.
     fn number(&self, place: usize) -> PyResult<Option<u64>> {
         self.sender_inner()?;
         Ok(self.group().with(|jobs| jobs.number(place)))
     }
 
-    /// What came of the job, if it has ended and was not taken.
+    /// Result of the job, if it has ended and the result was not taken.
     fn outcome(&self, place: usize) -> PyResult<Option<JobResultHandle>> {
         self.sender_inner()?;
         Ok(self.group().with(|jobs| jobs.outcome(place)).map(JobResultHandle))
     }
 
-    /// Takes what has ended, in the order of the ends.
+    /// Takes all results, in the order of the ends.
     fn take_ended(&self) -> PyResult<Vec<JobResultHandle>> {
         self.sender_inner()?;
         Ok(self.group().with(GroupJobs::take_ended).into_iter().map(JobResultHandle).collect())
     }
 
-    /// Takes what has ended, in the order of submission, up to the first that has not.
+    /// Takes results in the order of submission, up to the first open job.
     fn take_front(&self) -> PyResult<Vec<JobResultHandle>> {
         self.sender_inner()?;
         Ok(self.group().with(GroupJobs::take_front).into_iter().map(JobResultHandle).collect())
     }
 
-    /// Jobs without an end.
+    /// Number of jobs without an end.
     #[getter]
     fn open(&self) -> PyResult<usize> {
         self.sender_inner()?;
         Ok(self.group().with(|jobs| jobs.open_count))
     }
 
-    /// Jobs that were not taken.
+    /// Number of jobs whose results were not taken.
     fn __len__(&self) -> PyResult<usize> {
         self.sender_inner()?;
         Ok(self.group().with(|jobs| jobs.slots.len()))
@@ -356,7 +356,7 @@ impl GroupHandle {
 }
 
 impl SenderInner {
-    /// Asks the store how jobs ended that it had before.
+    /// Loads results of jobs that were in the store already.
     fn resolve_duplicates(&self, py: Python<'_>, group: &Arc<Group>) -> PyResult<()> {
         let known = group.with(|jobs| std::mem::take(&mut jobs.duplicates));
         if known.is_empty() {

@@ -1,6 +1,6 @@
-//! A job as Python says it -> a job of the core.
+//! Jobs of the core from Python's arguments.
 //!
-//! A `weir.Job`, a mapping with the same names, or a URL. `weir/_job.py` has the names and what they mean.
+//! A `weir.Job`, a mapping with the names of its fields, or a URL. `weir/_job.py` documents the fields.
 
 use std::borrow::Cow;
 
@@ -14,17 +14,17 @@ use weir::send::{ApiKey, Job, JobDefaults, JobOverrides, UnixMs};
 use crate::errors;
 use crate::form::TimeArg;
 
-/// What a job has in common with all others of its sender.
+/// Defaults and keys that all jobs of a sender share.
 pub(crate) struct SenderJobContext {
     pub(crate) job_defaults: JobDefaults,
     pub(crate) keys: Vec<ApiKey>,
 }
 
-/// The fields of a job, as `weir/_job.py` has them.
+/// Names of a job's fields, as in `weir/_job.py`.
 const JOB_FIELDS: [&str; 11] =
-    ["url", "json", "content", "data", "headers", "method", "id", "ttl", "weight", "priority", "key"];
+    ["url", "json", "content", "data", "headers", "method", "id", "ttl", "weight", "priority", "pinned_key"];
 
-/// What says what goes over the wire as a body.
+/// Fields that define a body; at most one is given.
 #[derive(Default)]
 struct JobBodyArgs<'py> {
     json: Option<Bound<'py, PyAny>>,
@@ -33,7 +33,7 @@ struct JobBodyArgs<'py> {
 }
 
 impl SenderJobContext {
-    /// Reads jobs; what is wrong with one of several is told with its place, from that of the first on.
+    /// Reads jobs. With `first`, the index of the first job, errors name the index of the invalid one.
     pub(crate) fn jobs(&self, items: &Bound<'_, PyList>, first: Option<usize>, now: UnixMs) -> PyResult<Vec<Job>> {
         let with_place = |(place, item): (usize, Bound<'_, PyAny>)| {
             self.job(&item, now).map_err(|error| {
@@ -99,21 +99,21 @@ impl SenderJobContext {
             "ttl" => own.ttl_ms = Some(extract_field::<TtlMsArg>(&name, &value)?.0),
             "weight" => own.weight = Some(extract_field(&name, &value)?),
             "priority" => own.priority = Some(extract_field(&name, &value)?),
-            "key" => own.key_hint = Some(self.key(&extract_field::<String>(&name, &value)?)?),
+            "pinned_key" => own.key_hint = Some(self.key(&extract_field::<String>(&name, &value)?)?),
             other => {
                 let all = JOB_FIELDS.join(", ");
-                return Err(PyTypeError::new_err(format!("'{other}' is no field of a job; there are {all}")));
+                return Err(PyTypeError::new_err(format!("unknown field '{other}' of a job; choose {all}")));
             }
         }
         Ok(())
     }
 
-    /// The name of one of the keys, given as it is or by its name.
+    /// Name of a key that is given by its name or its secret.
     fn key(&self, given: &str) -> PyResult<String> {
         let found = self.keys.iter().find(|key| key.secret() == given || key.matches(given));
         found.map(|key| key.name().to_owned()).ok_or_else(|| {
-            // It may be one all the same, of somebody else.
-            errors::usage("key: it is none of the sender's keys; give one of those")
+            // The value is not printed: it may be a secret.
+            errors::usage("unknown pinned_key; give one of the sender's keys, or its name")
         })
     }
 }
@@ -122,7 +122,7 @@ impl JobBodyArgs<'_> {
     fn apply(self, py: Python<'_>, own: &mut JobOverrides) -> PyResult<()> {
         static BODY_OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         if self.json.is_none() && self.data.is_none() {
-            // What most say in batches is not worth a call.
+            // The fast path: no body, or bytes.
             match &self.content {
                 None => return Ok(()),
                 Some(content) => {
@@ -149,7 +149,7 @@ fn job_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     CLASS.import(py, "weir._job", "Job")
 }
 
-/// The fields' names, made once.
+/// Interned names of the fields.
 fn field_names(py: Python<'_>) -> &[Py<PyString>] {
     static NAMES: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
     NAMES.get_or_init(py, || JOB_FIELDS.map(|name| PyString::intern(py, name).unbind()).into())
@@ -165,7 +165,7 @@ where
     })
 }
 
-/// A mapping or pairs, checked.
+/// Validated headers from a mapping or pairs.
 pub(crate) fn headers(value: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
     let items = match value.cast::<PyMapping>() {
         Ok(mapping) => mapping.items()?.into_any(),
@@ -175,11 +175,11 @@ pub(crate) fn headers(value: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)
     for item in items.try_iter()? {
         let (name, text): (String, String) = extract_field("headers", &item?)?;
         if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
-            let why = format!("headers: {name:?} is not a header's name; use letters, digits and '-'");
+            let why = format!("invalid header name {name:?}; use letters, digits and '-'");
             return Err(errors::usage(&why));
         }
         if http::HeaderValue::from_str(&text).is_err() {
-            let why = format!("headers: the value of {name:?} holds a control character; leave it out");
+            let why = format!("invalid value of header {name:?}: has a control character; leave it out");
             return Err(errors::usage(&why));
         }
         headers.push((name, text));
@@ -187,15 +187,15 @@ pub(crate) fn headers(value: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)
     Ok(headers)
 }
 
-/// A method, in capitals.
+/// Validated method, in upper case.
 pub(crate) fn method(text: &str) -> PyResult<String> {
     if http::Method::from_bytes(text.as_bytes()).is_err() {
-        return Err(errors::usage(&format!("method: {text:?} is not an HTTP method; write e.g. GET")));
+        return Err(errors::usage(&format!("invalid method {text:?}; write e.g. GET")));
     }
     Ok(text.to_ascii_uppercase())
 }
 
-/// Text or a number.
+/// Job ID: text or a whole number.
 struct JobIdArg(String);
 
 impl FromPyObject<'_, '_> for JobIdArg {
@@ -212,7 +212,7 @@ impl FromPyObject<'_, '_> for JobIdArg {
     }
 }
 
-/// In milliseconds.
+/// Time to live, in milliseconds.
 pub(crate) struct TtlMsArg(pub(crate) u64);
 
 impl FromPyObject<'_, '_> for TtlMsArg {

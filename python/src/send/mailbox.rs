@@ -1,6 +1,6 @@
-//! How the sender's thread wakes an asyncio loop: letters, and a bell that the loop listens to.
+//! Wake-ups of an asyncio loop by the sender's thread: completed IDs, and an eventfd that the loop reads.
 //!
-//! The bell rings when the first letter is put in; all that come before the loop has looked are taken out together.
+//! The eventfd is written for the first ID only; the loop takes all IDs at once.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -13,7 +13,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::client::kin;
 use crate::errors;
 
-/// Where letters are put, by any thread.
+/// Channel of completed IDs, from any thread to a loop.
 #[derive(Debug)]
 pub(crate) struct EventfdChannel {
     completed: Mutex<Vec<u64>>,
@@ -21,29 +21,29 @@ pub(crate) struct EventfdChannel {
 }
 
 impl EventfdChannel {
-    /// Whoever waits for this letter is woken.
-    pub(crate) fn complete(&self, letter: u64) {
-        let mut letters = lock(&self.completed);
-        letters.push(letter);
-        if letters.len() == 1 {
-            // It has room for more rings than there are letters in a lifetime.
+    /// Completes the future with this ID.
+    pub(crate) fn complete(&self, id: u64) {
+        let mut completed = lock(&self.completed);
+        completed.push(id);
+        if completed.len() == 1 {
+            // The counter of an eventfd does not overflow in a process's lifetime.
             let _ = rustix::io::write(&self.eventfd, &1_u64.to_ne_bytes());
         }
     }
 
     fn drain(&self) -> Vec<u64> {
-        let mut letters = lock(&self.completed);
+        let mut completed = lock(&self.completed);
         let _ = rustix::io::read(&self.eventfd, &mut [0; 8]);
-        std::mem::take(&mut letters)
+        std::mem::take(&mut completed)
     }
 }
 
-/// An asyncio loop's letters, and the futures that wait for them.
+/// Pending futures of an asyncio loop, by ID.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct Mailbox {
     channel: Arc<EventfdChannel>,
     create_future: Py<PyAny>,
-    /// Only touched with the GIL held.
+    /// Accessed only with the GIL held.
     futures: Mutex<PendingFutures>,
     generation: u64,
 }
@@ -54,18 +54,18 @@ struct PendingFutures {
     waiting: HashMap<u64, Py<PyAny>>,
 }
 
-/// A letter, and the future that it will set.
+/// ID of a future, and the future.
 pub(crate) type CompletionFuture<'py> = (u64, Bound<'py, PyAny>);
 
 impl Mailbox {
-    /// A future for a letter that is still to be put in.
+    /// New pending future.
     pub(crate) fn new_future<'py>(&self, py: Python<'py>) -> PyResult<CompletionFuture<'py>> {
         let future = self.create_future.bind(py).call0()?;
         let mut futures = lock(&self.futures);
         futures.last_id += 1;
-        let letter = futures.last_id;
-        futures.waiting.insert(letter, future.clone().unbind());
-        Ok((letter, future))
+        let id = futures.last_id;
+        futures.waiting.insert(id, future.clone().unbind());
+        Ok((id, future))
     }
 
     pub(crate) fn channel(&self) -> &Arc<EventfdChannel> {
@@ -75,13 +75,13 @@ impl Mailbox {
 
 #[pymethods]
 impl Mailbox {
-    /// For this asyncio loop, which has to listen to it.
+    /// Mailbox of an asyncio loop, which has to watch `fileno`.
     #[new]
     fn new(asyncio: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+        let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| errors::no_event_loop(&error.into()))?;
         Ok(Self {
-            channel: Arc::new(EventfdChannel { completed: Mutex::default(), eventfd: bell }),
+            channel: Arc::new(EventfdChannel { completed: Mutex::default(), eventfd }),
             create_future: asyncio.getattr(intern!(asyncio.py(), "create_future"))?.unbind(),
             futures: Mutex::default(),
             generation: kin::generation(),
@@ -92,17 +92,17 @@ impl Mailbox {
         self.channel.eventfd.as_fd().as_raw_fd()
     }
 
-    /// Something has come: sets all futures whose letters are there.
+    /// Sets the futures of all completed IDs.
     fn on_readable(&self, py: Python<'_>) -> PyResult<()> {
         if self.generation != kin::generation() {
             return Ok(());
         }
-        let letters = self.channel.drain();
+        let completed = self.channel.drain();
         let mut futures = lock(&self.futures);
-        let ready: Vec<_> = letters.iter().filter_map(|letter| futures.waiting.remove(letter)).collect();
+        let ready: Vec<_> = completed.iter().filter_map(|id| futures.waiting.remove(id)).collect();
         drop(futures);
         for future in ready {
-            // Somebody else may have cancelled it.
+            // The future may be cancelled.
             if !future.call_method0(py, intern!(py, "done"))?.is_truthy(py)? {
                 future.call_method1(py, intern!(py, "set_result"), (py.None(),))?;
             }
@@ -110,9 +110,9 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Nobody waits for this letter any more.
-    pub(crate) fn forget(&self, letter: u64) {
-        let future = lock(&self.futures).waiting.remove(&letter);
+    /// Forgets a future that is not awaited any more.
+    pub(crate) fn forget(&self, id: u64) {
+        let future = lock(&self.futures).waiting.remove(&id);
         drop(future);
     }
 }

@@ -1,13 +1,13 @@
-//! Jobs to deliver: the core's sender, told of in batches, awaited or waited for.
+//! The core's sender for Python: jobs are submitted in batches; results are awaited, or threads wait for them.
 //!
 //! ```text
 //! Python ──► job ──► sender ──► the core's store and thread
-//!               group ◄─ entrance: what is accepted, by which number
-//!               group ◄─ registry: what came of it  ◄── the thread's news
+//!               group ◄─ entrance: what is accepted jobs and their numbers
+//!               group ◄─ registry: results  ◄── events of the thread
 //! Python ◄── watched: a waiting thread, or mailbox: an asyncio loop
 //! ```
 //!
-//! The sender's thread never takes the GIL: it puts results down, rings, and goes on.
+//! The sender's thread never takes the GIL: it stores results, signals an eventfd, and goes on.
 
 mod elsewhere;
 pub(crate) mod entrance;

@@ -1,9 +1,8 @@
-//! What Python was asked for -> how to send, and where jobs are kept.
+//! Options of a sender from Python's arguments.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -22,7 +21,7 @@ use crate::client::policy::{number_in, status_ranges};
 use crate::errors;
 use crate::form::{PythonArgs as Arguments, TimeArg};
 
-/// A sender as asked for.
+/// Options of a sender, read from arguments.
 pub(crate) struct SenderRequest {
     pub(crate) common: SenderJobContext,
     pub(crate) options: Options,
@@ -31,14 +30,14 @@ pub(crate) struct SenderRequest {
     bounds: QueueBounds,
 }
 
-/// Jobs in memory wait there, and not with whoever submits them.
+/// Default bounds of a queue in memory.
 const DEFAULT_MEMORY_BOUNDS: QueueBounds = QueueBounds { jobs: 100_000, bytes: 256 << 20 };
-/// As on the command line.
+/// Upper bounds, as on the command line.
 const MAX_CONCURRENCY: u32 = 60_000;
 const MAX_RETRIES: u32 = 1000;
 
 impl SenderRequest {
-    /// Reads the whole form.
+    /// Reads all arguments.
     pub(crate) fn read(form: &Bound<'_, PyDict>) -> PyResult<Self> {
         let form = Arguments(form.copy()?);
         let KeysArg(keys) = form.take("keys")?;
@@ -49,17 +48,17 @@ impl SenderRequest {
         limits.extend(self::limits("weight_limits", &form.take::<StringsArg>("weight_limits")?.0, LimitUnit::Weight)?);
         let (limits, host_limits) =
             HostLimit::split_by_host(limits).map_err(|why| errors::usage(&format!("limits: {why}")))?;
-        let backoff = backoff(form.time("backoff")?, form.time("longest_backoff")?)?;
+        let backoff = backoff(form.take("backoff")?)?;
         let bound: DelayBound = form.take("delay_bound")?;
         let retries = number_in("retries", form.take("retries")?, 0, MAX_RETRIES)?;
         let timeout = match form.time("timeout")? {
             Some(timeout) if !timeout.is_zero() => Nanos::from(timeout),
-            _ => return Err(errors::usage("timeout: an answer needs a time above 0; give e.g. 30 or '500ms'")),
+            _ => return Err(errors::usage("invalid timeout: not above 0; give e.g. 30 or '500ms'")),
         };
         let order = match form.take::<String>("order")?.as_str() {
             "deadline" => (dispatch::DispatchOrder::Deadline, store::JobOrder::Deadline),
             "arrival" => (dispatch::DispatchOrder::Fifo, store::JobOrder::Fifo),
-            other => return Err(errors::usage(&format!("order: '{other}' is none; choose deadline or arrival"))),
+            other => return Err(errors::usage(&format!("unknown order '{other}'; choose deadline or arrival"))),
         };
         let defaults = DispatchRules::default();
         let rules = DispatchRules {
@@ -71,7 +70,7 @@ impl SenderRequest {
                 ..window::KeyRules::default()
             },
             learns_delay_bound: matches!(bound, DelayBound::Learnt),
-            max_in_flight: number_in("concurrency", form.take("concurrency")?, 1, MAX_CONCURRENCY)? as usize,
+            max_in_flight: number_in("max_concurrency", form.take("max_concurrency")?, 1, MAX_CONCURRENCY)? as usize,
             order: order.0,
             attempt_timeout: timeout,
             retry: RetryPolicy { max_retries: retries, backoff, ..defaults.retry.clone() },
@@ -87,7 +86,7 @@ impl SenderRequest {
         let renews: bool = form.take("renew_expired")?;
         let renew = match ttl_ms {
             Some(ttl_ms) if renews => Some(TtlExtensionOptions { max_times: retries, ttl_ms }),
-            None if renews => return Err(errors::usage("renew_expired: there is no ttl to give once more; give ttl")),
+            None if renews => return Err(errors::usage("renew_expired: no ttl to renew; give ttl")),
             _ => None,
         };
         let success: Bound<'_, PyAny> = form.take("success")?;
@@ -100,7 +99,7 @@ impl SenderRequest {
         let judge = ResponseRules { success, unauthorized_blames_key: !keys.is_empty(), ..ResponseRules::default() };
         let common = SenderJobContext { job_defaults: job_defaults(&form, ttl_ms)?, keys: keys.clone() };
         let bounds = bounds(&form, in_memory)?;
-        let fresh = form.take("fresh")?;
+        let keepalive = form.take("keepalive")?;
         let tls =
             TlsOptions { cacert: form.take("cacert")?, insecure: form.take("insecure")?, ..TlsOptions::default() };
         form.is_empty()?;
@@ -108,20 +107,20 @@ impl SenderRequest {
         let needs_key = common.job_defaults.url.iter().any(has_key)
             || common.job_defaults.headers.iter().any(|(_, value)| has_key(value));
         if keys.is_empty() && needs_key {
-            return Err(errors::usage("keys: there is a field '{key}' and no key; give keys"));
+            return Err(errors::usage("keys: '{key}' is used, but there are no keys; give keys"));
         }
         let options = Options {
             rules,
             host_limits,
             response_rules: judge,
             keys: if keys.is_empty() { vec![ApiKey::none()] } else { keys },
-            fresh,
+            keepalive,
             connect_timeout: timeout.min(Nanos::from_secs(5)),
             tls: (tls != TlsOptions::default())
                 .then(|| Tls::shared(&tls))
                 .transpose()
                 .map_err(|why| errors::tls(&why))?,
-            // Who submits a job again is told what came of it.
+            // A job that is submitted again returns the first one's result.
             keep_responses: !in_memory,
             ttl_extension: renew,
             ..Options::default()
@@ -129,12 +128,12 @@ impl SenderRequest {
         Ok(Self { common, options, store_url: place, order: order.1, bounds })
     }
 
-    /// Where jobs are kept.
+    /// Opens the job store.
     pub(crate) fn open_store(&self) -> Result<Arc<dyn Store>, store::StoreError> {
         if !matches!(self.store_url, StoreUrl::Memory) {
             return self.store_url.open(true, self.bounds, self.order);
         }
-        // A process may go on for ever; expired jobs are asked for once more.
+        // Ended jobs are dropped, to bound memory; expired ones stay while they may be renewed.
         let forgets: &[State] = match self.options.ttl_extension {
             None => &[State::Done, State::DeadLettered, State::Expired],
             Some(_) => &[State::Done, State::DeadLettered],
@@ -146,12 +145,12 @@ impl SenderRequest {
 fn bounds(form: &Arguments<'_>, in_memory: bool) -> PyResult<QueueBounds> {
     let bound = |name: &str| {
         let given = form.take::<Option<i64>>(name)?;
-        let wrong = |given: i64| errors::usage(&format!("{name}: {given} holds no job; give 1 or more, or None"));
+        let wrong = |given: i64| errors::usage(&format!("invalid {name} {given}; give 1 or more, or None"));
         given.map(|given| u64::try_from(given).ok().filter(|most| *most > 0).ok_or_else(|| wrong(given))).transpose()
     };
-    let unless_said = if in_memory { DEFAULT_MEMORY_BOUNDS } else { QueueBounds::default() };
-    let (jobs, bytes) = (bound("queue")?, bound("queue_bytes")?);
-    Ok(QueueBounds { jobs: jobs.unwrap_or(unless_said.jobs), bytes: bytes.unwrap_or(unless_said.bytes) })
+    let default = if in_memory { DEFAULT_MEMORY_BOUNDS } else { QueueBounds::default() };
+    let (jobs, bytes) = (bound("max_queue")?, bound("max_queue_bytes")?);
+    Ok(QueueBounds { jobs: jobs.unwrap_or(default.jobs), bytes: bytes.unwrap_or(default.bytes) })
 }
 
 fn job_defaults(arguments: &Arguments<'_>, ttl_ms: Option<u64>) -> PyResult<JobDefaults> {
@@ -167,25 +166,23 @@ fn check_keys(keys: &[ApiKey]) -> PyResult<()> {
     let (mut names, mut secrets) = (HashSet::new(), HashSet::new());
     for key in keys {
         if key.secret().is_empty() || key.name().is_empty() {
-            return Err(errors::usage("keys: one is empty; leave it out"));
+            return Err(errors::usage("keys: an empty key; leave it out"));
         }
         if !secrets.insert(key.secret()) || !names.insert(key.name()) {
-            let why = format!("keys: {} is given twice; it has one limit, give it once", key.name());
+            let why = format!("keys: {} is given twice; remove one", key.name());
             return Err(errors::usage(&why));
         }
     }
     Ok(())
 }
 
-/// The shortest and the longest wait of jobs that have failed.
-fn backoff(first: Option<Duration>, most: Option<Duration>) -> PyResult<Backoff> {
-    let default = DispatchRules::default().retry.backoff;
-    let (first, most) = (first.map_or(default.min, Nanos::from), most.map_or(default.max, Nanos::from));
-    if first == Nanos::ZERO || most < first {
-        let why = "backoff: it needs a time above 0, and longest_backoff one that is as long at least";
+/// Backoff from the first and the longest wait before a retry.
+fn backoff((TimeArg(first), TimeArg(longest)): (TimeArg, TimeArg)) -> PyResult<Backoff> {
+    if first.is_zero() || longest < first {
+        let why = "invalid backoff: the first wait is above 0, the longest not below it; give e.g. (0.5, 60)";
         return Err(errors::usage(why));
     }
-    Ok(Backoff { min: first, max: most })
+    Ok(Backoff { min: first.into(), max: longest.into() })
 }
 
 fn limits(name: &str, given: &[String], unit: LimitUnit) -> PyResult<Vec<HostLimit>> {
@@ -193,7 +190,7 @@ fn limits(name: &str, given: &[String], unit: LimitUnit) -> PyResult<Vec<HostLim
     limits.map_err(|why| errors::usage(&format!("{name}: {why}")))
 }
 
-/// One text or several.
+/// Text or an iterable of texts.
 struct StringsArg(Vec<String>);
 
 impl FromPyObject<'_, '_> for StringsArg {
@@ -209,13 +206,13 @@ impl FromPyObject<'_, '_> for StringsArg {
         let text = |item: PyResult<Bound<'_, PyAny>>| {
             let item = item?;
             let kind = item.get_type();
-            item.extract().map_err(|_| PyTypeError::new_err(format!("text or several texts, not {kind} in them")))
+            item.extract().map_err(|_| PyTypeError::new_err(format!("text or an iterable of texts, not {kind} in it")))
         };
         value.try_iter()?.map(text).collect::<PyResult<_>>().map(Self)
     }
 }
 
-/// One key or several; with names of their own in a dict.
+/// API key, an iterable of keys, or a mapping of names to keys.
 struct KeysArg(Vec<ApiKey>);
 
 impl FromPyObject<'_, '_> for KeysArg {
@@ -233,7 +230,7 @@ impl FromPyObject<'_, '_> for KeysArg {
     }
 }
 
-/// A time, `"learn"`, or None: only an answer tells that a request has arrived.
+/// Delay bound: a time, `"learn"`, or None if only a response shows that a request has arrived.
 enum DelayBound {
     Learnt,
     Unknown,

@@ -1,4 +1,4 @@
-//! What became of a job, as Python reads it: nothing is converted before it is asked for.
+//! Results of jobs for Python, converted on access.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 use weir::decide::Nanos;
 use weir::send::{FinishedJob, JobDetail, State};
 
-/// What became of a job.
+/// Result of a job.
 #[derive(Debug)]
 pub(crate) struct JobResult {
     number: u64,
@@ -27,7 +27,7 @@ pub(crate) struct JobResult {
 }
 
 impl JobResult {
-    /// As the sender tells it.
+    /// Result from an event of the sender.
     pub(crate) fn from_sender(ended: &FinishedJob, keys: &[Arc<str>]) -> Self {
         let last = ended.last_attempt.as_ref();
         Self {
@@ -47,7 +47,7 @@ impl JobResult {
         }
     }
 
-    /// As the store has it; None if the job is still to be delivered.
+    /// Result from the store; None if the job has not ended.
     pub(crate) fn from_store(detail: JobDetail) -> Option<Self> {
         let (job, status) = (detail.entry.job, detail.entry.status);
         let last = status.last_attempt.as_ref();
@@ -56,7 +56,7 @@ impl JobResult {
             id: job.id,
             state: status.state,
             status: last.and_then(|last| last.status),
-            body: detail.response.map(|answer| answer.body.into()).unwrap_or_default(),
+            body: detail.response.map(|response| response.body.into()).unwrap_or_default(),
             failure: (status.state != State::Done).then(|| status.reason.clone()),
             attempts: status.attempts,
             maybe_sent: status.maybe_sent,
@@ -73,7 +73,7 @@ impl JobResult {
     }
 }
 
-/// What became of a job.
+/// Result of a job, for Python.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct JobResultHandle(pub(crate) Arc<JobResult>);
 
@@ -120,7 +120,7 @@ impl JobResultHandle {
     }
 
     #[getter]
-    fn key(&self) -> Option<&str> {
+    fn last_key(&self) -> Option<&str> {
         self.0.key.as_deref()
     }
 

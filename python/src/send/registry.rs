@@ -1,4 +1,4 @@
-//! Who waits for which job: what the sender's thread tells is put down there.
+//! Registry of the groups that wait for jobs; the sender's listener delivers results to them.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
@@ -15,35 +15,35 @@ use super::mailbox::{CompletionFuture, Mailbox};
 use super::outcome::JobResult;
 use super::watched::{WatchResult, WatchedValue};
 
-/// Who waits for which job.
+/// Groups that wait for jobs, and counters.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(WatchedValue<WaiterTable>);
 
 #[derive(Debug, Default)]
 struct WaiterTable {
     by_job: HashMap<u64, JobWaiter>,
-    /// Jobs that have ended before whoever submitted them knew their numbers.
+    /// Results of jobs that ended before their submission returned their numbers.
     ended_early: BTreeMap<u64, Arc<JobResult>>,
-    /// Jobs with names that have ended a moment ago: for whoever submits one again before its end is recorded.
+    /// Recently ended jobs with IDs, for a submission of the same ID before the store has the end.
     recent_named: VecDeque<(i64, u64)>,
     named_results: HashMap<u64, Arc<JobResult>>,
     submissions: Vec<Arc<Submission>>,
-    /// The highest number that was given.
+    /// Highest job number so far.
     highest_number: u64,
-    /// Gets all that ends.
+    /// Group that receives each result.
     all: Option<Arc<Group>>,
-    /// Nothing more will be told.
+    /// No more events will come.
     ended: bool,
-    /// And all who waited know it.
+    /// All waiting groups have been notified of the end.
     is_closed: bool,
     stats: SenderStats,
 }
 
-/// Ends are recorded sooner, and there are no more of them that are not.
+/// Bounds of the recently ended jobs; ends are recorded in the store sooner, and fewer are pending.
 const RECENT_MS: i64 = 5000;
 const MAX_RECENT_JOBS: usize = 16_384;
 
-/// A job's place in a group; there are several if it was submitted again.
+/// Index of a job in a group; a list, since a job may be submitted again.
 #[derive(Debug)]
 struct JobWaiter {
     group: Arc<Group>,
@@ -51,7 +51,7 @@ struct JobWaiter {
     next: Option<Box<JobWaiter>>,
 }
 
-/// What was counted.
+/// Counters of a sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SenderStats {
     pub(crate) done: u64,
@@ -59,19 +59,19 @@ pub(crate) struct SenderStats {
     pub(crate) expired: u64,
     /// Requests without success.
     pub(crate) failed: u64,
-    /// Requests after the first of a job.
+    /// Attempts after the first of a job.
     pub(crate) retries: u64,
-    /// By status: 429 and 400.
+    /// Rejected requests, with status 429 and 400.
     pub(crate) rejected_by_status: [u64; 2],
-    /// Keys that are used no more, and why.
+    /// Disabled keys, with the reasons.
     pub(crate) unusable_keys: Vec<(String, String)>,
 }
 
 impl SenderStats {
-    fn count_attempt(&mut self, tried: &weir::send::AttemptRecord) {
-        self.failed += u64::from(!tried.succeeded);
-        self.retries += u64::from(tried.is_retry);
-        match tried.outcome {
+    fn count_attempt(&mut self, attempt: &weir::send::AttemptRecord) {
+        self.failed += u64::from(!attempt.succeeded);
+        self.retries += u64::from(attempt.is_retry);
+        match attempt.outcome {
             Ok(429) => self.rejected_by_status[0] += 1,
             Ok(400) => self.rejected_by_status[1] += 1,
             _ => {}
@@ -87,7 +87,7 @@ impl SenderStats {
     }
 }
 
-/// Puts down what the sender tells.
+/// Listener that delivers events of the sender to the registry.
 #[derive(Debug)]
 pub(crate) struct SenderListener {
     pub(crate) registry: Arc<Waiters>,
@@ -95,15 +95,15 @@ pub(crate) struct SenderListener {
 }
 
 impl Listener for SenderListener {
-    fn on_events(&mut self, news: &[SenderEvent]) -> io::Result<()> {
-        let mut told = Vec::new();
+    fn on_events(&mut self, events: &[SenderEvent]) -> io::Result<()> {
+        let mut deliveries = Vec::new();
         self.registry.0.with(|waiting| {
-            for news in news {
-                match news {
-                    SenderEvent::AttemptEnded(tried) => waiting.stats.count_attempt(tried),
-                    SenderEvent::KeyUnusable(key, why) => {
+            for event in events {
+                match event {
+                    SenderEvent::AttemptEnded(attempt) => waiting.stats.count_attempt(attempt),
+                    SenderEvent::KeyUnusable(key, reason) => {
                         let name = self.keys.get(*key).map_or_else(String::new, ToString::to_string);
-                        waiting.stats.unusable_keys.push((name, why.clone()));
+                        waiting.stats.unusable_keys.push((name, reason.clone()));
                     }
                     SenderEvent::JobEnded(ended) => {
                         waiting.stats.count_job(ended);
@@ -111,15 +111,15 @@ impl Listener for SenderListener {
                         if ended.entry.job.id.is_some() {
                             let outcome = outcome();
                             waiting.remember_named(ended.ended_at.0, ended.entry.number, &outcome);
-                            waiting.on_job_ended(ended.entry.number, || outcome, &mut told);
+                            waiting.on_job_ended(ended.entry.number, || outcome, &mut deliveries);
                         } else {
-                            waiting.on_job_ended(ended.entry.number, outcome, &mut told);
+                            waiting.on_job_ended(ended.entry.number, outcome, &mut deliveries);
                         }
                     }
                 }
             }
         });
-        for of_group in told.chunk_by(|one, next| Arc::ptr_eq(&one.0, &next.0)) {
+        for of_group in deliveries.chunk_by(|one, next| Arc::ptr_eq(&one.0, &next.0)) {
             of_group[0].0.change(|jobs| {
                 for (_, place, outcome) in of_group {
                     match place {
@@ -133,7 +133,7 @@ impl Listener for SenderListener {
     }
 }
 
-/// The sender has ended.
+/// Notifies all waiting groups of the end of the sender.
 impl Drop for SenderListener {
     fn drop(&mut self) {
         let (places, entering, all) = self.registry.0.with(|waiting| {
@@ -165,7 +165,12 @@ impl Drop for SenderListener {
 type ResultDelivery = (Arc<Group>, Option<usize>, Arc<JobResult>);
 
 impl WaiterTable {
-    fn on_job_ended(&mut self, number: u64, outcome: impl FnOnce() -> Arc<JobResult>, told: &mut Vec<ResultDelivery>) {
+    fn on_job_ended(
+        &mut self,
+        number: u64,
+        outcome: impl FnOnce() -> Arc<JobResult>,
+        deliveries: &mut Vec<ResultDelivery>,
+    ) {
         let mut next = self.by_job.remove(&number).map(Box::new);
         let is_early = next.is_none() && self.submissions.iter().any(|submission| number > submission.highest_before);
         if next.is_none() && self.all.is_none() && !is_early {
@@ -173,11 +178,11 @@ impl WaiterTable {
         }
         let outcome = outcome();
         while let Some(place) = next {
-            told.push((place.group, Some(place.index), Arc::clone(&outcome)));
+            deliveries.push((place.group, Some(place.index), Arc::clone(&outcome)));
             next = place.next;
         }
         if let Some(all) = &self.all {
-            told.push((Arc::clone(all), None, Arc::clone(&outcome)));
+            deliveries.push((Arc::clone(all), None, Arc::clone(&outcome)));
         }
         if is_early {
             self.ended_early.insert(number, outcome);
@@ -213,7 +218,7 @@ impl WaiterTable {
 }
 
 impl Waiters {
-    /// Notes a submission before it is made.
+    /// Registers a submission before it starts.
     pub(crate) fn open(&self, make: impl FnOnce(u64) -> Submission) -> Arc<Submission> {
         self.0.with(|waiting| {
             let submission = Arc::new(make(waiting.highest_number));
@@ -222,10 +227,10 @@ impl Waiters {
         })
     }
 
-    /// The submission has been answered.
-    pub(crate) fn close(&self, submission: &Arc<Submission>, answer: Result<Vec<Receipt>, StoreError>) {
+    /// Completes a submission with the reply of the store.
+    pub(crate) fn close(&self, submission: &Arc<Submission>, reply: Result<Vec<Receipt>, StoreError>) {
         let (group, first) = (&submission.group, submission.first_index);
-        let receipts = match answer {
+        let receipts = match reply {
             Ok(receipts) => receipts,
             Err(error) => {
                 let ended = self.0.change(|waiting| {
@@ -251,7 +256,7 @@ impl Waiters {
                 match (waiting.ended_early.get(&number).or_else(|| waiting.named_results.get(&number)), receipt) {
                     (Some(outcome), _) => entered.ended.push((place, Arc::clone(outcome))),
                     (None, Receipt::Duplicate(..)) => {
-                        // It may have ended; then nothing more is told of it.
+                        // It may have ended; then no event follows.
                         entered.duplicates.push((place, number));
                         waiting.add(number, group, place);
                     }
@@ -272,7 +277,7 @@ impl Waiters {
         });
     }
 
-    /// Some of the jobs that are waited for, from this number on.
+    /// Numbers of awaited jobs from `from` on, at most `most`.
     pub(crate) fn open_numbers(&self, from: u64, most: usize) -> Vec<u64> {
         let mut numbers: Vec<u64> =
             self.0.with(|waiting| waiting.by_job.keys().copied().filter(|number| *number >= from).collect());
@@ -281,23 +286,23 @@ impl Waiters {
         numbers
     }
 
-    /// Another sender has brought a job to its end.
+    /// Delivers the result of a job that another sender has sent.
     pub(crate) fn on_remote_end(&self, number: u64, outcome: JobResult) {
-        let mut told = Vec::new();
+        let mut deliveries = Vec::new();
         self.0.with(|waiting| {
             let outcome = Arc::new(outcome);
             let mut next = waiting.by_job.remove(&number).map(Box::new);
             while let Some(place) = next {
-                told.push((place.group, place.index, Arc::clone(&outcome)));
+                deliveries.push((place.group, place.index, Arc::clone(&outcome)));
                 next = place.next;
             }
         });
-        for (group, place, outcome) in told {
+        for (group, place, outcome) in deliveries {
             group.change(|jobs| jobs.set_outcome(place, outcome));
         }
     }
 
-    /// Nobody asks for the group any more.
+    /// Forgets a dropped group.
     pub(crate) fn forget(&self, group: &Arc<Group>) {
         let numbers = group.with(|jobs| jobs.numbers());
         self.0.with(|waiting| {
@@ -314,14 +319,14 @@ impl Waiters {
         self.withdraw(group);
     }
 
-    /// What the group has submitted and is not accepted yet stays out.
+    /// Withdraws the group's jobs that are not accepted yet.
     pub(crate) fn withdraw(&self, group: &Arc<Group>) {
         let of_group = |submission: &&Arc<Submission>| Arc::ptr_eq(&submission.group, group);
         let entering: Vec<_> = self.0.with(|waiting| waiting.submissions.iter().filter(of_group).cloned().collect());
         entering.iter().for_each(Submission::withdraw);
     }
 
-    /// A group that gets all that ends from now on.
+    /// Group that receives each result from now on.
     pub(crate) fn all(&self) -> Arc<Group> {
         self.0.with(|waiting| {
             let all = Arc::clone(waiting.all.get_or_insert_default());
@@ -340,12 +345,12 @@ impl Waiters {
         self.0.with(|waiting| waiting.ended)
     }
 
-    /// Waits until no submission waits, or until the sender has ended; says whether it is so in time.
+    /// Waits until no submission is pending, or for the end of the sender; false after the timeout.
     pub(crate) fn wait(&self, py: Python<'_>, for_end: bool, limit: Option<Duration>) -> PyResult<bool> {
         Ok(self.0.wait(py, limit, |waiting| waiting.is_reached(for_end))?.is_some())
     }
 
-    /// The same for an asyncio loop; None: it is so.
+    /// The same for an asyncio loop; None if there is nothing to wait for.
     pub(crate) fn watch<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! The core's sender, as Python holds it.
+//! `SenderHandle`: the core's sender for Python.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,26 +23,26 @@ use crate::client::kin::ForkSafe;
 use crate::errors;
 use crate::form::TimeArg;
 
-/// More jobs than these are submitted with the GIL released; for fewer it is not worth to ask for it again.
+/// Maximum number of jobs that are submitted without releasing the GIL; for few jobs, acquiring it again costs more.
 const MAX_JOBS_WITH_GIL: usize = 64;
 
-/// A sender.
+/// Sender of jobs; unusable in a child of a fork.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct SenderHandle(ForkSafe<SenderInner>);
 
-/// What a child of a fork must not touch: the threads behind it are the parent's.
+/// State behind a handle. A child of a fork must not use it: the threads are the parent's.
 pub(crate) struct SenderInner {
     job_context: SenderJobContext,
     registry: Arc<Waiters>,
     store_url: StoreUrl,
     recovered: Recovery,
     core: Mutex<CoreSender>,
-    /// The program has let go of it, or ends.
+    /// Set when the handle is dropped without `close`, or at the end of the program.
     abandoned: AtomicBool,
     _remote_watch: RemoteWatch,
 }
 
-/// Gone when the sender has ended.
+/// Core sender and its store; None once the sender has ended.
 struct CoreSender {
     sender: Option<send::Sender>,
     store: Option<Arc<dyn Store>>,
@@ -85,9 +85,9 @@ impl SenderInner {
         self.core().store.clone()
     }
 
-    fn with_sender(&self, tells: impl FnOnce(&send::Sender)) {
+    fn with_sender(&self, action: impl FnOnce(&send::Sender)) {
         if let Some(sender) = &self.core().sender {
-            tells(sender);
+            action(sender);
         }
     }
 
@@ -112,7 +112,7 @@ impl SenderInner {
         Ok(())
     }
 
-    /// What the store knows of these jobs' ends, by their places.
+    /// Results of ended jobs from the store, by index in the group.
     pub(crate) fn results_of(&self, known: &[(usize, u64)]) -> Result<Vec<(usize, JobResult)>, StoreError> {
         let Some(store) = self.store() else { return Ok(Vec::new()) };
         let mut found = Vec::new();
@@ -123,7 +123,7 @@ impl SenderInner {
         Ok(found)
     }
 
-    /// Waits for the thread, which has ended or is about to, and lets go of the store.
+    /// Joins the thread, which has ended or is about to, and releases the store; returns the error that ended it.
     fn join(&self, py: Python<'_>) -> Option<String> {
         py.detach(|| {
             let mut core = self.core();
@@ -135,8 +135,8 @@ impl SenderInner {
         })
     }
 
-    /// A thread that uses an abandoned sender is a daemon of a program that ends, which joins all others before and lets
-    /// go of senders after. An exception there would be a traceback at the program's end, or half of one.
+    /// Parks a daemon thread that uses an abandoned sender: the program ends, and an exception would print a traceback, or
+    /// half of one.
     fn park_if_abandoned(&self, py: Python<'_>) {
         if self.abandoned.load(Relaxed) && is_main(py).is_ok_and(|is_main| !is_main) {
             py.detach(|| {
@@ -147,7 +147,7 @@ impl SenderInner {
         }
     }
 
-    /// The sender takes no job any more.
+    /// Error of a call on a closed or ended sender.
     fn closed_error(&self, py: Python<'_>) -> PyErr {
         self.park_if_abandoned(py);
         match self.join(py) {
@@ -156,7 +156,7 @@ impl SenderInner {
         }
     }
 
-    /// The sender has ended, and the job has not.
+    /// Error of a job that is open at the end of the sender.
     pub(crate) fn unfinished_error(&self, py: Python<'_>) -> PyErr {
         self.park_if_abandoned(py);
         let why = self.join(py).map_or_else(String::new, |why| format!(" ({why})"));
@@ -164,9 +164,9 @@ impl SenderInner {
             StoreUrl::File(_) | StoreUrl::Redis(_) => {
                 format!("it stays in {}, for the next sender", self.store_url.redacted())
             }
-            StoreUrl::Memory => "it was in memory and is gone; give store='jobs.db' to keep jobs".to_owned(),
+            StoreUrl::Memory => "it was in memory and is lost; give store='jobs.db' to save jobs".to_owned(),
         };
-        errors::sender_ended(&format!("the sender has ended before the job did{why}: {place}"))
+        errors::sender_ended(&format!("the sender ended before the job did{why}: {place}"))
     }
 }
 
@@ -182,27 +182,27 @@ impl SenderHandle {
 
 #[pymethods]
 impl SenderHandle {
-    /// Reads the options of a sender, by name, and begins to send.
+    /// Starts a sender with options by name.
     #[new]
     fn new(py: Python<'_>, form: &Bound<'_, PyDict>) -> PyResult<Self> {
         let asked = SenderRequest::read(form)?;
         py.detach(|| SenderInner::start(asked)).map(|inside| Self(ForkSafe::new(inside)))
     }
 
-    /// Jobs that a sender before it had in hand, and those of them that may have been sent.
+    /// Number of jobs that a previous sender left leased, and of those that may have been sent.
     #[getter]
     fn recovered(&self) -> PyResult<(u64, u64)> {
         let recovered = self.inner()?.recovered;
         Ok((recovered.jobs, recovered.maybe_sent))
     }
 
-    /// A group that gets all that ends from now on.
+    /// Group that receives each result from now on.
     fn all(this: &Bound<'_, Self>) -> PyResult<GroupHandle> {
         let all = this.get().inner()?.registry.all();
         GroupHandle::of(this, all)
     }
 
-    /// What was counted, by name.
+    /// Fields of `weir.SenderStats`, by name.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let inside = self.inner()?;
         let counted = inside.registry.stats();
@@ -210,63 +210,63 @@ impl SenderHandle {
         let progress = inside.core().sender.as_ref().map(send::Sender::progress).unwrap_or_default();
         let dict = PyDict::new(py);
         dict.set_item("done", counted.done)?;
-        dict.set_item("graveyard", counted.dead_lettered)?;
+        dict.set_item("dead_lettered", counted.dead_lettered)?;
         dict.set_item("expired", counted.expired)?;
         dict.set_item("failed", counted.failed)?;
         dict.set_item("retried", counted.retries)?;
-        let refused = PyDict::new(py);
+        let rejected = PyDict::new(py);
         for (status, count) in [429, 400].into_iter().zip(counted.rejected_by_status) {
-            refused.set_item(status, count)?;
+            rejected.set_item(status, count)?;
         }
-        dict.set_item("refused", refused)?;
+        dict.set_item("rejected", rejected)?;
         for state in [State::Queued, State::Leased, State::Retrying] {
             dict.set_item(state.name(), counts.jobs_in(state))?;
         }
-        dict.set_item("out", progress.in_flight)?;
+        dict.set_item("in_flight", progress.in_flight)?;
         dict.set_item("delay_bound_ms", progress.delay_bound.map(Nanos::as_millis_f64))?;
-        let lost = PyDict::new(py);
-        for (key, why) in counted.unusable_keys {
-            lost.set_item(key, why)?;
+        let disabled = PyDict::new(py);
+        for (key, reason) in counted.unusable_keys {
+            disabled.set_item(key, reason)?;
         }
-        dict.set_item("lost_keys", lost)?;
+        dict.set_item("disabled_keys", disabled)?;
         Ok(dict)
     }
 
-    /// Waits until no submission waits (or, for its end, until the sender has ended); says whether it is so in time.
+    /// Waits until no submission is pending, or for the end of the sender; false after the timeout.
     fn wait(&self, py: Python<'_>, for_end: bool, limit: Option<TimeArg>) -> PyResult<bool> {
         self.inner()?.registry.wait(py, for_end, limit.map(|TimeArg(limit)| limit))
     }
 
-    /// The same for an asyncio loop; None: it is so.
+    /// The same for an asyncio loop; None if there is nothing to wait for.
     fn watch<'py>(&self, py: Python<'py>, for_end: bool, mailbox: &Mailbox) -> PyResult<Option<CompletionFuture<'py>>> {
         self.inner()?.registry.watch(py, for_end, mailbox)
     }
 
-    /// Has it end when no job is left.
+    /// Ends the sender when no job is left.
     fn finish(&self) -> PyResult<()> {
         self.inner()?.with_sender(send::Sender::finish);
         Ok(())
     }
 
-    /// Has it end when what is out has been answered, or after `grace`.
+    /// Ends the sender when no request is in flight, at the latest after `grace`.
     fn drain(&self, grace: &Bound<'_, PyAny>) -> PyResult<()> {
         let TimeArg(length) = grace.extract().map_err(|error| errors::argument(grace.py(), "grace", grace, &error))?;
         self.inner()?.with_sender(|sender| sender.drain(length.into()));
         Ok(())
     }
 
-    /// Has it end at once.
+    /// Ends the sender at once.
     fn stop(&self) -> PyResult<()> {
         self.inner()?.with_sender(send::Sender::stop);
         Ok(())
     }
 
-    /// Waits for its thread, which is about to end, and lets go of the store. Says why it ended by itself.
+    /// Joins its thread and releases the store; returns the error that ended it.
     fn join(&self, py: Python<'_>) -> PyResult<Option<String>> {
         Ok(self.inner()?.join(py))
     }
 
-    /// Ends it without ceremony: nobody has closed it. A child of a fork leaves it alone.
+    /// Ends a sender that was not closed; does nothing in a child of a fork.
     fn abandon(&self, py: Python<'_>) {
         if let Ok(inside) = self.inner() {
             inside.abandoned.store(true, Relaxed);

@@ -1,4 +1,4 @@
-//! A value that threads and asyncio loops wait for to change.
+//! Value whose changes threads and asyncio loops wait for.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use weir::machine::clock::Clock;
 
 use super::mailbox::{CompletionFuture, EventfdChannel, Mailbox};
 
-/// How often a waiting main thread looks whether Ctrl-C was pressed.
+/// Interval in which a waiting main thread checks for signals.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A value, and who waits for it.
+/// Value with its waiting threads and futures.
 #[derive(Debug, Default)]
 pub(crate) struct WatchedValue<T> {
     state: Mutex<WatchedState<T>>,
@@ -28,7 +28,7 @@ struct WatchedState<T> {
     channels: Vec<(Arc<EventfdChannel>, u64)>,
 }
 
-/// What is there, or a future that is set when there may be.
+/// Result of a watch: a value, or a future that is set at the next change.
 pub(crate) enum WatchResult<'py, R> {
     Ready(R),
     Later(CompletionFuture<'py>),
@@ -39,17 +39,17 @@ impl<T: Send> WatchedValue<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with it that nobody waits for.
-    pub(crate) fn with<R>(&self, does: impl FnOnce(&mut T) -> R) -> R {
-        does(&mut self.lock().value)
+    /// Accesses the value without waking waiters.
+    pub(crate) fn with<R>(&self, action: impl FnOnce(&mut T) -> R) -> R {
+        action(&mut self.lock().value)
     }
 
-    /// Does something with it, and wakes all who wait.
-    pub(crate) fn change<R>(&self, does: impl FnOnce(&mut T) -> R) -> R {
+    /// Changes the value and wakes all waiters.
+    pub(crate) fn change<R>(&self, action: impl FnOnce(&mut T) -> R) -> R {
         let mut state = self.lock();
-        let done = does(&mut state.value);
-        for (post, letter) in state.channels.drain(..) {
-            post.complete(letter);
+        let done = action(&mut state.value);
+        for (channel, id) in state.channels.drain(..) {
+            channel.complete(id);
         }
         if state.sleepers > 0 {
             self.changed.notify_all();
@@ -57,7 +57,7 @@ impl<T: Send> WatchedValue<T> {
         done
     }
 
-    /// Waits until there is what is asked for, with the GIL released; signals are noticed. None: the time is over.
+    /// Waits until `ready` returns a value, with the GIL released and signals handled; None after the timeout.
     pub(crate) fn wait<R: Send>(
         &self,
         py: Python<'_>,
@@ -68,13 +68,13 @@ impl<T: Send> WatchedValue<T> {
             return Ok(Some(found));
         }
         let clock = Clock::starting_in(Nanos::ZERO);
-        let mut looks = true;
+        let mut is_main_thread = true;
         loop {
             let left = limit.map(|limit| limit.saturating_sub(Duration::from_nanos(clock.now().0)));
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(None);
             }
-            let most = if looks {
+            let most = if is_main_thread {
                 Some(left.map_or(SIGNAL_CHECK_INTERVAL, |left| left.min(SIGNAL_CHECK_INTERVAL)))
             } else {
                 left
@@ -84,7 +84,7 @@ impl<T: Send> WatchedValue<T> {
             }
             py.check_signals()?;
             // Only the main thread runs signal handlers.
-            looks = looks && is_main(py)?;
+            is_main_thread = is_main_thread && is_main(py)?;
         }
     }
 
@@ -110,7 +110,7 @@ impl<T: Send> WatchedValue<T> {
         }
     }
 
-    /// What is asked for, if it is there, or a future of the mailbox's loop that is set with the next change.
+    /// Value that `ready` returns, else a future of the mailbox's loop that is set at the next change.
     pub(crate) fn watch<'py, R>(
         &self,
         py: Python<'py>,
@@ -120,15 +120,15 @@ impl<T: Send> WatchedValue<T> {
         if let Some(found) = self.with(&mut ready) {
             return Ok(WatchResult::Ready(found));
         }
-        let (letter, future) = mailbox.new_future(py)?;
+        let (id, future) = mailbox.new_future(py)?;
         let mut state = self.lock();
         if let Some(found) = ready(&mut state.value) {
             drop(state);
-            mailbox.forget(letter);
+            mailbox.forget(id);
             return Ok(WatchResult::Ready(found));
         }
-        state.channels.push((Arc::clone(mailbox.channel()), letter));
-        Ok(WatchResult::Later((letter, future)))
+        state.channels.push((Arc::clone(mailbox.channel()), id));
+        Ok(WatchResult::Later((id, future)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `weir gate`: arguments -> a gateway that runs until it is told to stop.
+//! `weir gate`: arguments -> a gateway that runs until a signal ends it.
 
 mod policy;
 mod source;
@@ -20,56 +20,63 @@ use crate::gate::config::{Config, DistributedLimitConfig};
 use crate::gate::{self, Gate, GateError, OtlpOptions};
 use crate::server::{BuiltinPaths, Logger, MAX_WORKERS, Options};
 
-/// What `weir gate` takes.
+/// Flags of `weir gate`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct GateArgs {
     #[command(flatten)]
     source: ConfigSource,
-    /// Read the configuration, say what is wrong with it, and end
+    /// validation only: prints errors and ends
     #[arg(long)]
     check: bool,
-    /// Share callers' rates and budgets with the gates that ask this Redis server, too:
-    /// redis://HOST:PORT[?name=NAME&lease=2s&gates=N]; comes before the file's
-    #[arg(long = "share", value_name = "URL")]
+    /// Redis URL for cluster-wide limits: redis://HOST:PORT[?name=NAME&lease=2s&gates=N]
+    #[arg(long = "cluster", value_name = "URL")]
     cluster_limits: Option<String>,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// Attempts at once at most; or none, and then nothing is refused, however much comes [default: found out]
-    #[arg(long, value_name = "N", value_parser = MaxInFlight::read, conflicts_with = "config")]
+    /// maximum concurrent attempts; none disables the limit [default: adaptive]
+    #[arg(long, value_name = "N|none", value_parser = MaxInFlight::parse, conflicts_with = "config")]
     max_in_flight: Option<MaxInFlight>,
-    /// How many calls may wait for a place [default: 0]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000), requires = "max_in_flight")]
-    queue: Option<u32>,
+    /// maximum queued calls; needs --max-in-flight [default: 0]
+    #[arg(long = "max-queue", value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000), requires = "max_in_flight")]
+    max_queue: Option<u32>,
 
-    /// Tell each call's story on stderr: attempts, why, what became of them
-    #[arg(long, help_heading = TRACING)]
-    trace: bool,
-    /// Send traces to this OpenTelemetry collector (OTLP over HTTP with JSON), e.g. http://127.0.0.1:4318
-    #[arg(long, value_name = "URL", help_heading = TRACING)]
+    /// attempt log of each call on stderr
+    #[arg(long, help_heading = OBSERVABILITY)]
+    attempt_log: bool,
+    /// OpenTelemetry collector URL (OTLP/HTTP JSON), e.g. http://127.0.0.1:4318
+    #[arg(long, value_name = "URL", help_heading = OBSERVABILITY)]
     otlp: Option<String>,
-    /// The share of calls that are traced, where the caller has not decided about it; in 0..1
-    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = parse_fraction, requires = "otlp", help_heading = TRACING)]
+    /// percentage of calls traced if the caller has not decided
+    #[arg(long, value_name = "PERCENT", default_value = "100%", value_parser = sample_fraction, requires = "otlp", help_heading = OBSERVABILITY)]
     otlp_sample: f64,
 
-    /// Where to listen; HOST:PORT, or a port of 127.0.0.1; port 0 takes a free one [default: the file's, or 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS", value_parser = ListenAddress::read, help_heading = SERVER)]
+    /// listen address, HOST:PORT or PORT [default: the file's, or 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS", value_parser = ListenAddress::parse, help_heading = SERVER)]
     listen: Option<ListenAddress>,
-    /// Event loops, one thread each [default: the file's, or 1]
+    /// event-loop threads [default: the file's, or 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_WORKERS)), help_heading = SERVER)]
     workers: Option<u16>,
-    /// The seed of the waits before retries
+    /// seed of retry backoff jitter
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SERVER)]
     seed: u64,
     #[command(flatten)]
     server_args: ServerArgs,
-    /// How long a connection that speaks another protocol by now, such as WebSocket, may be silent
+    /// idle timeout of upgraded connections, e.g. WebSocket
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = words::time, help_heading = SERVER)]
     tunnel_timeout: Duration,
 }
 
-const TRACING: &str = "Telling";
+const OBSERVABILITY: &str = "Observability";
 
-/// Where to listen.
+const EXAMPLES: &str = "\
+Examples:
+  weir gate --upstream http://localhost:9001 --hedge p95 --retries 1 --deadline 1s
+  weir gate --config gate.toml --check
+
+Reference: docs/gate.md";
+
+/// Listen address of the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ListenAddress {
     host: String,
@@ -77,8 +84,8 @@ struct ListenAddress {
 }
 
 impl ListenAddress {
-    /// Reads `HOST:PORT`, `[::1]:PORT`, `:PORT` or `PORT`.
-    fn read(text: &str) -> Result<Self, String> {
+    /// Parses `HOST:PORT`, `[::1]:PORT`, `:PORT` or `PORT`.
+    fn parse(text: &str) -> Result<Self, String> {
         let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
         let whole = !host.contains(':') || (host.starts_with('[') && host.ends_with(']'));
         let host = if host.is_empty() { "127.0.0.1" } else { host };
@@ -89,72 +96,72 @@ impl ListenAddress {
     }
 }
 
-/// A limit, or none.
+/// Concurrency limit of an upstream; None disables the limit.
 #[derive(Clone, Copy, Debug)]
 struct MaxInFlight(Option<u32>);
 
 impl MaxInFlight {
-    fn read(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, String> {
         if text == "none" {
             return Ok(Self(None));
         }
-        let most = text.parse().ok().filter(|most| (1..=1_000_000).contains(most));
-        most.map(|most| Self(Some(most))).ok_or_else(|| "write a number from 1 to 1000000, or none".to_owned())
+        let limit = text.parse().ok().filter(|limit| (1..=1_000_000).contains(limit));
+        limit.map(|limit| Self(Some(limit))).ok_or_else(|| "write a number from 1 to 1000000, or none".to_owned())
     }
 }
 
-fn parse_fraction(text: &str) -> Result<f64, String> {
-    let read = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    read.ok_or_else(|| "write a number in 0..1, e.g. 0.01".to_owned())
+/// Fraction of sampled calls, 0 to 1, from a percentage.
+fn sample_fraction(text: &str) -> Result<f64, String> {
+    let fraction = words::fraction(text)?;
+    if fraction > 1.0 { Err("at most 100%".to_owned()) } else { Ok(fraction) }
 }
 
-pub(super) fn run(asked: &GateArgs, messages: &Messages) -> u8 {
-    let tried = if asked.check { check(asked, messages) } else { serve(asked, *messages) };
-    tried.unwrap_or_else(|wrong| {
-        wrong.iter().for_each(|why| messages.error(why));
+pub(super) fn run(args: &GateArgs, messages: &Messages) -> u8 {
+    let ended = if args.check { check(args, messages) } else { serve(args, *messages) };
+    ended.unwrap_or_else(|errors| {
+        errors.iter().for_each(|error| messages.error(error));
         exit::USAGE
     })
 }
 
-/// What is wrong, in one line each.
+/// Errors of arguments and configuration, one line each.
 type ConfigErrors = Vec<String>;
 
-fn check(asked: &GateArgs, messages: &Messages) -> Result<u8, ConfigErrors> {
-    let config = asked.config(messages)?;
-    gate::check(&config).map_err(|error| asked.gate_errors(&error))?;
-    let line = format!("{}: {}: fine", asked.source.name(), source::summary(&config));
+fn check(args: &GateArgs, messages: &Messages) -> Result<u8, ConfigErrors> {
+    let config = args.config(messages)?;
+    gate::check(&config).map_err(|error| args.gate_errors(&error))?;
+    let line = format!("{}: {}: valid", args.source.name(), source::summary(&config));
     writeln!(io::stdout(), "{line}").map_err(|error| vec![format!("cannot write to stdout: {error}")])?;
     Ok(exit::OK)
 }
 
-fn serve(asked: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
+fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
     let mut life = ServerLifecycle::new(&[SIGHUP]).map_err(|why| vec![why])?;
-    let config = asked.config(&messages)?;
-    let server = asked.server(&config, messages)?;
+    let config = args.config(&messages)?;
+    let server = args.server(&config, messages)?;
     let options = gate::Options {
-        call_logger: asked.trace.then(|| Logger::new(move |text| messages.block(text))),
-        otlp: asked.otlp.clone().map(|url| OtlpOptions { url, sample_fraction: asked.otlp_sample }),
-        seed: asked.seed,
+        call_logger: args.attempt_log.then(|| Logger::new(move |text| messages.block(text))),
+        otlp: args.otlp.clone().map(|url| OtlpOptions { url, sample_fraction: args.otlp_sample }),
+        seed: args.seed,
     };
-    let gate = gate::start(&config, options, &server).map_err(|error| asked.gate_errors(&error))?;
-    let end =
-        life.run_until_signal(&gate.url(), || asked.reload(&gate, &server, &messages)).map_err(|why| vec![why])?;
+    let gate = gate::start(&config, options, &server).map_err(|error| args.gate_errors(&error))?;
+    let end = life.run_until_signal(&gate.url(), || args.reload(&gate, &server, &messages)).map_err(|why| vec![why])?;
     let stopper = gate.stop_handle();
-    Ok(life.finish(end, || stopper.stop_now(), || gate.stop(asked.server_args.grace)))
+    Ok(life.finish(end, || stopper.stop_now(), || gate.stop(args.server_args.grace)))
 }
 
 impl GateArgs {
-    /// Reads it; what is odd about it is told.
+    /// The configuration of file and flags. Its warnings are logged.
     fn config(&self, messages: &Messages) -> Result<Config, ConfigErrors> {
-        let mut config = self.source.read(self.policy.policy())?;
+        let mut config = self.source.load(self.policy.policy())?;
         for upstream in &mut config.upstreams {
-            if let Some(MaxInFlight(most)) = self.max_in_flight {
-                upstream.set_limit(most, self.queue.unwrap_or(0));
+            if let Some(MaxInFlight(limit)) = self.max_in_flight {
+                upstream.set_limit(limit, self.max_queue.unwrap_or(0));
             }
         }
         if let Some(url) = &self.cluster_limits {
             config.distributed_limits =
-                Some(DistributedLimitConfig::parse(url).map_err(|why| vec![format!("--share: {why}")])?);
+                Some(DistributedLimitConfig::parse(url).map_err(|why| vec![format!("--cluster: {why}")])?);
         }
         for warning in &config.warnings {
             messages.note(&format!("{}:{warning}", self.source.name()));
@@ -172,10 +179,10 @@ impl GateArgs {
     }
 
     fn server(&self, config: &Config, messages: Messages) -> Result<Options, ConfigErrors> {
-        let told = config.listen.as_deref().unwrap_or("127.0.0.1:8080");
+        let configured = config.listen.as_deref().unwrap_or("127.0.0.1:8080");
         let address = match &self.listen {
             Some(address) => address.clone(),
-            None => ListenAddress::read(told).map_err(|why| vec![format!("listen: {why}")])?,
+            None => ListenAddress::parse(configured).map_err(|why| vec![format!("listen: {why}")])?,
         };
         let mut options = self.server_args.options(Logger::new(move |text| messages.note(text)));
         options.timeouts.tunnel = self.tunnel_timeout.into();
@@ -184,33 +191,34 @@ impl GateArgs {
         Ok(Options { host: address.host, port: address.port, workers, builtin_paths: pages, ..options })
     }
 
-    /// Reads the file again; if it is good, calls that begin from now on follow it.
+    /// Reloads the file. If it is valid, calls that begin from then on use it; else the old configuration stays.
     fn reload(&self, gate: &Gate, running: &Options, messages: &Messages) {
         if !self.source.is_file() {
-            messages.note("SIGHUP: nothing to read again without --config");
+            messages.note("SIGHUP: no --config to reload");
             return;
         }
         let again = || -> Result<_, ConfigErrors> {
             let config = self.config(messages)?;
-            let asked = self.server(&config, *messages)?;
+            let options = self.server(&config, *messages)?;
             gate.reload(&config).map_err(|error| self.gate_errors(&error))?;
-            Ok((config, asked))
+            Ok((config, options))
         };
-        let (config, asked) = match again() {
+        let (config, options) = match again() {
             Ok(both) => both,
-            Err(wrong) => {
-                wrong.iter().for_each(|why| messages.error(why));
-                messages.error("the configuration is not read again: the one from before stays");
+            Err(errors) => {
+                errors.iter().for_each(|error| messages.error(error));
+                messages.error("configuration not reloaded: the old one stays");
                 return;
             }
         };
-        messages.note(&format!("configuration read again: {}", source::summary(&config)));
-        let place = |options: &Options| (options.host.clone(), options.port, options.workers);
-        if place(&asked) != place(running)
-            || asked.builtin_paths != running.builtin_paths
+        messages.note(&format!("configuration reloaded: {}", source::summary(&config)));
+        let listener = |options: &Options| (options.host.clone(), options.port, options.workers);
+        if listener(&options) != listener(running)
+            || options.builtin_paths != running.builtin_paths
             || !gate.shares_limits_as(&config)
         {
-            messages.note("another listen, workers, metrics, health or share needs a restart: they stay as they were");
+            messages
+                .note("changes of listen, workers, metrics, health and cluster need a restart: the old values stay");
         }
     }
 }

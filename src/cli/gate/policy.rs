@@ -1,4 +1,4 @@
-//! The flags that say what a call may do; with a configuration they stand there.
+//! The policy flags of `weir gate --upstream`.
 
 use std::time::Duration;
 
@@ -10,33 +10,30 @@ use crate::gate::config;
 
 #[derive(Debug, Args)]
 pub(super) struct PolicyArgs {
-    /// More copies of a request without success after a time, AFTER or AFTER:COPIES: 300ms:2, p95 (of recent response times), or
-    /// failure; at once when an attempt fails. Repeatable: stage by stage, each time counts from the stage before
-    #[arg(long = "hedge", value_name = "STAGE", value_parser = parse_stage, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
+    /// hedge stage, e.g. 300ms:2, p95, failure; repeatable
+    #[arg(long = "hedge", value_name = "AFTER[:ATTEMPTS]", value_parser = parse_stage, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     stages: Vec<HedgeStage>,
-    /// The caller has an answer by then [default: only the caller's own deadline counts]
+    /// deadline of a call [default: the caller's own]
     #[arg(long, value_name = "TIME", value_parser = positive_duration, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     deadline: Option<Duration>,
-    /// An attempt without success after so long has failed [default: never]
+    /// timeout of each attempt [default: none]
     #[arg(long, value_name = "TIME", value_parser = positive_duration, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     attempt_timeout: Option<Duration>,
-    /// New attempts in place of failed ones, per call, each after a wait [default: 0]
-    #[arg(long = "max_retries", value_name = "N", value_parser = clap::value_parser!(u32).range(0..=63), conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
+    /// maximum retries per call [default: 0]
+    #[arg(long = "retries", value_name = "N", value_parser = clap::value_parser!(u32).range(0..=63), conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     max_retries: Option<u32>,
-    /// What all extra attempts may come to, as a share of calls and so many per window; or none, for no limit
-    /// [default: 5%+1/1s]
-    #[arg(long, value_name = "BUDGET", value_parser = BudgetFlag::read, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
+    /// budget of retries and hedges [default: 5%+1/1s]
+    #[arg(long, value_name = "PERCENT+COUNT/TIME|none", value_parser = BudgetFlag::parse, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     budget: Option<BudgetFlag>,
-    /// Which requests may be sent more than once: safe (GET, HEAD, OPTIONS, TRACE), idempotent (also PUT, DELETE), every
-    /// [default: safe]
-    #[arg(long = "retryable_methods", value_name = "WHICH", hide_possible_values = true, conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
+    /// methods that may be sent more than once [default: safe]
+    #[arg(long = "retry-methods", value_name = "METHODS", conflicts_with_all = OTHER_SOURCES, help_heading = POLICY)]
     retryable_methods: Option<RetryableMethods>,
 }
 
 const POLICY: &str = "Policy, with --upstream";
 const OTHER_SOURCES: [&str; 2] = ["config", "smart"];
 
-/// A budget, or none.
+/// Retry budget; None disables it.
 #[derive(Clone, Copy, Debug)]
 struct BudgetFlag(Option<BudgetRule>);
 
@@ -44,7 +41,7 @@ struct BudgetFlag(Option<BudgetRule>);
 enum RetryableMethods {
     Safe,
     Idempotent,
-    Every,
+    All,
 }
 
 impl PolicyArgs {
@@ -59,7 +56,7 @@ impl PolicyArgs {
                 None => default.retryable_methods,
                 Some(RetryableMethods::Safe) => RetryableMethodClass::Safe,
                 Some(RetryableMethods::Idempotent) => RetryableMethodClass::Idempotent,
-                Some(RetryableMethods::Every) => RetryableMethodClass::All,
+                Some(RetryableMethods::All) => RetryableMethodClass::All,
             },
             budget: self.budget.map_or(default.budget, |BudgetFlag(budget)| budget),
         }
@@ -67,7 +64,7 @@ impl PolicyArgs {
 }
 
 impl BudgetFlag {
-    fn read(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, String> {
         if text == "none" {
             return Ok(Self(None));
         }
@@ -76,23 +73,23 @@ impl BudgetFlag {
     }
 }
 
-/// A time of no length would leave nobody any.
+/// A duration above zero.
 fn positive_duration(text: &str) -> Result<Duration, String> {
     let time = words::time(text)?;
     if time.is_zero() { Err("write a time above 0".to_owned()) } else { Ok(time) }
 }
 
-/// Reads `300ms:2`, `p95:1`, `failure`.
+/// Parses `300ms:2`, `p95:1`, `failure`.
 fn parse_stage(text: &str) -> Result<HedgeStage, String> {
-    let wrong = || "write AFTER or AFTER:COPIES, e.g. 300ms:2, p95 or failure:1".to_owned();
-    let (after, copies) = text.split_once(':').unwrap_or((text, "1"));
+    let wrong = || "write AFTER or AFTER:ATTEMPTS, e.g. 300ms:2, p95 or failure:1".to_owned();
+    let (after, attempts) = text.split_once(':').unwrap_or((text, "1"));
     let after = match (after, config::quantile(after)) {
         ("failure", _) => StageTrigger::Failure,
-        (_, Some(share)) => StageTrigger::Quantile(share),
+        (_, Some(quantile)) => StageTrigger::Quantile(quantile),
         (time, None) => StageTrigger::Time(words::time(time).map_err(|_| wrong())?.into()),
     };
-    let copies = copies.parse().ok().filter(|copies| (1..64).contains(copies)).ok_or_else(wrong)?;
-    Ok(HedgeStage { after, on_failure: true, attempts: copies })
+    let attempts = attempts.parse().ok().filter(|attempts| (1..64).contains(attempts)).ok_or_else(wrong)?;
+    Ok(HedgeStage { after, on_failure: true, attempts })
 }
 
 #[cfg(test)]
@@ -100,8 +97,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stages_as_people_write_them() {
-        let of = |after, copies| Ok(HedgeStage { after, on_failure: true, attempts: copies });
+    fn hedge_stages_parse() {
+        let of = |after, attempts| Ok(HedgeStage { after, on_failure: true, attempts });
         assert_eq!(parse_stage("300ms:2"), of(StageTrigger::Time(Nanos::from_millis(300)), 2));
         assert_eq!(parse_stage("0s"), of(StageTrigger::Time(Nanos::ZERO), 1));
         assert_eq!(parse_stage("p95:63"), of(StageTrigger::Quantile(0.95), 63));

@@ -1,4 +1,4 @@
-//! What the gate is to do: from a file, as shipped, or from flags.
+//! The source of the configuration: a file, the shipped demo, or flags.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,19 +14,19 @@ use crate::gate::config::{self, Config, Diagnostic, FlagConfig};
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct ConfigSource {
-    /// Upstreams, policies and routes, as TOML; SIGHUP reads it again
+    /// configuration (TOML); reloaded on SIGHUP
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// GET /api/smart/{timeout} in front of this service: an answer within so many ms, from three requests at most
+    /// demo: GET /api/smart/{timeout} in front of this URL
     #[arg(long, value_name = "URL")]
     smart: Option<String>,
-    /// All requests go to this service; repeatable: its hosts take turns
+    /// upstream URL; repeatable, load-balanced in turn
     #[arg(long, value_name = "URL")]
     upstream: Vec<String>,
 }
 
 impl ConfigSource {
-    /// What it is called in messages.
+    /// The source's name in messages.
     pub(super) fn name(&self) -> Cow<'_, str> {
         match (&self.config, &self.smart) {
             (Some(path), _) => path.to_string_lossy(),
@@ -35,16 +35,16 @@ impl ConfigSource {
         }
     }
 
-    /// Whether it can be read again.
+    /// Whether the source is a file, which can be reloaded.
     pub(super) fn is_file(&self) -> bool {
         self.config.is_some()
     }
 
-    /// Reads it; `policy` is for upstreams that flags name.
+    /// The configuration; `policy` is that of upstreams that flags name.
     ///
     /// # Errors
-    /// All that is wrong.
-    pub(super) fn read(&self, policy: Policy) -> Result<Config, ConfigErrors> {
+    /// All errors in it, one line each.
+    pub(super) fn load(&self, policy: Policy) -> Result<Config, ConfigErrors> {
         if let Some(path) = &self.config {
             return self.read_file(path);
         }
@@ -63,7 +63,7 @@ impl ConfigSource {
     }
 }
 
-/// What there is in a configuration, counted.
+/// The numbers of routes, upstreams and policies, as text.
 pub(super) fn summary(config: &Config) -> String {
     let policies: BTreeSet<&str> = config.routes.iter().map(|route| route.policy.name.as_str()).collect();
     let some = |count, one, more| format!("{count} {}", if count == 1 { one } else { more });

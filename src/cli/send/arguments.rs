@@ -1,4 +1,4 @@
-//! The flags of `weir send` -> what they mean.
+//! Flags of `weir send`, and the options that follow from them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,106 +20,113 @@ use crate::send::template::has_field;
 use crate::send::{ApiKey, HostLimit, JobDefaults, Options, ResponseRules, TtlExtensionOptions};
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, disable_help_subcommand = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    after_help = EXAMPLES
+)]
 pub(in crate::cli) struct SendArgs {
     #[command(subcommand)]
     pub(super) queue: Option<QueueCommand>,
-    /// Lines of JSON, one job each: id, method, url, headers, body, ttl, weight, priority, key; '-' is stdin. A file that is
-    /// called like one of the commands is written as ./status
-    #[arg(required = true)]
+    /// jobs, one JSON object per line; - is stdin
+    #[arg(required = true, value_name = "JOBS")]
     jobs: Option<PathBuf>,
 
-    /// Where jobs go that do not say it; {key}, {nonce} and {id} are filled in, here, in headers, and in bodies
+    /// default URL; {key}, {nonce} and {id} are filled in
     #[arg(long, value_name = "URL", help_heading = REQUESTS_HEADING)]
     url: Option<String>,
-    /// [default: GET, or POST with a body]
+    /// request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUESTS_HEADING)]
     method: Option<String>,
-    /// 'Name: value'; repeatable
-    #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = REQUESTS_HEADING)]
+    /// request header; repeatable
+    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = REQUESTS_HEADING)]
     headers: Vec<String>,
-    /// Text, or @FILE
-    #[arg(short, long, value_name = "TEXT", help_heading = REQUESTS_HEADING)]
+    /// request body; @FILE
+    #[arg(short, long, value_name = "TEXT|@FILE", help_heading = REQUESTS_HEADING)]
     body: Option<String>,
-    /// How long an answer may take
+    /// timeout of a request
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = words::time, help_heading = REQUESTS_HEADING)]
     timeout: Duration,
-    /// A new connection for each request
+    /// new connection for each request
     #[arg(long, help_heading = REQUESTS_HEADING)]
-    fresh: bool,
-    /// Trust the CA certificates in this PEM file only
+    no_keepalive: bool,
+    /// CA certificates to trust, instead of the system's (PEM)
     #[arg(long, value_name = "FILE", help_heading = REQUESTS_HEADING)]
     cacert: Option<PathBuf>,
-    /// Accept any certificate
+    /// no verification of certificates
     #[arg(short = 'k', long, help_heading = REQUESTS_HEADING)]
     insecure: bool,
-    /// At most so many requests without an answer
+    /// maximum requests in flight
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=60_000), help_heading = REQUESTS_HEADING)]
-    concurrency: u32,
-    /// Statuses of success, e.g. 200-299,404
+    max_concurrency: u32,
+    /// statuses of success, e.g. 200-299,404
     #[arg(long, value_name = "LIST", default_value = "200-299", value_parser = StatusRanges::read, help_heading = REQUESTS_HEADING)]
     success: StatusRanges,
 
-    /// A key, or NAME=KEY: jobs may ask for it by that name; repeatable
-    #[arg(long = "key", value_name = "KEY", help_heading = LIMITS_HEADING)]
+    /// API key, filled in as {key}; repeatable
+    #[arg(long = "key", value_name = "[NAME=]KEY", help_heading = LIMITS_HEADING)]
     keys: Vec<String>,
-    /// A file with a key, or NAME=KEY, in each line; lines that begin with # do not count
+    /// file of API keys, one [NAME=]KEY per line, # comments
     #[arg(long, value_name = "FILE", help_heading = LIMITS_HEADING)]
     keys_file: Option<PathBuf>,
-    /// The environment's variable with the keys, between commas or blanks
+    /// environment variable of API keys, separated by commas or spaces
     #[arg(long, value_name = "NAME", help_heading = LIMITS_HEADING)]
     keys_env: Option<String>,
-    /// So many requests per time for each key at each host, COUNT/TIME or MODEL:COUNT/TIME, e.g. 20/1s, bucket:100/1m,
-    /// aligned:5000/24h; of one host alone: 'host=api.example.com 20/1s'; repeatable: all hold;
-    /// 'none': unlimited [default: learnt from responses]
+    /// rate limit per key and host, [host=HOST ][ALGORITHM:]COUNT/TIME or none; repeatable [default: learned]
     #[arg(long = "limit", value_name = "LIMIT", help_heading = LIMITS_HEADING)]
     limits: Vec<String>,
-    /// So much weight (tokens) per time for each key at each host, in the same words; repeatable
+    /// the same for the jobs' weights, e.g. tokens; repeatable
     #[arg(long = "weight-limit", value_name = "LIMIT", help_heading = LIMITS_HEADING)]
     weight_limits: Vec<String>,
-    /// The longest way to the service; 'learn' from answers, or 'none': only an answer tells that a request has arrived
-    #[arg(long, value_name = "TIME", default_value = "learn", value_parser = DelayBoundArg::read, help_heading = LIMITS_HEADING)]
+    /// maximum one-way delay to the service
+    #[arg(long, value_name = "TIME|learn|none", default_value = "learn", value_parser = DelayBoundArg::read, help_heading = LIMITS_HEADING)]
     delay_bound: DelayBoundArg,
-    /// The requests of a key arrive in the order of their nonces
+    /// arrival of each key's requests in nonce order
     #[arg(long, help_heading = LIMITS_HEADING)]
     ordered: bool,
 
-    /// A job is of use for so long [default: for ever]
+    /// time to live of a job [default: unlimited]
     #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = JOBS_HEADING)]
     ttl: Option<Duration>,
-    /// So many tries after the first that failed while others were answered
+    /// maximum retries per job
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=1000), help_heading = JOBS_HEADING)]
     retries: u32,
-    /// How long a job waits that has failed, from the shortest wait doubling to the longest; and a host that is down is tried
-    /// as often
+    /// first and longest wait before a retry, doubling
     #[arg(long, value_name = "TIME..TIME", default_value = "500ms..60s", value_parser = backoff, help_heading = JOBS_HEADING)]
     backoff: Backoff,
-    /// The jobs of a host that has answered nobody for so long go to the graveyard [default: they wait for it]
+    /// time until a down host's jobs are dead-lettered [default: never]
     #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = JOBS_HEADING)]
     give_up_after: Option<Duration>,
-    /// Jobs that expire get their TTL once more and go on, as often as they may be tried again
+    /// new TTL for expired jobs, at most --retries times
     #[arg(long, requires = "ttl", help_heading = JOBS_HEADING)]
     renew_expired: bool,
-    /// Which job goes first
+    /// job order: earliest deadline first, or first in, first out
     #[arg(long, value_name = "ORDER", default_value = "deadline", help_heading = JOBS_HEADING)]
     order: OrderArg,
-    /// Jobs that may have been sent when an earlier run was killed go to the graveyard, and not out again
+    /// dead-letter jobs that a crashed run may have sent
     #[arg(long, help_heading = JOBS_HEADING)]
     at_most_once: bool,
-    /// What keeps the jobs: a file, 'memory', or redis://HOST:PORT[?queue=NAME&strict=1] [default: JOBS.db; memory for stdin]
-    #[arg(long, value_name = "STORE", help_heading = JOBS_HEADING)]
+    /// job store [default: JOBS.db; memory for stdin]
+    #[arg(long, value_name = "FILE|memory|redis://...", help_heading = JOBS_HEADING)]
     store: Option<PathBuf>,
-    /// Append a line of JSON for each job at its end; lines that cannot be read go to FILE.rejects
+    /// results file, appended to; invalid lines go to FILE.invalid
     #[arg(short, long, value_name = "FILE", help_heading = JOBS_HEADING)]
     pub(super) out: Option<PathBuf>,
-    /// How long answers may take after Ctrl-C
+    /// graceful-shutdown timeout for requests in flight
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = words::time, help_heading = JOBS_HEADING)]
     grace: Duration,
 
-    /// The form of the summary on stdout
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    /// summary format on stdout
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(super) format: SendFormat,
 }
+
+const EXAMPLES: &str = r#"Examples:
+  weir send jobs.jsonl --url "http://localhost:9999/api?key={key}" --keys-file keys.txt --limit 20/1s
+  weir send - --url http://localhost:9999/jobs --out results.jsonl < jobs.jsonl
+
+Reference: docs/send.md"#;
 
 const REQUESTS_HEADING: &str = "Requests";
 const LIMITS_HEADING: &str = "Keys and limits";
@@ -133,9 +140,7 @@ pub(super) enum SendFormat {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OrderArg {
-    /// The one that expires first
     Deadline,
-    /// The one that came first
     Arrival,
 }
 
@@ -153,18 +158,18 @@ impl DelayBoundArg {
             "none" => Ok(Self::Unknown),
             _ => words::time(text)
                 .map(|time| Self::Given(time.into()))
-                .map_err(|why| format!("{why}; or learn, or none")),
+                .map_err(|why| format!("{why}; or write learn or none")),
         }
     }
 }
 
-/// Clap takes a `Vec` for a flag that is repeated.
+/// Ranges of statuses, both ends included. Not a bare `Vec`, which clap reads as a repeatable flag.
 #[derive(Clone, Debug)]
 struct StatusRanges(Vec<(u16, u16)>);
 
 impl StatusRanges {
     fn read(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no list of statuses; write e.g. 200-299,404");
+        let wrong = || format!("invalid statuses '{text}'; write e.g. 200-299,404");
         let status =
             |text: &str| text.trim().parse().ok().filter(|status| (100..=599).contains(status)).ok_or_else(wrong);
         let range = |part: &str| {
@@ -177,7 +182,7 @@ impl StatusRanges {
 }
 
 impl SendArgs {
-    /// The file of jobs, which is there unless a command is.
+    /// File of jobs; required without a subcommand.
     pub(super) fn jobs(&self) -> &Path {
         self.jobs.as_deref().unwrap_or_else(|| Path::new("-"))
     }
@@ -186,7 +191,7 @@ impl SendArgs {
         self.grace.into()
     }
 
-    /// What all jobs have in common.
+    /// Defaults of all jobs.
     pub(super) fn job_defaults(&self) -> Result<JobDefaults, String> {
         let form = JobDefaults {
             url: self.url.clone(),
@@ -199,13 +204,13 @@ impl SendArgs {
         Ok(form)
     }
 
-    /// How to send.
+    /// Options of the sender.
     pub(super) fn options(&self, form: &JobDefaults) -> Result<Options, String> {
         let keys = self.api_keys()?;
         let needs_key = form.url.iter().any(|url| has_field(url, "key"))
             || form.headers.iter().any(|(_, value)| has_field(value, "key"));
         if keys.is_empty() && needs_key {
-            return Err("there is a field '{key}' and no key; give --key, --keys-file or --keys-env".into());
+            return Err("'{key}' is used, but there is no API key; give --key, --keys-file or --keys-env".into());
         }
         let read = |flag: &str, texts: &[String], unit: LimitUnit| {
             let limits = texts.iter().map(|text| HostLimit::read(text, unit));
@@ -230,7 +235,7 @@ impl SendArgs {
                 ..window::KeyRules::default()
             },
             learns_delay_bound: self.delay_bound == DelayBoundArg::Learnt,
-            max_in_flight: self.concurrency as usize,
+            max_in_flight: self.max_concurrency as usize,
             order: match self.order {
                 OrderArg::Deadline => dispatch::DispatchOrder::Deadline,
                 OrderArg::Arrival => dispatch::DispatchOrder::Fifo,
@@ -255,17 +260,17 @@ impl SendArgs {
             host_limits,
             response_rules: judge,
             keys: if keys.is_empty() { vec![ApiKey::none()] } else { keys },
-            fresh: self.fresh,
+            keepalive: !self.no_keepalive,
             connect_timeout: Nanos::from(self.timeout).min(Nanos::from_secs(5)),
             tls: self.tls()?,
-            // What stands in the results need not be kept twice.
+            // Responses are stored once: in the results file if there is one.
             keep_responses: self.out.is_none() && !matches!(self.store_url()?, StoreUrl::Memory),
             ttl_extension: renew,
             ..Options::default()
         })
     }
 
-    /// Whom to trust, unless it is whom the machine trusts.
+    /// TLS configuration; None for the system's certificates.
     fn tls(&self) -> Result<Option<Arc<ClientConfig>>, String> {
         let options = TlsOptions { cacert: self.cacert.clone(), insecure: self.insecure, ..TlsOptions::default() };
         let given = options != TlsOptions::default();
@@ -280,19 +285,19 @@ impl SendArgs {
             keys.extend(lines.map(str::to_owned));
         }
         if let Some(name) = &self.keys_env {
-            let text =
-                std::env::var(name).map_err(|_| format!("there is no variable {name}; set it, or give --key"))?;
+            let text = std::env::var(name)
+                .map_err(|_| format!("environment variable {name} is not set; set it, or give --key"))?;
             let parts = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty());
             keys.extend(parts.map(str::to_owned));
         }
         if keys.is_empty() && (self.keys_file.is_some() || self.keys_env.is_some()) {
-            return Err("there is no key where keys should be; write one a line".into());
+            return Err("no API keys in --keys-file or --keys-env; write one per line".into());
         }
         let keys: Vec<ApiKey> = keys.iter().map(|text| ApiKey::read(text)).collect();
         for (number, key) in keys.iter().enumerate() {
             let before = &keys[..number];
             if before.iter().any(|other| other.secret() == key.secret()) {
-                return Err(format!("key {} is given twice; it has one limit", key.default_name()));
+                return Err(format!("key {} is given twice; remove one", key.default_name()));
             }
             if before.iter().any(|other| other.matches(key.name()) || key.matches(other.name())) {
                 return Err(format!("two keys have the name '{}'; each needs its own", key.name()));
@@ -301,7 +306,7 @@ impl SendArgs {
         Ok(keys)
     }
 
-    /// Where the jobs are kept.
+    /// Address of the job store.
     fn store_url(&self) -> Result<StoreUrl, String> {
         match &self.store {
             Some(store) => StoreUrl::read(store).map_err(|error| error.to_string()),
@@ -316,7 +321,7 @@ impl SendArgs {
             OrderArg::Arrival => store::JobOrder::Fifo,
         };
         let place = self.store_url()?;
-        // What comes from a stream waits there, and not in memory.
+        // Backpressure: jobs beyond this wait in the input stream.
         let in_memory = QueueBounds { jobs: 100_000, bytes: 256 << 20 };
         let bounds = if matches!(place, StoreUrl::Memory) { in_memory } else { QueueBounds::default() };
         place.open(true, bounds, order).map_err(|error| error.to_string())
@@ -325,7 +330,7 @@ impl SendArgs {
 
 /// `500ms..60s`.
 fn backoff(text: &str) -> Result<Backoff, String> {
-    let wrong = || format!("'{text}' is no back-off; write the shortest and the longest wait, e.g. 500ms..60s");
+    let wrong = || format!("invalid backoff '{text}'; write the first and the longest wait, e.g. 500ms..60s");
     let (first, most) = text.split_once("..").ok_or_else(wrong)?;
     let time = |text: &str| words::time(text.trim()).map(Nanos::from).map_err(|_| wrong());
     let backoff = Backoff { min: time(first)?, max: time(most)? };
@@ -341,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statuses_are_read_as_people_write_them() {
+    fn statuses_are_a_list_of_ranges() {
         assert_eq!(StatusRanges::read("200-299, 404").unwrap().0, [(200, 299), (404, 404)]);
         for wrong in ["", "2xx", "300-200", "99", "200-"] {
             assert!(StatusRanges::read(wrong).is_err(), "{wrong}");
@@ -358,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_a_time_or_a_word() {
+    fn a_delay_bound_is_a_time_learn_or_none() {
         assert_eq!(DelayBoundArg::read("50ms"), Ok(DelayBoundArg::Given(Nanos::from_millis(50))));
         assert_eq!(DelayBoundArg::read("learn"), Ok(DelayBoundArg::Learnt));
         assert!(DelayBoundArg::read("soon").unwrap_err().contains("learn"));

@@ -1,4 +1,4 @@
-//! Reads jobs, line by line, into the store; what is no job goes to a file of rejects.
+//! Reads jobs line by line into the store; invalid lines go to a file of their own.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,59 +10,58 @@ use super::tally::lock;
 use crate::send::store::{Receipt, StoreError};
 use crate::send::{ApiKey, Job, JobDefaults, wall_ms};
 
-/// Lines of jobs, and where the others go.
+/// Lines of jobs, and the file for invalid ones.
 pub(super) struct JobInput {
     lines: BufReader<Box<dyn Read + Send>>,
-    rejects: Option<PathBuf>,
+    invalid_path: Option<PathBuf>,
 }
 
-/// What has been read so far.
+/// Counts of the lines read so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InputCounts {
-    /// Jobs that are new.
+    /// New jobs.
     pub(super) accepted: u64,
-    /// Jobs that the store had already.
+    /// Jobs that were in the store already.
     pub(super) duplicates: u64,
-    /// Lines that are no jobs.
-    pub(super) rejected: u64,
-    /// Where these are, in words.
-    pub(super) rejects_location: String,
-    /// No more will come.
+    /// Lines that are not valid jobs.
+    pub(super) invalid: u64,
+    /// Path of the file with the invalid lines, or number and error of the first one.
+    pub(super) invalid_location: String,
+    /// The input has ended.
     pub(super) is_complete: bool,
 }
 
-/// So many jobs, or bytes of lines, are submitted together.
+/// Bounds of a batch that is submitted at once, in jobs and bytes of lines.
 const MAX_BATCH_JOBS: usize = 2000;
 const MAX_BATCH_BYTES: usize = 4 << 20;
-/// A longer line is no job: memory stays bounded.
+/// Longer lines are invalid, which bounds memory.
 const MAX_LINE_BYTES: u64 = 64 << 20;
-/// A message names so many keys.
+/// API keys named in a message.
 const MAX_LISTED_KEYS: usize = 8;
 
 impl JobInput {
-    /// Opens the file of jobs.
+    /// Opens the file of jobs; removes the invalid lines of an earlier run.
     pub(super) fn open(jobs: &Path, out: Option<&Path>) -> Result<Self, String> {
         let from: Box<dyn Read + Send> = if jobs == Path::new("-") {
             Box::new(io::stdin())
         } else {
             Box::new(File::open(jobs).map_err(|error| format!("cannot read {}: {error}", jobs.display()))?)
         };
-        let rejects = out.map(|out| {
+        let invalid_path = out.map(|out| {
             let mut name = out.as_os_str().to_owned();
-            name.push(".rejects");
+            name.push(".invalid");
             PathBuf::from(name)
         });
-        // Those of an earlier run would be taken for this one's.
-        if let Some(path) = &rejects
+        if let Some(path) = &invalid_path
             && path.exists()
         {
             std::fs::remove_file(path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
-        Ok(Self { lines: BufReader::with_capacity(256 * 1024, from), rejects })
+        Ok(Self { lines: BufReader::with_capacity(256 * 1024, from), invalid_path })
     }
 }
 
-/// What reads.
+/// Reader of the jobs, on a thread of its own.
 pub(super) struct JobReader {
     pub(super) input: JobInput,
     pub(super) job_defaults: JobDefaults,
@@ -75,10 +74,10 @@ impl JobReader {
     /// Reads to the end.
     ///
     /// # Errors
-    /// In one line, what keeps it from going on; what was submitted is safe.
+    /// One line of text; jobs submitted before are safe.
     pub(super) fn run(mut self) -> Result<(), String> {
         let (mut batch, mut bytes, mut number) = (Vec::new(), 0, 0_u64);
-        let mut rejects = None;
+        let mut invalid_file = None;
         let mut line = Vec::new();
         loop {
             line.clear();
@@ -88,7 +87,7 @@ impl JobReader {
                 break;
             }
             number += 1;
-            let text = std::str::from_utf8(&line).map_err(|_| "it is not UTF-8".to_owned());
+            let text = std::str::from_utf8(&line).map_err(|_| "invalid UTF-8".to_owned());
             let job = text
                 .and_then(|text| self.job_defaults.parse_line(number, text.trim_start_matches('\u{feff}'), wall_ms()));
             match job.and_then(|job| self.with_key(job)) {
@@ -97,9 +96,9 @@ impl JobReader {
                     batch.push(job);
                 }
                 Ok(None) => {}
-                Err(why) => self.reject(&mut rejects, number, &why, &line)?,
+                Err(reason) => self.add_invalid(&mut invalid_file, number, &reason, &line)?,
             }
-            // Who writes slowly is not kept waiting for more.
+            // A slow stream is submitted line by line.
             let is_last = !self.input.lines.buffer().contains(&b'\n');
             if batch.len() >= MAX_BATCH_JOBS || bytes >= MAX_BATCH_BYTES || is_last && !batch.is_empty() {
                 self.submit(std::mem::take(&mut batch), number)?;
@@ -113,14 +112,14 @@ impl JobReader {
         Ok(())
     }
 
-    /// A job whose key is there, if it names one.
+    /// Job with the name of its pinned key; an error if that key is missing.
     fn with_key(&self, mut job: Option<Job>) -> Result<Option<Job>, String> {
         let Some(hint) = job.as_mut().and_then(|job| job.key_hint.as_mut()) else { return Ok(job) };
-        // The name is not repeated: it may be a secret that somebody has put into the wrong place.
+        // The value is not printed: it may be a key itself by mistake.
         let Some(key) = self.keys.iter().find(|key| key.matches(hint)) else {
             let names: Vec<&str> = self.keys.iter().map(ApiKey::name).take(MAX_LISTED_KEYS).collect();
             let more = if self.keys.len() > MAX_LISTED_KEYS { ", ..." } else { "" };
-            return Err(format!("it asks for a key that is not given; there are {}{more}", names.join(", ")));
+            return Err(format!("unknown pinned_key; choose {}{more}", names.join(", ")));
         };
         key.name().clone_into(hint);
         Ok(job)
@@ -130,38 +129,40 @@ impl JobReader {
         match self.store.submit(batch).wait() {
             Ok(receipts) => {
                 let new = receipts.iter().filter(|receipt| matches!(receipt, Receipt::Accepted(_))).count() as u64;
-                let mut taken = lock(&self.counts);
-                taken.accepted += new;
-                taken.duplicates += receipts.len() as u64 - new;
+                let mut counts = lock(&self.counts);
+                counts.accepted += new;
+                counts.duplicates += receipts.len() as u64 - new;
                 Ok(())
             }
             Err(StoreError::NoSpace(_, accepted)) => {
                 lock(&self.counts).accepted += accepted as u64;
                 Err(format!(
-                    "no space is left for the store; the jobs up to line {number} are not all in: run this again when there is room"
+                    "no space left for the store; not all jobs up to line {number} are accepted: run this again when \
+                     there is space"
                 ))
             }
             Err(error) => Err(error.to_string()),
         }
     }
 
-    fn reject(&self, file: &mut Option<File>, number: u64, why: &str, line: &[u8]) -> Result<(), String> {
-        let mut taken = lock(&self.counts);
-        taken.rejected += 1;
-        let Some(path) = &self.input.rejects else {
-            // The first says it; with a file they would all be there.
-            if taken.rejected == 1 {
-                taken.rejects_location = format!("line {number}: {why} (with --out all of them are in a file)");
+    fn add_invalid(&self, file: &mut Option<File>, number: u64, reason: &str, line: &[u8]) -> Result<(), String> {
+        let mut counts = lock(&self.counts);
+        counts.invalid += 1;
+        let Some(path) = &self.input.invalid_path else {
+            // Without a file only the first one is reported.
+            if counts.invalid == 1 {
+                counts.invalid_location = format!("line {number}: {reason} (with --out all of them are in a file)");
             }
             return Ok(());
         };
         let cannot = |error: io::Error| format!("cannot write {}: {error}", path.display());
         if file.is_none() {
             *file = Some(File::create(path).map_err(cannot)?);
-            taken.rejects_location = path.display().to_string();
+            counts.invalid_location = path.display().to_string();
         }
         let text = String::from_utf8_lossy(line);
-        let told = serde_json::json!({ "line": number, "reason": why, "text": text.trim_end_matches(['\n', '\r']) });
-        file.as_mut().map_or(Ok(()), |file| writeln!(file, "{told}").map_err(cannot))
+        let entry =
+            serde_json::json!({ "line": number, "reason": reason, "text": text.trim_end_matches(['\n', '\r']) });
+        file.as_mut().map_or(Ok(()), |file| writeln!(file, "{entry}").map_err(cannot))
     }
 }

@@ -1,4 +1,4 @@
-//! `weir send`: its arguments, and its journey from lines of jobs to lines of results; and what a person does to a store.
+//! `weir send`: from lines of jobs to lines of results; and the subcommands that inspect and change a job store.
 
 mod arguments;
 mod input;
@@ -31,9 +31,9 @@ use crate::send::state::State;
 use crate::send::store::Store;
 use crate::send::{Sender, SenderError};
 
-/// How often signals are looked for, and the view is drawn.
+/// Interval of checks for signals, and of frames of the live view.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How often a line is written where there is no terminal.
+/// Interval of progress lines without a terminal.
 const PROGRESS_LINE_INTERVAL: Nanos = Nanos::from_secs(5);
 
 pub(super) fn run(asked: &SendArgs, messages: &Messages) -> u8 {
@@ -51,8 +51,8 @@ pub(super) fn run(asked: &SendArgs, messages: &Messages) -> u8 {
 }
 
 fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
-    let form = asked.job_defaults()?;
-    let options = asked.options(&form)?;
+    let job_defaults = asked.job_defaults()?;
+    let options = asked.options(&job_defaults)?;
     let input = JobInput::open(asked.jobs(), asked.out.as_deref())?;
     let store = asked.open_store()?;
     let keys = options.keys.clone();
@@ -65,14 +65,14 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
     if sender.recovered().maybe_sent > 0 {
         let recovered = sender.recovered();
         messages.note(&format!(
-            "a sender before this one ended in the middle: {} jobs go on, {} of them may have been sent already",
+            "recovered after a crash: {} jobs continue, {} of them may have been sent already",
             recovered.jobs, recovered.maybe_sent
         ));
     }
     for (hint, jobs) in store.queued_by_key().map_err(|why| why.to_string())? {
         if let Some(hint) = hint.filter(|hint| !keys.iter().any(|key| key.matches(hint))) {
             messages.note(&format!(
-                "{jobs} of the jobs in the store are for key {hint}, which is not given; they stay there"
+                "{jobs} of the jobs in the store are pinned to key {hint}, which is not given; they stay there"
             ));
         }
     }
@@ -80,7 +80,7 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
     let (reading, read) = mpsc::channel();
     {
         let (store, taken) = (Arc::clone(&store), Arc::clone(&taken));
-        let reader = JobReader { input, job_defaults: form, keys, store, counts: taken };
+        let reader = JobReader { input, job_defaults, keys, store, counts: taken };
         let begun = thread::Builder::new().name("weir-jobs".into()).spawn(move || {
             let _ = reading.send(reader.run());
         });
@@ -88,16 +88,16 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
     }
     let mut watch = SendMonitor::new(Arc::clone(&tally), Arc::clone(&store), clock);
     let mut view = (!messages.is_quiet()).then(Dashboard::new);
-    let (mut next_line, mut told, mut unread, mut trouble) = (PROGRESS_LINE_INTERVAL, false, None, false);
+    let (mut next_line, mut is_draining, mut unread, mut is_unreachable) = (PROGRESS_LINE_INTERVAL, false, None, false);
     loop {
         match ended.recv_timeout(POLL_INTERVAL) {
             Err(RecvTimeoutError::Disconnected) => break,
             Ok(()) | Err(RecvTimeoutError::Timeout) => {}
         }
-        if interrupt.is_requested() && !told {
-            told = true;
+        if interrupt.is_requested() && !is_draining {
+            is_draining = true;
             print_beside_view(view.as_mut(), || {
-                messages.note("waiting for what is out; press Ctrl-C again to end at once");
+                messages.note("waiting for requests in flight; press Ctrl-C again to end at once");
             });
             sender.drain(asked.grace());
         }
@@ -110,14 +110,16 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
             }
             Err(_) => {}
         }
-        let away = store.unreachable_reason();
-        if away.is_some() != trouble {
-            trouble = away.is_some();
-            let text = match away {
-                Some(why) => {
-                    format!("the store does not answer ({why}); what is in hand goes on while its keys' leases last")
+        let unreachable = store.unreachable_reason();
+        if unreachable.is_some() != is_unreachable {
+            is_unreachable = unreachable.is_some();
+            let text = match unreachable {
+                Some(reason) => {
+                    format!(
+                        "the store is unreachable ({reason}); leased jobs go on until the leases of their keys expire"
+                    )
                 }
-                None => "the store answers again".into(),
+                None => "the store is reachable again".into(),
             };
             print_beside_view(view.as_mut(), || messages.note(&text));
         }
@@ -142,11 +144,11 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
     Ok(exit_code(&summary, &taken, failed, unread.is_some(), &interrupt, messages))
 }
 
-/// Says something while there is a view on the terminal, or none.
-fn print_beside_view(view: Option<&mut Dashboard>, says: impl FnOnce()) {
+/// Prints above the live view, if there is one.
+fn print_beside_view(view: Option<&mut Dashboard>, print: impl FnOnce()) {
     match view {
-        Some(view) => view.print_above(says),
-        None => says(),
+        Some(view) => view.print_above(print),
+        None => print(),
     }
 }
 
@@ -168,12 +170,12 @@ fn exit_code(
     if unread {
         return exit::USAGE;
     }
-    if taken.rejected > 0 {
-        let (noun, place) = (if taken.rejected == 1 { "line was" } else { "lines were" }, &taken.rejects_location);
-        messages.error(&format!("{} {noun} not understood; see {place}", taken.rejected));
+    if taken.invalid > 0 {
+        let (noun, location) = (if taken.invalid == 1 { "line is" } else { "lines are" }, &taken.invalid_location);
+        messages.error(&format!("{} {noun} invalid; see {location}", taken.invalid));
     }
     let undelivered = summary.counts().jobs_in(State::DeadLettered) + summary.counts().jobs_in(State::Expired);
-    if undelivered > 0 || taken.rejected > 0 { exit::OBJECTIVE } else { exit::OK }
+    if undelivered > 0 || taken.invalid > 0 { exit::OBJECTIVE } else { exit::OK }
 }
 
 type StoreHandle = Arc<dyn Store>;

@@ -1,16 +1,16 @@
-//! What a request is made of, as people write it on the command line.
+//! Parsers of the parts of a request on the command line.
 
 use std::fs;
 
-/// Reads `Name: value`.
+/// Header from `Name: value`.
 pub(super) fn header(line: &str) -> Result<(String, String), String> {
     let parts = line.split_once(':').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
     parts
         .filter(|(name, _)| http::HeaderName::from_bytes(name.as_bytes()).is_ok())
-        .ok_or_else(|| format!("--header '{}' is no header; write it as 'Name: value'", line.escape_debug()))
+        .ok_or_else(|| format!("invalid --header '{}'; write 'Name: value'", line.escape_debug()))
 }
 
-/// Text, or `@FILE`.
+/// Body from text, or from `@FILE`.
 pub(super) fn body(text: &str) -> Result<Vec<u8>, String> {
     match text.strip_prefix('@') {
         Some(path) => fs::read(path).map_err(|error| format!("cannot read {path}: {error}")),
@@ -18,11 +18,11 @@ pub(super) fn body(text: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// A method, in capitals.
+/// Method, in upper case.
 pub(super) fn method(text: &str) -> Result<String, String> {
     let method = text.to_ascii_uppercase();
     match http::Method::from_bytes(method.as_bytes()) {
         Ok(_) => Ok(method),
-        Err(_) => Err(format!("--method '{}' is no method; write e.g. POST", method.escape_debug())),
+        Err(_) => Err(format!("invalid --method '{}'; write e.g. POST", method.escape_debug())),
     }
 }

@@ -1,4 +1,4 @@
-//! The file of results: a line for each job at its end.
+//! Results file: a JSON line for each job at its end.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,25 +15,25 @@ use crate::send::credential::fingerprint;
 use crate::send::state::State;
 use crate::send::{FinishedJob, JobEntry, Listener, SenderEvent};
 
-/// Writes results, and counts them.
+/// Results file and counters of a run.
 pub(super) struct ResultsFile {
     file: Option<File>,
-    /// What is in it, up to the end of a line.
+    /// Length of the complete lines in the file, in bytes.
     length: u64,
     tally: Arc<Mutex<SendStats>>,
     buffer: Vec<u8>,
-    /// By the fingerprint of its id: what the file says of a job that may have been sent before a crash.
+    /// Final states in the file of jobs that may have been sent before a crash, by fingerprint of their IDs.
     ended_before_crash: HashMap<u64, State>,
-    /// Goes with it: then the sender has ended.
+    /// Dropped with the listener, which shows that the sender has ended.
     _alive: Sender<()>,
 }
 
-/// One job's end, as a line of JSON; times in milliseconds since 1970.
+/// Result line of one job; times in milliseconds since 1970 (docs/send.schema.json).
 #[derive(Debug, Serialize)]
 struct ResultLine<'a> {
     id: Option<&'a str>,
     state: &'static str,
-    /// The answer's status; none if there was no answer.
+    /// Status of the last response; null without one.
     status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<&'a str>,
@@ -44,7 +44,7 @@ struct ResultLine<'a> {
     attempts: u32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     maybe_sent: bool,
-    key: Option<&'a str>,
+    last_key: Option<&'a str>,
     created_ms: i64,
     sent_ms: Option<i64>,
     ended_ms: i64,
@@ -59,8 +59,8 @@ struct ParsedResult<'a> {
 }
 
 impl ResultsFile {
-    /// Goes on with the file, if there is one. A line that an earlier run did not finish is taken away: its job is not
-    /// recorded as ended.
+    /// Opens the file to append to it. A last line without an end is cut off: the store has not recorded the end of its
+    /// job.
     pub(super) fn open(
         path: Option<&Path>,
         tally: Arc<Mutex<SendStats>>,
@@ -86,28 +86,28 @@ impl ResultsFile {
         Ok(results)
     }
 
-    /// Cuts the torn end off; after a crash, also learns what is there.
+    /// Cuts an incomplete last line off; after a crash, loads the final states in the file.
     fn read(&mut self, file: &File, after_crash: bool) -> io::Result<u64> {
         let length = file.metadata()?.len();
-        let mut whole = 0;
+        let mut complete = 0;
         if after_crash {
             let mut lines = BufReader::new(file);
             lines.seek(SeekFrom::Start(0))?;
             let mut line = Vec::new();
             while lines.read_until(b'\n', &mut line)? > 0 {
                 if line.ends_with(b"\n") {
-                    whole += line.len() as u64;
+                    complete += line.len() as u64;
                     self.load_line(&line);
                 }
                 line.clear();
             }
         } else {
-            whole = last_line_end(file, length)?;
+            complete = last_line_end(file, length)?;
         }
-        if whole < length {
-            file.set_len(whole)?;
+        if complete < length {
+            file.set_len(complete)?;
         }
-        Ok(whole)
+        Ok(complete)
     }
 
     fn load_line(&mut self, line: &[u8]) {
@@ -121,17 +121,17 @@ impl ResultsFile {
     fn write(&mut self, ended: &FinishedJob, keys: &[String]) {
         let last = ended.last_attempt.as_ref();
         let text = std::str::from_utf8(&ended.body).ok();
-        let answered = ended.status().is_some();
+        let has_response = ended.status().is_some();
         let line = ResultLine {
             id: ended.entry.job.id.as_deref(),
             state: ended.state.name(),
             status: ended.status(),
-            body: text.filter(|_| answered),
-            body_base64: (answered && text.is_none()).then(|| base64(&ended.body)),
+            body: text.filter(|_| has_response),
+            body_base64: (has_response && text.is_none()).then(|| base64(&ended.body)),
             failure: ended.failure(),
             attempts: ended.attempts,
             maybe_sent: ended.entry.status.maybe_sent,
-            key: last.and_then(|last| keys.get(last.key)).map(String::as_str),
+            last_key: last.and_then(|last| keys.get(last.key)).map(String::as_str),
             created_ms: ended.entry.job.created_at.0,
             sent_ms: last.map(|last| last.sent_at.0),
             ended_ms: ended.ended_at.0,
@@ -148,14 +148,14 @@ fn base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// Where the last whole line ends.
+/// End of the last complete line, as offset in bytes.
 fn last_line_end(mut file: &File, length: u64) -> io::Result<u64> {
     use io::Read;
     let mut end = length;
-    let mut piece = vec![0; 64 * 1024];
+    let mut buffer = vec![0; 64 * 1024];
     while end > 0 {
-        let begin = end.saturating_sub(piece.len() as u64);
-        let part = &mut piece[..(end - begin) as usize];
+        let begin = end.saturating_sub(buffer.len() as u64);
+        let part = &mut buffer[..(end - begin) as usize];
         file.seek(SeekFrom::Start(begin))?;
         file.read_exact(part)?;
         if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
@@ -167,24 +167,24 @@ fn last_line_end(mut file: &File, length: u64) -> io::Result<u64> {
 }
 
 impl Listener for ResultsFile {
-    fn on_events(&mut self, news: &[SenderEvent]) -> io::Result<()> {
+    fn on_events(&mut self, events: &[SenderEvent]) -> io::Result<()> {
         let tally = Arc::clone(&self.tally);
         let mut tally = lock(&tally);
         self.buffer.clear();
-        for news in news {
-            if let (SenderEvent::JobEnded(ended), true) = (news, self.file.is_some()) {
+        for event in events {
+            if let (SenderEvent::JobEnded(ended), true) = (event, self.file.is_some()) {
                 self.write(ended, tally.keys());
             }
         }
         if let Some(file) = &mut self.file
             && let Err(error) = file.write_all(&self.buffer)
         {
-            // They will be told again: of half of them nothing stays. What is no file cannot be cut.
+            // The same events come again, so a partial write is cut off; a pipe cannot be cut.
             let _ = file.set_len(self.length);
             return Err(error);
         }
         self.length += self.buffer.len() as u64;
-        news.iter().for_each(|news| tally.record(news));
+        events.iter().for_each(|event| tally.record(event));
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! What came of it all, as text or as JSON.
+//! Summary of a run, as text or JSON.
 
 use std::fmt::Write;
 use std::io::{self, Write as _};
@@ -13,15 +13,15 @@ use crate::measure::histogram::Histogram;
 use crate::send::state::State;
 use crate::send::store::JobCounts;
 
-/// What came of it all.
+/// Summary of a run, in both formats.
 pub(super) struct SendSummary {
     json: Value,
     text: String,
     counts: JobCounts,
 }
 
-/// Of the object that `--format json` writes.
-const SCHEMA_VERSION: u32 = 1;
+/// Version of the object that `--format json` prints (docs/send.schema.json).
+const SCHEMA_VERSION: u32 = 2;
 
 impl SendSummary {
     pub(super) fn new(watch: &SendMonitor, taken: &InputCounts, interrupted: bool) -> Self {
@@ -36,8 +36,8 @@ impl SendSummary {
             .map(|(name, of_key)| {
                 let rate = of_key.done as f64 / duration_s.max(1e-9);
                 let value = json!({
-                    "done": of_key.done, "failed": of_key.failed, "refused": of_key.rate_limited,
-                    "rate_per_s": round(rate), "lost": of_key.unusable_reason,
+                    "done": of_key.done, "failed": of_key.failed, "rejected": of_key.rejected,
+                    "rate_per_s": round(rate), "disabled": of_key.disabled_reason,
                 });
                 (name.clone(), value)
             })
@@ -47,13 +47,13 @@ impl SendSummary {
             "schema": SCHEMA_VERSION,
             "done": tally.done,
             "failed": tally.failed,
-            "refused": { "429": tally.rejected_by_status[0], "400": tally.rejected_by_status[1] },
+            "rejected": { "429": tally.rejected_by_status[0], "400": tally.rejected_by_status[1] },
             "expired": tally.expired,
-            "graveyard": tally.dead_lettered,
+            "dead_lettered": tally.dead_lettered,
             "retried": tally.retries,
             "accepted": taken.accepted,
-            "known": taken.duplicates,
-            "rejected": taken.rejected,
+            "duplicates": taken.duplicates,
+            "invalid": taken.invalid,
             "interrupted": interrupted,
             "duration_s": round(duration_s),
             "rate_per_s": round(rate_per_s),
@@ -61,7 +61,9 @@ impl SendSummary {
             "service_ms": tally.service_time.percentiles(),
             "lateness_ms": tally.lateness.percentiles(),
             "queue": {
-                "queued": counts.jobs_in(State::Queued), "leased": counts.jobs_in(State::Leased), "dead": counts.jobs_in(State::Retrying),
+                "queued": counts.jobs_in(State::Queued),
+                "leased": counts.jobs_in(State::Leased),
+                "retrying": counts.jobs_in(State::Retrying),
                 "mean": round(watch.mean_open_jobs()),
             },
             "per_key": per_key,
@@ -69,7 +71,7 @@ impl SendSummary {
         let mut text = String::new();
         // Writing to memory does not fail.
         let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "{name:<12}{value}");
+            let _ = writeln!(text, "{name:<14}{value}");
         };
         line("done", format!("{} in {duration_s:.1} s, {rate_per_s:.1}/s", tally.done));
         line(
@@ -79,28 +81,29 @@ impl SendSummary {
                 tally.failed, tally.rejected_by_status[0], tally.rejected_by_status[1]
             ),
         );
-        line("graveyard", tally.dead_lettered.to_string());
+        line("dead-lettered", tally.dead_lettered.to_string());
         line("expired", tally.expired.to_string());
         line("retried", tally.retries.to_string());
-        line("jobs", format!("{} new, {} known, {} not understood", taken.accepted, taken.duplicates, taken.rejected));
-        line("response", spread(&tally.response_time));
-        line("service", spread(&tally.service_time));
-        line("late", spread(&tally.lateness));
-        line("queue", format!("{} now, {:.0} in the mean", counts.open_jobs(), watch.mean_open_jobs()));
+        line("jobs", format!("{} new, {} duplicate, {} invalid", taken.accepted, taken.duplicates, taken.invalid));
+        line("response", percentiles_text(&tally.response_time));
+        line("service", percentiles_text(&tally.service_time));
+        line("lateness", percentiles_text(&tally.lateness));
+        line("queue", format!("{} now, mean {:.0}", counts.open_jobs(), watch.mean_open_jobs()));
         if tally.keys().len() > 1 {
             for (name, of_key) in tally.keys().iter().zip(&tally.per_key) {
-                let lost = of_key.unusable_reason.as_ref().map_or_else(String::new, |why| format!(", lost: {why}"));
+                let disabled = of_key.disabled_reason.as_ref();
+                let disabled = disabled.map_or_else(String::new, |reason| format!(", disabled: {reason}"));
                 let rate = of_key.done as f64 / duration_s.max(1e-9);
                 line(
                     "key",
-                    format!("{name}: {} done, {rate:.1}/s, {} refused{lost}", of_key.done, of_key.rate_limited),
+                    format!("{name}: {} done, {rate:.1}/s, {} rejected{disabled}", of_key.done, of_key.rejected),
                 );
             }
         }
         Self { json, text, counts }
     }
 
-    /// Where jobs are now.
+    /// Jobs in each state at the end of the run.
     pub(super) fn counts(&self) -> &JobCounts {
         &self.counts
     }
@@ -117,10 +120,10 @@ fn round(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-fn spread(histogram: &Histogram) -> String {
+fn percentiles_text(histogram: &Histogram) -> String {
     if histogram.count() == 0 {
         return "-".into();
     }
-    let spread = histogram.percentiles();
-    format!("mean {:.3} ms, p50 {:.3}, p99 {:.3}, max {:.3}", spread.mean, spread.p50, spread.p99, spread.max)
+    let ms = histogram.percentiles();
+    format!("mean {:.3} ms, p50 {:.3}, p99 {:.3}, max {:.3}", ms.mean, ms.p50, ms.p99, ms.max)
 }

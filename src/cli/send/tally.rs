@@ -1,4 +1,4 @@
-//! What was counted while jobs were sent.
+//! Counters of a run.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use crate::measure::histogram::Histogram;
 use crate::send::SenderEvent;
 use crate::send::state::State;
 
-/// What came of jobs and requests.
+/// Counters of jobs and requests.
 #[derive(Debug)]
 pub(super) struct SendStats {
     keys: Vec<String>,
@@ -15,27 +15,27 @@ pub(super) struct SendStats {
     pub(super) done: u64,
     pub(super) dead_lettered: u64,
     pub(super) expired: u64,
-    /// Requests without success.
+    /// Requests without success, also those of jobs that are delivered later.
     pub(super) failed: u64,
-    /// Requests after the first of a job.
+    /// Attempts after the first of a job.
     pub(super) retries: u64,
-    /// Refused for its rate, and for its nonce.
+    /// Rejected requests: rate-limited (429), and with an overtaken nonce (400).
     pub(super) rejected_by_status: [u64; 2],
-    /// From when a job was made to its answer; of those that were delivered.
+    /// From submission to response, of delivered jobs.
     pub(super) response_time: Histogram,
-    /// From the sending to the answer.
+    /// From a send to its response.
     pub(super) service_time: Histogram,
-    /// How much later requests left than they could have.
+    /// Delay of sends beyond what the limits allowed.
     pub(super) lateness: Histogram,
 }
 
-/// What came of one key's requests.
+/// Counters of one key's requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeySendStats {
     pub(super) done: u64,
     pub(super) failed: u64,
-    pub(super) rate_limited: u64,
-    pub(super) unusable_reason: Option<String>,
+    pub(super) rejected: u64,
+    pub(super) disabled_reason: Option<String>,
 }
 
 impl SendStats {
@@ -59,30 +59,30 @@ impl SendStats {
         &self.keys
     }
 
-    pub(super) fn record(&mut self, news: &SenderEvent) {
-        match news {
-            SenderEvent::AttemptEnded(tried) => {
-                self.retries += u64::from(tried.is_retry);
-                let Some(of_key) = self.per_key.get_mut(tried.key) else { return };
-                if tried.succeeded {
+    pub(super) fn record(&mut self, event: &SenderEvent) {
+        match event {
+            SenderEvent::AttemptEnded(attempt) => {
+                self.retries += u64::from(attempt.is_retry);
+                let Some(of_key) = self.per_key.get_mut(attempt.key) else { return };
+                if attempt.succeeded {
                     of_key.done += 1;
                 } else {
                     of_key.failed += 1;
                     self.failed += 1;
                 }
-                match tried.outcome {
+                match attempt.outcome {
                     Ok(429) => {
-                        of_key.rate_limited += 1;
+                        of_key.rejected += 1;
                         self.rejected_by_status[0] += 1;
                     }
                     Ok(400) => self.rejected_by_status[1] += 1,
                     _ => {}
                 }
-                if let Some(late) = tried.lateness {
+                if let Some(late) = attempt.lateness {
                     self.lateness.record(late);
                 }
-                if tried.outcome.is_ok() {
-                    self.service_time.record(tried.service_time);
+                if attempt.outcome.is_ok() {
+                    self.service_time.record(attempt.service_time);
                 }
             }
             SenderEvent::JobEnded(ended) => match ended.state {
@@ -94,16 +94,16 @@ impl SendStats {
                 State::Expired => self.expired += 1,
                 _ => self.dead_lettered += 1,
             },
-            SenderEvent::KeyUnusable(key, why) => {
+            SenderEvent::KeyUnusable(key, reason) => {
                 if let Some(of_key) = self.per_key.get_mut(*key) {
-                    of_key.unusable_reason = Some(why.clone());
+                    of_key.disabled_reason = Some(reason.clone());
                 }
             }
         }
     }
 }
 
-/// Whoever held it is gone, and what it holds is good.
+/// Locks; the content is valid even if a thread panicked with the lock.
 pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Looks at the tally and the queue while jobs are sent, and says where it all is.
+//! Progress of a run: rates, queue and hosts, as log lines or as lines of a live view.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,32 +11,32 @@ use crate::send::state::State;
 use crate::send::store::JobCounts;
 use crate::send::{SenderProgress, wall_ms};
 
-/// Looks at the tally and the queue now and then.
+/// Sampler of the counters and the queue, once per second.
 pub(super) struct SendMonitor {
     pub(super) stats: Arc<Mutex<SendStats>>,
     store: StoreHandle,
     clock: Clock,
     pub(super) counts: JobCounts,
     progress: SenderProgress,
-    /// Jobs whose time is over soon, up to [`MAX_EXPIRING_JOBS`].
+    /// Jobs that expire within [`EXPIRING_WINDOW_MS`], up to [`MAX_EXPIRING_JOBS`].
     expiring: usize,
     polled_at: Nanos,
-    /// The sum of queue sizes, and how many.
+    /// Sum and number of the sampled queue sizes.
     queue_sizes: (f64, u64),
-    /// When, and how many jobs were done, a second ago or more; and by each key.
+    /// Time of the previous sample, jobs done until then, and the same by key.
     previous_sample: (Nanos, u64, Vec<u64>),
     rate_per_s: f64,
     key_rates_per_s: Vec<f64>,
 }
 
 const SECOND: Nanos = Nanos::SECOND;
-/// Soon, for a job that expires.
+/// Jobs that expire within this time are counted as expiring.
 const EXPIRING_WINDOW_MS: u64 = 10_000;
-/// More that expire soon are not counted: it is looked for once a second.
+/// Count at which counting of expiring jobs stops, since it is done each second.
 const MAX_EXPIRING_JOBS: usize = 10_000;
-/// Rows of the view that are no keys, and the terminal's last one.
+/// Rows of the view without keys, plus the terminal's last row.
 const RESERVED_ROWS: usize = 6;
-/// So many hosts that are down are named.
+/// Down hosts named in a line.
 const MAX_HOSTS_SHOWN: usize = 3;
 
 impl SendMonitor {
@@ -84,7 +84,7 @@ impl SendMonitor {
         self.counts = self.store.counts().unwrap_or(self.counts);
     }
 
-    /// Jobs that are still to be delivered.
+    /// Jobs that are not delivered yet: queued, leased, retrying.
     pub(super) fn open_jobs(&self) -> u64 {
         self.counts.open_jobs()
     }
@@ -97,23 +97,23 @@ impl SendMonitor {
         self.clock.now()
     }
 
-    /// Jobs that have come to their end.
+    /// Jobs at their end: done, dead-lettered, expired.
     pub(super) fn ended_jobs(&self) -> u64 {
         State::ALL.into_iter().filter(|state| !state.is_open()).map(|state| self.counts.jobs_in(state)).sum()
     }
 
-    /// All jobs that are known of.
+    /// All jobs of the store.
     pub(super) fn total_jobs(&self) -> u64 {
         self.ended_jobs() + self.open_jobs()
     }
 
-    /// How many jobs per second all keys together may send; empty without a limit.
+    /// Rate that the limits of all keys allow together; empty without a limit.
     fn allowed_text(&self) -> String {
         let allowed: f64 = self.progress.allowed_per_s.iter().sum();
         if allowed.is_finite() { format!(" of {allowed:.1}/s allowed") } else { String::new() }
     }
 
-    /// Hosts that answer nobody: since when, and why; empty if there are none.
+    /// Down hosts with duration and last failure; empty if there are none.
     fn hosts_down_text(&self) -> String {
         let down = self.progress.hosts_down.iter().filter_map(|host| Some((host, host.status.down_for?)));
         let mut down: Vec<_> = down.collect();
@@ -122,8 +122,8 @@ impl SendMonitor {
             .iter()
             .take(MAX_HOSTS_SHOWN)
             .map(|(host, length)| {
-                let (name, why) = (single_line(&host.name), single_line(&host.last_failure));
-                format!("{name} down for {} s ({why})", length.0 / Nanos::SECOND.0)
+                let (name, failure) = (single_line(&host.name), single_line(&host.last_failure));
+                format!("{name} down for {} s ({failure})", length.0 / Nanos::SECOND.0)
             })
             .collect();
         if down.len() > MAX_HOSTS_SHOWN {
@@ -132,13 +132,14 @@ impl SendMonitor {
         texts.join(", ")
     }
 
-    /// Where it is, in one line.
+    /// Progress as one log line.
     pub(super) fn progress_line(&self) -> String {
         let tally = lock(&self.stats);
         let down = self.hosts_down_text();
         let down = if down.is_empty() { down } else { format!("; {down}") };
         format!(
-            "{:.0}s: {} done, {} failed, {} expired, {} in the graveyard; {:.1}/s{}, mean response {:.0} ms; queue {} (mean {:.0}), dead letters {}, expiring {}, out {}{down}",
+            "{:.0}s: {} done, {} failed, {} expired, {} dead-lettered; {:.1}/s{}, mean response {:.0} ms; \
+             queue {} (mean {:.0}), retrying {}, expiring {}, in flight {}{down}",
             self.elapsed().as_secs_f64(),
             tally.done,
             tally.failed,
@@ -155,13 +156,13 @@ impl SendMonitor {
         )
     }
 
-    /// Where it is, beside a bar.
+    /// First line of the live view, beside the progress bar.
     pub(super) fn headline(&self) -> String {
         let mean_ms = lock(&self.stats).response_time.mean_ns() / 1e6;
-        let (ended, known) = (self.ended_jobs(), self.total_jobs());
+        let (ended, total) = (self.ended_jobs(), self.total_jobs());
         let s = self.elapsed().0 / Nanos::SECOND.0;
         format!(
-            "{ended}/{known}  {}:{:02}  {:.1}/s{}  mean response {mean_ms:.0} ms",
+            "{ended}/{total}  {}:{:02}  {:.1}/s{}  mean response {mean_ms:.0} ms",
             s / 60,
             s % 60,
             self.rate_per_s,
@@ -169,12 +170,12 @@ impl SendMonitor {
         )
     }
 
-    /// Where it is, below that, for a terminal of so many rows.
+    /// Further lines of the live view, for a terminal of `rows` rows.
     pub(super) fn lines(&self, rows: usize) -> Vec<String> {
         let tally = lock(&self.stats);
         let mut lines = vec![
             format!(
-                "queue {} (mean {:.0})  dead letters {}  out {}  expiring within {} s {}",
+                "queue {} (mean {:.0})  retrying {}  in flight {}  expiring within {} s {}",
                 self.open_jobs(),
                 self.mean_open_jobs(),
                 self.counts.jobs_in(State::Retrying),
@@ -183,7 +184,7 @@ impl SendMonitor {
                 self.expiring_text()
             ),
             format!(
-                "this run: done {}  failed {}  refused {}  expired {}  graveyard {}",
+                "this run: done {}  failed {}  rejected {}  expired {}  dead-lettered {}",
                 tally.done,
                 tally.failed,
                 tally.rejected_by_status.iter().sum::<u64>(),
@@ -197,20 +198,21 @@ impl SendMonitor {
         }
         let keys = tally.keys();
         if keys.len() + RESERVED_ROWS > rows {
-            lines.push(format!("keys {}, {} of use", keys.len(), self.progress.usable_keys));
+            lines.push(format!("keys {}, {} usable", keys.len(), self.progress.usable_keys));
             return lines;
         }
         if keys.len() < 2 {
             return lines;
         }
         let width = keys.iter().map(String::len).max().unwrap_or_default().max(3);
-        lines.push(format!("{:<width$}  {:>8}  {:>8}  {:>8}  {:>8}", "key", "done", "per s", "allowed", "refused"));
+        lines.push(format!("{:<width$}  {:>8}  {:>8}  {:>8}  {:>8}", "key", "done", "per s", "allowed", "rejected"));
         let rates = self.key_rates_per_s.iter().zip(&self.progress.allowed_per_s);
         lines.extend(keys.iter().zip(&tally.per_key).zip(rates).map(|((name, of_key), (rate, allowed))| {
-            let KeySendStats { done, rate_limited: refused, unusable_reason: lost, .. } = of_key;
+            let KeySendStats { done, rejected, disabled_reason, .. } = of_key;
             let allowed = if allowed.is_finite() { format!("{allowed:.1}") } else { "-".into() };
-            let lost = lost.as_ref().map_or_else(String::new, |why| format!("  {}", single_line(why)));
-            format!("{name:<width$}  {done:>8}  {rate:>8.1}  {allowed:>8}  {refused:>8}{lost}")
+            let disabled = disabled_reason.as_ref();
+            let disabled = disabled.map_or_else(String::new, |reason| format!("  {}", single_line(reason)));
+            format!("{name:<width$}  {done:>8}  {rate:>8.1}  {allowed:>8}  {rejected:>8}{disabled}")
         }));
         lines
     }

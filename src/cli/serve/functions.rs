@@ -1,8 +1,8 @@
-//! `weir serve functions`: its arguments.
+//! Arguments of `weir serve functions`.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::ServiceArgs;
 use crate::serve::functions;
@@ -10,24 +10,35 @@ use crate::serve::pool::PoolOverflow;
 use crate::server::{self, Logger, Options, RunningServer};
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  weir serve functions --threads 4 --port 8080
+  weir serve functions --library ./mine.so --overflow reject
+
+Reference: docs/serve/functions.md")]
 pub(super) struct FunctionsArgs {
-    /// Threads that read requests and answer with what is brief, and as many that run functions that are not
+    /// threads of the pool, and as many event loops
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=256), help_heading = FUNCTIONS)]
     threads: u16,
-    /// Requests that may wait in the queue for a thread; more wait in front of it
+    /// maximum queued requests
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = FUNCTIONS)]
-    queue: u32,
-    /// Refuse who finds the queue full, with 503, instead of having it wait
-    #[arg(long = "refuse", help_heading = FUNCTIONS)]
-    shed: bool,
-    /// A shared library with functions of your own, see include/weir.h; may be given several times
+    max_queue: u32,
+    /// full queue: wait for room, or reject with 503
+    #[arg(long, value_enum, default_value_t = OverflowFlag::Wait, help_heading = FUNCTIONS)]
+    overflow: OverflowFlag,
+    /// shared library of functions, see include/weir.h; repeatable
     #[arg(long, value_name = "FILE.so", help_heading = FUNCTIONS)]
     library: Vec<PathBuf>,
-    /// The longest answer of a library's function
-    #[arg(long = "max-answer", value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = FUNCTIONS)]
+    /// maximum response of a library function in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = FUNCTIONS)]
     max_response: u32,
     #[command(flatten)]
     service_args: ServiceArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OverflowFlag {
+    Wait,
+    Reject,
 }
 
 const FUNCTIONS: &str = "Functions";
@@ -37,15 +48,18 @@ impl FunctionsArgs {
         &self.service_args
     }
 
-    pub(super) fn start(self, tell: Logger) -> Result<RunningServer, String> {
-        let options = Options { workers: self.threads.into(), ..self.service_args.options(None, tell.clone()) };
+    pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
+        let options = Options { workers: self.threads.into(), ..self.service_args.options(None, logger.clone()) };
         let service = functions::Service::new(functions::Options {
             threads: self.threads.into(),
-            queue: self.queue as usize,
-            overflow: if self.shed { PoolOverflow::Reject } else { PoolOverflow::Wait },
+            queue: self.max_queue as usize,
+            overflow: match self.overflow {
+                OverflowFlag::Wait => PoolOverflow::Wait,
+                OverflowFlag::Reject => PoolOverflow::Reject,
+            },
             libraries: self.library,
             max_response_bytes: self.max_response as usize,
-            logger: tell,
+            logger,
         });
         server::start(service.map_err(|error| error.to_string())?, &options).map_err(|error| error.to_string())
     }

@@ -1,8 +1,8 @@
-//! `weir serve`: arguments -> a service that runs until it is told to stop.
+//! Arguments of `weir serve`, and the service's process: it runs until a signal.
 
-mod body;
-mod exchange;
 mod functions;
+mod httpbin;
+mod ratelimit;
 mod sleep;
 mod work;
 
@@ -17,8 +17,13 @@ use super::manner::{SERVER, ServerArgs};
 use super::messages::Messages;
 use crate::server::{Logger, MAX_WORKERS, Options, RunningServer};
 
-/// What `weir serve` takes.
+/// Arguments of `weir serve`: one service with its own.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  weir serve work --mix good=9,error=1 --delay 5ms..50ms --seed 1
+  weir serve ratelimit --limit 20/1s --limit-headers all
+
+Reference: docs/serve.md")]
 pub struct ServeArgs {
     #[command(subcommand)]
     service: Service,
@@ -26,49 +31,51 @@ pub struct ServeArgs {
 
 #[derive(Debug, Subcommand)]
 enum Service {
-    /// Bodies to send and to take: /static /validate /echo /status/{code} /chunked /close /drip /headers
-    Body(body::BodyArgs),
-    /// An API that limits the rate of each key: /api/request /stats
-    Exchange(Box<exchange::ExchangeArgs>),
-    /// Functions behind URLs on a pool of threads, and your own in C: /square /cube /helloworld /pingpong /arithmetic/...
-    Functions(Box<functions::FunctionsArgs>),
-    /// A wait on a thread of a pool, and without a thread: /sync-loadtest /async-loadtest
-    Sleep(Box<sleep::SleepArgs>),
-    /// An unreliable upstream: GET /api/work takes its time, fails now and then, and may be overloaded
+    /// unreliable upstream: slow, failing, overloaded: /api/work /stats
     Work(Box<work::WorkArgs>),
+    /// API with rate limits per key: /api/request /stats
+    #[command(alias = "exchange")]
+    Ratelimit(Box<ratelimit::RatelimitArgs>),
+    /// thread-pool server of functions, also in C: /square /cube /arithmetic/...
+    Functions(Box<functions::FunctionsArgs>),
+    /// blocking and non-blocking delays: /sync-loadtest /async-loadtest
+    Sleep(Box<sleep::SleepArgs>),
+    /// request and response bodies: /static /validate /echo /status/{code} /chunked /close /drip /headers
+    #[command(alias = "body")]
+    Httpbin(httpbin::HttpbinArgs),
 }
 
-/// Where and how every service serves.
+/// Arguments that all services share.
 #[derive(Debug, Args)]
 pub(super) struct ServiceArgs {
-    /// The address to listen on
+    /// listen address
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1", help_heading = SERVER)]
     host: String,
-    /// The port; 0 takes a free one. The first line on stdout says which
+    /// listen port; 0 picks a free one, printed on stdout
     #[arg(short, long, default_value_t = 0, help_heading = SERVER)]
     port: u16,
-    /// Repeats all dice: request k has the same fate in every run. Services without dice take it, too
+    /// seed of all random choices, per request number
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SERVER)]
     seed: u64,
     #[command(flatten)]
     server_args: ServerArgs,
 }
 
-/// Event loops, for services that may have several.
+/// Number of event loops, for services that can have several.
 #[derive(Debug, Args)]
 pub(super) struct WorkerArgs {
-    /// Event loops, one thread each
+    /// event-loop threads
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_WORKERS)), help_heading = SERVER)]
     workers: u16,
 }
 
 impl ServiceArgs {
-    fn options(&self, workers: Option<&WorkerArgs>, tell: Logger) -> Options {
+    fn options(&self, workers: Option<&WorkerArgs>, logger: Logger) -> Options {
         Options {
             host: self.host.clone(),
             port: self.port,
             workers: workers.map_or(1, |workers| workers.workers.into()),
-            ..self.server_args.options(tell)
+            ..self.server_args.options(logger)
         }
     }
 }
@@ -76,33 +83,33 @@ impl ServiceArgs {
 impl ServeArgs {
     fn service_args(&self) -> &ServiceArgs {
         match &self.service {
-            Service::Body(asked) => asked.service_args(),
-            Service::Exchange(asked) => asked.service_args(),
-            Service::Functions(asked) => asked.service_args(),
-            Service::Sleep(asked) => asked.service_args(),
-            Service::Work(asked) => asked.service_args(),
+            Service::Httpbin(args) => args.service_args(),
+            Service::Ratelimit(args) => args.service_args(),
+            Service::Functions(args) => args.service_args(),
+            Service::Sleep(args) => args.service_args(),
+            Service::Work(args) => args.service_args(),
         }
     }
 
     /// Starts the service inside this process.
     ///
     /// # Errors
-    /// Why it cannot run, in one line.
-    pub fn start(self, tell: Logger) -> Result<RunningServer, String> {
+    /// Reason why it cannot start, in one line.
+    pub fn start(self, logger: Logger) -> Result<RunningServer, String> {
         match self.service {
-            Service::Body(asked) => asked.start(tell),
-            Service::Exchange(asked) => asked.start(tell),
-            Service::Functions(asked) => asked.start(tell),
-            Service::Sleep(asked) => asked.start(tell),
-            Service::Work(asked) => asked.start(tell),
+            Service::Httpbin(args) => args.start(logger),
+            Service::Ratelimit(args) => args.start(logger),
+            Service::Functions(args) => args.start(logger),
+            Service::Sleep(args) => args.start(logger),
+            Service::Work(args) => args.start(logger),
         }
     }
 }
 
-/// Reads the arguments that stand after `weir serve`.
+/// Parses arguments, as they follow `weir serve`.
 ///
 /// # Errors
-/// What is wrong with them, in one line.
+/// First invalid argument, in one line.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ServeArgs, String> {
     #[derive(Parser)]
     #[command(name = "weir serve", no_binary_name = true, disable_help_flag = true)]
@@ -110,24 +117,24 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ServeArgs, Stri
         #[command(flatten)]
         serve: ServeArgs,
     }
-    ServeCommand::try_parse_from(args).map(|alone| alone.serve).map_err(|error| super::one_line(&error, "serve"))
+    ServeCommand::try_parse_from(args).map(|command| command.serve).map_err(|error| super::one_line(&error, "serve"))
 }
 
-pub(super) fn run(asked: ServeArgs, messages: &Messages) -> u8 {
-    match try_run(asked, *messages) {
+pub(super) fn run(args: ServeArgs, messages: &Messages) -> u8 {
+    match try_run(args, *messages) {
         Ok(code) => code,
-        Err(why) => {
-            messages.error(&why);
+        Err(reason) => {
+            messages.error(&reason);
             exit::USAGE
         }
     }
 }
 
-fn try_run(asked: ServeArgs, messages: Messages) -> Result<u8, String> {
-    let mut life = ServerLifecycle::new(&[])?;
-    let grace = asked.service_args().server_args.grace;
-    let running = asked.start(Logger::new(move |text| messages.note(text)))?;
-    let end = life.run_until_signal(&running.url(), || ())?;
+fn try_run(args: ServeArgs, messages: Messages) -> Result<u8, String> {
+    let mut lifecycle = ServerLifecycle::new(&[])?;
+    let grace = args.service_args().server_args.grace;
+    let running = args.start(Logger::new(move |text| messages.note(text)))?;
+    let end = lifecycle.run_until_signal(&running.url(), || ())?;
     let stopper = running.stop_handle();
-    Ok(life.finish(end, || stopper.stop(Duration::ZERO), || running.stop(grace)))
+    Ok(lifecycle.finish(end, || stopper.stop(Duration::ZERO), || running.stop(grace)))
 }

@@ -1,6 +1,6 @@
-//! `weir simulate`: arguments -> worlds and limiters, run beside each other, shown.
+//! Arguments of `weir simulate`: scenarios and limiters, run in parallel and printed.
 
-mod own;
+mod custom;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, ValueEnum};
 
-use self::own::CustomScenarioArgs;
+use self::custom::CustomScenarioArgs;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
@@ -20,24 +20,27 @@ use crate::simulate::{
     LimiterComparison, Scenario, SimulatedLimiter, SimulationReport, run as simulate, scenario, text,
 };
 
-/// What `weir simulate` takes.
+/// Arguments of `weir simulate`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  weir simulate --scenario flash-crowd
+  weir simulate --slots 20 --load 0.7/30s,5/30s --limiter auto,none
+
+Reference: docs/simulate.md")]
 pub struct SimulateArgs {
-    /// A world with a name, or all of them; --list says which there are. Repeatable [default: all, unless figures of your
-    /// own make one]
+    /// scenario; repeatable; see --list [default: all]
     #[arg(long = "scenario", value_name = "NAME|all", value_delimiter = ',', value_parser = ScenarioNames::read)]
     scenarios: Vec<ScenarioNames>,
-    /// What limits the calls: auto (weir's own), static, static:N, aimd, vegas, gradient2, envoy, codel, none, or all of
-    /// them. Repeatable: beside each other
-    #[arg(long = "limit", value_name = "LIMIT|all", value_delimiter = ',', default_value = "auto", value_parser = LimiterList::read)]
+    /// auto, static[:N], aimd, vegas, gradient2, envoy, codel, none; repeatable
+    #[arg(long = "limiter", value_name = "LIMITER|all", value_delimiter = ',', default_value = "auto", value_parser = LimiterList::read)]
     limiters: Vec<LimiterList>,
-    /// Repeats all dice [default: each scenario's own, which is 1]
+    /// seed of all random choices [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Say which scenarios there are, and end
+    /// list of scenarios
     #[arg(long)]
     list: bool,
-    /// The form of the report on stdout
+    /// report format on stdout
     #[arg(short, long, value_enum, default_value_t = SimulateFormat::Text)]
     format: SimulateFormat,
     #[command(flatten)]
@@ -50,10 +53,10 @@ enum SimulateFormat {
     Json,
 }
 
-/// How often it is asked whether to go on.
+/// Interval at which an interrupt is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// One, or all.
+/// Value of `--scenario`: one name, or all.
 #[derive(Clone, Debug)]
 struct ScenarioNames(Vec<&'static str>);
 
@@ -62,15 +65,15 @@ impl ScenarioNames {
         if text == "all" {
             return Ok(Self(scenario::names().collect()));
         }
-        let wrong = || {
+        let error = || {
             let names: Vec<&str> = scenario::names().collect();
-            format!("'{text}' is no scenario; choose {} or all", names.join(", "))
+            format!("unknown scenario '{text}'; choose {} or all", names.join(", "))
         };
-        scenario::names().find(|name| *name == text).map(|name| Self(vec![name])).ok_or_else(wrong)
+        scenario::names().find(|name| *name == text).map(|name| Self(vec![name])).ok_or_else(error)
     }
 }
 
-/// One, or all.
+/// Value of `--limiter`: one limiter, or all.
 #[derive(Clone, Debug)]
 struct LimiterList(Vec<SimulatedLimiter>);
 
@@ -84,7 +87,7 @@ impl LimiterList {
     }
 }
 
-/// Worlds and limiters; each is to run with each.
+/// Scenarios and limiters of a simulation; each scenario runs with each limiter.
 #[derive(Debug)]
 pub struct SimulationPlan {
     scenarios: Vec<Scenario>,
@@ -92,56 +95,55 @@ pub struct SimulationPlan {
 }
 
 impl SimulateArgs {
-    /// What is to run.
+    /// Plan of these arguments.
     ///
     /// # Errors
-    /// Which value makes no sense, in one line.
+    /// First invalid value, in one line.
     pub fn plan(&self) -> Result<SimulationPlan, String> {
-        let mut worlds = match self.custom.scenario()? {
+        let mut scenarios = match self.custom.scenario()? {
             Some(_) if !self.scenarios.is_empty() => {
-                let why = "--scenario does not go with figures of your own; --limit, --seed and --format go with both";
-                return Err(why.to_owned());
+                let reason = "--scenario cannot be used with flags of a custom simulation; remove one of them";
+                return Err(reason.to_owned());
             }
-            Some(own) => vec![own],
+            Some(custom) => vec![custom],
             None if self.scenarios.is_empty() => scenario::names().filter_map(scenario::by_name).collect(),
             None => self.scenarios.iter().flat_map(|some| &some.0).filter_map(|name| scenario::by_name(name)).collect(),
         };
         if let Some(seed) = self.seed {
-            worlds.iter_mut().for_each(|world| world.seed = seed);
+            scenarios.iter_mut().for_each(|scenario| scenario.seed = seed);
         }
-        Ok(SimulationPlan {
-            scenarios: worlds,
-            limiters: self.limiters.iter().flat_map(|some| some.0.clone()).collect(),
-        })
+        Ok(SimulationPlan { scenarios, limiters: self.limiters.iter().flat_map(|some| some.0.clone()).collect() })
     }
 }
 
 impl SimulationPlan {
-    /// Runs each world with each limiter, several at a time. `go_on` is asked many times a second; once it says no, no
-    /// other is begun, and those that are done come back.
+    /// Runs each scenario with each limiter, one per core at a time. Once `go_on`, which is called 20 times per second,
+    /// returns false, no further run starts, and the completed ones are returned.
     pub fn run(&self, go_on: &mut dyn FnMut() -> bool) -> LimiterComparison {
-        let jobs: Vec<(&Scenario, &SimulatedLimiter)> =
-            self.scenarios.iter().flat_map(|world| self.limiters.iter().map(move |limiter| (world, limiter))).collect();
+        let jobs: Vec<(&Scenario, &SimulatedLimiter)> = self
+            .scenarios
+            .iter()
+            .flat_map(|scenario| self.limiters.iter().map(move |limiter| (scenario, limiter)))
+            .collect();
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let work = |tell: &Sender<(usize, SimulationReport)>| {
+        let worker = |reports: &Sender<(usize, SimulationReport)>| {
             while !stop.load(Relaxed) {
                 let at = next.fetch_add(1, Relaxed);
-                let Some((world, limiter)) = jobs.get(at) else { break };
-                // The other end is there for as long as this one.
-                let _ = tell.send((at, simulate(world, limiter)));
+                let Some((scenario, limiter)) = jobs.get(at) else { break };
+                // The receiver outlives all senders.
+                let _ = reports.send((at, simulate(scenario, limiter)));
             }
         };
         let mut done = Vec::new();
         thread::scope(|scope| {
-            let (tell, told) = mpsc::channel();
+            let (sender, receiver) = mpsc::channel();
             for _ in 0..(machine::cores() as usize).min(jobs.len()) {
-                let tell = tell.clone();
-                let work = &work;
-                scope.spawn(move || work(&tell));
+                let (worker, sender) = (&worker, sender.clone());
+                scope.spawn(move || worker(&sender));
             }
-            drop(tell);
+            drop(sender);
             loop {
-                match told.recv_timeout(POLL_INTERVAL) {
+                match receiver.recv_timeout(POLL_INTERVAL) {
                     Ok(one) => done.push(one),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
@@ -156,10 +158,10 @@ impl SimulationPlan {
     }
 }
 
-/// Reads the arguments that stand after `weir simulate`.
+/// Parses arguments, as they follow `weir simulate`.
 ///
 /// # Errors
-/// What is wrong with them, in one line.
+/// First invalid argument, in one line.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<SimulateArgs, String> {
     #[derive(Parser)]
     #[command(name = "weir simulate", no_binary_name = true, disable_help_flag = true)]
@@ -168,45 +170,45 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<SimulateArgs, S
         simulate: SimulateArgs,
     }
     SimulateCommand::try_parse_from(args)
-        .map(|alone| alone.simulate)
+        .map(|command| command.simulate)
         .map_err(|error| super::one_line(&error, "simulate"))
 }
 
-pub(super) fn run(asked: &SimulateArgs, messages: &Messages) -> u8 {
-    match try_run(asked) {
+pub(super) fn run(args: &SimulateArgs, messages: &Messages) -> u8 {
+    match try_run(args) {
         Ok(code) => code,
-        Err(why) => {
-            messages.error(&why);
+        Err(reason) => {
+            messages.error(&reason);
             exit::USAGE
         }
     }
 }
 
-fn try_run(asked: &SimulateArgs) -> Result<u8, String> {
-    if asked.list {
-        let about = |name| format!("{name:16}{}\n", scenario::description(name).unwrap_or_default());
-        return write(&scenario::names().map(about).collect::<String>()).map(|()| exit::OK);
+fn try_run(args: &SimulateArgs) -> Result<u8, String> {
+    if args.list {
+        let line = |name| format!("{name:16}{}\n", scenario::description(name).unwrap_or_default());
+        return write(&scenario::names().map(line).collect::<String>()).map(|()| exit::OK);
     }
-    let plan = asked.plan()?;
+    let plan = args.plan()?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    let all = plan.run(&mut || !interrupt.is_requested());
-    let shown = match asked.format {
-        SimulateFormat::Text => text::render(&all),
-        SimulateFormat::Json => json(&all)?,
+    let comparison = plan.run(&mut || !interrupt.is_requested());
+    let report = match args.format {
+        SimulateFormat::Text => text::render(&comparison),
+        SimulateFormat::Json => json(&comparison)?,
     };
-    write(&shown)?;
+    write(&report)?;
     Ok(if interrupt.is_requested() { exit::INTERRUPTED } else { exit::OK })
 }
 
-/// As `docs/simulation.schema.json` describes it.
+/// Comparison as JSON, described by `docs/simulation.schema.json`.
 ///
 /// # Errors
-/// None that a comparison can cause.
-pub fn json(all: &LimiterComparison) -> Result<String, String> {
-    serde_json::to_string(all).map(|json| json + "\n").map_err(|error| error.to_string())
+/// Never for a comparison.
+pub fn json(comparison: &LimiterComparison) -> Result<String, String> {
+    serde_json::to_string(comparison).map(|json| json + "\n").map_err(|error| error.to_string())
 }
 
-/// A reader that has gone away (`| head`) is no fault.
+/// Writes to stdout; a closed pipe (`| head`) is not an error.
 fn write(text: &str) -> Result<(), String> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

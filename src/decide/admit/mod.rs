@@ -112,11 +112,11 @@ impl RejectionReason {
     pub fn name(self) -> &'static str {
         match self {
             Self::Shed => "shed",
-            Self::QueueFull => "full",
-            Self::DeadlineExceeded => "late",
-            Self::QueueTimeout => "waited",
-            Self::RateLimited => "rate",
-            Self::CircuitOpen => "broken",
+            Self::QueueFull => "queue_full",
+            Self::DeadlineExceeded => "deadline_too_short",
+            Self::QueueTimeout => "queue_timeout",
+            Self::RateLimited => "rate_limited",
+            Self::CircuitOpen => "circuit_open",
             Self::Throttled => "throttled",
         }
     }

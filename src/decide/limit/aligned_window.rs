@@ -1,12 +1,12 @@
-//! A window that starts again at fixed times.
+//! A window that restarts at fixed times.
 
 use super::Nanos;
 
-/// The aligned window: a count that starts at 0 at each multiple of `per`. Twice the limit may pass around an edge.
+/// The aligned window: a count from 0 at each multiple of `per`. Twice the limit may pass around an edge.
 #[derive(Clone, Debug)]
 pub(super) struct AlignedWindow {
     per: Nanos,
-    /// The number of the window: times in it are within [index * per, (index + 1) * per).
+    /// Number of the window: its times are in [index * per, (index + 1) * per).
     index: u64,
     count: u64,
 }

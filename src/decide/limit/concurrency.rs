@@ -1,6 +1,6 @@
-//! A limit on what is being answered at the moment.
+//! A limit on the requests in progress.
 
-/// So many at a time; time frees nothing, only an answer does.
+/// Weight in progress; only the end of a request frees it, time does not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Concurrency {
     in_flight: u64,

@@ -1,18 +1,18 @@
-//! How a service limits the rate of its callers: several windows at once, judged all or nothing.
+//! Rate limits as a service enforces them: several windows at once, all or nothing.
 //!
-//! Services count in different ways, and a client that assumes the wrong one is refused or wastes room:
+//! Services count in different ways, and a client that assumes the wrong one is rejected or leaves capacity unused:
 //!
-//! | model | a request of weight w is accepted if | what it lets through at worst |
+//! | model | a request of weight w is accepted if | worst case |
 //! |---|---|---|
 //! | [`LimitModel::SlidingLog`] | what was accepted within the last `per`, plus w, is at most the limit | the limit, in any `per` |
-//! | [`LimitModel::SlidingCounter`] | this window's count, plus the share of the last one's that still overlaps, plus w, is | about the limit |
+//! | [`LimitModel::SlidingCounter`] | this window's count, plus the overlapping fraction of the last one's, plus w, is | about the limit |
 //! | [`LimitModel::AlignedWindow`] | the count since the last multiple of `per`, plus w, is | twice the limit, around an edge |
-//! | [`LimitModel::TokenBucket`] | w tokens are there; they come back evenly, a whole bucket in `per` | twice the limit, after a pause |
-//! | [`LimitModel::Concurrency`] | what is being answered, plus w, is | whatever answers fast |
+//! | [`LimitModel::TokenBucket`] | w tokens are there; they refill evenly, a whole bucket per `per` | twice the limit, after a pause |
+//! | [`LimitModel::Concurrency`] | the weight in progress, plus w, is | unlimited with fast responses |
 //!
-//! Each model is told three things and no more: how much of it is used now, when there would be room for a weight if
-//! nothing else came, and that a request was accepted. Room only grows while nothing is accepted; that is why the
-//! windows can be asked one by one, and why the latest of their answers is exact for all of them together.
+//! Each model has three operations: the amount used now, the time when a weight would fit if nothing else came, and an
+//! acceptance. Between acceptances the free amount only grows; so the windows can be queried one by one, and the latest
+//! of their times is exact for all together.
 
 mod aligned_window;
 mod concurrency;
@@ -31,44 +31,44 @@ use self::token_bucket::TokenBucket;
 pub use self::window::{LimitModel, LimitWindow};
 use super::Nanos;
 
-/// When the same request would be accepted if nothing else came; in this order, the later the greater.
+/// Time when the same request would be accepted if nothing else came; ordered, later is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RetryTime {
-    /// After this length, and not a nanosecond earlier.
+    /// After this time, and not a nanosecond earlier.
     After(Nanos),
-    /// Once enough of what is being answered has [finished](ServerLimiter::finished).
+    /// Once enough requests in progress have [finished](ServerLimiter::finished).
     Finished,
-    /// Never: it weighs more than the whole window.
+    /// Never: the weight exceeds the limit.
     Never,
 }
 
-/// Why a request was not accepted.
+/// Reason of a rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitRejection {
-    /// The number of the window that it would wait for longest.
+    /// Number of the window with the longest wait.
     pub window: usize,
-    /// When it would be accepted.
+    /// Time of acceptance.
     pub retry: RetryTime,
 }
 
-/// How full one window is.
+/// Usage of one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitUsage {
-    /// Which window.
+    /// The window.
     pub window: LimitWindow,
-    /// How much of its limit is used, fractions rounded up.
+    /// Used amount, fractions rounded up.
     pub used: u64,
-    /// The greatest weight that it would accept now.
+    /// Largest weight that would be accepted now.
     pub remaining: u64,
-    /// When it would accept more than that; `After(ZERO)` if nothing is used.
+    /// Time until more than that would be accepted; `After(ZERO)` if nothing is used.
     pub more: RetryTime,
-    /// When it would accept as much as it ever does; `After(ZERO)` if nothing is used.
+    /// Time until the whole limit would be accepted; `After(ZERO)` if nothing is used.
     pub all: RetryTime,
 }
 
-/// The windows of one key.
+/// The windows of one key at a service.
 ///
-/// Memory is fixed: a few words for a window, and for a sliding log at most as many entries as its limit.
+/// Memory is fixed: a few words per window, and for a sliding log at most as many entries as its limit.
 #[derive(Clone, Debug)]
 pub struct ServerLimiter {
     windows: Vec<WindowMeter>,
@@ -76,7 +76,7 @@ pub struct ServerLimiter {
     latest: Nanos,
 }
 
-/// A window and its count.
+/// A window, its count and its peak.
 #[derive(Clone, Debug)]
 struct WindowMeter {
     window: LimitWindow,
@@ -94,38 +94,38 @@ enum ModelCount {
 }
 
 impl ServerLimiter {
-    /// Nothing accepted yet. Times are rounded down to multiples of `tick` before they are looked at, as a service
-    /// does whose clock gives whole milliseconds.
+    /// A limiter without requests. Times are rounded down to multiples of `tick`, as at a service whose clock has whole
+    /// milliseconds.
     pub fn new(windows: &[LimitWindow], tick: Nanos) -> Self {
         let windows =
             windows.iter().map(|window| WindowMeter { window: *window, count: ModelCount::new(*window), peak_used: 0 });
         Self { windows: windows.collect(), tick: tick.max(Nanos(1)), latest: Nanos::ZERO }
     }
 
-    /// A request of this weight comes at `now`. It is accepted by all windows, or counts in none. A weight of 0 is
+    /// Decides on a request of this weight at `now`: all windows accept it, or it counts in none. A weight of 0 is
     /// always accepted.
     ///
     /// # Errors
-    /// The window that has no room for longest.
+    /// The window with the longest wait.
     pub fn judge(&mut self, now: Nanos, weight: u64) -> Result<(), LimitRejection> {
         let at = self.advance(now);
-        let mut refusal: Option<LimitRejection> = None;
+        let mut rejection: Option<LimitRejection> = None;
         for (number, meter) in self.windows.iter_mut().enumerate() {
             if weight > meter.remaining(at) {
                 let retry = meter.retry(at, weight);
-                if refusal.is_none_or(|latest| latest.retry < retry) {
-                    refusal = Some(LimitRejection { window: number, retry });
+                if rejection.is_none_or(|latest| latest.retry < retry) {
+                    rejection = Some(LimitRejection { window: number, retry });
                 }
             }
         }
-        if let Some(LimitRejection { window, retry }) = refusal {
+        if let Some(LimitRejection { window, retry }) = rejection {
             return Err(LimitRejection { window, retry: self.relative(now, retry) });
         }
         self.windows.iter_mut().for_each(|meter| meter.take(at, weight));
         Ok(())
     }
 
-    /// A request that was accepted has been answered. Only [`LimitModel::Concurrency`] asks.
+    /// Ends an accepted request. Only [`LimitModel::Concurrency`] uses it.
     pub fn finished(&mut self, weight: u64) {
         for meter in &mut self.windows {
             if let ModelCount::Concurrency(count) = &mut meter.count {
@@ -134,28 +134,28 @@ impl ServerLimiter {
         }
     }
 
-    /// How full each window is, in the order in which they were given.
+    /// Usage of each window, in their order.
     pub fn usages(&mut self, now: Nanos) -> Vec<LimitUsage> {
         let at = self.advance(now);
-        let standings: Vec<LimitUsage> = self.windows.iter_mut().map(|meter| meter.usage(at)).collect();
+        let usages: Vec<LimitUsage> = self.windows.iter_mut().map(|meter| meter.usage(at)).collect();
         let relative =
             |s: LimitUsage| LimitUsage { more: self.relative(now, s.more), all: self.relative(now, s.all), ..s };
-        standings.into_iter().map(relative).collect()
+        usages.into_iter().map(relative).collect()
     }
 
-    /// Each window, and the most of it that was ever used at once.
+    /// Each window and its highest usage so far.
     pub fn peaks(&self) -> impl Iterator<Item = (LimitWindow, u64)> {
         self.windows.iter().map(|meter| (meter.window, meter.peak_used))
     }
 
-    /// The time in whole ticks. A time before the latest counts as the latest: two threads that read the clock one
-    /// after the other may come here the other way round.
+    /// The time in whole ticks. A time before the latest counts as the latest, since two threads may pass theirs out of
+    /// order.
     fn advance(&mut self, now: Nanos) -> Nanos {
         self.latest = self.latest.max(Nanos(now.0 - now.0 % self.tick.0));
         self.latest
     }
 
-    /// From an instant to a length from `now`: to the first tick that is not before the instant.
+    /// Converts an instant to a time from `now`, rounded up to a tick.
     fn relative(&self, now: Nanos, retry: RetryTime) -> RetryTime {
         match retry {
             RetryTime::After(at) => {
@@ -171,7 +171,7 @@ impl WindowMeter {
         self.window.limit().saturating_sub(self.count.used(now))
     }
 
-    /// When there will be room for a weight that there is no room for now; [`RetryTime::After`] holds an instant here.
+    /// Time when a weight that does not fit now will; [`RetryTime::After`] holds an instant here.
     fn retry(&mut self, now: Nanos, weight: u64) -> RetryTime {
         match &mut self.count {
             _ if weight > self.window.limit() => RetryTime::Never,
@@ -219,7 +219,7 @@ impl ModelCount {
         }
     }
 
-    /// What is used of the limit, fractions rounded up; at most the limit.
+    /// Used amount, fractions rounded up; at most the limit.
     fn used(&mut self, now: Nanos) -> u64 {
         match self {
             Self::SlidingLog(count) => count.used(now),

@@ -1,11 +1,11 @@
-//! What a limiter must do, said naively: every accepted request is kept for ever, and each model recounts them all by
-//! its definition. The properties hold the limiter to that.
+//! A naive limiter: every accepted request is stored for good, and each model recounts them by its definition. The
+//! properties compare the limiter with it.
 
 use proptest::prelude::*;
 
 use super::{LimitModel, LimitRejection, LimitUsage, LimitWindow, Nanos, RetryTime, ServerLimiter};
 
-/// A window, and all that it ever accepted: when, how much, and whether it is still being answered.
+/// A window, and all accepted requests: time, weight, and whether in progress.
 #[derive(Clone)]
 struct NaiveWindow {
     window: LimitWindow,
@@ -13,7 +13,7 @@ struct NaiveWindow {
 }
 
 impl NaiveWindow {
-    /// What is used, as an exact fraction.
+    /// Used amount, as an exact fraction.
     fn used(&self, now: u64) -> (u128, u128) {
         let (limit, per) = (u128::from(self.window.limit()), u128::from(self.window.per().0));
         let sum = |which: &dyn Fn(&(u64, u64, bool)) -> bool| {
@@ -28,7 +28,7 @@ impl NaiveWindow {
                 (sum(&|(at, ..)| index(*at) == this()) * per + last * (per - now % per), per)
             }
             LimitModel::AlignedWindow => (sum(&|(at, ..)| index(*at) == this()), 1),
-            // Of what has come since any moment, the bucket held the limit at most, and the rate brought the rest.
+            // Of the amount since any moment, the bucket held the limit at most, and the refill the rest.
             LimitModel::TokenBucket => {
                 let since = self.accepted.iter().map(|(from, ..)| {
                     let spent = sum(&|(at, ..)| at >= from) * per;
@@ -57,13 +57,13 @@ fn window() -> impl Strategy<Value = LimitWindow> {
         .prop_map(|(model, limit, per)| LimitWindow::new(model, limit, Nanos(per)).expect("not 0"))
 }
 
-/// What happens next: so much later (bursts, steps, long gaps), something of that weight comes, or an answer is done.
+/// Next step: a gap (bursts, steps, long gaps), then a request of a weight, or the end of one.
 fn step() -> impl Strategy<Value = (u64, Option<u64>)> {
     let gap = prop_oneof![6 => Just(0), 4 => 1..10_u64, 3 => 10..400_u64, 1 => 400..5000_u64];
     (gap, prop_oneof![5 => (0..10_u64).prop_map(Some), 3 => Just(Some(1)), 1 => Just(None)])
 }
 
-/// Just before the time said it is refused, and at that time it is not.
+/// Asserts a rejection just before the retry time, and none at it.
 fn check_retry(limiter: &ServerLimiter, now: u64, weight: u64, retry: RetryTime) -> Result<(), TestCaseError> {
     if let RetryTime::After(length) = retry {
         prop_assert!(limiter.clone().judge(Nanos(now) + length, weight).is_ok(), "too early: {length:?}");
@@ -111,7 +111,7 @@ proptest! {
                     }
                 }
                 Err(LimitRejection { window, retry }) => {
-                    prop_assert!(!all, "refused, at {now}, weight {weight}");
+                    prop_assert!(!all, "rejected at {now}, weight {weight}");
                     prop_assert!(!logs[window].accepts(at, weight), "the window that is named has no room");
                     let never = windows.iter().any(|window| weight > window.limit());
                     prop_assert_eq!(retry == RetryTime::Never, never);
@@ -137,7 +137,7 @@ proptest! {
         }
     }
 
-    /// Nothing that a caller hands over makes it panic: absurd times, time that goes back, absurd weights.
+    /// No argument causes a panic: absurd times, time that goes back, absurd weights.
     #[test]
     fn a_limiter_survives_every_time_and_weight(
         windows in prop::collection::vec((prop::sample::select(&LimitModel::ALL[..]), 1..=LimitWindow::MAX_LIMIT, 1..u64::MAX), 1..4),
@@ -155,7 +155,7 @@ proptest! {
 }
 
 #[test]
-fn a_sliding_log_remembers_no_more_than_its_limit() {
+fn a_sliding_log_has_at_most_as_many_entries_as_its_limit() {
     let window = LimitWindow::read("20/1s", LimitModel::SlidingLog).expect("valid");
     let mut limiter = ServerLimiter::new(&[window], Nanos::MILLI);
     for ns in (0..60_000_000_000_u64).step_by(3_700_000) {
@@ -171,24 +171,24 @@ fn the_slot_of_a_burst_is_free_after_1001_whole_milliseconds() {
     let mut limiter = ServerLimiter::new(&[window], Nanos::MILLI);
     let sent = Nanos(5_000_900_000);
     assert!((0..20).all(|_| limiter.judge(sent, 1).is_ok()), "a burst of 20 is legal");
-    let refused = limiter.judge(sent + Nanos(99_999), 1);
+    let rejected = limiter.judge(sent + Nanos(99_999), 1);
     let retry = RetryTime::After(Nanos(1_001_000_000 - 900_000 - 99_999));
-    assert_eq!(refused, Err(LimitRejection { window: 0, retry }));
+    assert_eq!(rejected, Err(LimitRejection { window: 0, retry }));
     assert!(limiter.judge(Nanos(6_000_999_999), 1).is_err(), "1000 ms later on a clock of whole milliseconds");
     assert!((0..20).all(|_| limiter.judge(Nanos(6_001_000_000), 1).is_ok()));
 }
 
 #[test]
-fn what_one_window_refuses_counts_in_none() {
+fn a_request_that_one_window_rejects_counts_in_none() {
     let read = |text| LimitWindow::read(text, LimitModel::SlidingLog).expect("valid");
     let mut limiter = ServerLimiter::new(&[read("2/1s"), read("100/1m"), read("concurrency:1")], Nanos::MILLI);
     assert_eq!(limiter.judge(Nanos::ZERO, 1), Ok(()));
-    let refused = limiter.judge(Nanos::ZERO, 1);
-    assert_eq!(refused, Err(LimitRejection { window: 2, retry: RetryTime::Finished }), "one at a time");
+    let rejected = limiter.judge(Nanos::ZERO, 1);
+    assert_eq!(rejected, Err(LimitRejection { window: 2, retry: RetryTime::Finished }), "one at a time");
     limiter.finished(1);
     assert_eq!(limiter.judge(Nanos::ZERO, 1), Ok(()));
-    let refused = limiter.judge(Nanos::ZERO, 3).map_err(|refusal| refusal.retry);
-    assert_eq!(refused, Err(RetryTime::Never), "of 2");
+    let rejected = limiter.judge(Nanos::ZERO, 3).map_err(|refusal| refusal.retry);
+    assert_eq!(rejected, Err(RetryTime::Never), "of 2");
     let used: Vec<u64> = limiter.usages(Nanos::ZERO).iter().map(|standing| standing.used).collect();
     assert_eq!(used, [2, 2, 1]);
 }

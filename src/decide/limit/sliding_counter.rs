@@ -2,19 +2,19 @@
 
 use super::Nanos;
 
-/// The sliding counter: assumes that the last aligned window's requests were spread evenly over it.
+/// The sliding counter: assumes that the last aligned window's requests were uniform.
 ///
 /// ```text
 ///   estimate = count of this window + count of the last one x (per - time since this one began) / per
 /// ```
 ///
-/// It costs two numbers in place of a log, and is wrong when the last window's requests came in a burst. All sums are
-/// exact: in units of 1/per of a request, in 128 bits.
+/// Two numbers in place of a log; wrong if the last window's requests came in a burst. All sums are exact: in units of
+/// 1/per of a request, in 128 bits.
 #[derive(Clone, Debug)]
 pub(super) struct SlidingCounter {
     limit: u64,
     per: Nanos,
-    /// This window's number: times in it are within [index * per, (index + 1) * per).
+    /// Number of this window: its times are in [index * per, (index + 1) * per).
     index: u64,
     previous: u64,
     current: u64,
@@ -33,7 +33,7 @@ impl SlidingCounter {
 
     pub(super) fn available_at(&mut self, now: Nanos, weight: u64) -> Nanos {
         self.roll_to(now);
-        // In this window it is the last one's count that fades; from the next on, this one's.
+        // In this window the last one's count fades; from the next on, this one's.
         let begin = Nanos(self.index.saturating_mul(self.per.0));
         match self.limit.checked_sub(self.current + weight) {
             Some(left) => begin + self.faded(self.previous, left),
@@ -46,7 +46,7 @@ impl SlidingCounter {
         self.current += weight;
     }
 
-    /// How long after the end of its window a count has faded to `left`.
+    /// Time after the end of its window until a count has faded to `left`.
     fn faded(&self, count: u64, left: u64) -> Nanos {
         if count <= left {
             return Nanos::ZERO;

@@ -1,18 +1,18 @@
-//! A window that remembers when each request was accepted.
+//! A log of accepted requests.
 
 use std::collections::VecDeque;
 
 use super::Nanos;
 
-/// The sliding log: exact, at the price of an entry for each request.
+/// The sliding log: exact, with an entry for each request.
 ///
-/// A request leaves the window when *more* than `per` has gone by, in whole ticks: the ring of the seed's exchange
-/// asks `now_ms - oldest_ms > 1000`, so 1001 ms are long enough and 1000 are not. A burst of the whole limit is fine.
+/// A request leaves the window after *more* than `per`, in whole ticks: the reference workload's service checks `now_ms
+/// - oldest_ms > 1000`, so 1,001 ms suffice and 1,000 do not. A burst of the whole limit is allowed.
 #[derive(Clone, Debug)]
 pub(super) struct SlidingLog {
     limit: u64,
     per: Nanos,
-    /// When, and how much, the oldest first. What was accepted in the same tick leaves in the same tick: one entry.
+    /// Times and weights, the oldest first. Requests of the same tick leave together: one entry.
     accepted: VecDeque<(Nanos, u64)>,
     used: u64,
 }

@@ -1,14 +1,13 @@
-//! A bucket of tokens that come back evenly.
+//! A bucket of tokens that refill evenly.
 
 use super::super::portion::Fraction;
 use super::Nanos;
 
-/// What a bucket holds, and how fast tokens come back: `limit` of them in `per`; at least 1 each.
+/// Capacity and refill of a bucket: `limit` tokens per `per`; at least 1 each.
 ///
-/// This is the generic cell rate algorithm (ITU-T I.371): instead of tokens a bucket keeps the instant at which it
-/// would be full again, and so never rounds. A token comes back in per / limit, which is no whole number of
-/// nanoseconds. So that instant is kept multiplied by the limit, in 128 bits, where a token takes exactly `per`; 0 is a
-/// full bucket.
+/// The generic cell rate algorithm (ITU-T I.371): in place of tokens the state is the instant at which the bucket would
+/// be full again, so nothing is rounded. A token takes per / limit, which is not a whole number of nanoseconds; so the
+/// instant is stored times the limit, in 128 bits, where a token takes exactly `per`. 0 is a full bucket.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::decide) struct Refill {
     pub(in crate::decide) limit: u64,
@@ -21,29 +20,28 @@ impl Refill {
         full.saturating_sub(self.scaled(now)).div_ceil(u128::from(self.per.0)) as u64
     }
 
-    /// The first instant at which this weight, at most what the bucket holds, is there.
+    /// The first instant at which this weight, at most the capacity, is available.
     pub(in crate::decide) fn available_at(&self, full: u128, weight: u64) -> Nanos {
         let ahead = times(self.capacity.saturating_sub(weight), self.per.0);
         let at = full.saturating_sub(ahead).div_ceil(u128::from(self.limit));
         Nanos(u64::try_from(at).unwrap_or(u64::MAX))
     }
 
-    /// When the bucket is full again after this weight was taken.
+    /// The state after this weight was taken.
     pub(in crate::decide) fn take(&self, full: u128, now: Nanos, weight: u64) -> u128 {
         full.max(self.scaled(now)).saturating_add(times(weight, self.per.0))
     }
 
-    /// A bucket for a part of this limit: it fills at that part of the rate, and holds that part of what this one
-    /// holds, at least one token if there is a part at all. The instant that is kept means the same in both: how full
-    /// they are.
-    pub(in crate::decide) fn fraction(&self, portion: Fraction) -> Self {
-        let least = u64::from(portion > Fraction::NONE);
-        let holds = portion.of_whole(self.capacity).max(least);
-        Self { limit: self.limit, per: Nanos(portion.whole_of(self.per.0)), capacity: holds }
+    /// Bucket for a fraction of this limit: that fraction of the refill and of the capacity, at least one token if it
+    /// is not zero. The same state means the same fullness in both.
+    pub(in crate::decide) fn fraction(&self, fraction: Fraction) -> Self {
+        let min = u64::from(fraction > Fraction::NONE);
+        let holds = fraction.of_whole(self.capacity).max(min);
+        Self { limit: self.limit, per: Nanos(fraction.whole_of(self.per.0)), capacity: holds }
     }
 
-    /// What to keep of a bucket of which `full` was kept, when it becomes another part of the same limit: it has the
-    /// tokens that it had, as far as it holds them, in place of being as full as it was.
+    /// State of a bucket that becomes another fraction of the same limit and keeps its tokens, as far as they fit, in
+    /// place of its fullness.
     pub(in crate::decide) fn convert(&self, to: &Self, full: u128, now: Nanos) -> u128 {
         // In 65,536ths of a token, rounded down.
         let per = u128::from(self.per.0.max(1));
@@ -53,7 +51,7 @@ impl Refill {
         to.scaled(now).saturating_add(lacks.saturating_mul(u128::from(to.per.0)).div_ceil(1 << Fraction::BITS))
     }
 
-    /// What is kept of a bucket that is empty.
+    /// State of an empty bucket.
     pub(in crate::decide) fn empty_at(&self, now: Nanos) -> u128 {
         self.scaled(now).saturating_add(times(self.capacity, self.per.0))
     }
@@ -63,7 +61,7 @@ impl Refill {
     }
 }
 
-/// The token bucket: it holds the limit, and a whole limit comes back in `per`.
+/// The token bucket: its capacity is the limit, and it refills the limit per `per`.
 #[derive(Clone, Debug)]
 pub(super) struct TokenBucket {
     refill: Refill,

@@ -1,26 +1,26 @@
-//! One limit as a service states it, and how people write it.
+//! One limit as a service states it, and its text form.
 
 use std::fmt;
 
 use super::super::{Nanos, words};
 
-/// How a window counts; [the head of this folder](super) compares them.
+/// Counting model of a window; [the module](super) compares them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitModel {
-    /// Remembers when each request was accepted: exact.
+    /// A log of all accepted requests: exact.
     #[default]
     SlidingLog,
-    /// Two counts of aligned windows, the older weighted by how much of it still overlaps.
+    /// Two counts of aligned windows, the older weighted by its overlap.
     SlidingCounter,
-    /// A count that starts again at each multiple of the window's length.
+    /// A count that restarts at each multiple of the window's length.
     AlignedWindow,
-    /// Tokens that come back evenly (GCRA); the bucket holds the limit.
+    /// Tokens that refill evenly (GCRA); the bucket holds the limit.
     TokenBucket,
-    /// What is being answered at the moment.
+    /// Requests in progress.
     Concurrency,
 }
 
-/// At most `limit` per `per`, counted in one way.
+/// A limit per time, and its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitWindow {
     model: LimitModel,
@@ -29,11 +29,11 @@ pub struct LimitWindow {
 }
 
 impl LimitModel {
-    /// All of them.
+    /// All models.
     pub const ALL: [Self; 5] =
         [Self::SlidingLog, Self::SlidingCounter, Self::AlignedWindow, Self::TokenBucket, Self::Concurrency];
 
-    /// Its word.
+    /// Name in texts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SlidingLog => "log",
@@ -44,24 +44,25 @@ impl LimitModel {
         }
     }
 
-    /// Reads `log`, `counter`, `aligned`, `bucket` or `concurrency`.
+    /// Parses `log`, `counter`, `aligned`, `bucket` or `concurrency`.
     ///
     /// # Errors
-    /// What is expected, in words.
+    /// The expected form.
     pub fn read(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no model of a limit; choose log, counter, aligned, bucket or concurrency");
+        let wrong =
+            || format!("unknown rate-limit algorithm '{text}'; choose log, counter, aligned, bucket or concurrency");
         Self::ALL.into_iter().find(|model| model.name() == text).ok_or_else(wrong)
     }
 }
 
 impl LimitWindow {
-    /// The most that a limit can be: what fits the integers of HTTP's structured fields (RFC 9651).
+    /// Maximum limit: what fits the integers of HTTP's structured fields (RFC 9651).
     pub const MAX_LIMIT: u64 = 999_999_999_999_999;
 
-    /// A window; of [`LimitModel::Concurrency`] the length is of no account.
+    /// A window; for [`LimitModel::Concurrency`] the length is ignored.
     ///
     /// # Errors
-    /// A limit that is 0 or over [`Self::MAX_LIMIT`], or a window without length.
+    /// A limit of 0 or over [`Self::MAX_LIMIT`], or a window without length.
     pub fn new(model: LimitModel, limit: u64, per: Nanos) -> Result<Self, String> {
         if !(1..=Self::MAX_LIMIT).contains(&limit) {
             return Err(format!(
@@ -76,14 +77,14 @@ impl LimitWindow {
         }
     }
 
-    /// Reads `20/1s`, `MODEL:20/1s`, and `concurrency:5`; without a model's word it is `unless_said`.
+    /// Parses `20/1s`, `MODEL:20/1s` and `concurrency:5`; `default` is the model of a text without one.
     ///
     /// # Errors
-    /// What is expected, in words.
-    pub fn read(text: &str, unless_said: LimitModel) -> Result<Self, String> {
+    /// The expected form.
+    pub fn read(text: &str, default: LimitModel) -> Result<Self, String> {
         let (model, rest) = match text.split_once(':') {
             Some((word, rest)) => (LimitModel::read(word)?, rest),
-            None => (unless_said, text),
+            None => (default, text),
         };
         let wrong = |how: &str| format!("'{text}' is not a limit; write {how}");
         let count = |digits: &str| {
@@ -103,23 +104,23 @@ impl LimitWindow {
         }
     }
 
-    /// How it counts.
+    /// Counting model.
     pub const fn model(&self) -> LimitModel {
         self.model
     }
 
-    /// What it holds; at least 1.
+    /// The limit; at least 1.
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// How long it is; 0 for [`LimitModel::Concurrency`] only.
+    /// Length; 0 for [`LimitModel::Concurrency`] only.
     pub const fn per(&self) -> Nanos {
         self.per
     }
 }
 
-/// As people write it, with the model's word unless it is a sliding log: `20/1s`, `bucket:100/1m`, `concurrency:5`.
+/// The text form, with the model's name except for a sliding log: `20/1s`, `bucket:100/1m`, `concurrency:5`.
 impl fmt::Display for LimitWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { model, limit, per } = self;
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_limit_says_what_to_write() {
+    fn the_error_of_an_invalid_limit_has_a_valid_one() {
         let wrong =
             ["", "20", "20/", "/1s", "0/1s", "-1/1s", "+1/1s", "1.5/1s", "20/0s", "1000000000000000/1s", "log:20"];
         for text in wrong {

@@ -1,4 +1,5 @@
-//! The pace that a service sustains, learnt from its responses: how many requests per second, and how many in flight.
+//! The sustainable pace of a service without a declared limit, learnt from its responses: requests per second, and
+//! requests in flight.
 //!
 //! ```text
 //!            rejected               a rejection with far fewer in flight,
@@ -8,61 +9,44 @@
 //!                           └───────────────────────────────────────────► concurrency
 //! ```
 //!
-//! - **Free.** Until the first rejection there is no limit but a ramp: the requests in flight double with each round trip, and
-//!   grow by 250 per second at least.
-//! - **An event** is the first rejection and all others of requests that were sent before it came. Then sending stops for
-//!   `Retry-After`, or for gaps that double, and a single *probe* tells that it can go on. A rejected probe with little in
-//!   flight is proof of a limit by time.
-//! - **Rate.** Requests are spaced evenly. What was accepted between two recoveries, over the time between them, is the rate
-//!   of any limit by time, whatever its window and its burst: a window that is used up waits for its end, and a bucket
-//!   that is empty for its refill. The rate grows in small steps: quickly where it has not been rejected, rarely where it
-//!   was. A step that costs R rejections is followed by some 100 R requests without one.
+//! - **Free.** Until the first rejection there is no limit but a ramp: the requests in flight double with each round trip,
+//!   and grow by 250 per second at least.
+//! - **An event** is the first rejection and all others of requests sent before it came. Then sending stops for
+//!   `Retry-After`, or for pauses that double, and a single *probe* shows whether it can go on. A rejected probe with
+//!   few requests in flight proves a limit by time.
+//! - **Rate.** Requests are spaced evenly. What was accepted between two recoveries, over the time between them, is the
+//!   rate of any limit by time, whatever its window and burst: a window that is used up has to end, and an empty bucket
+//!   has to refill. The rate grows in small steps: quickly where it was never rejected, rarely where it was. A step
+//!   that costs R rejections is followed by some 100 R requests without one.
 //! - **Concurrency.** Requests in flight are limited to fewer than were in flight at the rejection.
 //!
-//! What is counted by time is weight: jobs that declare none weigh one each, and for others it is their declaration of what the
-//! service counts. In flight it is requests.
+//! Rates count weight: 1 for jobs that declare none, else the declared weight, which is what the service counts. In
+//! flight means requests.
 //!
-//! Rejections with `Retry-After` speak of time, the others of what is seen.
+//! Rejections with `Retry-After` are taken as a limit by time; others are classified as above.
 
+mod constants;
+mod cycle;
+mod stage;
 #[cfg(test)]
 mod tests;
 
+use self::constants::{
+    FAR_FEWER_FRACTION, FAR_STEP_FRACTION, INITIAL_IN_FLIGHT, MAX_PAUSE, MAX_QUICK_EVENTS, MAX_STEP_FRACTION,
+    MAX_UNREJECTED_STEP_FRACTION, MIN_ACCEPTED_BETWEEN_EVENTS, MIN_PAUSE, MIN_RATE_FRACTIONS, NEAR_STEP_FRACTION,
+    RAMP_INTERVAL, RATE_MARGIN_FRACTION,
+};
+use self::cycle::Cycle;
+use self::stage::{LimitKind, PaceStage};
 use super::Nanos;
 
-/// One request, as it was sent.
+/// A sent request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PacedRequest {
     at: Nanos,
-    /// In flight, itself included.
+    /// Requests in flight at the send, itself included.
     in_flight: u64,
     weight: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LimitKind {
-    Free,
-    Unsure,
-    Rate,
-    Concurrency,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PaceStage {
-    /// Requests go by rate and cap.
-    Open,
-    /// None goes before, nor with more than so many in flight.
-    Paused { until: Nanos, most: u64 },
-    /// One is out, whose response tells how to go on.
-    Probing { since: Nanos },
-}
-
-/// What was sent from one recovery to the next and not rejected: rejections come soon, other responses may take long.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cycle {
-    start: Nanos,
-    /// Their weight, and how many.
-    weight: u64,
-    requests: u64,
 }
 
 /// The pace of one key at one service. Pure: instants are arguments, in order.
@@ -71,67 +55,49 @@ pub struct AdaptivePace {
     kind: LimitKind,
     stage: PaceStage,
     in_flight: u64,
-    /// The most in flight.
+    /// Maximum number of requests in flight.
     max_in_flight: f64,
     /// Weight per second.
     rate: f64,
-    /// The mean weight of late.
+    /// Moving average of the weight.
     mean_weight: f64,
-    /// By the rate, the next goes then.
+    /// Time of the next request by the rate.
     next_at: Nanos,
     begun: Option<Nanos>,
     last_sent: Nanos,
-    /// When the latest event began: what was sent before belongs to it.
+    /// Start of the latest event; requests sent before belong to it.
     event_start: Nanos,
-    /// Its rejections.
+    /// Number of its rejections.
     rejections: u64,
-    /// The fewest in flight at one of them.
+    /// Fewest requests in flight at one of them.
     min_rejected_in_flight: u64,
-    /// The rate at which it happened, and how long it was held.
+    /// Rate at which the event happened, and the length of its pause.
     rejected_rate: f64,
     pause: Nanos,
-    /// The same of the event before.
+    /// Rate at which the previous event happened.
     previous_rejected_rate: f64,
-    /// The next wait without a word from the service.
+    /// Next pause without `Retry-After`.
     next_pause: Nanos,
-    /// The round trip of rejections.
+    /// Round trip of the latest rejection.
     round_trip: Nanos,
-    /// The longest hold of late.
+    /// Longest recent pause.
     longest_pause: Nanos,
-    /// Cycles in a row that were only a part of a window.
+    /// Consecutive cycles that were only a part of a window.
     short_cycles: usize,
     cycle: Cycle,
-    /// The one before it.
+    /// Previous cycle.
     previous_cycle: Cycle,
-    /// What the latest probe weighs.
+    /// Weight of the latest probe.
     probe_weight: u64,
-    /// Accepted since the last step, and since when.
+    /// Requests accepted since the last step, and its time.
     credit: u64,
     stepped_at: Nanos,
     step: f64,
     max_accepted_in_flight: u64,
-    /// Accepted since the latest event, and events in a row with few of them between.
+    /// Requests accepted since the latest event, and consecutive events with few of them in between.
     accepted: u64,
     quick_events: u32,
 }
-
-/// In flight at first.
-const INITIAL_IN_FLIGHT: f64 = 16.0;
-/// One more in flight is let in so often, whether or not responses come.
-const RAMP_INTERVAL: Nanos = Nanos::from_millis(4);
-/// The shortest wait after a rejection, and the longest without a word from the service.
-const MIN_PAUSE: Nanos = Nanos::from_millis(10);
-const MAX_PAUSE: Nanos = Nanos::from_secs(30);
-/// A rejection with fewer than this fraction of those in flight before speaks of time.
-const FAR_FEWER_FRACTION: f64 = 0.7;
-/// The fraction of the rate that the first, the second and each further of such cycles leave at least: a part of a window is
-/// no measure, but a burst that was taken for a rate is found out.
-const MIN_RATE_FRACTIONS: [f64; 3] = [0.9, 0.6, 0.3];
-/// A limit on concurrency that is known rejects seldom: with so few accepted between, so often in a row, it is none.
-const MIN_ACCEPTED_BETWEEN_EVENTS: u64 = 30;
-const MAX_QUICK_EVENTS: u32 = 4;
-/// So much of what was measured is sent.
-const RATE_MARGIN_FRACTION: f64 = 0.98;
 
 impl Default for AdaptivePace {
     fn default() -> Self {
@@ -168,13 +134,6 @@ impl Default for AdaptivePace {
     }
 }
 
-/// A step of the rate close to where it was rejected, and at most.
-const NEAR_STEP_FRACTION: f64 = 0.01;
-const MAX_STEP_FRACTION: f64 = 0.08;
-/// Below that, and where it was never rejected.
-const FAR_STEP_FRACTION: f64 = 0.05;
-const MAX_UNREJECTED_STEP_FRACTION: f64 = 0.2;
-
 impl AdaptivePace {
     /// Requests per second; infinite: no limit by time is known.
     pub fn rate_per_s(&self) -> f64 {
@@ -186,12 +145,12 @@ impl AdaptivePace {
         matches!(self.kind, LimitKind::Rate | LimitKind::Concurrency)
     }
 
-    /// The most in flight; None: no limit on concurrency is known.
+    /// Concurrency limit; None: none is known.
     pub fn max_in_flight(&self) -> Option<u64> {
         (self.kind == LimitKind::Concurrency).then_some(self.max_in_flight as u64)
     }
 
-    /// When the next request may be sent; [`Nanos::NEVER`]: not before a response.
+    /// Earliest time of the next request; [`Nanos::NEVER`]: not before a response.
     pub fn next_send_at(&self) -> Nanos {
         match self.stage {
             PaceStage::Paused { until, most } => {
@@ -201,7 +160,7 @@ impl AdaptivePace {
                     until
                 }
             }
-            // A rejection would have been here by now.
+            // A rejection would have come by then.
             PaceStage::Probing { since } => since + self.probe_timeout(),
             PaceStage::Open if self.kind == LimitKind::Free => {
                 let over = (self.in_flight + 1) as f64 - self.max_in_flight;
@@ -219,7 +178,7 @@ impl AdaptivePace {
         Nanos(4 * self.round_trip.0).max(MIN_PAUSE)
     }
 
-    /// A request of this weight is sent.
+    /// Records a sent request of this weight.
     pub fn sent(&mut self, now: Nanos, weight: u64) -> PacedRequest {
         let weight = weight.max(1);
         self.mean_weight = if self.begun.is_some() {
@@ -230,7 +189,7 @@ impl AdaptivePace {
         let idle = self.in_flight == 0 && now - self.last_sent > Nanos::SECOND;
         if self.begun.is_none() || (idle && self.kind == LimitKind::Free) {
             self.begun = self.begun.or(Some(now));
-            self.cycle = Cycle { start: now, ..Cycle::default() };
+            self.cycle = Cycle::starting_at(now);
         }
         match self.stage {
             PaceStage::Paused { .. } => (self.stage, self.probe_weight) = (PaceStage::Probing { since: now }, weight),
@@ -238,23 +197,22 @@ impl AdaptivePace {
             PaceStage::Open => {}
         }
         self.in_flight += 1;
-        self.cycle.weight = self.cycle.weight.saturating_add(weight);
-        self.cycle.requests += 1;
+        self.cycle.add(weight);
         self.last_sent = now;
         if self.rate.is_finite() {
             let interval = Nanos::from_secs_f64(weight as f64 / self.rate);
-            // A timer that is late by a little loses nothing.
+            // A timer that is slightly late loses nothing.
             self.next_at = self.next_at.max(now - interval.max(Nanos::from_millis(5))) + interval;
         }
         PacedRequest { at: now, in_flight: self.in_flight, weight }
     }
 
-    /// It has ended, and says nothing of limits.
+    /// Records an end without information about limits.
     pub fn ended(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// It was accepted.
+    /// Records an acceptance.
     pub fn accepted(&mut self, now: Nanos, sent: PacedRequest) {
         self.ended();
         self.max_accepted_in_flight = self.max_accepted_in_flight.max(sent.in_flight);
@@ -279,7 +237,7 @@ impl AdaptivePace {
     }
 
     fn raise_cap(&mut self, sent: PacedRequest) {
-        // A limit that is not used says nothing.
+        // Only a used limit counts.
         self.credit += u64::from(sent.in_flight as f64 + 1.0 > self.max_in_flight);
         if self.credit >= 60 + 100 * self.rejections {
             self.max_in_flight += 1.0;
@@ -291,7 +249,7 @@ impl AdaptivePace {
         self.credit += 1;
         let is_near = self.rate >= 0.9 * self.rejected_rate;
         let (credit, time) = if is_near {
-            // What an event costs: its rejections, and the time that was lost by it.
+            // Cost of an event: its rejections, and the time lost by it.
             let lost = Nanos(self.pause.0.saturating_mul(30)).min(Nanos::from_secs(60));
             (20 + 50 * self.rejections.min(50), lost.max(Nanos(self.longest_pause.0 / 2)).max(Nanos::SECOND))
         } else {
@@ -299,7 +257,7 @@ impl AdaptivePace {
         };
         if self.credit >= credit && now - self.stepped_at >= time {
             let rate = self.rate * (1.0 + self.step);
-            // Where it was rejected it is careful.
+            // Careful steps near a rejected rate.
             let before_bad = if is_near { rate } else { rate.min(0.95 * self.rejected_rate) };
             self.rate = before_bad.max(self.rate);
             (self.credit, self.stepped_at) = (0, now);
@@ -317,14 +275,11 @@ impl AdaptivePace {
         }
     }
 
-    /// It was rejected for its rate.
+    /// Records a rate-limit rejection.
     pub fn rejected(&mut self, now: Nanos, sent: PacedRequest, retry_after: Option<Nanos>) {
         self.ended();
         self.round_trip = now - sent.at;
-        if sent.at >= self.cycle.start {
-            self.cycle.weight = self.cycle.weight.saturating_sub(sent.weight);
-            self.cycle.requests = self.cycle.requests.saturating_sub(1);
-        }
+        self.cycle.remove(sent);
         let retry_after = retry_after.filter(|length| *length > Nanos::ZERO);
         if sent.at < self.event_start {
             self.rejections += 1;
@@ -352,20 +307,20 @@ impl AdaptivePace {
         self.stage = PaceStage::Paused { until: now + retry_after.unwrap_or(self.next_pause), most };
     }
 
-    /// A new event begins.
+    /// Begins a new event.
     fn begin_event(&mut self, sent: PacedRequest, by_time: bool) {
         let before = self.min_rejected_in_flight;
         (self.rejections, self.min_rejected_in_flight, self.credit, self.step) =
             (1, sent.in_flight, 0, NEAR_STEP_FRACTION);
         self.quick_events = if self.accepted < MIN_ACCEPTED_BETWEEN_EVENTS { self.quick_events + 1 } else { 0 };
         self.accepted = 0;
-        // Again, within the same window: it is not over yet.
+        // A second event within the same window, which has not ended yet.
         let is_again = self.kind == LimitKind::Rate && sent.at - self.cycle.start < Nanos(self.longest_pause.0 / 2);
         let again = if is_again { self.next_pause + self.next_pause } else { Nanos::ZERO };
         self.next_pause = self.round_trip.max(MIN_PAUSE).max(again).min(MAX_PAUSE);
         let is_far_fewer = (sent.in_flight as f64) < FAR_FEWER_FRACTION * before as f64;
         match self.kind {
-            // A request alone exceeds no concurrency.
+            // A single request cannot exceed a concurrency limit.
             _ if by_time || sent.in_flight == 1 => self.kind = LimitKind::Rate,
             LimitKind::Free => self.kind = LimitKind::Unsure,
             LimitKind::Unsure | LimitKind::Concurrency if is_far_fewer || self.quick_events >= MAX_QUICK_EVENTS => {
@@ -389,22 +344,20 @@ impl AdaptivePace {
         }
     }
 
-    /// The probe that was sent at `since` was not rejected.
+    /// Ends the event: the probe sent at `since` was not rejected.
     fn recover(&mut self, since: Nanos, now: Nanos) {
         self.stage = PaceStage::Open;
         self.pause = since - self.event_start;
         if self.cycle.requests < 2 && self.previous_cycle.requests > 0 {
-            // Nothing but the probe: the recovery was none.
-            self.cycle.start = self.previous_cycle.start;
-            self.cycle.weight += self.previous_cycle.weight;
-            self.cycle.requests += self.previous_cycle.requests;
+            // Only the probe was sent: the recovery does not count.
+            self.cycle.extend(&self.previous_cycle);
         }
-        // What was measured within a part of a window says little: its count goes back as it came.
+        // A measurement within a part of a window is weak: the window's count returns as it was used.
         let is_short = since - self.pause - self.cycle.start < Nanos(self.longest_pause.0 / 2);
-        let kept = if is_short { self.longest_pause } else { Nanos(self.longest_pause.0 / 10 * 9) };
-        self.longest_pause = kept.max(self.pause);
+        let faded = if is_short { self.longest_pause } else { Nanos(self.longest_pause.0 / 10 * 9) };
+        self.longest_pause = faded.max(self.pause);
         let length = (since - self.cycle.start).as_secs_f64().max(1e-6);
-        // Without the probe, with which the next one begins.
+        // Without the probe, which begins the next cycle.
         let taken = self.cycle.weight.saturating_sub(self.probe_weight);
         let requests = self.cycle.requests.saturating_sub(1);
         let measured = taken as f64 / length;

@@ -1,4 +1,4 @@
-//! The pace by itself, and before random services.
+//! The pace alone, and with random services.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,25 +28,25 @@ fn until_the_first_rejection_nothing_is_paced() {
     assert_eq!((pace.rate_per_s(), pace.max_in_flight()), (f64::INFINITY, None));
 }
 
-/// A service, and what happens beside it.
+/// A service, its network and its jobs.
 #[derive(Debug)]
 struct PacedService {
     limits: Vec<(Nanos, LimitWindow)>,
     /// Whether rejections carry `Retry-After`.
     retry_after: bool,
-    /// One way, up to.
+    /// Maximum one-way delay.
     max_delay: Nanos,
     work: Nanos,
-    /// What jobs weigh, from when on.
+    /// Weight of jobs, by start time.
     weights: Vec<(Nanos, u64)>,
-    /// Of these seconds nothing is answered.
+    /// Interval without responses.
     outage: Option<(Nanos, Nanos)>,
     /// The length of a stall; one begins every 200 ms.
     stall: Nanos,
     until: Nanos,
 }
 
-/// When requests were accepted and rejected, with their weights, and the longest time in which none was sent.
+/// Accepted and rejected requests with their weights, and the longest time without a send.
 #[derive(Debug, Default)]
 struct PacedTraffic {
     accepted: Vec<(Nanos, u64)>,
@@ -66,7 +66,7 @@ impl PacedTraffic {
     }
 }
 
-/// What is in force at `now`.
+/// Value in force at `now`.
 fn at<T: Copy>(steps: &[(Nanos, T)], now: Nanos) -> T {
     steps.iter().rev().find(|(from, _)| *from <= now).map_or(steps[0].1, |(_, value)| *value)
 }
@@ -86,17 +86,17 @@ impl PacedService {
     }
 
     /// By time alone: 20 to 400 requests per second.
-    fn random(lots: &mut TestRng) -> Self {
+    fn random(rng: &mut TestRng) -> Self {
         let model =
             [LimitModel::TokenBucket, LimitModel::SlidingLog, LimitModel::AlignedWindow, LimitModel::SlidingCounter];
-        let per = [ms(500), ms(1000), ms(5000), ms(10_000)][lots.below(4) as usize];
-        let rate = 20 + lots.below(380);
-        let window = LimitWindow::new(model[lots.below(4) as usize], (rate * per.0 / Nanos::SECOND.0).max(5), per);
+        let per = [ms(500), ms(1000), ms(5000), ms(10_000)][rng.below(4) as usize];
+        let rate = 20 + rng.below(380);
+        let window = LimitWindow::new(model[rng.below(4) as usize], (rate * per.0 / Nanos::SECOND.0).max(5), per);
         Self {
             limits: vec![(Nanos::ZERO, window.expect("valid"))],
-            retry_after: lots.one_in(2),
-            max_delay: ms(2 + lots.below(30)),
-            work: ms(1 + lots.below(100)),
+            retry_after: rng.one_in(2),
+            max_delay: ms(2 + rng.below(30)),
+            work: ms(1 + rng.below(100)),
             ..Self::new("1/1s")
         }
     }
@@ -110,16 +110,16 @@ impl PacedService {
         if self.stall > Nanos::ZERO && begun > Nanos::ZERO { now.max(begun + self.stall) } else { now }
     }
 
-    /// Jobs are always there, and 256 at most are in flight.
-    fn run(&self, lots: &mut TestRng) -> PacedTraffic {
+    /// Runs with jobs always waiting, at most 256 in flight.
+    fn run(&self, rng: &mut TestRng) -> PacedTraffic {
         let mut pace = AdaptivePace::default();
-        let mut story = PacedTraffic::default();
+        let mut traffic = PacedTraffic::default();
         let mut limiter = ServerLimiter::new(&[self.limits[0].1], Nanos(1));
         let mut window = self.limits[0].1;
-        // What comes back: when, the request, and the rejection.
+        // Responses: time, request and rejection.
         let mut back: BinaryHeap<Reverse<(Nanos, u64)>> = BinaryHeap::new();
         let mut sent: Vec<(PacedRequest, Option<RetryTime>, bool)> = Vec::new();
-        // What arrives, in order of time.
+        // Arrivals in order of time.
         let mut arriving: BinaryHeap<Reverse<(Nanos, u64)>> = BinaryHeap::new();
         let mut working: BinaryHeap<Reverse<Nanos>> = BinaryHeap::new();
         let (mut now, mut last) = (Nanos::ZERO, Nanos::ZERO);
@@ -153,14 +153,14 @@ impl PacedService {
                 if request.2 {
                     request.1 = limiter.judge(now, weight).err().map(|refusal| refusal.retry);
                 }
-                let mut done = now + Nanos(lots.below(self.max_delay.0));
+                let mut done = now + Nanos(rng.below(self.max_delay.0));
                 match (request.2, request.1) {
-                    (true, Some(_)) => story.rejected.push(now),
+                    (true, Some(_)) => traffic.rejected.push(now),
                     (true, None) => {
-                        story.accepted.push((now, weight));
-                        let worked = now + Nanos(lots.below(self.work.0) + 1);
+                        traffic.accepted.push((now, weight));
+                        let worked = now + Nanos(rng.below(self.work.0) + 1);
                         working.push(Reverse(worked));
-                        done = worked + Nanos(lots.below(self.max_delay.0));
+                        done = worked + Nanos(rng.below(self.max_delay.0));
                     }
                     (false, _) => {}
                 }
@@ -175,18 +175,18 @@ impl PacedService {
                     Some(_) => pace.rejected(now, request, None),
                 }
             } else {
-                story.longest_silence = story.longest_silence.max(now - last);
+                traffic.longest_silence = traffic.longest_silence.max(now - last);
                 last = now;
                 let request = pace.sent(now, at(&self.weights, now));
-                arriving.push(Reverse((now + Nanos(lots.below(self.max_delay.0)), sent.len() as u64)));
+                arriving.push(Reverse((now + Nanos(rng.below(self.max_delay.0)), sent.len() as u64)));
                 sent.push((request, None, false));
             }
         }
-        story.longest_silence = story.longest_silence.max(self.until - last);
-        story
+        traffic.longest_silence = traffic.longest_silence.max(self.until - last);
+        traffic
     }
 
-    /// What all windows from `from` to `to` hold.
+    /// Capacity of all windows from `from` to `to`.
     fn capacity(&self, from: Nanos, to: Nanos) -> f64 {
         let window = at(&self.limits, from);
         window.limit() as f64 / window.per().as_secs_f64() * (to - from).as_secs_f64()
@@ -202,11 +202,11 @@ fn jobs_that_weigh_more_go_slower_without_a_rejection_first() {
     let mut world = PacedService::new("log:2000/10s");
     let (change, end) = (Nanos::from_secs(60), world.until);
     world.weights = vec![(Nanos::ZERO, 2), (change, 20)];
-    let story = world.run(&mut rng(1));
-    let share = story.weight(change, end) as f64 / world.capacity(change, end);
-    let rejected = story.rejected.iter().filter(|at| **at >= change).count();
-    println!("{share:.3}, {rejected} rejected of {}", story.accepted.len());
-    assert!(share > 0.9 && rejected <= 20, "{share}, {rejected}");
+    let traffic = world.run(&mut rng(1));
+    let fraction = traffic.weight(change, end) as f64 / world.capacity(change, end);
+    let rejected = traffic.rejected.iter().filter(|at| **at >= change).count();
+    println!("{fraction:.3}, {rejected} rejected of {}", traffic.accepted.len());
+    assert!(fraction > 0.9 && rejected <= 20, "{fraction}, {rejected}");
 }
 
 #[test]
@@ -225,12 +225,12 @@ fn a_pace_rises_again_when_there_is_room_and_after_an_outage() {
                 "outage" => world.outage = Some((Nanos::from_secs(30), Nanos::from_secs(36))),
                 _ => world.stall = ms(20),
             }
-            let story = world.run(&mut rng(2));
+            let traffic = world.run(&mut rng(2));
             let from = Nanos::from_secs(80);
-            let share = story.weight(from, world.until) as f64 / world.capacity(from, world.until);
-            println!("{limit}, {case}: {share:.3}, rejected {:.4}", story.rejected_from(from));
-            if share < 0.9 || story.rejected_from(from) > 0.02 {
-                missed.push(format!("{limit}, {case}: {share:.3}"));
+            let fraction = traffic.weight(from, world.until) as f64 / world.capacity(from, world.until);
+            println!("{limit}, {case}: {fraction:.3}, rejected {:.4}", traffic.rejected_from(from));
+            if fraction < 0.9 || traffic.rejected_from(from) > 0.02 {
+                missed.push(format!("{limit}, {case}: {fraction:.3}"));
             }
         }
     }
@@ -241,38 +241,38 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn few_are_rejected_and_no_service_is_used_by_less_than_most(seed: u64) {
-        let mut lots = rng(seed);
-        let world = PacedService::random(&mut lots);
-        let story = world.run(&mut lots);
-        // Three windows, and ten seconds at least, are for learning.
+    fn few_are_rejected_and_most_of_the_capacity_is_used(seed: u64) {
+        let mut rng = rng(seed);
+        let world = PacedService::random(&mut rng);
+        let traffic = world.run(&mut rng);
+        // The first three windows, at least 10 s, are for learning.
         let from = Nanos(3 * world.limits[0].1.per().0).max(Nanos::from_secs(10));
-        let (late, share) = (story.rejected_from(from), story.weight(from, world.until) as f64 / world.capacity(from, world.until));
+        let (late, fraction) = (traffic.rejected_from(from), traffic.weight(from, world.until) as f64 / world.capacity(from, world.until));
         prop_assert!(late <= 0.02, "{late:.4} rejected: {world:?}");
-        prop_assert!(share >= 0.85, "{share:.3} of what it takes: {world:?}");
+        prop_assert!(fraction >= 0.85, "{fraction:.3} of what it takes: {world:?}");
     }
 
     #[test]
-    fn whatever_responses_say_it_is_never_stuck(seed: u64) {
-        let mut lots = rng(seed);
+    fn no_responses_make_it_stuck(seed: u64) {
+        let mut rng = rng(seed);
         let mut pace = AdaptivePace::default();
         let (mut out, mut now) = (Vec::new(), Nanos::ZERO);
         let lengths = [Nanos::ZERO, ms(5), ms(300), Nanos::from_secs(20)];
         for _ in 0..600 {
-            now += lengths[lots.below(4) as usize];
+            now += lengths[rng.below(4) as usize];
             if pace.next_send_at() <= now {
-                out.push(pace.sent(now, 1 + lots.below(20)));
+                out.push(pace.sent(now, 1 + rng.below(20)));
             } else if !out.is_empty() {
-                let request = out.swap_remove(lots.below(out.len() as u64) as usize);
-                match lots.below(4) {
+                let request = out.swap_remove(rng.below(out.len() as u64) as usize);
+                match rng.below(4) {
                     0 => pace.ended(),
                     1 => pace.accepted(now, request),
-                    2 => pace.rejected(now, request, Some(lengths[lots.below(4) as usize])),
+                    2 => pace.rejected(now, request, Some(lengths[rng.below(4) as usize])),
                     _ => pace.rejected(now, request, None),
                 }
             }
             if out.is_empty() {
-                // The longest wait without a word, or what the service asked for; or one request at the rate that is known.
+                // The longest pause, `Retry-After`, or the time of a request at the known rate.
                 let longest = Nanos::from_secs(30).max(Nanos::from_secs_f64(20.0 / pace.rate));
                 prop_assert!(pace.next_send_at() <= now + longest + ms(1), "{} at {now}: {pace:?}", pace.next_send_at());
             }
@@ -280,19 +280,19 @@ proptest! {
     }
 
     #[test]
-    fn no_faster_than_what_was_rejected_last_until_that_was_tried_in_steps(seed: u64) {
-        let mut lots = rng(seed);
+    fn no_faster_than_the_last_rejected_rate_but_in_steps(seed: u64) {
+        let mut rng = rng(seed);
         let mut pace = AdaptivePace::default();
         let mut now = Nanos::ZERO;
         for _ in 0..2000 {
             now = now.max(pace.next_send_at().min(now + Nanos::from_secs(60)));
             let request = pace.sent(now, 1);
-            now += ms(1 + lots.below(20));
+            now += ms(1 + rng.below(20));
             let before = pace.rate;
-            if lots.one_in(50) {
+            if rng.one_in(50) {
                 pace.rejected(now, request, None);
-                prop_assert!(pace.rate <= before, "a rejection raises no rate");
-                prop_assert!(pace.next_send_at() > now, "it is followed by a wait");
+                prop_assert!(pace.rate <= before, "a rejection never raises the rate");
+                prop_assert!(pace.next_send_at() > now, "a pause follows");
             } else {
                 pace.accepted(now, request);
                 let step = if before.is_finite() { before * 1.21 } else { before };

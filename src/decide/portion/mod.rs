@@ -1,131 +1,135 @@
-//! Which part of each limit is ours, when several gates share them: what we say of it, and when.
+//! The allocations of one gate, of limits that several gates share: its use, its demand, and its renewals.
 //!
-//! A limit is one caller's rate, or what extra attempts may come to. Of each we have a [`Fraction`], and decide by it alone.
-//! A few times per lease a table that all gates know is told what we use and want, and says what is ours from then on. It
-//! keeps the sum of what all *may* be using within the whole; all that it needs for that is that we use what we were told
-//! last, and say so with the next question. So nothing is agreed upon, and nothing waits for an answer.
+//! A limit is one caller's rate, or the budget of extra attempts. The gate has a [`Fraction`] of each, and decides by
+//! that alone. A few times per lease it reports its use and its demand to a table that all gates share, and gets its
+//! fractions from then on. The table keeps the sum of what all gates *may* be using within the whole; for that a gate
+//! only has to use what it got last, and to report that with its next request. So there is no agreement protocol, and
+//! no call waits for a reply.
 //!
-//! - The *usual* portion is that of all of whom nothing else is said: an even share. *Claims* have portions of their own:
-//!   those that some gate was short of. We know all of them, also those that nobody asks us for; else they would have the
-//!   usual one here.
-//! - We count a lease from the moment before we asked, less a tenth, so it is over for us before it is for the table. When it
-//!   is over we go on with what we have. Then somebody else may have it, too, and this is what [`Allocations::is_live`] says.
-//! - Who has to use less says so soon, since others wait for that.
+//! - The *default* fraction is an even part, and applies to every limit without an own allocation. *Own allocations*
+//!   are those of limits that ran short at some gate. Every gate has all of them, including those without local demand,
+//!   since otherwise it would use the default there.
+//! - A lease counts from before the request, less a tenth, so it ends here before it does at the table. After its end
+//!   the gate keeps its fractions. Then other gates may have them, too: see [`Allocations::is_live`].
+//! - A gate that has to use less confirms that soon, since other gates wait for it.
 //!
-//! The table's side is a script on a Redis server; `table.rs` has it as plainly as it can be written. How portions come to
-//! be, and why the sum holds, is in `docs/design/share.md`.
+//! The table is a script on a Redis server; `table.rs` is the same in Rust. How fractions are computed, and why the sum
+//! holds, is in `docs/design/cluster.md`.
 
-mod part;
+mod fraction;
+#[cfg(test)]
+mod simulation;
 #[cfg(test)]
 pub(crate) mod table;
 #[cfg(test)]
-mod world;
+mod tests;
 
 use std::collections::BTreeMap;
 
-pub use self::part::Fraction;
+pub use self::fraction::Fraction;
 use super::Nanos;
 
-/// A caller's rate, or a budget, by hashes that are the same at all gates.
+/// ID of a shared limit: a caller's rate, or a budget, as hashes that are the same at all gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AllocationKey {
-    /// Which limit.
+    /// Hash of the limit.
     pub limit: u64,
-    /// Whose; 0 of a budget.
+    /// Hash of the caller; 0 for a budget.
     pub key: u64,
 }
 
-/// What is said of a claim.
+/// A gate's report of an own allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllocationRequest {
-    /// Which.
+    /// The allocation.
     pub allocation: AllocationKey,
-    /// What we use of it.
+    /// Fraction in use by this gate.
     pub in_use: Fraction,
-    /// What we could use, in the parts of a [`Fraction`]; more than the whole if more comes in than the limit lets through.
+    /// Demand, in the parts of a [`Fraction`]; above the whole if more arrives than the limit allows.
     pub demand: u32,
 }
 
-/// What to say to the table.
+/// A gate's request to the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SplitRequest {
-    /// Grows with each.
+    /// Sequence number.
     pub number: u64,
-    /// The number of the last one to which the answer came; 0 if none did.
+    /// Number of the latest request whose reply came; 0: none.
     pub last_reply: u64,
-    /// These are our last words: nothing is used any more.
+    /// Whether the gate leaves, and uses nothing any more.
     pub is_leaving: bool,
-    /// What we use of all that is no claim.
+    /// Default fraction in use.
     pub default_fraction: Fraction,
-    /// Up to which beginning or end we know of claims.
+    /// Number of the latest change of own allocations that the gate has seen.
     pub seen_change: u64,
-    /// Some of the claims that we know, and some that are new.
+    /// Some of the known own allocations, and new ones.
     pub allocations: Vec<AllocationRequest>,
 }
 
-/// What the table has said.
+/// The table's reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SplitReply {
-    /// How many gates there are.
+    /// Number of gates.
     pub gates: u32,
-    /// What we may use of all that is no claim.
+    /// Default fraction from now on.
     pub default_fraction: Fraction,
-    /// Up to which beginning or end we know of claims now.
+    /// Number of the latest change that the reply includes.
     pub seen_change: u64,
-    /// It had not known us before we asked, or before an ask whose answer did not come: all that we use is to be said again.
+    /// Whether the gate was new to the table (or its earlier replies were lost): it has to report all its use again.
     pub joined: bool,
-    /// There is more to hear of claims.
+    /// Whether more changes follow in the next reply.
     pub has_more: bool,
-    /// What all may be using together is no more than the whole, as far as is known, and all of it is.
+    /// Whether all gates together may use at most the whole, and all of that is known.
     pub fits: bool,
-    /// What we may use of claims; of None nothing else than usual.
+    /// Own allocations; None: the default applies again.
     pub allocations: Vec<(AllocationKey, Option<Fraction>)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct OwnAllocation {
     fraction: Fraction,
-    /// What was wanted of late; it fades. What is new to us is taken to want what it has, until it was counted.
+    /// Recent demand, which fades. A new allocation's demand is its fraction, until it was counted.
     demand: u32,
     is_counted: bool,
-    /// The number of the ask that said last what we use; 0 if we use something else by now.
+    /// Number of the request that reported the current use; 0: not reported yet.
     reported_in: u64,
 }
 
-/// Which part of each limit is ours.
+/// A gate's allocations of all shared limits. Pure: instants are arguments, requests and replies are values.
 #[derive(Clone, Debug)]
 pub struct Allocations {
     lease_duration: Nanos,
-    /// Ours if the table is away before it has said what is.
+    /// Fraction if the table is unreachable from the start.
     fallback: Fraction,
     default_fraction: Fraction,
     own_allocations: BTreeMap<AllocationKey, OwnAllocation>,
     seen_change: u64,
     gates: u32,
     last_request: u64,
-    /// The number of the last ask to which the answer came.
+    /// Number of the latest request whose reply came.
     last_reply: u64,
     requested_at: Nanos,
-    /// There is no answer yet.
+    /// Whether a request awaits its reply.
     is_requesting: bool,
-    /// When the table is to be asked next.
+    /// Time of the next request.
     next_request_at: Nanos,
-    /// When what is wanted is to be counted next.
+    /// Time of the next demand count.
     count_at: Nanos,
     lease_until: Nanos,
-    /// The table has our part in its sum.
+    /// Whether the table's sum includes this gate's use.
     is_in_sum: bool,
 }
 
 impl Allocations {
-    /// Of that much nobody speaks of a share any more: sixteen times the limit.
+    /// Maximum reported demand: 16 times the limit.
     pub const MAX_DEMAND_PARTS: u32 = 16 << 16;
-    /// Claims in one ask at most.
+    /// Maximum number of allocations in a request.
     pub const MAX_REQUESTED_ALLOCATIONS: usize = 128;
-    /// New ones among them.
+    /// Maximum number of new ones among them.
     const MAX_NEW_ALLOCATIONS: usize = 64;
 
-    /// Nothing is ours yet; `alone` is, if the table is away before it has said what is.
+    /// Allocations before the first reply; `fallback` is the fraction if the table is unreachable until the first lease
+    /// would have ended.
     pub fn new(lease_duration: Nanos, fallback: Fraction) -> Self {
         Self {
             lease_duration,
@@ -145,54 +149,55 @@ impl Allocations {
         }
     }
 
-    /// What is ours of all that is no claim.
+    /// Fraction of limits without an own allocation.
     pub fn default_fraction(&self) -> Fraction {
         self.default_fraction
     }
 
-    /// What is ours of this.
+    /// Fraction of this limit.
     pub fn fraction_of(&self, claim: AllocationKey) -> Fraction {
-        self.own_allocations.get(&claim).map_or(self.default_fraction, |held| held.fraction)
+        self.own_allocations.get(&claim).map_or(self.default_fraction, |own| own.fraction)
     }
 
-    /// The claims of a limit: key and portion, by key.
+    /// Own allocations of a limit: key and fraction, by key.
     pub fn own_of_limit(&self, limit: u64) -> impl Iterator<Item = (u64, Fraction)> {
         let all = AllocationKey { limit, key: 0 }..=AllocationKey { limit, key: u64::MAX };
-        self.own_allocations.range(all).map(|(claim, held)| (claim.key, held.fraction))
+        self.own_allocations.range(all).map(|(claim, own)| (claim.key, own.fraction))
     }
 
-    /// How many claims there are, of all limits.
+    /// Number of own allocations, of all limits.
     pub fn own_allocations(&self) -> usize {
         self.own_allocations.len()
     }
 
-    /// How many gates there are, as far as we know; 0 if nobody has said.
+    /// Number of gates by the latest reply; 0: no reply yet.
     pub fn gates(&self) -> u32 {
         self.gates
     }
 
-    /// Whether all of what is ours is nobody else's. If not, we go on with it, for nobody says anything better.
+    /// Whether this gate's fractions are exclusively its own. If not, it continues with them, since nothing better is
+    /// known.
     pub fn is_live(&self, now: Nanos) -> bool {
         self.is_in_sum && now < self.lease_until
     }
 
-    /// Whether our lease is over: the table has not answered for so long.
+    /// Whether the lease has expired without a reply.
     pub fn is_unreachable(&self, now: Nanos) -> bool {
         now >= self.lease_until
     }
 
-    /// Whether we have our even share.
+    /// Whether the default fraction is the even one.
     pub fn has_even_share(&self) -> bool {
         self.gates > 0 && self.default_fraction >= Fraction::even(self.gates)
     }
 
-    /// When the table is to be asked next.
+    /// Time of the next request.
     pub fn wake_at(&self) -> Nanos {
         if self.is_requesting { Nanos::NEVER } else { self.next_request_at }
     }
 
-    /// What to say to the table, if it is time to; to be followed by [`Self::on_reply`] or [`Self::request_failed`]. Now and then
-    /// it asks what was wanted since it asked for that last, by claim in the parts of a portion.
+    /// The next request, if one is due; [`Self::on_reply`] or [`Self::request_failed`] must follow. Now and then it
+    /// calls `wanted` for the demand since the last such call, by allocation in parts.
     pub fn next_request(
         &mut self,
         now: Nanos,
@@ -209,12 +214,12 @@ impl Allocations {
         self.last_request += 1;
         (self.is_requesting, self.requested_at, self.next_request_at) = (true, now, Nanos::NEVER);
         let mut known: Vec<(u64, AllocationKey)> =
-            self.own_allocations.iter().map(|(claim, held)| (held.reported_in, *claim)).collect();
-        // Those first that we have not said it of, or not for the longest time.
+            self.own_allocations.iter().map(|(claim, own)| (own.reported_in, *claim)).collect();
+        // Unreported ones first, then those reported longest ago.
         known.sort_unstable();
         let known = known.into_iter().filter_map(|(_, claim)| {
-            let held = self.own_allocations.get(&claim)?;
-            Some(AllocationRequest { allocation: claim, in_use: held.fraction, demand: held.demand })
+            let own = self.own_allocations.get(&claim)?;
+            Some(AllocationRequest { allocation: claim, in_use: own.fraction, demand: own.demand })
         });
         let claims = new.into_iter().chain(known).take(Self::MAX_REQUESTED_ALLOCATIONS).collect();
         Some(SplitRequest {
@@ -227,37 +232,38 @@ impl Allocations {
         })
     }
 
-    /// Our last words.
+    /// The last request, by which the gate leaves.
     pub fn leave_request(&mut self) -> SplitRequest {
         self.last_request += 1;
         (self.is_requesting, self.is_in_sum) = (true, false);
         SplitRequest { number: self.last_request, is_leaving: true, ..SplitRequest::default() }
     }
 
-    /// Takes in what was wanted; gives what we have to claim anew, what is wanted most first.
+    /// Takes in counted demand; returns new allocations to request, the highest demand first.
     fn update_demand(&mut self, wanted: Vec<(AllocationKey, u32)>) -> Vec<AllocationRequest> {
-        // What comes and goes is not to take its portion along each time.
-        for held in self.own_allocations.values_mut() {
-            held.demand =
-                if std::mem::replace(&mut held.is_counted, true) { held.demand - held.demand.div_ceil(4) } else { 0 };
+        // Demand fades, so that a burst does not move its allocation each time.
+        for own in self.own_allocations.values_mut() {
+            own.demand =
+                if std::mem::replace(&mut own.is_counted, true) { own.demand - own.demand.div_ceil(4) } else { 0 };
         }
-        let (usual, mut new) = (self.default_fraction, Vec::new());
-        for (claim, wants) in wanted {
-            let wants = wants.min(Self::MAX_DEMAND_PARTS);
+        let (default, mut new) = (self.default_fraction, Vec::new());
+        for (claim, demand) in wanted {
+            let demand = demand.min(Self::MAX_DEMAND_PARTS);
             match self.own_allocations.get_mut(&claim) {
-                Some(held) => held.demand = held.demand.max(wants),
-                None if wants > usual.parts() => {
-                    new.push(AllocationRequest { allocation: claim, in_use: usual, demand: wants });
+                Some(own) => own.demand = own.demand.max(demand),
+                None if demand > default.parts() => {
+                    new.push(AllocationRequest { allocation: claim, in_use: default, demand: demand });
                 }
                 None => {}
             }
         }
-        new.sort_unstable_by_key(|asked| (std::cmp::Reverse(asked.demand), asked.allocation));
+        new.sort_unstable_by_key(|requested| (std::cmp::Reverse(requested.demand), requested.allocation));
         new.truncate(Self::MAX_NEW_ALLOCATIONS);
         new
     }
 
-    /// The table did not answer. It may have heard us all the same: then it takes us to use what it said.
+    /// Records a request without a reply. The table may have processed it: then it assumes that this gate uses what the
+    /// reply had.
     pub fn request_failed(&mut self, now: Nanos) {
         self.is_requesting = false;
         self.next_request_at = now + Nanos(self.lease_duration.0 / 8);
@@ -267,51 +273,53 @@ impl Allocations {
         }
     }
 
-    /// What the table has said to the last ask.
-    pub fn on_reply(&mut self, now: Nanos, ask: &SplitRequest, said: &SplitReply) {
+    /// Takes in the reply to the latest request.
+    pub fn on_reply(&mut self, now: Nanos, request: &SplitRequest, reply: &SplitReply) {
         self.is_requesting = false;
-        (self.last_reply, self.gates) = (ask.number, said.gates);
+        (self.last_reply, self.gates) = (request.number, reply.gates);
         let was_over = self.is_unreachable(now);
-        // From before we asked, and not from when it was heard of: the table's lease ends later.
+        // From before the request, not from the reply: the table's lease ends later.
         self.lease_until = self.requested_at + (self.lease_duration - Nanos(self.lease_duration.0 / 10));
-        for asked in &ask.allocations {
-            if let Some(held) = self.own_allocations.get_mut(&asked.allocation) {
-                held.reported_in = ask.number;
+        for requested in &request.allocations {
+            if let Some(own) = self.own_allocations.get_mut(&requested.allocation) {
+                own.reported_in = request.number;
             }
         }
-        if said.joined {
-            let mut is_all_said = true;
-            for (claim, held) in &mut self.own_allocations {
-                if !ask.allocations.iter().any(|asked| asked.allocation == *claim) {
-                    (held.reported_in, is_all_said) = (0, false);
+        if reply.joined {
+            let mut is_all_reported = true;
+            for (claim, own) in &mut self.own_allocations {
+                if !request.allocations.iter().any(|requested| requested.allocation == *claim) {
+                    (own.reported_in, is_all_reported) = (0, false);
                 }
             }
-            // Who is forgotten before its lease is over is so by a server that begins anew. For a lease it gives nobody
-            // more, so what was nobody else's is so still.
-            self.is_in_sum &= is_all_said && !was_over;
+            // A gate is forgotten before its lease ends only by a server that restarted. For a lease that server gives
+            // no gate more, so this gate's fractions are still its own.
+            self.is_in_sum &= is_all_reported && !was_over;
         }
-        // What is told now the table takes us to use from now on; all that we used before must have been said.
-        let unsaid = self.own_allocations.values().any(|held| held.reported_in == 0);
-        let mut lowered = said.default_fraction < self.default_fraction;
-        for (claim, portion) in &said.allocations {
-            let Some(portion) = *portion else {
+        // The table assumes that this gate uses the reply's fractions from now on; all its earlier use must have been
+        // reported.
+        let is_unreported = self.own_allocations.values().any(|own| own.reported_in == 0);
+        let mut lowered = reply.default_fraction < self.default_fraction;
+        for (claim, fraction) in &reply.allocations {
+            let Some(fraction) = *fraction else {
                 self.own_allocations.remove(claim);
                 continue;
             };
-            // Somebody waits for what is much; the rest is said with the next question.
-            let before = self.fraction_of(*claim).parts();
-            lowered |= portion.parts() < before - before / 8;
-            let asked = ask.allocations.iter().find(|asked| asked.allocation == *claim);
-            let (wants, is_counted) = (asked.map_or(portion.parts(), |asked| asked.demand), asked.is_some());
-            let new = OwnAllocation { fraction: Fraction::NONE, demand: wants, is_counted, reported_in: 0 };
-            let held = self.own_allocations.entry(*claim).or_insert(new);
-            if held.fraction != portion {
-                (held.fraction, held.reported_in) = (portion, 0);
+            // Other gates wait for a large reduction; small ones are reported with the next request.
+            let previous = self.fraction_of(*claim).parts();
+            lowered |= fraction.parts() < previous - previous / 8;
+            let requested = request.allocations.iter().find(|requested| requested.allocation == *claim);
+            let (demand, is_counted) =
+                (requested.map_or(fraction.parts(), |requested| requested.demand), requested.is_some());
+            let new = OwnAllocation { fraction: Fraction::NONE, demand: demand, is_counted, reported_in: 0 };
+            let own = self.own_allocations.entry(*claim).or_insert(new);
+            if own.fraction != fraction {
+                (own.fraction, own.reported_in) = (fraction, 0);
             }
         }
-        (self.default_fraction, self.seen_change) = (said.default_fraction, said.seen_change);
-        self.is_in_sum |= said.fits && !said.has_more && !unsaid;
-        self.next_request_at = if said.has_more {
+        (self.default_fraction, self.seen_change) = (reply.default_fraction, reply.seen_change);
+        self.is_in_sum |= reply.fits && !reply.has_more && !is_unreported;
+        self.next_request_at = if reply.has_more {
             now
         } else if lowered {
             (self.requested_at + Nanos(self.lease_duration.0 / 16)).max(now)

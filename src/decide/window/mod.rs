@@ -1,126 +1,80 @@
-//! When one key may send next, so that no limit of the server is overrun as the *server* counts it.
+//! The send times of one API key, chosen so that no rate limit is exceeded as the *server* counts.
 //!
-//! A client that counts its sends is refused: the server counts arrivals, and two requests that left 1000 ms apart may
-//! arrive 960 ms apart. One that waits for every answer wastes its windows. What is known of a request is this:
+//! A client that counts its own sends is rejected: the server counts arrivals, and two requests sent 1,000 ms apart may
+//! arrive 960 ms apart. A client that waits for every response leaves capacity unused. Of each request the client has
+//! these instants:
 //!
 //! ```text
 //!     s                    U = min(r, s + J)          r
 //!  ───┼──────────────────────────┼────────────────────┼────► time
-//!     it leaves        it has surely arrived        its answer is here
+//!     send              latest arrival            response
 //! ```
 //!
-//! J bounds the way in. A new request arrives at or after the moment it is sent. So if, for every request that may still
-//! count, U is taken for its arrival and the new one is taken to arrive at once, then whatever the ways in were like,
-//! the server counts no more than we do. For N requests per T that reads: send k when now >= U(k - N) + T + one tick of
-//! the server's clock. It costs J / (T + J) of the rate at worst, and mostly less, for answers come early.
+//! J is the one-way delay bound: the longest time from send to arrival. A new request arrives at its send or later. So
+//! each earlier request is assumed to arrive at U, its latest possible arrival, and the new one at once; then the
+//! server never counts more than this side does, whatever the delays are. For N requests per T: request k may be sent
+//! when now >= U(k - N) + T + one tick of the server's clock. The cost is J / (T + J) of the rate at worst, and mostly
+//! less, since responses usually come before s + J.
 //!
-//! The argument needs no order: look at the requests of any stretch that the server judges, and at the one of them that
-//! was *sent* last. All others were sent before it and counted when it was sent, those that would be overtaken, too.
+//! The argument does not need arrivals in order: of the requests in any interval that the server counts, consider the
+//! one *sent* last. All others were sent before it and counted at its send, including those that it overtakes.
 //!
-//! - Without a J nothing but an answer tells that a request has arrived: U = r.
-//! - A request without an answer has arrived all the same, by s + J; without J, by when it was given up.
-//! - Nonces that must be in order *at arrival*: send k when now > U(k - 1), too.
-//! - Several windows at once: the latest of their answers. Which count bounds which model is said in `meter.rs`.
-//! - A [refusal](KeyWindows::rejected) says that something of this was wrong. The key holds still for as long as it was
-//!   told, the request counts as if it had been accepted, and less is believed of the limit.
-//! - What an answer says of the limits is [heeded](KeyWindows::apply_quotas) where it says less than we know: somebody else spends
-//!   from the same limit, or we have forgotten what we spent.
+//! - Without J only a response proves an arrival: U = r.
+//! - A request without a response counts as arrived at s + J; without J, when it is abandoned.
+//! - Nonces that must increase *at arrival*: request k also waits until now > U(k - 1).
+//! - Several windows at once: the latest of their send times. `model_count.rs` lists which count bounds which model.
+//! - A [rejection](KeyWindows::rejected) disproves one of these assumptions. Sending stops for `Retry-After` (or a
+//!   window), the request counts as accepted, and the estimate of the limit is lowered.
+//! - Quotas that a response reports are [applied](KeyWindows::apply_quotas) where they leave less than the local count:
+//!   another client uses the same limit, or earlier sends were forgotten.
 //!
-//! - Where no limit is stated, a sustainable [pace](super::pace) is learnt.
+//! - Without a stated limit a sustainable [pace](super::pace) is learnt.
 //!
-//! What it does not know: what is sent, by whom, and what becomes of it.
+//! What is sent, by which sender and with which outcome is not part of this module.
 
-mod allowance;
-mod belief;
-mod bucket;
+mod arrival_log;
+mod concurrency;
+mod delay_bound;
+mod external_usage;
 mod history;
-mod log;
-mod meter;
-mod others;
+mod in_flight;
+mod limit_estimate;
+mod model_count;
 #[cfg(test)]
-mod reports;
-mod road;
-mod running;
-mod way_in;
+mod report_tests;
+mod rules;
+mod server_quota;
+mod window_count;
+mod worst_case_bucket;
 
-use self::allowance::ServerQuota;
+pub use self::delay_bound::OneWayDelayBound;
 pub use self::history::{KeyHistory, WindowHistory};
-use self::meter::{CountSnapshot, WindowCount};
-use self::road::{InFlightRequests, OpenRequest};
-pub use self::way_in::OneWayDelayBound;
+use self::in_flight::{InFlightRequests, OpenRequest};
+pub use self::rules::{KeyLimit, KeyRules, LimitUnit};
+use self::server_quota::ServerQuota;
+use self::window_count::{CountSnapshot, WindowCount};
 #[cfg(test)]
-mod world;
+mod simulation;
 
 use super::Nanos;
 use super::limit;
 use super::pace::AdaptivePace;
 
-/// A key has at most so many limits at once.
+/// Maximum number of limits of a key.
 pub const MAX_WINDOWS: usize = 8;
 
-/// The shortest wait for the response to a probe.
+/// Minimum timeout of a probe's response.
 const MIN_PROBE_TIMEOUT: Nanos = Nanos::from_millis(50);
 
-/// What a request counts in a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LimitUnit {
-    /// One.
-    Requests,
-    /// What it weighs: tokens, points.
-    #[default]
-    Weight,
-}
-
-impl LimitUnit {
-    /// What a request of this weight counts.
-    pub const fn amount(self, weight: u64) -> u64 {
-        match self {
-            Self::Requests => 1,
-            Self::Weight => weight,
-        }
-    }
-}
-
-/// One limit of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyLimit {
-    /// As the server states it.
-    pub window: limit::LimitWindow,
-    /// What is counted.
-    pub unit: LimitUnit,
-}
-
-/// What holds for a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyRules {
-    /// All hold at once; those after the first [`MAX_WINDOWS`] are not looked at.
-    pub limits: Vec<KeyLimit>,
-    /// Requests must arrive in the order of their sending.
-    pub ordered: bool,
-    /// The longest way in; None: not known. [`KeyWindows::set_delay_bound`] changes it.
-    pub delay_bound: Option<Nanos>,
-    /// The tick of the server's clock, by which its windows may be longer than they say: 1 ms for one that counts whole
-    /// milliseconds and wants *more* than `per` between; 1 ns for one that is exact.
-    pub clock_tick: Nanos,
-    /// Where no limit is stated, a sustainable pace is learnt from responses; false: unlimited.
-    pub learns_pace: bool,
-}
-
-impl Default for KeyRules {
-    fn default() -> Self {
-        Self { limits: Vec::new(), ordered: false, delay_bound: None, clock_tick: Nanos::MILLI, learns_pace: true }
-    }
-}
-
-/// One request that was sent.
+/// Handle of a sent request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WindowSlot(u64);
 
-/// The windows of one key.
+/// Client-side counts of a key's limits: one for each window, and all requests in flight.
 ///
-/// Instants should be told in order; one before the latest counts as the latest. Each slot is to be ended once:
-/// [`Self::responded`], [`Self::abandoned`] or [`Self::unsent`]. Memory: two words for each request that may count in a
-/// log, and some for each that has not ended.
+/// Instants should be passed in order; one before the latest counts as the latest. Each slot ends once: with
+/// [`Self::responded`], [`Self::abandoned`] or [`Self::unsent`]. Memory: two words for each request in a log, and a
+/// snapshot of all counts for each request that has not ended.
 #[derive(Clone, Debug)]
 pub struct KeyWindows {
     counts: Vec<WindowCount>,
@@ -128,32 +82,32 @@ pub struct KeyWindows {
     ordered: bool,
     delay_bound: Option<Nanos>,
     clock_tick: Nanos,
-    /// Nothing is sent before.
+    /// Earliest time of the next send.
     held_until: Nanos,
-    /// When the last refusal came of something that was sent after the one before.
+    /// Time of the latest rejection of a request that was sent after the previous one.
     rejected_at: Option<Nanos>,
-    /// After a rejection by a limit of which reports tell the count, one request goes first.
+    /// Single request that goes first after a rejection, if responses report the limit's count.
     probe: Option<RejectionProbe>,
-    /// What has been learnt, if no limit is stated.
+    /// Learnt pace, if no limit is stated.
     pace: Option<AdaptivePace>,
-    /// What the server has said of limits that are not among the meters.
+    /// Quotas reported by the server that match none of `counts`.
     server_quotas: Vec<ServerQuota>,
-    /// By when the last of those that have arrived had.
+    /// Latest time by which the last arrived request had arrived.
     last_arrival: Option<Nanos>,
     latest: Nanos,
 }
 
-/// The first request after a rejection: what others have spent meanwhile is in its report, and not known before.
+/// The first request after a rejection: its response reports what other clients have used meanwhile.
 #[derive(Clone, Copy, Debug)]
 struct RejectionProbe {
-    /// A rejection would be here after so long.
+    /// Timeout of the response; a rejection would have come by then.
     timeout: Nanos,
-    /// Which, and until when it is waited for.
+    /// Slot of the probe, and the end of its timeout.
     in_flight: Option<(WindowSlot, Nanos)>,
 }
 
 impl KeyWindows {
-    /// Nothing was sent yet.
+    /// Windows without any request.
     pub fn new(rules: &KeyRules) -> Self {
         Self {
             counts: rules.limits.iter().take(MAX_WINDOWS).map(|limit| WindowCount::new(*limit, rules)).collect(),
@@ -171,27 +125,27 @@ impl KeyWindows {
         }
     }
 
-    /// Whether a request of this weight can be sent at all.
+    /// Whether the weight is within every limit.
     pub fn fits(&self, weight: u64) -> bool {
-        self.counts.iter().all(|meter| meter.limit.unit.amount(weight) <= meter.limit.window.limit())
+        self.counts.iter().all(|count| count.limit.unit.amount(weight) <= count.limit.window.limit())
     }
 
-    /// How many requests per second go through its limits on requests, as far as these are believed now; infinite if there
-    /// is none that counts by time.
+    /// Requests per second that the limits on requests allow, by their current estimates; infinite without a limit by
+    /// time.
     pub fn rate_per_s(&self) -> f64 {
-        let rates = self.counts.iter().filter(|meter| meter.limit.unit == LimitUnit::Requests).map(|meter| {
-            let per = match meter.limit.window.model() {
+        let rates = self.counts.iter().filter(|count| count.limit.unit == LimitUnit::Requests).map(|count| {
+            let per = match count.limit.window.model() {
                 limit::LimitModel::Concurrency => Nanos::ZERO,
-                limit::LimitModel::TokenBucket => meter.limit.window.per(),
-                _ => meter.limit.window.per() + self.clock_tick + self.delay_bound.unwrap_or_default(),
+                limit::LimitModel::TokenBucket => count.limit.window.per(),
+                _ => count.limit.window.per() + self.clock_tick + self.delay_bound.unwrap_or_default(),
             };
-            meter.estimate() as f64 / per.as_secs_f64()
+            count.estimate() as f64 / per.as_secs_f64()
         });
         rates.fold(self.pace.as_ref().map_or(f64::INFINITY, AdaptivePace::rate_per_s), f64::min)
     }
 
-    /// When a request of this weight may be sent, if nothing else is sent and nothing else is heard; it may have passed.
-    /// [`Nanos::NEVER`]: not before something is heard of those on their way.
+    /// Earliest send time of a request of this weight if nothing else happens; may be in the past. [`Nanos::NEVER`]:
+    /// not before a request in flight ends.
     pub fn earliest(&self, weight: u64) -> Nanos {
         let mut earliest = self.held_until.max(self.pace.as_ref().map_or(Nanos::ZERO, AdaptivePace::next_send_at));
         if let Some(RejectionProbe { in_flight: Some((_, until)), .. }) = self.probe {
@@ -199,31 +153,31 @@ impl KeyWindows {
         }
         if self.ordered {
             let all = self.in_flight.all_arrived_by(self.delay_bound).or(self.last_arrival);
-            // Later, and not at the same instant: who is first then?
+            // Strictly later: two requests of the same instant have no order.
             earliest = earliest.max(all.map_or(Nanos::ZERO, |all| all + Nanos(1)));
         }
         let paced = self.pace.as_ref().is_some_and(AdaptivePace::is_limited);
         let is_idle = self.in_flight.in_flight(LimitUnit::Requests) == 0;
-        for allowance in &self.server_quotas {
-            earliest = earliest.max(allowance.earliest(weight, paced, is_idle));
+        for quota in &self.server_quotas {
+            earliest = earliest.max(quota.earliest(weight, paced, is_idle));
         }
-        for meter in &self.counts {
-            let ahead = self.in_flight.in_transit(meter.limit.unit, self.delay_bound);
-            earliest = earliest.max(meter.earliest(meter.limit.unit.amount(weight), &ahead));
+        for count in &self.counts {
+            let ahead = self.in_flight.in_transit(count.limit.unit, self.delay_bound);
+            earliest = earliest.max(count.earliest(count.limit.unit.amount(weight), &ahead));
         }
         earliest
     }
 
-    /// A request of this weight is sent. Until it has [left](Self::departed) nothing bounds its arrival.
+    /// Adds a request of this weight. Until it has [departed](Self::departed) its arrival has no bound.
     pub fn sent(&mut self, now: Nanos, weight: u64) -> WindowSlot {
         let now = self.advance(now);
-        let mut marks = [CountSnapshot::default(); MAX_WINDOWS];
-        for (meter, mark) in self.counts.iter_mut().zip(&mut marks) {
-            let amount = meter.limit.unit.amount(weight);
-            *mark = meter.snapshot(now, &self.in_flight.in_transit(meter.limit.unit, self.delay_bound));
-            meter.send(amount);
+        let mut snapshots = [CountSnapshot::default(); MAX_WINDOWS];
+        for (count, snapshot) in self.counts.iter_mut().zip(&mut snapshots) {
+            let amount = count.limit.unit.amount(weight);
+            *snapshot = count.snapshot(now, &self.in_flight.in_transit(count.limit.unit, self.delay_bound));
+            count.send(amount);
         }
-        self.server_quotas.iter_mut().for_each(|allowance| allowance.send(weight));
+        self.server_quotas.iter_mut().for_each(|quota| quota.send(weight));
         let pace = self.pace.as_mut().map(|pace| pace.sent(now, weight));
         let slot = self.in_flight.push(OpenRequest {
             intended_at: now,
@@ -231,7 +185,7 @@ impl KeyWindows {
             weight,
             arrived: false,
             ended: false,
-            snapshots: marks,
+            snapshots,
             pace,
         });
         self.probe = self.probe.filter(|probe| probe.in_flight.is_none());
@@ -241,49 +195,49 @@ impl KeyWindows {
         slot
     }
 
-    /// Its bytes go out now, and not earlier. Said at once where a connection is ready; else when there is one, so that
-    /// the way in does not have to bound that.
+    /// Marks the request's bytes as written now and not earlier. Called at once if a connection is ready, otherwise
+    /// when there is one, so that the delay bound does not include connecting.
     pub fn departed(&mut self, slot: WindowSlot, now: Nanos) {
         let now = self.advance(now);
         self.in_flight.depart(slot, now);
     }
 
-    /// Its answer is here: it had arrived by now. How long it took since it left, if it was waited for.
+    /// Records a response: the request arrived by now. Returns its round trip if it was in flight.
     ///
-    /// What took clearly longer than is `usual` may have lost that time on its way in, whatever is said of that: of its
-    /// arrival only the answer tells. [`Nanos::NEVER`]: nobody knows what is usual.
+    /// A round trip clearly above `usual` may be a delay on the way to the server beyond the bound: then only the
+    /// response proves the arrival. [`Nanos::NEVER`]: the usual round trip is unknown.
     pub fn responded(&mut self, slot: WindowSlot, now: Nanos, usual: Nanos) -> Option<Nanos> {
         let now = self.advance(now);
-        let grain = self.clock_tick;
+        let tick = self.clock_tick;
         let open = self.in_flight.get(slot)?;
-        let (left, weight) = (open.departed_at, open.weight);
+        let (departed_at, weight) = (open.departed_at, open.weight);
         self.mark_arrived(slot.0, now);
-        self.end(slot, now + grain);
-        let took = now - left?;
-        // What is slower by a tenth is only one of many slow ones.
-        if let (Some(left), Some(way_in)) = (left, self.delay_bound)
-            && took > (usual + Nanos(usual.0 / 10)).max(way_in)
+        self.end(slot, now + tick);
+        let round_trip = now - departed_at?;
+        // Up to a tenth above the usual round trip is normal variation.
+        if let (Some(departed_at), Some(max_delay)) = (departed_at, self.delay_bound)
+            && round_trip > (usual + Nanos(usual.0 / 10)).max(max_delay)
         {
-            for meter in &mut self.counts {
-                meter.postpone(left + way_in, now, meter.limit.unit.amount(weight));
+            for count in &mut self.counts {
+                count.postpone(departed_at + max_delay, now, count.limit.unit.amount(weight));
             }
             self.last_arrival = self.last_arrival.max(Some(now));
         }
-        Some(took)
+        Some(round_trip)
     }
 
-    /// It is not waited for any longer. It counts as arrived, and as being worked on for as long again as it was.
+    /// Gives a request up. It counts as arrived, and as being processed for as long again as it was in flight.
     pub fn abandoned(&mut self, slot: WindowSlot, now: Nanos) {
         let now = self.advance(now);
         let Some(open) = self.in_flight.get(slot) else { return };
-        let (asked, left) = (open.intended_at, open.departed_at);
-        if self.delay_bound.is_none() || left.is_none() {
+        let (sent_at, departed_at) = (open.intended_at, open.departed_at);
+        if self.delay_bound.is_none() || departed_at.is_none() {
             self.mark_arrived(slot.0, now);
         }
-        self.end(slot, now + (now - asked));
+        self.end(slot, now + (now - sent_at));
     }
 
-    /// It was never sent, and surely never arrives.
+    /// Takes back a request that was never written.
     pub fn unsent(&mut self, slot: WindowSlot, now: Nanos) {
         let now = self.advance(now);
         if self.in_flight.get(slot).is_some() {
@@ -292,7 +246,7 @@ impl KeyWindows {
         }
     }
 
-    /// It was accepted: the server is no longer displeased. Called before its slot ends.
+    /// Records an acceptance, which ends the growth of hold times; called before the slot ends.
     pub fn accepted(&mut self, slot: WindowSlot, now: Nanos) {
         let now = self.advance(now);
         self.counts.iter_mut().for_each(WindowCount::accepted);
@@ -302,50 +256,50 @@ impl KeyWindows {
         }
     }
 
-    /// It was refused for its rate; called before its slot ends. Nothing is sent before `retry_after` is over, or as long
-    /// as the window is if nothing was said. With `shrink`, less is believed of the window that had the least room; all
-    /// that was sent before the first refusal came is one refusal.
+    /// Records a rate-limit rejection; called before the slot ends. Sending stops for `retry_after`, or for the
+    /// window's length without one. With `shrink`, the estimate of the limit with the least remaining is lowered;
+    /// rejections of all requests sent before the first one came count as one.
     pub fn rejected(&mut self, slot: WindowSlot, now: Nanos, retry_after: Option<Nanos>, shrink: bool) {
         let now = self.advance(now);
         let Some(open) = self.in_flight.get(slot) else { return };
         if let (Some(pace), Some(sent)) = (&mut self.pace, open.pace.take()) {
             return pace.rejected(now, sent, retry_after);
         }
-        let (marks, weight, asked) = (open.snapshots, open.weight, open.intended_at);
+        let (snapshots, weight, sent_at) = (open.snapshots, open.weight, open.intended_at);
         let first = self.rejected_at.filter(|first| open.intended_at < *first);
-        let news = first.is_none();
-        let windows = self.counts.iter_mut().zip(marks);
-        let fullest = windows.min_by_key(|(meter, mark)| meter.min_remaining(mark, weight));
+        let is_new_event = first.is_none();
+        let windows = self.counts.iter_mut().zip(snapshots);
+        let fullest = windows.min_by_key(|(count, snapshot)| count.min_remaining(snapshot, weight));
         let mut hold = Nanos::SECOND;
-        if let Some((meter, mark)) = fullest {
+        if let Some((count, snapshot)) = fullest {
             if shrink {
-                let used = meter.snapshot(now, &self.in_flight.in_transit(meter.limit.unit, self.delay_bound)).used;
-                meter.shrink(now, asked, (mark.used, used), weight, first);
+                let used = count.snapshot(now, &self.in_flight.in_transit(count.limit.unit, self.delay_bound)).used;
+                count.shrink(now, sent_at, (snapshot.used, used), weight, first);
             }
-            hold = meter.hold(now, news);
-            if news && meter.needs_probe() {
-                let patience = Nanos((now - asked).0.saturating_mul(4)).max(MIN_PROBE_TIMEOUT);
-                self.probe = Some(RejectionProbe { timeout: patience, in_flight: None });
+            hold = count.hold(now, is_new_event);
+            if is_new_event && count.needs_probe() {
+                let timeout = Nanos((now - sent_at).0.saturating_mul(4)).max(MIN_PROBE_TIMEOUT);
+                self.probe = Some(RejectionProbe { timeout, in_flight: None });
             }
         }
-        if news {
+        if is_new_event {
             self.rejected_at = Some(now);
         }
         self.hold_until(now + retry_after.unwrap_or(hold));
     }
 
-    /// Nothing is sent before.
+    /// Earliest time of the next send.
     pub fn hold_until(&mut self, at: Nanos) {
         self.held_until = self.held_until.max(at);
     }
 
-    /// Another bound on the way in, from now on.
-    pub fn set_delay_bound(&mut self, now: Nanos, way_in: Option<Nanos>) {
+    /// Replaces the one-way delay bound.
+    pub fn set_delay_bound(&mut self, now: Nanos, max_delay: Option<Nanos>) {
         let now = self.advance(now);
-        self.delay_bound = way_in;
-        self.counts.iter_mut().for_each(|meter| meter.set_delay_bound(now, way_in));
-        if way_in.is_none() {
-            // Of those that were given up no answer will tell.
+        self.delay_bound = max_delay;
+        self.counts.iter_mut().for_each(|count| count.set_delay_bound(now, max_delay));
+        if max_delay.is_none() {
+            // Abandoned requests get no response that would prove their arrival.
             for number in self.in_flight.ended_in_transit() {
                 self.mark_arrived(number, now);
             }
@@ -353,21 +307,21 @@ impl KeyWindows {
         }
     }
 
-    /// What has arrived by now by the bound alone; what windows have let go.
+    /// Moves time forward: requests arrive by the delay bound, and counts expire.
     pub fn advance(&mut self, now: Nanos) -> Nanos {
         self.latest = self.latest.max(now);
         let now = self.latest;
-        if let Some(way_in) = self.delay_bound {
-            while let Some((by, number)) = self.in_flight.next_arrived(now, way_in) {
+        if let Some(max_delay) = self.delay_bound {
+            while let Some((by, number)) = self.in_flight.next_arrived(now, max_delay) {
                 self.mark_arrived(number, by);
             }
         }
-        self.counts.iter_mut().for_each(|meter| meter.advance(now));
-        self.server_quotas.retain_mut(|allowance| allowance.is_active(now));
+        self.counts.iter_mut().for_each(|count| count.advance(now));
+        self.server_quotas.retain_mut(|quota| quota.is_active(now));
         now
     }
 
-    /// Counts it as arrived, if it is not yet.
+    /// Counts the request as arrived, unless it is already.
     fn mark_arrived(&mut self, number: u64, by: Nanos) {
         if let Some(open) = self.in_flight.arrive(number) {
             self.arrive(by, open.weight);
@@ -377,8 +331,8 @@ impl KeyWindows {
     fn arrive(&mut self, by: Nanos, weight: u64) {
         let by = by.max(self.last_arrival.unwrap_or_default());
         self.last_arrival = Some(by);
-        for meter in &mut self.counts {
-            meter.arrive(by, meter.limit.unit.amount(weight));
+        for count in &mut self.counts {
+            count.arrive(by, count.limit.unit.amount(weight));
         }
     }
 
@@ -391,17 +345,10 @@ impl KeyWindows {
             if let (Some(pace), Some(_)) = (&mut self.pace, open.pace.take()) {
                 pace.ended();
             }
-            for (meter, mark) in self.counts.iter_mut().zip(&open.snapshots) {
-                meter.end(at, meter.limit.unit.amount(weight), mark);
+            for (count, snapshot) in self.counts.iter_mut().zip(&open.snapshots) {
+                count.end(at, count.limit.unit.amount(weight), snapshot);
             }
         }
         self.in_flight.prune();
-    }
-}
-
-impl KeyLimit {
-    /// A limit on what requests weigh.
-    pub const fn new(window: limit::LimitWindow) -> Self {
-        Self { window, unit: LimitUnit::Weight }
     }
 }

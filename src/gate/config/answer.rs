@@ -1,4 +1,4 @@
-//! Reads what a route answers by itself: deadlines in the target, and answers of the gate's own.
+//! Parses deadlines in the target and custom responses.
 
 use bytes::Bytes;
 use http::HeaderValue;
@@ -10,14 +10,14 @@ use super::read::{DocumentNode, DocumentTable};
 use super::{DeadlineFrom, DeadlineLocation, LocalResponse, ResponseRule, headers};
 use crate::decide::Nanos;
 
-/// Of any unit.
+/// Maximum of a lower bound, in any unit.
 const MAX_DEADLINE_UNITS: u64 = 1_000_000_000_000;
 const TEXT_PLAIN: &str = "text/plain; charset=utf-8";
 
 pub(super) fn deadline_from(table: &DocumentTable<'_>, captures: &[&str]) -> Option<DeadlineFrom> {
     let (path, query) = (table.get("path"), table.get("query"));
     if path.is_some() == query.is_some() {
-        table.error("the deadline has one place", r#"write path = "CAPTURE" or query = "PARAMETER""#);
+        table.error("a deadline has one location", r#"write path = "CAPTURE" or query = "PARAMETER""#);
     }
     let path = path.and_then(|node| {
         let name = node.string()?;
@@ -40,37 +40,38 @@ pub(super) fn deadline_from(table: &DocumentTable<'_>, captures: &[&str]) -> Opt
     let unit = table.get("unit").and_then(|node| node.choice(&[("ms", Nanos::MILLI), ("s", Nanos::SECOND)]));
     let unit = unit.unwrap_or(Nanos::MILLI);
     let above = table.get("above").and_then(|node| node.integer(0..=MAX_DEADLINE_UNITS)).unwrap_or(0);
-    let place = path.or(query);
-    let name = match &place {
+    let location = path.or(query);
+    let name = match &location {
         Some(DeadlineLocation::Path(name) | DeadlineLocation::Query(name)) => name.as_str(),
         None => "deadline",
     };
     let units = if unit == Nanos::SECOND { "seconds" } else { "milliseconds" };
-    let bad = format!("{name} has to be a whole number of {units}\n");
-    let low = format!("{name} has to be above {above} {units}\n");
-    let own = |key, default: String| match table.get(key) {
+    let invalid = format!("{name} must be a whole number of {units}\n");
+    let too_low = format!("{name} must be above {above} {units}\n");
+    let response = |key, default: String| match table.get(key) {
         Some(node) => local_response(&node, 400, &default),
         None => LocalResponse::text(400, default),
     };
-    let (bad, low) = (own("bad", bad), own("low", low));
+    let (invalid_response, too_low_response) = (response("invalid", invalid), response("too_low", too_low));
     table.check_unknown_keys();
-    Some(DeadlineFrom { location: place?, unit, above, invalid_response: bad, too_low_response: low })
+    Some(DeadlineFrom { location: location?, unit, above, invalid_response, too_low_response })
 }
 
 pub(super) fn response_rule(table: &DocumentTable<'_>) -> ResponseRule {
     let merge = table.get("merge").and_then(|node| node.table());
     let members = merge.map(|table| table.members()).unwrap_or_default();
     let merge = members.iter().filter_map(|it| Some((it.key.to_owned(), json_value(&it.node)?))).collect();
-    let late = table.get("late").map(|node| local_response(&node, 504, "the deadline has come\n"));
-    let failed = table.get("failed").map(|node| local_response(&node, 502, "all attempts have failed\n"));
-    let refused = table.get("refused").map(|node| {
+    let deadline_exceeded = table.get("deadline_exceeded");
+    let deadline_exceeded = deadline_exceeded.map(|node| local_response(&node, 504, "the deadline has passed\n"));
+    let failed = table.get("failed").map(|node| local_response(&node, 502, "all attempts failed\n"));
+    let rejected = table.get("rejected").map(|node| {
         if let Some(status) = node.table().and_then(|table| table.get("status")) {
-            status.error("a refusal has the status of its reason", "leave it out");
+            status.error("the status of a rejection follows from its reason", "leave it out");
         }
-        local_response(&node, 503, "too much load\n")
+        local_response(&node, 503, "rejected\n")
     });
     table.check_unknown_keys();
-    ResponseRule { merge, deadline_exceeded: late, failed, rejected: refused }
+    ResponseRule { merge, deadline_exceeded, failed, rejected }
 }
 
 impl LocalResponse {
@@ -79,7 +80,7 @@ impl LocalResponse {
     }
 }
 
-/// Reads `{ status = 504, type = "application/json", body = '{}' }`.
+/// Parses `{ status = 504, content_type = "application/json", body = '{}' }`.
 fn local_response(node: &DocumentNode<'_>, status: u16, line: &str) -> LocalResponse {
     let mut read = LocalResponse::text(status, line.to_owned());
     let Some(table) = node.table() else { return read };
@@ -90,22 +91,22 @@ fn local_response(node: &DocumentNode<'_>, status: u16, line: &str) -> LocalResp
     if bodyless {
         read.body = Bytes::new();
     }
-    let kind = table.get("type");
+    let content_type = table.get("content_type");
     let body = table.get("body");
     table.check_unknown_keys();
-    if let (Some(kind), None) = (&kind, &body) {
-        kind.error("the type of which body?", "give body, too");
+    if let (Some(node), None) = (&content_type, &body) {
+        node.error("content_type without a body", "give body, too");
     }
-    if let Some(kind) = kind.and_then(|node| headers::value(&node, node.string()?)) {
-        read.content_type = kind;
+    if let Some(value) = content_type.and_then(|node| headers::value(&node, node.string()?)) {
+        read.content_type = value;
     }
     if let Some((node, text)) = body.and_then(|node| Some((node.clone(), node.string()?))) {
         if bodyless && !text.is_empty() {
-            node.error(format!("an answer with status {} has no body", read.status), "leave it out");
+            node.error(format!("a response with status {} has no body", read.status), "leave it out");
         }
         let json = read.content_type.as_bytes().starts_with(b"application/json");
         if json && serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
-            node.warn("its type is application/json, and it is no JSON", r#"write it as '{"message":"ERROR"}'"#);
+            node.warn("content_type is application/json, and this is not JSON", r#"write it as '{"message":"ERROR"}'"#);
         }
         read.body = Bytes::copy_from_slice(text.as_bytes());
     }
@@ -128,7 +129,7 @@ fn json_value(node: &DocumentNode<'_>) -> Option<Value> {
         }
     };
     if value.is_none() {
-        node.expected("value of JSON", "write a string, a number, a boolean, a list or a table");
+        node.expected("JSON value", "write a string, a number, a boolean, a list or a table");
     }
     value
 }

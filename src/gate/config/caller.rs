@@ -1,4 +1,4 @@
-//! Reads who calls on a route, how much each may, and how much a call matters.
+//! Parses a route's caller, rate limit and priority.
 
 use super::headers;
 use super::problem::suggestion;
@@ -7,7 +7,7 @@ use super::{CallerFrom, PriorityRule, words};
 use crate::decide::admit::Priority;
 use crate::decide::callers::CallerRule;
 
-/// What a route says of its callers.
+/// A route's settings about its callers.
 #[derive(Debug)]
 pub(super) struct CallerConfig {
     pub(super) priority: PriorityRule,
@@ -16,62 +16,62 @@ pub(super) struct CallerConfig {
 }
 
 pub(super) fn caller_config(table: &DocumentTable<'_>, captures: &[&str]) -> CallerConfig {
-    let (said, from) = (table.get("priority"), table.get("priority_from"));
+    let (fixed, from) = (table.get("priority"), table.get("priority_from"));
     let mut priority = PriorityRule::default();
-    if let Some(level) = said.as_ref().and_then(priority_level) {
+    if let Some(level) = fixed.as_ref().and_then(priority_level) {
         priority.default = level;
     }
     if let Some(of) = from.as_ref().and_then(DocumentNode::table) {
         priority = priority_rule(&of);
     }
-    if let (Some(node), Some(_)) = (&said, &from) {
-        node.error("priority_from says it, too", "leave it out, and write otherwise in priority_from");
+    if let (Some(node), Some(_)) = (&fixed, &from) {
+        node.error("priority and priority_from exclude each other", "leave it out, and write default in priority_from");
     }
-    let (who, rate) = (table.get("caller"), table.get("rate"));
-    let caller = who.as_ref().and_then(|node| caller_from(node, captures));
-    let read = rate.as_ref().and_then(self::rate);
-    if let (None, Some(node)) = (&who, &rate) {
+    let (caller_node, rate_node) = (table.get("caller"), table.get("rate_limit"));
+    let caller = caller_node.as_ref().and_then(|node| caller_from(node, captures));
+    let rate = rate_node.as_ref().and_then(rate_limit);
+    if let (None, Some(node)) = (&caller_node, &rate_node) {
         node.error(
-            "whose rate is it?",
+            "rate_limit without caller",
             r#"give caller, too: "address", { header = "x-api-key" } or { path = "NAME" }"#,
         );
     }
-    if let (Some(node), None, None) = (&who, &rate, &from) {
-        node.warn("nothing is done with it", "give rate or priority_from, too");
+    if let (Some(node), None, None) = (&caller_node, &rate_node, &from) {
+        node.warn("caller without rate_limit and priority_from has no effect", "give one of them, too");
     }
-    CallerConfig { priority, caller, rate: read }
+    CallerConfig { priority, caller, rate }
 }
 
 fn priority_level(node: &DocumentNode<'_>) -> Option<Priority> {
     node.choice(&Priority::ALL.map(|priority| (priority.name(), priority)))
 }
 
-/// Reads `{ header = "x-priority", values = { gold = "critical" }, otherwise = "normal" }`.
+/// Parses `{ header = "x-priority", values = { gold = "critical" }, default = "normal" }`.
 fn priority_rule(table: &DocumentTable<'_>) -> PriorityRule {
     let mut rule = PriorityRule::default();
     match table.get("header") {
         Some(node) => rule.header = node.string().and_then(|text| headers::name(&node, text)),
-        None => table.error("it has no header", r#"write header = "x-priority""#),
+        None => table.error("header missing", r#"write header = "x-priority""#),
     }
     rule.values = match table.get("values").and_then(|node| node.table()) {
         Some(values) => {
             let named = values.members();
             if named.is_empty() {
-                values.error("there is no value in it", r#"write it as { gold = "critical" }, or leave it out"#);
+                values.error("empty table", r#"write it as { gold = "critical" }, or leave it out"#);
             }
             named.iter().filter_map(|it| Some((it.key.to_owned(), priority_level(&it.node)?))).collect()
         }
-        // The priorities' own names.
+        // The names of the priorities.
         None => Priority::ALL.iter().map(|priority| (priority.name().to_owned(), *priority)).collect(),
     };
-    if let Some(level) = table.get("otherwise").as_ref().and_then(priority_level) {
+    if let Some(level) = table.get("default").as_ref().and_then(priority_level) {
         rule.default = level;
     }
     table.check_unknown_keys();
     rule
 }
 
-/// Reads `"address"`, `{ header = "x-api-key" }` or `{ path = "tenant" }`.
+/// Parses `"address"`, `{ header = "x-api-key" }` or `{ path = "tenant" }`.
 fn caller_from(node: &DocumentNode<'_>, captures: &[&str]) -> Option<CallerFrom> {
     if !node.is_table() {
         return node.choice(&[("address", ())]).map(|()| CallerFrom::Address);
@@ -80,7 +80,10 @@ fn caller_from(node: &DocumentNode<'_>, captures: &[&str]) -> Option<CallerFrom>
     let (header, path) = (table.get("header"), table.get("path"));
     table.check_unknown_keys();
     if header.is_some() == path.is_some() {
-        table.error("a caller is known by one thing", r#"write header = "x-api-key", or path = "CAPTURE""#);
+        table.error(
+            "a caller is identified by either a header or a capture",
+            r#"write header = "x-api-key", or path = "CAPTURE""#,
+        );
         return None;
     }
     if let Some(node) = header {
@@ -98,9 +101,9 @@ fn caller_from(node: &DocumentNode<'_>, captures: &[&str]) -> Option<CallerFrom>
     Some(CallerFrom::Path(name.to_owned()))
 }
 
-/// Reads `"100/1s"`, or `{ limit = "100/1s", burst = 200, callers = 65536 }`.
-fn rate(node: &DocumentNode<'_>) -> Option<CallerRule> {
-    const RATE_REMEDY: &str = r#"write it as "100/1s": so many calls in such a time"#;
+/// Parses `"100/1s"`, or `{ rate = "100/1s", burst = 200, max_callers = 65536 }`.
+fn rate_limit(node: &DocumentNode<'_>) -> Option<CallerRule> {
+    const RATE_REMEDY: &str = r#"write it as "100/1s""#;
     let read = |node: &DocumentNode<'_>| {
         let read = node.value().as_str().and_then(words::rate).map(|(limit, per)| CallerRule::new(limit, per));
         if read.is_none() {
@@ -110,17 +113,17 @@ fn rate(node: &DocumentNode<'_>) -> Option<CallerRule> {
     };
     let rule = if node.is_table() {
         let table = node.table()?;
-        let limit = table.get("limit");
-        if limit.is_none() {
-            table.error("it has no limit", r#"write limit = "100/1s""#);
+        let rate = table.get("rate");
+        if rate.is_none() {
+            table.error("rate missing", r#"write rate = "100/1s""#);
         }
-        let mut rule = limit.as_ref().and_then(read);
+        let mut rule = rate.as_ref().and_then(read);
         let burst = table.get("burst").and_then(|node| node.integer(1..=1_000_000));
-        let callers = table.get("callers").and_then(|node| node.integer(1..=CallerRule::MAX_ENTRIES as u64));
+        let max_callers = table.get("max_callers").and_then(|node| node.integer(1..=CallerRule::MAX_ENTRIES as u64));
         table.check_unknown_keys();
         if let Some(rule) = &mut rule {
             rule.burst = burst.unwrap_or(rule.burst);
-            rule.entries = callers.map_or(rule.entries, |number| number as usize);
+            rule.entries = max_callers.map_or(rule.entries, |number| number as usize);
         }
         rule
     } else {

@@ -1,31 +1,31 @@
-//! Files that a configuration names.
+//! Reads files that a configuration names.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Longer files are not what is meant.
+/// Maximum size of such a file.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The whole of a plain file. A pipe or a device might never end.
+/// Reads a whole regular file. Pipes and devices are rejected, since they might not end.
 ///
 /// # Errors
-/// Why not, in words.
+/// The reason, without the path.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let is_file = fs::metadata(path).map_err(|error| error_text(&error))?.is_file();
     if !is_file {
-        return Err("it is no file".to_owned());
+        return Err("not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| error_text(&error))?;
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error_text(&error))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("it is longer than {} MiB", MAX_FILE_BYTES >> 20));
+        return Err(format!("longer than {} MiB", MAX_FILE_BYTES >> 20));
     }
     Ok(bytes)
 }
 
-/// Without the number that nobody knows.
+/// The text of an error without its number.
 fn error_text(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

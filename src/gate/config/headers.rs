@@ -1,4 +1,4 @@
-//! Reads names and values of headers.
+//! Parses names and values of headers.
 
 use http::{HeaderName, HeaderValue};
 
@@ -6,7 +6,7 @@ use super::read::DocumentNode;
 use super::words::KNOWN_DEADLINE_HEADERS;
 use crate::decide::deadline::DeadlineFormat;
 
-/// Those that belong to one connection, or say where a message ends.
+/// Headers that belong to a connection or frame a body.
 const RESERVED_HEADERS: [&str; 9] = [
     "connection",
     "content-length",
@@ -19,19 +19,14 @@ const RESERVED_HEADERS: [&str; 9] = [
     "expect",
 ];
 
-/// Reads `{ name = "value" }`.
+/// Parses `{ name = "value" }`.
 pub(super) fn pairs(node: &DocumentNode<'_>) -> Vec<(HeaderName, HeaderValue)> {
     let Some(table) = node.table() else { return Vec::new() };
     let mut pairs = Vec::new();
     for member in table.members() {
         let name = HeaderName::from_bytes(member.key.as_bytes()).ok();
         if name.is_none() {
-            node.diagnostics().error(
-                member.start,
-                &member.node.path,
-                "this is no name of a header",
-                r#"write it as "x-name""#,
-            );
+            node.diagnostics().error(member.start, &member.node.path, "invalid header name", r#"write it as "x-name""#);
         }
         let value = member.node.string().and_then(|text| value(&member.node, text));
         pairs.extend(name.zip(value));
@@ -39,16 +34,16 @@ pub(super) fn pairs(node: &DocumentNode<'_>) -> Vec<(HeaderName, HeaderValue)> {
     pairs
 }
 
-/// The value of a header.
+/// Parses the value of a header.
 pub(super) fn value(node: &DocumentNode<'_>, text: &str) -> Option<HeaderValue> {
     let value = HeaderValue::from_str(text).ok().filter(|_| text.trim() == text);
     if value.is_none() {
-        node.expected("value of a header", "write one line, without blanks around it");
+        node.expected("header value", "write one line without spaces around it");
     }
     value
 }
 
-/// Reads `["name"]`.
+/// Parses `["name"]`.
 pub(super) fn names(node: &DocumentNode<'_>) -> Vec<HeaderName> {
     let list = node.list().unwrap_or_default();
     list.iter().filter_map(|node| name(node, node.string()?)).collect()
@@ -57,35 +52,35 @@ pub(super) fn names(node: &DocumentNode<'_>) -> Vec<HeaderName> {
 pub(super) fn name(node: &DocumentNode<'_>, text: &str) -> Option<HeaderName> {
     let name = HeaderName::from_bytes(text.as_bytes()).ok();
     if name.is_none() {
-        node.expected("name of a header", r#"write it as "x-name""#);
+        node.expected("header name", r#"write it as "x-name""#);
     }
     name
 }
 
-/// Notes those that the gate itself is responsible for.
+/// Reports headers that the gateway itself writes.
 pub(super) fn check_reserved<'n>(node: &DocumentNode<'_>, names: impl Iterator<Item = &'n HeaderName>, request: bool) {
     for name in names {
         if RESERVED_HEADERS.contains(&name.as_str()) {
-            node.error(format!("\"{name}\" belongs to the connection"), "leave it out: the gate takes care of it");
+            node.error(format!("\"{name}\" belongs to the connection"), "leave it out: the gateway writes it");
         } else if request && name == "host" {
-            node.error("\"host\" has a rule of its own", "write rewrite.host");
+            node.error("\"host\" has a key of its own", "write rewrite.host");
         }
     }
 }
 
-/// By default, `grpc-timeout` and Envoy's.
+/// The default deadline headers: `grpc-timeout` and Envoy's.
 pub(super) fn default_deadlines() -> Vec<(HeaderName, DeadlineFormat)> {
-    let known = |(name, form): &(&'static str, DeadlineFormat)| (HeaderName::from_static(name), *form);
+    let known = |(name, format): &(&'static str, DeadlineFormat)| (HeaderName::from_static(name), *format);
     KNOWN_DEADLINE_HEADERS.iter().take(2).map(known).collect()
 }
 
-/// Reads `["grpc-timeout", { name = "x-budget", form = "ms" }]`.
+/// Parses `["grpc-timeout", { name = "x-budget", format = "ms" }]`.
 pub(super) fn deadlines(node: &DocumentNode<'_>) -> Vec<(HeaderName, DeadlineFormat)> {
     let mut all: Vec<(HeaderName, DeadlineFormat)> = Vec::new();
     for node in node.list().unwrap_or_default() {
         let Some(read) = deadline(&node) else { continue };
         if all.iter().any(|(name, _)| *name == read.0) {
-            node.error(format!("\"{}\" is there twice", read.0), "leave one out");
+            node.error(format!("duplicate \"{}\"", read.0), "leave one out");
         }
         all.push(read);
     }
@@ -99,18 +94,18 @@ fn deadline(node: &DocumentNode<'_>) -> Option<(HeaderName, DeadlineFormat)> {
         let name = name(node, node.string()?)?;
         let known = KNOWN_DEADLINE_HEADERS.iter().find(|(known, _)| name == *known);
         if known.is_none() {
-            let remedy = format!("write it as {{ name = \"{name}\", form = \"ms\" }}, or \"s\", or \"grpc\"");
-            node.error(format!("how \"{name}\" is written is not known"), remedy);
+            let remedy = format!("write it as {{ name = \"{name}\", format = \"ms\" }}, or \"s\", or \"grpc\"");
+            node.error(format!("\"{name}\" has no built-in format"), remedy);
         }
         return Some((name, known?.1));
     }
     let table = node.table()?;
-    let (of, form) = (table.get("name"), table.get("form"));
+    let (of, format) = (table.get("name"), table.get("format"));
     table.check_unknown_keys();
-    if of.is_none() || form.is_none() {
-        table.error("it needs name and form", r#"write it as { name = "x-budget", form = "ms" }"#);
+    if of.is_none() || format.is_none() {
+        table.error("name or format missing", r#"write it as { name = "x-budget", format = "ms" }"#);
     }
     let of = of.and_then(|node| name(&node, node.string()?));
-    let form = form.and_then(|node| node.choice(&DEADLINE_FORMATS));
-    Some((of?, form?))
+    let format = format.and_then(|node| node.choice(&DEADLINE_FORMATS));
+    Some((of?, format?))
 }

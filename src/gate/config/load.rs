@@ -1,4 +1,4 @@
-//! Reads what is done when there is too much: limits, breaker and throttle.
+//! Parses overload protection: concurrency limits, queues, breaker and throttle.
 
 use super::UpstreamConfig;
 use super::read::{DocumentNode, DocumentTable};
@@ -8,89 +8,87 @@ use crate::decide::admit::{AdmissionConfig, ConcurrencyLimitConfig, limit};
 use crate::decide::breaker::BreakerRule;
 use crate::decide::throttle::ThrottleRule;
 
-/// For those in flight, and those that wait.
+/// Maximum of calls in flight, of queued calls and of samples.
 const MAX_CALLS: u64 = 1_000_000;
 
-fn bounded_number(node: &DocumentNode<'_>, least: u64) -> Option<u32> {
-    node.integer(least..=MAX_CALLS).and_then(|number| u32::try_from(number).ok())
+fn bounded_number(node: &DocumentNode<'_>, min: u64) -> Option<u32> {
+    node.integer(min..=MAX_CALLS).and_then(|number| u32::try_from(number).ok())
 }
 
-/// `max_in_flight` and `queue` of a route; none is no limit.
+/// `max_in_flight` and `max_queue` of a route; None for no limit.
 pub(super) fn route_admission(table: &DocumentTable<'_>) -> Option<AdmissionConfig> {
-    let (most, queue) = (table.get("max_in_flight"), table.get("queue"));
-    let waiting = queue.as_ref().and_then(|node| bounded_number(node, 0)).unwrap_or(0);
-    let Some(most) = most else {
-        check_queue(queue.as_ref(), waiting, "give max_in_flight, too");
+    let (max_in_flight, queue) = (table.get("max_in_flight"), table.get("max_queue"));
+    let max_queue = queue.as_ref().and_then(|node| bounded_number(node, 0)).unwrap_or(0);
+    let Some(max_in_flight) = max_in_flight else {
+        check_queue(queue.as_ref(), max_queue, "give max_in_flight, too");
         return None;
     };
-    Some(PermitPool::fixed(bounded_number(&most, 1)? as usize, waiting as usize))
+    Some(PermitPool::fixed(bounded_number(&max_in_flight, 1)? as usize, max_queue as usize))
 }
 
-fn check_queue(queue: Option<&DocumentNode<'_>>, waiting: u32, remedy: &str) {
-    if let Some(node) = queue.filter(|_| waiting > 0) {
-        node.error("nobody waits where there is no limit", remedy);
+fn check_queue(queue: Option<&DocumentNode<'_>>, max_queue: u32, remedy: &str) {
+    if let Some(node) = queue.filter(|_| max_queue > 0) {
+        node.error("no call is queued without a limit", remedy);
     }
 }
 
-/// `max_in_flight`, `queue` and `limit` of an upstream; none is no limit.
+/// `max_in_flight`, `max_queue` and `concurrency_limit` of an upstream; None for no limit.
 pub(super) fn upstream_admission(table: &DocumentTable<'_>) -> Option<AdmissionConfig> {
-    let (most, queue, limit) = (table.get("max_in_flight"), table.get("queue"), table.get("limit"));
-    let waiting = queue.as_ref().and_then(|node| bounded_number(node, 0));
+    let max_in_flight = table.get("max_in_flight");
+    let (queue, limit) = (table.get("max_queue"), table.get("concurrency_limit"));
+    let max_queue = queue.as_ref().and_then(|node| bounded_number(node, 0));
     let adaptive = match &limit {
         Some(node) if !node.is_table() => node.choice(&[("adaptive", true), ("none", false)])?,
         _ => true,
     };
     if !adaptive {
-        if let Some(most) = &most {
-            most.error("there is to be no limit, and here is one", "leave out this, or limit");
+        if let Some(node) = &max_in_flight {
+            node.error("concurrency_limit is none, and this is a limit", "leave out this, or concurrency_limit");
         }
-        check_queue(queue.as_ref(), waiting.unwrap_or(0), "leave it out");
+        check_queue(queue.as_ref(), max_queue.unwrap_or(0), "leave it out");
         return None;
     }
     let details = limit.as_ref().filter(|node| node.is_table()).and_then(DocumentNode::table);
-    let mut terms = match &most {
-        Some(most) => PermitPool::fixed(bounded_number(most, 1).unwrap_or(1) as usize, waiting.unwrap_or(0) as usize),
+    let mut admission = match &max_in_flight {
+        Some(node) => PermitPool::fixed(bounded_number(node, 1).unwrap_or(1) as usize, max_queue.unwrap_or(0) as usize),
         None => {
-            let usual = AdmissionConfig::default();
-            AdmissionConfig { max_queued: waiting.unwrap_or(usual.max_queued), ..usual }
+            let default = AdmissionConfig::default();
+            AdmissionConfig { max_queued: max_queue.unwrap_or(default.max_queued), ..default }
         }
     };
-    if let (Some(_), Some(node), None) = (&most, &limit, &details) {
-        node.error("max_in_flight is a limit that stays as it is", "leave out one of them");
+    if let (Some(_), Some(node), None) = (&max_in_flight, &limit, &details) {
+        node.error("max_in_flight is a fixed limit", "leave out one of them");
     }
     if let Some(table) = details {
-        match &mut terms.limit {
+        match &mut admission.limit {
             ConcurrencyLimitConfig::Adaptive(options) => adaptive_bounds(&table, options),
             ConcurrencyLimitConfig::Fixed(_) => {
                 for node in ["initial", "min", "max"].into_iter().filter_map(|key| table.get(key)) {
-                    node.error("max_in_flight is a limit that stays as it is", "leave out one of them");
+                    node.error("max_in_flight is a fixed limit", "leave out one of them");
                 }
             }
         }
-        queue_waits(&table, &mut terms);
+        queue_waits(&table, &mut admission);
         table.check_unknown_keys();
     }
-    Some(terms)
+    Some(admission)
 }
 
-/// What a limit that is found out may be.
+/// `initial`, `min` and `max` of an adaptive limit.
 fn adaptive_bounds(table: &DocumentTable<'_>, options: &mut limit::Options) {
     let (initial, min, max) = (table.get("initial"), table.get("min"), table.get("max"));
-    let said = |node: &Option<DocumentNode<'_>>| node.as_ref().and_then(|node| bounded_number(node, 1));
-    options.min = said(&min).unwrap_or(options.min);
-    options.max = said(&max).unwrap_or(options.max);
+    let number = |node: &Option<DocumentNode<'_>>| node.as_ref().and_then(|node| bounded_number(node, 1));
+    options.min = number(&min).unwrap_or(options.min);
+    options.max = number(&max).unwrap_or(options.max);
     if options.min > options.max {
-        table.error(
-            format!("the least limit ({}) is above the most ({})", options.min, options.max),
-            "make max as large as min at least",
-        );
+        table.error(format!("min ({}) is above max ({})", options.min, options.max), "write a max of at least min");
     }
-    match said(&initial) {
+    match number(&initial) {
         Some(first) if first < options.min || first > options.max => {
             if let Some(node) = initial.filter(|_| options.min <= options.max) {
                 node.error(
-                    format!("the first limit ({first}) is not between {} and {}", options.min, options.max),
-                    "make it lie between min and max, or leave it out",
+                    format!("initial ({first}) is not between {} and {}", options.min, options.max),
+                    "write one between min and max, or leave it out",
                 );
             }
         }
@@ -99,24 +97,24 @@ fn adaptive_bounds(table: &DocumentTable<'_>, options: &mut limit::Options) {
     }
 }
 
-/// How long one may wait for a place.
-fn queue_waits(table: &DocumentTable<'_>, terms: &mut AdmissionConfig) {
-    let (patience, haste) = (table.get("patience"), table.get("haste"));
+/// `max_queue_wait` and `max_queue_wait_overloaded`: maximum waits for a slot.
+fn queue_waits(table: &DocumentTable<'_>, admission: &mut AdmissionConfig) {
+    let (usual, overloaded) = (table.get("max_queue_wait"), table.get("max_queue_wait_overloaded"));
     let time = |node: &Option<DocumentNode<'_>>| node.as_ref().and_then(DocumentNode::time);
-    let usual = AdmissionConfig::default();
-    match (time(&patience), time(&haste)) {
+    let default = AdmissionConfig::default();
+    match (time(&usual), time(&overloaded)) {
         (None, None) => {}
-        (None, Some(_)) if terms.max_queue_wait == Nanos::NEVER => {
-            let what = "with max_in_flight one waits for as long as it takes, unless there is a patience";
-            haste.iter().for_each(|node| node.error(what, r#"give patience, too, e.g. "1s""#));
+        (None, Some(_)) if admission.max_queue_wait == Nanos::NEVER => {
+            let what = "with max_in_flight calls wait up to their deadlines, unless there is a max_queue_wait";
+            overloaded.iter().for_each(|node| node.error(what, r#"give max_queue_wait, too, e.g. "1s""#));
         }
         (longest, shortest) => {
-            terms.max_queue_wait = longest.unwrap_or(usual.max_queue_wait);
-            terms.overload_queue_wait = shortest.unwrap_or(usual.overload_queue_wait.min(terms.max_queue_wait));
-            if terms.overload_queue_wait > terms.max_queue_wait {
-                let what =
-                    format!("haste ({}) is longer than patience ({})", terms.overload_queue_wait, terms.max_queue_wait);
-                table.error(what, "under overload one waits for less: make haste the shorter one");
+            let max = longest.unwrap_or(default.max_queue_wait);
+            let overloaded = shortest.unwrap_or(default.overload_queue_wait.min(max));
+            (admission.max_queue_wait, admission.overload_queue_wait) = (max, overloaded);
+            if overloaded > max {
+                let what = format!("max_queue_wait_overloaded ({overloaded}) is longer than max_queue_wait ({max})");
+                table.error(what, "write a shorter max_queue_wait_overloaded");
             }
         }
     }
@@ -126,12 +124,13 @@ fn queue_waits(table: &DocumentTable<'_>, terms: &mut AdmissionConfig) {
 pub(super) fn breaker(node: &DocumentNode<'_>) -> Option<BreakerRule> {
     let table = node.table()?;
     let mut rule = BreakerRule::default();
-    let time = |key, usual| table.get(key).and_then(|node| node.time()).unwrap_or(usual);
+    let time = |key, default| table.get(key).and_then(|node| node.time()).unwrap_or(default);
     rule.window = time("window", rule.window);
-    rule.min_calls = table.get("least").and_then(|node| node.integer(1..=MAX_CALLS)).unwrap_or(rule.min_calls);
-    rule.failure_fraction = table.get("share").and_then(|node| node.number(0.0..=1.0)).unwrap_or(rule.failure_fraction);
-    rule.open_time = time("rest", rule.open_time);
-    rule.max_open_time = time("longest_rest", rule.max_open_time.max(rule.open_time));
+    rule.min_calls = table.get("min_samples").and_then(|node| node.integer(1..=MAX_CALLS)).unwrap_or(rule.min_calls);
+    let threshold = table.get("failure_threshold").and_then(|node| node.number(0.0..=1.0));
+    rule.failure_fraction = threshold.unwrap_or(rule.failure_fraction);
+    rule.open_time = time("open_time", rule.open_time);
+    rule.max_open_time = time("max_open_time", rule.max_open_time.max(rule.open_time));
     rule.probes = table.get("probes").and_then(|node| bounded_number(&node, 1)).unwrap_or(rule.probes);
     table.check_unknown_keys();
     if let Some((what, remedy)) = rule.validation_error() {
@@ -150,8 +149,9 @@ pub(super) fn throttle(node: &DocumentNode<'_>) -> Option<ThrottleRule> {
     let mut rule = ThrottleRule::default();
     rule.k = table.get("k").and_then(|node| node.number(1.0..=1000.0)).unwrap_or(rule.k);
     rule.window = table.get("window").and_then(|node| node.time()).unwrap_or(rule.window);
-    rule.max_fraction = table.get("most").and_then(|node| node.number(0.0..=1.0)).unwrap_or(rule.max_fraction);
-    rule.min_requests = table.get("floor").and_then(|node| node.integer(0..=MAX_CALLS)).unwrap_or(rule.min_requests);
+    rule.max_fraction = table.get("max_throttled").and_then(|node| node.number(0.0..=1.0)).unwrap_or(rule.max_fraction);
+    let min_samples = table.get("min_samples").and_then(|node| node.integer(0..=MAX_CALLS));
+    rule.min_requests = min_samples.unwrap_or(rule.min_requests);
     table.check_unknown_keys();
     if let Some((what, remedy)) = rule.validation_error() {
         table.error(what, remedy);
@@ -160,10 +160,10 @@ pub(super) fn throttle(node: &DocumentNode<'_>) -> Option<ThrottleRule> {
 }
 
 impl UpstreamConfig {
-    /// With so many attempts at once, and so many calls that wait; without a number nothing is refused.
-    pub fn set_limit(&mut self, most: Option<u32>, queue: u32) {
-        self.admission = most.map(|most| PermitPool::fixed(most as usize, queue as usize));
-        if most.is_none() {
+    /// Sets a fixed concurrency limit with a queue. None disables overload protection, the throttle included.
+    pub fn set_limit(&mut self, max_in_flight: Option<u32>, max_queue: u32) {
+        self.admission = max_in_flight.map(|limit| PermitPool::fixed(limit as usize, max_queue as usize));
+        if max_in_flight.is_none() {
             self.throttle = None;
         }
     }

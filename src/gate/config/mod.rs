@@ -1,7 +1,8 @@
-//! What the gate is to do, as data: upstreams, policies, routes.
+//! Configuration of the gateway, as data: upstreams, policies, routes.
 
 mod answer;
 mod caller;
+mod cluster;
 mod file;
 mod headers;
 mod load;
@@ -11,7 +12,6 @@ mod policy;
 mod proxies;
 mod rewrite;
 mod route;
-mod share;
 mod smart;
 mod upstream;
 mod words;
@@ -43,281 +43,281 @@ use crate::http::path::PathRule;
 use crate::http::tls::TlsOptions;
 use crate::redis::RedisAddress;
 
-/// A whole configuration, checked.
+/// A whole configuration, validated.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// `HOST:PORT` to listen on; flags come first.
+    /// `HOST:PORT` to listen on; `--listen` comes first.
     pub listen: Option<String>,
-    /// Event loops, one thread each; flags come first.
+    /// Event-loop threads, 1 to 256; `--workers` comes first.
     pub workers: Option<usize>,
-    /// The path of the metrics; empty is none.
+    /// Path of the metrics; empty for none.
     pub metrics: String,
-    /// The path that says that the gate is there; empty is none.
+    /// Path that returns 200 while the gateway runs; empty for none.
     pub health: String,
-    /// The proxies that are believed about for whom they ask.
+    /// Networks of the proxies whose forwarding headers are kept and extended.
     pub trusted_proxies: Arc<Proxies>,
-    /// How paths are read.
+    /// Rules of the normal form of paths.
     pub path_rule: PathRule,
-    /// By name.
+    /// Upstreams, each with a unique name.
     pub upstreams: Vec<UpstreamConfig>,
-    /// What comes where.
+    /// Routes, in the file's order, which has no meaning.
     pub routes: Vec<RouteConfig>,
-    /// With whom limits are shared; none is with nobody.
+    /// Cluster with which limits are shared; None for limits of this gateway alone.
     pub distributed_limits: Option<DistributedLimitConfig>,
-    /// What is legal and surely not meant, in order of position.
+    /// Valid but probably unintended settings, in order of position.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The gates with which rates and budgets are shared.
+/// Cluster of gateways that share rate limits and budgets through Redis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistributedLimitConfig {
-    /// The Redis server that all of them ask.
+    /// Redis server of the cluster.
     pub redis: RedisAddress,
-    /// Those with the same name share.
+    /// Name of the cluster: gateways with the same one share limits.
     pub name: String,
-    /// So long after it was heard of last a gate's part goes to the others.
+    /// Lease time: a gateway that has not renewed for this long loses its allocation.
     pub lease: Nanos,
-    /// How many gates there are taken to be, if the server does not say so from the first.
+    /// Assumed cluster size if Redis is unreachable at startup.
     pub gates: u32,
 }
 
-/// The hosts behind one name.
+/// One upstream: 1 to 64 hosts that do the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpstreamConfig {
-    /// Its name.
+    /// Name that routes refer to.
     pub name: String,
-    /// Its hosts; 1 to 64.
+    /// Hosts, 1 to 64.
     pub hosts: Vec<HostConfig>,
-    /// Which HTTP is spoken.
+    /// HTTP version, or automatic.
     pub protocol: Protocol,
-    /// Who is next.
+    /// Load balancing.
     pub balance: BalancePolicy,
-    /// Patience with dialling.
+    /// Timeout of name resolution, connection and TLS together.
     pub connect_timeout: Nanos,
-    /// Patience with one that neither takes nor gives bytes.
+    /// No-progress timeout of an attempt.
     pub stall_timeout: Nanos,
-    /// Connections per host and event loop at most.
+    /// Maximum connections per host and event loop; None for no limit.
     pub max_connections: Option<usize>,
-    /// Attempts at once, and who may wait for a place; none is no limit.
+    /// Concurrency limit and queue; None for no limit.
     pub admission: Option<AdmissionConfig>,
-    /// When all calls are refused.
+    /// Circuit breaker; None for none.
     pub breaker: Option<BreakerRule>,
-    /// When a part of them is.
+    /// Adaptive throttling; None for none.
     pub throttle: Option<ThrottleRule>,
-    /// How long an idle connection is kept.
+    /// Idle keep-alive timeout of connections.
     pub idle_timeout: Nanos,
-    /// Certificates.
+    /// Certificates and their verification.
     pub tls: TlsOptions,
-    /// The name that certificates must bear, if not the host's.
+    /// Name that certificates must have, if not the host's.
     pub server_name: Option<String>,
-    /// When a host is left out.
+    /// Outlier detection.
     pub health: OutlierRule,
-    /// How hosts are asked whether they are well.
+    /// Active health check; None for none.
     pub health_check: Option<HealthCheck>,
 }
 
-/// One host.
+/// One host of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostConfig {
-    /// `http://host:port`, `https://host:port`; for a Unix socket the URL that its requests are for.
+    /// `http://host:port` or `https://host:port`; for a Unix socket the URL of its requests.
     pub url: String,
-    /// The Unix socket, if it is one.
+    /// Path of the Unix socket, if the host is one.
     pub socket: Option<PathBuf>,
-    /// Its share.
+    /// Weight in load balancing, 1 to 1000.
     pub weight: u32,
 }
 
-/// How hosts are asked whether they are well.
+/// Active health check: a GET to each host in turn, beside all calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthCheck {
-    /// Path and query.
+    /// Path and query of the request.
     pub path: String,
-    /// From the end of one check to the start of the next.
+    /// Time from the end of one round to the start of the next.
     pub interval: Nanos,
-    /// How long it may take.
+    /// Timeout of one request.
     pub timeout: Nanos,
-    /// The good statuses.
+    /// Good statuses, as inclusive ranges.
     pub statuses: Vec<(u16, u16)>,
 }
 
-/// A policy with what belongs to it outside of decisions.
+/// A policy, with the settings that apply to requests and responses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyConfig {
-    /// Its name; calls of one policy to one upstream share a budget.
+    /// Name; calls of one policy to one upstream share a budget.
     pub name: String,
-    /// What a call may do.
+    /// Deadlines, hedge stages, retries and budget.
     pub policy: Policy,
-    /// What a success is.
+    /// Conditions of a successful response.
     pub success: SuccessRule,
-    /// Request bodies up to this length are kept, in bytes.
+    /// Maximum request body that is buffered to be sent again, in bytes.
     pub max_buffer_bytes: usize,
-    /// The headers that callers give their deadline in.
+    /// Headers in which callers give their remaining time.
     pub deadlines_in: Vec<(HeaderName, DeadlineFormat)>,
-    /// The headers that tell upstreams how much time is left.
+    /// Headers that give upstreams the remaining time.
     pub deadlines_out: Vec<(HeaderName, DeadlineFormat)>,
 }
 
-/// What a success is.
+/// Conditions of a successful response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SuccessRule {
-    /// Statuses, as inclusive ranges.
+    /// Statuses of success, as inclusive ranges.
     pub statuses: Vec<(u16, u16)>,
     /// Whether the body must be JSON.
     pub json: bool,
-    /// The JSON Schema that it must follow; known to be one.
+    /// JSON Schema that the body must match; valid.
     pub schema: Option<serde_json::Value>,
-    /// Headers with values.
+    /// Headers that must be present, with these values.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The longest body that is looked at, in bytes.
+    /// Maximum body that is checked, in bytes; a longer one is no success.
     pub max_body_bytes: usize,
-    /// The codes with which a gRPC answer has failed.
+    /// Codes with which a gRPC response is a failure.
     pub grpc: Codes,
 }
 
-/// One route.
+/// One route: which requests go to which upstream, by which policy.
 #[derive(Clone, Debug)]
 pub struct RouteConfig {
-    /// `/path/{name}/{*rest}`.
+    /// Path with captures: `/path/{name}/{*rest}`.
     pub path: String,
-    /// Empty is all.
+    /// Methods; empty for all.
     pub methods: Vec<Method>,
-    /// In lower case, without port; None is all.
+    /// Host in lower case, without port; None for any.
     pub host: Option<String>,
-    /// The name of its upstream.
+    /// Name of the upstream.
     pub upstream: String,
-    /// Its policy.
+    /// Policy of the route's calls.
     pub policy: PolicyConfig,
-    /// Calls at once, and who may wait; none is no limit.
+    /// Concurrency limit and queue of the route's calls; None for no limit.
     pub admission: Option<AdmissionConfig>,
-    /// How much a call matters.
+    /// Priority of a call.
     pub priority: PriorityRule,
-    /// Who calls; none is the address.
+    /// Identification of callers; None for their addresses.
     pub caller: Option<CallerFrom>,
-    /// What each caller may send.
+    /// Rate limit per caller; None for no limit.
     pub rate: Option<CallerRule>,
-    /// What is changed.
+    /// Changes to request and response.
     pub rewrite: Rewrite,
-    /// The caller's deadline in the request's target.
+    /// Deadline in the request's target.
     pub deadline_from: Option<DeadlineFrom>,
-    /// What answers look like.
+    /// Custom responses.
     pub response: ResponseRule,
 }
 
-/// How much a call matters.
+/// Rule for the priority of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriorityRule {
-    /// The header in which callers say it.
+    /// Header with the priority; None if the route sets it.
     pub header: Option<HeaderName>,
-    /// What they say, and what it means.
+    /// Values of the header, and the priority of each.
     pub values: Vec<(String, Priority)>,
-    /// If they say nothing of that.
+    /// Priority without such a value.
     pub default: Priority,
 }
 
-/// Whose call it is.
+/// Identification of a call's caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallerFrom {
-    /// That of the address that it comes from.
+    /// The address that the call comes from.
     Address,
-    /// Of whoever this header names.
+    /// The value of this header.
     Header(HeaderName),
-    /// Of whoever this capture of the path names.
+    /// This capture of the route's path.
     Path(String),
 }
 
-/// What a route changes.
+/// Changes to a route's requests and responses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rewrite {
-    /// The path upstream, with `{name}` for captures; None keeps it.
+    /// Path of the upstream request, with `{name}` for captures; None keeps the caller's.
     pub path: Option<String>,
-    /// The query upstream.
+    /// Query of the upstream request.
     pub query: QueryRule,
-    /// The Host header upstream.
+    /// Host header of the upstream request.
     pub host: HostRule,
-    /// Headers that are set in requests.
+    /// Request headers to set.
     pub set: Vec<(HeaderName, HeaderValue)>,
-    /// Headers that are removed from requests.
+    /// Request headers to remove.
     pub remove: Vec<HeaderName>,
-    /// Headers that are set in answers.
+    /// Response headers to set.
     pub response_set: Vec<(HeaderName, HeaderValue)>,
-    /// Headers that are removed from answers.
+    /// Response headers to remove.
     pub response_remove: Vec<HeaderName>,
 }
 
-/// What becomes of a query.
+/// Rule for the query of the upstream request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum QueryRule {
-    /// It is passed on.
+    /// The caller's.
     #[default]
     Keep,
-    /// It is dropped.
+    /// None.
     Drop,
-    /// This one, with `{name}` for captures, in its place.
+    /// A new one, with `{name}` for captures.
     Set(String),
 }
 
-/// What becomes of the Host header.
+/// Rule for the Host header of the upstream request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HostRule {
-    /// It is passed on.
+    /// The caller's.
     #[default]
     Keep,
     /// The upstream host's own.
     Upstream,
-    /// This one.
+    /// A fixed name.
     Set(HeaderValue),
 }
 
-/// A deadline that the caller writes into the target.
+/// A deadline that callers give in the target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeadlineFrom {
-    /// Where it stands.
+    /// Location of the deadline in the target.
     pub location: DeadlineLocation,
-    /// What a whole number counts.
+    /// Unit of the number.
     pub unit: Nanos,
-    /// A number has to be above this.
+    /// Exclusive lower bound, in units.
     pub above: u64,
-    /// The answer when it is no whole number.
+    /// Response if the deadline is missing or not a whole number.
     pub invalid_response: LocalResponse,
-    /// The answer when it is too low.
+    /// Response if the deadline is not above the bound.
     pub too_low_response: LocalResponse,
 }
 
-/// Where a deadline stands.
+/// Location of a deadline in the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeadlineLocation {
-    /// In this capture of the path.
+    /// This capture of the path.
     Path(String),
-    /// In this parameter of the query.
+    /// This parameter of the query; the first of its name.
     Query(String),
 }
 
-/// What a route answers.
+/// Custom responses of a route.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResponseRule {
     /// Members that are added to the JSON object of a success.
     pub merge: Vec<(String, serde_json::Value)>,
-    /// When the deadline has come.
+    /// Response when the deadline has passed.
     pub deadline_exceeded: Option<LocalResponse>,
-    /// When all attempts have failed; None passes the last answer on.
+    /// Response when all attempts have failed; None passes the last upstream response on.
     pub failed: Option<LocalResponse>,
-    /// When a call is not taken, but with the status of the refusal.
+    /// Response to a rejected call; its status follows from the reason of the rejection.
     pub rejected: Option<LocalResponse>,
 }
 
-/// An answer of the gate's own.
+/// A response of the gateway's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalResponse {
-    /// Its status, 200 to 599.
+    /// Status, 200 to 599.
     pub status: u16,
-    /// Its Content-Type.
+    /// Content-Type.
     pub content_type: HeaderValue,
-    /// Its body.
+    /// Body.
     pub body: Bytes,
 }
 
 impl Default for Config {
-    /// Nothing yet, and what stands when nothing is said.
+    /// No upstream and no route; the defaults of everything else.
     fn default() -> Self {
         Self {
             listen: None,
@@ -335,7 +335,7 @@ impl Default for Config {
 }
 
 impl RouteConfig {
-    /// All requests of this path to this upstream, as they are and once.
+    /// A route that passes requests of this path on unchanged, with one attempt each.
     pub fn forward_all(upstream: &str, path: &str) -> Self {
         Self {
             path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! Reads a whole document.
+//! Parses a whole configuration.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::problem::{Diagnostic, Diagnostics};
 use super::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};
 use super::route::{RouteScope, check_duplicates, route};
-use super::{Config, Network, PolicyConfig, Proxies, RouteConfig, UpstreamConfig, policy, share, upstream};
+use super::{Config, Network, PolicyConfig, Proxies, RouteConfig, UpstreamConfig, cluster, policy, upstream};
 use crate::document;
 use crate::http::path::PathRule;
 use crate::server::MAX_WORKERS;
 
-/// Reads a configuration. Files that it names are relative to `folder`, and are read, too.
+/// Parses a configuration. Files that it names are relative to `folder`, and are read as well.
 ///
 /// # Errors
-/// All that is wrong, in order of position. Where the text is no TOML, only that.
+/// All errors in it, in order of position; of a text that is not TOML, the first.
 pub fn parse(text: &str, folder: &Path) -> Result<Config, Vec<Diagnostic>> {
     let (config, warnings) = document::parse(text, folder, config)?;
     Ok(Config { warnings, ..config })
@@ -36,13 +36,13 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
         paths.merge_slashes = merge;
     }
     if let Some(node) = root.get("ambiguous_paths") {
-        paths.pass_ambiguous = node.choice(&[("refuse", false), ("pass", true)]).unwrap_or_default();
+        paths.pass_ambiguous = node.choice(&[("reject", false), ("pass", true)]).unwrap_or_default();
     }
 
     let upstreams = root.get("upstreams");
     let of_upstreams = named_nodes(upstreams.as_ref());
     if of_upstreams.is_empty() {
-        root.error("there is no upstream", r#"write [upstreams.NAME] with urls = ["http://HOST:PORT"]"#);
+        root.error("no upstream", r#"write [upstreams.NAME] with urls = ["http://HOST:PORT"]"#);
     }
     let of_policies = named_nodes(root.get("policies").as_ref());
     let upstreams: Vec<UpstreamConfig> = of_upstreams.iter().filter_map(upstream::upstream).collect();
@@ -58,19 +58,19 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
         routes => routes.as_ref().and_then(DocumentNode::list).unwrap_or_default(),
     };
     if routes.is_none_or(|node| node.value().as_array().is_some_and(|list| list.is_empty())) {
-        root.error("there is no route", r#"write [[routes]] with match = { path = "/{*rest}" }"#);
+        root.error("no route", r#"write [[routes]] with match = { path = "/{*rest}" }"#);
     }
     let routes: Vec<_> = nodes.iter().filter_map(|node| route(node, &names)).collect();
-    let share = root.get("share");
-    let shared = share.as_ref().and_then(share::distributed_limits);
+    let cluster = root.get("cluster");
+    let distributed_limits = cluster.as_ref().and_then(cluster::distributed_limits);
     root.check_unknown_keys();
     check_duplicates(&routes, notes);
     for it in &routes {
         if it.route.host.is_none() && [&metrics, &health].contains(&&it.route.path) {
-            it.path.warn("the gate itself answers there", "give metrics or health another path");
+            it.path.warn("path of the gateway's own metrics or health", "give metrics or health another path");
         }
     }
-    // A route with a problem may be the one that uses it.
+    // A route with an error may be the one that uses an upstream or policy.
     if routes.len() == nodes.len() {
         for it in of_upstreams.iter().filter(|it| !routes.iter().any(|of| of.route.upstream == it.key)) {
             notes.warning(it.start, &it.node.path, "no route uses this upstream", "leave it out");
@@ -79,8 +79,8 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
             let policy = &route.policy.policy;
             route.rate.is_some() || policy.allows_extra_attempts() && policy.budget.is_some()
         };
-        if let Some(node) = share.filter(|_| !routes.iter().any(|of| is_shared(&of.route))) {
-            node.warn("no route has a rate or a budget to share", "leave it out");
+        if let Some(node) = cluster.filter(|_| !routes.iter().any(|of| is_shared(&of.route))) {
+            node.warn("no route has a rate limit or a budget to share", "leave it out");
         }
         for it in of_policies.iter().filter(|it| !routes.iter().any(|of| of.policy.as_deref() == Some(it.key))) {
             notes.warning(it.start, &it.node.path, "no route uses this policy", "leave it out");
@@ -95,12 +95,12 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
         path_rule: paths,
         upstreams,
         routes: routes.into_iter().map(|it| it.route).collect(),
-        distributed_limits: shared,
+        distributed_limits,
         warnings: Vec::new(),
     }
 }
 
-/// Reads `["10.0.0.0/8", "::1"]`.
+/// Parses `["10.0.0.0/8", "::1"]`.
 fn proxies(node: &DocumentNode<'_>) -> Proxies {
     let network = |node: &DocumentNode<'_>| {
         let read = Network::parse(node.string()?);
@@ -112,7 +112,7 @@ fn proxies(node: &DocumentNode<'_>) -> Proxies {
 fn policy_named(it: &NamedNode<'_>) -> Option<PolicyConfig> {
     if it.key == policy::DEFAULT_POLICY {
         let what = "\"default\" is the policy of routes without one";
-        it.node.diagnostics().error(it.start, &it.node.path, what, "take another name, and name it in the routes");
+        it.node.diagnostics().error(it.start, &it.node.path, what, "choose another name, and name it in the routes");
     }
     policy::policy(&it.node, it.key)
 }
@@ -132,7 +132,7 @@ fn listen(node: &DocumentNode<'_>) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// A path that the gate answers itself; or none.
+/// A path of the gateway's own, or "" for none.
 fn builtin_path(node: &DocumentNode<'_>) -> Option<String> {
     let text = node.string()?;
     if !text.is_empty() && (!text.starts_with('/') || !super::pattern::is_path(text)) {

@@ -1,11 +1,11 @@
-//! Paths with captures: `/api/{name}/{*rest}`; and texts that use them.
+//! Paths with captures, `/api/{name}/{*rest}`, and templates that use them.
 
 use crate::http::path::{PathRule, normalize};
 
 /// The captures of a route's path.
 ///
 /// # Errors
-/// What is wrong with the path, and what to write.
+/// The error and its remedy.
 pub(in crate::gate) fn captures(path: &str) -> Result<Vec<&str>, (String, String)> {
     const PATH_FORM: &str = r#"write it as "/fixed/{one}/{*rest}""#;
     let wrong = |what: &str| Err((what.to_owned(), PATH_FORM.to_owned()));
@@ -16,37 +16,37 @@ pub(in crate::gate) fn captures(path: &str) -> Result<Vec<&str>, (String, String
         let capture = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
         let Some(capture) = capture else {
             if segment.contains(['{', '}']) {
-                return wrong(&format!("{segment:?} is no segment: a capture is the whole of it"));
+                return wrong(&format!("invalid segment {segment:?}: a capture is a whole segment"));
             }
             if !is_path(segment) {
-                return wrong(&format!("{segment:?} cannot be in a path"));
+                return wrong(&format!("invalid segment {segment:?}"));
             }
             continue;
         };
         let name = capture.strip_prefix('*');
         if name.is_some() && segments.peek().is_some() {
-            return wrong(&format!("{segment:?} takes all that follows, so that nothing can follow"));
+            return wrong(&format!("{segment:?} captures the rest of the path, and must be last"));
         }
         let name = name.unwrap_or(capture);
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-            return wrong(&format!("{segment:?} is no capture: its name is letters, digits and \"_\""));
+            return wrong(&format!("invalid capture {segment:?}: a name has letters, digits and \"_\""));
         }
         if names.contains(&name) {
-            return wrong(&format!("{segment:?} is there twice"));
+            return wrong(&format!("duplicate {segment:?}"));
         }
         names.push(name);
     }
     Ok(names)
 }
 
-/// Whether requests can have this path, its captures aside, once they are in normal form.
+/// Whether the path, its captures aside, is in normal form, so that requests can have it.
 pub(super) fn is_normal(path: &str, rule: PathRule) -> bool {
     let plain = |segment: &str| if segment.starts_with('{') { "x".to_owned() } else { segment.to_owned() };
     let plain = path.split('/').map(plain).collect::<Vec<_>>().join("/");
     normalize(&plain, rule).is_ok_and(|normal| normal == plain)
 }
 
-/// Paths of the same shape match the same requests.
+/// The path without the names of its captures: paths of the same shape match the same requests.
 pub(super) fn shape(path: &str) -> String {
     let segment = |segment: &str| match segment.as_bytes() {
         [b'{', b'*', ..] => "{*}".to_owned(),
@@ -56,16 +56,16 @@ pub(super) fn shape(path: &str) -> String {
     path.split('/').map(segment).collect::<Vec<_>>().join("/")
 }
 
-/// Checks a path or query that is made of captures.
+/// Validates a path or query that uses captures.
 ///
 /// # Errors
-/// What is wrong with it, and what to write.
+/// The error and its remedy.
 pub(super) fn check_template(text: &str, captures: &[&str]) -> Result<(), (String, String)> {
     let mut rest = text;
     while let Some(at) = rest.find(['{', '}']) {
         let open = rest[at..].strip_prefix('{').and_then(|inside| inside.split_once('}'));
         let Some((name, after)) = open else {
-            return Err(("has a brace without its other".into(), "write captures as {name}".into()));
+            return Err(("has an unmatched brace".into(), "write captures as {name}".into()));
         };
         if !captures.contains(&name) {
             let known: Vec<String> = captures.iter().map(|name| format!("{{{name}}}")).collect();
@@ -78,12 +78,12 @@ pub(super) fn check_template(text: &str, captures: &[&str]) -> Result<(), (Strin
     Ok(())
 }
 
-/// Whether this can stand in a path, and needs no encoding.
+/// Whether the text may be in a path without encoding.
 pub(super) fn is_path(text: &str) -> bool {
     !text.contains(['?', '#']) && is_target(text)
 }
 
-/// Whether this can stand in a request's target.
+/// Whether the text may be in a request's target without encoding.
 pub(super) fn is_target(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'#' | b'"' | b'<' | b'>' | b'\\' | b'^' | b'`'))
 }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_captures_do_not_tell_paths_apart() {
+    fn paths_with_other_capture_names_have_the_same_shape() {
         assert_eq!(shape("/a/{b}/{*c}"), shape("/a/{d}/{*e}"));
         assert_ne!(shape("/a/{b}"), shape("/a/{*b}"));
     }

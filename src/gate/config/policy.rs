@@ -1,4 +1,4 @@
-//! Reads `[policies.NAME]`, or a policy within a route.
+//! Parses `[policies.NAME]`, or a policy within a route.
 
 use super::read::{DocumentNode, DocumentTable};
 use super::{PolicyConfig, SuccessRule, file, headers, words};
@@ -9,15 +9,15 @@ use crate::decide::policy::{
     BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 
-/// Attempts of one call.
+/// Maximum attempts of one call.
 const MAX_ATTEMPTS: u64 = 64;
-/// Bytes that are kept or looked at.
+/// Maximum body that is buffered or checked, in bytes.
 const MAX_BUFFER_BYTES: usize = 1 << 30;
-/// The name of a policy that nobody wrote.
+/// Name of the policy of routes without one.
 pub(super) const DEFAULT_POLICY: &str = "default";
 
 impl PolicyConfig {
-    /// One attempt; callers' deadlines are kept and passed on.
+    /// A policy of one attempt that keeps callers' deadlines and passes them on.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -31,10 +31,10 @@ impl PolicyConfig {
 }
 
 impl Default for SuccessRule {
-    /// As calls have it.
+    /// The rule of [`Success::default`].
     fn default() -> Self {
-        let Success { statuses, headers, json, max_body_bytes: most, grpc, .. } = Success::default();
-        Self { statuses, json, schema: None, headers, max_body_bytes: most, grpc }
+        let Success { statuses, headers, json, max_body_bytes, grpc, .. } = Success::default();
+        Self { statuses, json, schema: None, headers, max_body_bytes, grpc }
     }
 }
 
@@ -45,20 +45,20 @@ pub(super) fn policy(node: &DocumentNode<'_>, name: &str) -> Option<PolicyConfig
     let time = |key| table.get(key).and_then(|node| node.time()).unwrap_or(Nanos::NEVER);
     policy.deadline = time("deadline");
     policy.attempt_timeout = time("attempt_timeout");
-    if let Some(node) = table.get("stages") {
-        policy.stages = stages(&node, policy.deadline);
+    if let Some(node) = table.get("hedge") {
+        policy.stages = hedge_stages(&node, policy.deadline);
     }
-    if let Some(node) = table.get("retry") {
+    if let Some(node) = table.get("retries") {
         policy.retry = retry(&node);
     }
     if let Some(node) = table.get("budget") {
         policy.budget = budget(&node);
     }
-    if let Some(node) = table.get("repeat") {
+    if let Some(node) = table.get("retry_methods") {
         let words = [
             ("safe", RetryableMethodClass::Safe),
             ("idempotent", RetryableMethodClass::Idempotent),
-            ("every", RetryableMethodClass::All),
+            ("all", RetryableMethodClass::All),
         ];
         policy.retryable_methods = node.choice(&words).unwrap_or_default();
     }
@@ -84,7 +84,7 @@ pub(super) fn policy(node: &DocumentNode<'_>, name: &str) -> Option<PolicyConfig
     Some(read)
 }
 
-fn stages(node: &DocumentNode<'_>, deadline: Nanos) -> Vec<HedgeStage> {
+fn hedge_stages(node: &DocumentNode<'_>, deadline: Nanos) -> Vec<HedgeStage> {
     let mut stages = Vec::new();
     let mut sum = Nanos::ZERO;
     for node in node.list().unwrap_or_default() {
@@ -100,11 +100,11 @@ fn stages(node: &DocumentNode<'_>, deadline: Nanos) -> Vec<HedgeStage> {
         if let Some(node) = table.get("on_failure") {
             stage.on_failure = node.boolean().unwrap_or(true);
             if after.is_none() && !stage.on_failure {
-                node.error("a stage that waits for nothing never comes", "give after, or leave on_failure out");
+                node.error("a stage without a time or a failure never starts", "give after, or leave on_failure out");
             }
         }
-        if let Some(copies) = table.get("copies").and_then(|node| node.integer(1..=MAX_ATTEMPTS - 1)) {
-            stage.attempts = u32::try_from(copies).unwrap_or(1);
+        if let Some(attempts) = table.get("attempts").and_then(|node| node.integer(1..=MAX_ATTEMPTS - 1)) {
+            stage.attempts = u32::try_from(attempts).unwrap_or(1);
         }
         table.check_unknown_keys();
         if let (StageTrigger::Time(time), Some(node)) = (stage.after, after) {
@@ -137,7 +137,7 @@ fn retry(node: &DocumentNode<'_>) -> RetryPolicy {
     let mut retry = RetryPolicy::default();
     match table.get("times") {
         Some(node) => retry.max_retries = times(&node),
-        None => table.error("it does not say how often", "write times = 2"),
+        None => table.error("times missing", "write times = 2"),
     }
     if let Some(node) = table.get("on") {
         retry.on = retryable(&node);
@@ -148,8 +148,8 @@ fn retry(node: &DocumentNode<'_>) -> RetryPolicy {
             None => node.expected("range of times", r#"write it as "25ms..1s", the shorter first"#),
         }
     }
-    if let Some(obey) = table.get("retry_after").and_then(|node| node.boolean()) {
-        retry.honor_retry_after = obey;
+    if let Some(honor) = table.get("retry_after").and_then(|node| node.boolean()) {
+        retry.honor_retry_after = honor;
     }
     table.check_unknown_keys();
     retry
@@ -176,7 +176,7 @@ fn retryable(node: &DocumentNode<'_>) -> Retryable {
                         )
                     }
                 };
-                node.expected("failure", remedy);
+                node.error(format!("unknown failure {}", node.display()), remedy);
             }
         }
     }
@@ -193,23 +193,35 @@ fn budget(node: &DocumentNode<'_>) -> Option<BudgetRule> {
         if read.is_none() {
             node.expected(
                 "budget",
-                r#"write it as "5% + 1/1s" (a share of the calls, and so many per window), or "none""#,
+                r#"write it as "5% + 1/1s" (a percentage of the calls, and a minimum per window), or "none""#,
             );
         }
         return read;
     }
     let table = node.table()?;
     let mut read = BudgetRule::default();
-    if let Some(share) = table.get("share").and_then(|node| node.number(0.0..=words::MAX_BUDGET_FRACTION)) {
-        read.fraction = share;
-    }
-    if let Some(floor) = table.get("floor").and_then(|node| node.integer(0..=words::MAX_BUDGET_MIN_ATTEMPTS)) {
-        read.min_per_window = u32::try_from(floor).unwrap_or(u32::MAX);
+    if let Some(fraction) = table.get("fraction").and_then(|node| node.number(0.0..=words::MAX_BUDGET_FRACTION)) {
+        read.fraction = fraction;
     }
     if let Some(node) = table.get("window") {
         read.window = node.time().unwrap_or(read.window);
         if read.window > words::MAX_BUDGET_WINDOW {
             node.expected("window", r#"write "1h" at most"#);
+        }
+    }
+    let node = table.get("min_per_s");
+    let per_s = node.as_ref().map_or(Some(1.0), |node| node.number(0.0..=words::MAX_BUDGET_MIN_ATTEMPTS as f64));
+    if let Some(per_s) = per_s {
+        match words::min_per_window(per_s, read.window) {
+            Some(min) => read.min_per_window = min,
+            None => {
+                let what = "invalid min_per_s: min_per_s x window is not whole";
+                let remedy = format!("write e.g. {}", words::whole_per_s(read.window));
+                match &node {
+                    Some(node) => node.error(what, remedy),
+                    None => table.error(what, format!("{remedy} as min_per_s")),
+                }
+            }
         }
     }
     table.check_unknown_keys();
@@ -225,7 +237,7 @@ fn success(table: &DocumentTable<'_>) -> SuccessRule {
     read.json = json.as_ref().is_some_and(|(yes, _)| *yes);
     if let Some(node) = table.get("schema") {
         if let Some((false, json)) = &json {
-            json.error("a schema is for JSON", "leave json out");
+            json.error("schema implies json", "leave json out");
         }
         read.json = true;
         read.schema = schema(&node);
@@ -236,14 +248,14 @@ fn success(table: &DocumentTable<'_>) -> SuccessRule {
     if let Some(node) = table.get("grpc_failures") {
         read.grpc = codes(&node);
     }
-    if let Some(size) = table.get("max_answer").and_then(|node| node.size(1..=MAX_BUFFER_BYTES)) {
+    if let Some(size) = table.get("max_body").and_then(|node| node.size(1..=MAX_BUFFER_BYTES)) {
         read.max_body_bytes = size;
     }
     table.check_unknown_keys();
     read
 }
 
-/// Reads `[4, 8, 13, 14]`.
+/// Parses `[4, 8, 13, 14]`.
 fn codes(node: &DocumentNode<'_>) -> Codes {
     let code = |node: &DocumentNode<'_>| node.integer(1..=16).and_then(Code::new);
     node.list().unwrap_or_default().iter().filter_map(code).collect()
@@ -251,10 +263,11 @@ fn codes(node: &DocumentNode<'_>) -> Codes {
 
 fn schema(node: &DocumentNode<'_>) -> Option<serde_json::Value> {
     let path = node.diagnostics().folder.join(node.string()?);
-    let told = |why: String| node.error(format!("{} {why}", path.display()), "give a file with a JSON Schema");
-    let bytes = file::read(&path).map_err(|why| told(format!("cannot be read: {why}"))).ok()?;
-    let value = serde_json::from_slice(&bytes).map_err(|error| told(format!("is no JSON: {error}"))).ok()?;
-    Success::default().with_schema(&value).map_err(|error| told(format!("is {error}"))).ok()?;
+    let report = |what: String| node.error(what, "give a file with a JSON Schema");
+    let bytes = file::read(&path).map_err(|why| report(format!("cannot read {}: {why}", path.display()))).ok()?;
+    let value = serde_json::from_slice(&bytes);
+    let value = value.map_err(|error| report(format!("{} is not JSON: {error}", path.display()))).ok()?;
+    Success::default().with_schema(&value).map_err(|error| report(format!("{} is {error}", path.display()))).ok()?;
     Some(value)
 }
 

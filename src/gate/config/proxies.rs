@@ -1,37 +1,37 @@
-//! Networks of the proxies that are believed.
+//! Networks of trusted proxies.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The proxies whose word counts: those that say for whom they ask.
+/// Trusted proxies: those whose forwarding headers are kept and extended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies(Vec<Network>);
 
-/// Addresses with the same first bits (CIDR). IPv4 in the form of IPv6 is IPv4.
+/// A network: addresses with the same first bits (CIDR). IPv4-mapped IPv6 addresses are IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// An address of it, and how many bits all have in common; 0 to 32.
+    /// First address and prefix length, 0 to 32.
     V4(Ipv4Addr, u32),
-    /// The same; 0 to 128.
+    /// First address and prefix length, 0 to 128.
     V6(Ipv6Addr, u32),
 }
 
 impl Proxies {
-    /// The proxies of these networks.
+    /// All proxies of these networks.
     pub fn new(networks: Vec<Network>) -> Self {
         Self(networks)
     }
 
-    /// Whether a proxy at this address is one of them.
+    /// Whether a proxy at this address is trusted.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(address))
     }
 }
 
 impl Network {
-    /// Reads `10.0.0.0/8`, `2001:db8::/32`, or one address.
+    /// Parses `10.0.0.0/8`, `2001:db8::/32`, or one address.
     ///
     /// # Errors
-    /// What is wrong (to follow the text), and what to write.
+    /// The error, as a text to follow the value, and its remedy.
     pub fn parse(text: &str) -> Result<Self, (String, String)> {
         const NETWORK_REMEDY: &str = r#"write it as "10.0.0.0/8", "2001:db8::/32", or one address"#;
         let wrong = |what: &str| (what.to_owned(), NETWORK_REMEDY.to_owned());
@@ -39,14 +39,14 @@ impl Network {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
         };
-        let address: IpAddr = address.parse().map_err(|_| wrong("is no network"))?;
+        let address: IpAddr = address.parse().map_err(|_| wrong("is not a network"))?;
         let width = if address.is_ipv4() { 32 } else { 128 };
         let bits = match bits {
             None => width,
             Some(bits) => {
                 let plain = !bits.is_empty() && bits.len() <= 3 && bits.bytes().all(|b| b.is_ascii_digit());
                 let bits = Some(bits).filter(|_| plain).and_then(|bits| bits.parse().ok());
-                bits.filter(|bits| *bits <= width).ok_or_else(|| wrong("is no network"))?
+                bits.filter(|bits| *bits <= width).ok_or_else(|| wrong("is not a network"))?
             }
         };
         let network = match (address, address.to_canonical()) {
@@ -56,7 +56,7 @@ impl Network {
         };
         let first = network.first();
         if first != network {
-            let what = "names one address of a network".to_owned();
+            let what = "has bits beyond its prefix".to_owned();
             return Err((what, format!("write the network as \"{first}\", or the address alone")));
         }
         Ok(network)
@@ -70,7 +70,7 @@ impl Network {
         }
     }
 
-    /// Whether it has this address.
+    /// Whether the address is in the network.
     pub fn contains(self, address: IpAddr) -> bool {
         match (self, address.to_canonical()) {
             (Self::V4(of, bits), IpAddr::V4(address)) => {
@@ -135,14 +135,14 @@ mod tests {
         for wrong in
             ["", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/+8", "10.0.0/8", "::/129", "proxy", "10.0.0.0/8/8", "[::1]"]
         {
-            assert_eq!(Network::parse(wrong).unwrap_err().0, "is no network", "{wrong}");
+            assert_eq!(Network::parse(wrong).unwrap_err().0, "is not a network", "{wrong}");
         }
         let (what, remedy) = Network::parse("10.0.0.1/8").unwrap_err();
-        assert_eq!(what, "names one address of a network");
+        assert_eq!(what, "has bits beyond its prefix");
         assert_eq!(remedy, "write the network as \"10.0.0.0/8\", or the address alone");
     }
 
-    /// Bit by bit, as text.
+    /// The same by comparison of bits as text.
     fn naive(network: u128, bits: u32, address: u128, width: usize) -> bool {
         let text = |number: u128| format!("{number:0width$b}");
         text(network)[..bits as usize] == text(address)[..bits as usize]
@@ -153,9 +153,9 @@ mod tests {
         fn networks_have_what_bits_say(network: u128, address: u128, bits in 0_u32..=128, flip in 0_u32..128) {
             for address in [address, network, network ^ 1 << flip] {
                 let of = Network::V6(network.into(), bits);
-                let told = of.contains(IpAddr::V6(address.into()));
+                let contains = of.contains(IpAddr::V6(address.into()));
                 let is_mapped = IpAddr::V6(address.into()).to_canonical().is_ipv4();
-                prop_assert_eq!(told, !is_mapped && naive(network, bits, address, 128));
+                prop_assert_eq!(contains, !is_mapped && naive(network, bits, address, 128));
                 prop_assert_eq!(Network::parse(&of.first().to_string()).map(|read| read.to_string()).ok(), match of.first() {
                     Network::V6(first, bits) if bits >= 96 && first.to_ipv4_mapped().is_some() => {
                         Some(Network::V4(first.to_ipv4_mapped().unwrap(), bits - 96).to_string())
@@ -163,8 +163,8 @@ mod tests {
                     first => Some(first.to_string()),
                 });
                 let (network, address, bits) = (network as u32, address as u32, bits % 33);
-                let told = Network::V4(network.into(), bits).contains(IpAddr::V4(address.into()));
-                prop_assert_eq!(told, naive(network.into(), bits, address.into(), 32));
+                let contains = Network::V4(network.into(), bits).contains(IpAddr::V4(address.into()));
+                prop_assert_eq!(contains, naive(network.into(), bits, address.into(), 32));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Reads what a route changes.
+//! Parses a route's `rewrite`.
 
 use http::HeaderValue;
 use http::uri::Authority;
@@ -23,14 +23,14 @@ pub(super) fn rewrite(table: &DocumentTable<'_>, captures: &[&str]) -> Rewrite {
         headers::check_reserved(&node, pairs.iter().map(|(name, _)| name), request);
         pairs
     };
-    (read.set, read.response_set) = (pairs("set", true), pairs("answer_set", false));
+    (read.set, read.response_set) = (pairs("set", true), pairs("response_set", false));
     let names = |key, request| {
         let Some(node) = table.get(key) else { return Vec::new() };
         let names = headers::names(&node);
         headers::check_reserved(&node, names.iter(), request);
         names
     };
-    (read.remove, read.response_remove) = (names("remove", true), names("answer_remove", false));
+    (read.remove, read.response_remove) = (names("remove", true), names("response_remove", false));
     table.check_unknown_keys();
     read
 }
@@ -74,10 +74,10 @@ fn host(node: &DocumentNode<'_>) -> Option<HostRule> {
     value.map(HostRule::Set)
 }
 
-/// Whether this is a host, perhaps with a port.
+/// Whether the text is a host, with a port or without.
 pub(super) fn is_authority(text: &str) -> bool {
     let Ok(authority) = text.parse::<Authority>() else { return false };
-    // http takes "host:" and "host:99999" as having no port.
+    // The http crate reads "host:" and "host:99999" as hosts without a port.
     let port = text.strip_prefix(authority.host());
     let port_ok = port == Some("") || authority.port_u16().is_some();
     !authority.host().is_empty() && !text.contains('@') && port_ok

@@ -1,4 +1,4 @@
-//! Reads `[[routes]]`.
+//! Parses `[[routes]]`.
 
 use http::Method;
 
@@ -11,22 +11,22 @@ use super::{PolicyConfig, ResponseRule, Rewrite, RouteConfig, answer, load, patt
 use crate::decide::policy::RetryableMethodClass;
 use crate::http::path::PathRule;
 
-/// What routes may name.
+/// The names that routes may refer to.
 #[derive(Debug)]
 pub(super) struct RouteScope<'n> {
     pub(super) upstreams: Vec<&'n str>,
     pub(super) policies: Vec<(&'n str, Option<PolicyConfig>)>,
-    /// How requests' paths are read.
+    /// Rules of the normal form of paths.
     pub(super) path_rule: PathRule,
 }
 
-/// A route, and what it has in common with others.
+/// A route, and its references for checks across routes.
 #[derive(Debug)]
 pub(super) struct ParsedRoute<'a> {
     pub(super) route: RouteConfig,
-    /// Where its path stands.
+    /// Position of its path.
     pub(super) path: DocumentNode<'a>,
-    /// The name of its policy, if it is not its own.
+    /// Name of its policy, unless it is written in the route.
     pub(super) policy: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
     let part = |key| table.get(key).and_then(|node| node.table());
     let rewrite = part("rewrite").map_or_else(Rewrite::default, |table| rewrite(&table, &captures));
     let deadline_from = part("deadline_from").and_then(|table| answer::deadline_from(&table, &captures));
-    let answer = part("answer").map_or_else(ResponseRule::default, |table| answer::response_rule(&table));
+    let response = part("response").map_or_else(ResponseRule::default, |table| answer::response_rule(&table));
     let limit = load::route_admission(&table);
     let CallerConfig { priority, caller, rate } = caller_config(&table, &captures);
     table.check_unknown_keys();
@@ -59,7 +59,7 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
         rate,
         rewrite,
         deadline_from,
-        response: answer,
+        response,
     };
     Some(ParsedRoute { route, path, policy: named })
 }
@@ -72,7 +72,7 @@ struct RouteMatchConfig<'a> {
 
 fn route_match<'a>(table: &DocumentTable<'a>, paths: PathRule) -> Option<RouteMatchConfig<'a>> {
     let Some(node) = table.get("match") else {
-        table.error("it has no match", r#"write match = { path = "/{*rest}" }"#);
+        table.error("match missing", r#"write match = { path = "/{*rest}" }"#);
         return None;
     };
     let table = node.table()?;
@@ -81,7 +81,7 @@ fn route_match<'a>(table: &DocumentTable<'a>, paths: PathRule) -> Option<RouteMa
     let path = table.get("path");
     table.check_unknown_keys();
     let Some(path) = path else {
-        table.error("it has no path", r#"write path = "/{*rest}""#);
+        table.error("path missing", r#"write path = "/{*rest}""#);
         return None;
     };
     if let Err((what, remedy)) = pattern::captures(path.string()?) {
@@ -90,11 +90,8 @@ fn route_match<'a>(table: &DocumentTable<'a>, paths: PathRule) -> Option<RouteMa
     }
     let text = path.string()?;
     if !pattern::is_normal(text, paths) {
-        let what = format!("no request has the path {text:?}: it is compared in its normal form");
-        path.error(
-            what,
-            "write no \"//\" and no dot segments, letters and digits as they are, and escapes in capitals",
-        );
+        let what = format!("{text:?} is not in normal form, and matches no request");
+        path.error(what, "write no \"//\", no dot segments, letters and digits unescaped, and escapes in capitals");
     }
     Some(RouteMatchConfig { path, methods, host })
 }
@@ -102,17 +99,17 @@ fn route_match<'a>(table: &DocumentTable<'a>, paths: PathRule) -> Option<RouteMa
 fn methods(node: &DocumentNode<'_>) -> Vec<Method> {
     let list = node.list();
     if list.as_ref().is_some_and(Vec::is_empty) {
-        node.error("there is no method in it", r#"write it as ["GET"], or leave it out for all"#);
+        node.error("empty list", r#"write it as ["GET"], or leave it out for all"#);
     }
     let mut methods = Vec::new();
     for node in list.unwrap_or_default() {
         let Some(text) = node.string() else { continue };
-        // Methods are case-sensitive (RFC 9110, 9.1), and nobody means "get".
+        // Methods are case-sensitive (RFC 9110, 9.1); "get" is a mistake.
         let upper = !text.bytes().any(|b| b.is_ascii_lowercase());
         match Method::from_bytes(text.as_bytes()) {
-            Ok(Method::CONNECT) => node.error("\"CONNECT\" is not passed on", "leave it out"),
+            Ok(Method::CONNECT) => node.error("\"CONNECT\" is not supported", "leave it out"),
             Ok(method) if upper && !methods.contains(&method) => methods.push(method),
-            Ok(_) if upper => node.error(format!("{text:?} is there twice"), "leave one out"),
+            Ok(_) if upper => node.error(format!("duplicate {text:?}"), "leave one out"),
             _ => node.expected("method", r#"write it as "GET""#),
         }
     }
@@ -125,7 +122,7 @@ fn host(node: &DocumentNode<'_>) -> Option<String> {
     if port || !is_authority(text) {
         node.expected("host", r#"write a name such as "example.org", without a port"#);
     }
-    // The dot of the root is no part of the name.
+    // The root's dot is not part of the name.
     Some(text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase())
 }
 
@@ -134,7 +131,7 @@ fn upstream(table: &DocumentTable<'_>, names: &RouteScope<'_>) -> Option<String>
         match names.upstreams.as_slice() {
             [] => {}
             [only] => return Some((*only).to_owned()),
-            all => table.error("it does not name its upstream", super::problem::one_of(all)),
+            all => table.error("upstream missing", super::problem::one_of(all)),
         }
         return None;
     };
@@ -145,7 +142,7 @@ fn upstream(table: &DocumentTable<'_>, names: &RouteScope<'_>) -> Option<String>
     Some(name.to_owned())
 }
 
-/// A route's policy; and its name, if it is not its own.
+/// A route's policy, and its name unless it is written in the route.
 fn route_policy(table: &DocumentTable<'_>, names: &RouteScope<'_>) -> (Option<PolicyConfig>, Option<String>) {
     let Some(node) = table.get("policy") else { return (Some(PolicyConfig::new(policy::DEFAULT_POLICY)), None) };
     if node.is_table() {
@@ -164,20 +161,20 @@ fn route_policy(table: &DocumentTable<'_>, names: &RouteScope<'_>) -> (Option<Po
     (None, None)
 }
 
-/// Notes when no request of the route may be sent twice, and its policy says how to.
+/// Warns if the policy has extra attempts and no method of the route may be sent twice.
 fn check_retryable(table: &DocumentTable<'_>, policy: &PolicyConfig, methods: &[Method]) {
     let repeat = policy.policy.retryable_methods;
     let any = methods.is_empty() || methods.iter().any(|method| policy::is_retryable(repeat, method));
     if policy.policy.allows_extra_attempts() && !any {
         let methods: Vec<&str> = methods.iter().map(Method::as_str).collect();
-        let what = format!("its policy has stages or retries, and no {} is sent twice", methods.join(", no "));
+        let what = format!("policy with hedge stages or retries, but {} is sent once only", methods.join(", "));
         let idempotent = methods.iter().any(|method| matches!(*method, "PUT" | "DELETE"));
-        let enough = if idempotent && repeat == RetryableMethodClass::Safe { "idempotent" } else { "every" };
-        table.warn(what, format!("if that does no harm upstream, write repeat = \"{enough}\" in the policy"));
+        let enough = if idempotent && repeat == RetryableMethodClass::Safe { "idempotent" } else { "all" };
+        table.warn(what, format!("if repeats do no harm upstream, write retry_methods = \"{enough}\" in the policy"));
     }
 }
 
-/// Notes routes of which one hides the other.
+/// Reports routes that match the same requests.
 pub(super) fn check_duplicates(routes: &[ParsedRoute<'_>], notes: &Diagnostics<'_>) {
     let mut seen: std::collections::HashMap<(String, &Option<String>), Vec<usize>> = std::collections::HashMap::new();
     for (index, ParsedRoute { route, path, .. }) in routes.iter().enumerate() {
@@ -190,7 +187,7 @@ pub(super) fn check_duplicates(routes: &[ParsedRoute<'_>], notes: &Diagnostics<'
                     None => format!("{} has a route already", route.path),
                 };
                 let (line, _) = notes.position(earlier.path.start());
-                path.error(what, format!("see line {line}; tell them apart by path, methods or host"));
+                path.error(what, format!("see line {line}; make them differ in path, methods or host"));
                 break;
             }
         }

@@ -1,4 +1,4 @@
-//! Configurations without a file: the endpoint that weir ships, and what flags say.
+//! Configurations without a file: the shipped demo, and those of flags.
 
 use std::path::Path;
 
@@ -6,17 +6,17 @@ use super::{Config, PolicyConfig, RouteConfig, UpstreamConfig, parse, pattern, p
 use crate::decide::hosts::MAX_HOSTS;
 use crate::decide::policy::Policy;
 
-/// The shipped configuration; also an example of the format.
+/// The shipped configuration of the demo; also an example of the format.
 pub const SMART_CONFIG: &str = include_str!("smart.toml");
 
-/// The path that the shipped endpoint asks for, if the URL has none.
+/// Path of the upstream requests, if the URL has none.
 const DEFAULT_WORK_PATH: &str = "/api/work";
 
-/// The shipped configuration: `GET /api/smart/{timeout}` and `GET /api/smart?timeout=` in front of the service at
-/// `url`, whose path is `/api/work` if it gives none.
+/// The configuration of the demo: `GET /api/smart/{timeout}` and `GET /api/smart?timeout=` in front of the service at
+/// `url`, whose path is `/api/work` unless the URL has one.
 ///
 /// # Errors
-/// What is wrong with the URL, in words.
+/// The error of the URL and its remedy.
 pub fn smart(url: &str) -> Result<Config, String> {
     let scheme = url.find("://").map_or(0, |at| at + 3);
     let is_socket = url.starts_with("unix:");
@@ -25,36 +25,34 @@ pub fn smart(url: &str) -> Result<Config, String> {
     let path = if matches!(path, "" | "/") { DEFAULT_WORK_PATH } else { path };
     parse_host(host)?;
     if path.contains(['{', '}']) || !pattern::is_path(path) {
-        return Err(format!(
-            "'{url}' has no path that can be asked for; write it as http://HOST:PORT{DEFAULT_WORK_PATH}"
-        ));
+        return Err(format!("invalid path in '{url}'; write e.g. http://HOST:PORT{DEFAULT_WORK_PATH}"));
     }
-    // Both are free of quotes and backslashes now, but for the socket's name.
+    // Path and host have no quotes or backslashes at this point; the name of a socket may have some.
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let text = SMART_CONFIG.replace("= PATH", &format!("= {}", quoted(path)));
     let text = text.replace("[UPSTREAM]", &format!("[{}]", quoted(host)));
     parse(&text, Path::new("")).map_err(|problems| {
         let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        format!("the shipped configuration does not go with '{url}': {}", all.join("; "))
+        format!("the shipped configuration is invalid with '{url}': {}", all.join("; "))
     })
 }
 
-/// What flags say: all requests go to these hosts, under one policy.
+/// Configuration from flags: all requests go to these hosts, by one policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlagConfig {
     /// `http://HOST:PORT`, `https://HOST:PORT` or `unix:/PATH`; 1 to 64.
     pub upstreams: Vec<String>,
-    /// What every call may do.
+    /// Policy of every call.
     pub policy: Policy,
 }
 
-/// A gateway to the hosts that flags name.
+/// The configuration of a gateway to the hosts that flags name.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The error and its remedy.
 pub fn from_flags(plain: &FlagConfig) -> Result<Config, String> {
     if plain.upstreams.is_empty() {
-        return Err("there is no upstream; give one as http://HOST:PORT".to_owned());
+        return Err("no upstream; give one as http://HOST:PORT".to_owned());
     }
     if plain.upstreams.len() > MAX_HOSTS {
         return Err(format!("{} upstreams are too many; give {MAX_HOSTS} at most", plain.upstreams.len()));

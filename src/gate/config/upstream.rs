@@ -1,4 +1,4 @@
-//! Reads `[upstreams.NAME]`.
+//! Parses `[upstreams.NAME]`.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::http::client::Protocol;
 use crate::http::target::Target;
 use crate::http::tls::{Tls, TlsError, TlsOptions};
 
-/// For connections, and failures.
+/// Maximum of connections and of failures in a row.
 const MAX_COUNT: u64 = 1_000_000;
 
 pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
@@ -24,7 +24,7 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     let mut read = UpstreamConfig::new(named.key);
     match table.get("urls") {
         Some(node) => read.hosts = hosts(&node),
-        None => table.error("it has no urls", r#"write urls = ["http://HOST:PORT"]"#),
+        None => table.error("urls missing", r#"write urls = ["http://HOST:PORT"]"#),
     }
     if let Some(node) = table.get("protocol") {
         let words = [("auto", Protocol::Auto), ("http1", Protocol::Http1), ("http2", Protocol::Http2)];
@@ -47,7 +47,7 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     if let Some(node) = table.get("throttle") {
         read.throttle = load::throttle(&node);
     }
-    if let Some(time) = table.get("keep_idle").and_then(|node| node.time()) {
+    if let Some(time) = table.get("idle_timeout").and_then(|node| node.time()) {
         read.idle_timeout = time;
     }
     if let Some(node) = table.get("tls") {
@@ -66,7 +66,7 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
 }
 
 impl UpstreamConfig {
-    /// An upstream without hosts yet.
+    /// An upstream with defaults and without hosts.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -91,7 +91,7 @@ impl UpstreamConfig {
 fn hosts(node: &DocumentNode<'_>) -> Vec<HostConfig> {
     let Some(list) = node.list() else { return Vec::new() };
     if list.is_empty() {
-        node.error("there is no host in it", r#"write it as ["http://HOST:PORT"]"#);
+        node.error("empty list", r#"write it as ["http://HOST:PORT"]"#);
     }
     if list.len() > MAX_HOSTS {
         node.error(format!("{} hosts are too many", list.len()), format!("give {MAX_HOSTS} at most"));
@@ -100,7 +100,7 @@ fn hosts(node: &DocumentNode<'_>) -> Vec<HostConfig> {
     for node in &list {
         let Some(host) = one_host(node) else { continue };
         if hosts.iter().any(|it| (&it.url, &it.socket) == (&host.url, &host.socket)) {
-            node.warn("it is there twice", "give it a weight instead");
+            node.warn("duplicate host", "give it a weight instead");
         }
         hosts.push(host);
     }
@@ -116,7 +116,7 @@ fn one_host(node: &DocumentNode<'_>) -> Option<HostConfig> {
     let url = table.get("url");
     table.check_unknown_keys();
     let Some(url) = url else {
-        table.error("it has no url", r#"write it as { url = "http://HOST:PORT", weight = 2 }"#);
+        table.error("url missing", r#"write it as { url = "http://HOST:PORT", weight = 2 }"#);
         return None;
     };
     let text = url.string()?;
@@ -127,7 +127,7 @@ fn parse_host(node: &DocumentNode<'_>, text: &str, weight: u32) -> Option<HostCo
     match host(text, node.diagnostics().folder) {
         Ok(host) => Some(HostConfig { weight, ..host }),
         Err((what, remedy)) => {
-            // A password is nothing for a terminal.
+            // A password must not be printed.
             let shown = if text.contains('@') { "the URL".to_owned() } else { node.display() };
             node.error(format!("{shown} {what}"), remedy);
             None
@@ -135,25 +135,25 @@ fn parse_host(node: &DocumentNode<'_>, text: &str, weight: u32) -> Option<HostCo
     }
 }
 
-/// Reads `http://host:port`, `https://host:port` or `unix:/path`.
+/// Parses `http://host:port`, `https://host:port` or `unix:/path`.
 ///
 /// # Errors
-/// What is wrong (to follow the text), and what to write.
+/// The error, as a text to follow the URL, and its remedy.
 pub(super) fn host(text: &str, folder: &Path) -> Result<HostConfig, (String, String)> {
     const HOST_REMEDY: &str = r#"write it as "http://HOST:PORT", "https://HOST:PORT" or "unix:/PATH""#;
     if let Some(path) = text.strip_prefix("unix:") {
         if path.is_empty() || path.contains('\0') {
-            return Err(("names no socket".into(), HOST_REMEDY.into()));
+            return Err(("has no path of a socket".into(), HOST_REMEDY.into()));
         }
         return Ok(HostConfig { url: "http://localhost".into(), socket: Some(folder.join(path)), weight: 1 });
     }
     let Some((scheme, rest)) = text.split_once("://") else {
-        return Err(("is no URL".into(), HOST_REMEDY.into()));
+        return Err(("is not a URL".into(), HOST_REMEDY.into()));
     };
-    let target = Target::parse(text).map_err(|_| ("is no URL".to_owned(), HOST_REMEDY.to_owned()))?;
+    let target = Target::parse(text).map_err(|_| ("is not a URL".to_owned(), HOST_REMEDY.to_owned()))?;
     if target.userinfo.is_some() {
         let remedy = "leave them out, and set the header authorization in a route's rewrite.set";
-        return Err(("has a user or a password in it".into(), remedy.into()));
+        return Err(("has a user or a password".into(), remedy.into()));
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
@@ -162,7 +162,7 @@ pub(super) fn host(text: &str, folder: &Path) -> Result<HostConfig, (String, Str
         return Err((format!("has a path ({path:?})"), remedy.into()));
     }
     if ServerName::try_from(target.host.as_str()).is_err() {
-        return Err(("names a host that cannot be".into(), HOST_REMEDY.into()));
+        return Err(("has an invalid host".into(), HOST_REMEDY.into()));
     }
     let scheme = scheme.to_ascii_lowercase();
     Ok(HostConfig { url: format!("{scheme}://{authority}"), socket: None, weight: 1 })
@@ -174,12 +174,12 @@ fn certificates(table: &DocumentTable<'_>, folder: &Path) -> (TlsOptions, Option
         let node = table.get(key)?;
         let path = folder.join(node.string()?);
         if let Err(why) = file::read(&path) {
-            node.error(format!("{} cannot be read: {why}", path.display()), "");
+            node.error(format!("cannot read {}: {why}", path.display()), "");
             unreadable = true;
         }
         Some(path)
     };
-    let (cacert, cert, key) = (path("cacert"), path("cert"), path("key"));
+    let (cacert, cert, key) = (path("cacert"), path("cert"), path("cert_key"));
     let insecure = table.get("insecure").and_then(|node| node.boolean()).unwrap_or(false);
     let server_name = table.get("server_name").and_then(|node| {
         let name = node.string()?;
@@ -195,11 +195,11 @@ fn certificates(table: &DocumentTable<'_>, folder: &Path) -> (TlsOptions, Option
     }
     match Tls::shared(&options) {
         Ok(_) | Err(TlsError::Name(_)) => {}
-        Err(TlsError::IncompletePair) => table.error("cert and key go together", "give both"),
-        Err(TlsError::Mismatch(why)) => table.error(format!("cert and key do not fit: {why}"), ""),
+        Err(TlsError::IncompletePair) => table.error("cert and cert_key belong together", "give both"),
+        Err(TlsError::Mismatch(why)) => table.error(format!("cert and cert_key do not match: {why}"), ""),
         Err(TlsError::File(_, path, why)) => table.error(format!("{}: {why}", path.display()), "give a PEM file"),
         Err(TlsError::NoRoots(why)) => {
-            // Perhaps it is meant for another machine.
+            // The configuration may be meant for another machine.
             table.warn(
                 format!("this machine has no CA certificates ({why})"),
                 "install ca-certificates, or give cacert",
@@ -211,14 +211,14 @@ fn certificates(table: &DocumentTable<'_>, folder: &Path) -> (TlsOptions, Option
 
 fn read_health(table: &DocumentTable<'_>) -> (OutlierRule, Option<HealthCheck>) {
     let mut health = OutlierRule::default();
-    if let Some(failures) = table.get("failures").and_then(|node| node.integer(0..=MAX_COUNT)) {
+    if let Some(failures) = table.get("consecutive_failures").and_then(|node| node.integer(0..=MAX_COUNT)) {
         health.consecutive_failures = u32::try_from(failures).unwrap_or(u32::MAX);
     }
-    if let Some(rest) = table.get("rest").and_then(|node| node.time()) {
-        health.base_ejection = rest;
+    if let Some(time) = table.get("ejection_time").and_then(|node| node.time()) {
+        health.base_ejection = time;
     }
-    if let Some(share) = table.get("most_out").and_then(|node| node.number(0.0..=1.0)) {
-        health.max_ejected_fraction = share;
+    if let Some(fraction) = table.get("max_ejected").and_then(|node| node.number(0.0..=1.0)) {
+        health.max_ejected_fraction = fraction;
     }
     let check = table.get("check").and_then(|node| node.table()).map(|table| health_check(&table));
     table.check_unknown_keys();
@@ -228,7 +228,7 @@ fn read_health(table: &DocumentTable<'_>) -> (OutlierRule, Option<HealthCheck>) 
 fn health_check(table: &DocumentTable<'_>) -> HealthCheck {
     let path = table.get("path");
     if path.is_none() {
-        table.error("it has no path", r#"write path = "/healthz""#);
+        table.error("path missing", r#"write path = "/healthz""#);
     }
     let path = path.and_then(|node| {
         let text = node.string()?;
@@ -238,15 +238,15 @@ fn health_check(table: &DocumentTable<'_>) -> HealthCheck {
         Some(text.to_owned())
     });
     let time = |key, default| table.get(key).and_then(|node| node.time()).unwrap_or(default);
-    let every = time("every", Nanos::from_secs(5));
+    let interval = time("interval", Nanos::from_secs(5));
     let timeout = time("timeout", Nanos::SECOND);
     let statuses = table.get("status").and_then(|node| node.statuses()).unwrap_or_else(|| vec![(200, 299)]);
     table.check_unknown_keys();
-    HealthCheck { path: path.unwrap_or_default(), interval: every, timeout, statuses }
+    HealthCheck { path: path.unwrap_or_default(), interval, timeout, statuses }
 }
 
-/// `"x" is no upstream`, with those that there are.
+/// Reports an unknown upstream or policy, with the nearest known name as remedy.
 pub(super) fn unknown(node: &DocumentNode<'_>, kind: &str, tables: &str, given: &str, known: &[&str]) {
     let remedy = if known.is_empty() { format!("write a table [{tables}.{given}]") } else { suggestion(given, known) };
-    node.expected(kind, remedy);
+    node.error(format!("unknown {kind} {}", node.display()), remedy);
 }

@@ -1,4 +1,4 @@
-//! Who takes the spans: one request, and what its answer means.
+//! One request to a collector, and the meaning of its response.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::http::tls::TlsError;
 use crate::machine::clock;
 use crate::machine::timer::Timer;
 
-/// OpenTelemetry's own default for a request (`OTEL_EXPORTER_OTLP_TIMEOUT`).
+/// Timeout of a request: the default of `OTEL_EXPORTER_OTLP_TIMEOUT`.
 const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(10);
-/// A collector that asks for a longer wait than this is asked again all the same.
+/// Longest honoured Retry-After.
 const MAX_RETRY_AFTER: Nanos = Nanos::from_secs(300);
-/// Longer answers are not looked at.
+/// Longest response that is read.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
-/// Where a collector is.
+/// Address of a collector.
 #[derive(Debug)]
 pub(super) struct CollectorAddress {
     pub(super) url: String,
@@ -41,29 +41,29 @@ pub(super) struct Collector {
     pub(super) timer: Timer,
 }
 
-/// Spans were taken.
+/// Accepted spans.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ExportSuccess {
-    /// All but so many.
+    /// Number of spans that the collector rejected.
     pub(super) rejected_spans: u64,
-    /// What the collector says to it.
+    /// Message of the collector.
     pub(super) message: String,
 }
 
-/// Spans were not taken.
+/// Failed export.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ExportFailure {
     pub(super) reason: String,
-    /// Whether they may be sent once more.
+    /// Whether the batch may be sent again.
     pub(super) is_retryable: bool,
-    /// Not before so long, if the collector has said so.
+    /// Retry-After of the response, or zero.
     pub(super) retry_after: Nanos,
 }
 
 impl CollectorAddress {
-    /// From a URL; without a path it is `/v1/traces`.
+    /// The address of a URL, whose default path is `/v1/traces`.
     pub(super) fn new(target: &Target) -> Result<Self, TlsError> {
-        // HTTP/1.1 is what all of them speak, and one request at a time needs no more.
+        // All collectors support HTTP/1.1, which is enough for one request at a time.
         let reach = ConnectOptions { protocol: Protocol::Http1, max_connections: Some(1), ..ConnectOptions::default() };
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -71,7 +71,7 @@ impl CollectorAddress {
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("weir/", env!("CARGO_PKG_VERSION"))));
         if let Some(userinfo) = &target.userinfo {
             let text = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(userinfo));
-            // Base64 is a header's value.
+            // Base64 is a valid header value.
             if let Ok(mut value) = HeaderValue::try_from(text) {
                 value.set_sensitive(true);
                 headers.insert(AUTHORIZATION, value);
@@ -89,12 +89,12 @@ impl CollectorAddress {
 }
 
 impl Collector {
-    /// One request.
+    /// Sends one request, with a timeout.
     pub(super) async fn post(&self, body: Bytes) -> Result<ExportSuccess, ExportFailure> {
         tokio::select! {
             done = self.exchange(body) => done,
             () = self.timer.sleep(REQUEST_TIMEOUT) => {
-                Err(ExportFailure { reason: format!("no answer within {REQUEST_TIMEOUT}"), is_retryable: true, retry_after: Nanos::ZERO })
+                Err(ExportFailure { reason: format!("no response within {REQUEST_TIMEOUT}"), is_retryable: true, retry_after: Nanos::ZERO })
             }
         }
     }
@@ -109,8 +109,8 @@ impl Collector {
             upgrade: false,
         };
         match self.client.send(&self.address.origin, request).await {
-            Ok(answer) if answer.status().is_success() => Ok(read_success(answer).await),
-            Ok(answer) => Err(export_failure(answer.status().as_u16(), answer.headers())),
+            Ok(response) if response.status().is_success() => Ok(read_success(response).await),
+            Ok(response) => Err(export_failure(response.status().as_u16(), response.headers())),
             Err(error) => {
                 Err(ExportFailure { reason: error.text.into_owned(), is_retryable: true, retry_after: Nanos::ZERO })
             }
@@ -118,20 +118,20 @@ impl Collector {
     }
 }
 
-/// The protocol has it that these four, and no others, may be asked once more.
+/// The failure of a status. By the protocol exactly 429, 502, 503 and 504 are retryable.
 fn export_failure(status: u16, headers: &HeaderMap) -> ExportFailure {
     let wait = headers.get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?, clock::wall()));
-    let again = matches!(status, 429 | 502..=504);
+    let is_retryable = matches!(status, 429 | 502..=504);
     ExportFailure {
         reason: format!("status {status}"),
-        is_retryable: again,
+        is_retryable,
         retry_after: wait.unwrap_or_default().min(MAX_RETRY_AFTER),
     }
 }
 
-/// What cannot be read of an answer is of no account: the status says that the spans were taken.
-async fn read_success(answer: Response<IncomingBody>) -> ExportSuccess {
-    let body = Limited::new(answer.into_body(), MAX_RESPONSE_BYTES).collect().await;
+/// Reads the response of a success. An unreadable body is ignored, since the status means that the spans were accepted.
+async fn read_success(response: Response<IncomingBody>) -> ExportSuccess {
+    let body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES).collect().await;
     body.map_or_else(|_| ExportSuccess::default(), |body| parse_response(&body.to_bytes()))
 }
 
@@ -149,7 +149,7 @@ struct PartialSuccess {
     error_message: String,
 }
 
-/// A 64-bit number: as a string, as protobuf's JSON has it, or plain, as some write it.
+/// A 64-bit number: a string, as in protobuf's JSON, or a plain number, as some collectors write it.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum ProtoNumber {
@@ -164,13 +164,13 @@ impl Default for ProtoNumber {
 }
 
 fn parse_response(body: &[u8]) -> ExportSuccess {
-    let answer: ExportResponse = serde_json::from_slice(body).unwrap_or_default();
-    let Some(partial) = answer.partial_success else { return ExportSuccess::default() };
+    let response: ExportResponse = serde_json::from_slice(body).unwrap_or_default();
+    let Some(partial) = response.partial_success else { return ExportSuccess::default() };
     let rejected = match partial.rejected_spans {
         ProtoNumber::Text(text) => text.parse().unwrap_or(0),
         ProtoNumber::Plain(number) => number,
     };
-    // It goes to a terminal, which it must not steer.
+    // Without control characters, since it is printed on a terminal.
     let message = partial.error_message.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
     ExportSuccess { rejected_spans: rejected, message }
 }
@@ -179,13 +179,13 @@ fn parse_response(body: &[u8]) -> ExportSuccess {
 mod tests {
     use super::*;
 
-    fn place(url: &str) -> CollectorAddress {
+    fn address(url: &str) -> CollectorAddress {
         CollectorAddress::new(&Target::parse(url).unwrap()).unwrap()
     }
 
     #[test]
     fn a_path_that_is_given_is_kept() {
-        let at = |url| (place(url).path, place(url).url);
+        let at = |url| (address(url).path, address(url).url);
         let own = |path: &str, url: &str| (path.to_owned(), url.to_owned());
         assert_eq!(at("http://h:4318"), own("/v1/traces", "http://h:4318/v1/traces"));
         assert_eq!(at("http://h:4318/"), own("/v1/traces", "http://h:4318/v1/traces"));
@@ -195,21 +195,21 @@ mod tests {
 
     #[test]
     fn a_password_goes_into_a_header_and_not_into_a_message() {
-        let place = place("http://me:secret@h:4318");
-        assert_eq!(place.headers[AUTHORIZATION], "Basic bWU6c2VjcmV0");
-        assert!(!format!("{place:?}").contains("secret") && !format!("{place:?}").contains("bWU6"));
-        assert_eq!(place.url, "http://h:4318/v1/traces");
+        let address = address("http://me:secret@h:4318");
+        assert_eq!(address.headers[AUTHORIZATION], "Basic bWU6c2VjcmV0");
+        assert!(!format!("{address:?}").contains("secret") && !format!("{address:?}").contains("bWU6"));
+        assert_eq!(address.url, "http://h:4318/v1/traces");
     }
 
     #[test]
-    fn only_the_statuses_that_the_protocol_names_are_asked_again() {
+    fn only_the_statuses_of_the_protocol_are_retryable() {
         let again = |status| export_failure(status, &HeaderMap::new()).is_retryable;
         let named: Vec<u16> = (100..600).filter(|status| again(*status)).collect();
         assert_eq!(named, [429, 502, 503, 504]);
     }
 
     #[test]
-    fn a_wait_is_read_and_has_a_bound() {
+    fn retry_after_is_read_and_bounded() {
         let wait = |text: &str| {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_str(text).unwrap())]);
             export_failure(503, &headers).retry_after
@@ -222,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read_as_collectors_write_them() {
-        let taken = |rejected, message: &str| ExportSuccess { rejected_spans: rejected, message: message.to_owned() };
+    fn responses_are_read_as_collectors_write_them() {
+        let success = |rejected, message: &str| ExportSuccess { rejected_spans: rejected, message: message.to_owned() };
         for nothing in ["", "{}", r#"{"partialSuccess":null}"#, r#"{"partialSuccess":{}}"#, "[1]", "ok"] {
             assert_eq!(parse_response(nothing.as_bytes()), ExportSuccess::default(), "{nothing}");
         }
         let some = r#"{"partialSuccess":{"rejectedSpans":"3","errorMessage":"too\u001b[2Jold"}}"#;
-        assert_eq!(parse_response(some.as_bytes()), taken(3, "too [2Jold"));
-        assert_eq!(parse_response(br#"{"partialSuccess":{"rejectedSpans":4}}"#), taken(4, ""));
+        assert_eq!(parse_response(some.as_bytes()), success(3, "too [2Jold"));
+        assert_eq!(parse_response(br#"{"partialSuccess":{"rejectedSpans":4}}"#), success(4, ""));
     }
 }

@@ -1,4 +1,4 @@
-//! The thread that gathers spans and sends them: batches, waits, and what is told of troubles.
+//! Delivery of spans on the exporter's thread: batches, retries, and log lines about failures.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,13 +17,13 @@ use crate::decide::policy::Backoff;
 use crate::machine::clock::unix_s;
 use crate::server::Logger;
 
-/// A span waits so long for its batch to fill.
+/// Maximum time that a span waits for its batch to fill.
 const BATCH_INTERVAL: Nanos = Nanos::SECOND;
-/// A batch is sent so often before it is given up.
+/// Attempts to send a batch before it is dropped.
 const MAX_ATTEMPTS: u32 = 5;
 const BACKOFF: Backoff = Backoff { min: Nanos::from_millis(200), max: Nanos::from_secs(5) };
 
-/// What the thread has.
+/// State of the exporter's thread.
 #[derive(Debug)]
 pub(super) struct SpanDelivery {
     pub(super) collector: Collector,
@@ -35,24 +35,24 @@ pub(super) struct SpanDelivery {
     pub(super) reported: ReportedErrors,
 }
 
-/// What has been told of.
+/// Failures that have been logged.
 #[derive(Debug, Default)]
 pub(super) struct ReportedErrors {
-    /// Spans that had been lost before the collector failed, while it does.
+    /// Number of dropped spans when the collector began to fail; None while it does not.
     dropped_at_failure: Option<u64>,
     partial_success: bool,
 }
 
 impl SpanDelivery {
-    /// Sends until it is told to end, with how much grace; then what is left, while that lasts.
+    /// Sends spans until the exporter closes, then the rest of the queue within the grace period.
     pub(super) async fn run(mut self, mut closing: watch::Receiver<Option<Nanos>>) {
         let timer = self.collector.timer.clone();
         let mut graceless = closing.clone();
         let end = async move {
             loop {
-                // Who cannot say any more that it is over says so by that.
-                let said = graceless.wait_for(Option::is_some).await.ok().and_then(|grace| *grace);
-                let grace = said.unwrap_or_default();
+                // A dropped sender closes at once.
+                let grace = graceless.wait_for(Option::is_some).await.ok().and_then(|grace| *grace);
+                let grace = grace.unwrap_or_default();
                 tokio::select! {
                     () = timer.sleep(grace) => return,
                     _ = graceless.wait_for(|shorter| shorter.is_some_and(|shorter| shorter < grace)) => {}
@@ -65,25 +65,25 @@ impl SpanDelivery {
             () = end => {}
         }
         self.queue.close();
-        let mut lost = self.batch.len() as u64;
+        let mut dropped = self.batch.len() as u64;
         while self.queue.try_recv().is_ok() {
-            lost += 1;
+            dropped += 1;
         }
-        self.shared.dropped.fetch_add(lost, Relaxed);
+        self.shared.dropped.fetch_add(dropped, Relaxed);
     }
 
     async fn deliver(&mut self, closing: &mut watch::Receiver<Option<Nanos>>) {
         loop {
-            // No pen wakes this thread for a single span: that would cost its event loop a system call.
+            // Senders do not wake this thread for a single span, which would cost their event loop a system call.
             tokio::select! {
                 () = self.shared.batch_ready.notified() => {}
                 () = self.collector.timer.sleep(BATCH_INTERVAL) => {}
                 _ = closing.changed() => {}
             }
-            // Asked before the queue is: what was written before the end was said is still sent.
+            // Read before the queue, so that spans sent before the close are still exported.
             let last = closing.borrow().is_some();
             while self.fill_batch() {
-                // At the end nobody waits for a collector that is not there.
+                // While closing, an unreachable collector ends the delivery.
                 if !self.send().await && closing.borrow().is_some() {
                     return;
                 }
@@ -95,7 +95,7 @@ impl SpanDelivery {
         }
     }
 
-    /// Fills the batch with what is there; whether that is anything.
+    /// Fills the batch from the queue; returns whether it has any span.
     fn fill_batch(&mut self) -> bool {
         while self.batch.len() < MAX_BATCH_SPANS
             && let Ok(span) = self.queue.try_recv()
@@ -105,53 +105,52 @@ impl SpanDelivery {
         !self.batch.is_empty()
     }
 
-    /// Sends the batch, several times if need be; whether it was taken. It is empty afterwards.
+    /// Sends the batch with retries and clears it; returns whether it was accepted.
     async fn send(&mut self) -> bool {
         let body = Bytes::from(encoding::request(&self.service_name, &self.batch));
-        let mut waits = BackoffDelays::new(BACKOFF, Dice::new(unix_s().to_bits(), 0));
-        let mut tried = 1;
+        let mut delays = BackoffDelays::new(BACKOFF, Dice::new(unix_s().to_bits(), 0));
+        let mut attempts = 1;
         let done = loop {
             match self.collector.post(body.clone()).await {
-                Ok(taken) => break Ok(taken),
-                Err(refused) if !refused.is_retryable || tried == MAX_ATTEMPTS => break Err(refused),
-                Err(refused) => {
-                    tried += 1;
-                    let wait = waits.next_delay(BACKOFF).max(refused.retry_after);
-                    self.collector.timer.sleep(wait).await;
+                Ok(success) => break Ok(success),
+                Err(failure) if !failure.is_retryable || attempts == MAX_ATTEMPTS => break Err(failure),
+                Err(failure) => {
+                    attempts += 1;
+                    let delay = delays.next_delay(BACKOFF).max(failure.retry_after);
+                    self.collector.timer.sleep(delay).await;
                 }
             }
         };
         let spans = self.batch.len() as u64;
         self.batch.clear();
         match &done {
-            Ok(taken) => self.on_success(spans, taken),
-            Err(refused) => self.on_failure(spans, refused),
+            Ok(success) => self.on_success(spans, success),
+            Err(failure) => self.on_failure(spans, failure),
         }
         done.is_ok()
     }
 
-    fn on_success(&mut self, spans: u64, taken: &ExportSuccess) {
-        let rejected = taken.rejected_spans.min(spans);
-        let lost = self.shared.dropped.fetch_add(rejected, Relaxed);
+    fn on_success(&mut self, spans: u64, success: &ExportSuccess) {
+        let rejected = success.rejected_spans.min(spans);
+        let dropped = self.shared.dropped.fetch_add(rejected, Relaxed);
         self.shared.exported.fetch_add(spans - rejected, Relaxed);
         let url = &self.collector.address.url;
         if let Some(before) = self.reported.dropped_at_failure.take() {
-            let lost = lost.saturating_sub(before);
-            self.logger.log(&format!("the collector {url} takes spans again; {lost} were lost meanwhile"));
+            let dropped = dropped.saturating_sub(before);
+            self.logger.log(&format!("otlp: {url} accepts spans again; {dropped} were dropped meanwhile"));
         }
         if rejected > 0 && !std::mem::replace(&mut self.reported.partial_success, true) {
-            let ExportSuccess { rejected_spans: rejected, message } = taken;
-            self.logger.log(&format!("the collector {url} rejects {rejected} spans of {spans}: {message}"));
+            let ExportSuccess { rejected_spans: rejected, message } = success;
+            self.logger.log(&format!("otlp: {url} rejected {rejected} of {spans} spans: {message}"));
         }
     }
 
-    fn on_failure(&mut self, spans: u64, refused: &ExportFailure) {
+    fn on_failure(&mut self, spans: u64, failure: &ExportFailure) {
         let before = self.shared.dropped.fetch_add(spans, Relaxed);
         if self.reported.dropped_at_failure.is_none() {
             self.reported.dropped_at_failure = Some(before);
-            let ExportFailure { reason: why, .. } = refused;
-            self.logger
-                .log(&format!("the collector {} takes no spans ({why}): they are lost", self.collector.address.url));
+            let (url, reason) = (&self.collector.address.url, &failure.reason);
+            self.logger.log(&format!("otlp: {url} accepts no spans ({reason}): they are dropped"));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Spans as a collector reads them: `ExportTraceServiceRequest` of opentelemetry-proto, in JSON.
+//! Encoding of spans: `ExportTraceServiceRequest` of opentelemetry-proto, in JSON.
 //!
-//! Two rules differ from protobuf's own JSON (OpenTelemetry Protocol Specification, "JSON Protobuf Encoding"): ids are
-//! hexadecimal and not base64, and an enum is its number. One that does not: 64-bit numbers are strings.
+//! Two rules differ from protobuf's own JSON (OpenTelemetry Protocol Specification, "JSON Protobuf Encoding"): IDs are
+//! hexadecimal instead of base64, and enums are numbers. As in protobuf's, 64-bit numbers are strings.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::span::{AttributeValue, SpanKind, TraceSpan};
 
-/// A request with these spans, all of one service.
+/// The request body for these spans of one service.
 pub(super) fn request(service_name: &str, spans: &[TraceSpan]) -> Vec<u8> {
     let name = KeyValue { key: "service.name", value: AnyValue::Text(service_name) };
     let request = ExportRequest {
@@ -21,7 +21,7 @@ pub(super) fn request(service_name: &str, spans: &[TraceSpan]) -> Vec<u8> {
             }],
         }],
     };
-    // Plain fields are always JSON.
+    // Plain fields always serialize.
     serde_json::to_vec(&request).unwrap_or_default()
 }
 
@@ -128,7 +128,7 @@ struct KeyValue<'a> {
     value: AnyValue<'a>,
 }
 
-/// A value under the name of its type.
+/// A value keyed by its type.
 enum AnyValue<'a> {
     Text(&'a str),
     Int(i64),
@@ -157,7 +157,7 @@ impl Serialize for AnyValue<'_> {
     }
 }
 
-/// A number as a string.
+/// A number that is serialized as a string.
 struct DecimalString<T>(T);
 
 impl<T: fmt::Display> Serialize for DecimalString<T> {
@@ -166,7 +166,7 @@ impl<T: fmt::Display> Serialize for DecimalString<T> {
     }
 }
 
-/// An id as a string, with all its zeros.
+/// An ID that is serialized as a hexadecimal string of full width.
 struct HexString<T>(T);
 
 impl<T: fmt::LowerHex> Serialize for HexString<T> {
@@ -182,7 +182,7 @@ mod tests {
     use serde_json::Value as Json;
 
     #[test]
-    fn a_batch_is_written_as_the_protocol_has_it() {
+    fn a_batch_is_encoded_as_specified() {
         let spans = [
             TraceSpan {
                 trace_id: 0x5b8e_fff7_9803_8103_d269_b633_813f_c60c,
@@ -245,7 +245,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_and_any_number_come_through(
+        fn any_text_and_any_number_is_encoded(
             trace_id: u128, span_id: u64, parent: Option<u64>, name: String, text: String, number: i64, end: u64
         ) {
             let attributes = vec![("text", text.clone().into()), ("number", AttributeValue::Int(number))];

@@ -1,4 +1,4 @@
-//! The thread that exports spans, and the ends of it that event loops hold.
+//! The thread that exports spans, and the senders of the event loops.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,12 +22,12 @@ use crate::machine::clock::Clock;
 use crate::machine::timer::Timer;
 use crate::server::Logger;
 
-/// Spans that may wait. Beyond that they are lost, and counted.
+/// Maximum spans in the queue; further ones are dropped and counted.
 const MAX_QUEUED_SPANS: usize = 4096;
-/// The most spans in one request. When so many wait they are sent at once.
+/// Maximum spans in one request; a full batch is sent at once.
 pub(super) const MAX_BATCH_SPANS: usize = 512;
 
-/// Sends spans to a collector; stops at once when it is dropped.
+/// Exporter of spans to a collector; stops at once when it is dropped.
 #[derive(Debug)]
 pub struct Exporter {
     queue: mpsc::Sender<TraceSpan>,
@@ -37,7 +37,7 @@ pub struct Exporter {
     logger: Logger,
 }
 
-/// One event loop's end of it.
+/// Sender of spans from one event loop.
 #[derive(Clone, Debug)]
 pub struct SpanSender {
     queue: mpsc::Sender<TraceSpan>,
@@ -45,44 +45,44 @@ pub struct SpanSender {
     logger: Logger,
 }
 
-/// Lets another thread say that nobody waits any more.
+/// Handle that closes the exporter from another thread.
 #[derive(Clone, Debug)]
 pub struct ExporterCloseHandle(watch::Sender<Option<Nanos>>);
 
 impl ExporterCloseHandle {
-    /// The end has so much time from now at most, whatever was said before or is said later. Returns at once.
+    /// Limits the time of the close to `grace` from now; the shortest of several calls counts. Returns at once.
     pub fn close_within(&self, grace: Nanos) {
-        self.0.send_modify(|said| *said = Some(said.map_or(grace, |said| said.min(grace))));
+        self.0.send_modify(|current| *current = Some(current.map_or(grace, |current| current.min(grace))));
     }
 }
 
-/// What pens and the thread share.
+/// State shared by senders and the thread.
 #[derive(Debug, Default)]
 pub(super) struct ExporterState {
-    /// There is a batch.
+    /// Notified when a batch is full.
     pub(super) batch_ready: Notify,
     pub(super) exported: AtomicU64,
     pub(super) dropped: AtomicU64,
     has_overflowed: AtomicBool,
 }
 
-/// Spans so far.
+/// Numbers of spans so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpanCounts {
-    /// The collector has them.
+    /// Accepted by the collector.
     pub exported: u64,
-    /// It has not, and will not: the queue was full, or the collector did not take them.
+    /// Dropped: the queue was full, or the collector did not accept them.
     pub dropped: u64,
 }
 
-/// Why there is no exporter.
+/// Error of starting an exporter.
 #[derive(Debug)]
 pub enum ExporterError {
-    /// The URL leads nowhere.
+    /// Invalid URL.
     Target(TargetError),
-    /// No TLS with that host.
+    /// TLS cannot be set up.
     Tls(TlsError),
-    /// The system has no thread, poller or timer for us.
+    /// The system has no thread, poller or timer.
     System(io::Error),
 }
 
@@ -93,7 +93,7 @@ impl fmt::Display for ExporterError {
         match self {
             Self::Target(error) => error.fmt(f),
             Self::Tls(error) => error.fmt(f),
-            Self::System(error) => write!(f, "the system does not let us export traces: {error}"),
+            Self::System(error) => write!(f, "cannot export traces: {error}"),
         }
     }
 }
@@ -105,32 +105,32 @@ impl From<io::Error> for ExporterError {
 }
 
 impl Exporter {
-    /// Starts to send to the collector at `url`, as OTLP/HTTP in JSON; a URL without a path means `/v1/traces`, and one
-    /// with user and password is asked with them. `service_name` is whom the spans are of; `tell` hears of troubles,
-    /// once each. Whether the collector is there does not matter now.
+    /// Starts an exporter to the collector at `url`, as OTLP/HTTP in JSON. The default path is `/v1/traces`; user and
+    /// password in the URL are sent as basic authentication. `service_name` is OpenTelemetry's `service.name`; `logger`
+    /// gets each kind of failure once. The collector need not be reachable yet.
     ///
     /// # Errors
     /// See [`ExporterError`].
-    pub fn start(url: &str, service_name: &str, tell: Logger) -> Result<Self, ExporterError> {
+    pub fn start(url: &str, service_name: &str, logger: Logger) -> Result<Self, ExporterError> {
         let target = Target::parse(url).map_err(ExporterError::Target)?;
-        let place = CollectorAddress::new(&target).map_err(ExporterError::Tls)?;
+        let address = CollectorAddress::new(&target).map_err(ExporterError::Tls)?;
         let (queue, received) = mpsc::channel(MAX_QUEUED_SPANS);
         let (closing, closed) = watch::channel(None);
         let (ready, is_ready) = std_mpsc::channel();
         let shared = Arc::new(ExporterState::default());
         let thread = thread::Builder::new().name("otlp".to_owned()).spawn({
-            let (shared, tell, service_name) = (Arc::clone(&shared), tell.clone(), service_name.to_owned());
+            let (shared, logger, service_name) = (Arc::clone(&shared), logger.clone(), service_name.to_owned());
             move || {
                 let ended = run_on_current_thread(async |timer| {
                     let _ = ready.send(Ok(()));
                     let client = Client::new(timer.clone(), Options::default());
                     let delivery = SpanDelivery {
-                        collector: Collector { address: place, client, timer },
+                        collector: Collector { address, client, timer },
                         service_name,
                         queue: received,
                         batch: Vec::with_capacity(MAX_BATCH_SPANS),
                         shared,
-                        logger: tell,
+                        logger,
                         reported: ReportedErrors::default(),
                     };
                     delivery.run(closed).await;
@@ -141,10 +141,10 @@ impl Exporter {
             }
         })?;
         is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("the thread ended")))?;
-        Ok(Self { queue, closing, shared, thread: Some(thread), logger: tell })
+        Ok(Self { queue, closing, shared, thread: Some(thread), logger })
     }
 
-    /// An end of it, for another event loop.
+    /// A sender for an event loop.
     pub fn sender(&self) -> SpanSender {
         SpanSender { queue: self.queue.clone(), shared: Arc::clone(&self.shared), logger: self.logger.clone() }
     }
@@ -154,13 +154,13 @@ impl Exporter {
         ExporterCloseHandle(self.closing.clone())
     }
 
-    /// What became of the spans so far.
+    /// Numbers of spans exported and dropped so far.
     pub fn counts(&self) -> SpanCounts {
         self.shared.counts()
     }
 
-    /// Sends what has been written, for `grace` at most and as long as the collector takes it; then it is over, and
-    /// pens write in vain.
+    /// Sends the queued spans, for at most `grace` and until the collector fails, and ends. Spans sent afterwards are
+    /// dropped.
     pub fn close(mut self, grace: Duration) -> SpanCounts {
         self.finish(grace.into());
         self.shared.counts()
@@ -170,9 +170,9 @@ impl Exporter {
         let Some(thread) = self.thread.take() else { return };
         self.close_handle().close_within(grace);
         let _ = thread.join();
-        let lost = self.shared.dropped.load(Relaxed);
-        if lost > 0 {
-            self.logger.log(&format!("{lost} spans were lost"));
+        let dropped = self.shared.dropped.load(Relaxed);
+        if dropped > 0 {
+            self.logger.log(&format!("otlp: {dropped} spans were dropped"));
         }
     }
 }
@@ -191,7 +191,7 @@ fn run_on_current_thread(work: impl AsyncFnOnce(Timer)) -> io::Result<()> {
         work(timer).await;
         Ok(())
     });
-    // The search for a name's address may go on, and nobody waits for it.
+    // A name resolution may still run; it is not awaited.
     runtime.shutdown_background();
     done
 }
@@ -203,7 +203,7 @@ impl ExporterState {
 }
 
 impl SpanSender {
-    /// Hands a span on. Never waits: if there is no room it is lost.
+    /// Queues a span without waiting; if the queue is full, the span is dropped.
     pub fn send(&self, span: TraceSpan) {
         match self.queue.try_send(span) {
             Ok(()) => {
@@ -211,11 +211,11 @@ impl SpanSender {
                     self.shared.batch_ready.notify_one();
                 }
             }
-            Err(refused) => {
+            Err(error) => {
                 self.shared.dropped.fetch_add(1, Relaxed);
-                let full = matches!(refused, mpsc::error::TrySendError::Full(_));
+                let full = matches!(error, mpsc::error::TrySendError::Full(_));
                 if full && !self.shared.has_overflowed.swap(true, Relaxed) {
-                    self.logger.log("spans come faster than the collector takes them: some are lost");
+                    self.logger.log("otlp: the queue of spans is full, some are dropped");
                 }
             }
         }

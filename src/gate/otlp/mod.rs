@@ -1,16 +1,17 @@
-//! Traces for OpenTelemetry: a span for a call, one for each of its attempts, sent to a collector.
+//! OpenTelemetry traces: a server span for each call and a client span for each attempt, sent to a collector.
 //!
-//! What goes over the wire is OTLP/HTTP in JSON (the OpenTelemetry Protocol Specification, "JSON Protobuf Encoding"):
-//! every collector takes it, and it needs neither a schema compiler nor a library that changes with each release.
-//! Names of attributes are those of OpenTelemetry's semantic conventions for HTTP; weir's own begin with `weir.`.
+//! The protocol is OTLP/HTTP in JSON (OpenTelemetry Protocol Specification, "JSON Protobuf Encoding"), which every
+//! collector supports without a schema compiler. Names of attributes are those of OpenTelemetry's semantic conventions
+//! for HTTP; weir's own begin with `weir.`.
 //!
-//! A trace must never slow a call. A [`SpanSender`] therefore hands a span to a queue that is bounded and does not wait: what
-//! does not fit is lost, and counted. All the rest is a thread of its own.
+//! Traces never slow a call: a [`SpanSender`] puts spans into a bounded queue without waiting, and drops and counts
+//! those that do not fit. Everything else happens on a thread of its own.
 //!
-//! - [`spans_of_call`]: from a call's story to its [`TraceSpan`]s; [`sampled`]: whether to tell of a call at all
-//! - [`Exporter`]: the thread; [`SpanSender`]: one event loop's end of it
-//! - `encoding`: spans as JSON; `collector`: who takes them; `delivery`: batches, on that thread
+//! - [`spans_of_call`]: the [`TraceSpan`]s of a call; [`sampled`]: sampling
+//! - [`Exporter`]: the thread; [`SpanSender`]: one event loop's sender
+//! - `encoding`: spans as JSON; `collector`: one request; `delivery`: batches and retries, on the thread
 
+mod attributes;
 mod collector;
 mod delivery;
 mod encoding;

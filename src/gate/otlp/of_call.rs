@@ -1,9 +1,10 @@
-//! From a call's story to its spans.
+//! Spans of a call, from its trace.
 
 use std::borrow::Cow;
 
 use http::Method;
 
+use super::attributes::{push_server_address, span_name, truncate};
 use super::span::{AttributeValue, SpanKind, TraceSpan};
 use crate::call::TraceContext;
 use crate::call::story::{AttemptStatus, AttemptTrace, CallTrace, launch_reason};
@@ -12,55 +13,52 @@ use crate::decide::hedge::LaunchReason;
 use crate::decide::policy::AttemptFailure;
 use crate::machine::clock::WallOffset;
 
-/// Longer texts from outside are cut, so that a queue of spans has a bound in bytes, too.
-const MAX_TEXT_BYTES: usize = 1024;
-
-/// What is to be known of a call beside its story.
+/// Facts about a call beside its attempts.
 #[derive(Clone, Copy, Debug)]
 pub struct CallSpanFacts<'a> {
-    /// The trace that it belongs to; not 0.
+    /// Trace ID; not 0.
     pub trace_id: u128,
-    /// The call's span; not 0.
+    /// ID of the call's span; not 0.
     pub span_id: u64,
-    /// The caller's span, if it told of one.
+    /// ID of the caller's span, if it sent one.
     pub parent: Option<u64>,
-    /// The route that took it, if one did.
+    /// Name of the route, if one matched.
     pub route: Option<&'a str>,
-    /// As the caller sent it.
+    /// Method of the caller's request.
     pub method: &'a Method,
-    /// As the caller sent it; a query is left out, for it may hold secrets.
+    /// Path of the caller's request. A query is left out of spans, since it may hold secrets.
     pub path: &'a str,
-    /// The host that the caller asked for, with its port or without.
+    /// Host of the caller's request, with its port or without.
     pub host: Option<&'a str>,
-    /// What the caller got; None if it left before, or its connection was reset.
+    /// Status of the response; None if the caller disconnected before, or its connection was reset.
     pub status: Option<u16>,
-    /// How it ended, in a word.
-    pub verdict: &'static str,
-    /// When its request was there.
+    /// Outcome of the call, as in `weir_gate_calls_total`.
+    pub outcome: &'static str,
+    /// Time when the head of the request was read.
     pub began: Nanos,
-    /// When its answer was, or nobody waited for one any more.
+    /// Time of the response's head, or of the caller's disconnection.
     pub ended: Nanos,
 }
 
-/// The span of the attempt with this number (from 0) in a call with this span: what is sent upstream as the parent, and
-/// what [`spans_of_call`] tells. Neither 0 nor the call's own.
+/// Span ID of an attempt, from its number (from 0) and the call's span ID. It is sent upstream as the parent. Neither 0
+/// nor the call's own.
 pub fn attempt_span_id(call: u64, number: u32) -> u64 {
     TraceContext { trace_id: 0, span_id: call, flags: 0 }.of_attempt(number).span_id
 }
 
-/// A call's span and one for each of its attempts, with times as `wall` has them.
+/// The span of a call and one for each of its attempts, with wall-clock times.
 ///
-/// By OpenTelemetry's conventions an answer of 500 and above is an error of a server's span, and an attempt is in error
-/// when it was no success. An attempt that was cancelled is not: that is how a hedge is meant to end.
-pub fn spans_of_call(call: &CallSpanFacts<'_>, story: Option<&CallTrace>, wall: &WallOffset) -> Vec<TraceSpan> {
-    let attempts = story.map_or(&[][..], |story| &story.attempts);
+/// By OpenTelemetry's conventions a server span is an error if the status is 500 or above, and a client span if the
+/// attempt has failed. A cancelled attempt is not an error: most hedges end that way.
+pub fn spans_of_call(call: &CallSpanFacts<'_>, trace: Option<&CallTrace>, wall: &WallOffset) -> Vec<TraceSpan> {
+    let attempts = trace.map_or(&[][..], |trace| &trace.attempts);
     let mut spans = Vec::with_capacity(1 + attempts.len());
-    spans.push(call_span(call, story, wall));
+    spans.push(call_span(call, trace, wall));
     spans.extend((0..).zip(attempts).map(|(number, attempt)| attempt_span(call, number, attempt, wall)));
     spans
 }
 
-fn call_span(call: &CallSpanFacts<'_>, story: Option<&CallTrace>, wall: &WallOffset) -> TraceSpan {
+fn call_span(call: &CallSpanFacts<'_>, trace: Option<&CallTrace>, wall: &WallOffset) -> TraceSpan {
     let (name, mut attributes) = span_name(call.method);
     let name = match call.route {
         Some(route) => Cow::Owned(format!("{name} {}", truncate(route))),
@@ -73,12 +71,12 @@ fn call_span(call: &CallSpanFacts<'_>, story: Option<&CallTrace>, wall: &WallOff
     if let Some(route) = call.route {
         attributes.push(("weir.route", truncate(route).to_owned().into()));
     }
-    attributes.push(("weir.verdict", call.verdict.into()));
-    if let Some(suppressed) = story.map(|story| story.budget_exhausted).filter(|suppressed| *suppressed > 0) {
-        attributes.push(("weir.suppressed", suppressed.into()));
+    attributes.push(("weir.outcome", call.outcome.into()));
+    if let Some(skipped) = trace.map(|trace| trace.budget_exhausted).filter(|skipped| *skipped > 0) {
+        attributes.push(("weir.attempts.skipped", skipped.into()));
     }
-    if let Some((refusal, priority)) = story.and_then(|story| story.rejection) {
-        attributes.push(("weir.refused", refusal.reason.name().into()));
+    if let Some((rejection, priority)) = trace.and_then(|trace| trace.rejection) {
+        attributes.push(("weir.rejected", rejection.reason.name().into()));
         attributes.push(("weir.priority", priority.name().into()));
     }
     let error = match call.status {
@@ -90,8 +88,8 @@ fn call_span(call: &CallSpanFacts<'_>, story: Option<&CallTrace>, wall: &WallOff
             })
         }
         None => {
-            attributes.push(("error.type", call.verdict.into()));
-            Some(Cow::Borrowed(call.verdict))
+            attributes.push(("error.type", call.outcome.into()));
+            Some(Cow::Borrowed(call.outcome))
         }
     };
     TraceSpan {
@@ -111,17 +109,17 @@ fn attempt_span(call: &CallSpanFacts<'_>, number: u32, attempt: &AttemptTrace, w
     let (name, mut attributes) = span_name(call.method);
     push_server_address(&mut attributes, attempt.origin.name());
     attributes.push(("weir.attempt.number", AttributeValue::Int(i64::from(number) + 1)));
-    attributes.push(("weir.attempt.why", launch_reason(attempt.reason).into()));
+    attributes.push(("weir.attempt.reason", launch_reason(attempt.reason).into()));
     if let LaunchReason::Retry(retry) = attempt.reason {
         attributes.push(("http.request.resend_count", retry.into()));
     }
-    let (end, status, error) = match &attempt.end {
+    let (outcome, status, error) = match &attempt.end {
         AttemptStatus::Running => ("running", None, None),
         AttemptStatus::Cancelled => ("cancelled", None, None),
         AttemptStatus::Won(status) => ("won", Some(*status), None),
         AttemptStatus::Failed(AttemptFailure::Status(status), _) => {
             attributes.push(("error.type", status.to_string().into()));
-            ("lost", Some(*status), Some(Cow::Borrowed("")))
+            ("failed", Some(*status), Some(Cow::Borrowed("")))
         }
         AttemptStatus::Failed(failure, cause) => {
             attributes.push(("error.type", failure.name().unwrap_or_default().into()));
@@ -130,14 +128,14 @@ fn attempt_span(call: &CallSpanFacts<'_>, number: u32, attempt: &AttemptTrace, w
                 Some(Cow::Owned(cause)) => Cow::Owned(truncate(cause).to_owned()),
                 None => Cow::Borrowed(""),
             };
-            ("lost", None, Some(cause))
+            ("failed", None, Some(cause))
         }
     };
-    attributes.push(("weir.attempt.end", end.into()));
+    attributes.push(("weir.attempt.outcome", outcome.into()));
     if let Some(status) = status {
         attributes.push(("http.response.status_code", status.into()));
     }
-    // One that still runs is over with its call at the latest, as far as this trace goes.
+    // In the trace, an attempt in flight ends with its call.
     let ended = if attempt.end == AttemptStatus::Running { call.ended } else { attempt.ended };
     TraceSpan {
         trace_id: call.trace_id,
@@ -152,45 +150,6 @@ fn attempt_span(call: &CallSpanFacts<'_>, number: u32, attempt: &AttemptTrace, w
     }
 }
 
-/// A span's name and its first attributes. Methods that nobody has heard of would be names without end, and are `HTTP`.
-fn span_name(method: &Method) -> (&'static str, Vec<(&'static str, AttributeValue)>) {
-    // Room for what may come; it is a span in a queue, and not for long.
-    let mut attributes = Vec::with_capacity(10);
-    let known = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
-    match known.into_iter().find(|known| *known == method.as_str()) {
-        Some(known) => {
-            attributes.push(("http.request.method", known.into()));
-            (known, attributes)
-        }
-        None => {
-            attributes.push(("http.request.method", "_OTHER".into()));
-            attributes.push(("http.request.method_original", truncate(method.as_str()).to_owned().into()));
-            ("HTTP", attributes)
-        }
-    }
-}
-
-/// Host and port, from `host`, `host:port` or `[::1]:port`.
-fn push_server_address(attributes: &mut Vec<(&'static str, AttributeValue)>, host: &str) {
-    let (name, port) = match host.rsplit_once(':') {
-        Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, port.parse::<u16>().ok()),
-        _ => (host, None),
-    };
-    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    if !name.is_empty() {
-        attributes.push(("server.address", truncate(name).to_owned().into()));
-    }
-    if let Some(port) = port {
-        attributes.push(("server.port", port.into()));
-    }
-}
-
-/// As much of it as is told.
-fn truncate(text: &str) -> &str {
-    let end = (0..=MAX_TEXT_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -199,6 +158,7 @@ mod tests {
     use super::*;
     use crate::decide::admit::{self, Priority, Rejection};
     use crate::decide::policy::FailureKind;
+    use crate::gate::otlp::attributes::MAX_TEXT_BYTES;
     use crate::http::client::{ConnectOptions, Origin};
     use crate::http::target::Target;
     use crate::machine::clock::{Clock, unix_s};
@@ -213,7 +173,7 @@ mod tests {
         path: "/api/smart/1000?key=secret",
         host: Some("gate:8080"),
         status: Some(200),
-        verdict: "success",
+        outcome: "succeeded",
         began: Nanos::from_millis(5),
         ended: Nanos::from_millis(605),
     };
@@ -248,13 +208,13 @@ mod tests {
 
     #[test]
     fn a_hedged_call_is_a_span_with_one_for_each_attempt() {
-        let refused =
+        let connect_failure =
             AttemptStatus::Failed(AttemptFailure::Kind(FailureKind::Connect), Some("connection refused".into()));
-        let story = CallTrace {
+        let trace = CallTrace {
             began: Nanos::from_millis(6),
             attempts: vec![
                 attempt(LaunchReason::First, "http://a:81", 6, 600, AttemptStatus::Cancelled),
-                attempt(LaunchReason::Stage(0), "http://[::1]:82", 306, 307, refused),
+                attempt(LaunchReason::Stage(0), "http://[::1]:82", 306, 307, connect_failure),
                 attempt(
                     LaunchReason::Failure(1),
                     "http://c",
@@ -269,7 +229,7 @@ mod tests {
             rejection: None,
         };
         let wall = wall();
-        let spans = spans_of_call(&CALL, Some(&story), &wall);
+        let spans = spans_of_call(&CALL, Some(&trace), &wall);
         assert_eq!(spans.len(), 6);
         let attributes: Vec<Vec<String>> = spans.iter().map(all).collect();
         let method = "http.request.method=GET";
@@ -283,8 +243,8 @@ mod tests {
                     "server.address=gate",
                     "server.port=8080",
                     "weir.route=smart",
-                    "weir.verdict=success",
-                    "weir.suppressed=1",
+                    "weir.outcome=succeeded",
+                    "weir.attempts.skipped=1",
                     "http.response.status_code=200",
                 ][..],
                 &[
@@ -292,34 +252,34 @@ mod tests {
                     "server.address=a",
                     "server.port=81",
                     "weir.attempt.number=1",
-                    "weir.attempt.why=first",
-                    "weir.attempt.end=cancelled",
+                    "weir.attempt.reason=first",
+                    "weir.attempt.outcome=cancelled",
                 ],
                 &[
                     method,
                     "server.address=::1",
                     "server.port=82",
                     "weir.attempt.number=2",
-                    "weir.attempt.why=stage",
+                    "weir.attempt.reason=stage",
                     "error.type=connect",
-                    "weir.attempt.end=lost",
+                    "weir.attempt.outcome=failed",
                 ],
                 &[
                     method,
                     "server.address=c",
                     "weir.attempt.number=3",
-                    "weir.attempt.why=failure",
+                    "weir.attempt.reason=failure",
                     "error.type=500",
-                    "weir.attempt.end=lost",
+                    "weir.attempt.outcome=failed",
                     "http.response.status_code=500",
                 ],
                 &[
                     method,
                     "server.address=d",
                     "weir.attempt.number=4",
-                    "weir.attempt.why=retry",
+                    "weir.attempt.reason=retry",
                     "http.request.resend_count=2",
-                    "weir.attempt.end=won",
+                    "weir.attempt.outcome=won",
                     "http.response.status_code=200",
                 ],
                 &[
@@ -327,8 +287,8 @@ mod tests {
                     "server.address=e",
                     "server.port=85",
                     "weir.attempt.number=5",
-                    "weir.attempt.why=stage",
-                    "weir.attempt.end=running",
+                    "weir.attempt.reason=stage",
+                    "weir.attempt.outcome=running",
                 ],
             ]
         );
@@ -348,28 +308,29 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_refused_says_why() {
-        let refusal = Rejection { reason: admit::RejectionReason::DeadlineExceeded, retry_after: Nanos::SECOND };
-        let story = CallTrace { rejection: Some((refusal, Priority::Low)), ..CallTrace::default() };
-        let spans = spans_of_call(&CallSpanFacts { verdict: "refused", ..CALL }, Some(&story), &wall());
+    fn a_rejected_call_has_the_reason() {
+        let rejection = Rejection { reason: admit::RejectionReason::DeadlineExceeded, retry_after: Nanos::SECOND };
+        let trace = CallTrace { rejection: Some((rejection, Priority::Low)), ..CallTrace::default() };
+        let spans = spans_of_call(&CallSpanFacts { outcome: "rejected", ..CALL }, Some(&trace), &wall());
         assert_eq!(spans.len(), 1);
-        assert_eq!(get(&spans[0], "weir.refused"), Some(&"late".into()));
+        assert_eq!(get(&spans[0], "weir.rejected"), Some(&"deadline_too_short".into()));
         assert_eq!(get(&spans[0], "weir.priority"), Some(&"low".into()));
     }
 
     #[test]
-    fn a_call_fails_with_500_and_above_or_without_an_answer() {
-        let of = |status, verdict| {
-            let [span] = spans_of_call(&CallSpanFacts { status, verdict, ..CALL }, None, &wall()).try_into().unwrap();
+    fn a_call_fails_with_500_and_above_or_without_a_response() {
+        let of = |status, outcome| {
+            let [span] = spans_of_call(&CallSpanFacts { status, outcome, ..CALL }, None, &wall()).try_into().unwrap();
             (get(&span, "error.type").cloned(), span.error)
         };
         assert_eq!(of(Some(404), "no route"), (None, None));
-        assert_eq!(of(Some(504), "late"), (Some("504".into()), Some("".into())));
-        assert_eq!(of(None, "left"), (Some("left".into()), Some("left".into())));
+        assert_eq!(of(Some(504), "deadline_exceeded"), (Some("504".into()), Some("".into())));
+        let closed = "client_closed";
+        assert_eq!(of(None, closed), (Some(closed.into()), Some(closed.into())));
     }
 
     #[test]
-    fn a_method_that_nobody_knows_makes_no_new_name() {
+    fn unknown_methods_have_one_name() {
         let method = Method::from_bytes(b"FROBNICATE").unwrap();
         let [span] =
             spans_of_call(&CallSpanFacts { method: &method, route: None, ..CALL }, None, &wall()).try_into().unwrap();
@@ -381,9 +342,9 @@ mod tests {
     #[test]
     fn times_are_the_wall_clocks() {
         let clock = Clock::starting_in(Nanos::ZERO);
-        let told = clock.wall_offset().unix_ns(clock.now()) as f64 / 1e9;
-        assert!((told - unix_s()).abs() < 1.0, "{told}");
-        assert!(clock.wall_offset().unix_ns(Nanos::NEVER) > 0, "the end of time is no overflow");
+        let wall_s = clock.wall_offset().unix_ns(clock.now()) as f64 / 1e9;
+        assert!((wall_s - unix_s()).abs() < 1.0, "{wall_s}");
+        assert!(clock.wall_offset().unix_ns(Nanos::NEVER) > 0, "Nanos::NEVER does not overflow");
     }
 
     proptest! {
@@ -404,8 +365,8 @@ mod tests {
                     prop_assert!(!matches!(value, AttributeValue::Text(text) if text.len() > MAX_TEXT_BYTES));
                 }
                 prop_assert!(span.name.len() <= MAX_TEXT_BYTES + 8);
-                let told = get(&span, "url.path");
-                prop_assert!(matches!(told, Some(AttributeValue::Text(told)) if path.starts_with(&**told)));
+                let path_attribute = get(&span, "url.path");
+                prop_assert!(matches!(path_attribute, Some(AttributeValue::Text(cut)) if path.starts_with(&**cut)));
             }
         }
     }

@@ -1,13 +1,13 @@
-//! Which calls are told of, when it is not all of them.
+//! Sampling of traces by their IDs.
 
-/// Whether a trace is among the share `ratio` (in [0, 1]) of all traces.
+/// Whether a trace is sampled at this ratio, 0 to 1; NaN is 0.
 ///
-/// A trace's own id decides, so that every service along its way decides alike, and what is in the sample at one ratio
-/// is in it at each greater one (OpenTelemetry's TraceIdRatioBased). The id's lower 64 bits without the last are
-/// compared, as the samplers for Go and Rust do it. A ratio that is not a number is none.
+/// OpenTelemetry's TraceIdRatioBased: the trace ID decides, so that all services decide alike, and a sample at one
+/// ratio contains those at all smaller ones. The lower 64 bits of the ID without the last one are compared, as in the
+/// SDKs for Go and Rust.
 pub fn sampled(trace_id: u128, ratio: f64) -> bool {
     const TRACE_ID_RANGE: u64 = 1 << 63;
-    // Saturates: below 0, and for what is no number, it is 0.
+    // Saturates; negative numbers and NaN are 0.
     let bound = (ratio * TRACE_ID_RANGE as f64) as u64;
     (trace_id as u64) >> 1 < bound
 }
@@ -19,13 +19,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_share_is_the_one_asked_for() {
+    fn the_sampled_fraction_is_the_ratio() {
         for ratio in [0.01, 0.25, 0.9] {
-            let mut dice = Dice::new(7, 1);
-            let hits = (0..100_000).filter(|_| sampled(u128::from(dice.bits()), ratio)).count();
-            let share = hits as f64 / 1e5;
+            let mut random = Dice::new(7, 1);
+            let hits = (0..100_000).filter(|_| sampled(u128::from(random.bits()), ratio)).count();
+            let sampled = hits as f64 / 1e5;
             // Five standard deviations.
-            assert!((share - ratio).abs() < 5.0 * (ratio * (1.0 - ratio) / 1e5).sqrt(), "{share} of {ratio}");
+            assert!((sampled - ratio).abs() < 5.0 * (ratio * (1.0 - ratio) / 1e5).sqrt(), "{sampled} of {ratio}");
         }
     }
 
@@ -37,7 +37,7 @@ mod tests {
         }
 
         #[test]
-        fn a_greater_ratio_keeps_what_a_smaller_one_had(trace_id: u128, a in 0.0..=1.0, b in 0.0..=1.0) {
+        fn a_sample_contains_those_at_smaller_ratios(trace_id: u128, a in 0.0..=1.0, b in 0.0..=1.0) {
             let (less, more) = (f64::min(a, b), f64::max(a, b));
             prop_assert!(!sampled(trace_id, less) || sampled(trace_id, more));
         }

@@ -1,38 +1,38 @@
-//! A span as plain data.
+//! A span of a trace, as plain data.
 
 use std::borrow::Cow;
 
-/// Something that took time, and belongs to a trace.
+/// One span of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSpan {
-    /// The trace; not 0.
+    /// Trace ID; not 0.
     pub trace_id: u128,
-    /// The span; not 0.
+    /// Span ID; not 0.
     pub span_id: u64,
-    /// The span that it is a part of.
+    /// ID of the parent span.
     pub parent: Option<u64>,
-    /// What it is; of few kinds, so that spans can be grouped by it.
+    /// Name, of low cardinality.
     pub name: Cow<'static, str>,
-    /// Which end of a request it is.
+    /// Side of the request.
     pub kind: SpanKind,
-    /// Nanoseconds since 1970.
+    /// Start, in nanoseconds since 1970.
     pub start_unix_ns: u64,
-    /// Nanoseconds since 1970; not before the start.
+    /// End, in nanoseconds since 1970; not before the start.
     pub end_unix_ns: u64,
-    /// What else there is to say; no name twice.
+    /// Attributes; names are unique.
     pub attributes: Vec<(&'static str, AttributeValue)>,
-    /// Some if it failed: the cause, or nothing where the attributes say it.
+    /// Some if the span is an error: the cause, or "" where the attributes have it.
     pub error: Option<Cow<'static, str>>,
 }
 
-/// Which end of a request a span is.
+/// Side of the request that a span is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
-    /// It stays inside.
+    /// Neither.
     Internal,
-    /// The request came in.
+    /// The request was received.
     Server,
-    /// The request went out.
+    /// The request was sent.
     Client,
 }
 
@@ -43,7 +43,7 @@ pub enum AttributeValue {
     Text(Cow<'static, str>),
     /// A whole number.
     Int(i64),
-    /// Yes or no.
+    /// A boolean.
     Flag(bool),
 }
 

@@ -1,4 +1,4 @@
-//! A rate or a budget that several gates share.
+//! A cluster-wide limit: a caller rate limit or a retry budget.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,55 +9,55 @@ use crate::decide::budget::RetryBudget;
 use crate::decide::portion::{AllocationKey, Allocations};
 use crate::gate::standing::CallerPolicy;
 
-/// The first 64 bits of SHA-256 of these parts: the same at all gates. Nobody finds another name that has the number of a
-/// given one.
+/// The first 64 bits of SHA-256 of these parts: the same at all gateways, and a second name with a given hash cannot be
+/// chosen.
 pub(in crate::gate) fn hash(parts: &[&[u8]]) -> u64 {
     let mut context = digest::Context::new(&digest::SHA256);
     for part in parts {
-        // So that no two lists of parts are the same bytes.
+        // Lengths make different lists of parts different bytes.
         context.update(&(part.len() as u64).to_be_bytes());
         context.update(part);
     }
     context.finish().as_ref().first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
 }
 
-/// A limit, and its number in the table.
+/// A limit, and its ID in the table.
 #[derive(Debug)]
 pub(in crate::gate) enum DistributedLimit<'a> {
-    /// What each caller of a route may send.
+    /// Rate limit of each caller of a route.
     Rate(u64, &'a CallerPolicy),
-    /// What extra attempts may come to.
+    /// Budget of extra attempts.
     Budget(u64, &'a Mutex<RetryBudget>),
 }
 
-fn with_budget<T>(of: &Mutex<RetryBudget>, does: impl FnOnce(&mut RetryBudget) -> T) -> T {
-    does(&mut of.lock().unwrap_or_else(PoisonError::into_inner))
+fn with_budget<T>(budget: &Mutex<RetryBudget>, work: impl FnOnce(&mut RetryBudget) -> T) -> T {
+    work(&mut budget.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl DistributedLimit<'_> {
-    /// From now on it is kept by what is ours of it.
-    pub(super) fn apply_split(&self, now: Nanos, portions: &Allocations) {
+    /// Applies this gateway's allocation from now on.
+    pub(super) fn apply_split(&self, now: Nanos, allocations: &Allocations) {
         match self {
-            Self::Rate(limit, standing) => {
-                standing.apply_split(now, portions.default_fraction(), portions.own_of_limit(*limit));
+            Self::Rate(limit, callers) => {
+                callers.apply_split(now, allocations.default_fraction(), allocations.own_of_limit(*limit));
             }
-            Self::Budget(limit, of) => {
-                let portion = portions.fraction_of(AllocationKey { limit: *limit, key: 0 });
-                with_budget(of, |ledger| ledger.apply_split(now, portion));
+            Self::Budget(limit, budget) => {
+                let fraction = allocations.fraction_of(AllocationKey { limit: *limit, key: 0 });
+                with_budget(budget, |budget| budget.apply_split(now, fraction));
             }
         }
     }
 
-    /// What could be used of it, since this was asked last.
+    /// Demand per allocation since the last call.
     pub(super) fn wanted(&self, now: Nanos) -> Vec<(AllocationKey, u32)> {
         match self {
-            Self::Rate(limit, standing) => {
-                let wanted = standing.wanted(now).into_iter();
-                wanted.map(|(key, wants)| (AllocationKey { limit: *limit, key }, wants)).collect()
+            Self::Rate(limit, callers) => {
+                let demand = callers.wanted(now).into_iter();
+                demand.map(|(key, demand)| (AllocationKey { limit: *limit, key }, demand)).collect()
             }
-            Self::Budget(limit, of) => {
-                let wants = with_budget(of, |ledger| ledger.wanted(now));
-                wants.map(|wants| (AllocationKey { limit: *limit, key: 0 }, wants)).into_iter().collect()
+            Self::Budget(limit, budget) => {
+                let demand = with_budget(budget, |budget| budget.wanted(now));
+                demand.map(|demand| (AllocationKey { limit: *limit, key: 0 }, demand)).into_iter().collect()
             }
         }
     }
@@ -68,8 +68,8 @@ mod tests {
     use super::hash;
 
     #[test]
-    fn names_have_numbers_that_are_the_same_everywhere() {
-        // The same at all gates, whatever their version: it is part of what they say to one another.
+    fn hashes_are_the_same_everywhere() {
+        // The same in all versions: it is part of the protocol between gateways.
         assert_eq!(hash(&[]), 0xe3b0_c442_98fc_1c14);
         assert_ne!(hash(&[b"ab", b"c"]), hash(&[b"a", b"bc"]));
         assert_ne!(hash(&[b"a"]), hash(&[b"a", b""]));

@@ -1,7 +1,8 @@
-//! Limits that several gates share: what of them is ours, kept by a thread that asks a Redis server.
+//! Cluster-wide limits: this gateway's allocations, renewed by a thread through a Redis server.
 //!
-//! [`crate::decide::portion`] decides what is said and when. Here is the rest: a thread that says it ([`table`]), takes from
-//! rates and budgets what is wanted, and tells them what is theirs ([`limit`]). No call waits for it, and no event loop.
+//! [`crate::decide::portion`] decides what is requested and when. Here is the rest: a thread that sends the requests
+//! ([`table`]), with the demand of rate limits and budgets, and applies the replies to them ([`limit`]). No call and no
+//! event loop waits for it.
 
 mod limit;
 mod table;
@@ -25,14 +26,14 @@ use crate::decide::portion::{Allocations, Fraction};
 use crate::machine::clock::Clock;
 use crate::server::Logger;
 
-/// Beyond a lease a gate does not wait for its part before it begins; a busy machine is late.
+/// Time beyond a lease that a starting gateway waits for its allocation, for busy machines.
 const STARTUP_GRACE: Duration = Duration::from_secs(1);
 
-/// What is ours of limits that several gates share.
+/// This gateway's allocations of the cluster-wide limits.
 #[derive(Debug)]
 pub(super) struct DistributedLimits {
     pub(super) config: DistributedLimitConfig,
-    /// Of the places of callers; another one in each process.
+    /// Salt of the callers' hash tables; different in each process.
     pub(super) salt: u64,
     split: Mutex<Allocations>,
     clock: Clock,
@@ -40,29 +41,29 @@ pub(super) struct DistributedLimits {
     failed: AtomicU64,
 }
 
-/// What a person is told of it.
+/// State of the cluster for metrics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct State {
-    /// Our part of all of which nothing else is said, in [0, 1].
+    /// Fraction of each limit that this gateway has by default, 0 to 1.
     pub(super) fraction: f64,
-    /// Gates; 0 if nobody has said.
+    /// Gateways, as Redis counts them; 0 if it has never responded.
     pub(super) gates: u32,
-    /// Callers and budgets with parts of their own.
+    /// Callers and budgets with an allocation of their own.
     pub(super) own_allocations: usize,
-    /// The server has not answered for a lease.
+    /// Whether Redis has not responded for a lease.
     pub(super) is_disconnected: bool,
-    /// Questions that were answered, and those that were not.
+    /// Lease renewals by outcome: succeeded, failed.
     pub(super) renewals: [(&'static str, u64); 2],
 }
 
 impl DistributedLimits {
-    /// Nothing is ours yet, and nobody is asked.
-    pub(super) fn new(terms: &DistributedLimitConfig) -> Self {
-        let alone = Fraction::even(terms.gates);
+    /// No allocations and no connection yet.
+    pub(super) fn new(config: &DistributedLimitConfig) -> Self {
+        let alone = Fraction::even(config.gates);
         Self {
-            config: terms.clone(),
+            config: config.clone(),
             salt: RandomState::new().hash_one(0),
-            split: Mutex::new(Allocations::new(terms.lease, alone)),
+            split: Mutex::new(Allocations::new(config.lease, alone)),
             clock: Clock::starting_in(Nanos::ZERO),
             renewed: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -73,33 +74,33 @@ impl DistributedLimits {
         self.split.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How it stands.
+    /// The state of the cluster.
     pub(super) fn state(&self) -> State {
-        let portions = self.split();
+        let allocations = self.split();
         State {
-            fraction: portions.default_fraction().as_f64(),
-            gates: portions.gates(),
-            own_allocations: portions.own_allocations(),
-            is_disconnected: portions.is_unreachable(self.clock.now()),
-            renewals: [("done", self.renewed.load(Relaxed)), ("failed", self.failed.load(Relaxed))],
+            fraction: allocations.default_fraction().as_f64(),
+            gates: allocations.gates(),
+            own_allocations: allocations.own_allocations(),
+            is_disconnected: allocations.is_unreachable(self.clock.now()),
+            renewals: [("succeeded", self.renewed.load(Relaxed)), ("failed", self.failed.load(Relaxed))],
         }
     }
 
-    /// Tells all limits of a setup what is ours of them.
+    /// Applies this gateway's allocations to all limits of a configuration.
     pub(super) fn apply(&self, setup: &GateRuntime, now: Nanos) {
-        let portions = self.split();
-        setup.limits().for_each(|limit| limit.apply_split(now, &portions));
+        let allocations = self.split();
+        setup.limits().for_each(|limit| limit.apply_split(now, &allocations));
     }
 
-    /// Asks the server if it is time to.
+    /// Renews the lease if it is due; None if it is not.
     fn renew(&self, table: &mut RedisSplitTable, current: &ConfigCell) -> Option<Result<(), RenewalError>> {
         let wanted = || current.get().limits().flat_map(|limit| limit.wanted(current.now())).collect();
-        let ask = self.split().next_request(self.clock.now(), wanted)?;
-        let said = table.renew(&ask);
+        let request = self.split().next_request(self.clock.now(), wanted)?;
+        let reply = table.renew(&request);
         let now = self.clock.now();
-        let renewed = match said {
-            Ok(said) => {
-                self.split().on_reply(now, &ask, &said);
+        let renewed = match reply {
+            Ok(reply) => {
+                self.split().on_reply(now, &request, &reply);
                 self.renewed.fetch_add(1, Relaxed);
                 Ok(())
             }
@@ -114,36 +115,36 @@ impl DistributedLimits {
     }
 }
 
-/// The thread that asks.
+/// The thread that renews the lease.
 #[derive(Debug)]
 pub(super) struct RenewalThread {
-    /// It ends when this is gone.
+    /// The thread ends when this is dropped.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl RenewalThread {
-    /// Begins, and waits until there is something of each limit for us: as soon as the other gates have made room, or the
-    /// server does not answer. The last words are said when it is dropped.
+    /// Starts the thread, and waits until this gateway has a part of each limit: until the others have made room, or
+    /// Redis has not responded. When it is dropped, the gateway leaves the cluster.
     ///
     /// # Errors
-    /// The server is there and does not take us, or the system has no thread; in one line.
+    /// Redis rejects the gateway, or the system has no thread; in one line.
     pub(super) fn start(
         sharing: Arc<DistributedLimits>,
         current: Arc<ConfigCell>,
-        tell: Logger,
+        logger: Logger,
     ) -> Result<Self, String> {
         let mut table = RedisSplitTable::new(&sharing.config)?;
-        let patience = sharing.config.lease.as_duration() + STARTUP_GRACE;
+        let timeout = sharing.config.lease.as_duration() + STARTUP_GRACE;
         let (stop, stopped) = mpsc::channel();
         let (ready, is_ready) = mpsc::channel();
-        let thread = thread::Builder::new().name("share".to_owned());
-        let thread = thread.spawn(move || run(&sharing, &current, &mut table, &stopped, &ready, &tell));
-        let thread = thread.map_err(|error| format!("share: the system has no thread: {error}"))?;
-        let asking = Self { stop: Some(stop), thread: Some(thread) };
-        // Who waited in vain begins with what it has.
-        is_ready.recv_timeout(patience).unwrap_or(Ok(()))?;
-        Ok(asking)
+        let thread = thread::Builder::new().name("cluster".to_owned());
+        let thread = thread.spawn(move || run(&sharing, &current, &mut table, &stopped, &ready, &logger));
+        let thread = thread.map_err(|error| format!("cluster: cannot start a thread: {error}"))?;
+        let renewing = Self { stop: Some(stop), thread: Some(thread) };
+        // After the timeout the gateway starts with what it has.
+        is_ready.recv_timeout(timeout).unwrap_or(Ok(()))?;
+        Ok(renewing)
     }
 }
 
@@ -162,37 +163,39 @@ fn run(
     table: &mut RedisSplitTable,
     stopped: &Receiver<()>,
     ready: &Sender<Result<(), String>>,
-    tell: &Logger,
+    logger: &Logger,
 ) {
-    let (mut is_begun, mut is_told) = (false, false);
+    let (mut is_ready, mut is_logged) = (false, false);
     loop {
         if let Some(renewed) = sharing.renew(table, current) {
-            let (is_away, share, has_room) = {
-                let portions = sharing.split();
+            let (is_unreachable, fraction, has_even_share) = {
+                let allocations = sharing.split();
                 let now = sharing.clock.now();
-                (portions.is_unreachable(now), portions.default_fraction().as_f64(), portions.has_even_share())
+                (allocations.is_unreachable(now), allocations.default_fraction().as_f64(), allocations.has_even_share())
             };
             let shown = sharing.config.redis.redacted();
             match &renewed {
-                Err(RenewalError::Rejected(why)) if !is_begun => {
-                    let _ = ready.send(Err(format!("share: {shown}: {why}; see to the address, or leave share out")));
+                Err(RenewalError::Rejected(why)) if !is_ready => {
+                    let _ = ready.send(Err(format!("cluster: {shown}: {why}; correct the URL, or leave cluster out")));
                     return;
                 }
-                // If it was away from the first, this is what we were told to begin with.
-                Err(_) => is_begun |= share > 0.0,
-                Ok(()) => is_begun |= has_room,
+                // Of a server that was unreachable from the start, the assumed fraction.
+                Err(_) => is_ready |= fraction > 0.0,
+                Ok(()) => is_ready |= has_even_share,
             }
-            if is_begun {
-                // Only the first is heard.
+            if is_ready {
+                // Only the first one is received.
                 let _ = ready.send(Ok(()));
             }
-            if let (Err(why), true, false) = (&renewed, is_away, is_told) {
-                let percent = share * 100.0;
-                tell.log(&format!("share: {shown} does not answer ({why}): limits go on with {percent:.3} % of each"));
-                is_told = true;
-            } else if let (Ok(()), true) = (&renewed, is_told) {
-                tell.log(&format!("share: {shown} answers again"));
-                is_told = false;
+            if let (Err(why), true, false) = (&renewed, is_unreachable, is_logged) {
+                let percent = fraction * 100.0;
+                logger.log(&format!(
+                    "cluster: {shown} is unreachable ({why}): this gateway keeps {percent:.3}% of each limit"
+                ));
+                is_logged = true;
+            } else if let (Ok(()), true) = (&renewed, is_logged) {
+                logger.log(&format!("cluster: {shown} is reachable again"));
+                is_logged = false;
             }
         }
         let wait = sharing.split().wake_at().min(sharing.clock.now() + sharing.config.lease) - sharing.clock.now();
@@ -201,7 +204,7 @@ fn run(
             Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    // Whoever does not hear it waits for the end of our lease.
+    // If it is lost, the others wait for the end of this gateway's lease.
     let last = sharing.split().leave_request();
     let _ = table.renew(&last);
 }

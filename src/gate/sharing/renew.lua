@@ -1,39 +1,41 @@
--- A gate says what it uses of limits and what it could use, and hears what is its own from then on.
--- KEYS: what all keys begin with. ARGV: gate, number, run, lease_ms, whether it leaves, usual, seen and the number of the
--- last question that it heard the answer of; then claim, holds and wants of each.
--- Says: 0 if a later question came first; else gates, usual, seen, whether it was not known, whether there is more,
--- whether all that may be used is known and fits, then a list of claims and portions (-1: no claim any more).
--- Portions are in 65,536ths. src/decide/portion/table.rs says the same in Rust; a test holds both together.
-local WHOLE, MOST, PAGE, DAY = 65536, 1024, 128, 86400
-local p, me, number, run = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3]
+-- Renews a gateway's lease: takes what it uses of each limit and its demand, and returns its allocations from then on.
+-- KEYS: prefix of all keys. ARGV: gateway, request number, server run, lease_ms, whether it leaves, default fraction, last
+-- change seen and number of the last request whose reply it received; then allocation, in use and demand of each.
+-- Returns 0 if a later request came first; else gateways, default fraction, last change, whether the gateway is new, whether
+-- there are more changes, whether the sum of all that may be in use is known and fits, and a list of allocations and
+-- fractions (-1: the allocation has ended).
+-- Fractions are in 65,536ths. src/decide/portion/table.rs is the same in Rust; a test compares both.
+local WHOLE, MAX_ALLOCATIONS, PAGE, DAY_S = 65536, 1024, 128, 86400
+local prefix, gateway, number, run = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local lease, leaves = tonumber(ARGV[4]), ARGV[5] == '1'
-local holds, seen, heard = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local in_use, seen, last_reply = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local call, floor = redis.call, math.floor
-local meta, gates, claims, gone = p .. 'meta', p .. 'gates', p .. 'claims', p .. 'gone'
-local function gate_key(gate) return p .. 'gate:' .. gate end
-local function claim_key(claim) return p .. 'claim:' .. claim end
--- With 0 added, since Lua writes a zero that was made negative as -0.
+local meta, gates, allocations, ended_list = prefix .. 'meta', prefix .. 'gates', prefix .. 'allocations', prefix .. 'gone'
+local function gate_key(gate) return prefix .. 'gate:' .. gate end
+local function allocation_key(allocation) return prefix .. 'allocation:' .. allocation end
+-- Lua writes a negated zero as -0, hence + 0.
 local function int(number) return string.format('%.0f', number + 0) end
 
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
-local v = call('HMGET', meta, 'run', 'heard', 'lease', 'settled', 'last')
-local term, settled, last = math.max(lease, tonumber(v[3] or 0)), tonumber(v[4] or 0), tonumber(v[5] or 0)
--- Another run of the server may know less than was said; after a silence many leases are over at once. Then whoever
--- lives says what it uses before anybody is given more.
-local silent = now - tonumber(v[2] or 0) > term / 2 and call('EXISTS', gates) == 1
-if v[1] ~= run or silent then settled = now + term end
+local state = call('HMGET', meta, 'run', 'heard', 'lease', 'settled', 'last')
+local max_lease = math.max(lease, tonumber(state[3] or 0))
+local settled, last = tonumber(state[4] or 0), tonumber(state[5] or 0)
+-- Another run of the server may have lost data; after a silence many leases expire at once. In both cases all gateways
+-- report what they use before any allocation grows.
+local silent = now - tonumber(state[2] or 0) > max_lease / 2 and call('EXISTS', gates) == 1
+if state[1] ~= run or silent then settled = now + max_lease end
 
-local known = call('HMGET', gate_key(me), 'number', 'joined')
+local known = call('HMGET', gate_key(gateway), 'number', 'joined')
 if known[1] and number <= tonumber(known[1]) then return 0 end
 
-local function forget(gate)
-  for _, claim in ipairs(call('ZRANGE', claims, 0, -1)) do
-    local of = call('HMGET', claim_key(claim), 'h:' .. gate, 'w:' .. gate)
-    if of[1] then
-      call('HINCRBY', claim_key(claim), 'held', int(-tonumber(of[1])))
-      call('HINCRBY', claim_key(claim), 'wanted', int(-tonumber(of[2])))
-      call('HDEL', claim_key(claim), 'h:' .. gate, 'w:' .. gate)
+local function remove_gate(gate)
+  for _, allocation in ipairs(call('ZRANGE', allocations, 0, -1)) do
+    local row = call('HMGET', allocation_key(allocation), 'h:' .. gate, 'w:' .. gate)
+    if row[1] then
+      call('HINCRBY', allocation_key(allocation), 'held', int(-tonumber(row[1])))
+      call('HINCRBY', allocation_key(allocation), 'wanted', int(-tonumber(row[2])))
+      call('HDEL', allocation_key(allocation), 'h:' .. gate, 'w:' .. gate)
     end
   end
   call('DEL', gate_key(gate))
@@ -41,137 +43,139 @@ local function forget(gate)
 end
 
 if now >= settled then
-  -- Each looks at all claims, and the server does nothing else meanwhile.
+  -- At most 8 per call, since each takes a scan of all allocations, which blocks the server.
   for _, gate in ipairs(call('ZRANGEBYSCORE', gates, '-inf', now, 'LIMIT', 0, 8)) do
-    if gate ~= me then forget(gate) end
+    if gate ~= gateway then remove_gate(gate) end
   end
 end
-local function keep()
-  call('HSET', meta, 'run', run, 'heard', int(now), 'lease', int(term), 'settled', int(settled), 'last', int(last))
-  for _, key in ipairs({ meta, gates, claims, gone, gate_key(me) }) do call('EXPIRE', key, DAY) end
+local function save_state()
+  call('HSET', meta, 'run', run, 'heard', int(now), 'lease', int(max_lease), 'settled', int(settled), 'last', int(last))
+  for _, key in ipairs({ meta, gates, allocations, ended_list, gate_key(gateway) }) do call('EXPIRE', key, DAY_S) end
 end
 if leaves then
-  forget(me)
-  keep()
+  remove_gate(gateway)
+  save_state()
   return 0
 end
 
--- As long as it has not heard so.
+-- New until it has received a reply.
 local began = tonumber(known[2] or number)
-local joined = not known[1] or heard < began
+local joined = not known[1] or last_reply < began
 if joined then seen = 0 end
-call('ZADD', gates, int(now + lease), me)
--- Of each gate what it may be using of what is no claim.
-local all, usual_of, sum = call('ZRANGE', gates, 0, -1), {}, 0
+call('ZADD', gates, int(now + lease), gateway)
+-- Default fraction that each gateway may be using, of all limits without an allocation.
+local all, default_of, sum = call('ZRANGE', gates, 0, -1), {}, 0
 for _, gate in ipairs(all) do
-  usual_of[gate] = gate == me and holds or tonumber(call('HGET', gate_key(gate), 'usual') or 0)
-  sum = sum + usual_of[gate]
+  default_of[gate] = gate == gateway and in_use or tonumber(call('HGET', gate_key(gate), 'default') or 0)
+  sum = sum + default_of[gate]
 end
--- As long as not all have been heard, nobody knows.
-local even, fits = floor(WHOLE / #all), now >= settled
+-- Unknown until all gateways have reported.
+local even_part, fits = floor(WHOLE / #all), now >= settled
 
-local function grant(its, due, others)
-  if its >= due then return due end
+local function grant(used, target, others)
+  if used >= target then return target end
   local free = now < settled and 0 or math.max(WHOLE - others, 0)
-  return math.max(its, math.min(due, free))
+  return math.max(used, math.min(target, free))
 end
 
-local told, says = {}, {}
-local function say(claim, portion)
-  told[claim] = true
-  says[#says + 1] = claim
-  says[#says + 1] = portion
+local listed, reply = {}, {}
+local function list_allocation(allocation, fraction)
+  listed[allocation] = true
+  reply[#reply + 1] = allocation
+  reply[#reply + 1] = fraction
 end
 
--- A claim that is there: `its` is what the gate may be using of it; without `wants` it wants what it wanted.
-local function deal(claim, its, wants)
-  local key = claim_key(claim)
-  local of = call('HMGET', key, 'held', 'wanted', 'h:' .. me, 'w:' .. me)
-  local before, wanted_before = tonumber(of[3] or 0), tonumber(of[4] or 0)
-  if not its then its = math.max(holds, before) end
-  local has_said = wants
-  wants = wants or wanted_before
-  local held, wanted = tonumber(of[1]) + its - before, tonumber(of[2]) + wants - wanted_before
-  local is_small, due = wanted * 2 <= even, even
-  if not has_said then
-    -- What it wants is not known: it keeps what it has until it says so.
-    due = holds
+-- Renews an existing allocation: `used` is what the gateway may be using of it; without `demand` its demand is unchanged.
+local function renew(allocation, used, demand)
+  local key = allocation_key(allocation)
+  local row = call('HMGET', key, 'held', 'wanted', 'h:' .. gateway, 'w:' .. gateway)
+  local before, demand_before = tonumber(row[3] or 0), tonumber(row[4] or 0)
+  if not used then used = math.max(in_use, before) end
+  local has_demand = demand
+  demand = demand or demand_before
+  local held, total_demand = tonumber(row[1]) + used - before, tonumber(row[2]) + demand - demand_before
+  local is_small, target = total_demand * 2 <= even_part, even_part
+  if not has_demand then
+    -- Its demand is unknown: it keeps what it has until it reports one.
+    target = in_use
   elseif not is_small then
-    due = wanted <= WHOLE and wants + floor((WHOLE - wanted) / #all) or floor(wants * WHOLE / wanted)
+    local spare = WHOLE - total_demand
+    target = spare >= 0 and demand + floor(spare / #all) or floor(demand * WHOLE / total_demand)
   end
   fits = fits and held <= WHOLE
-  local portion = grant(its, due, held - its)
-  local may = math.max(its, portion)
-  call('HSET', key, 'held', int(held + may - its), 'wanted', int(wanted), 'h:' .. me, int(may), 'w:' .. me, int(wants))
-  call('EXPIRE', key, DAY)
+  local fraction = grant(used, target, held - used)
+  local may = math.max(used, fraction)
+  call('HSET', key, 'held', int(held + may - used), 'wanted', int(total_demand))
+  call('HSET', key, 'h:' .. gateway, int(may), 'w:' .. gateway, int(demand))
+  call('EXPIRE', key, DAY_S)
   local over = is_small and now >= settled
   for i = 1, over and #all or 0 do
     local gate = all[i]
-    over = over and tonumber(call('HGET', key, 'h:' .. gate) or 0) <= usual_of[gate]
+    over = over and tonumber(call('HGET', key, 'h:' .. gate) or 0) <= default_of[gate]
   end
   if over then
     last = last + 1
     call('DEL', key)
-    call('ZREM', claims, claim)
-    call('ZADD', gone, int(last), claim)
-    portion = -1
+    call('ZREM', allocations, allocation)
+    call('ZADD', ended_list, int(last), allocation)
+    fraction = -1
   end
-  say(claim, portion)
+  list_allocation(allocation, fraction)
 end
 
 for a = 9, #ARGV, 3 do
-  local claim, its, wants = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
-  local key = claim_key(claim)
-  local is_there = call('ZSCORE', claims, claim) and call('EXISTS', key) == 1
-  -- As long as not all have been heard, whoever says that it is one is right.
-  local is_one = wants > its or now < settled and its ~= holds
-  if not is_there and is_one and call('ZCARD', claims) < MOST then
+  local allocation, used, demand = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local key = allocation_key(allocation)
+  local exists = call('ZSCORE', allocations, allocation) and call('EXISTS', key) == 1
+  -- Until all gateways have reported, a gateway that reports an allocation is right.
+  local is_wanted = demand > used or now < settled and used ~= in_use
+  if not exists and is_wanted and call('ZCARD', allocations) < MAX_ALLOCATIONS then
     last = last + 1
-    call('ZADD', claims, int(last), claim)
-    call('ZREM', gone, claim)
+    call('ZADD', allocations, int(last), allocation)
+    call('ZREM', ended_list, allocation)
     call('DEL', key)
     call('HSET', key, 'held', int(sum), 'wanted', '0')
-    for _, gate in ipairs(all) do call('HSET', key, 'h:' .. gate, int(usual_of[gate]), 'w:' .. gate, '0') end
-    is_there = true
+    for _, gate in ipairs(all) do call('HSET', key, 'h:' .. gate, int(default_of[gate]), 'w:' .. gate, '0') end
+    exists = true
   end
-  if is_there then deal(claim, its, wants) else say(claim, -1) end
+  if exists then renew(allocation, used, demand) else list_allocation(allocation, -1) end
 end
 
--- Beginnings and ends that it does not know of, in their order.
+-- Allocations begun and ended since the last change that it has seen, in order.
 local up_to = last
 local function after(list)
   local page = call('ZRANGEBYSCORE', list, '(' .. int(seen), 'inf', 'WITHSCORES', 'LIMIT', 0, PAGE)
   if #page == 2 * PAGE then up_to = math.min(up_to, tonumber(page[#page])) end
   return page
 end
-local begun, ended = after(claims), joined and {} or after(gone)
+local begun, ended = after(allocations), joined and {} or after(ended_list)
 local before = last
 for i = 1, #begun, 2 do
-  local claim = begun[i]
-  if tonumber(begun[i + 1]) <= up_to and not told[claim] then
-    if call('EXISTS', claim_key(claim)) == 1 then
-      deal(claim)
+  local allocation = begun[i]
+  if tonumber(begun[i + 1]) <= up_to and not listed[allocation] then
+    if call('EXISTS', allocation_key(allocation)) == 1 then
+      renew(allocation)
     else
-      -- A server that throws keys away.
-      call('ZREM', claims, claim)
-      say(claim, -1)
+      -- The server has evicted the key.
+      call('ZREM', allocations, allocation)
+      list_allocation(allocation, -1)
     end
   end
 end
 for i = 1, #ended, 2 do
-  if tonumber(ended[i + 1]) <= up_to and not told[ended[i]] then say(ended[i], -1) end
+  if tonumber(ended[i + 1]) <= up_to and not listed[ended[i]] then list_allocation(ended[i], -1) end
 end
 local more = up_to < before
 
-local usual = holds
-if not more then usual = grant(holds, even, sum - holds) end
+local default = in_use
+if not more then default = grant(in_use, even_part, sum - in_use) end
 fits = fits and sum <= WHOLE and not more
-local may = int(math.max(holds, usual))
-call('HSET', gate_key(me), 'number', int(number), 'joined', int(began), 'usual', may, 'seen', int(seen))
-if call('ZCARD', gone) > PAGE then
+local may = int(math.max(in_use, default))
+call('HSET', gate_key(gateway), 'number', int(number), 'joined', int(began), 'default', may, 'seen', int(seen))
+if call('ZCARD', ended_list) > PAGE then
   local least = up_to
   for _, gate in ipairs(all) do least = math.min(least, tonumber(call('HGET', gate_key(gate), 'seen') or 0)) end
-  call('ZREMRANGEBYSCORE', gone, '-inf', int(least))
+  call('ZREMRANGEBYSCORE', ended_list, '-inf', int(least))
 end
-keep()
-return { #all, usual, up_to, joined and 1 or 0, more and 1 or 0, fits and 1 or 0, says }
+save_state()
+return { #all, default, up_to, joined and 1 or 0, more and 1 or 0, fits and 1 or 0, reply }

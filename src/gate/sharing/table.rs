@@ -1,4 +1,4 @@
-//! The table on the server: one script, run by one connection, which is made anew when it is lost.
+//! The table of allocations in Redis: one script, run over one connection, which is reestablished when it is lost.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use crate::gate::config::DistributedLimitConfig;
 use crate::redis::{RedisAddress, RedisConnectError, RedisValues, error_line, field, info, unique_name};
 
 const RENEW_SCRIPT: &str = include_str!("renew.lua");
-/// A server that is there answers sooner, however short the lease.
+/// Shortest and longest timeout of a request; between them a third of the lease.
 const MIN_TIMEOUT: Nanos = Nanos::from_millis(100);
 const MAX_TIMEOUT: Nanos = Nanos::SECOND;
 
-/// Why there is no answer.
+/// Reason of a failed renewal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RenewalError {
-    /// There may be one later.
+    /// Temporary: a later request may succeed.
     Unreachable(String),
-    /// To ask again would not help, as far as one can tell.
+    /// Permanent, as far as can be told: missing rights or a wrong password.
     Rejected(String),
 }
 
@@ -31,77 +31,77 @@ impl fmt::Display for RenewalError {
     }
 }
 
-/// What all gates know of each other.
+/// The table of allocations in Redis, from one gateway.
 pub(super) struct RedisSplitTable {
     address: RedisAddress,
     prefix: String,
     lease_ms: u64,
-    /// This gate's name among all.
+    /// Random name of this gateway.
     gate: String,
-    /// How long an answer may take.
+    /// Timeout of a request.
     timeout: Duration,
     connection: Option<TableConnection>,
 }
 
 struct TableConnection {
     connection: Connection,
-    /// Which run of the server it is.
+    /// ID of the server's run.
     server_run: String,
-    /// The script's name there.
+    /// SHA of the script on the server.
     script_sha: Vec<u8>,
 }
 
 impl RedisSplitTable {
-    /// Nobody is asked yet.
+    /// A table without a connection yet.
     ///
     /// # Errors
     /// The system has no random numbers; in one line.
-    pub(super) fn new(terms: &DistributedLimitConfig) -> Result<Self, String> {
-        let gate = unique_name().ok_or("share: the system has no random numbers")?;
-        let third = Nanos(terms.lease.0 / 3);
+    pub(super) fn new(config: &DistributedLimitConfig) -> Result<Self, String> {
+        let gate = unique_name().ok_or("cluster: the system has no random numbers")?;
+        let third = Nanos(config.lease.0 / 3);
         Ok(Self {
-            address: terms.redis.clone(),
-            prefix: format!("weir:share:{}:", terms.name),
-            lease_ms: terms.lease.0 / 1_000_000,
+            address: config.redis.clone(),
+            prefix: format!("weir:cluster:{}:", config.name),
+            lease_ms: config.lease.0 / 1_000_000,
             gate,
             timeout: third.clamp(MIN_TIMEOUT, MAX_TIMEOUT).as_duration(),
             connection: None,
         })
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for its reply.
     ///
     /// # Errors
-    /// See [`RenewalError`]. Nobody hears a later answer to this question.
-    pub(super) fn renew(&mut self, ask: &SplitRequest) -> Result<SplitReply, RenewalError> {
-        let mut link = match self.connection.take() {
-            Some(link) => link,
+    /// See [`RenewalError`]. A later reply to this request is dropped with the connection.
+    pub(super) fn renew(&mut self, request: &SplitRequest) -> Result<SplitReply, RenewalError> {
+        let mut server = match self.connection.take() {
+            Some(server) => server,
             None => self.connect()?,
         };
         let mut command = ::redis::cmd("EVALSHA");
         command
-            .arg(link.script_sha.as_slice())
+            .arg(server.script_sha.as_slice())
             .arg(1)
             .arg(&self.prefix)
             .arg(&self.gate)
-            .arg(ask.number)
-            .arg(&link.server_run);
+            .arg(request.number)
+            .arg(&server.server_run);
         command
             .arg(self.lease_ms)
-            .arg(u8::from(ask.is_leaving))
-            .arg(ask.default_fraction.parts())
-            .arg(ask.seen_change)
-            .arg(ask.last_reply);
-        for AllocationRequest { allocation: claim, in_use: holds, demand: wants } in &ask.allocations {
-            command.arg(key_name(*claim)).arg(holds.parts()).arg(*wants);
+            .arg(u8::from(request.is_leaving))
+            .arg(request.default_fraction.parts())
+            .arg(request.seen_change)
+            .arg(request.last_reply);
+        for AllocationRequest { allocation, in_use, demand } in &request.allocations {
+            command.arg(key_name(*allocation)).arg(in_use.parts()).arg(*demand);
         }
-        // With an error the connection is dropped, and whatever comes over it later with it.
-        let value = command.query::<Value>(&mut link.connection).map_err(|error| renewal_error(&error))?;
-        self.connection = Some(link);
+        // With an error the connection is dropped, and a late reply with it.
+        let value = command.query::<Value>(&mut server.connection).map_err(|error| renewal_error(&error))?;
+        self.connection = Some(server);
         match parse_reply(value) {
-            Some(said) => Ok(said),
-            None if ask.is_leaving => Ok(SplitReply::default()),
-            None => Err(RenewalError::Unreachable("it has heard a later question".to_owned())),
+            Some(reply) => Ok(reply),
+            None if request.is_leaving => Ok(SplitReply::default()),
+            None => Err(RenewalError::Unreachable("a later request came first".to_owned())),
         }
     }
 
@@ -125,44 +125,44 @@ fn renewal_error(error: &RedisError) -> RenewalError {
     }
 }
 
-/// A claim as the table calls it.
-fn key_name(claim: AllocationKey) -> String {
-    format!("{:016x}:{:016x}", claim.limit, claim.key)
+/// Name of an allocation in the table.
+fn key_name(allocation: AllocationKey) -> String {
+    format!("{:016x}:{:016x}", allocation.limit, allocation.key)
 }
 
-/// The other way round.
+/// Inverse of [`key_name`].
 fn parse_key_name(name: &str) -> Option<AllocationKey> {
     let (limit, key) = name.split_once(':')?;
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     Some(AllocationKey { limit: number(limit)?, key: number(key)? })
 }
 
-/// Reads an answer; None: a later question came first.
+/// Parses a reply; None if a later request came first.
 fn parse_reply(value: Value) -> Option<SplitReply> {
     let mut words = RedisValues::of(value);
     if words.is_empty() {
         return None;
     }
     let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    let (gates, usual, seen) =
+    let (gates, default, seen_change) =
         (number(words.next_value().count()), number(words.next_value().count()), words.next_value().count());
     let mut is = || words.next_value().int() == 1;
-    let (joined, more, fits) = (is(), is(), is());
+    let (joined, has_more, fits) = (is(), is(), is());
     let mut list = RedisValues::of(words.next_value().0);
-    let mut claims = Vec::new();
+    let mut allocations = Vec::new();
     while !list.is_empty() {
         let (name, parts) = (list.next_value().text(), list.next_value().int());
-        if let Some(claim) = parse_key_name(&name) {
-            claims.push((claim, u32::try_from(parts).ok().map(Fraction::from_parts)));
+        if let Some(allocation) = parse_key_name(&name) {
+            allocations.push((allocation, u32::try_from(parts).ok().map(Fraction::from_parts)));
         }
     }
     Some(SplitReply {
         gates,
-        default_fraction: Fraction::from_parts(usual),
-        seen_change: seen,
+        default_fraction: Fraction::from_parts(default),
+        seen_change,
         joined,
-        has_more: more,
+        has_more,
         fits,
-        allocations: claims,
+        allocations,
     })
 }

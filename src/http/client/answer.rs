@@ -1,7 +1,7 @@
-//! Bytes to answers: heads with all their headers, bodies, trailers. No socket is touched here.
+//! Decoding of responses: heads with all headers, bodies, trailers. No socket is used here.
 //!
-//! What decides where an answer ends is refused when it is not beyond doubt (RFC 9112, section 6.3): whoever passes an
-//! answer on must not read it otherwise than the next one does.
+//! Ambiguous framing of a response is rejected (RFC 9112, section 6.3): a proxy must not read a response differently
+//! from the next reader.
 
 use std::mem::MaybeUninit;
 
@@ -15,58 +15,58 @@ use crate::http::wire::{
     tokens,
 };
 
-/// What of the request its answer is read by.
+/// Properties of the request that its response is decoded by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseContext {
-    /// By HEAD: the answer has no body, whatever it says.
+    /// Whether the method is HEAD: the response has no body.
     pub is_head: bool,
-    /// For another protocol: a 101 is the answer.
+    /// Whether another protocol is requested: 101 is a final response.
     pub upgrade: bool,
 }
 
-/// The head of an answer. Content-Length is left out where it does not count, Transfer-Encoding always.
+/// The head of a response. Content-Length is removed where it does not apply, Transfer-Encoding always.
 #[derive(Debug)]
 pub struct ResponseHead {
     /// The final status, or 101.
     pub status: StatusCode,
     /// HTTP/1.0 or HTTP/1.1.
     pub version: Version,
-    /// Parts of one buffer that holds nothing but them.
+    /// Headers, as parts of one buffer of their own.
     pub headers: HeaderMap,
-    /// What follows.
+    /// Decoder of the body that follows.
     pub body: BodyDecoder,
     /// Whether the connection may be used again.
     pub keep_alive: bool,
 }
 
-/// More interim answers than this are no answer.
+/// Maximum number of interim responses.
 const MAX_INTERIM_RESPONSES: u32 = 100;
 
-/// Finds the head of one answer in bytes that come in pieces.
+/// Decoder of one response's head, from bytes in pieces.
 #[derive(Debug, Default)]
 pub struct HeadParser {
     context: ResponseContext,
-    /// The beginning of a head whose end has not come yet.
+    /// An incomplete head.
     partial: Vec<u8>,
     interim: u32,
 }
 
 impl HeadParser {
-    /// For the answer to one request.
+    /// A decoder for the response to one request.
     pub fn new(context: ResponseContext) -> Self {
         Self { context, ..Self::default() }
     }
 
-    /// Whether nothing has come yet.
+    /// Whether no byte has come yet.
     pub fn is_empty(&self) -> bool {
         self.partial.is_empty() && self.interim == 0
     }
 
-    /// Takes bytes; the head that they complete, and how many of them it took. Without one, all were taken. Interim
-    /// answers (1xx) are skipped.
+    /// Decodes bytes; returns the completed head and the number of bytes used. Without a head all were used. Interim
+    /// responses (1xx) are skipped.
     ///
     /// # Errors
-    /// When this is no answer.
+    /// If the bytes are not a response.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Option<(ResponseHead, usize)>, SendError> {
         if self.partial.is_empty() {
             let found = self.find(bytes)?;
@@ -77,7 +77,7 @@ impl HeadParser {
         }
         let before = self.partial.len();
         self.partial.extend_from_slice(bytes);
-        // Only a line's end can complete a head, so a head that comes byte by byte is not parsed at each.
+        // Only the end of a line can complete a head, so a head that comes byte by byte is not parsed at each.
         if self.partial.len() <= MAX_HEAD_BYTES && !bytes.contains(&b'\n') {
             return Ok(None);
         }
@@ -92,7 +92,7 @@ impl HeadParser {
         }
     }
 
-    /// The final head in `bytes` and its end; or where an unfinished one begins.
+    /// The final head in `bytes` and its end; or the start of an incomplete one.
     fn find(&mut self, bytes: &[u8]) -> Result<Result<(ResponseHead, usize), usize>, SendError> {
         let mut at = 0;
         while let Some((head, length)) = parse_head(&bytes[at..], self.context)? {
@@ -109,8 +109,8 @@ impl HeadParser {
     }
 }
 
-/// Reads one head from the start of `bytes`; None if its end is not there yet.
-fn parse_head(bytes: &[u8], asked: ResponseContext) -> Result<Option<(ResponseHead, usize)>, SendError> {
+/// Parses one head at the start of `bytes`; None if it is incomplete.
+fn parse_head(bytes: &[u8], context: ResponseContext) -> Result<Option<(ResponseHead, usize)>, SendError> {
     let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut parsed = httparse::Response::new(&mut []);
     let length = match lenient_parser().parse_response_with_uninit_headers(&mut parsed, bytes, &mut room) {
@@ -136,9 +136,11 @@ fn parse_head(bytes: &[u8], asked: ResponseContext) -> Result<Option<(ResponseHe
         headers.remove(CONTENT_LENGTH);
     }
     let rest = match status.as_u16() {
-        101 if !asked.upgrade => return Err(SendError::protocol("it switches to a protocol that was not asked for")),
+        101 if !context.upgrade => {
+            return Err(SendError::protocol("it switches to a protocol that was not context for"));
+        }
         100..200 | 204 | 304 => BodyState::Ended,
-        _ if asked.is_head => BodyState::Ended,
+        _ if context.is_head => BodyState::Ended,
         _ => framing.body_state(),
     };
     let keep_alive =
@@ -151,7 +153,7 @@ fn not_http(bytes: &[u8]) -> SendError {
     WireError::NotHttp(printable(bytes)).into()
 }
 
-/// A header's value as a part of `own`, which is a copy of the beginning of `bytes`.
+/// A header's value as a part of `own`, a copy of the beginning of `bytes`.
 fn header_value(value: &[u8], bytes: &[u8], own: &Bytes) -> Result<HeaderValue, SendError> {
     let start = value.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
     let made = match own.len().checked_sub(value.len()) {
@@ -162,7 +164,7 @@ fn header_value(value: &[u8], bytes: &[u8], own: &Bytes) -> Result<HeaderValue, 
     made.or_else(|| unfold(value)).ok_or_else(|| SendError::protocol("a header holds what no header can hold"))
 }
 
-/// A folded value (RFC 9112, 5.2) in one line: each break and the white space around it become one space.
+/// Unfolds a value (RFC 9112, 5.2): each break and the white space around it become one space.
 fn unfold(value: &[u8]) -> Option<HeaderValue> {
     let lines = value.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
     HeaderValue::from_bytes(&lines.collect::<Vec<_>>().join(&b' ')).ok()
@@ -186,10 +188,10 @@ impl FramingHeaders {
             }
         } else if *name == TRANSFER_ENCODING {
             for coding in tokens(bytes).filter(|coding| !coding.is_empty()) {
-                // Chunked twice, or under another coding, is nobody's but a smuggler's.
+                // Chunked twice, or below another coding, is a sign of smuggling.
                 if self.chunked || !coding.eq_ignore_ascii_case(b"chunked") {
                     let coding = printable(bytes);
-                    return Err(SendError::protocol(format!("transfer coding \"{coding}\" was not asked for")));
+                    return Err(SendError::protocol(format!("transfer coding \"{coding}\" was not context for")));
                 }
                 self.chunked = true;
             }
@@ -214,14 +216,14 @@ impl FramingHeaders {
         }
     }
 
-    /// A head that says two things about its body's end, or says it as HTTP/1.0 cannot, is how answers are smuggled:
-    /// RFC 9112 (6.1, 6.3) has the connection closed after it.
+    /// Contradictory framing, or chunked in HTTP/1.0, enables response smuggling: RFC 9112 (6.1, 6.3) has the
+    /// connection closed after it.
     fn allows_keep_alive(&self, is_1_1: bool) -> bool {
         self.keep_alive && !(self.has_transfer_coding && (self.length.is_some() || !is_1_1))
     }
 }
 
-/// What is still to come of a body.
+/// Decoder of a body; its state is what is still to come.
 #[derive(Debug)]
 pub struct BodyDecoder {
     state: BodyState,
@@ -231,19 +233,19 @@ pub struct BodyDecoder {
 enum BodyState {
     Ended,
     Length(u64),
-    /// Chunks, up to one of size 0 and trailers. These are kept as they come.
+    /// Chunks, up to one of size 0 and the trailers, which are stored.
     Chunked(Box<(Chunked, Vec<u8>)>),
     UntilClose,
 }
 
-/// What some bytes brought.
+/// Result of decoding some bytes.
 #[derive(Debug, Default)]
 pub struct DecodedBody {
-    /// So many of them belonged to the answer.
+    /// Number of bytes that belong to the response.
     pub used: usize,
-    /// Some of the body.
+    /// Body data.
     pub data: Bytes,
-    /// What came behind the body's end.
+    /// Trailers after the end of the body.
     pub trailers: Option<HeaderMap>,
 }
 
@@ -252,12 +254,12 @@ impl BodyDecoder {
         Self { state: BodyState::Ended }
     }
 
-    /// Whether all has come.
+    /// Whether the body is complete.
     pub fn is_ended(&self) -> bool {
         matches!(self.state, BodyState::Ended)
     }
 
-    /// How many bytes are still to come, where that is known.
+    /// Remaining bytes, if known.
     pub fn remaining(&self) -> Option<u64> {
         match self.state {
             BodyState::Ended => Some(0),
@@ -266,10 +268,10 @@ impl BodyDecoder {
         }
     }
 
-    /// Takes bytes, and copies what of the body is in them.
+    /// Decodes bytes; copies the body data.
     ///
     /// # Errors
-    /// When chunks or trailers are malformed.
+    /// If chunks or trailers are malformed.
     pub fn push(&mut self, bytes: &[u8]) -> Result<DecodedBody, SendError> {
         let BodyState::Chunked(coding) = &mut self.state else {
             let used = self.consume(bytes.len());
@@ -293,7 +295,7 @@ impl BodyDecoder {
         Ok(DecodedBody { used, data: data.into(), trailers })
     }
 
-    /// The next bytes came and are taken whole, without a copy; how many of them belong to the body. Not for chunks.
+    /// Counts the next bytes without a copy; returns the number that belong to the body. Not for chunks.
     pub(super) fn consume(&mut self, length: usize) -> usize {
         match &mut self.state {
             BodyState::Length(left) => {
@@ -309,10 +311,10 @@ impl BodyDecoder {
         }
     }
 
-    /// The connection was closed.
+    /// Ends the input since the connection was closed.
     ///
     /// # Errors
-    /// When that is not the body's end.
+    /// If the body is incomplete.
     pub fn close(&mut self) -> Result<(), SendError> {
         match &mut self.state {
             BodyState::Ended => Ok(()),
@@ -325,7 +327,7 @@ impl BodyDecoder {
     }
 }
 
-/// Reads trailers, up to and with their empty line; None if there are none.
+/// Parses trailers, up to and with their empty line; None if there are none.
 fn trailers(bytes: &[u8]) -> Result<Option<HeaderMap>, SendError> {
     let bad = |_| SendError::from(WireError::BadChunk);
     let mut room = [httparse::EMPTY_HEADER; MAX_HEADERS];

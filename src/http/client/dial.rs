@@ -1,4 +1,4 @@
-//! From an origin to a connection: name, address, TLS.
+//! New connections to an origin: name resolution, connecting, TLS.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -19,10 +19,10 @@ use crate::decide::Nanos;
 use crate::decide::policy::FailureKind;
 use crate::machine::timer::{Sleep, Timer};
 
-/// A next address is tried so long after the one before, if that has not answered (RFC 8305, section 8).
+/// Delay before the next address is tried while the previous one is pending (RFC 8305, section 8).
 const CONNECTION_ATTEMPT_DELAY: Nanos = Nanos::from_millis(250);
 
-/// Connects. What is under way ends when this is dropped.
+/// Connects to the origin; dropping the future cancels it.
 pub(super) async fn connect_origin(origin: &Origin, timer: &Timer) -> Result<ClientSocket, SendError> {
     let step = Cell::new(FailureKind::Dns);
     let late = match timer.clone() {
@@ -88,7 +88,7 @@ async fn connect(origin: &Origin, timer: &Timer, step: &Cell<FailureKind>) -> Re
     Ok(ClientSocket::Tls(Box::new(stream)))
 }
 
-/// The addresses of a host; first of one family, then of the other, in turn.
+/// The addresses of a host, alternating between the families.
 async fn addresses(host: &str, port: u16) -> Result<VecDeque<SocketAddr>, SendError> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok([SocketAddr::new(address, port)].into());
@@ -110,7 +110,7 @@ async fn addresses(host: &str, port: u16) -> Result<VecDeque<SocketAddr>, SendEr
     Ok(turns)
 }
 
-/// The first connection that comes about; the rest is dropped.
+/// The first established connection; the others are dropped.
 async fn connect_first(mut addresses: VecDeque<SocketAddr>, timer: &Timer) -> Result<TcpStream, SendError> {
     type ConnectAttempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
     let mut trying: Vec<(SocketAddr, ConnectAttempt)> = Vec::new();
@@ -124,7 +124,7 @@ async fn connect_first(mut addresses: VecDeque<SocketAddr>, timer: &Timer) -> Re
             while let Some((address, attempt)) = trying.get_mut(k) {
                 match attempt.as_mut().poll(cx) {
                     Poll::Ready(Ok(stream)) => {
-                        // Without it, answers are only slower.
+                        // Without it responses are only slower.
                         let _ = stream.set_nodelay(true);
                         return Poll::Ready(Ok(stream));
                     }

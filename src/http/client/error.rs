@@ -1,4 +1,4 @@
-//! Why there is no answer.
+//! Failures of a request.
 
 use std::borrow::Cow;
 use std::{fmt, io};
@@ -6,12 +6,12 @@ use std::{fmt, io};
 use crate::decide::policy::FailureKind;
 use crate::http::wire::WireError;
 
-/// Why there is no answer, or not all of it.
+/// Reason why a response is missing or incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SendError {
-    /// What kind of failure that is.
+    /// Kind of the failure.
     pub kind: FailureKind,
-    /// The cause in words, for a person: `connection refused (127.0.0.1:9)`.
+    /// Readable cause, e.g. `connection refused (127.0.0.1:9)`.
     pub text: Cow<'static, str>,
 }
 
@@ -21,7 +21,7 @@ impl SendError {
         Self { kind, text: text.into() }
     }
 
-    /// The request cannot be sent as it is, which is the fault of its caller and not of where it goes.
+    /// A request that cannot be sent as it is: the caller's fault, not the origin's.
     pub(super) fn request(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(FailureKind::Request, text)
     }
@@ -30,7 +30,7 @@ impl SendError {
         Self::new(FailureKind::Protocol, text)
     }
 
-    /// What becomes of a connection that was there. Never [`FailureKind::Tls`]: that would say that nothing was sent.
+    /// The failure of an established connection. Never [`FailureKind::Tls`], which means that nothing was sent.
     pub(super) fn connection_lost(error: &io::Error) -> Self {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, InvalidData, UnexpectedEof};
         match error.kind() {
@@ -57,7 +57,7 @@ impl From<WireError> for SendError {
     }
 }
 
-/// An error of the system without its number.
+/// A system error's message without its number.
 pub(super) fn error_message(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error ") {

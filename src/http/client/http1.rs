@@ -1,4 +1,4 @@
-//! One request and its answer over HTTP/1.1: driven by whoever waits, without a task of its own.
+//! One exchange over HTTP/1.1, polled by its caller without a task of its own.
 
 use std::future::poll_fn;
 use std::io;
@@ -21,15 +21,15 @@ use super::stall::ProgressTimeout;
 use super::upgraded::UpgradedConnection;
 use crate::decide::policy::FailureKind;
 
-/// Why a connection brought no answer, and what is left for another try.
+/// Failure of an exchange, and the request if it may be sent again.
 pub(super) struct ExchangeError {
     pub(super) error: SendError,
-    /// The request, if a fresh connection may take it in place of one that had been closed before: the other end took no
-    /// byte of it.
+    /// The request, if a new connection may take it in place of a reused one that had been closed: the other end took
+    /// no byte of it.
     pub(super) resend: Option<RequestWriter>,
 }
 
-/// Sends a request over a connection and waits for the answer's head; calls `left` when all of it has gone.
+/// Sends a request over a connection and awaits the response's head; calls `left` when all of the request is written.
 pub(super) async fn exchange<'a>(
     shared: &'a Rc<ClientState>,
     lease: PooledConnection,
@@ -58,11 +58,11 @@ struct Exchange<'a> {
     upload: RequestWriter,
     head_parser: HeadParser,
     write_error: Option<SendError>,
-    /// Whether the other end has ended the connection in good order.
+    /// Whether the other end has closed the connection in an orderly way.
     closed: bool,
-    /// Until the head is there.
+    /// Timeout, until the head has come.
     progress: Option<ProgressTimeout>,
-    /// To be called when all has gone.
+    /// Callback for when the request is written.
     on_sent: Option<&'a mut dyn FnMut()>,
 }
 
@@ -73,7 +73,7 @@ impl Exchange<'_> {
         };
         if !self.upload.is_done() && self.write_error.is_none() {
             match self.upload.poll(cx, socket) {
-                // The peer may have answered before it closed: that is looked for first.
+                // The peer may have responded before it closed: the response is read first.
                 Poll::Ready(Err(UploadError::Socket(error))) => {
                     self.write_error = Some(SendError::connection_lost(&error));
                 }
@@ -105,7 +105,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Makes an answer of a head and what came with it.
+    /// The response of a head and the bytes behind it.
     fn response(&mut self, head: ResponseHead, rest: &[u8], filled: bool) -> Result<Response<IncomingBody>, SendError> {
         let Some(lease) = self.connection.take() else {
             return Err(SendError::new(FailureKind::Connect, "no connection"));
@@ -130,7 +130,7 @@ impl Exchange<'_> {
             if receiving.upload.is_done() {
                 self.client_state.recycle(std::mem::take(&mut receiving.upload));
             } else if !keep_alive || !status.is_success() {
-                // Whoever answers so does not want the rest (RFC 9112, 9.5).
+                // A server that responds so does not want the rest (RFC 9112, 9.5).
                 receiving.is_reusable = false;
                 receiving.upload = RequestWriter::default();
             }
@@ -148,13 +148,13 @@ impl Exchange<'_> {
         Ok(response)
     }
 
-    /// A connection that was kept may have been closed by its other end before the request came there. It is replaced in
-    /// silence only if that is certain: else one request would be two there, which no budget and no count knows of.
+    /// A reused connection may have been closed before the request reached the other end. It is replaced only if that
+    /// is certain: otherwise one request could become two, unknown to budgets and counts.
     fn into_error(mut self, error: SendError) -> ExchangeError {
         let reused = self.connection.as_ref().is_some_and(|lease| lease.reused);
         let died = matches!(error.kind, FailureKind::Closed | FailureKind::Reset) && self.head_parser.is_empty();
         let upload = std::mem::take(&mut self.upload);
-        // A reset proves nothing: what is read at once is acknowledged later, and a reset acknowledges nothing.
+        // A reset proves nothing: data that is read is acknowledged later, and a reset acknowledges nothing.
         let socket = self.connection.as_ref().and_then(|lease| lease.socket.as_ref());
         let untaken = match upload.sent_bytes() {
             0 => self.write_error.is_some() || self.closed,
@@ -165,7 +165,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Nothing has come. That the other end is waited for counts only if the request has gone to it so far.
+/// Checks the progress timeout while nothing has come; it runs only once the request is written.
 fn poll_progress<T>(
     cx: &Context<'_>,
     stall: Option<&ProgressTimeout>,
@@ -188,13 +188,13 @@ fn poll_read(cx: &mut Context<'_>, socket: &mut ClientSocket, room: &mut [u8]) -
     Poll::Ready(Ok(buffer.filled().len()))
 }
 
-/// A body whose end has not come yet.
+/// An incomplete body.
 #[derive(Debug)]
 pub(super) struct BodyReader {
     client_state: Rc<ClientState>,
-    /// Until the end.
+    /// The connection, until the end.
     connection: Option<PooledConnection>,
-    /// What is still to be sent: an answer may begin before its request has ended.
+    /// The rest of the request: a response may begin before its request has ended.
     upload: RequestWriter,
     body: BodyDecoder,
     /// Whether the connection may be used again.
@@ -202,7 +202,7 @@ pub(super) struct BodyReader {
     progress: Option<ProgressTimeout>,
 }
 
-/// A body of which at least so much is to come is read without a copy, into pieces of up to [`READ_CHUNK_BYTES`].
+/// Minimum remaining body, in bytes, for reads without a copy, in pieces of up to [`READ_CHUNK_BYTES`].
 const LARGE_BODY_BYTES: u64 = 16 * 1024;
 const READ_CHUNK_BYTES: usize = 64 * 1024;
 
@@ -211,7 +211,7 @@ impl BodyReader {
         self.body.remaining()
     }
 
-    /// The next bytes of the body; without any, and with trailers perhaps, at its end.
+    /// The next bytes of the body; empty at its end, possibly with trailers.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<DecodedBody, SendError>> {
         loop {
             let brought = match self.poll_body(cx) {
@@ -241,14 +241,14 @@ impl BodyReader {
                     self.is_reusable = false;
                     self.upload = RequestWriter::default();
                 }
-                // The other end would wait for the rest for ever.
+                // Otherwise the other end would wait for the rest for good.
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
             }
         }
         let read = |error: io::Error| SendError::connection_lost(&error);
         let (brought, n, filled) = match self.body.remaining() {
             Some(left) if left >= LARGE_BODY_BYTES => {
-                // One more byte than is wanted: a read that does not fill its buffer shows that nothing more is there.
+                // One more byte than needed: a read that does not fill its buffer shows that nothing more is there.
                 let room = usize::try_from(left).unwrap_or(READ_CHUNK_BYTES).min(READ_CHUNK_BYTES) + 1;
                 let mut data = BytesMut::zeroed(room);
                 let Poll::Ready(n) = poll_read(cx, socket, &mut data) else {
@@ -278,7 +278,7 @@ impl BodyReader {
         Poll::Ready(Ok(brought))
     }
 
-    /// Lets go of the connection if all has come; `filled` says that the last read may have left something.
+    /// Returns the connection if the body is complete; `filled`: the last read may have left bytes.
     fn finish(&mut self, filled: bool) {
         if self.body.is_ended()
             && let Some(lease) = self.connection.take()
@@ -303,7 +303,7 @@ impl Drop for BodyReader {
     }
 }
 
-/// An unwanted rest of a body, and its connection.
+/// The unwanted rest of a body, and its connection.
 #[derive(Debug)]
 pub(super) struct BodyDrain {
     connection: PooledConnection,
@@ -311,7 +311,7 @@ pub(super) struct BodyDrain {
 }
 
 impl BodyDrain {
-    /// Reads the rest; gives the connection if it can then be used again.
+    /// Reads the rest; returns the connection if it can be reused.
     pub(super) async fn run(mut self, shared: &Rc<ClientState>) -> Option<PooledConnection> {
         poll_fn(|cx| {
             loop {

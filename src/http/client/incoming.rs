@@ -1,4 +1,4 @@
-//! An answer's body.
+//! The body of a response.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,11 +12,11 @@ use super::http1::BodyReader;
 use super::http2::{self, Http2Stream};
 use super::upgraded::UpgradedConnection;
 
-/// The body of an answer. Dropped before its end it lets go of the connection (of the stream, in HTTP/2) at once;
-/// or reads the rest first, if that is little.
+/// Body of a response. Dropped before its end it closes the connection (in HTTP/2 the stream), or reads the rest first
+/// if that is short.
 #[derive(Debug)]
 pub struct IncomingBody {
-    /// What has come and was not given out yet.
+    /// Received data that was not returned yet.
     data: Bytes,
     trailers: Option<HeaderMap>,
     source: IncomingSource,
@@ -24,7 +24,7 @@ pub struct IncomingBody {
 
 #[derive(Debug)]
 enum IncomingSource {
-    /// All has come.
+    /// The body is complete.
     Complete,
     Http1(Box<BodyReader>),
     Http2(Box<(hyper::body::Incoming, Http2Stream)>),
@@ -53,13 +53,12 @@ impl IncomingBody {
         Self { data: Bytes::new(), trailers: None, source: IncomingSource::Upgraded(Box::new(upgraded)) }
     }
 
-    /// The whole body, if it has come and nothing has been taken of it; trailers, if there are any, are left to be
-    /// polled.
+    /// The whole body, if it is complete and nothing of it was taken; trailers are left to be polled.
     pub fn take_complete(&mut self) -> Option<Bytes> {
         matches!(self.source, IncomingSource::Complete).then(|| std::mem::take(&mut self.data))
     }
 
-    /// After a 101: the connection.
+    /// The raw connection, after a 101.
     pub fn into_upgraded(self) -> Option<UpgradedConnection> {
         match self.source {
             IncomingSource::Upgraded(upgraded) => Some(*upgraded),

@@ -1,12 +1,12 @@
-//! Requests to upstreams, many at a time, on one event loop: connections are kept and used again, and a request that
-//! is dropped is over at once.
+//! HTTP client for upstreams on one event loop, with connection pools; dropping a request cancels it at once.
 //!
-//! An HTTP/1.1 connection is a plain value. Whoever waits for its answer drives it: there is no task per connection
-//! and no channel, so an exchange is one write and one read, and to drop the future closes the connection. HTTP/2 is
-//! hyper's, with a task per connection.
+//! An HTTP/1.1 connection is a plain value, polled by the caller of the request: there is no task per connection and no
+//! channel, so an exchange is one write and one read, and dropping the future closes the connection. HTTP/2 is hyper's,
+//! with a task per connection.
 //!
-//! - [`Client`]: one per event loop; [`Origin`]: where requests go; [`OutgoingRequest`] to [`IncomingBody`]
-//! - `pool`: the connections to an origin; `dial`: a new one; `socket`: its bytes, `outstanding`: those not yet taken; `stall`: how long it may be silent
+//! - [`Client`]: one per event loop; [`Origin`]: the upstream; [`OutgoingRequest`] to [`IncomingBody`]
+//! - `pool`: the connections to an origin; `dial`: a new one; `socket`: its bytes, `outstanding`: unacknowledged ones;
+//!   `stall`: its progress timeout
 //! - `request`, [`answer`], `http1`: an exchange over HTTP/1.1; `http2`: the same over HTTP/2
 
 pub mod answer;
@@ -43,14 +43,14 @@ pub use self::upgraded::UpgradedConnection;
 use crate::decide::Nanos;
 use crate::machine::timer::Timer;
 
-/// How a client treats connections.
+/// Connection options of a client.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// A connection that was idle for so long is closed by the next [`Client::sweep`].
+    /// Idle time after which [`Client::sweep`] closes a connection.
     pub idle_timeout: Nanos,
-    /// More idle connections than this to an origin are not kept.
+    /// Maximum idle connections to an origin.
     pub max_idle: usize,
-    /// Up to so many bytes of an unwanted body are read to keep its connection.
+    /// Maximum unwanted rest of a body, in bytes, that is read to reuse its connection.
     pub max_drained_bytes: usize,
 }
 
@@ -60,7 +60,7 @@ impl Default for Options {
     }
 }
 
-/// Sends requests and keeps connections. Lives on one event loop, within a `LocalSet`.
+/// HTTP client of one event loop, used within a `LocalSet`.
 #[derive(Clone, Debug)]
 pub struct Client {
     state: Rc<ClientState>,
@@ -72,15 +72,15 @@ impl Client {
         Self { state: Rc::new(ClientState::new(timer, options)) }
     }
 
-    /// Sends a request and waits for the head of its answer. To drop the future ends it at once: a connection that
-    /// has no answer yet is closed. A connection that was kept and turns out to have been closed before it took anything of
-    /// the request is replaced by a new one; nothing that the other end may have taken is ever sent twice.
+    /// Sends a request and awaits the head of its response. Dropping the future cancels it at once, and closes the
+    /// connection if there is no response yet. A reused connection that had been closed before it took any byte of the
+    /// request is replaced; nothing that the other end may have taken is sent twice.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The failure, if there is no response.
     ///
     /// # Panics
-    /// Outside of a `LocalSet`.
+    /// If called outside of a `LocalSet`.
     pub async fn send(
         &self,
         to: &Arc<Origin>,
@@ -104,7 +104,7 @@ impl Client {
         };
         let lease = self.ensure_connected(lease).await?;
         if lease.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
-            // It spoke HTTP/1.1 the last time.
+            // The origin spoke HTTP/1.1 the last time.
             http2::adopt(lease, shared.last_sweep()).await?;
             let answer = Box::pin(http2::send(shared, &pool, request)).await?;
             return answer.map_err(|_| SendError::protocol("the service cannot settle on a version of HTTP"));
@@ -123,20 +123,20 @@ impl Client {
             Checkout::Wait(waiting) => waiting.await.without_socket(),
         };
         let lease = self.ensure_connected(lease).await?;
-        // Boxed, for it is seldom.
+        // Boxed, since this is rare.
         let again = Box::pin(http1::exchange(shared, lease, HeadParser::new(asked), upload, None)).await;
         again.map_err(|failed| failed.error)
     }
 
-    /// Sends a request once, over HTTP/1.1, and calls `left` when its last byte has gone to the system. Unlike
-    /// [`Self::send`] it never sends again what a connection that had died may have taken: who counts what a service
-    /// gets has to know of each.
+    /// Sends a request once, over HTTP/1.1, and calls `left` when its last byte is written. Unlike [`Self::send`] it
+    /// never sends again after a failure of a reused connection, so that the caller counts each request that a service
+    /// may get.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The failure, if there is no response.
     ///
     /// # Panics
-    /// Outside of a `LocalSet`.
+    /// If called outside of a `LocalSet`.
     pub async fn send_once(
         &self,
         to: &Arc<Origin>,
@@ -160,13 +160,13 @@ impl Client {
         exchange.await.map_err(|failed| failed.error)
     }
 
-    /// Dials, unless there is a connection.
+    /// Connects, unless there is a connection.
     async fn ensure_connected(&self, mut lease: PooledConnection) -> Result<PooledConnection, SendError> {
         if lease.socket.is_none() {
             let origin = Arc::clone(&lease.pool().origin);
-            // When many come at once, all that have come are looked at before any is dialled for: their time runs.
+            // Of a burst of requests, all are queued before any of them connects, since their time runs.
             tokio::task::yield_now().await;
-            // Boxed, for it is large and seldom.
+            // Boxed, since this is large and rare.
             let socket = Box::pin(dial::connect_origin(&origin, &self.state.timer)).await?;
             update_counts(&self.state.counts, |counts| counts.connected += 1);
             lease.socket = Some(socket);
@@ -174,14 +174,14 @@ impl Client {
         Ok(lease)
     }
 
-    /// What it has and has had.
+    /// Counts of connections and requests.
     pub fn counts(&self) -> ClientCounts {
         self.state.counts.get()
     }
 
-    /// Closes connections that have been idle for too long, that the peer has closed, or whose origin is gone, and ends
-    /// requests whose origin has been silent for too long ([`ConnectOptions::stall_timeout`]). To be called every now and then; a
-    /// connection's idle time counts from the last call before.
+    /// Closes connections that are idle for too long, closed by the peer or without an origin, and ends requests that
+    /// exceed their progress timeout ([`ConnectOptions::stall_timeout`]). Called periodically; idle times count from
+    /// the last call before.
     pub fn sweep(&self, now: Nanos) {
         self.state.sweep(now);
     }

@@ -1,4 +1,4 @@
-//! Where requests go, and how it is reached.
+//! The origin of requests, and its connection options.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::decide::Nanos;
 use crate::http::target::Target;
 use crate::http::tls::{Tls, TlsError, TlsOptions};
 
-/// Which HTTP is spoken.
+/// HTTP version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// With TLS what both ends can do best (ALPN), without it HTTP/1.1.
+    /// With TLS by negotiation (ALPN), without it HTTP/1.1.
     #[default]
     Auto,
     /// HTTP/1.1.
@@ -24,25 +24,25 @@ pub enum Protocol {
     Http2,
 }
 
-/// How an origin is reached.
+/// Connection options of an origin.
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
-    /// A Unix socket in place of host and port.
+    /// Unix socket in place of host and port.
     pub socket: Option<PathBuf>,
-    /// What an https origin's connections share (see [`Tls::shared`]); None is the default configuration.
+    /// TLS configuration of an https origin (see [`Tls::shared`]); None: the default.
     pub tls: Option<Arc<ClientConfig>>,
-    /// The name that certificates must bear, and that is asked for; None is the URL's host.
+    /// Server name, sent as SNI and verified; None: the URL's host.
     pub server_name: Option<String>,
-    /// Which HTTP is spoken.
+    /// HTTP version.
     pub protocol: Protocol,
-    /// How long name, connection and TLS may take together.
+    /// Timeout of name resolution, connecting and TLS together.
     pub connect_timeout: Nanos,
-    /// How long nothing may go either way while an answer is waited for: no byte of it comes, and none of the request is
-    /// taken. Looked at by [`Client::sweep`](super::Client::sweep), so it is that much coarse. NEVER is without limit.
+    /// Progress timeout while a response is awaited: no byte of it comes, and none of the request is taken. Checked by
+    /// [`Client::sweep`](super::Client::sweep), so its resolution is that of the sweeps. NEVER: none.
     pub stall_timeout: Nanos,
-    /// How long an idle connection is kept; None is as long as the client's options say.
+    /// Idle timeout of a connection; None: the client's.
     pub idle_timeout: Option<Nanos>,
-    /// More connections than this are not opened: who needs one waits for its turn. At least 1; None is without limit.
+    /// Maximum number of connections; further requests wait for one. At least 1; None: unlimited.
     pub max_connections: Option<usize>,
 }
 
@@ -61,13 +61,13 @@ impl Default for ConnectOptions {
     }
 }
 
-/// An upstream service as connections see it. Shared by all event loops, each of which has a pool for it.
+/// An upstream, shared by all event loops; each has a pool for it.
 #[derive(Debug)]
 pub struct Origin {
-    /// Of this process; pools are looked up by it.
+    /// ID within the process, by which pools are found.
     pub(super) id: u64,
     pub(super) address: OriginAddress,
-    /// The Host header of requests that bring none.
+    /// Host header of requests without one.
     pub(super) host: HeaderValue,
     pub(super) tls: Option<Tls>,
     pub(super) protocol: Protocol,
@@ -85,10 +85,10 @@ pub(super) enum OriginAddress {
 }
 
 impl Origin {
-    /// The service that a URL names; its path and query do not matter here.
+    /// The origin of a URL; its path and query do not matter.
     ///
     /// # Errors
-    /// When its name cannot be the name in a certificate, or this machine has none to check one with.
+    /// If its name is not valid in a certificate, or the system has no trusted certificates.
     pub fn new(target: &Target, reach: &ConnectOptions) -> Result<Self, TlsError> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         let host_header = target.host_header();
@@ -100,7 +100,7 @@ impl Origin {
             };
             let name = reach.server_name.as_ref().unwrap_or(&target.host);
             let name = ServerName::try_from(name.clone()).map_err(|_| TlsError::Name(name.clone()))?;
-            // What resumes sessions is shared by the copy.
+            // The copy shares the session cache.
             let mut config = (*shared).clone();
             config.alpn_protocols = match reach.protocol {
                 Protocol::Auto => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
@@ -127,17 +127,17 @@ impl Origin {
         })
     }
 
-    /// Host and port, for people.
+    /// Host and port, as text.
     pub fn name(&self) -> &str {
         self.host.to_str().unwrap_or_default()
     }
 
-    /// Whether there is a limit to its connections, so that a request may have to wait for one.
+    /// Whether connections are limited, so that a request may have to wait for one.
     pub fn is_limited(&self) -> bool {
         self.max_connections < usize::MAX
     }
 
-    /// The value of the Host header for requests that bring none.
+    /// Host header for requests without one.
     pub fn host(&self) -> &HeaderValue {
         &self.host
     }

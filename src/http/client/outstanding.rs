@@ -1,14 +1,14 @@
-//! How many bytes of a connection its other end has not acknowledged.
+//! Number of unacknowledged bytes of a connection.
 //!
-//! What was written to a connection and never acknowledged before its other end closed it has not been taken there. So a
-//! request that met the close of an idle connection can be told from one that was read and not answered.
+//! Bytes never acknowledged before the other end closed the connection were not taken there. So a request that met the
+//! close of an idle connection differs from one that was read without a response.
 //!
 //! `unsafe`, since no crate in use here offers this request.
 #![allow(unsafe_code, reason = "ioctl with SIOCOUTQ has no safe wrapper in the crates in use")]
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Bytes that were written and not acknowledged; none if the system does not say.
+/// Bytes written and not acknowledged; None if the system does not report it.
 pub(super) fn outstanding(socket: BorrowedFd<'_>) -> Option<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: SIOCOUTQ (which is TIOCOUTQ) writes one int to the address of a live one; the descriptor is open while

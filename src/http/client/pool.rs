@@ -1,4 +1,4 @@
-//! The connections to one origin, on one event loop.
+//! The connection pool of one origin, on one event loop.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -14,18 +14,18 @@ use super::socket::ClientSocket;
 use super::stall::ProgressTimeouts;
 use crate::decide::Nanos;
 
-/// What a client has and has had.
+/// Counts of a client's connections and requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientCounts {
-    /// Connections that are there or being dialled, busy or not.
+    /// Connections established or connecting, busy or idle.
     pub open: usize,
-    /// Of these, the ones that wait for a request.
+    /// Idle connections among them.
     pub idle: usize,
-    /// Connections that came about, ever.
+    /// Total of established connections.
     pub connected: u64,
-    /// Requests that went over a connection that was there before.
+    /// Total of requests over a reused connection.
     pub reused: u64,
-    /// Requests that were sent once more because a reused connection had died.
+    /// Total of requests sent again because a reused connection had been closed.
     pub resent: u64,
 }
 
@@ -45,30 +45,30 @@ pub(super) struct ConnectionPool {
     pub(super) progress_timeouts: Rc<ProgressTimeouts>,
     max_idle: usize,
     open: Cell<usize>,
-    /// The last one in is the first one out: the others may then go.
+    /// Last in, first out, so that surplus connections become idle.
     idle: RefCell<Vec<IdleConnection>>,
-    /// In the order of asking; only when there are as many connections as may be.
+    /// Waiting requests in order; only when the maximum of connections is reached.
     waiters: RefCell<VecDeque<Rc<ConnectionWaiter>>>,
 }
 
 #[derive(Debug)]
 struct IdleConnection {
     socket: ClientSocket,
-    /// As of the last sweep before.
+    /// Time of the last sweep before the connection became idle.
     since: Nanos,
-    /// Whether it has carried a request.
+    /// Whether the connection has carried a request.
     reused: bool,
 }
 
-/// A place among an origin's connections, and the connection once there is one. Dropped it makes room: the connection
-/// is closed.
+/// A slot among an origin's connections, and the connection once established. Dropping it closes the connection and
+/// frees the slot.
 #[derive(Debug)]
 pub(super) struct PooledConnection {
     pool: Rc<ConnectionPool>,
     pub(super) socket: Option<ClientSocket>,
     /// Whether the connection has carried a request before.
     pub(super) reused: bool,
-    /// Cleared when the place goes elsewhere.
+    /// False once the slot was passed on.
     holds_slot: bool,
 }
 
@@ -91,7 +91,7 @@ impl ConnectionPool {
         }
     }
 
-    /// A connection that is idle and sound; or a place for a new one; or a place in the queue.
+    /// A healthy idle connection, a slot for a new one, or a place in the queue.
     pub(super) fn check_out(self: &Rc<Self>) -> Checkout {
         loop {
             let Some(mut idle) = self.idle.borrow_mut().pop() else { break };
@@ -107,7 +107,7 @@ impl ConnectionPool {
         self.check_out_new()
     }
 
-    /// A place for a new connection, or in the queue.
+    /// A slot for a new connection, or a place in the queue.
     pub(super) fn check_out_new(self: &Rc<Self>) -> Checkout {
         if self.has_capacity() {
             return Checkout::Connection(self.reserve());
@@ -117,7 +117,7 @@ impl ConnectionPool {
         Checkout::Wait(ConnectionWait { pool: Rc::clone(self), waiter })
     }
 
-    /// Whether requests may go over HTTP/2, as far as is known.
+    /// Whether requests may go over HTTP/2, by what is known.
     pub(super) fn may_speak_http2(&self) -> bool {
         match self.origin.protocol {
             Protocol::Http1 => false,
@@ -126,7 +126,7 @@ impl ConnectionPool {
         }
     }
 
-    /// Whether there may be one more connection.
+    /// Whether one more connection is allowed.
     pub(super) fn has_capacity(&self) -> bool {
         self.open.get() < self.origin.max_connections
     }
@@ -143,12 +143,12 @@ impl ConnectionPool {
         self.reserved()
     }
 
-    /// For a place that is counted already.
+    /// A lease of a slot that is counted already.
     fn reserved(self: &Rc<Self>) -> PooledConnection {
         PooledConnection { pool: Rc::clone(self), socket: None, reused: false, holds_slot: true }
     }
 
-    /// Gives a place, and what is in it, to whoever waits longest; or gives it back.
+    /// Passes a slot and its connection to the longest-waiting request, or returns it.
     fn pass_to_waiter(self: &Rc<Self>, lease: PooledConnection) -> Option<PooledConnection> {
         let Some(waiter) = self.waiters.borrow_mut().pop_front() else { return Some(lease) };
         *waiter.connection.borrow_mut() = Some(lease);
@@ -158,7 +158,7 @@ impl ConnectionPool {
         None
     }
 
-    /// Closes what has been idle since `before`, or is not sound any more, and ends what has stalled for too long.
+    /// Closes connections idle since `before` or not healthy, and ends stalled requests.
     pub(super) fn sweep(self: &Rc<Self>, before: Nanos, now: Nanos) {
         self.progress_timeouts.sweep(now);
         self.http2.sweep(before, now);
@@ -171,11 +171,11 @@ impl ConnectionPool {
                 drop(self.reserved());
             }
         }
-        // Nothing can have come back in between: nothing was awaited.
+        // Nothing was awaited, so no connection was returned in between.
         self.idle.replace(kept);
     }
 
-    /// Whether nothing is left of it but itself.
+    /// Whether nothing uses the pool any more.
     pub(super) fn is_abandoned(&self) -> bool {
         self.open.get() == 0 && Arc::strong_count(&self.origin) == 1
     }
@@ -187,7 +187,7 @@ impl ConnectionPool {
 
 impl Drop for ConnectionPool {
     fn drop(&mut self) {
-        // What is busy holds the pool, so only idle connections are left.
+        // Busy connections hold the pool, so only idle ones are left.
         let idle = self.idle.get_mut().len();
         update_counts(&self.counts, |counts| {
             counts.idle -= idle;
@@ -201,13 +201,13 @@ impl PooledConnection {
         &self.pool
     }
 
-    /// Has the connection wait for the next request; `now` is the last sweep's.
+    /// Makes the connection idle; `now` is the last sweep's.
     pub(super) fn return_to_pool(mut self, now: Nanos) {
         self.reused = true;
         self.return_unused(now);
     }
 
-    /// The same for a connection that may not have carried any.
+    /// The same for a connection that may not have carried a request.
     pub(super) fn return_unused(self, now: Nanos) {
         if self.socket.is_none() {
             return;
@@ -226,7 +226,7 @@ impl PooledConnection {
 
 impl Drop for PooledConnection {
     fn drop(&mut self) {
-        // Closed first: nobody is to dial while it is still there.
+        // Closed first, so that no request connects while it is open.
         self.socket = None;
         if !self.holds_slot {
             return;
@@ -245,11 +245,11 @@ impl Drop for PooledConnection {
 struct ConnectionWaiter {
     connection: RefCell<Option<PooledConnection>>,
     waker: RefCell<Option<Waker>>,
-    /// Whether it has taken what it was given.
+    /// Whether the request has taken the connection given to it.
     is_served: Cell<bool>,
 }
 
-/// A place in the queue for a connection. Dropped it leaves the queue, and passes on what it was given.
+/// A place in the queue for a connection. Dropping it leaves the queue, and passes on a connection given to it.
 #[derive(Debug)]
 pub(super) struct ConnectionWait {
     pool: Rc<ConnectionPool>,
@@ -276,7 +276,7 @@ impl Future for ConnectionWait {
 
 impl Drop for ConnectionWait {
     fn drop(&mut self) {
-        // Who was given something is not in the queue any more.
+        // A request with a connection is not in the queue any more.
         match self.waiter.connection.take() {
             Some(lease) => lease.return_unclaimed(),
             None if self.waiter.is_served.get() => {}
@@ -286,16 +286,16 @@ impl Drop for ConnectionWait {
 }
 
 impl PooledConnection {
-    /// Closes the connection, if there is one, and keeps the place.
+    /// Closes the connection, if there is one, and keeps the slot.
     pub(super) fn without_socket(mut self) -> Self {
         self.socket = None;
         self.reused = false;
         self
     }
 
-    /// Somebody was given it and does not want it any more.
+    /// Returns a connection given to a request that was dropped.
     fn return_unclaimed(self) {
-        // It was idle for a moment at most; a sweep looks at it anew.
+        // The connection was idle for a moment at most; a sweep checks it anew.
         self.return_unused(Nanos::NEVER);
     }
 }

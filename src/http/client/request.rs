@@ -1,4 +1,4 @@
-//! What is sent.
+//! Outgoing requests.
 
 use std::fmt;
 use std::io::{self, IoSlice, Write};
@@ -24,27 +24,27 @@ pub struct OutgoingRequest<'a> {
     pub method: &'a Method,
     /// Path and query.
     pub target: &'a str,
-    /// Its headers. Host may be among them, else it is the origin's. What frames the body, and Connection, is made here
-    /// and left out of these; other hop-by-hop headers are the caller's to leave out.
+    /// Headers. Host may be among them, else it is the origin's. Framing headers and Connection are added here and
+    /// ignored in these; other hop-by-hop headers are the caller's to remove.
     pub headers: &'a HeaderMap,
-    /// Some more headers.
+    /// Additional headers.
     pub extra_headers: &'a [(HeaderName, HeaderValue)],
     /// The body.
     pub body: OutgoingBody,
-    /// Whether it asks for the protocol that its Upgrade header names. Not over HTTP/2.
+    /// Whether it requests the protocol of its Upgrade header. Not over HTTP/2.
     pub upgrade: bool,
 }
 
-/// A request's body that is made while it is sent.
+/// A request's body as a stream.
 pub type BodyStream = Pin<Box<dyn http_body::Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>>>>;
 
 /// A request's body.
 pub enum OutgoingBody {
-    /// None.
+    /// No body.
     Empty,
-    /// All of it; may be sent again.
+    /// The whole body; can be sent again.
     Bytes(Bytes),
-    /// As it comes.
+    /// A stream; can be sent once.
     Stream(BodyStream),
 }
 
@@ -63,7 +63,7 @@ impl OutgoingRequest<'_> {
         ResponseContext { is_head: *self.method == Method::HEAD, upgrade: self.upgrade }
     }
 
-    /// The length of the body, if it is known.
+    /// Length of the body, if known.
     pub(super) fn length(&self) -> Result<Option<u64>, SendError> {
         match &self.body {
             OutgoingBody::Empty => Ok(Some(0)),
@@ -85,32 +85,32 @@ impl OutgoingRequest<'_> {
     }
 }
 
-/// Bodies up to this size are copied behind the head and go out with it, in one piece.
+/// Maximum size of a body, in bytes, that is copied behind the head and sent with it.
 const MAX_INLINE_BODY_BYTES: usize = 8 * 1024;
 
-/// A request on its way into a socket.
+/// A request that is being written to a socket.
 #[derive(Debug, Default)]
 pub(super) struct RequestWriter {
     /// Head or framing, and small data.
     buffer: Vec<u8>,
     body: Bytes,
     tail: &'static [u8],
-    /// How much of these three has been written.
+    /// Written bytes of these three.
     written: usize,
-    /// How much has been written of all that it was and is.
+    /// Written bytes in total.
     sent_bytes: u64,
     stream: Option<UploadStream>,
-    /// Whether there ever was one: what it brought is gone, so it cannot be sent again.
+    /// Whether the body was a stream: its data is gone, so it cannot be sent again.
     had_stream: bool,
-    /// Whether TLS may hold something back.
+    /// Whether TLS may have buffered data.
     unflushed: bool,
-    /// Whether bytes have gone since somebody asked.
+    /// Whether bytes were written since the last check.
     has_progressed: bool,
 }
 
 struct UploadStream {
     body: BodyStream,
-    /// What is left, if the length was said.
+    /// Remaining bytes, if the length was declared.
     remaining: Option<u64>,
 }
 
@@ -121,7 +121,7 @@ impl fmt::Debug for UploadStream {
 }
 
 impl RequestWriter {
-    /// Writes the head into `buffer`.
+    /// A writer with the head in `buffer`.
     pub(super) fn new(origin: &Origin, request: OutgoingRequest<'_>, mut buffer: Vec<u8>) -> Result<Self, SendError> {
         let length = request.length()?;
         buffer.clear();
@@ -175,17 +175,17 @@ impl RequestWriter {
         })
     }
 
-    /// Whether all has been sent.
+    /// Whether the request is written.
     pub(super) fn is_done(&self) -> bool {
         self.pending() == 0 && self.stream.is_none() && !self.unflushed
     }
 
-    /// Whether it can be sent once more.
+    /// Whether it can be sent again.
     pub(super) fn is_resendable(&self) -> bool {
         !self.had_stream
     }
 
-    /// Begins anew; what [`Self::is_resendable`] is for.
+    /// Restarts from the beginning, if [`Self::is_resendable`].
     pub(super) fn rewind(&mut self) {
         (self.written, self.sent_bytes, self.unflushed) = (0, 0, false);
     }
@@ -195,17 +195,17 @@ impl RequestWriter {
         self.buffer
     }
 
-    /// How many of its bytes have been written, its framing with them.
+    /// Written bytes, framing included.
     pub(super) fn sent_bytes(&self) -> u64 {
         self.sent_bytes
     }
 
-    /// Whether bytes have gone since this was asked the last time.
+    /// Whether bytes were written since the last call.
     pub(super) fn take_progress(&mut self) -> bool {
         std::mem::take(&mut self.has_progressed)
     }
 
-    /// Whether it has nothing to send until its body goes on.
+    /// Whether there is nothing to write until its body continues.
     pub(super) fn is_starved(&self) -> bool {
         self.stream.is_some() && self.pending() == 0 && !self.unflushed
     }
@@ -214,7 +214,7 @@ impl RequestWriter {
         self.buffer.len() + self.body.len() + self.tail.len() - self.written
     }
 
-    /// Writes as much as the socket takes and the body has; ready when all is sent.
+    /// Writes as much as the socket accepts and the body has; ready when all is written.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, socket: &mut ClientSocket) -> Poll<Result<(), UploadError>> {
         loop {
             while self.pending() > 0 {
@@ -256,7 +256,7 @@ impl RequestWriter {
         socket.poll_write_vectored(cx, &parts[first..])
     }
 
-    /// Gets the next piece of a body that comes bit by bit; None when there is none any more.
+    /// The next piece of a streamed body; None at its end.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<(), UploadError>>> {
         let Some(stream) = &mut self.stream else { return Poll::Ready(None) };
         let frame = ready!(stream.body.as_mut().poll_frame(cx));
@@ -276,7 +276,7 @@ impl RequestWriter {
         let data = match frame.into_data() {
             Ok(data) => data,
             Err(frame) => {
-                // Trailers have a place in the chunked coding only.
+                // Trailers exist in the chunked coding only.
                 if let (Ok(trailers), None) = (frame.into_trailers(), stream.remaining) {
                     self.stream = None;
                     self.set_chunk(b"0\r\n", Bytes::new(), b"");
@@ -290,7 +290,7 @@ impl RequestWriter {
         };
         let length = data.len();
         match &mut stream.remaining {
-            // An empty chunk would be the last.
+            // An empty chunk would end the body.
             None if length == 0 => {}
             None => {
                 self.set_chunk(b"", data, b"\r\n");
@@ -314,8 +314,8 @@ impl RequestWriter {
     }
 }
 
-/// Whether a trailer is passed on. Who takes trailers for headers would let these say something else about the request
-/// than its head does (RFC 9110, 6.5.1).
+/// Whether a trailer is passed on. A service that treats trailers as headers would otherwise read something else than
+/// the head (RFC 9110, 6.5.1).
 pub(super) fn is_allowed_trailer(name: &HeaderName) -> bool {
     const FORBIDDEN_TRAILERS: [&str; 24] = [
         "authorization",
@@ -353,14 +353,14 @@ fn append(buffer: &mut Vec<u8>, parts: &[&[u8]]) {
     }
 }
 
-/// Why a request could not be sent wholly.
+/// Reason why a request was not completely sent.
 #[derive(Debug)]
 pub(super) enum UploadError {
-    /// The connection's fault; there may be an answer all the same.
+    /// The connection failed; there may be a response all the same.
     Socket(io::Error),
-    /// The caller's: the body itself broke off.
+    /// The caller's body failed.
     Body(String),
-    /// The caller's: the body is not as long as was said.
+    /// The caller's body does not have its declared length.
     Length,
 }
 

@@ -1,4 +1,4 @@
-//! What all requests of one client share.
+//! State that all requests of a client share.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeMap;
@@ -16,10 +16,10 @@ use super::socket::ClientSocket;
 use crate::decide::Nanos;
 use crate::machine::timer::Timer;
 
-/// What is read at once.
+/// Size of a read.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// A head's buffer that is larger than this is not kept.
+/// Maximum size of a head's buffer that is reused.
 const MAX_SPARE_BUFFER_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -30,16 +30,16 @@ pub(super) struct ClientState {
     pools: RefCell<BTreeMap<u64, Rc<ConnectionPool>>>,
     read_buffer: RefCell<Vec<u8>>,
     spare_buffer: RefCell<Vec<u8>>,
-    /// The last sweep.
+    /// Time of the last sweep.
     last_sweep: Cell<Nanos>,
     drain_queue: Rc<DrainQueue>,
 }
 
-/// How long an unwanted rest may take.
+/// Timeout for reading an unwanted rest of a body.
 const DRAIN_TIMEOUT: Nanos = Nanos::SECOND;
 
-/// Rests that nobody waits for any more. A body may be dropped anywhere, but a task is started only where there are
-/// tasks: so one that was started by a request starts those that drain.
+/// Unwanted rests of bodies. A body may be dropped anywhere, but a task can be started only within tasks: so a task
+/// that was started by a request starts those that read the rests.
 #[derive(Debug, Default)]
 struct DrainQueue {
     is_started: Cell<bool>,
@@ -69,7 +69,7 @@ impl ClientState {
         Rc::clone(pool)
     }
 
-    /// What reads go into. Not to be held across an await.
+    /// Buffer for reads. Not to be held across an await.
     pub(super) fn read_buffer(&self) -> RefMut<'_, Vec<u8>> {
         self.read_buffer.borrow_mut()
     }
@@ -79,7 +79,7 @@ impl ClientState {
         self.spare_buffer.take()
     }
 
-    /// Keeps the buffer of a request that was sent.
+    /// Reuses the buffer of a sent request.
     pub(super) fn recycle(&self, upload: RequestWriter) {
         let buffer = upload.into_buffer();
         if buffer.capacity() <= MAX_SPARE_BUFFER_BYTES {
@@ -87,8 +87,7 @@ impl ClientState {
         }
     }
 
-    /// Has a connection wait for the next request, unless something came behind the answer; `filled` says that the
-    /// last read may have left something.
+    /// Makes a connection idle, unless bytes came behind the response; `filled`: the last read may have left some.
     pub(super) fn return_connection(&self, mut lease: PooledConnection, filled: bool) {
         let clean = !filled || lease.socket.as_mut().is_some_and(ClientSocket::has_nothing);
         if clean {
@@ -96,7 +95,7 @@ impl ClientState {
         }
     }
 
-    /// To be called by each request, as a task: what is dropped later may be outside of all tasks.
+    /// Called by each request within a task, since bodies may be dropped outside of all tasks.
     pub(super) fn start_drains(self: &Rc<Self>) {
         if !self.drain_queue.is_started.replace(true) {
             tokio::task::spawn_local(drain_all(Rc::clone(&self.drain_queue), Rc::downgrade(self)));
@@ -109,7 +108,7 @@ impl ClientState {
         self.drain_queue.notify.notify_one();
     }
 
-    /// The last sweep.
+    /// Time of the last sweep.
     pub(super) fn last_sweep(&self) -> Nanos {
         self.last_sweep.get()
     }

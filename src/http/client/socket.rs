@@ -1,4 +1,4 @@
-//! A connection's bytes: TCP or Unix socket, plain or TLS.
+//! The socket of a connection: TCP or Unix, plain or TLS.
 
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
@@ -11,7 +11,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::outstanding::outstanding;
 
-/// What is under TLS, or alone.
+/// The plain socket, also below TLS.
 #[derive(Debug)]
 pub(super) enum PlainSocket {
     Tcp(TcpStream),
@@ -24,7 +24,7 @@ pub(super) enum ClientSocket {
     Tls(Box<TlsStream<PlainSocket>>),
 }
 
-/// Passes a call on to whatever stream this is.
+/// Passes a call on to the stream of any kind.
 macro_rules! each {
     ($self:ident, $kind:ident, $($variant:ident)|+, $stream:ident => $call:expr) => {
         match $self.get_mut() {
@@ -34,8 +34,8 @@ macro_rules! each {
 }
 
 impl ClientSocket {
-    /// Whether the peer has neither closed nor sent anything. It takes a system call only where the event loop has
-    /// been told that something is there; what the event loop has not yet been told is not known.
+    /// Whether the peer has neither closed nor sent anything, by the event loop's knowledge; a system call is made only
+    /// where that has an event.
     pub(super) fn is_quiet(&mut self) -> bool {
         let told = match self {
             Self::Plain(plain) => plain.is_readable(),
@@ -44,15 +44,15 @@ impl ClientSocket {
         !told || self.has_nothing()
     }
 
-    /// Whether a read finds nothing, and no end either. With TLS, session tickets may have come, which are nothing.
+    /// Whether a read finds neither data nor the end. Under TLS, session tickets do not count.
     pub(super) fn has_nothing(&mut self) -> bool {
         let mut byte = [0];
         let mut buffer = ReadBuf::new(&mut byte);
         Pin::new(self).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer).is_pending()
     }
 
-    /// Whether the other end has taken none of the last `sent` bytes of a request, by what the system has not been told
-    /// to have arrived. Under TLS they are more than these. A Unix socket does not tell.
+    /// Whether the other end has taken none of the last `sent` bytes of a request, by the unacknowledged bytes. Under
+    /// TLS these are more. Unknown on a Unix socket.
     pub(super) fn is_unacknowledged(&self, sent: u64) -> bool {
         let plain = match self {
             Self::Plain(plain) => plain,
@@ -64,14 +64,14 @@ impl ClientSocket {
         }
     }
 
-    /// Whether TLS has agreed on HTTP/2.
+    /// Whether TLS has negotiated HTTP/2.
     pub(super) fn negotiated_http2(&self) -> bool {
         matches!(self, Self::Tls(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2"))
     }
 }
 
 impl PlainSocket {
-    /// Whether the event loop has been told that something is there: asks it, not the system.
+    /// Whether the event loop has an event of the socket, without a system call.
     fn is_readable(&self) -> bool {
         match self {
             Self::Tcp(stream) => stream.try_io(Interest::READABLE, || Ok(())).is_ok(),

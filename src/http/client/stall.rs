@@ -1,5 +1,5 @@
-//! Who waits for an origin's next byte, and since when. No timer is armed for it: whoever looks at the connections now
-//! and then looks at these, too.
+//! Progress timeouts of an origin's exchanges. There is no timer per exchange: the periodic sweep of connections checks
+//! these, too.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use super::error::SendError;
 use crate::decide::Nanos;
 use crate::decide::policy::FailureKind;
 
-/// All exchanges with one origin that are under way.
+/// All exchanges in progress with one origin.
 #[derive(Debug)]
 pub(super) struct ProgressTimeouts {
     timeout: Nanos,
@@ -20,9 +20,9 @@ pub(super) struct ProgressTimeouts {
 
 #[derive(Debug)]
 struct ProgressWait {
-    /// Somebody waits for the answer.
+    /// Whether the response is awaited.
     awaits_response: bool,
-    /// The request cannot go on, and not for the other end's sake.
+    /// Whether the request waits for its own body, not for the other end.
     is_starved: bool,
     since: WaitState,
     waker: Waker,
@@ -30,14 +30,14 @@ struct ProgressWait {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WaitState {
-    /// The last look.
+    /// Since the last sweep.
     Fresh,
-    /// This look.
+    /// Since the sweep at this time.
     Since(Nanos),
     TimedOut,
 }
 
-/// One exchange: whether its other end takes and gives bytes.
+/// Progress of one exchange.
 #[derive(Debug)]
 pub(super) struct ProgressTimeout {
     timeouts: Rc<ProgressTimeouts>,
@@ -49,8 +49,8 @@ impl ProgressTimeouts {
         Self { timeout, waits: RefCell::default() }
     }
 
-    /// Wakes those that have waited for too long. A wait counts from the first look that finds it, so none is ended too
-    /// early.
+    /// Wakes the exchanges that exceed the timeout. It counts from the first sweep that finds the wait, so none ends
+    /// too early.
     pub(super) fn sweep(&self, now: Nanos) {
         for (_, wait) in self.waits.borrow_mut().iter_mut().filter(|(_, wait)| wait.awaits_response && !wait.is_starved)
         {
@@ -83,17 +83,17 @@ impl ProgressTimeout {
         }
     }
 
-    /// Some of the answer has come; nobody waits before [`Self::check`] says so again.
+    /// Records received bytes; the next [`Self::check`] starts the wait anew.
     pub(super) fn on_received(&self) {
         self.update(|wait| (wait.awaits_response, wait.since) = (false, WaitState::Fresh));
     }
 
-    /// Some of the request has gone.
+    /// Records written bytes.
     pub(super) fn on_sent(&self) {
         self.update(|wait| (wait.is_starved, wait.since) = (false, WaitState::Fresh));
     }
 
-    /// Whether the request's body does not go on, so that the other end cannot be waited for.
+    /// Sets whether the request waits for its own body, so that the other end cannot be waited for.
     pub(super) fn set_starved(&self, starves: bool) {
         self.update(|wait| {
             if std::mem::replace(&mut wait.is_starved, starves) != starves {
@@ -102,10 +102,10 @@ impl ProgressTimeout {
         });
     }
 
-    /// Nothing has come yet.
+    /// Checks the timeout while nothing has come.
     ///
     /// # Errors
-    /// When that has been so for too long.
+    /// If the timeout is exceeded.
     pub(super) fn check(&self, waker: &Waker) -> Result<(), SendError> {
         let mut too_long = false;
         self.update(|wait| {

@@ -10,11 +10,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::pool::PooledConnection;
 use super::socket::ClientSocket;
 
-/// The raw connection after a 101. It counts as open until it is dropped.
+/// The raw connection after a 101. Counts as open until it is dropped.
 #[derive(Debug)]
 pub struct UpgradedConnection {
     connection: PooledConnection,
-    /// What was read behind the answer.
+    /// Bytes read behind the response.
     buffered: Bytes,
 }
 

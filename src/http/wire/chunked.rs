@@ -1,16 +1,15 @@
-//! The chunked coding (RFC 9112 section 7.1), decoded in constant memory: what becomes of data and trailers
-//! is the caller's business.
+//! The chunked coding (RFC 9112 section 7.1), decoded in constant memory; data and trailers are handed to the caller.
 
 use super::WireError;
 
-/// The longest accepted size line (extensions included), and the longest accepted trailers.
+/// Maximum length of a size line (extensions included), and of the trailers.
 const MAX_LINE_BYTES: u32 = 16 * 1024;
 
-/// Where in a chunked body the next byte belongs.
+/// Decoder of a chunked body; its state is the position of the next byte.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct Chunked {
     state: State,
-    /// Size of the current chunk, or what is left of it.
+    /// Size of the current chunk, or its remaining bytes.
     size: u64,
     /// Bytes of the current line, or of all trailers.
     line: u32,
@@ -18,10 +17,10 @@ pub(in crate::http) struct Chunked {
     pub(super) body: u64,
 }
 
-/// A piece of what a chunked body holds.
+/// A piece of a chunked body.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) enum ChunkedPart<'a> {
-    /// Some of the body.
+    /// Body data.
     Data(&'a [u8]),
     /// The next byte of the trailers, the empty line behind them included.
     Trailer(u8),
@@ -46,12 +45,12 @@ impl Chunked {
         Self { state: State::Size { digits: false }, size: 0, line: 0, body: 0 }
     }
 
-    /// Takes bytes; says how many of them belong to the body's coding, and whether it has ended.
+    /// Decodes bytes; returns the number that belong to the body, and whether it has ended.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(usize, bool), WireError> {
         self.decode(bytes, |_| {})
     }
 
-    /// The same, and hands on what the bytes hold, piece by piece.
+    /// The same, and passes the data and trailers on, piece by piece.
     pub(in crate::http) fn decode(
         &mut self,
         bytes: &[u8],

@@ -1,38 +1,38 @@
-//! Bytes as they come -> answers, in constant memory, the same however the bytes are cut.
+//! Decoder of responses, in constant memory and independent of how the bytes are split.
 
 use super::WireError;
 use super::chunked::Chunked;
 use super::head::{BodyFraming, HeadCache, WireHead};
 
-/// A whole answer.
+/// A complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodedResponse {
     /// The final status.
     pub status: u16,
-    /// Bytes of the body, without framing.
+    /// Size of the body in bytes, without framing.
     pub body: u64,
-    /// Bytes of all: heads (interim ones too), framing, body.
+    /// Total size in bytes: heads (also interim ones), framing, body.
     pub wire: u64,
     /// Whether the connection may be used again.
     pub keep_alive: bool,
 }
 
-/// What came of some bytes.
+/// Result of decoding some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeStep {
-    /// So many of them were used; the rest belongs to the next answer.
+    /// Number of used bytes; the rest belongs to the next response.
     pub used: usize,
-    /// The answer that they completed.
+    /// The response that they completed.
     pub response: Option<DecodedResponse>,
 }
 
-/// Decodes one connection's answers, one after the other.
+/// Decoder of one connection's responses.
 #[derive(Debug, Default)]
 pub struct Decoder {
     state: State,
-    /// The beginning of a head whose end has not come yet.
+    /// An incomplete head.
     partial: Vec<u8>,
-    /// Bytes of the current answer so far.
+    /// Bytes of the current response so far.
     wire: u64,
 }
 
@@ -56,11 +56,11 @@ enum State {
 }
 
 impl Decoder {
-    /// Takes the next bytes of the connection; `bodyless` says that the answer is to a HEAD request. To be called
-    /// again with what it left, until it has used all.
+    /// Decodes the next bytes of the connection; `bodyless`: the response is to a HEAD request. Called again with the
+    /// remaining bytes until all are used.
     ///
     /// # Errors
-    /// What makes the bytes no HTTP answer; the connection is then of no further use.
+    /// The reason why the bytes are not a response; the connection is then unusable.
     pub fn push(&mut self, bytes: &[u8], bodyless: bool, cache: &mut HeadCache) -> Result<DecodeStep, WireError> {
         let mut used = 0;
         loop {
@@ -97,10 +97,10 @@ impl Decoder {
         }
     }
 
-    /// The connection was closed: the answer that this completes, if it is one that ends so.
+    /// Ends the input since the connection was closed; returns a response that ends this way.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] if an answer had begun and is not whole.
+    /// [`WireError::Truncated`] if a response is incomplete.
     pub fn close(&mut self) -> Result<Option<DecodedResponse>, WireError> {
         match self.state {
             State::UntilClose { head, body } => Ok(Some(self.finish(head, body))),
@@ -109,12 +109,12 @@ impl Decoder {
         }
     }
 
-    /// How many bytes of a body of known length are still to come; 0 elsewhere.
+    /// Remaining bytes of a body of known length; 0 elsewhere.
     pub fn remaining_body(&self) -> u64 {
         if let State::Length { remaining: left, .. } = self.state { left } else { 0 }
     }
 
-    /// The next `n` bytes of a body of known length came and were thrown away unseen; `n` <= [`Self::remaining_body`].
+    /// Skips the next `n` bytes of a body of known length, discarded unread; `n` <= [`Self::remaining_body`].
     pub fn skip(&mut self, n: u64) -> Option<DecodedResponse> {
         let State::Length { head, total, remaining: left } = &mut self.state else { return None };
         *left = left.saturating_sub(n);
@@ -123,7 +123,7 @@ impl Decoder {
         answer.map(|(head, body)| self.finish(head, body))
     }
 
-    /// Uses up the bytes of one head; how many of `rest` they were, or 0 if its end is not there and all are kept.
+    /// Decodes one head; returns the number of bytes of `rest` used, or 0 if it is incomplete and all are stored.
     fn head(&mut self, rest: &[u8], bodyless: bool, cache: &mut HeadCache) -> Result<usize, WireError> {
         if rest.is_empty() {
             return Ok(0);
@@ -132,7 +132,7 @@ impl Decoder {
         let parsed = if before == 0 {
             cache.parse(rest, bodyless)?
         } else {
-            // Only a line's end can complete a head, so a head that comes byte by byte is not parsed at each.
+            // Only the end of a line can complete a head, so a head that comes byte by byte is not parsed at each.
             let may_end = rest.contains(&b'\n');
             self.partial.extend_from_slice(rest);
             if self.partial.len() > super::head::MAX_HEAD_BYTES || may_end {
@@ -157,7 +157,7 @@ impl Decoder {
     }
 
     fn begin(&mut self, head: WireHead) {
-        // An interim answer (1xx, but 101 is final) is skipped: the real one follows.
+        // An interim response (1xx, but 101 is final) is skipped.
         if (100..200).contains(&head.status) && head.status != 101 {
             return;
         }
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// All answers and the final word, from pieces of the stream.
+    /// All responses and the final result, from pieces of the stream.
     fn decode<'a>(
         pieces: impl Iterator<Item = &'a [u8]>,
         bodyless: bool,
@@ -217,7 +217,7 @@ mod tests {
         HTTP/1.0 200 OK\r\n\r\nuntil the end";
 
     #[test]
-    fn a_stream_of_every_kind_of_answer() {
+    fn a_stream_of_every_kind_of_response() {
         let (answers, end) = decode(std::iter::once(STREAM.as_bytes()), false);
         let seen: Vec<(u16, u64, bool)> = answers.iter().map(|a| (a.status, a.body, a.keep_alive)).collect();
         assert_eq!(seen, [(200, 5, true), (204, 0, true), (200, 19, true), (500, 0, true), (200, 13, false)]);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_answers_when_split_at_every_byte() {
+    fn the_same_responses_when_split_at_every_byte() {
         let whole = decode(std::iter::once(STREAM.as_bytes()), false);
         assert_eq!(decode(STREAM.as_bytes().chunks(1), false), whole);
         for at in 0..STREAM.len() {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_cut_is_no_answer() {
+    fn a_truncated_response_is_an_error() {
         let full = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
         for at in 1..full.len() {
             let (answers, end) = decode(std::iter::once(&full.as_bytes()[..at]), false);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn gigabytes_pass_through_without_being_kept() {
+    fn gigabytes_pass_through_without_being_stored() {
         let (mut decoder, mut cache) = (Decoder::default(), HeadCache::default());
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5000000000\r\n\r\n";
         assert!(decoder.push(head, false, &mut cache).is_ok_and(|s| s.response.is_none()));
@@ -256,7 +256,7 @@ mod tests {
         assert!(decoder.partial.capacity() < 1024);
     }
 
-    /// Text that is nearly HTTP, so that random cases go deep.
+    /// Text that is almost HTTP, so that random cases reach deep.
     fn streams() -> impl Strategy<Value = Vec<u8>> {
         let parts = prop::sample::select(vec![
             "HTTP/1.1 200 OK\r\n",
@@ -298,7 +298,7 @@ mod tests {
             }
             let cut = decode(pieces.into_iter(), bodyless);
             prop_assert_eq!(&cut.0, &whole.0);
-            // What the garbage began with depends on how much of it was there; that it is garbage does not.
+            // The quoted beginning of malformed bytes depends on the split; that they are malformed does not.
             prop_assert_eq!(cut.1.is_err(), whole.1.is_err());
         }
     }

@@ -1,26 +1,26 @@
-//! A response head: status line and headers -> what is needed to find the answer's end.
+//! The head of a response: status, and where the response ends.
 
 use std::mem::MaybeUninit;
 
 use super::WireError;
 
-/// The longest accepted head.
+/// Maximum size of a head, in bytes.
 pub(in crate::http) const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// The most accepted headers.
+/// Maximum number of headers.
 pub(in crate::http) const MAX_HEADERS: usize = 256;
 
-/// How an answer's body ends (RFC 9112 section 6.3).
+/// Framing of a response's body (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyFraming {
-    /// After so many bytes.
+    /// Ends after this number of bytes.
     Length(u64),
-    /// With a chunk of size 0 and trailers.
+    /// Ends with a chunk of size 0 and trailers.
     Chunked,
-    /// When the connection closes.
+    /// Ends when the connection closes.
     UntilClose,
 }
 
-/// What a response head says about the answer's end.
+/// Status and framing of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireHead {
     /// The status, 100..=999.
@@ -28,17 +28,17 @@ pub struct WireHead {
     pub(super) body: BodyFraming,
     /// Whether the connection may be used again.
     pub(super) keep_alive: bool,
-    /// Bytes of the head itself.
+    /// Length of the head, in bytes.
     pub(super) length: usize,
 }
 
 impl WireHead {
-    /// Reads a head from the start of `bytes`; `None` if its end is not there yet.
+    /// Parses a head at the start of `bytes`; `None` if it is incomplete.
     ///
-    /// `bodyless` says that the request was a HEAD: its answer has no body whatever its headers say.
+    /// `bodyless`: the request was a HEAD, so the response has no body in any case.
     ///
     /// # Errors
-    /// Whatever makes the bytes no response head.
+    /// The reason why the bytes are not a response head.
     pub fn parse(bytes: &[u8], bodyless: bool) -> Result<Option<Self>, WireError> {
         let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut []);
@@ -63,7 +63,7 @@ impl WireHead {
     }
 }
 
-/// As lenient as browsers and curl are: what services really send must be measured, not refused.
+/// As lenient as browsers and curl: responses of real services must be measured, not rejected.
 pub(in crate::http) fn lenient_parser() -> httparse::ParserConfig {
     let mut config = httparse::ParserConfig::default();
     config
@@ -104,20 +104,20 @@ impl WireFraming {
             (Some(false), _) | (None, None) => BodyFraming::UntilClose,
             (None, Some(length)) => BodyFraming::Length(length),
         };
-        // Both at once is how responses are smuggled; RFC 9112 6.3 has the connection closed after it.
+        // Both at once enable response smuggling; RFC 9112 6.3 has the connection closed after it.
         let ambiguous = coding.is_some() && length.is_some();
         Ok(Self { body, keep_alive: keep_alive && !ambiguous })
     }
 }
 
-/// A length, or a list of equal ones ("42, 42"), which RFC 9110 8.6 allows to be taken as one.
+/// A length, or a list of equal ones ("42, 42"), which RFC 9110 8.6 allows to count as one.
 pub(in crate::http) fn content_length(value: &[u8]) -> Option<u64> {
     let mut lengths = tokens(value).map(digits);
     let first = lengths.next()??;
     lengths.all(|other| other == Some(first)).then_some(first)
 }
 
-/// Digits and nothing else: u64's own parser would accept a plus sign.
+/// Digits only: u64's own parser would accept a plus sign.
 fn digits(text: &[u8]) -> Option<u64> {
     let start = (!text.is_empty()).then_some(0_u64)?;
     text.iter().try_fold(start, |number, b| {
@@ -134,7 +134,7 @@ pub(in crate::http) fn has_token(value: &[u8], token: &[u8]) -> bool {
     tokens(value).any(|t| t.eq_ignore_ascii_case(token))
 }
 
-/// Empty ones do not count (RFC 9110, 5.6.1).
+/// Empty elements do not count (RFC 9110, 5.6.1).
 fn last_token_is(value: &[u8], token: &[u8]) -> bool {
     tokens(value).rfind(|t| !t.is_empty()).is_some_and(|t| t.eq_ignore_ascii_case(token))
 }
@@ -144,8 +144,8 @@ pub(in crate::http) fn printable(bytes: &[u8]) -> String {
     start.escape_ascii().to_string()
 }
 
-/// The last head seen. A service under load sends the same head again and again (all but the `Date`, which changes
-/// once a second), and comparing it costs a tenth of parsing it.
+/// Cache of the last head. A service under load sends the same head again and again (all but the `Date`, which changes
+/// once a second), and a comparison costs a tenth of parsing.
 #[derive(Debug, Default)]
 pub struct HeadCache {
     bytes: Vec<u8>,
@@ -154,7 +154,7 @@ pub struct HeadCache {
 }
 
 impl HeadCache {
-    /// Heads longer than this are not kept.
+    /// Maximum size of a cached head, in bytes.
     const MAX_CACHED_HEAD_BYTES: usize = 2048;
 
     /// Like [`WireHead::parse`].
@@ -222,14 +222,14 @@ mod tests {
     }
 
     #[test]
-    fn a_head_request_has_no_body_whatever_its_answer_says() {
+    fn the_response_to_a_head_request_never_has_a_body() {
         let text = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
         let head = WireHead::parse(text, true).expect("valid").expect("whole");
         assert_eq!((head.body, head.keep_alive), (BodyFraming::Length(0), true));
     }
 
     #[test]
-    fn garbage_is_told_apart_from_what_is_incomplete() {
+    fn malformed_and_incomplete_heads_differ() {
         assert_eq!(parse("HTTP/1.1 200 OK\r\nContent-Le"), Ok(None));
         assert_eq!(parse(""), Ok(None));
         assert!(matches!(parse("SSH-2.0-OpenSSH_9\r\n"), Err(WireError::NotHttp(s)) if s.starts_with("SSH-2.0")));

@@ -1,4 +1,5 @@
-//! Requests to bytes, bytes to answers. No socket is opened here, so all of it is tested and fuzzed on plain bytes.
+//! Encoding of requests and decoding of responses. No socket is opened here, so everything is tested and fuzzed on
+//! plain bytes.
 
 mod chunked;
 mod decoder;
@@ -15,20 +16,20 @@ pub use request::{RequestError, WireRequest};
 
 use std::fmt;
 
-/// Why bytes are no HTTP/1.x answer. Each is the peer's fault.
+/// Reason why bytes are not an HTTP/1.x response; always the peer's fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireError {
-    /// The head does not parse; holds its beginning, made printable.
+    /// The head does not parse; with its beginning, made printable.
     NotHttp(String),
     /// The head is longer than 64 KiB or has more than 256 headers.
     HeadTooLarge,
-    /// Content-Length is no number, or two of them differ.
+    /// Content-Length is not a number, or two of them differ.
     BadLength,
     /// A chunk's size or end is malformed, or its line or the trailers are too long.
     BadChunk,
-    /// Bytes came that no request had asked for.
+    /// Unsolicited bytes, without a request.
     Unsolicited,
-    /// The connection was closed before the whole answer: not malformed, but cut.
+    /// The connection was closed before the whole response: truncated, not malformed.
     Truncated,
 }
 

@@ -1,24 +1,24 @@
-//! Requests to bytes: built once before the run, written as they are.
+//! Encoding of requests: built once before the run, written as they are.
 
 use std::fmt;
 
-/// A request as it goes on the wire, and what its answer needs to be understood.
+/// An encoded request, and what is needed to decode its response.
 #[derive(Clone, Debug)]
 pub struct WireRequest {
     /// Head and body.
     pub bytes: Vec<u8>,
-    /// Whether the answer has no body whatever it says (HEAD).
+    /// Whether the response has no body in any case (HEAD).
     pub bodyless: bool,
-    /// Its share among the plan's requests.
+    /// Weight among the plan's requests.
     pub weight: f64,
 }
 
-/// What cannot be written as an HTTP request.
+/// Reason why a request cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestError {
     /// Not a method: letters, digits and some punctuation only.
     Method(String),
-    /// Not `Name: value`, or with characters that a header can't hold.
+    /// Not `Name: value`, or with characters that a header cannot have.
     Header(String),
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for RequestError {
     }
 }
 
-/// A header as given: name and value; an empty value takes a default header away, as curl has it.
+/// A header as given: name and value; an empty value removes a default header, as in curl.
 type HeaderLine<'a> = (&'a str, &'a str);
 
 impl WireRequest {
@@ -39,7 +39,7 @@ impl WireRequest {
     /// Content-Length, Connection) of the same name.
     ///
     /// # Errors
-    /// When method or a header cannot be written.
+    /// If the method or a header is invalid.
     pub fn build(
         method: &str,
         path: &str,

@@ -1,4 +1,4 @@
-//! Making connections, and what becomes of their users when they end.
+//! Connections: making them, and the users of ended ones.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -9,20 +9,20 @@ use crate::decide::feed::DueRequest;
 use crate::load::slot::{ConnectionPhase, Flight};
 use crate::measure::outcome::TransportFailure;
 
-/// How long a user waits after a connection could not be made.
+/// Delay of a user after a failed connection.
 const CONNECT_RETRY_DELAY: Nanos = Nanos::from_millis(100);
-/// The longest time that is spent on making connections before the start.
+/// Timeout for making connections before the start.
 const PRECONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
 
 impl Worker<'_> {
-    /// Makes connections before the start, while the service has nothing else to do: a loaded one may take new
-    /// connections so slowly that its queue of them overflows, and then some users would begin seconds later.
+    /// Makes connections before the start, while the service is idle: a loaded one may accept connections so slowly
+    /// that its queue overflows, and then some users would begin seconds later.
     pub(super) fn preconnect(&mut self) {
         let mut ready = Vec::with_capacity(256);
-        // Each once: a service that hangs up on silent connections must not be tried again and again.
+        // Once each: a service that closes silent connections must not be connected to again and again.
         let mut left_to_open = self.preconnect;
         while !self.shared.stop.load(Ordering::Relaxed) {
-            // What fails now is tried again, and counted, in the run.
+            // A failure now is retried, and counted, in the run.
             while left_to_open > 0 && self.connections.can_open() && self.open(0).is_ok() {
                 left_to_open -= 1;
             }
@@ -48,7 +48,7 @@ impl Worker<'_> {
         Ok(index)
     }
 
-    /// A new connection takes a request, which could have been sent at `ready` if there had been one.
+    /// Makes a connection for a request, which could have been sent at `ready` with an existing one.
     pub(super) fn connect(&mut self, start: &DueRequest, ready: Nanos, now: Nanos) {
         let request = self.shared.plan.source.pick(start.arrival.number);
         self.counters.begin(start.arrival.intended, now);
@@ -90,7 +90,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The connection can be used: its first request, which waited for it, goes out.
+    /// Opens the connection: its first request, which waited for it, is written.
     fn opened(&mut self, index: u32) {
         let now = self.clock.now();
         let Some(slot) = self.connections.set_open(index) else { return };
@@ -103,13 +103,13 @@ impl Worker<'_> {
         }
         for flight in &mut slot.flights {
             flight.connect = now - slot.opened;
-            // That connecting began late is weir's own doing, how long it took is not.
+            // A late start of connecting is weir's own delay, its duration is not.
             flight.ready += flight.connect;
         }
         self.fill_pipeline(index, now, now);
     }
 
-    /// The connection is of no more use, its user goes on with a new one. Requests that were still on it have failed.
+    /// Closes the connection; its user continues on a new one. Requests on it have failed.
     pub(super) fn reconnect(&mut self, index: u32, now: Nanos) {
         let Some(slot) = self.connections.get(index) else { return };
         if !slot.flights.is_empty() {
@@ -126,7 +126,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The connection broke: so did all requests on it.
+    /// Fails the connection, and all requests on it.
     pub(super) fn fail(&mut self, index: u32, kind: TransportFailure, detail: impl FnOnce() -> String) {
         let now = self.clock.now();
         let Some(slot) = self.connections.get(index) else { return };
@@ -134,7 +134,7 @@ impl Worker<'_> {
         let flights = std::mem::take(&mut slot.flights);
         let capped = self.connections.is_exhausted();
         self.connections.close(index);
-        // An idle connection that goes is nobody's failure.
+        // The end of an idle connection is not a failure.
         if flights.is_empty() {
             return;
         }

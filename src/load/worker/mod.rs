@@ -1,9 +1,9 @@
-//! One generator thread: an event loop that owns its connections, its share of the schedule and its record.
+//! One generator thread: an event loop with its own connections, part of the schedule and recorder.
 //!
-//! Closed and open loop are the same code: [`Feed`] says what a free connection does. In the closed loop at full speed
-//! a request costs one `read`, one `write` and one look at the clock. In the open loop it costs one wake-up: the loop
-//! sleeps until the next send is due, sends, and then reads the answers that came meanwhile, whose true time of arrival
-//! the kernel has noted ([`crate::http::stamp`]).
+//! Closed and open loop are the same code: [`Feed`] decides what a free connection does. In the closed loop at full
+//! speed a request costs one `read`, one `write` and one look at the clock. In the open loop it costs one wake-up: the
+//! loop sleeps until the next send is due, sends, and then reads the responses that came meanwhile, whose arrival the
+//! kernel has timed ([`crate::http::stamp`]).
 
 mod connect;
 mod receive;
@@ -29,30 +29,30 @@ use crate::measure::outcome::{Outcome, TransportFailure};
 use crate::measure::recorder::Interval;
 use crate::report::jtl::JtlThreadLog;
 
-/// What all workers of a run share.
+/// State shared by all workers of a run.
 #[derive(Debug)]
 pub(super) struct WorkerContext<'a> {
     pub(super) plan: &'a LoadPlan,
     pub(super) address: &'a SocketAddress,
     pub(super) start_gate: &'a StartGate,
-    /// How many workers are ready; the last of them says so.
+    /// Number of workers that are ready; the last one opens the gate.
     pub(super) ready: AtomicU64,
-    /// Whether all that is counted is told after each stretch, and not at the end alone.
+    /// Whether all counts are reported after each interval, and not only at the end.
     pub(super) per_interval: bool,
-    /// Set once, to have all stop at once.
+    /// Set once to stop all workers at once.
     pub(super) stop: AtomicBool,
-    /// The next request number that nobody has claimed (closed loop).
+    /// Next unclaimed request number (closed loop).
     pub(super) claimed: AtomicU64,
-    /// When the run began, in nanoseconds since 1970, once a worker has found out.
+    /// Start of the run, in nanoseconds since 1970, once known.
     pub(super) started_unix_ns: OnceLock<u64>,
 }
 
-/// What a worker reports: once a stretch, and at its end.
+/// Report of a worker: once per interval, and at its end.
 #[derive(Debug)]
 pub(super) enum WorkerReport {
-    /// What happened in stretch number `.0`.
+    /// Counts of interval number `.0`.
     Interval(u64, Box<Interval>),
-    /// It is done; what it counted and has not told yet.
+    /// The end of the worker, with the counts not reported before.
     Done(Box<RunCounts>),
 }
 
@@ -69,25 +69,25 @@ pub(super) struct Worker<'a> {
     cache: HeadCache,
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
-    /// Connections with more to read than had its turn.
+    /// Connections with more data than one turn reads.
     unread: Vec<ReadinessEvent>,
-    /// Present while answers are timed by the kernel.
+    /// Present while the kernel timestamps responses.
     wall: Option<WallOffset>,
-    /// When answers are looked for again, where the kernel times them.
+    /// Time of the next look for responses, where the kernel timestamps them.
     next_read: Nanos,
     interval: u64,
     next_tick: Nanos,
 }
 
-/// Requests that are started in one go.
+/// Maximum number of requests started at a time.
 const MAX_STARTS: usize = 64;
-/// The longest sleep: a stop is noticed within it.
+/// Longest sleep, within which a stop is noticed.
 const MAX_SLEEP: Nanos = Nanos::from_millis(50);
-/// If the next send is due within this time, answers are left to wait until then.
+/// If the next send is due within this time, responses wait until then.
 const SPIN_THRESHOLD: Nanos = Nanos::from_millis(1);
-/// Answers that the kernel times are read this often: several at a time cost less each.
+/// Interval of reads of timestamped responses: several at a time cost less each.
 const READ_INTERVAL: Nanos = Nanos::from_millis(1);
-/// A sleep shorter than this would end too late.
+/// Shortest sleep that ends in time.
 const MIN_SLEEP: Nanos = Nanos(3_000);
 
 impl<'a> Worker<'a> {
@@ -120,7 +120,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Drives its share of the plan to the end.
+    /// Executes its part of the plan to the end.
     pub(super) fn run(mut self) {
         minimize_timer_slack();
         self.preconnect();
@@ -135,7 +135,7 @@ impl<'a> Worker<'a> {
         while !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
             let mut polled = self.wait(&mut ready);
             if !polled && !self.connections.has_idle() {
-                // Better an answer that frees a connection than a new connection.
+                // A response that frees a connection is better than a new connection.
                 self.poll(Nanos::ZERO, &mut ready);
                 self.drain_events(&mut ready);
                 polled = true;
@@ -153,13 +153,13 @@ impl<'a> Worker<'a> {
         self.finish();
     }
 
-    /// Waits for the other workers and takes the run's clock.
+    /// Waits for the other workers, and for the run's clock.
     fn start_together(&mut self) {
         let shared = self.shared;
         if shared.ready.fetch_add(1, Ordering::AcqRel) + 1 == shared.plan.threads {
             shared.start_gate.set_ready();
         }
-        // Not a barrier: a worker that could never start would hold the others for ever.
+        // Not a barrier: a worker that failed to start would block the others.
         while !shared.stop.load(Ordering::Relaxed) {
             if let Some(clock) = shared.start_gate.wait(MAX_SLEEP) {
                 self.clock = *clock;
@@ -169,7 +169,7 @@ impl<'a> Worker<'a> {
         self.clock.sleep_until(Nanos::ZERO);
     }
 
-    /// Waits until there is something to do. Whether it has asked for events (else the caller does, after its sends).
+    /// Waits until there is work. True if it has polled for events (otherwise the caller does, after its sends).
     fn wait(&mut self, ready: &mut Vec<ReadinessEvent>) -> bool {
         if !self.unread.is_empty() {
             self.poll(Nanos::ZERO, ready);
@@ -194,7 +194,7 @@ impl<'a> Worker<'a> {
     }
 
     fn poll(&mut self, most: Nanos, ready: &mut Vec<ReadinessEvent>) {
-        // Cannot fail but for a closed or wrong descriptor, and this one is ours; a stop is noticed all the same.
+        // Fails only for a closed or wrong descriptor, and this one is owned; a stop is noticed all the same.
         if self.connections.wait(most, ready).is_err() {
             self.shared.stop.store(true, Ordering::Relaxed);
         }
@@ -210,7 +210,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Starts what the clock asks for; not too much at a time, for answers must be read too.
+    /// Starts due requests; a limited number at a time, since responses must be read too.
     fn start_due(&mut self) {
         for _ in 0..MAX_STARTS {
             if !self.connections.can_start() {
@@ -226,7 +226,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Gets the closed loop new tickets before it runs out of them.
+    /// Claims new tickets of the closed loop before it runs out of them.
     #[inline]
     fn refill_permits(&mut self) {
         let Feed::Closed(feed) = &mut self.feed else { return };
@@ -235,14 +235,14 @@ impl<'a> Worker<'a> {
         }
         let plan = self.shared.plan;
         let total = plan.limit.map_or(u64::MAX / 2, |limit| plan.shard.count(limit));
-        // Few at a time near the end, so that no thread has work left when the others have none.
+        // Few at a time near the end, so that threads finish together.
         let left = total.saturating_sub(self.shared.claimed.load(Ordering::Relaxed));
         let want = (left / (plan.threads * 8)).clamp(1, 64);
         let first = self.shared.claimed.fetch_add(want, Ordering::Relaxed);
         feed.grant(first.min(total)..(first + want).min(total));
     }
 
-    /// The idle connection `index` takes a request.
+    /// Starts a request on the idle connection `index`.
     fn start_on(&mut self, index: u32, start: &DueRequest, now: Nanos) {
         let request = self.shared.plan.source.pick(start.arrival.number);
         self.counters.begin(start.arrival.intended, now);
@@ -268,7 +268,7 @@ impl<'a> Worker<'a> {
             }
             ConnectionPhase::Connecting if event.writable => {
                 self.connected(index);
-                // A service that speaks first: its bytes have no event of their own.
+                // A service that sends first: its bytes have no event of their own.
                 let is_open = self.connections.get(index).is_some_and(|slot| slot.phase == ConnectionPhase::Open);
                 if event.readable && is_open && self.connections.owner(&event).is_some() {
                     self.read(event, index);
@@ -279,12 +279,12 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Fills the connection with what its user, or the schedule, has for it, and writes it; without anything it is
-    /// idle, or closed for good. It has been `free` since then: what was meant to start later waited for weir alone.
+    /// Starts the requests that the connection's user or the schedule has for it, and writes them; without any it
+    /// becomes idle, or is closed. It has been `free` since then: requests intended later waited for weir alone.
     #[inline]
     fn fill_pipeline(&mut self, index: u32, free: Nanos, now: Nanos) {
         let plan = self.shared.plan;
-        // Waiting arrivals had no connection only if none could be had.
+        // Waiting arrivals had no connection only if none was allowed.
         let capped = self.connections.is_exhausted();
         self.refill_permits();
         let Some(mut slot) = self.connections.get(index) else { return };
@@ -314,7 +314,7 @@ impl<'a> Worker<'a> {
         let Some(slot) = self.connections.get(index) else { return };
         let written = slot.write(requests, now);
         let flushed = written.and_then(|()| slot.stream.flush());
-        // A peer that has closed may still have sent an answer (413, say): reading on tells which it is.
+        // A peer that has closed may still have sent a response (413, say): reading shows which it is.
         if let Err(error) = flushed
             && !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
         {
@@ -322,7 +322,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A request has ended.
+    /// Records the end of a request.
     #[inline]
     fn end(&mut self, outcome: &Outcome, user: u32) {
         self.counters.end(outcome);
@@ -331,7 +331,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What is done from time to time: timeouts, and the report of each stretch.
+    /// Periodic work: timeouts, and the report of each interval.
     fn tick(&mut self, now: Nanos) {
         let plan = self.shared.plan;
         self.expire(now);
@@ -361,11 +361,11 @@ impl<'a> Worker<'a> {
     fn publish(&mut self, backlog: u64) {
         let mut interval = self.counters.take_interval(backlog);
         interval.counts = self.shared.per_interval.then(|| self.counters.take_counts(&self.feed));
-        // The receiver is gone only when the run is given up.
+        // The receiver is dropped only when the run is abandoned.
         let _ = self.reports.send(WorkerReport::Interval(self.interval, interval));
     }
 
-    /// Nothing is on its way and nothing is to come.
+    /// Whether nothing is in flight or to come.
     fn is_done(&mut self) -> bool {
         if self.counters.in_flight() > 0 {
             return false;

@@ -1,4 +1,4 @@
-//! Bytes that have come -> answers, and what the connection does next.
+//! Receiving: bytes to responses, and what the connection does next.
 
 use std::io;
 
@@ -10,14 +10,14 @@ use crate::load::poller::ReadinessEvent;
 use crate::measure::outcome::TransportFailure;
 
 pub(super) const READ_BUFFER_BYTES: usize = 64 * 1024;
-/// From this many bytes of body on, the kernel is asked to throw them away.
+/// Minimum size of a body, in bytes, that the kernel discards unread.
 const MIN_SKIP_BYTES: u64 = 1 << 20;
 
-/// Reads of one connection in a row; then the others, and sends that are due, have their turn.
+/// Maximum reads of one connection in a row, before the others and due sends have their turn.
 const MAX_READS: usize = 16;
 
 impl Worker<'_> {
-    /// Reads what has come on a connection, until nothing is left.
+    /// Reads a connection until it is drained.
     #[inline]
     pub(super) fn read(&mut self, event: ReadinessEvent, index: u32) {
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -38,7 +38,7 @@ impl Worker<'_> {
             }
             reads += 1;
             if reads == MAX_READS {
-                // The poller speaks of news only, and this is none.
+                // The poller reports only new events, and this is not one.
                 self.unread.push(event);
                 break;
             }
@@ -46,18 +46,17 @@ impl Worker<'_> {
         self.buffer = buffer;
     }
 
-    /// The next bytes, and how many of them are in the buffer; `None` when there are none for now, or the connection
-    /// has gone.
+    /// The next bytes, and their number in the buffer; `None` when there are none for now, or the connection has ended.
     #[inline]
     fn receive(&mut self, index: u32, buffer: &mut [u8]) -> Option<(StreamRead, usize)> {
         let slot = self.connections.get(index)?;
         let left = slot.decoder.remaining_body();
         let received = if left > MIN_SKIP_BYTES && slot.stream.can_skip() {
             if self.scratch.is_empty() {
-                // Zeroed by the system and never written to: it takes address space and no memory.
+                // Zeroed by the system and never written to: address space without memory.
                 self.scratch = vec![0; MIN_SKIP_BYTES as usize];
             }
-            // The last of it is read, for its time of arrival.
+            // The last part is read, for its arrival time.
             slot.stream.skip(left - READ_BUFFER_BYTES as u64, &mut self.scratch).map(|received| {
                 slot.decoder.skip(received.bytes as u64);
                 (received, 0)
@@ -75,7 +74,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes in what came at `at` on a connection; whether it is still open.
+    /// Decodes bytes that came at `at` on a connection; true if it is still open.
     #[inline]
     fn process(&mut self, index: u32, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
         let plan = self.shared.plan;
@@ -89,7 +88,7 @@ impl Worker<'_> {
                 return false;
             };
             let request = &plan.requests[flight.request as usize];
-            // A stamp may be older than the send by the clocks' disagreement; nothing is answered before it is sent.
+            // A timestamp may be older than the send by the clocks' difference; a response never precedes its request.
             let at = at.max(flight.sent.min(now));
             flight.first_byte.get_or_insert(at);
             if self.counters.server.is_none() {
@@ -120,8 +119,8 @@ impl Worker<'_> {
         true
     }
 
-    /// Bytes came that no request had asked for: whose they are nobody knows, so they are no request's failure. But
-    /// the connection is of no more use. `answered`: its user has just had an answer, and goes on with a new one.
+    /// Handles unsolicited bytes, which are not a failure of any request. But the connection is closed. `answered`: its
+    /// user has just had a response, and continues on a new one.
     #[cold]
     fn unsolicited(&mut self, index: u32, answered: bool, now: Nanos) {
         self.counters.record_detail(TransportFailure::Protocol, || WireError::Unsolicited.to_string());
@@ -132,13 +131,13 @@ impl Worker<'_> {
         }
     }
 
-    /// The peer has closed: that ends an answer without a length, and cuts any other.
+    /// Handles the peer's close, which ends a response without a length, and truncates any other.
     fn closed_by_peer(&mut self, index: u32, now: Nanos) {
         let plan = self.shared.plan;
         let Some(slot) = self.connections.get(index) else { return };
         let written = slot.written();
         match (slot.flights.front(), slot.decoder.close()) {
-            // Idle: a service may close what it likes.
+            // Idle: a service may close the connection.
             (None, _) => self.connections.close(index),
             (Some(flight), Ok(Some(answer))) => {
                 let bytes_out = written.bytes_of(0, plan.requests[flight.request as usize].bytes.len());

@@ -1,8 +1,8 @@
-//! What a service costs: the processes that it consists of, sampled from /proc while they run.
+//! Use of resources by the processes of a service, sampled from /proc.
 //!
-//! A sample has to cost next to nothing, as service and sampler share the machine. What is cheap (CPU time, resident
-//! memory, threads: one read of a file that stays open per process) is in every sample; what is dear (who has been
-//! born, shared memory, open files, switches of each thread) is in as many as a small share of a core pays for.
+//! Samples have to be cheap, since service and sampler share the machine. Cheap values (CPU time, resident memory,
+//! threads: one read of an open file per process) are in every sample; expensive ones (new processes, shared memory,
+//! open files, context switches of each thread) only as often as a small fraction of a core allows.
 
 mod process;
 mod ration;
@@ -16,40 +16,40 @@ use self::ration::SamplingBudget;
 use super::processes::{self, ProcessStat};
 use crate::decide::Nanos;
 
-/// What a tree of processes used, at one moment.
+/// Sample of a process tree's use of resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessTreeSample {
-    /// On the clock of whoever asked.
+    /// Time in seconds, by the caller's clock.
     pub t_s: f64,
-    /// Processes alive.
+    /// Number of running processes.
     pub processes: u64,
-    /// Their threads.
+    /// Number of their threads.
     pub threads: u64,
-    /// User and system time so far, of those that have ended, too, in seconds; in steps of a tick, mostly 10 ms.
+    /// User and system time so far, in seconds, including processes that have ended; in ticks of mostly 10 ms.
     pub cpu_s: f64,
-    /// Resident memory: what processes share counts in each of them.
+    /// Resident memory, in bytes; shared memory counts in each process.
     pub rss_bytes: u64,
-    /// The proportional share of memory: what n processes share counts as an n-th in each. None if not looked at now.
+    /// Proportional set size, in bytes: memory shared by n processes counts 1/n in each. None if not sampled now.
     pub pss_bytes: Option<u64>,
-    /// Open files, sockets among them. None if not looked at now.
+    /// Number of open files, including sockets. None if not sampled now.
     pub open_files: Option<u64>,
-    /// Times that threads gave up their core so far, to wait. None if not looked at now.
+    /// Number of voluntary context switches so far. None if not sampled now.
     pub voluntary_switches: Option<u64>,
-    /// Times that threads lost their core so far. None if not looked at now.
+    /// Number of involuntary context switches so far. None if not sampled now.
     pub involuntary_switches: Option<u64>,
 }
 
-/// A process and all that descend from it.
+/// Process and its descendants.
 #[derive(Debug)]
 pub struct ProcessTree {
-    /// Its children belong to the tree, itself does not.
+    /// Process whose descendants belong to the tree, but not itself.
     reaper: Option<u32>,
     members: BTreeMap<u32, Process>,
-    /// What is known not to belong to it.
+    /// Processes that do not belong to the tree.
     non_members: BTreeSet<u32>,
-    /// Looks at the list of processes since all strangers were looked at anew.
+    /// Scans of the process list since the others were last forgotten.
     scans: u32,
-    /// What `cpu_ticks` said last, and what it has lost since by processes that nobody waited for.
+    /// Last value of `cpu_ticks`, and the ticks lost since by processes that were not waited for.
     cpu_ticks: u64,
     unreaped_ticks: u64,
     scan_budget: SamplingBudget,
@@ -58,18 +58,18 @@ pub struct ProcessTree {
     switches_budget: SamplingBudget,
 }
 
-/// After so many looks a number may belong to another process.
+/// Scans after which a process ID may belong to another process.
 const MAX_SCANS: u32 = 50;
 
 impl ProcessTree {
-    /// The process `root` and its descendants. One that loses its parent stays a member if it was seen before.
+    /// Tree of `root` and its descendants. A process that loses its parent stays a member if it was seen before.
     pub fn of(root: u32) -> Self {
         let mut tree = Self::new(None);
         tree.members.extend(Process::of(root).map(|process| (root, process)));
         tree
     }
 
-    /// All descendants of `reaper`, without itself. If that process is a subreaper
+    /// Tree of all descendants of `reaper`, without itself. If that process is a subreaper
     /// (`PR_SET_CHILD_SUBREAPER`), no descendant ever leaves the tree.
     pub fn below(reaper: u32) -> Self {
         Self::new(Some(reaper))
@@ -90,7 +90,7 @@ impl ProcessTree {
         }
     }
 
-    /// Looks at all of it; None once nothing of it is alive.
+    /// Takes a sample; None once all processes have ended.
     pub fn sample(&mut self, now: Nanos) -> Option<ProcessTreeSample> {
         if self.scan_budget.is_due(now) {
             let cost = ration::measure_cost(|| self.scan_processes());
@@ -126,12 +126,12 @@ impl ProcessTree {
         Some(sample)
     }
 
-    /// Its processes, as of the last sample.
+    /// Processes of the tree, as of the last sample.
     pub fn members(&self) -> impl Iterator<Item = ProcessStat> {
         self.members.values().map(Process::stat)
     }
 
-    /// Looks who is there that was not.
+    /// Finds new processes.
     fn scan_processes(&mut self) {
         let numbers = processes::pids();
         self.scans += 1;
@@ -143,7 +143,7 @@ impl ProcessTree {
         self.non_members.retain(|pid| alive.contains(pid));
         let is_new = |pid: &u32| !self.members.contains_key(pid) && !self.non_members.contains(pid);
         let mut unknown: Vec<Process> = numbers.into_iter().filter(is_new).filter_map(Process::of).collect();
-        // A child may come before its parent in the list.
+        // A child may precede its parent in the list.
         loop {
             let before = unknown.len();
             for process in std::mem::take(&mut unknown) {
@@ -153,7 +153,7 @@ impl ProcessTree {
                 } else if parent == 0 || self.non_members.contains(&parent) {
                     self.non_members.insert(pid);
                 } else {
-                    // The parent was born below the place in the list where the reading was; it is known next time.
+                    // The parent started behind the reading position in the list; the next scan finds it.
                     unknown.push(process);
                 }
             }
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::machine::clock::Clock;
 
-    /// The script, and its tree; looked at until a sample is as it should be.
+    /// Runs a script, and samples its tree until a sample satisfies the condition.
     fn sampled(script: &str, holds: impl Fn(ProcessTreeSample) -> bool) -> (Shell, ProcessTree) {
         let shell = Shell::run(script, &[]);
         let (mut tree, clock) = (ProcessTree::of(shell.id()), Clock::started_ago(Nanos::ZERO));
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn the_time_of_children_that_have_ended_counts() {
         let busy = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; read x <&3";
-        // The one that is left has done nothing yet.
+        // The remaining process has used no CPU time yet.
         drop(sampled(busy, |sample| sample.processes == 1 && sample.cpu_s > 0.02));
     }
 

@@ -1,33 +1,33 @@
-//! One process of a tree.
+//! Process of a tree.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 
 use super::super::processes::{ProcessStat, open};
 
-/// A process, with its files in /proc open.
+/// Process, with open files in /proc.
 #[derive(Debug)]
 pub(super) struct Process {
     stat: ProcessStat,
     stat_file: File,
-    /// Opened when first needed; None within if it may not be read.
+    /// File opened on first use; None within if it is not readable.
     rollup_file: Option<Option<File>>,
-    /// Voluntary and involuntary switches by thread, those of ended ones as they were last.
+    /// Voluntary and involuntary switches by thread; those of ended threads as of the last sample.
     switches: BTreeMap<u32, (u64, u64)>,
 }
 
-/// Longer than all the file's lines.
+/// Buffer size, above the length of the file.
 const ROLLUP_BUFFER_BYTES: usize = 4096;
 
 impl Process {
-    /// None if it is gone.
+    /// Opens a process; None if it has ended.
     pub(super) fn of(pid: u32) -> Option<Self> {
         let stat_file = open(pid, "stat").ok()?;
         let stat = ProcessStat::read(pid, &stat_file)?;
         Some(Self { stat, stat_file, rollup_file: None, switches: BTreeMap::new() })
     }
 
-    /// Reads anew; false if it is gone. The open file keeps to this process even if its number is another's by now.
+    /// Reads the process again; false if it has ended. The open file refers to this process even if its ID is reused.
     pub(super) fn refresh(&mut self) -> bool {
         let stat = ProcessStat::read(self.stat.pid, &self.stat_file);
         self.stat = stat.unwrap_or(self.stat);
@@ -50,14 +50,14 @@ impl Process {
 
     pub(super) fn open_files(&self) -> Option<u64> {
         let folder = format!("/proc/{}/fd", self.stat.pid);
-        // Since Linux 6.2 the folder's size is the number of its files.
+        // Since Linux 6.2 the size of the folder is the number of files.
         match fs::metadata(&folder).ok()?.len() {
             0 => Some(fs::read_dir(&folder).ok()?.count() as u64),
             count => Some(count),
         }
     }
 
-    /// Voluntary and involuntary ones of all threads.
+    /// Voluntary and involuntary switches of all threads.
     pub(super) fn switches(&mut self) -> (u64, u64) {
         let folder = format!("/proc/{}/task", self.stat.pid);
         let threads = fs::read_dir(&folder).into_iter().flatten().flatten();

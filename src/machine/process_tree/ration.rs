@@ -1,12 +1,12 @@
-//! How often something may be looked at that costs time.
+//! Sampling budget of expensive values.
 
 use super::super::clock;
 use crate::decide::Nanos;
 
-/// A look is paid for with so many times its cost of waiting: each kind of look takes 0.2 % of a core at most.
+/// Minimum pause after a sample, as a multiple of its cost: each kind of sample takes 0.2% of a core at most.
 const WAIT_PER_COST: u64 = 500;
 
-/// When a look may be taken again.
+/// Budget of a kind of sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SamplingBudget {
     next: Nanos,
@@ -21,7 +21,7 @@ impl SamplingBudget {
         self.next = now + Nanos(cost.0.saturating_mul(WAIT_PER_COST));
     }
 
-    /// Looks if it is due.
+    /// Takes a sample if one is due.
     pub(super) fn run_if_due<T>(&mut self, now: Nanos, look: impl FnOnce() -> T) -> Option<T> {
         self.is_due(now).then(|| {
             let (seen, cost) = measure_cost(look);
@@ -31,7 +31,7 @@ impl SamplingBudget {
     }
 }
 
-/// What a look saw, and the time of this thread that it took.
+/// Result of a sample, and its CPU time.
 pub(super) fn measure_cost<T>(look: impl FnOnce() -> T) -> (T, Nanos) {
     let before = clock::thread_cpu();
     let seen = look();

@@ -1,136 +1,131 @@
-//! How much it can take, as people's tools read it (`docs/capacity.schema.json`).
+//! Result of a capacity search (`docs/capacity.schema.json`).
 
 use serde::Serialize;
 
 use super::usl::Usl;
 use crate::measure::run::{LoadModel, Manifest};
 
-/// The version of the object's form; it grows when a field changes its meaning or goes.
-pub const SCHEMA_VERSION: u32 = 1;
+/// Version of the JSON format; grows when a field changes its meaning or is removed.
+pub const SCHEMA_VERSION: u32 = 2;
 
-/// How much a service can take.
+/// Result of a capacity search: two bounds, each load level, and the reasons. Fractions are in [0, 1].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CapacityReport {
-    /// The version of weir that made it.
+    /// Version of weir that wrote it.
     pub weir: String,
-    /// The version of this object's form, [`SCHEMA_VERSION`].
+    /// Version of this format, [`SCHEMA_VERSION`].
     pub schema: u32,
-    /// Open: loads are requests per second. Closed: they are users.
+    /// Kind of loop: loads are requests per second (open) or users (closed).
     pub model: LoadModel,
-    /// Where requests went.
+    /// Target URL.
     pub url: String,
-    /// What had to hold.
+    /// Objectives that had to be met.
     pub objectives: Vec<String>,
-    /// The most that surely holds: the highest load that held, less what may have been chance. None if not even the least
-    /// load held.
-    pub holds: Option<f64>,
-    /// The lowest load that failed; none if the highest one tried held.
+    /// Lower bound: the highest load that passed, less what may have been chance; none if not even the lowest load
+    /// passed.
+    pub passes: Option<f64>,
+    /// Upper bound: the lowest load that failed; none if the highest one passed.
     pub fails: Option<f64>,
-    /// How sure both bounds are, in [0, 1].
-    #[serde(rename = "sure")]
+    /// Confidence of both bounds, in [0, 1].
     pub confidence: f64,
-    /// Whose limit it is.
-    pub limit: Bottleneck,
-    /// Why the upper bound fails, or why there is none, in a sentence.
-    #[serde(rename = "why")]
+    /// What limited the load.
+    pub limited_by: Bottleneck,
+    /// Reason why the upper bound fails, or why there is none.
     pub reason: String,
-    /// What of the service's machine was used up first, if its process is known and something was.
+    /// Resource of the service's machine that was saturated, with `--pid`.
     pub saturated: Option<String>,
-    /// Every load that was tried, in order.
+    /// Every load level, in order.
     pub steps: Vec<StepReport>,
-    /// How throughput grows with users; closed loop only, and from four numbers of users on.
+    /// Universal scalability law; closed loop only, from four numbers of users on.
     pub usl: Option<UslSummary>,
-    /// Why no more loads were tried, in a sentence.
-    pub ended: String,
-    /// Whether it was cut short; the bounds are what was known by then.
+    /// Reason why the search stopped, as a sentence.
+    pub stop_reason: String,
+    /// Whether an interrupt ended the search; the bounds are those so far.
     pub interrupted: bool,
-    /// Why an agent is gone, if one is: the search ended then, and is not to be trusted.
-    #[serde(rename = "lost")]
-    pub agent_failure: Option<String>,
-    /// What was run, where and when.
+    /// Reason why an agent was lost, if one was: the search ended then, and is not trusted.
+    pub lost_agent: Option<String>,
+    /// Command, seed, time and machine.
     pub manifest: Manifest,
 }
 
-/// Whose limit was found.
+/// What limited the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bottleneck {
-    /// The service's.
+    /// The service.
     Service,
-    /// weir's own, or that of the machine it runs on.
+    /// weir itself, or its machine.
     Generator,
-    /// None was reached.
+    /// Nothing: no load failed.
     None,
 }
 
-/// A load that was tried.
+/// A load level and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepReport {
     /// Requests per second, or users.
     pub load: f64,
-    /// What came of it.
-    pub end: StepResult,
-    /// As much of a load that held as the service has surely kept up with. With users, the load itself.
-    #[serde(rename = "surely")]
+    /// Outcome of the step.
+    pub outcome: StepResult,
+    /// Throughput that the service has significantly kept up with; with users, the load itself. None if it did not
+    /// pass.
     pub sustained: Option<f64>,
-    /// Why it failed, or seemed to.
-    #[serde(rename = "why")]
+    /// Reason why it failed, or seemed to.
     pub reason: Option<String>,
-    /// How sure that is, in [0.5, 1].
-    #[serde(rename = "sure")]
+    /// Confidence of the outcome, in [0, 1].
     pub confidence: f64,
-    /// Seconds that were looked at, without those at the beginning that are cut off.
-    pub seconds: f64,
-    /// Answers per second.
+    /// Measured time, without the warm-up, in seconds.
+    pub duration_s: f64,
+    /// Responses per second.
     pub achieved_per_s: f64,
-    /// Response times: half of the successes, ...
+    /// Median response time of successes, in milliseconds; none without a success.
     pub p50_ms: Option<f64>,
-    /// ... and 99 % of them came within so many ms. None without a success of a request of that time.
+    /// 99th percentile of response times of successes, in milliseconds; none without a success.
     pub p99_ms: Option<f64>,
-    /// Failed requests as a share of all.
+    /// Failed requests as a fraction of all.
     pub errors: f64,
     /// Requests in the service, on average.
     pub in_flight: f64,
-    /// How late weir itself sent, at the 99th percentile.
+    /// 99th percentile of weir's own lateness, in milliseconds.
     pub lateness_p99_ms: f64,
-    /// weir's busiest thread's share of a core.
-    pub generator_share: f64,
-    /// Cores that the service's processes used, if they are known.
+    /// CPU utilization of weir's busiest thread, in [0, 1].
+    pub cpu_utilization: f64,
+    /// Cores that the service's processes used, with `--pid`.
     pub service_cores: Option<f64>,
-    /// The share of all cores of the machine that somebody used, whoever it was; known if `service_cores` is.
-    pub machine_share: Option<f64>,
+    /// CPU utilization of the whole machine, in [0, 1], with `--pid`.
+    pub machine_utilization: Option<f64>,
 }
 
-/// What came of a load.
+/// Outcome of a load level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepResult {
-    /// All objectives held, for sure.
-    Holds,
-    /// A whole step could not tell: so near is the limit.
-    Unclear,
-    /// An objective did not hold, for sure.
+    /// All objectives were met, with statistical confidence.
+    Passes,
+    /// Not decided within a whole step: the load is too near the limit.
+    Inconclusive,
+    /// An objective was missed, with statistical confidence.
     Fails,
-    /// One did not, and weir itself was late or saturated.
+    /// An objective was missed, and weir itself was late or saturated.
     Generator,
 }
 
-/// The scalability law, with what follows from it.
+/// Universal scalability law and figures derived from it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UslSummary {
-    /// The law.
+    /// Fitted law.
     #[serde(flatten)]
     pub law: Usl,
-    /// More users than this mostly wait for each other.
+    /// Number of users beyond which most of them wait for each other.
     pub knee_users: f64,
-    /// With so many users throughput is highest; none if that is beyond twice the data.
+    /// Number of users with the highest throughput; none beyond twice the highest number measured.
     pub peak_users: Option<f64>,
-    /// The throughput there.
+    /// Throughput at `peak_users`, per second.
     pub peak_per_s: Option<f64>,
 }
 
 impl UslSummary {
-    /// What follows from a law.
+    /// Figures derived from a law.
     pub fn of(law: Usl) -> Self {
         let peak = law.peak();
         Self { knee_users: law.knee(), peak_users: peak, peak_per_s: peak.and_then(|users| law.at(users)), law }
@@ -138,9 +133,9 @@ impl UslSummary {
 }
 
 impl CapacityReport {
-    /// The answer as JSON on several lines, with a newline at its end.
+    /// Report as indented JSON with a final newline.
     #[allow(clippy::expect_used, reason = "plain structs with string keys always serialise")]
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("an answer serialises") + "\n"
+        serde_json::to_string_pretty(self).expect("a report serialises") + "\n"
     }
 }

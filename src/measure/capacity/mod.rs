@@ -1,12 +1,12 @@
-//! How much can it take? A search for the highest load that keeps the objectives.
+//! Search for the highest load that meets the objectives.
 //!
-//! - [`search`]: which load to try next: doubling, then bisection; the answer is a bracket
-//! - [`step`]: one load, second by second: does it hold, does it fail, or is more time needed to tell
-//! - [`tracker`]: one objective in a step
-//! - [`answer`]: the result, as people's tools read it
-//! - [`usl`]: how throughput grows with users: the universal scalability law, fitted
+//! - [`search`]: next load level: doubling, then bisection; the result is a bracket
+//! - [`step`]: evaluation of a load level every second: it passes, fails, or needs more time
+//! - [`tracker`]: evidence on one objective in a step
+//! - [`answer`]: result as JSON
+//! - [`usl`]: fit of the universal scalability law
 //!
-//! `docs/design/compare.md` says why these rules.
+//! `docs/design/compare.md` has the reasons for these rules.
 
 pub mod answer;
 pub mod search;

@@ -1,106 +1,105 @@
-//! Which load to try next.
+//! Choice of the next load level.
 //!
-//! Doubling from a start until a load fails (or halving until one holds), then bisection of the bracket by ratio. A load so
-//! near the limit that a whole step cannot tell stays inside of the bracket, and both of its sides are narrowed. At the end
-//! the lower bound is tried once more, for as long as a step may last: what seemed to hold in a few seconds may have been
-//! lucky.
+//! Loads are doubled until one fails (or halved until one passes), then the bracket is bisected by ratio. An
+//! inconclusive load stays inside of the bracket, and both of its sides are narrowed. At the end the lower bound is
+//! tried again for a whole step: a load that passed within a few seconds may have done so by chance.
 
-/// A search for the highest load that holds: requests per second, or users.
+/// Search for the highest load that passes, in requests per second or users.
 #[derive(Clone, Debug)]
 pub struct Search {
     range: SearchRange,
-    /// Loads that held, in rising order: the first ones again if a later look takes the last one back.
+    /// Loads that passed, ascending; a later failure removes the last ones.
     sustained: Vec<SustainedLoad>,
-    /// Loads that nothing could be told of.
-    unclear: Vec<f64>,
+    /// Inconclusive loads.
+    inconclusive: Vec<f64>,
     fails: Option<f64>,
-    /// The highest load that held has held for a whole step.
+    /// Whether the highest load has passed a whole step.
     confirmed: bool,
 }
 
-/// A load that held.
+/// Load that passed.
 #[derive(Clone, Copy, Debug)]
 struct SustainedLoad {
     load: f64,
-    /// As much of it as the service has surely kept up with.
+    /// Throughput that the service has significantly kept up with.
     sustained: f64,
 }
 
-/// Where and how finely to search.
+/// Range and precision of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchRange {
-    /// The first load to try; > 0.
+    /// First load; > 0.
     pub start: f64,
-    /// The least load of interest: if it fails, so be it.
+    /// Lowest load.
     pub min_load: f64,
-    /// The highest load to try.
+    /// Highest load.
     pub max_load: f64,
-    /// How far apart two loads with different ends may be in the end, as a share of the lower one.
+    /// Maximum distance of the final bounds, as a fraction of the lower one.
     pub precision: f64,
-    /// Loads are whole numbers: users.
+    /// Whether loads are whole numbers: users.
     pub integer: bool,
-    /// Bounds need not be closer than this: 1/s, or a user.
+    /// Minimum useful distance of bounds: 1/s, or a user.
     pub min_gap: f64,
-    /// How long a step looks at a load at most, in seconds: fewer requests tell less than `precision`.
+    /// Maximum length of a step, in seconds; it limits the precision at low rates.
     pub step_s: f64,
 }
 
-/// Why a search needs no more loads.
+/// Reason why a search is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// The bounds are as close as was asked for.
+    /// The bounds are within the precision.
     Precise,
-    /// They are 1/s or a user apart.
+    /// The bounds are 1/s or a user apart.
     Gap,
-    /// They are closer than steps of this length can tell loads apart.
+    /// The bounds are closer than the random variation of arrivals in a step.
     Noise,
-    /// Not even the least load holds, or can be told.
+    /// The lowest load fails or is inconclusive.
     MinLoad,
-    /// The highest load that was to be tried holds, or cannot be told.
+    /// The highest load passes or is inconclusive.
     MaxLoad,
 }
 
-/// What to try.
+/// Load level to try.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
-    /// The load.
+    /// Requests per second, or users.
     pub load: f64,
-    /// For as long as a step may last, however clear it looks.
+    /// Whether a pass needs a whole step.
     pub thorough: bool,
-    /// An overload of less than this share need not be told from a load that holds.
+    /// Overload below this fraction need not be detected.
     pub precision: f64,
 }
 
-/// While the bracket is as wide as a doubling, steps may be short; the last one makes sure.
+/// Precision of steps while loads are doubled or halved.
 const COARSE_PRECISION_FRACTION: f64 = 0.1;
 
-/// What came of a trial.
+/// Outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialResult {
-    /// It holds, for sure.
-    Holds,
-    /// A whole step could not tell.
-    Unclear,
-    /// It fails, for sure.
+    /// The load passes, with statistical confidence.
+    Passes,
+    /// Not decided within a whole step.
+    Inconclusive,
+    /// The load fails, with statistical confidence.
     Fails,
 }
 
-/// Between which loads the limit lies.
+/// Bounds of the limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bracket {
-    /// The most that surely holds; none if not even the least load did.
-    pub holds: Option<f64>,
-    /// The lowest load that failed; none if the highest one tried held.
+    /// Lower bound; none if not even the lowest load passed.
+    pub passes: Option<f64>,
+    /// Upper bound: the lowest load that failed; none if the highest one passed.
     pub fails: Option<f64>,
 }
 
 impl Search {
-    /// Nothing is known yet.
+    /// Search without results.
     pub fn new(range: SearchRange) -> Self {
-        Self { range, sustained: Vec::new(), unclear: Vec::new(), fails: None, confirmed: false }
+        Self { range, sustained: Vec::new(), inconclusive: Vec::new(), fails: None, confirmed: false }
     }
 
-    /// What to try next; none when the bracket is narrow enough.
+    /// Next load level; none when the search is complete.
     pub fn next(&self) -> Option<Trial> {
         let SearchRange { start, min_load: least, max_load: most, .. } = self.range;
         let fine = self.range.precision.min(COARSE_PRECISION_FRACTION);
@@ -111,13 +110,13 @@ impl Search {
             let load = (low * high).sqrt();
             quick(if self.range.integer { load.clamp(low + 1.0, high - 1.0) } else { load }, fine)
         };
-        let holds = self.sustained.last().map(|held| held.load);
-        // What is known of the next loads above the highest that held, and below the lowest that failed.
-        let above = self.unclear.iter().copied().chain(self.fails).reduce(f64::min);
-        let below = self.unclear.iter().copied().chain(holds).reduce(f64::max);
-        match (holds, above) {
+        let passes = self.sustained.last().map(|held| held.load);
+        // The next known loads above the highest that passed, and below the lowest that failed.
+        let above = self.inconclusive.iter().copied().chain(self.fails).reduce(f64::min);
+        let below = self.inconclusive.iter().copied().chain(passes).reduce(f64::max);
+        match (passes, above) {
             (None, None) => return quick(start, COARSE_PRECISION_FRACTION),
-            // Too few requests to tell, most likely: there are more at higher loads.
+            // Probably too few requests for an outcome: there are more at higher loads.
             (None, Some(above)) if self.fails.is_none() && below.unwrap_or(above) < most => {
                 return quick(below.unwrap_or(above) * 2.0, COARSE_PRECISION_FRACTION);
             }
@@ -125,8 +124,8 @@ impl Search {
                 return quick((above / 2.0).max(self.min_bound()), COARSE_PRECISION_FRACTION);
             }
             (None, Some(_)) => {}
-            (Some(holds), None) if holds < most => return quick(holds * 2.0, COARSE_PRECISION_FRACTION),
-            (Some(holds), Some(above)) if !self.is_narrow(holds, above) => return between(holds, above),
+            (Some(passes), None) if passes < most => return quick(passes * 2.0, COARSE_PRECISION_FRACTION),
+            (Some(passes), Some(above)) if !self.is_narrow(passes, above) => return between(passes, above),
             (Some(_), _) => {}
         }
         match (below, self.fails) {
@@ -136,18 +135,18 @@ impl Search {
             (Some(below), Some(fails)) if !self.is_narrow(below, fails) => return between(below, fails),
             _ => {}
         }
-        holds.filter(|_| !self.confirmed).map(|load| Trial { load, thorough: true, precision: fine })
+        passes.filter(|_| !self.confirmed).map(|load| Trial { load, thorough: true, precision: fine })
     }
 
-    /// Why there is nothing more to try, once there is not.
+    /// Reason why the search is complete; none before.
     pub fn stop_reason(&self) -> Option<StopReason> {
         if self.next().is_some() {
             return None;
         }
         let SearchRange { precision, min_gap: gap, .. } = self.range;
-        let holds = self.sustained.last().map(|held| held.load);
-        let fails = self.unclear.iter().copied().chain(self.fails).reduce(f64::min);
-        Some(match (holds, fails) {
+        let passes = self.sustained.last().map(|held| held.load);
+        let fails = self.inconclusive.iter().copied().chain(self.fails).reduce(f64::min);
+        Some(match (passes, fails) {
             (None, _) => StopReason::MinLoad,
             (Some(_), None) => StopReason::MaxLoad,
             (Some(low), Some(high)) if high - low <= low * precision => StopReason::Precise,
@@ -156,46 +155,46 @@ impl Search {
         })
     }
 
-    /// What came of a trial; if it held, with how much of its load the service has surely kept up ([`CapacityStep::sustained`]).
+    /// Records the outcome of a trial; `sustained` is that of [`CapacityStep::sustained`], used if it passed.
     ///
     /// [`CapacityStep::sustained`]: super::step::CapacityStep::sustained
-    pub fn record(&mut self, trial: Trial, end: TrialResult, surely: f64) {
+    pub fn record(&mut self, trial: Trial, end: TrialResult, sustained: f64) {
         let Trial { load, thorough, .. } = trial;
         match end {
-            TrialResult::Holds => {
+            TrialResult::Passes => {
                 self.confirmed = thorough;
-                self.unclear.retain(|unclear| *unclear > load);
-                // A longer look at the same load knows better.
+                self.inconclusive.retain(|inconclusive| *inconclusive > load);
+                // A later trial of the same load replaces the earlier one.
                 self.sustained.retain(|held| held.load < load);
-                self.sustained.push(SustainedLoad { load, sustained: surely });
+                self.sustained.push(SustainedLoad { load, sustained });
             }
-            TrialResult::Fails | TrialResult::Unclear => {
-                // A load that held before and does not now has not held.
+            TrialResult::Fails | TrialResult::Inconclusive => {
+                // A load that passed before and does not now has not passed.
                 self.sustained.retain(|held| held.load < load);
                 self.confirmed = false;
-                if end == TrialResult::Unclear {
-                    self.unclear.push(load);
+                if end == TrialResult::Inconclusive {
+                    self.inconclusive.push(load);
                 } else {
-                    self.unclear.retain(|unclear| *unclear < load);
+                    self.inconclusive.retain(|inconclusive| *inconclusive < load);
                     self.fails = Some(self.fails.map_or(load, |fails| fails.min(load)));
                 }
             }
         }
     }
 
-    /// What is known so far.
+    /// Bounds so far.
     pub fn bracket(&self) -> Bracket {
-        Bracket { holds: self.sustained.iter().map(|held| held.sustained).reduce(f64::max), fails: self.fails }
+        Bracket { passes: self.sustained.iter().map(|held| held.sustained).reduce(f64::max), fails: self.fails }
     }
 
-    /// Below the gap no two bounds differ.
+    /// Lowest load of the search.
     fn min_bound(&self) -> f64 {
         self.range.min_load.max(self.range.min_gap.min(self.range.start))
     }
 
     fn is_narrow(&self, low: f64, high: f64) -> bool {
         let SearchRange { precision, min_gap: gap, step_s, integer: whole, .. } = self.range;
-        // Random arrivals differ by the square root of their number.
+        // The standard deviation of random arrivals is the square root of their number.
         let noise = if whole { 0.0 } else { low / (low * step_s).sqrt() };
         high - low <= (low * precision).max(gap).max(noise)
     }
@@ -210,12 +209,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Searches against a service that holds up to `limit`.
+    /// Search on a service that passes up to `limit`.
     fn find(range: SearchRange, limit: f64) -> (Bracket, usize) {
         let mut search = Search::new(range);
         let mut trials = 0;
         while let Some(trial) = search.next() {
-            search.record(trial, if trial.load <= limit { TrialResult::Holds } else { TrialResult::Fails }, trial.load);
+            search.record(
+                trial,
+                if trial.load <= limit { TrialResult::Passes } else { TrialResult::Fails },
+                trial.load,
+            );
             trials += 1;
             assert!(trials < 200, "{search:?}");
         }
@@ -233,54 +236,58 @@ mod tests {
     };
 
     #[test]
-    fn a_limit_above_the_highest_load_is_not_found_and_said_so() {
-        assert_eq!(find(RANGE, 1e9).0, Bracket { holds: Some(1e6), fails: None });
-        assert_eq!(find(RANGE, 0.5).0, Bracket { holds: None, fails: Some(1.0) });
+    fn a_limit_outside_of_the_range_is_an_open_bracket() {
+        assert_eq!(find(RANGE, 1e9).0, Bracket { passes: Some(1e6), fails: None });
+        assert_eq!(find(RANGE, 0.5).0, Bracket { passes: None, fails: Some(1.0) });
     }
 
     #[test]
-    fn a_load_that_does_not_hold_for_a_whole_step_is_searched_below() {
+    fn a_load_that_fails_a_whole_step_is_searched_below() {
         let mut search = Search::new(RANGE);
         while let Some(trial) = search.next() {
             let limit = if trial.thorough { 400.0 } else { 500.0 };
-            search.record(trial, if trial.load <= limit { TrialResult::Holds } else { TrialResult::Fails }, trial.load);
+            search.record(
+                trial,
+                if trial.load <= limit { TrialResult::Passes } else { TrialResult::Fails },
+                trial.load,
+            );
         }
-        let Bracket { holds: Some(holds), fails: Some(fails) } = search.bracket() else { panic!("{search:?}") };
-        assert!(holds <= 400.0 && fails > 400.0, "{search:?}");
+        let Bracket { passes: Some(passes), fails: Some(fails) } = search.bracket() else { panic!("{search:?}") };
+        assert!(passes <= 400.0 && fails > 400.0, "{search:?}");
     }
 
-    /// How close the bounds have to be in the end.
+    /// Maximum distance of the final bounds.
     fn narrow(low: f64, whole: bool) -> f64 {
         let noise = if whole { 0.0 } else { (low / RANGE.step_s).sqrt() };
         (low * RANGE.precision).max(RANGE.min_gap).max(noise)
     }
 
     #[test]
-    fn a_step_too_short_to_tell_ends_the_search_and_does_not_halve_for_ever() {
-        // Nothing can be told of loads of fewer than 20 requests a step; all others fail.
+    fn steps_without_an_outcome_end_the_search() {
+        // Loads of fewer than 20 requests per step are inconclusive; all others fail.
         for least in [0.1, 1.0] {
             let mut search = Search::new(SearchRange { step_s: 3.0, min_load: least, ..RANGE });
             let mut trials = Vec::new();
             while let Some(trial) = search.next() {
-                let end = if trial.load * 3.0 < 20.0 { TrialResult::Unclear } else { TrialResult::Fails };
+                let end = if trial.load * 3.0 < 20.0 { TrialResult::Inconclusive } else { TrialResult::Fails };
                 search.record(trial, end, trial.load);
                 trials.push(trial.load);
                 assert!(trials.len() < 20, "{trials:?}");
             }
             assert_eq!(search.stop_reason(), Some(StopReason::MinLoad));
-            assert!(trials.iter().all(|load| *load >= 1.0), "less than 1/s is nothing to search for: {trials:?}");
+            assert!(trials.iter().all(|load| *load >= 1.0), "no load is below 1/s: {trials:?}");
         }
     }
 
     #[test]
-    fn a_search_says_why_it_is_over() {
+    fn a_complete_search_has_a_reason() {
         let done = |range: SearchRange, limit: f64| {
             let mut search = Search::new(range);
             while let Some(trial) = search.next() {
                 assert_eq!(search.stop_reason(), None);
                 search.record(
                     trial,
-                    if trial.load <= limit { TrialResult::Holds } else { TrialResult::Fails },
+                    if trial.load <= limit { TrialResult::Passes } else { TrialResult::Fails },
                     trial.load,
                 );
             }
@@ -294,28 +301,28 @@ mod tests {
     }
 
     proptest! {
-        /// Wherever the limit is and however wide the stretch around it in which nothing can be told.
+        /// For any limit, and any width of the inconclusive range around it.
         #[test]
-        fn what_cannot_be_told_stays_inside_of_the_bracket(
+        fn inconclusive_loads_stay_inside_of_the_bracket(
             limit in prop_oneof![2.0..60.0_f64, 2.0..500_000.0_f64], start in 1.0..10_000.0_f64, width in 0.0..0.2_f64, whole: bool
         ) {
             let mut search = Search::new(SearchRange { start, integer: whole, ..RANGE });
             let mut trials = 0;
             while let Some(trial) = search.next() {
                 let end = match trial.load {
-                    load if load <= limit / (1.0 + width) => TrialResult::Holds,
+                    load if load <= limit / (1.0 + width) => TrialResult::Passes,
                     load if load > limit * (1.0 + width) => TrialResult::Fails,
-                    _ => TrialResult::Unclear,
+                    _ => TrialResult::Inconclusive,
                 };
                 search.record(trial, end, trial.load);
                 trials += 1;
                 prop_assert!(trials < 100, "{search:?}");
             }
-            let (holds, fails) = (search.bracket().holds.unwrap_or(0.0), search.bracket().fails.unwrap_or(1e9));
-            prop_assert!(holds <= limit && limit <= fails, "{holds} {fails}");
+            let (passes, fails) = (search.bracket().passes.unwrap_or(0.0), search.bracket().fails.unwrap_or(1e9));
+            prop_assert!(passes <= limit && limit <= fails, "{passes} {fails}");
             let gap = |load: f64| narrow(load, whole) + 1e-6;
             let (low, high) = (limit / (1.0 + width), limit * (1.0 + width));
-            prop_assert!(low - holds <= gap(low) && fails - high <= gap(fails), "{holds} {low} {high} {fails}");
+            prop_assert!(low - passes <= gap(low) && fails - high <= gap(fails), "{passes} {low} {high} {fails}");
         }
 
         #[test]
@@ -323,9 +330,9 @@ mod tests {
             limit in prop_oneof![2.0..60.0_f64, 2.0..900_000.0_f64], start in 1.0..10_000.0_f64, whole: bool
         ) {
             let (bracket, trials) = find(SearchRange { start, integer: whole, ..RANGE }, limit);
-            let (holds, fails) = (bracket.holds.unwrap(), bracket.fails.unwrap());
-            prop_assert!(holds <= limit && limit < fails);
-            prop_assert!(fails - holds <= narrow(holds, whole) + 1e-6, "{holds} {fails}");
+            let (passes, fails) = (bracket.passes.unwrap(), bracket.fails.unwrap());
+            prop_assert!(passes <= limit && limit < fails);
+            prop_assert!(fails - passes <= narrow(passes, whole) + 1e-6, "{passes} {fails}");
             let doublings = (limit / start).log2().abs().ceil() as usize;
             prop_assert!(trials <= doublings + 9, "{trials} against {doublings}");
         }

@@ -1,81 +1,81 @@
-//! One load, second by second: does it hold, does it fail, or is more time needed to tell?
+//! Evaluation of one load level, every second: it passes, fails, or needs more time.
 //!
-//! In the open loop an overload shows in what is in the service long before it shows in response times: at 3 % above
-//! capacity it takes seven seconds until anybody waits 200 ms. So a load holds only once the service has clearly kept up
-//! with it, by less than the precision of the search; and it fails as soon as it clearly has not.
+//! In the open loop an overload shows in the requests in the system long before it shows in response times: at 3% above
+//! capacity it takes seven seconds until a request waits 200 ms. So a load passes only if the service has significantly
+//! kept up with it, by less than the precision of the search, and fails as soon as it significantly has not.
 
 use super::search::TrialResult;
 use super::tracker::{CLEAR_LOG_ODDS, ObjectiveTracker};
 use crate::measure::recorder::Interval;
 use crate::measure::slo::SloCriterion;
 
-/// How many standard deviations chance may add to what is answered. They are those of a few seconds, hence more than a
-/// normal distribution would ask for.
+/// Standard deviations that chance may add to the responses. More than for a normal distribution, because the deviation
+/// is estimated from a few seconds.
 const CHANCE_DEVIATIONS: f64 = 3.5;
 
-/// From so many seconds on their own differences tell what chance does.
+/// Minimum number of seconds for an estimate of the variance from their differences.
 const MIN_SECONDS_FOR_VARIANCE: u64 = 8;
 
-/// How sure a step has to be at its end.
+/// Minimum confidence of a step at its end; below, it is inconclusive.
 const MIN_CONFIDENCE: f64 = 0.9;
 
-/// One load.
+/// Evaluation of one load level, second by second.
 #[derive(Clone, Debug)]
 pub struct CapacityStep {
     length: StepLength,
-    /// Requests per second that were meant to start; none in the closed loop, which cannot run away.
+    /// Intended starts per second; none in the closed loop, whose backlog cannot grow.
     offered_per_s: Option<f64>,
     precision: f64,
     trackers: Vec<ObjectiveTracker>,
     seconds: u64,
-    /// Requests in the system when the first second began.
+    /// Requests in the system at the start of the first second.
     initial_in_system: u64,
     in_system: u64,
-    /// The squares of what each second added to them, summed up.
+    /// Sum of squares of the changes per second.
     squares: f64,
     ended: u64,
 }
 
-/// How long a step lasts.
+/// Length of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepLength {
-    /// Seconds that it lasts at least.
+    /// Minimum, in seconds.
     pub min_s: u64,
-    /// Seconds after which what there is decides.
+    /// Maximum, in seconds; then the evidence so far decides.
     pub max_s: u64,
 }
 
-/// What came of a load.
+/// Decision on a load level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepDecision {
-    /// Why it fails, if it does.
+    /// Reason of a failure; none if the load passes.
     pub failure: Option<StepFailure>,
-    /// How sure that is, in [0.5, 1).
+    /// Confidence of the decision, in [0.5, 1).
     pub confidence: f64,
 }
 
 impl StepDecision {
-    /// As the search has it: what is not sure is unclear.
+    /// Outcome for the search: inconclusive below [`MIN_CONFIDENCE`].
     pub fn end(&self) -> TrialResult {
         match self.failure {
-            _ if self.confidence < MIN_CONFIDENCE => TrialResult::Unclear,
+            _ if self.confidence < MIN_CONFIDENCE => TrialResult::Inconclusive,
             Some(_) => TrialResult::Fails,
-            None => TrialResult::Holds,
+            None => TrialResult::Passes,
         }
     }
 }
 
-/// Why a load fails.
+/// Reason why a load fails.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StepFailure {
-    /// The objective of this index does.
+    /// The objective of this index is missed.
     Objective(usize),
-    /// Requests come faster than they are answered: so many more per second.
+    /// The backlog grows by this number of requests per second.
     Growing(f64),
 }
 
 impl CapacityStep {
-    /// A load of so many requests per second (none: a closed loop), of which `before` are in the system as it begins.
+    /// Step at an offered rate (none: a closed loop), with `initial_in_system` requests in the system at its start.
     pub fn new(
         demands: &[SloCriterion],
         offered_per_s: Option<f64>,
@@ -97,7 +97,7 @@ impl CapacityStep {
         }
     }
 
-    /// Takes a second in; a decision, as soon as there is one. `thorough`: not before the last second, if it holds.
+    /// Adds a second; returns the decision as soon as there is one. `thorough`: a pass needs the whole step.
     pub fn add(&mut self, second: &Interval, thorough: bool) -> Option<StepDecision> {
         self.trackers.iter_mut().for_each(|tracker| tracker.add(second));
         self.seconds += 1;
@@ -129,7 +129,7 @@ impl CapacityStep {
             .then(|| StepDecision { failure: None, confidence: probability(pessimistic) })
     }
 
-    /// What all that was seen says, however unclear.
+    /// Decision by the evidence so far, with its confidence.
     pub fn decide(&self) -> StepDecision {
         let (growth, worst) = (self.growth_evidence(), self.worst(0.0));
         if growth > 0.0 {
@@ -148,16 +148,16 @@ impl CapacityStep {
         }
     }
 
-    /// As much of a load that held as the service has surely kept up with: what came and did not stay in its queue, less
-    /// what chance may have added. A load 1 % above capacity keeps its objectives for as long as the queue is short, and
-    /// one at which fewer came than on average was less of a load.
+    /// Throughput of a load that passed with which the service has significantly kept up: arrivals that did not stay in
+    /// the queue, less what chance may have added. A load 1% above capacity meets the objectives while the queue is
+    /// short, and one with fewer arrivals than average was a lower load.
     pub fn sustained(&self, load: f64) -> f64 {
         let Some(rate) = self.offered_per_s else { return load };
         let kept_up = self.ended as f64 + self.backlog_growth().min(0.0) - CHANCE_DEVIATIONS * self.chance_deviation();
         load * (kept_up / (rate * self.seconds.max(1) as f64)).clamp(0.0, 1.0)
     }
 
-    /// The objective that is nearest to failing, and how clear that is.
+    /// Objective that is nearest to failing, with its evidence.
     fn worst(&self, more: f64) -> (usize, f64) {
         let all = self.trackers.iter().map(|tracker| tracker.evidence(more)).enumerate();
         all.fold((0, f64::NEG_INFINITY), |worst, this| if this.1 > worst.1 { this } else { worst })
@@ -171,8 +171,8 @@ impl CapacityStep {
         self.backlog_growth() / self.seconds.max(1) as f64
     }
 
-    /// The standard deviation of what grows by chance alone: at most that of random arrivals, less where the seconds
-    /// differ less (constant arrivals, work of a fixed time).
+    /// Standard deviation of random backlog growth: at most that of random arrivals, less where the seconds differ less
+    /// (constant arrivals, constant service time).
     fn chance_deviation(&self) -> f64 {
         let random = (self.ended as f64 + self.in_system as f64).max(1.0);
         if self.seconds < MIN_SECONDS_FOR_VARIANCE {
@@ -183,15 +183,15 @@ impl CapacityStep {
         seen.clamp(1.0, random).sqrt()
     }
 
-    /// How clear it is that the service does not keep up: by a third of the precision at least.
+    /// Evidence (log odds) that the service does not keep up, by at least a third of the precision.
     fn growth_evidence(&self) -> f64 {
         let Some(rate) = self.offered_per_s else { return f64::NEG_INFINITY };
         let allowed = rate * self.seconds as f64 * self.precision / 3.0;
-        // Twice a normal distance is near its log odds where it matters, from 2 to 3.
+        // Twice a normal distance approximates its log odds between 2 and 3.
         2.0 * ((self.backlog_growth() - allowed) / self.chance_deviation() - 1.0)
     }
 
-    /// How clear it is (below 0) that it would have been seen, had the load been above capacity by the precision.
+    /// Evidence (log odds, below 0) against a load above capacity by the precision, which would have been seen.
     fn overload_evidence(&self) -> f64 {
         let Some(rate) = self.offered_per_s else { return f64::NEG_INFINITY };
         let expected = rate * self.seconds as f64 * self.precision;
@@ -199,7 +199,7 @@ impl CapacityStep {
     }
 }
 
-/// The probability that goes with log odds.
+/// Probability of log odds.
 fn probability(odds: f64) -> f64 {
     1.0 / (1.0 + (-odds.abs()).exp())
 }

@@ -1,36 +1,36 @@
-//! One objective in a step: what has been seen of it, and how clear it is.
+//! Evidence on one objective in a step.
 //!
-//! Times are those of successes: what failed is judged by an objective on errors. Without a success no objective on times
-//! is kept.
+//! Times are those of successes; failures are judged by an objective on errors. Without a success all objectives on
+//! times are missed.
 //!
-//! A share of requests ("at most 1 % later than 200 ms") is tested by Wald's sequential probability ratio test, between
-//! half and twice the odds that the objective allows. Requests of a second are not independent of each other, so the
-//! ratio is divided by how much more the seconds differ than independent requests would.
+//! A fraction of requests ("at most 1% later than 200 ms") is tested by Wald's sequential probability ratio test,
+//! between half and twice the odds that the objective allows. Requests of a second are not independent, so the ratio is
+//! divided by the dispersion of the seconds relative to independent requests.
 
 use crate::decide::Nanos;
 use crate::measure::recorder::Interval;
 use crate::measure::slo::SloCriterion;
 
-/// From here on a step is clear: odds of 99 to 1.
+/// Log odds of a decision: 99 to 1.
 pub const CLEAR_LOG_ODDS: f64 = 4.595;
 
-/// What has been seen of one objective.
+/// Evidence on one objective.
 #[derive(Clone, Debug)]
 pub struct ObjectiveTracker {
     criterion: SloCriterion,
-    /// For each second: what counts against it, and out of how much.
+    /// For each second: violations, and their total.
     seconds: Vec<(f64, f64)>,
-    /// Requests that ended, well or not.
+    /// Requests that ended, successes and failures.
     ended: u64,
 }
 
 impl ObjectiveTracker {
-    /// Nothing has been seen yet.
+    /// Tracker without evidence.
     pub fn new(criterion: SloCriterion) -> Self {
         Self { criterion, seconds: Vec::new(), ended: 0 }
     }
 
-    /// Takes a second in.
+    /// Adds a second.
     pub fn add(&mut self, second: &Interval) {
         let (good, ended) = (second.response.count(), second.ok + second.failed);
         self.ended += ended;
@@ -47,11 +47,11 @@ impl ObjectiveTracker {
         self.seconds.push((seen.0 as f64, seen.1 as f64));
     }
 
-    /// How clear it is, as the logarithm of odds: above 0 it fails, below it holds. `more` requests that are still open
-    /// are counted against it.
+    /// Evidence as log odds: above 0 it fails, below 0 it passes. `more` is a number of open requests that count as
+    /// violations.
     pub fn evidence(&self, more: f64) -> f64 {
         match self.criterion {
-            // All that ended has failed.
+            // Without a success, times are missed.
             SloCriterion::InTime { .. } | SloCriterion::Mean { .. } if self.ended > 0 && self.sums().1 == 0.0 => {
                 2.0 * CLEAR_LOG_ODDS
             }
@@ -61,7 +61,7 @@ impl ObjectiveTracker {
         }
     }
 
-    /// Whether all that was seen, taken together, keeps the objective.
+    /// Whether the objective is met over all seconds together.
     pub fn is_met(&self) -> bool {
         let (sum, all) = self.sums();
         match self.criterion {
@@ -81,25 +81,27 @@ impl ObjectiveTracker {
         if all == 0.0 {
             return 0.0;
         }
-        // One in 10,000 where none is allowed: for ever is longer than a step.
+        // One in 10,000 where none is allowed: a step is finite.
         let odds = allowed.clamp(1e-4, 0.9999) / (1.0 - allowed.clamp(1e-4, 0.9999));
-        let share = |odds: f64| odds / (1.0 + odds);
-        let (good, poor) = (share(odds / 2.0), share(odds * 2.0));
+        let fraction = |odds: f64| odds / (1.0 + odds);
+        let (good, poor) = (fraction(odds / 2.0), fraction(odds * 2.0));
         let ratio = bad * (poor / good).ln() + (all - bad) * ((1.0 - poor) / (1.0 - good)).ln();
         ratio / self.dispersion()
     }
 
-    /// How much more the seconds differ than if all requests were independent; 1 at least.
+    /// Dispersion of the seconds relative to independent requests; at least 1.
     fn dispersion(&self) -> f64 {
         let seconds = self.seconds.iter().filter(|(_, all)| *all > 0.0);
         let (bad, all) = self.sums();
-        let share = ((bad + 0.5) / (all + 1.0)).clamp(1e-9, 1.0 - 1e-9);
-        let squares: f64 =
-            seconds.clone().map(|(bad, all)| (bad - all * share).powi(2) / (all * share * (1.0 - share))).sum();
+        let fraction = ((bad + 0.5) / (all + 1.0)).clamp(1e-9, 1.0 - 1e-9);
+        let squares: f64 = seconds
+            .clone()
+            .map(|(bad, all)| (bad - all * fraction).powi(2) / (all * fraction * (1.0 - fraction)))
+            .sum();
         (squares / (seconds.count() as f64 - 1.0).max(1.0)).max(1.0)
     }
 
-    /// The distance of the mean from the limit in its standard errors, on the scale of odds.
+    /// Distance of the mean from the limit in its standard errors, as log odds.
     fn mean_evidence(&self, limit: Nanos) -> f64 {
         let seconds: Vec<(f64, f64)> = self.seconds.iter().copied().filter(|(_, all)| *all > 0.0).collect();
         let count = seconds.len() as f64;
@@ -109,9 +111,9 @@ impl ObjectiveTracker {
         }
         let mean = sum / all;
         let squares: f64 = seconds.iter().map(|(sum, of)| (sum - mean * of).powi(2)).sum();
-        // Of a ratio of sums; batches of a second.
+        // Standard error of a ratio of sums, with a batch per second.
         let error = (squares / (count * (count - 1.0))).sqrt() / (all / count);
-        // The logistic curve is the normal one, nearly, at 1.7 times the distance.
+        // The logistic curve approximates the normal one at 1.7 times the distance.
         1.7 * (mean - limit.0 as f64) / error.max(mean * 1e-6)
     }
 }
@@ -120,7 +122,7 @@ impl ObjectiveTracker {
 mod tests {
     use super::*;
 
-    /// Three seconds, each of 100 successes after `good_ms` and so many failures after 1 ms.
+    /// Three seconds, each with successes after `good_ms` and failures after 1 ms.
     fn seen(demand: SloCriterion, successes: u64, good_ms: u64, failures: u64) -> ObjectiveTracker {
         let mut tracker = ObjectiveTracker::new(demand);
         for _ in 0..3 {
@@ -136,7 +138,7 @@ mod tests {
     const MEAN: SloCriterion = SloCriterion::Mean { limit: Nanos::from_millis(200) };
 
     #[test]
-    fn fast_failures_make_no_load_hold_that_is_too_slow() {
+    fn fast_failures_do_not_make_a_slow_load_pass() {
         for demand in [IN_TIME, MEAN] {
             let slow = seen(demand, 100, 300, 10_000);
             assert!(slow.evidence(0.0) > CLEAR_LOG_ODDS && !slow.is_met(), "{slow:?}");
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_success_times_are_not_kept_for_sure() {
+    fn without_a_success_times_are_missed() {
         for demand in [IN_TIME, MEAN] {
             let failing = seen(demand, 0, 0, 100);
             assert!(failing.evidence(0.0) > CLEAR_LOG_ODDS && !failing.is_met(), "{failing:?}");

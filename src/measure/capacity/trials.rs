@@ -1,4 +1,4 @@
-//! The whole search, on services whose capacity is known by construction, in virtual time.
+//! Simulation of the whole search on services whose capacity is known by construction.
 
 use super::search::{Bracket, Search, SearchRange, Trial, TrialResult};
 use super::step::{CapacityStep, StepLength};
@@ -7,13 +7,13 @@ use crate::decide::dice::Dice;
 use crate::measure::recorder::Interval;
 use crate::measure::slo::SloCriterion;
 
-/// Slots of a fixed time each, first come, first served; Poisson arrivals.
+/// Service of slots with constant service time, first come, first served; Poisson arrivals.
 #[derive(Clone, Copy, Debug)]
 struct Service {
     slots: usize,
     time_s: f64,
-    /// The highest rate at which 1 % of requests at most take longer than [`LIMIT_S`] in the long run. A little below
-    /// slots / time, for arrivals are random; `the_truth_is_true` holds it.
+    /// Highest rate at which at most 1% of requests take longer than [`LIMIT_S`] in the long run. Slightly below
+    /// slots / time, because arrivals are random; `capacities_are_correct` checks it.
     capacity_per_s: f64,
 }
 
@@ -24,13 +24,13 @@ const SERVICES: [Service; 3] = [
 ];
 const LIMIT_S: f64 = 0.2;
 
-/// Requests as they come and go.
+/// Simulated requests.
 struct SimulatedTraffic {
     service: Service,
     rate: f64,
     dice: Dice,
     next: f64,
-    /// When each slot is free; with equal times they become free in the order in which they were taken.
+    /// Time when each slot becomes free; with equal service times in the order in which they were taken.
     free: Vec<f64>,
     started: usize,
 }
@@ -40,7 +40,7 @@ impl Service {
         SimulatedTraffic { service: self, rate, dice, next: 0.0, free: vec![0.0; self.slots], started: 0 }
     }
 
-    /// The share of requests later than the limit at this rate, over half an hour.
+    /// Fraction of requests later than the limit at this rate, over half an hour.
     fn late_fraction(self, rate: f64) -> f64 {
         let requests = self.traffic(rate, Dice::new(1, 1)).take_while(|(start, _)| *start < 1800.0);
         let (late, all) = requests
@@ -48,7 +48,7 @@ impl Service {
         late as f64 / all as f64
     }
 
-    /// A step, as the edge makes it: the first second is cut off.
+    /// Step as in production: the first second is excluded.
     fn step(self, trial: Trial, seed: u64) -> (TrialResult, f64, u64) {
         let demands = [
             SloCriterion::InTime { limit: Nanos::from_secs_f64(LIMIT_S), allowed: 0.01 },
@@ -90,7 +90,7 @@ impl Service {
     }
 
     fn find(self, seed: u64) -> (Bracket, u64) {
-        // From another load each time, so that others are tried.
+        // Another start for each seed, so that other loads are tried.
         let start = 100.0 * (1.0 + seed as f64 * 0.618 % 1.0);
         let range = SearchRange {
             start,
@@ -104,16 +104,16 @@ impl Service {
         let mut search = Search::new(range);
         let mut seconds = 0;
         while let Some(trial) = search.next() {
-            let (end, surely, took) = self.step(trial, seed * 1000 + seconds);
+            let (end, sustained, took) = self.step(trial, seed * 1000 + seconds);
             seconds += took;
-            search.record(trial, end, surely);
+            search.record(trial, end, sustained);
         }
         (search.bracket(), seconds)
     }
 }
 
 impl Iterator for SimulatedTraffic {
-    /// When a request starts, and when it is answered.
+    /// Start and end of a request, in seconds.
     type Item = (f64, f64);
 
     fn next(&mut self) -> Option<(f64, f64)> {
@@ -126,21 +126,20 @@ impl Iterator for SimulatedTraffic {
 }
 
 #[test]
-fn the_truth_is_true() {
+fn capacities_are_correct() {
     for service in SERVICES {
         let late = |part: f64| service.late_fraction(part * service.capacity_per_s);
         assert!(late(0.995) < 0.01 && late(1.005) > 0.01, "{service:?}: {} {}", late(0.995), late(1.005));
     }
 }
 
-/// Of so many searches, how many have the capacity between their bounds and neither further from it than 5 %; and how long
-/// they take on average.
+/// Number of searches with the capacity between bounds that are within 5% of it, and their mean length in seconds.
 fn true_and_close(service: Service, searches: u64) -> (u64, u64) {
     let (mut good, mut seconds) = (0, 0);
     for seed in 0..searches {
         let (bracket, took) = service.find(seed);
         let part = |load: Option<f64>| load.unwrap_or(f64::NAN) / service.capacity_per_s;
-        good += u64::from((0.95..=1.0).contains(&part(bracket.holds)) && (1.0..=1.05).contains(&part(bracket.fails)));
+        good += u64::from((0.95..=1.0).contains(&part(bracket.passes)) && (1.0..=1.05).contains(&part(bracket.fails)));
         seconds += took;
     }
     (good, seconds / searches)
@@ -148,7 +147,7 @@ fn true_and_close(service: Service, searches: u64) -> (u64, u64) {
 
 #[test]
 fn nineteen_of_twenty_searches_have_the_capacity_between_bounds_that_are_within_5_percent_of_it() {
-    // The fewer requests, the less sure: the first one gets the most searches.
+    // The service with the fewest requests is the least certain, so it has the most searches.
     for (service, searches) in SERVICES.into_iter().zip([500, 100, 100]) {
         let (good, seconds) = true_and_close(service, searches);
         assert!(20 * good >= 19 * searches && seconds < 180, "{service:?}: {good} good, {seconds} s each");
@@ -156,12 +155,12 @@ fn nineteen_of_twenty_searches_have_the_capacity_between_bounds_that_are_within_
 }
 
 #[test]
-fn a_light_load_holds_and_a_heavy_one_fails_within_seconds() {
+fn a_light_load_passes_and_a_heavy_one_fails_within_seconds() {
     for service in SERVICES {
         let trial = |part: f64| Trial { load: part * service.capacity_per_s, thorough: false, precision: 0.1 };
         let step = |part: f64| service.step(trial(part), 3);
         let (light, heavy) = (step(0.7), step(1.5));
-        assert!(light.0 == TrialResult::Holds && light.2 <= 6, "{service:?}: {light:?}");
+        assert!(light.0 == TrialResult::Passes && light.2 <= 6, "{service:?}: {light:?}");
         assert!(heavy.0 == TrialResult::Fails && heavy.2 <= 5, "{service:?}: {heavy:?}");
     }
 }

@@ -1,45 +1,44 @@
-//! How throughput grows with users: the universal scalability law, fitted.
+//! Fit of the universal scalability law: throughput over users.
 //!
-//! X(N) = g N / (1 + a (N - 1) + b N (N - 1)): g is what one user gets, a what is lost to waiting for each other, b what is
-//! lost to agreeing with each other (Gunther, "Guerrilla Capacity Planning", 2007). N / X is linear in 1/g, a/g and b/g,
-//! so the fit is a linear one, with none of them negative, and small residuals mean the same at each N: they are relative.
+//! X(N) = g N / (1 + a (N - 1) + b N (N - 1)): g is the throughput of one user, a the loss by contention, b the loss by
+//! coherency (Gunther, "Guerrilla Capacity Planning", 2007). N / X is linear in 1/g, a/g and b/g, so the fit is linear,
+//! with non-negative coefficients and relative residuals.
 
 use serde::{Deserialize, Serialize};
 
-/// What was measured at a number of users.
+/// Throughput at a number of users.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UslPoint {
-    /// Users, or connections.
+    /// Number of users, or connections.
     pub users: f64,
-    /// Answers per second.
+    /// Responses per second.
     pub rate_per_s: f64,
 }
 
-/// The fitted law.
+/// Fitted law.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Usl {
-    /// What one user gets, per second.
+    /// Throughput of one user, per second.
     pub per_user: f64,
-    /// The share of work that waits for others: contention.
+    /// Contention: fraction of work that waits for others.
     pub contention: f64,
-    /// What each pair of users costs: coherency.
+    /// Coherency: cost of each pair of users.
     pub coherency: f64,
-    /// How far each measurement is from the curve, as a share of the curve; in the order of the measurements.
+    /// Distance of each measurement from the curve, as a fraction of the curve, in order.
     pub residuals: Vec<f64>,
-    /// Their root mean square.
-    pub misfit: f64,
-    /// The most users measured.
-    #[serde(rename = "most")]
+    /// Root mean square of the residuals.
+    pub rms_residual: f64,
+    /// Highest number of users; nothing is extrapolated beyond twice as many.
     pub max_users: f64,
 }
 
-/// Fewer different numbers of users than this cannot be told from the curve: it has three parameters.
+/// Minimum number of different user counts: the curve has three parameters.
 pub const MIN_USER_COUNTS: usize = 4;
-/// The curve says nothing beyond so many times the data.
+/// Maximum extrapolation, as a multiple of the highest number of users.
 const MAX_EXTRAPOLATION_FACTOR: f64 = 2.0;
 
 impl Usl {
-    /// The law that fits best, by relative least squares; none for fewer than [`MIN_USER_COUNTS`] different numbers of users.
+    /// Best fit by relative least squares; none below [`MIN_USER_COUNTS`] different numbers of users.
     pub fn fit(measured: &[UslPoint]) -> Option<Self> {
         let points: Vec<UslPoint> = measured.iter().copied().filter(|m| m.users >= 1.0 && m.rate_per_s > 0.0).collect();
         let mut users: Vec<f64> = points.iter().map(|m| m.users).collect();
@@ -48,12 +47,12 @@ impl Usl {
         if users.len() < MIN_USER_COUNTS {
             return None;
         }
-        // Divided by N / X, so that each row aims at 1: what differs is the relative error.
+        // Divided by N / X, so that the target of each row is 1 and its error is relative.
         let rows: Vec<[f64; 3]> = points
             .iter()
             .map(|UslPoint { users: n, rate_per_s }| [1.0, n - 1.0, n * (n - 1.0)].map(|term| term * rate_per_s / n))
             .collect();
-        // None may be negative: the best of all ways to hold some of them at 0.
+        // Coefficients are non-negative: the best of all fits with some of them fixed at 0.
         let ways = [[true, true, true], [true, true, false], [true, false, true], [true, false, false]];
         let fits =
             ways.iter().filter_map(|way| solve(&rows, *way)).filter(|c| c[0] > 0.0 && c.iter().all(|c| *c >= 0.0));
@@ -63,27 +62,27 @@ impl Usl {
             contention: best[1] / best[0],
             coherency: best[2] / best[0],
             residuals: Vec::new(),
-            misfit: 0.0,
+            rms_residual: 0.0,
             max_users: users.last().copied()?,
         };
         usl.residuals = points.iter().map(|m| m.rate_per_s / usl.curve(m.users) - 1.0).collect();
-        usl.misfit = (usl.residuals.iter().map(|r| r * r).sum::<f64>() / usl.residuals.len() as f64).sqrt();
+        usl.rms_residual = (usl.residuals.iter().map(|r| r * r).sum::<f64>() / usl.residuals.len() as f64).sqrt();
         Some(usl)
     }
 
-    /// The throughput at `users`, per second; none beyond twice the most users measured.
+    /// Throughput at a number of users, per second; none beyond twice the highest number measured.
     pub fn at(&self, users: f64) -> Option<f64> {
         (users >= 1.0 && users <= MAX_EXTRAPOLATION_FACTOR * self.max_users).then(|| self.curve(users))
     }
 
-    /// With how many users throughput is highest, if that is within twice the data.
+    /// Number of users with the highest throughput, if within twice the highest number measured.
     pub fn peak(&self) -> Option<f64> {
         let peak = ((1.0 - self.contention).max(0.0) / self.coherency).sqrt().max(1.0);
         (peak <= MAX_EXTRAPOLATION_FACTOR * self.max_users).then_some(peak)
     }
 
-    /// Where the line of users who do not wait for each other meets the highest throughput within the data: more users
-    /// than this mostly queue (Denning and Buzen's asymptotes).
+    /// Number of users beyond which most of them wait: the intersection of linear growth with the highest throughput
+    /// within the data (Denning and Buzen's asymptotes).
     pub fn knee(&self) -> f64 {
         let within = self.peak().map_or(self.max_users, |peak| peak.min(self.max_users));
         (self.curve(within) / self.per_user).max(1.0)
@@ -98,8 +97,7 @@ fn error(rows: &[[f64; 3]], c: &[f64; 3]) -> f64 {
     rows.iter().map(|row| (row.iter().zip(c).map(|(a, b)| a * b).sum::<f64>() - 1.0).powi(2)).sum()
 }
 
-/// Least squares of `rows` c = 1 with the coefficients that are free, all others 0; by the normal equations, whose
-/// columns are scaled first.
+/// Least squares of `rows` c = 1 over the free coefficients, all others 0, by normal equations with scaled columns.
 fn solve(rows: &[[f64; 3]], free: [bool; 3]) -> Option<[f64; 3]> {
     let columns: Vec<usize> = (0..3).filter(|i| free[*i]).collect();
     let scale: Vec<f64> = columns.iter().map(|c| rows.iter().map(|row| row[*c].powi(2)).sum::<f64>().sqrt()).collect();
@@ -107,7 +105,7 @@ fn solve(rows: &[[f64; 3]], free: [bool; 3]) -> Option<[f64; 3]> {
         return None;
     }
     let n = columns.len();
-    // The matrix, and beside it what it has to give.
+    // Augmented matrix.
     let mut matrix = [[0.0; 4]; 3];
     for row in rows {
         for (i, a) in columns.iter().enumerate() {
@@ -139,7 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn law(per_user: f64, contention: f64, coherency: f64) -> Usl {
-        Usl { per_user, contention, coherency, residuals: Vec::new(), misfit: 0.0, max_users: 1.0 }
+        Usl { per_user, contention, coherency, residuals: Vec::new(), rms_residual: 0.0, max_users: 1.0 }
     }
 
     fn measured(law: &Usl, users: &[f64]) -> Vec<UslPoint> {
@@ -150,23 +148,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_law_is_found_again_in_what_follows_it(
+        fn a_law_is_recovered_from_its_own_points(
             per_user in 1.0..1e5_f64, contention in 0.0..0.5_f64, coherency in prop_oneof![Just(0.0), 1e-5..0.01_f64]
         ) {
             let fitted = Usl::fit(&measured(&law(per_user, contention, coherency), &USERS)).expect("enough points");
             prop_assert!((fitted.per_user / per_user - 1.0).abs() < 1e-4, "{fitted:?}");
             prop_assert!((fitted.contention - contention).abs() < 1e-4, "{fitted:?}");
             prop_assert!((fitted.coherency - coherency).abs() < 1e-6, "{fitted:?}");
-            prop_assert!(fitted.misfit < 1e-6);
+            prop_assert!(fitted.rms_residual < 1e-6);
         }
 
-        /// Whatever was measured, nothing is negative and nothing is said beyond twice the data.
+        /// For any measurements, nothing is negative and nothing is extrapolated beyond twice the data.
         #[test]
         fn no_fit_is_absurd(rates in prop::collection::vec(0.1..1e6_f64, 7)) {
             let points: Vec<_> = USERS.iter().zip(rates).map(|(users, rate_per_s)| UslPoint { users: *users, rate_per_s }).collect();
             if let Some(fitted) = Usl::fit(&points) {
                 prop_assert!(fitted.per_user > 0.0 && fitted.contention >= 0.0 && fitted.coherency >= 0.0);
-                prop_assert!(fitted.misfit.is_finite() && fitted.knee() >= 1.0 && fitted.knee().is_finite());
+                prop_assert!(fitted.rms_residual.is_finite() && fitted.knee() >= 1.0 && fitted.knee().is_finite());
                 prop_assert_eq!(fitted.at(128.1), None);
                 prop_assert!(fitted.peak().is_none_or(|peak| peak <= 128.0));
             }
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_is_where_the_law_has_it_and_unsaid_beyond_twice_the_data() {
+    fn the_peak_is_that_of_the_law_and_none_beyond_twice_the_data() {
         let near = Usl::fit(&measured(&law(100.0, 0.05, 0.001), &USERS)).expect("enough points");
         let peak = near.peak().expect("within the data");
         assert!((peak - (0.95_f64 / 0.001).sqrt()).abs() < 0.1, "{peak}");
@@ -184,14 +182,14 @@ mod tests {
 
     #[test]
     fn ten_slots_bend_at_ten_users() {
-        // A service of ten slots of 10 ms, as the asymptotes have it.
+        // Asymptotes of a service of ten slots of 10 ms.
         let points: Vec<_> = USERS.iter().map(|n| UslPoint { users: *n, rate_per_s: 100.0 * n.min(10.0) }).collect();
         let knee = Usl::fit(&points).expect("enough points").knee();
         assert!((6.0..16.0).contains(&knee), "{knee}");
     }
 
     #[test]
-    fn few_points_are_no_law() {
+    fn few_points_have_no_fit() {
         let points = measured(&law(100.0, 0.1, 0.0), &[1.0, 2.0, 4.0, 4.0]);
         assert_eq!(Usl::fit(&points), None);
     }

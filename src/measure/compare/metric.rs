@@ -1,54 +1,54 @@
-//! What is compared.
+//! Metrics of a comparison.
 
 use serde::{Deserialize, Serialize};
 
-/// A figure that each run has.
+/// Metric of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Its name, as reports write it: `rate`, `p99`.
+    /// Name in reports: `rate`, `p99`.
     pub name: String,
-    /// Its unit: `/s`, `ms`; empty if it has none.
+    /// Unit: `/s`, `ms`; empty for fractions.
     pub unit: String,
-    /// Which way is the good one.
+    /// Direction that is better.
     pub better: Better,
-    /// How two of them are compared.
+    /// Comparison as a ratio, or as a difference in points.
     pub scale: ComparisonScale,
 }
 
-/// Which way is the good one.
+/// Direction that is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// More is better: throughput.
+    /// Higher is better: throughput.
     Higher,
-    /// Less is better: response time, memory.
+    /// Lower is better: response time, memory.
     Lower,
 }
 
-/// How two figures are compared.
+/// Scale of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ComparisonScale {
-    /// As a ratio; figures are above 0.
+    /// Ratio of figures above 0.
     Ratio,
-    /// As a difference: shares in [0, 1] that may well be 0, such as that of failed requests.
+    /// Difference of fractions in [0, 1] that may be 0, such as errors.
     Points,
 }
 
 impl Metric {
-    /// A figure above 0 that is compared as a ratio.
+    /// Metric above 0 that is compared as a ratio.
     pub fn ratio(name: &str, unit: &str, better: Better) -> Self {
         Self { name: name.into(), unit: unit.into(), better, scale: ComparisonScale::Ratio }
     }
 
-    /// A share in [0, 1] that is compared as a difference.
+    /// Fraction in [0, 1] that is compared as a difference.
     pub fn fraction(name: &str, better: Better) -> Self {
         Self { name: name.into(), unit: String::new(), better, scale: ComparisonScale::Points }
     }
 }
 
 impl ComparisonScale {
-    /// The figure where differences of it add up: effects are multiples of the figure, so its logarithm.
+    /// Figure on the linear scale, where differences add up: for ratios the logarithm.
     pub(super) fn to_linear(self, value: f64) -> f64 {
         match self {
             Self::Ratio => value.ln(),
@@ -56,7 +56,7 @@ impl ComparisonScale {
         }
     }
 
-    /// A difference on the flat scale as people read it: a ratio, or a difference.
+    /// Effect of a difference on the linear scale: a ratio, or a difference.
     pub(super) fn effect(self, shift: f64) -> f64 {
         match self {
             Self::Ratio => shift.exp(),

@@ -1,14 +1,14 @@
-//! Is one better than the other, and is the difference real? Verdicts on variants that were each run several times.
+//! Verdicts on variants that were each run several times: better, worse, the same, or inconclusive.
 //!
-//! What is compared is a figure per *run*, never per request: the requests of a run share its warmth, its neighbours and
-//! its luck, so a million of them say no more about the next run than the run itself does.
+//! Figures are compared per *run*, never per request: the requests of a run share its conditions, so a million of them
+//! are no more evidence about the next run than the run itself.
 //!
-//! - [`metric`]: what is compared, and whether more of it is better
-//! - [`sample`]: a variant's figures, one per run, and whether the runs may be trusted
-//! - [`verdict`]: better, worse, the same, or unclear and why; over many pairs at once
-//! - `shift`: how far apart two samples are, and how well that is known
+//! - [`metric`]: metric and the direction that is better
+//! - [`sample`]: figures of a variant, one per run, with trust
+//! - [`verdict`]: verdicts over many pairs at once
+//! - `shift`: estimate of a difference by bootstrap
 //!
-//! `docs/design/compare.md` says why these statistics and no others, with the simulations behind them.
+//! `docs/design/compare.md` has the reasons for these statistics, and simulations.
 
 pub mod metric;
 pub mod sample;

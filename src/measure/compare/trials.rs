@@ -1,34 +1,34 @@
-//! Many small studies of variants whose difference is known, in virtual time: how often is the verdict right?
+//! Power and false positives of verdicts: many simulated studies of variants with a known difference.
 
 use super::{Better, Finding, Metric, MetricSample, Pair, Settings, UnclearReason, judge};
 use crate::decide::dice::Dice;
 
-/// What disturbs runs. All are shares of the figure.
+/// Disturbances of runs, as fractions of the figure.
 #[derive(Clone, Copy, Debug)]
 struct NoiseModel {
     name: &'static str,
-    /// Each run by itself, log-normal.
+    /// Log-normal noise of each run.
     noise: f64,
-    /// From each round to the next, on both sides.
+    /// Drift from round to round, on both sides.
     drift: f64,
-    /// A round in ten is disturbed, and each of its runs by another amount.
+    /// Disturbance of one round in ten, different for each run.
     bad_rounds: f64,
-    /// Three runs in a hundred are slower.
+    /// Slowdown of three runs in a hundred.
     outliers: f64,
 }
 
 const NOISE_MODELS: [NoiseModel; 5] = [
-    NoiseModel { name: "1 %", noise: 0.01, drift: 0.0, bad_rounds: 0.0, outliers: 0.0 },
-    NoiseModel { name: "2 %", noise: 0.02, drift: 0.0, bad_rounds: 0.0, outliers: 0.0 },
-    NoiseModel { name: "2 % and drift", noise: 0.02, drift: 0.01, bad_rounds: 0.0, outliers: 0.0 },
-    NoiseModel { name: "1.5 %, drift and bad rounds", noise: 0.015, drift: 0.01, bad_rounds: 0.1, outliers: 0.0 },
-    NoiseModel { name: "1.5 %, drift and outliers", noise: 0.015, drift: 0.01, bad_rounds: 0.0, outliers: 0.08 },
+    NoiseModel { name: "1%", noise: 0.01, drift: 0.0, bad_rounds: 0.0, outliers: 0.0 },
+    NoiseModel { name: "2%", noise: 0.02, drift: 0.0, bad_rounds: 0.0, outliers: 0.0 },
+    NoiseModel { name: "2% and drift", noise: 0.02, drift: 0.01, bad_rounds: 0.0, outliers: 0.0 },
+    NoiseModel { name: "1.5%, drift and bad rounds", noise: 0.015, drift: 0.01, bad_rounds: 0.1, outliers: 0.0 },
+    NoiseModel { name: "1.5%, drift and outliers", noise: 0.015, drift: 0.01, bad_rounds: 0.0, outliers: 0.08 },
 ];
-/// Repeats that a study makes if it is not told otherwise.
+/// Default repeats of a study.
 const REPEATS_PER_STUDY: usize = 10;
 
 impl NoiseModel {
-    /// A study: response times of two variants, of which the second takes `slower` times as long.
+    /// Simulated study: response times of two variants, the second `slower` times as long.
     fn study(&self, repeats: usize, slower: f64, dice: &mut Dice) -> (MetricSample, MetricSample) {
         let (mut base, mut other, mut level) = (Vec::new(), Vec::new(), 0.0);
         for _ in 0..repeats {
@@ -45,7 +45,7 @@ impl NoiseModel {
         (MetricSample::in_rounds(base), MetricSample::in_rounds(other))
     }
 
-    /// Of 100 such studies, how often the finding is the wanted one.
+    /// Number of 100 such studies with the wanted finding.
     fn found(&self, slower: f64, wanted: impl Fn(Finding) -> bool) -> usize {
         let mut dice = Dice::new(11, 0);
         let settings = Settings { resamples: 499, ..Settings::default() };
@@ -102,7 +102,7 @@ fn twenty_comparisons_of_equals_hardly_ever_hold_one_difference() {
 
 #[test]
 fn what_changes_from_round_to_round_drops_out_by_round_only() {
-    // Each round is 20 % slower than the one before it; the other side is always slower by 5 % and a little.
+    // Each round is 20% slower than the one before it; the other side is always slower by 5% and a little.
     let rounds = || (0..8).map(|round| 1.2_f64.powi(round));
     let other = || rounds().zip([1.049, 1.052, 1.05, 1.047, 1.053, 1.05, 1.051, 1.048]).map(|(level, by)| level * by);
     let verdict = one(&MetricSample::in_rounds(rounds()), &MetricSample::in_rounds(other()));
@@ -169,7 +169,7 @@ fn the_same_figures_and_seed_give_the_same_verdict() {
     assert_eq!(one(&base, &other), one(&base, &other));
 }
 
-/// Verdicts on rates, and on shares of failed requests, of runs in turns.
+/// Verdicts on rates and errors of runs in turns.
 fn beside_failures(rates: [[f64; 8]; 2], failed: [[f64; 8]; 2]) -> Finding {
     let settings = Settings::default();
     let [base, other] = rates.map(MetricSample::in_rounds);
@@ -187,7 +187,7 @@ fn who_fails_more_is_not_called_faster_for_it() {
     let (slow, fast) = (wobble(1000.0), wobble(1500.0));
     let (none, few, many) = ([0.0; 8], wobble(0.004), wobble(0.2));
     assert_eq!(beside_failures([slow, fast], [none, none]), Finding::Better);
-    assert_eq!(beside_failures([slow, fast], [none, few]), Finding::Better, "0.4 % is less than what matters");
+    assert_eq!(beside_failures([slow, fast], [none, few]), Finding::Better, "0.4% is less than what matters");
     assert_eq!(beside_failures([slow, fast], [none, many]), Finding::Unclear(UnclearReason::Failures));
     assert_eq!(beside_failures([slow, fast], [many, none]), Finding::Better);
     assert_eq!(beside_failures([fast, slow], [none, many]), Finding::Worse, "slower, and it fails more");

@@ -1,4 +1,4 @@
-//! Better, worse, the same, or unclear and why.
+//! Verdicts: better, worse, the same, or inconclusive with the reason.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,23 +8,23 @@ use super::sample::MetricSample;
 use super::shift::EffectEstimate;
 use crate::decide::dice::Dice;
 
-/// Runs a side below which nothing is concluded: two differences have no spread to speak of.
+/// Minimum number of runs per side for a verdict: two differences have hardly a variance.
 const MIN_RUNS: usize = 3;
-/// More runs than this are not proposed to anybody.
+/// Maximum number of runs that a verdict proposes.
 const MAX_PROPOSED_RUNS: f64 = 1000.0;
 
-/// What a verdict rests on, beside the figures.
+/// Parameters of verdicts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// The least effect that matters, as a share: a ratio within 1 +- this is "the same".
+    /// Smallest effect that matters, as a fraction: a ratio within 1 +- this is the same.
     pub min_effect: f64,
-    /// The same for metrics that are compared as differences of shares.
+    /// Smallest effect for metrics that are compared as differences of fractions.
     pub min_effect_points: f64,
-    /// How sure a verdict has to be, over all pairs that are judged together; in (0, 1).
+    /// Confidence level of all verdicts together, in (0, 1).
     pub confidence: f64,
-    /// How often runs are drawn anew; the least p-value is 1 in so many.
+    /// Number of bootstrap resamples N; the smallest p-value is 1 / (N + 1).
     pub resamples: usize,
-    /// Repeats the resampling.
+    /// Seed of the bootstrap.
     pub seed: u64,
 }
 
@@ -34,71 +34,70 @@ impl Default for Settings {
     }
 }
 
-/// Two variants of which one is held against the other.
+/// Metric of two variants to be compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
-    /// What is compared.
+    /// Metric to compare.
     pub metric: &'a Metric,
-    /// What it is held against.
+    /// Figures of the baseline.
     pub base: &'a MetricSample,
-    /// What the verdict is about.
+    /// Figures of the other variant, the subject of the verdict.
     pub other: &'a MetricSample,
 }
 
-/// What was found about the other side.
+/// Finding about the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// It is better by what matters, for sure.
+    /// Significantly better, and by at least the smallest effect that matters.
     Better,
-    /// It is worse by what matters, for sure.
+    /// Significantly worse, and by at least the smallest effect that matters.
     Worse,
-    /// It differs by less than what matters, for sure.
+    /// Difference significantly smaller than the smallest effect that matters.
     Same,
-    /// None of these can be told.
+    /// Neither; shown as `inconclusive`.
     Unclear(UnclearReason),
 }
 
-/// Why nothing can be told.
+/// Reason why a verdict is inconclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnclearReason {
-    /// A side has no figures for it.
+    /// A side has no figures of the metric.
     NoFigures,
-    /// One run on a side: how much runs differ by themselves is not known.
+    /// A single run on a side: the variation between runs is unknown.
     OneRun,
     /// Too few repeats for any verdict.
     TooFew,
-    /// Not enough repeats for how much runs differ by themselves; about so many a side would do, if that is a number that
-    /// anybody would make.
+    /// Too few repeats for the variation between runs; with an estimate of the number per side that would do, up to
+    /// [`MAX_PROPOSED_RUNS`].
     TooNoisy(Option<u64>),
-    /// Runs on the side that would win, or be the same, are not to be trusted.
+    /// Runs on the side that would win, or be the same, are not trusted.
     Untrusted,
     /// More of the requests fail on the side that would win.
     Failures,
 }
 
-/// What is found about one side held against another.
+/// Verdict on a metric of the other side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonVerdict {
-    /// The finding, on the other side.
+    /// Finding about the other side.
     pub finding: Finding,
-    /// The mean of the figures of the base (of a ratio, the geometric one), if there are any; ...
+    /// Figure of the baseline: the mean over its runs, of ratios the geometric one.
     pub base: Option<f64>,
-    /// ... and of the other side.
+    /// Figure of the other side.
     pub other: Option<f64>,
-    /// The other as a multiple of the base; for metrics compared in points, the difference. Of the rounds that
-    /// both sides have, where there are rounds.
+    /// Other divided by base; for points, the difference. With rounds, over the rounds that both sides have.
     pub effect: Option<f64>,
-    /// The interval that holds the true effect with the confidence that was asked for, for this pair alone.
+    /// Confidence interval of the effect, for this pair alone.
     pub interval: Option<(f64, f64)>,
-    /// How likely a difference this large would be if there were none; two-sided, after Holm's correction.
+    /// Probability of such a difference without a real one; two-sided, corrected by Holm's method.
     pub p: Option<f64>,
-    /// How sure the finding is, in [0, 1]: 1 less the chance of finding it where it is not. None for what is unclear.
+    /// Confidence of the finding, in [0, 1]: 1 minus the probability of a false one. None if inconclusive.
     pub confidence: Option<f64>,
-    /// Runs on both sides that were used.
+    /// Number of runs of both sides that were used.
     pub runs: (usize, usize),
     /// Whether runs were compared with those of the same round.
     pub by_round: bool,
-    /// Which sides have too many runs that are not to be trusted.
+    /// Sides with too many runs that are not trusted.
     pub doubtful: (bool, bool),
 }
 
@@ -108,7 +107,7 @@ impl fmt::Display for Finding {
             Self::Better => "better",
             Self::Worse => "worse",
             Self::Same => "same",
-            Self::Unclear(_) => "unclear",
+            Self::Unclear(_) => "inconclusive",
         })
     }
 }
@@ -117,21 +116,21 @@ impl fmt::Display for UnclearReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoFigures => f.write_str("no figures on one side"),
-            Self::OneRun => f.write_str("one run cannot tell"),
-            Self::TooFew => write!(f, "not enough repeats to tell: {MIN_RUNS} a side at least"),
-            Self::TooNoisy(Some(runs)) => write!(f, "not enough repeats to tell: about {runs} a side would"),
+            Self::OneRun => f.write_str("one run only"),
+            Self::TooFew => write!(f, "not enough repeats to tell: at least {MIN_RUNS} per side"),
+            Self::TooNoisy(Some(runs)) => write!(f, "not enough repeats to tell: about {runs} per side would"),
             Self::TooNoisy(None) => {
-                f.write_str("not enough repeats to tell: the effect is at the edge of what matters")
+                f.write_str("not enough repeats to tell: the effect is about the smallest one that matters")
             }
-            Self::Failures => f.write_str("more of its requests fail, so it is not called better"),
-            Self::Untrusted => f.write_str("not to be trusted: too many of its runs are not"),
+            Self::Failures => f.write_str("more of its requests fail"),
+            Self::Untrusted => f.write_str("too many of its runs are not trusted"),
         }
     }
 }
 
-/// Judges all pairs together: the more of them, the stronger each has to be (Holm: "A simple sequentially rejective
-/// multiple test procedure", Scandinavian Journal of Statistics 1979), so that of many comparisons of equals hardly ever
-/// one comes out as a difference.
+/// Verdicts on all pairs together. The more pairs, the stronger the evidence for each has to be (Holm: "A simple
+/// sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 1979), so that many comparisons
+/// of equals hardly ever have a false positive.
 pub fn judge(pairs: &[Pair<'_>], settings: &Settings) -> Vec<ComparisonVerdict> {
     let shifts: Vec<Option<EffectEstimate>> = pairs
         .iter()
@@ -147,8 +146,8 @@ pub fn judge(pairs: &[Pair<'_>], settings: &Settings) -> Vec<ComparisonVerdict> 
 }
 
 impl ComparisonVerdict {
-    /// Takes a win back that failures may have paid for; `failures` is the verdict on the same sides' share of failed requests.
-    /// Who fails more does not win: neither for sure, nor where it only looks so by as much as matters.
+    /// Makes a win of a side with more failed requests inconclusive: whether the difference in errors (`failures`) is
+    /// significant, or only as large as matters.
     #[must_use]
     pub fn unless_it_fails_more(self, failures: &Self, settings: &Settings) -> Self {
         let more = failures.effect.unwrap_or(0.0);
@@ -169,7 +168,7 @@ impl ComparisonVerdict {
 }
 
 impl Settings {
-    /// The least effect that matters, on the flat scale.
+    /// Smallest effect that matters, on the linear scale.
     fn equivalence_margin(&self, scale: ComparisonScale) -> f64 {
         match scale {
             ComparisonScale::Ratio => self.min_effect.ln_1p(),
@@ -269,7 +268,7 @@ impl Pair<'_> {
         } else {
             Finding::Unclear(UnclearReason::TooNoisy(proposed_runs(shift.difference.abs(), half, edge, runs)))
         };
-        // Who is in doubt neither wins nor draws.
+        // An untrusted side neither wins nor draws.
         let (base, other) = (self.base.is_doubtful(), self.other.is_doubtful());
         match finding {
             Finding::Better if other => Finding::Unclear(UnclearReason::Untrusted),
@@ -280,15 +279,15 @@ impl Pair<'_> {
     }
 }
 
-/// How many runs a side would tell, if they came out like these: the interval has to shrink until it is clear either of 0
-/// or of the edge.
+/// Estimated number of runs per side for a verdict, at the same variance: the interval has to shrink until it excludes
+/// either 0 or the edge.
 fn proposed_runs(at: f64, half: f64, edge: f64, runs: usize) -> Option<u64> {
     let room = if at >= edge { at } else { edge - at };
     let wanted = (runs as f64 * (half / room).powi(2)).ceil();
     (wanted <= MAX_PROPOSED_RUNS).then(|| (wanted as u64).max(runs as u64 + 1))
 }
 
-/// Holm's correction: the smallest p-value counts as often as there are tests, the next once less, ...
+/// Holm's correction: the smallest p-value is multiplied by the number of tests, the next by one less, ...
 fn holm(tests: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
     let mut tests: Vec<Option<f64>> = tests.collect();
     let mut order: Vec<usize> = (0..tests.len()).filter(|i| tests[*i].is_some()).collect();

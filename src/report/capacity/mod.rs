@@ -1,6 +1,6 @@
-//! How much a service can take, for a terminal: the bracket first, then why, then every load that was tried.
+//! Capacity report for a terminal: the bounds, the reasons, then every load level.
 //!
-//! - [`page`](mod@page): the same as a page
+//! - [`page`](mod@page): the HTML report
 
 pub mod page;
 
@@ -9,7 +9,7 @@ use super::paint::AnsiPaint;
 use crate::measure::capacity::answer::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
 use crate::measure::run::LoadModel;
 
-/// The answer, with ANSI colours if asked.
+/// Report as text, with ANSI colours if `color`.
 pub fn render(answer: &CapacityReport, color: bool) -> String {
     let paint = AnsiPaint { enabled: color };
     let blocks = [headline(answer, paint), reasons(answer, paint), steps(answer, paint), growth(answer, paint)];
@@ -17,7 +17,7 @@ pub fn render(answer: &CapacityReport, color: bool) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-/// A load with its unit: `480/s`, `12 users`.
+/// Load with its unit: `480/s`, `12 users`.
 pub fn load(model: LoadModel, load: f64) -> String {
     match model {
         LoadModel::Open => format!("{}/s", rate(load)),
@@ -26,15 +26,15 @@ pub fn load(model: LoadModel, load: f64) -> String {
     }
 }
 
-/// What came of a load in a line: `480/s holds (p50 12ms, p99 30ms; 5 s)`.
+/// Outcome of a step in a line: `480/s passes (p50 12ms, p99 30ms; 5 s)`.
 pub fn step(model: LoadModel, tried: &StepReport) -> String {
-    let end = match tried.end {
-        StepResult::Holds => "holds",
-        StepResult::Unclear => "is too near to tell",
+    let end = match tried.outcome {
+        StepResult::Passes => "passes",
+        StepResult::Inconclusive => "is inconclusive",
         StepResult::Fails => "fails",
-        StepResult::Generator => "is more than weir itself can do",
+        StepResult::Generator => "is beyond weir's own limit",
     };
-    let times = format!("p50 {}, p99 {}; {:.0} s", time(tried.p50_ms), time(tried.p99_ms), tried.seconds);
+    let times = format!("p50 {}, p99 {}; {:.0} s", time(tried.p50_ms), time(tried.p99_ms), tried.duration_s);
     format!("{} {end} ({times})", load(model, tried.load))
 }
 
@@ -42,21 +42,21 @@ fn time(time_ms: Option<f64>) -> String {
     time_ms.map_or_else(|| "-".into(), ms)
 }
 
-/// The bracket in words: `holds 497/s, fails at 508/s`.
+/// Bounds in words: `passes at 497/s, fails at 508/s`.
 fn bracket(answer: &CapacityReport) -> String {
-    let said = |bound: Option<f64>| bound.map(|bound| load(answer.model, bound));
-    match (said(answer.holds), said(answer.fails)) {
-        (Some(holds), Some(fails)) => format!("holds {holds}, fails at {fails}"),
-        (Some(holds), None) => format!("holds {holds}; no load that was tried failed"),
-        (None, Some(fails)) => format!("fails at {fails}; no load that was tried held"),
-        (None, None) => "nothing is known".into(),
+    let shown = |bound: Option<f64>| bound.map(|bound| load(answer.model, bound));
+    match (shown(answer.passes), shown(answer.fails)) {
+        (Some(passes), Some(fails)) => format!("passes at {passes}, fails at {fails}"),
+        (Some(passes), None) => format!("passes at {passes}; no load failed"),
+        (None, Some(fails)) => format!("fails at {fails}; no load passed"),
+        (None, None) => "no bound was found".into(),
     }
 }
 
 fn confidence(answer: &CapacityReport) -> String {
     match answer.confidence {
-        s if s > 0.999 => ", >99.9 % sure".into(),
-        s if s > 0.0 => format!(", {:.1} % sure", s * 100.0),
+        s if s > 0.999 => ", >99.9% confidence".into(),
+        s if s > 0.0 => format!(", {:.1}% confidence", s * 100.0),
         _ => String::new(),
     }
 }
@@ -74,26 +74,26 @@ fn headline(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
     let mut lines =
         vec![truncate(&asked, TERMINAL_COLUMNS), paint.bold(&truncate(&format!("{words}{sure}"), TERMINAL_COLUMNS))];
     if answer.interrupted {
-        lines.push(paint.red("interrupted: the bounds are what was known by then"));
+        lines.push(paint.red("interrupted: the bounds are those so far"));
     }
-    if answer.agent_failure.is_some() {
-        lines.push(paint.red("not to be trusted: an agent was lost; the bounds are what was known by then"));
+    if answer.lost_agent.is_some() {
+        lines.push(paint.red("not trusted: an agent was lost; the bounds are those so far"));
     }
     lines
 }
 
 fn reasons(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
-    let whose = match answer.limit {
-        Bottleneck::Service => "why it fails  ",
+    let whose = match answer.limited_by {
+        Bottleneck::Service => "reason        ",
         Bottleneck::Generator => "not the service's limit  ",
         Bottleneck::None => "no limit      ",
     };
     let mut lines = wrap(whose, &answer.reason);
-    if answer.limit == Bottleneck::Generator {
+    if answer.limited_by == Bottleneck::Generator {
         lines = lines.iter().map(|line| paint.red(line)).collect();
     }
-    lines.extend(wrap("ended         ", &answer.ended));
-    lines.extend(answer.saturated.iter().flat_map(|words| wrap("used up       ", words)));
+    lines.extend(wrap("stopped       ", &answer.stop_reason));
+    lines.extend(answer.saturated.iter().flat_map(|words| wrap("saturated     ", words)));
     lines
 }
 
@@ -102,14 +102,14 @@ fn steps(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
         return Vec::new();
     }
     let heading = format!(
-        "{:>12}{:>12}{:>10}{:>10}{:>10}{:>10}{:>8}{:>7}  end",
-        "load", "answered", "p50", "p99", "errors", "inside", "cores", "time"
+        "{:>12}{:>12}{:>10}{:>10}{:>10}{:>10}{:>8}{:>7}  outcome",
+        "load", "responses", "p50", "p99", "errors", "in flight", "cores", "time"
     );
     let mut lines = vec![paint.dim(&heading)];
     lines.extend(answer.steps.iter().map(|tried| {
-        let end = match tried.end {
-            StepResult::Holds => paint.green("holds"),
-            StepResult::Unclear => "unclear".into(),
+        let end = match tried.outcome {
+            StepResult::Passes => paint.green("passes"),
+            StepResult::Inconclusive => "inconclusive".into(),
             StepResult::Fails => paint.red("fails"),
             StepResult::Generator => paint.red("weir's limit"),
         };
@@ -122,38 +122,38 @@ fn steps(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
             time(tried.p99_ms),
             percentage(tried.errors),
             rate(tried.in_flight),
-            format!("{:.0}s", tried.seconds),
+            format!("{:.0}s", tried.duration_s),
         )
     }));
     lines
 }
 
-/// How throughput grows with users, in a sentence.
+/// Scalability law in a sentence.
 fn law(growth: &UslSummary) -> String {
     let UslSummary { law, knee_users, peak_users, peak_per_s } = growth;
     let peak = match (peak_users, peak_per_s) {
         (Some(users), Some(per_s)) => format!("highest throughput at {users:.0} users: {}/s", rate(*per_s)),
-        _ => "no peak within twice the users that were tried".into(),
+        _ => "no peak within twice the highest number of users".into(),
     };
     format!(
         "one user gets {}/s; contention {}, coherency {:.6}; beyond {knee_users:.0} users most of them wait; {peak}; \
-         the measurements are {} from the curve",
+         rms residual {}",
         rate(law.per_user),
         percentage(law.contention),
         law.coherency,
-        percentage(law.misfit),
+        percentage(law.rms_residual),
     )
 }
 
-/// What to say of a law that the measurements do not follow.
-fn misfit_warning(growth: &UslSummary) -> Option<&'static str> {
-    (growth.law.misfit > 0.1).then_some("That is no good fit: read the table, not the curve.")
+/// Warning for a law that does not fit the measurements.
+fn fit_warning(growth: &UslSummary) -> Option<&'static str> {
+    (growth.law.rms_residual > 0.1).then_some("The fit is poor: read the table, not the curve.")
 }
 
 fn growth(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
     let Some(growth) = &answer.usl else { return Vec::new() };
     let mut lines = wrap("scalability   ", &law(growth));
-    if let Some(words) = misfit_warning(growth) {
+    if let Some(words) = fit_warning(growth) {
         lines.extend(wrap("              ", words).iter().map(|line| paint.red(line)));
     }
     lines
@@ -170,20 +170,20 @@ mod tests {
     fn tried(load: f64, end: StepResult, p99_ms: f64) -> StepReport {
         StepReport {
             load,
-            sustained: (end == StepResult::Holds).then_some(load),
-            end,
+            sustained: (end == StepResult::Passes).then_some(load),
+            outcome: end,
             reason: None,
             confidence: 0.991,
-            seconds: 12.0,
+            duration_s: 12.0,
             achieved_per_s: load * 0.99,
             p50_ms: Some(20.4),
             p99_ms: (end != StepResult::Generator).then_some(p99_ms),
             errors: 0.0,
             in_flight: load / 49.0,
             lateness_p99_ms: 0.1,
-            generator_share: 0.05,
+            cpu_utilization: 0.05,
             service_cores: Some(0.11),
-            machine_share: Some(0.2),
+            machine_utilization: Some(0.2),
         }
     }
 
@@ -194,22 +194,22 @@ mod tests {
             model: LoadModel::Open,
             url: "http://127.0.0.1:9001/api/work\u{1b}[2J".into(),
             objectives: vec!["p99<200ms".into(), "errors<1%".into()],
-            holds: Some(497.0),
+            passes: Some(497.0),
             fails: Some(508.0),
             confidence: 0.983,
-            limit: Bottleneck::Service,
+            limited_by: Bottleneck::Service,
             reason: "p99<200ms: p99 response time 253ms".into(),
             saturated: Some("no CPU: the service used 0.11 of 2 cores, so it waited for something else".into()),
             steps: vec![
-                tried(400.0, StepResult::Holds, 35.8),
+                tried(400.0, StepResult::Passes, 35.8),
                 tried(800.0, StepResult::Fails, 1490.0),
-                tried(566.0, StepResult::Unclear, 245.0),
+                tried(566.0, StepResult::Inconclusive, 245.0),
                 tried(508.0, StepResult::Generator, 253.0),
             ],
             usl: None,
-            ended: "the bounds are within 3 %".into(),
+            stop_reason: "the bounds are within 3%".into(),
             interrupted: false,
-            agent_failure: None,
+            lost_agent: None,
             manifest: Manifest::default(),
         }
     }
@@ -217,17 +217,17 @@ mod tests {
     fn closed() -> CapacityReport {
         let points =
             [1.0, 2.0, 4.0, 8.0, 16.0].map(|users: f64| UslPoint { users, rate_per_s: 50.0 * users.min(10.0) });
-        let tried = |users: f64| StepReport { service_cores: None, ..tried(users, StepResult::Holds, 30.0) };
+        let tried = |users: f64| StepReport { service_cores: None, ..tried(users, StepResult::Passes, 30.0) };
         CapacityReport {
             model: LoadModel::Closed,
-            holds: Some(16.0),
+            passes: Some(16.0),
             fails: None,
-            limit: Bottleneck::None,
+            limited_by: Bottleneck::None,
             reason: "interrupted before a load failed".into(),
             saturated: None,
             steps: points.map(|point| tried(point.users)).to_vec(),
             usl: Usl::fit(&points).map(UslSummary::of),
-            ended: "interrupted".into(),
+            stop_reason: "interrupted".into(),
             interrupted: true,
             ..open()
         }
@@ -244,31 +244,34 @@ mod tests {
     }
 
     #[test]
-    fn the_page_says_the_bracket_and_marks_what_is_in_doubt() {
+    fn the_page_has_the_bounds_and_marks_untrusted_points() {
         use crate::report::page::{Block, Tone, render};
         let page = page::of_capacity(&open());
-        assert_eq!((page.verdict.tone, page.verdict.headline.as_str()), (Tone::Good, "Holds 497/s, fails at 508/s"));
+        assert_eq!(
+            (page.verdict.tone, page.verdict.headline.as_str()),
+            (Tone::Good, "Passes at 497/s, fails at 508/s")
+        );
         let charts = page.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
             Block::Chart(chart) => Some(chart),
             _ => None,
         });
         let response = charts.clone().next().expect("response times");
         assert_eq!(response.lines[0].x, [400.0, 508.0, 566.0, 800.0]);
-        assert_eq!(response.lines[0].doubtful, [1, 2], "weir's limit, and what is too near to tell");
+        assert_eq!(response.lines[0].doubtful, [1, 2], "weir's limit, and inconclusive steps");
         assert_eq!((response.levels[0].at, response.levels.len()), (200.0, 1));
         let cut_short = page::of_capacity(&closed());
         assert_eq!(cut_short.verdict.tone, Tone::Doubt);
-        assert!(cut_short.sections.iter().any(|section| section.title == "How it scales"));
+        assert!(cut_short.sections.iter().any(|section| section.title == "Scalability"));
         for page in [page, cut_short] {
             assert!(render(&page).ends_with("</html>\n"));
         }
     }
 
     #[test]
-    fn the_published_schema_describes_an_answer() {
+    fn the_published_schema_describes_a_report() {
         let schema = serde_json::from_str(include_str!("../../../docs/capacity.schema.json")).expect("JSON");
         let validator = jsonschema::validator_for(&schema).expect("a schema");
-        let lost = CapacityReport { agent_failure: Some("agent 1 on n1 was lost".into()), ..open() };
+        let lost = CapacityReport { lost_agent: Some("agent 1 on n1 was lost".into()), ..open() };
         for answer in [open(), closed(), lost] {
             let value = serde_json::from_str(&answer.to_json()).expect("own JSON");
             let wrong: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();

@@ -1,6 +1,6 @@
-//! How much a service can take, as a page.
+//! HTML report of a capacity search.
 
-use super::{bracket, confidence, law, load, misfit_warning, model};
+use super::{bracket, confidence, fit_warning, law, load, model};
 use crate::measure::capacity::answer::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
 use crate::measure::run::LoadModel;
 use crate::report::page::manifest::manifest_section;
@@ -12,7 +12,7 @@ use crate::report::page::{
 /// Points at which the law is drawn.
 const CURVE_POINTS: u32 = 120;
 
-/// The page of an answer.
+/// HTML report of a capacity search.
 pub fn of_capacity(answer: &CapacityReport) -> ReportPage {
     let mut about = vec![model(answer).to_owned()];
     about.extend(answer.objectives.iter().cloned());
@@ -20,14 +20,14 @@ pub fn of_capacity(answer: &CapacityReport) -> ReportPage {
     let sections = [plots(answer), growth(answer), steps(answer), method(answer)];
     let mut sections: Vec<Section> = sections.into_iter().filter(|section| !section.blocks.is_empty()).collect();
     sections.push(manifest_section(&answer.weir, &answer.manifest, &[]));
-    let title = format!("How much can {} take?", answer.url);
+    let title = format!("Capacity of {}", answer.url);
     ReportPage { title, about, verdict: verdict(answer), key_figures: key_figures(answer), sections }
 }
 
 fn verdict(answer: &CapacityReport) -> PageVerdict {
-    let tone = match (answer.limit, answer.holds) {
+    let tone = match (answer.limited_by, answer.passes) {
         (_, None) => Tone::Bad,
-        _ if answer.interrupted || answer.agent_failure.is_some() => Tone::Doubt,
+        _ if answer.interrupted || answer.lost_agent.is_some() => Tone::Doubt,
         (Bottleneck::Service, Some(_)) => Tone::Good,
         (Bottleneck::Generator | Bottleneck::None, Some(_)) => Tone::Doubt,
     };
@@ -35,20 +35,20 @@ fn verdict(answer: &CapacityReport) -> PageVerdict {
     let words = words.chars().take(1).flat_map(char::to_uppercase).chain(words.chars().skip(1)).collect();
     let mut points = Vec::new();
     if answer.interrupted {
-        points.push(VerdictPoint::new(Tone::Doubt, "Interrupted: the bounds are what was known by then."));
+        points.push(VerdictPoint::new(Tone::Doubt, "Interrupted: the bounds are those so far."));
     }
-    if answer.agent_failure.is_some() {
-        points.push(VerdictPoint::new(Tone::Doubt, "An agent was lost: the bounds are what was known by then."));
+    if answer.lost_agent.is_some() {
+        points.push(VerdictPoint::new(Tone::Doubt, "An agent was lost: the bounds are those so far."));
     }
-    let why = match answer.limit {
-        Bottleneck::Service => VerdictPoint::new(Tone::Plain, format!("Why it fails: {}", answer.reason)),
+    let why = match answer.limited_by {
+        Bottleneck::Service => VerdictPoint::new(Tone::Plain, format!("Reason: {}", answer.reason)),
         Bottleneck::Generator => VerdictPoint::new(Tone::Doubt, format!("Not the service's limit: {}", answer.reason)),
         Bottleneck::None => VerdictPoint::new(Tone::Doubt, format!("No limit: {}", answer.reason)),
     };
     points.push(why);
-    points.push(VerdictPoint::new(Tone::Plain, format!("The search ended: {}", answer.ended)));
-    points.extend(answer.saturated.iter().map(|words| VerdictPoint::new(Tone::Plain, format!("Used up: {words}"))));
-    let sentence = format!("{} had to hold{}.", answer.objectives.join(", "), confidence(answer));
+    points.push(VerdictPoint::new(Tone::Plain, format!("Stopped: {}", answer.stop_reason)));
+    points.extend(answer.saturated.iter().map(|words| VerdictPoint::new(Tone::Plain, format!("Saturated: {words}"))));
+    let sentence = format!("Objectives: {}{}.", answer.objectives.join(", "), confidence(answer));
     PageVerdict { tone, headline: words, sentence, points }
 }
 
@@ -65,11 +65,11 @@ fn key_figures(answer: &CapacityReport) -> Vec<KeyFigure> {
         bound.map(|bound| KeyFigure::new(name, bound, unit(answer.model)).in_tone(tone).with_note(users))
     };
     let mut figures: Vec<KeyFigure> =
-        [bound("holds", Tone::Good, answer.holds), bound("fails", Tone::Bad, answer.fails)]
+        [bound("passes", Tone::Good, answer.passes), bound("fails", Tone::Bad, answer.fails)]
             .into_iter()
             .flatten()
             .collect();
-    let at_best = answer.steps.iter().rev().find(|tried| tried.sustained.is_some() && tried.sustained == answer.holds);
+    let at_best = answer.steps.iter().rev().find(|tried| tried.sustained.is_some() && tried.sustained == answer.passes);
     if let Some(tried) = at_best {
         let times = [("p50", tried.p50_ms), ("p99", tried.p99_ms)];
         let beside = format!("at {}", load(answer.model, tried.load));
@@ -81,7 +81,7 @@ fn key_figures(answer: &CapacityReport) -> Vec<KeyFigure> {
     figures
 }
 
-/// The last try of each load, from the least to the highest.
+/// Last step at each load, in order of load.
 fn by_load(answer: &CapacityReport) -> Vec<&StepReport> {
     let mut tried: Vec<&StepReport> = Vec::new();
     for step in &answer.steps {
@@ -102,11 +102,11 @@ fn plots(answer: &CapacityReport) -> Section {
         let name = if answer.model == LoadModel::Open { "offered" } else { "users" };
         ChartAxis::new(name, unit(answer.model)).scaled(AxisScale::fitting(loads()))
     };
-    // What is too near to tell, and what weir itself could not do.
+    // Inconclusive steps, and those that were limited by weir itself.
     let doubtful: Vec<usize> = tried
         .iter()
         .enumerate()
-        .filter(|(_, tried)| matches!(tried.end, StepResult::Unclear | StepResult::Generator))
+        .filter(|(_, tried)| matches!(tried.outcome, StepResult::Inconclusive | StepResult::Generator))
         .map(|(i, _)| i)
         .collect();
     let line = |name: &str, of: &dyn Fn(&StepReport) -> Option<f64>| {
@@ -119,8 +119,8 @@ fn plots(answer: &CapacityReport) -> Section {
     response
         .levels
         .extend(answer.objectives.iter().filter_map(|text| ChartLevel::of_objective(text, &ValueUnit::Milliseconds)));
-    let mut answered = Chart::new("Answers", x(), ChartAxis::new("requests per second", ValueUnit::PerSecond));
-    answered.lines.push(line("answered", &|tried| Some(tried.achieved_per_s)));
+    let mut answered = Chart::new("Throughput", x(), ChartAxis::new("requests per second", ValueUnit::PerSecond));
+    answered.lines.push(line("responses", &|tried| Some(tried.achieved_per_s)));
     if answer.model == LoadModel::Open {
         answered.lines.push(line("offered", &|tried| Some(tried.load)).doubting([]));
     }
@@ -130,47 +130,46 @@ fn plots(answer: &CapacityReport) -> Section {
     for chart in [&mut response, &mut answered, &mut cores] {
         chart.group = "load".into();
     }
-    let words = "Each point is a load that was tried. Hollow: too near to the limit to tell, or more than weir itself \
-                 can do.";
+    let words = "Each point is a load level. Hollow: inconclusive, or limited by weir itself.";
     let charts = [response, answered, cores].into_iter().filter(|chart| !chart.is_empty()).map(Block::Chart);
-    Section::new("Load by load", [Block::Text(words.into())].into_iter().chain(charts).collect())
+    Section::new("Load levels", [Block::Text(words.into())].into_iter().chain(charts).collect())
 }
 
-/// The curve of the scalability law, as far as twice the users that were tried.
+/// Curve of the scalability law up to twice the highest number of users.
 fn growth(answer: &CapacityReport) -> Section {
     let Some(growth @ UslSummary { law: curve, .. }) = &answer.usl else { return Section::default() };
     let most = by_load(answer).last().map_or(1.0, |tried| tried.load);
     let users = (0..=CURVE_POINTS).map(|i| 1.0 + (2.0 * most - 1.0) * f64::from(i) / f64::from(CURVE_POINTS));
     let measured = by_load(answer).into_iter().map(|tried| (tried.load, Some(tried.achieved_per_s)));
     let x = ChartAxis::new("users", ValueUnit::Count);
-    let chart = Chart::new("Scalability", x, ChartAxis::new("answers per second", ValueUnit::PerSecond))
+    let chart = Chart::new("Scalability", x, ChartAxis::new("responses per second", ValueUnit::PerSecond))
         .line(ChartLine::new("measured", measured))
-        .line(ChartLine::new("the law", users.map(|users| (users, curve.at(users)))));
+        .line(ChartLine::new("fitted law", users.map(|users| (users, curve.at(users)))));
     let mut words = law(growth);
-    if let Some(more) = misfit_warning(growth) {
+    if let Some(more) = fit_warning(growth) {
         words = format!("{words}. {more}");
     }
-    Section::new("How it scales", vec![Block::Text(words), Block::Chart(chart)])
+    Section::new("Scalability", vec![Block::Text(words), Block::Chart(chart)])
 }
 
 fn steps(answer: &CapacityReport) -> Section {
     let columns = [
         if answer.model == LoadModel::Open { "load" } else { "users" },
-        "answered",
+        "responses",
         "p50",
         "p99",
         "errors",
-        "inside",
+        "in flight",
         "cores",
         "time",
-        "end",
-        "why",
+        "outcome",
+        "reason",
     ];
     let row = |tried: &StepReport| {
         let time = |ms: Option<f64>| ms.map_or(TableCell::Empty, TableCell::ms);
-        let (tone, end) = match tried.end {
-            StepResult::Holds => (Tone::Good, "holds"),
-            StepResult::Unclear => (Tone::Doubt, "unclear"),
+        let (tone, end) = match tried.outcome {
+            StepResult::Passes => (Tone::Good, "passes"),
+            StepResult::Inconclusive => (Tone::Doubt, "inconclusive"),
             StepResult::Fails => (Tone::Bad, "fails"),
             StepResult::Generator => (Tone::Doubt, "weir's limit"),
         };
@@ -184,25 +183,23 @@ fn steps(answer: &CapacityReport) -> Section {
             tried
                 .service_cores
                 .map_or(TableCell::Empty, |cores| TableCell::Number(cores, ValueUnit::Other(String::new()))),
-            TableCell::Number(tried.seconds, ValueUnit::Seconds),
+            TableCell::Number(tried.duration_s, ValueUnit::Seconds),
             TableCell::Toned(tone, end.to_owned()),
             tried.reason.as_deref().map_or(TableCell::Empty, TableCell::text),
         ]
     };
     let rows: Vec<Vec<TableCell>> = answer.steps.iter().map(row).collect();
-    let table = PageTable { rows, ..PageTable::new("Every load that was tried, in order", &columns) };
-    Section::new("In full", if table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] })
+    let table = PageTable { rows, ..PageTable::new("Every load level, in order", &columns) };
+    Section::new("Details", if table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] })
 }
 
 fn method(answer: &CapacityReport) -> Section {
     let loads = match answer.model {
-        LoadModel::Open => {
-            "Open loop: requests start at times that were fixed beforehand, whether or not answers come."
-        }
-        LoadModel::Closed => "Closed loop: each user waits for its answer before asking again.",
+        LoadModel::Open => "Open loop: requests start at times that a schedule sets, independent of responses.",
+        LoadModel::Closed => "Closed loop: each user waits for a response before sending again.",
     };
-    let search = "Loads were doubled until one failed, then the bracket was halved. A load holds once all objectives \
-                  surely do and the service has surely kept up; it fails as soon as one surely does not. The lower bound is the \
-                  highest load that held, less what may have been chance.";
+    let search = "Loads were doubled until one failed, then the interval between the bounds was halved. A load passes \
+                  when all objectives are met with statistical confidence and the backlog does not grow; it fails as \
+                  soon as one is missed. The lower bound is the highest load that passed, less what may have been chance.";
     Section::new("Method", vec![Block::Text(format!("{loads} {search}"))])
 }

@@ -1,19 +1,19 @@
-//! Whether runs may be compared at all: another machine or another plan is a difference of its own.
+//! Comparability of runs: another machine, plan or tool is a difference of its own.
 
 use super::side::{SavedRun, Side};
 use crate::report::read::Tool;
 
-/// Offered rates that differ by more than this share are not the same plan.
+/// Maximum relative difference of offered rates of the same plan.
 const RATE_TOLERANCE_FRACTION: f64 = 0.02;
 
-/// Why these runs are not comparable, a sentence each; nothing if they are.
+/// Differences that forbid a comparison, a sentence each; the first run is compared with all others.
 pub fn obstacles(sides: &[Side]) -> Vec<String> {
     let mut runs = sides.iter().flat_map(|side| &side.runs);
     let Some(first) = runs.next() else { return Vec::new() };
     let mut found: Vec<String> = Vec::new();
     for run in runs {
         for obstacle in [tools(first, run), machines(first, run), plans(first, run)].into_iter().flatten() {
-            // Of twenty runs on another machine, one is enough to say so.
+            // One sentence of each kind, also for twenty runs on another machine.
             let kind = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
             if !found.iter().any(|known| kind(known) == kind(&obstacle)) {
                 found.push(obstacle);
@@ -23,20 +23,19 @@ pub fn obstacles(sides: &[Side]) -> Vec<String> {
     found
 }
 
-/// What cannot be known of runs of other tools.
+/// Note on runs of other tools, which have no machine and no trust.
 pub fn unknowns(sides: &[Side]) -> Option<String> {
     let foreign = sides.iter().flat_map(|side| &side.runs).find(|run| run.result.tool != Tool::Weir)?;
     Some(format!(
-        "{} does not say on which machine it ran or whether it kept up with its own load; see to both yourself",
+        "{} does not report its machine, nor whether it kept up with its own load; check both",
         foreign.result.tool
     ))
 }
 
 fn tools(a: &SavedRun, b: &SavedRun) -> Option<String> {
     let (one, other) = (a.result.tool, b.result.tool);
-    (one != other).then(|| {
-        format!("different tools: {} is by {one}, {} by {other}, and tools measure differently", a.file, b.file)
-    })
+    (one != other)
+        .then(|| format!("different tools: {} is by {one}, {} by {other}; tools measure differently", a.file, b.file))
 }
 
 fn machines(a: &SavedRun, b: &SavedRun) -> Option<String> {
@@ -61,7 +60,7 @@ fn plans(a: &SavedRun, b: &SavedRun) -> Option<String> {
     let model =
         |plan: &crate::report::read::reading::ToolPlan| plan.model.map(|model| format!("{model:?}").to_lowercase());
     let rate = |rate: f64| format!("{rate:.0}/s");
-    differs("a loop that is", model(one), model(other))
+    differs("loop", model(one), model(other))
         .or_else(|| differs("method", one.method.clone(), other.method.clone()))
         .or_else(|| differs("path", one.path.clone(), other.path.clone()))
         .or_else(|| {

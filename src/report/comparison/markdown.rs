@@ -1,10 +1,10 @@
-//! A comparison as Markdown, for a comment on a pull request.
+//! Comparison as Markdown, for a comment on a pull request.
 
 use super::super::figure::sanitize;
 use super::words::{change, figure, finding, interval, overall, rule};
 use super::{OverallFinding, RunComparison};
 
-/// The comparison as GitHub's Markdown.
+/// Comparison as GitHub's Markdown.
 pub fn render(comparison: &RunComparison) -> String {
     let mut lines = Vec::new();
     for pair in &comparison.pairs {
@@ -12,11 +12,11 @@ pub fn render(comparison: &RunComparison) -> String {
             OverallFinding::Worse | OverallFinding::Mixed => "🔴",
             OverallFinding::Better => "🟢",
             OverallFinding::Same => "⚪",
-            OverallFinding::Unclear => "❔",
+            OverallFinding::Inconclusive => "❔",
         };
         let words = overall(pair.finding, &pair.verdicts);
-        lines.push(format!("### {sign} {} against {}: {words}\n", pair.other, pair.base));
-        let interval_name = format!("{:.0} % interval", comparison.confidence * 100.0);
+        lines.push(format!("### {sign} {} vs {}: {words}\n", pair.other, pair.base));
+        let interval_name = format!("{:.0}% interval", comparison.confidence * 100.0);
         lines.push(format!("| | {} | {} | change | {interval_name} | verdict |", pair.base, pair.other));
         lines.push("|---|---:|---:|---:|---|---|".into());
         for judged in &pair.verdicts {
@@ -37,8 +37,8 @@ pub fn render(comparison: &RunComparison) -> String {
         let (runs, tool) = (side.runs.len(), side.runs.first().map_or("", |run| run.tool.as_str()));
         let plural = if runs == 1 { "" } else { "s" };
         lines.push(format!("- {}: `{}`, {runs} run{plural} of {tool}", side.letter, code(&side.name)));
-        for run in side.runs.iter().filter(|run| !run.doubts.is_empty()) {
-            lines.push(format!("  - **not to be trusted**: `{}`: {}", code(&run.file), cell(&run.doubts.join(" "))));
+        for run in side.runs.iter().filter(|run| !run.warnings.is_empty()) {
+            lines.push(format!("  - **not trusted**: `{}`: {}", code(&run.file), cell(&run.warnings.join(" "))));
         }
     }
     lines.extend(comparison.notes.iter().map(|note| format!("- {}", cell(note))));
@@ -46,12 +46,12 @@ pub fn render(comparison: &RunComparison) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Words in a cell of a table.
+/// Text of a table cell, escaped.
 fn cell(words: &str) -> String {
     sanitize(words).replace('|', "\\|").replace('<', "&lt;")
 }
 
-/// Words between backquotes.
+/// Text between backquotes, escaped.
 fn code(words: &str) -> String {
     sanitize(words).replace('`', "'")
 }

@@ -1,10 +1,10 @@
-//! Sides of runs held against each other, as text, as Markdown for a pull request, and as plain data.
+//! Comparison of sides of runs, as text, Markdown, HTML and JSON.
 //!
-//! - [`side`]: what is compared: runs, by whichever tool
-//! - [`likeness`]: whether they may be compared at all
-//! - [`rounds`]: whether they were made in turns
-//! - [`text`], [`markdown`], [`page`](mod@page): the verdicts for people; `words`: how both say a figure, an effect, a finding
-//! - [`RunComparison`]: the verdicts as data (`docs/compare.schema.json`)
+//! - [`side`]: side: runs of the same thing, by any tool
+//! - [`likeness`]: comparability: same machine, plan and tool
+//! - [`rounds`]: pairing of runs that were made in turns
+//! - [`text`], [`markdown`], [`page`](mod@page): reports; `words`: text of a figure, an effect and a finding
+//! - [`RunComparison`]: the result as data (`docs/compare.schema.json`)
 
 pub mod likeness;
 pub mod markdown;
@@ -19,70 +19,70 @@ use serde::Serialize;
 pub use self::side::{MetricSelector, SavedRun, Side};
 use crate::measure::compare::{ComparisonVerdict, Finding, Metric, MetricSample, Pair, Settings, judge};
 
-/// The version of the object's form; it grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 1;
+/// Version of the JSON format; grows when a field changes its meaning or is removed.
+pub const SCHEMA: u32 = 2;
 
-/// Sides held against the first of them.
+/// Comparison of all sides with the first. Fractions are in [0, 1].
 #[derive(Clone, Debug, Serialize)]
 pub struct RunComparison {
-    /// The version of weir that made it.
+    /// Version of weir that wrote it.
     pub weir: String,
-    /// The version of this object's form, [`SCHEMA`].
+    /// Version of this format, [`SCHEMA`].
     pub schema: u32,
-    /// The least effect that matters, as a share.
-    pub minimum: f64,
-    /// The same for differences of shares.
-    pub minimum_points: f64,
-    /// How sure a verdict has to be.
+    /// Smallest effect that matters, as a fraction: a ratio within 1 +- this is the same.
+    pub min_effect: f64,
+    /// Smallest effect for metrics that are compared as differences of fractions.
+    pub min_effect_points: f64,
+    /// Confidence level of all verdicts together.
     pub confidence: f64,
-    /// What was compared; the first side is the base.
+    /// Sides of the comparison; the first is the baseline.
     pub sides: Vec<ComparedSide>,
-    /// What a reader should know before the verdicts, a sentence each.
+    /// Notes on the verdicts, a sentence each.
     pub notes: Vec<String>,
-    /// Each other side against the base.
+    /// Each other side against the baseline.
     pub pairs: Vec<ComparedPair>,
 }
 
-/// A side, as shown.
+/// Runs of the same thing.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparedSide {
-    /// A letter: A is the base.
+    /// Name in the pairs; A is the baseline.
     pub letter: String,
-    /// The path that was given.
+    /// Path that was given.
     pub name: String,
-    /// Its runs.
+    /// Runs of the side.
     pub runs: Vec<ComparedRun>,
-    /// Whether more than one run in five is not to be trusted.
-    pub doubtful: bool,
+    /// Whether more than one run in five is not trusted: then the side neither wins nor draws.
+    pub untrusted: bool,
 }
 
-/// A run, as shown.
+/// Run of a side.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparedRun {
-    /// Its file.
+    /// File of the run.
     pub file: String,
-    /// The tool that made it.
+    /// Tool that wrote it.
     pub tool: String,
-    /// What speaks against it.
-    pub doubts: Vec<String>,
+    /// Reasons not to trust it, a sentence each.
+    pub warnings: Vec<String>,
 }
 
-/// A side against the base.
+/// Side against the baseline.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparedPair {
-    /// The base's letter.
+    /// Letter of the baseline.
     pub base: String,
-    /// The other's letter.
+    /// Letter of the other side.
     pub other: String,
-    /// All of it in a word.
+    /// Finding over all metrics.
     pub finding: OverallFinding,
     /// Whether runs were compared with those of the same round.
     pub by_round: bool,
-    /// One per metric.
+    /// Verdicts, one per metric.
     pub verdicts: Vec<MetricVerdict>,
 }
 
-/// All metrics of a pair in a word.
+/// Finding over all metrics of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OverallFinding {
@@ -94,47 +94,45 @@ pub enum OverallFinding {
     Mixed,
     /// The same in all of them.
     Same,
-    /// None of these can be told.
-    Unclear,
+    /// Neither better, worse, mixed nor the same with confidence.
+    Inconclusive,
 }
 
-/// A verdict on one metric.
+/// Verdict on a metric of the other side.
 #[derive(Clone, Debug, Serialize)]
 pub struct MetricVerdict {
-    /// The metric.
+    /// Metric that was compared.
     #[serde(flatten)]
     pub metric: Metric,
-    /// `better`, `worse`, `same` or `unclear`.
+    /// Finding about the other side: `better`, `worse`, `same` or `inconclusive`.
     pub finding: String,
-    /// Why it is unclear.
-    #[serde(rename = "why")]
+    /// Reason why it is inconclusive.
     pub reason: Option<String>,
-    /// The base's figure: the (geometric) mean over its runs.
+    /// Figure of the baseline: the mean over its runs, of ratios the geometric one.
     pub base: Option<f64>,
-    /// The other's.
+    /// Figure of the other side.
     pub other: Option<f64>,
-    /// The other as a multiple of the base, or the difference of shares.
+    /// Other divided by base; for points, the difference.
     pub effect: Option<f64>,
-    /// The lower end of the effect's interval.
-    pub low: Option<f64>,
-    /// The upper end.
-    pub high: Option<f64>,
-    /// The p-value of a difference, corrected for how many there are.
-    pub p: Option<f64>,
-    /// How sure the finding is, in [0, 1].
-    #[serde(rename = "sure")]
+    /// Lower end of the confidence interval of the effect, for this verdict alone.
+    pub ci_low: Option<f64>,
+    /// Upper end of the confidence interval.
+    pub ci_high: Option<f64>,
+    /// Probability of such a difference without a real one, corrected by Holm's method for all verdicts.
+    pub p_value: Option<f64>,
+    /// Confidence of the finding, in [0, 1].
     pub confidence: Option<f64>,
-    /// Runs of the base that were used.
+    /// Number of runs of the baseline that were used.
     pub base_runs: usize,
-    /// Runs of the other side that were used.
+    /// Number of runs of the other side that were used.
     pub other_runs: usize,
-    /// The verdict as it was found, for the other forms.
+    /// Verdict behind it, for the other formats.
     #[serde(skip)]
     pub verdict: ComparisonVerdict,
 }
 
 impl RunComparison {
-    /// Holds all sides against the first, in these metrics.
+    /// Compares all sides with the first, in these metrics.
     pub fn new(sides: &[Side], asked: &[MetricSelector], settings: &Settings, mut notes: Vec<String>) -> Self {
         let rounds = rounds::match_rounds(sides);
         if rounds.is_none() && sides.iter().all(|side| side.runs.len() > 1) {
@@ -179,13 +177,13 @@ impl RunComparison {
             letter: letter(i),
             name: side.name.clone(),
             runs: side.runs.iter().map(ComparedRun::of).collect(),
-            doubtful: side.is_doubtful(),
+            untrusted: side.is_doubtful(),
         };
         Self {
             weir: env!("CARGO_PKG_VERSION").into(),
             schema: SCHEMA,
-            minimum: settings.min_effect,
-            minimum_points: settings.min_effect_points,
+            min_effect: settings.min_effect,
+            min_effect_points: settings.min_effect_points,
             confidence: settings.confidence,
             sides: sides.iter().enumerate().map(shown).collect(),
             notes,
@@ -193,25 +191,25 @@ impl RunComparison {
         }
     }
 
-    /// Whether some side is worse than the base in some metric.
+    /// Whether a side is worse than the baseline in a metric.
     pub fn has_worse(&self) -> bool {
         self.pairs.iter().any(|pair| matches!(pair.finding, OverallFinding::Worse | OverallFinding::Mixed))
     }
 
-    /// Whether some run of it is not to be trusted.
-    pub fn has_doubts(&self) -> bool {
-        self.sides.iter().any(|side| side.runs.iter().any(|run| !run.doubts.is_empty()))
+    /// Whether a run is not trusted.
+    pub fn has_untrusted_runs(&self) -> bool {
+        self.sides.iter().any(|side| side.runs.iter().any(|run| !run.warnings.is_empty()))
     }
 
-    /// The comparison as JSON on several lines, with a newline at its end.
+    /// Comparison as indented JSON with a final newline.
     #[allow(clippy::expect_used, reason = "plain structs with string keys always serialise")]
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a comparison serialises") + "\n"
     }
 }
 
-/// For each side but the first whether more of its requests fail than of the first's. A question of its own, which makes the
-/// others no harder.
+/// Verdict on errors for each side but the first. Judged apart, so that it takes no part in the correction of the
+/// others.
 fn failures(sides: &[Side], rounds: Option<&[Vec<u64>]>, settings: &Settings) -> Vec<ComparisonVerdict> {
     let metric = MetricSelector::Errors.metric();
     let sample =
@@ -223,8 +221,8 @@ fn failures(sides: &[Side], rounds: Option<&[Vec<u64>]>, settings: &Settings) ->
 }
 
 impl ComparedRun {
-    fn of(kept: &SavedRun) -> Self {
-        Self { file: kept.file.clone(), tool: kept.result.tool.name().into(), doubts: kept.result.doubts.clone() }
+    fn of(saved: &SavedRun) -> Self {
+        Self { file: saved.file.clone(), tool: saved.result.tool.name().into(), warnings: saved.result.doubts.clone() }
     }
 }
 
@@ -241,9 +239,9 @@ impl MetricVerdict {
             base: verdict.base,
             other: verdict.other,
             effect: verdict.effect,
-            low: verdict.interval.map(|(low, _)| low),
-            high: verdict.interval.map(|(_, high)| high),
-            p: verdict.p,
+            ci_low: verdict.interval.map(|(low, _)| low),
+            ci_high: verdict.interval.map(|(_, high)| high),
+            p_value: verdict.p,
             confidence: verdict.confidence,
             base_runs: verdict.runs.0,
             other_runs: verdict.runs.1,
@@ -260,12 +258,12 @@ impl OverallFinding {
             (true, false) => Self::Better,
             (false, true) => Self::Worse,
             (false, false) if verdicts.iter().all(|judged| judged.verdict.finding == Finding::Same) => Self::Same,
-            (false, false) => Self::Unclear,
+            (false, false) => Self::Inconclusive,
         }
     }
 }
 
-/// A, B, ..., Z, then numbers.
+/// Letter of a side: A, B, ..., Z, then numbers.
 fn letter(index: usize) -> String {
     let letter = u8::try_from(index).ok().filter(|i| *i < 26).map(|i| char::from(b'A' + i));
     letter.map_or_else(|| (index + 1).to_string(), String::from)

@@ -1,4 +1,4 @@
-//! A comparison as a page: the verdict, the figures of both sides, their percentiles, and run by run.
+//! HTML report of a comparison: verdict, figures of all sides, percentiles, and run by run.
 
 use super::words::{change, finding, interval, overall, rule};
 use super::{
@@ -13,12 +13,12 @@ use crate::report::page::{
     Section, TableCell, Tone, ValueUnit, VerdictPoint,
 };
 
-/// Of sides with longer names there is only the letter where there is little room.
+/// Maximum length of a side's name in legends; longer ones are replaced by the letter.
 const MAX_NAME_CHARS: usize = 16;
-/// Quantiles that curves have per factor of ten in rarity.
+/// Quantiles of a curve per factor of ten in rarity.
 const QUANTILES_PER_DECADE: f64 = 12.0;
 
-/// The page of a comparison, with the sides and the metrics that it was made of, and the command that made it.
+/// HTML report of a comparison of `sides` in the metrics `asked`; `command` is its command line.
 pub fn of_comparison(
     comparison: &RunComparison,
     sides: &[Side],
@@ -27,7 +27,7 @@ pub fn of_comparison(
 ) -> ReportPage {
     let names: Vec<&str> = comparison.sides.iter().map(|side| side.name.as_str()).collect();
     let title =
-        names.split_first().map_or_else(String::new, |(base, others)| format!("{} against {base}", others.join(", ")));
+        names.split_first().map_or_else(String::new, |(base, others)| format!("{} vs {base}", others.join(", ")));
     let seen = ComparisonView { comparison, sides, metrics: asked };
     let sections = [seen.metrics(), seen.percentiles(), seen.run_by_run(), seen.full_section(), seen.method(command)];
     ReportPage {
@@ -50,26 +50,25 @@ fn tone(finding: OverallFinding) -> Tone {
         OverallFinding::Better => Tone::Good,
         OverallFinding::Worse | OverallFinding::Mixed => Tone::Bad,
         OverallFinding::Same => Tone::Plain,
-        OverallFinding::Unclear => Tone::Doubt,
+        OverallFinding::Inconclusive => Tone::Doubt,
     }
 }
 
 fn verdict(comparison: &RunComparison) -> PageVerdict {
-    let said = |pair: &ComparedPair| {
-        format!("{} against {}: {}", pair.other, pair.base, overall(pair.finding, &pair.verdicts))
-    };
+    let headline =
+        |pair: &ComparedPair| format!("{} vs {}: {}", pair.other, pair.base, overall(pair.finding, &pair.verdicts));
     let worse = comparison.pairs.iter().filter(|pair| tone(pair.finding) == Tone::Bad).count();
     let (tone_of_all, words) = match &comparison.pairs[..] {
-        [] => (Tone::Doubt, "There is nothing to compare".to_owned()),
-        [pair] => (tone(pair.finding), said(pair)),
+        [] => (Tone::Doubt, "Nothing to compare".to_owned()),
+        [pair] => (tone(pair.finding), headline(pair)),
         pairs if worse > 0 => (Tone::Bad, format!("{worse} of {} sides are worse", pairs.len())),
         pairs => {
             let all = |finding| pairs.iter().all(|pair| pair.finding == finding);
             match (all(OverallFinding::Same), all(OverallFinding::Better)) {
-                (true, _) => (Tone::Plain, "All are the same, as far as it matters".to_owned()),
+                (true, _) => (Tone::Plain, "All are the same".to_owned()),
                 (_, true) => (Tone::Good, "All are better".to_owned()),
-                _ if pairs.iter().any(|pair| pair.finding == OverallFinding::Unclear) => {
-                    (Tone::Doubt, "None is worse for sure".to_owned())
+                _ if pairs.iter().any(|pair| pair.finding == OverallFinding::Inconclusive) => {
+                    (Tone::Doubt, "None is worse with confidence".to_owned())
                 }
                 _ => (Tone::Good, "None is worse".to_owned()),
             }
@@ -77,12 +76,12 @@ fn verdict(comparison: &RunComparison) -> PageVerdict {
     };
     let mut points: Vec<VerdictPoint> = Vec::new();
     if comparison.pairs.len() > 1 {
-        points.extend(comparison.pairs.iter().map(|pair| VerdictPoint::new(tone(pair.finding), said(pair))));
+        points.extend(comparison.pairs.iter().map(|pair| VerdictPoint::new(tone(pair.finding), headline(pair))));
     }
     points.extend(comparison.notes.iter().map(|note| VerdictPoint::new(Tone::Doubt, note.as_str())));
-    let doubted = |side: &ComparedSide| side.runs.iter().filter(|run| !run.doubts.is_empty()).count();
-    for side in comparison.sides.iter().filter(|side| doubted(side) > 0) {
-        let words = format!("{} of {} runs of {} are not to be trusted.", doubted(side), side.runs.len(), side.letter);
+    let untrusted = |side: &ComparedSide| side.runs.iter().filter(|run| !run.warnings.is_empty()).count();
+    for side in comparison.sides.iter().filter(|side| untrusted(side) > 0) {
+        let words = format!("{} of {} runs of {} are not trusted.", untrusted(side), side.runs.len(), side.letter);
         points.push(VerdictPoint::new(Tone::Doubt, words));
     }
     let by_round = comparison.pairs.iter().any(|pair| pair.by_round);
@@ -92,12 +91,12 @@ fn verdict(comparison: &RunComparison) -> PageVerdict {
     PageVerdict { tone: tone_of_all, headline: words, sentence, points }
 }
 
-/// Of a single pair: each metric of the other side, and how it has changed.
+/// Metrics of the other side with their changes, of a single pair.
 fn key_figures(comparison: &RunComparison) -> Vec<KeyFigure> {
     let [pair] = &comparison.pairs[..] else { return Vec::new() };
     let figure = |judged: &MetricVerdict| {
         let name = format!("{} of {}", judged.metric.name, pair.other);
-        let beside = format!("{} against {}", change(&judged.metric, judged.effect), pair.base);
+        let beside = format!("{} vs {}", change(&judged.metric, judged.effect), pair.base);
         let tone = match judged.verdict.finding {
             Finding::Better | Finding::Worse => Tone::of(judged.verdict.finding),
             Finding::Same | Finding::Unclear(_) => Tone::Plain,
@@ -107,7 +106,7 @@ fn key_figures(comparison: &RunComparison) -> Vec<KeyFigure> {
     pair.verdicts.iter().filter_map(figure).collect()
 }
 
-/// What a page is made of.
+/// Input of the sections.
 struct ComparisonView<'a> {
     comparison: &'a RunComparison,
     sides: &'a [Side],
@@ -121,7 +120,7 @@ impl ComparisonView<'_> {
         if is_short { format!("{}: {name}", letter(side)) } else { letter(side) }
     }
 
-    /// The figure of a side, as it was judged.
+    /// Figure of a side in its verdict.
     fn figure(&self, side: usize, metric: usize) -> Option<f64> {
         let of = |pair: usize| self.comparison.pairs.get(pair)?.verdicts.get(metric);
         match side {
@@ -147,7 +146,7 @@ impl ComparisonView<'_> {
                     .values(side, metric)
                     .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
                 let interval = (self.values(side, metric).count() > 1).then_some((low, high));
-                let doubtful = self.comparison.sides[side].doubtful;
+                let doubtful = self.comparison.sides[side].untrusted;
                 Some(BarRow { interval, hue: side, doubtful, ..BarRow::new(self.name(side), value) })
             };
             let bars: Vec<BarRow> = (0..self.sides.len()).filter_map(bar).collect();
@@ -164,7 +163,7 @@ impl ComparisonView<'_> {
         };
         let mut blocks: Vec<Block> = (0..self.metrics.len()).filter_map(bars).collect();
         if !blocks.is_empty() {
-            let words = "The mean over the runs of a side, from the lowest to the highest of them.";
+            let words = "The mean over the runs of a side; the interval is from the lowest to the highest run.";
             blocks.insert(0, Block::Text(words.into()));
         }
         Section::new("Side by side", blocks)
@@ -173,7 +172,7 @@ impl ComparisonView<'_> {
     fn percentiles(&self) -> Section {
         let lines = (0..self.sides.len()).filter_map(|side| {
             let curve = curve(&self.sides[side].runs)?;
-            let points = curve.iter().map(|(share, [middle, ..])| (*share, Some(*middle)));
+            let points = curve.iter().map(|(quantile, [middle, ..])| (*quantile, Some(*middle)));
             let line = ChartLine::new(self.name(side), points).in_hue(side);
             let apart = curve.iter().any(|(_, [_, low, high])| low < high);
             Some(if apart { line.within(curve.iter().map(|(_, [_, low, high])| Some((*low, *high)))) } else { line })
@@ -183,15 +182,14 @@ impl ComparisonView<'_> {
             return Section::default();
         }
         let scale = AxisScale::fitting(lines.iter().flat_map(|line| line.y.iter().flatten().copied()));
-        let x =
-            ChartAxis::new("share of answers that were at least as fast", ValueUnit::Quantile).scaled(AxisScale::Tail);
+        let x = ChartAxis::new("fraction of responses at least as fast", ValueUnit::Quantile).scaled(AxisScale::Tail);
         let mut chart = Chart::new("Percentiles", x, ChartAxis::new("time", ValueUnit::Milliseconds).scaled(scale));
-        chart.note = "All runs of a side together, and from the lowest to the highest of them.".into();
+        chart.note = "All runs of a side together; the band is from the lowest to the highest run.".into();
         chart.lines = lines;
         Section::new("Response time", vec![Block::Chart(chart)])
     }
 
-    /// Each run: whether a figure wanders while the runs are made is seen here.
+    /// Each run in order of time, which shows a drift.
     fn run_by_run(&self) -> Section {
         if self.sides.iter().all(|side| side.runs.len() < 3) {
             return Section::default();
@@ -215,8 +213,9 @@ impl ComparisonView<'_> {
             chart.group = "runs".into();
             chart
         };
-        let is_told = |chart: &Chart| chart.lines.iter().flat_map(|line| &line.y).flatten().any(|value| *value != 0.0);
-        let charts: Vec<Chart> = self.metrics.iter().map(chart).filter(is_told).collect();
+        let has_values =
+            |chart: &Chart| chart.lines.iter().flat_map(|line| &line.y).flatten().any(|value| *value != 0.0);
+        let charts: Vec<Chart> = self.metrics.iter().map(chart).filter(has_values).collect();
         Section::new("Run by run", charts.into_iter().map(Block::Chart).collect())
     }
 
@@ -224,7 +223,7 @@ impl ComparisonView<'_> {
         let mut blocks: Vec<Block> =
             self.comparison.pairs.iter().map(|pair| Block::Table(table(pair, self.comparison.confidence))).collect();
         blocks.push(Block::Table(self.runs()));
-        Section::new("In full", blocks)
+        Section::new("Details", blocks)
     }
 
     fn runs(&self) -> PageTable {
@@ -239,7 +238,7 @@ impl ComparisonView<'_> {
                     value.map_or(TableCell::Empty, |value| TableCell::Number(value, ValueUnit::of(&asked.metric())))
                 }));
                 row.push(match run.result.doubts.join(" ") {
-                    doubts if doubts.is_empty() => TableCell::Toned(Tone::Good, "nothing against it".into()),
+                    doubts if doubts.is_empty() => TableCell::Toned(Tone::Good, "trusted".into()),
                     doubts => TableCell::Toned(Tone::Doubt, doubts),
                 });
                 table.rows.push(row);
@@ -252,7 +251,7 @@ impl ComparisonView<'_> {
         let mut blocks = vec![
             Block::Text(rule(self.comparison)),
             Block::Text(
-                "Verdicts are over runs and not over requests: how much runs differ by themselves decides what can be told. \
+                "Verdicts are over runs, not requests: the variation between runs decides what is significant. \
                  The intervals are for each row alone."
                     .into(),
             ),
@@ -273,8 +272,8 @@ impl ComparisonView<'_> {
 }
 
 fn table(pair: &ComparedPair, confidence: f64) -> PageTable {
-    let interval_name = format!("{:.0} % interval", confidence * 100.0);
-    let title = format!("{} against {}", pair.other, pair.base);
+    let interval_name = format!("{:.0}% interval", confidence * 100.0);
+    let title = format!("{} vs {}", pair.other, pair.base);
     let columns = ["", pair.base.as_str(), &pair.other, "change", &interval_name, "verdict"];
     let row = |judged: &MetricVerdict| {
         let metric = &judged.metric;
@@ -293,8 +292,8 @@ fn table(pair: &ComparedPair, confidence: f64) -> PageTable {
     PageTable { rows: pair.verdicts.iter().map(row).collect(), ..PageTable::new(&title, &columns) }
 }
 
-/// Quantiles of all runs together, and of the lowest and the highest of them; what other tools tell is the median over
-/// their runs. None where nothing is told.
+/// Quantiles of all runs together, with the lowest and the highest run; of other tools the median over runs. None
+/// without any.
 fn curve(runs: &[SavedRun]) -> Option<Vec<(f64, [f64; 3])>> {
     let own: Option<Vec<Histogram>> =
         runs.iter().map(|run| run.result.run.as_ref()?.response_histogram().ok()).collect();
@@ -302,22 +301,22 @@ fn curve(runs: &[SavedRun]) -> Option<Vec<(f64, [f64; 3])>> {
         Some(histograms) => {
             let mut all = Histogram::precise();
             histograms.iter().for_each(|histogram| all.add(histogram));
-            // A share that fewer than ten answers lie beyond is luck.
+            // A quantile with fewer than ten responses beyond it is chance.
             let end = (all.count() as f64 / 10.0).max(1.0).log10();
-            let shares = (0..=(end * QUANTILES_PER_DECADE) as u64)
+            let quantiles = (0..=(end * QUANTILES_PER_DECADE) as u64)
                 .map(|i| 1.0 - 10_f64.powf(-(i as f64) / QUANTILES_PER_DECADE));
-            let ends = |share: f64| {
+            let ends = |quantile: f64| {
                 let each = histograms.iter().filter(|histogram| histogram.count() > 0);
-                each.map(|histogram| histogram.quantile(share).as_millis_f64())
+                each.map(|histogram| histogram.quantile(quantile).as_millis_f64())
                     .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), ms| (low.min(ms), high.max(ms)))
             };
             if all.count() == 0 {
                 return None;
             }
-            shares
-                .map(|share| {
-                    let (low, high) = ends(share);
-                    (share, [all.quantile(share).as_millis_f64(), low, high])
+            quantiles
+                .map(|quantile| {
+                    let (low, high) = ends(quantile);
+                    (quantile, [all.quantile(quantile).as_millis_f64(), low, high])
                 })
                 .collect()
         }
@@ -331,7 +330,7 @@ fn curve(runs: &[SavedRun]) -> Option<Vec<(f64, [f64; 3])>> {
                 Some((percentile / 100.0, [*values.get(values.len() / 2)?, low, high]))
             };
             let mut points: Vec<_> = known.iter().filter_map(|(percentile, _)| point(*percentile)).collect();
-            points.retain(|(share, _)| (0.0..1.0).contains(share));
+            points.retain(|(quantile, _)| (0.0..1.0).contains(quantile));
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             points
         }

@@ -1,9 +1,9 @@
-//! Whether runs were made in turns: then those of a round are compared with each other.
+//! Pairing of runs that were made in turns: those of a round are compared with each other.
 
 use super::side::Side;
 
-/// For each side the round of each of its runs, if the runs of all sides were made in turns: sorted by time, each round
-/// has one of each side, in any order.
+/// Round of each run of each side, if runs were made in turns: sorted by time, each round has one run of each side, in
+/// any order.
 pub fn match_rounds(sides: &[Side]) -> Option<Vec<Vec<u64>>> {
     let mut runs: Vec<(f64, usize, usize)> = Vec::new();
     for (side, of) in sides.iter().enumerate() {
@@ -29,12 +29,12 @@ pub fn match_rounds(sides: &[Side]) -> Option<Vec<Vec<u64>>> {
     Some(rounds)
 }
 
-/// What to say of runs that were not made in turns.
+/// Note for runs that were not made in turns.
 pub(super) fn advice(sides: &[Side]) -> &'static str {
     let known = sides.iter().flat_map(|side| &side.runs).all(|run| run.result.started_unix_s.is_some());
     if known {
         "the runs were not made in turns: a machine that became slower meanwhile looks like a difference; run A, B, A, B, ..."
     } else {
-        "nothing says when these runs were made: if not in turns, a machine that became slower looks like a difference"
+        "the times of these runs are unknown: if not made in turns, a machine that became slower looks like a difference"
     }
 }

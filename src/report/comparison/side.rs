@@ -1,48 +1,48 @@
-//! What is compared: sides of one or more runs, by whichever tool.
+//! Sides of a comparison: one or more runs, by any tool.
 
 use std::str::FromStr;
 
 use crate::measure::compare::{Better, Metric, MetricSample, RunFigure};
 use crate::report::read::ToolResult;
 
-/// A run that was kept.
+/// Saved run.
 #[derive(Clone, Debug)]
 pub struct SavedRun {
-    /// Its file.
+    /// File of the run.
     pub file: String,
-    /// What it says.
+    /// Its result.
     pub result: ToolResult,
 }
 
 /// Runs of the same thing.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// The path that was given.
+    /// Path that was given.
     pub name: String,
-    /// Its runs.
+    /// Runs of the side.
     pub runs: Vec<SavedRun>,
 }
 
-/// A metric as asked for: `rate`, `mean`, `p50` (any percentile), `max`, `errors`.
+/// Metric by its name on the command line: `rate`, `mean`, `p50` (any percentile), `max`, `errors`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MetricSelector {
-    /// Answers per second.
+    /// Responses per second.
     Rate,
-    /// The mean response time.
+    /// Mean response time.
     Mean,
-    /// A percentile, in [0, 100], of response times.
+    /// Percentile, in [0, 100], of response times.
     Percentile(f64),
-    /// The longest response time.
+    /// Maximum response time.
     Max,
-    /// Failed requests as a share of all.
+    /// Failed requests as a fraction of all.
     Errors,
 }
 
 impl MetricSelector {
-    /// What is compared if nothing is asked for.
+    /// Default metrics.
     pub const DEFAULTS: [Self; 4] = [Self::Rate, Self::Percentile(50.0), Self::Percentile(99.0), Self::Errors];
 
-    /// What it is, for a verdict.
+    /// Metric of a verdict.
     pub fn metric(&self) -> Metric {
         match self {
             Self::Rate => Metric::ratio("rate", "/s", Better::Higher),
@@ -53,7 +53,7 @@ impl MetricSelector {
         }
     }
 
-    /// The figure of a result, if it has it.
+    /// Figure of a result, if the result has it.
     pub fn value(&self, reading: &ToolResult) -> Option<f64> {
         match self {
             Self::Rate => reading.rate_per_s,
@@ -70,7 +70,7 @@ impl FromStr for MetricSelector {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let percentile = |digits: &str| match digits {
-            // The habit of the field.
+            // Common names of these percentiles.
             "999" => Some(99.9),
             "9999" => Some(99.99),
             digits => digits.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p)),
@@ -88,12 +88,12 @@ impl FromStr for MetricSelector {
 }
 
 impl Side {
-    /// Whether more than one run in five is not to be trusted.
+    /// Whether more than one run in five is not trusted.
     pub fn is_doubtful(&self) -> bool {
         self.sample(&MetricSelector::Rate, None).is_doubtful()
     }
 
-    /// The figures of a metric; `rounds` says to which round each run belongs.
+    /// Figures of a metric; `rounds` has the round of each run.
     pub(super) fn sample(&self, asked: &MetricSelector, rounds: Option<&[u64]>) -> MetricSample {
         let figures = self.runs.iter().enumerate().map(|(i, run)| RunFigure {
             round: rounds.and_then(|rounds| rounds.get(i)).copied().unwrap_or(i as u64),

@@ -1,4 +1,4 @@
-//! Comparisons of made-up runs, in every form.
+//! Comparisons of made-up runs, in every format.
 
 use super::{MetricSelector, OverallFinding, RunComparison, SavedRun, Side, likeness, markdown, page, rounds, text};
 use crate::measure::Run;
@@ -67,9 +67,9 @@ fn a_round_has_each_side_once_in_any_order() {
 fn one_run_a_side_shows_the_change_and_no_verdict() {
     let comparison = compare(&[side("old", &[1.0], 0.0, 1.0), side("new", &[0.5], 10.0, 1.0)]);
     let pair = &comparison.pairs[0];
-    assert_eq!(pair.finding, OverallFinding::Unclear);
+    assert_eq!(pair.finding, OverallFinding::Inconclusive);
     assert!(pair.verdicts[0].effect.is_some_and(|effect| (effect - 0.5).abs() < 1e-9));
-    assert!(pair.verdicts[0].reason.as_deref().is_some_and(|why| why.starts_with("one run cannot tell")));
+    assert!(pair.verdicts[0].reason.as_deref().is_some_and(|why| why.starts_with("one run only")));
 }
 
 #[test]
@@ -89,10 +89,10 @@ fn other_machines_and_plans_are_not_compared() {
             "different machines: a/0.json",
         ),
         (&|run| run.manifest.cores += 1, "cores"),
-        (&|run| run.connections.limit += 1, "connections 50, b.json has 51"),
+        (&|run| run.connections.max += 1, "connections 50, b.json has 51"),
         (&|run| run.target.path = "/other".into(), "path"),
         (&|run| run.target.method = "PUT".into(), "method"),
-        (&|run| run.model = crate::measure::run::LoadModel::Open, "a loop that is closed"),
+        (&|run| run.model = crate::measure::run::LoadModel::Open, "loop closed"),
     ] {
         let found = changed(change);
         assert!(found.len() == 1 && found[0].contains(words), "{words}: {found:?}");
@@ -100,11 +100,11 @@ fn other_machines_and_plans_are_not_compared() {
     let foreign = crate::report::read::read(include_str!("../read/golden/wrk.txt")).expect("wrk's");
     let foreign = Side { name: "b".into(), runs: vec![SavedRun { file: "b.txt".into(), result: foreign }] };
     assert!(likeness::obstacles(&[side("a", &[1.0], 0.0, 1.0), foreign.clone()])[0].contains("different tools"));
-    assert!(likeness::unknowns(&[foreign]).is_some_and(|note| note.starts_with("wrk does not say")));
+    assert!(likeness::unknowns(&[foreign]).is_some_and(|note| note.starts_with("wrk does not report")));
 }
 
 #[test]
-fn the_forms_for_people_are_these() {
+fn text_and_markdown_are_as_expected() {
     let one = compare(&[side("old", &[1.0], 0.0, 1.0), side("new", &[0.5], 10.0, 1.0)]);
     let mut doubtful = sample::open();
     doubtful.target.server = None;
@@ -124,13 +124,13 @@ fn the_forms_for_people_are_these() {
 }
 
 #[test]
-fn the_page_says_the_verdict_first_and_marks_sides_that_are_in_doubt() {
+fn the_page_begins_with_the_verdict_and_marks_untrusted_sides() {
     let page_of = |sides: &[Side]| page::of_comparison(&compare(sides), sides, &MetricSelector::DEFAULTS, &[]);
     let slower = LEVELS.map(|level| level * 0.9);
     let sides = [side("old", &LEVELS, 0.0, 100.0), side("new", &slower, 40.0, 100.0)];
     let worse = page_of(&sides);
     assert_eq!(worse.verdict.tone, Tone::Bad);
-    assert!(worse.verdict.headline.starts_with("B against A: worse: rate -10.0 %"), "{}", worse.verdict.headline);
+    assert!(worse.verdict.headline.starts_with("B vs A: worse: rate -10.0%"), "{}", worse.verdict.headline);
     assert_eq!(worse.key_figures.len(), MetricSelector::DEFAULTS.len());
     let mut doubted = sides.clone();
     doubted[1].runs.iter_mut().take(3).for_each(|run| run.result.doubts.push("late".into()));
@@ -142,7 +142,7 @@ fn the_page_says_the_verdict_first_and_marks_sides_that_are_in_doubt() {
     };
     assert_eq!(bars(&worse)[0], [false, false]);
     assert_eq!(bars(&doubted)[0], [false, true]);
-    assert!(doubted.verdict.points.iter().any(|point| point.text == "3 of 6 runs of B are not to be trusted."));
+    assert!(doubted.verdict.points.iter().any(|point| point.text == "3 of 6 runs of B are not trusted."));
     let foreign = crate::report::read::read(include_str!("../read/golden/wrk.txt")).expect("wrk's");
     let foreign = Side { name: "b".into(), runs: vec![SavedRun { file: "b.txt".into(), result: foreign }] };
     for sides in

@@ -1,4 +1,4 @@
-//! A comparison for a terminal, within 100 columns.
+//! Comparison as text, within 100 columns.
 
 use super::super::figure::{TERMINAL_COLUMNS, truncate, wrap};
 use super::super::paint::AnsiPaint;
@@ -6,7 +6,7 @@ use super::words::{change, figure, finding, interval, overall, rule};
 use super::{ComparedPair, ComparedSide, MetricVerdict, OverallFinding, RunComparison};
 use crate::measure::compare::Finding;
 
-/// The comparison, with ANSI colours if asked.
+/// Comparison as text, with ANSI colours if `color`.
 pub fn render(comparison: &RunComparison, color: bool) -> String {
     let paint = AnsiPaint { enabled: color };
     let mut blocks = vec![comparison.sides.iter().flat_map(|side| shown(side, paint)).collect::<Vec<_>>()];
@@ -22,23 +22,23 @@ fn shown(side: &ComparedSide, paint: AnsiPaint) -> Vec<String> {
     let tool = side.runs.first().map_or("", |run| run.tool.as_str());
     let head = format!("{}  {} ({runs} run{} of {tool})", side.letter, side.name, if runs == 1 { "" } else { "s" });
     let mut lines = vec![paint.bold(&truncate(&head, TERMINAL_COLUMNS))];
-    let doubted = side.runs.iter().filter(|run| !run.doubts.is_empty());
-    for run in doubted {
-        let words = format!("{}: {}", run.file, run.doubts.join(" "));
-        lines.extend(wrap("   not to be trusted: ", &words).iter().map(|line| paint.red(line)));
+    let untrusted = side.runs.iter().filter(|run| !run.warnings.is_empty());
+    for run in untrusted {
+        let words = format!("{}: {}", run.file, run.warnings.join(" "));
+        lines.extend(wrap("   not trusted: ", &words).iter().map(|line| paint.red(line)));
     }
     lines
 }
 
 fn table(pair: &ComparedPair, confidence: f64, paint: AnsiPaint) -> Vec<String> {
-    let head = format!("{} against {}: {}", pair.other, pair.base, overall(pair.finding, &pair.verdicts));
+    let head = format!("{} vs {}: {}", pair.other, pair.base, overall(pair.finding, &pair.verdicts));
     let head = truncate(&head, TERMINAL_COLUMNS);
     let mut lines = vec![match pair.finding {
         OverallFinding::Worse | OverallFinding::Mixed => paint.red(&head),
         OverallFinding::Better => paint.green(&head),
-        OverallFinding::Same | OverallFinding::Unclear => paint.bold(&head),
+        OverallFinding::Same | OverallFinding::Inconclusive => paint.bold(&head),
     }];
-    let heading = format!("{:.0} % interval", confidence * 100.0);
+    let heading = format!("{:.0}% interval", confidence * 100.0);
     let columns = format!("{:<8}{:>12}{:>12}{:>10}  {heading:<24}  verdict", "", pair.base, pair.other, "change");
     lines.push(paint.dim(&columns));
     lines.extend(pair.verdicts.iter().flat_map(|judged| row(judged, paint)));

@@ -52,7 +52,7 @@ pub struct ChartLine {
     pub x: Vec<f64>,
     /// As many as `x`; a gap where there is nothing to show.
     pub y: Vec<Option<f64>>,
-    /// The interval round each point, e.g. of 95 %: as many as `x`, or none at all.
+    /// The interval round each point, e.g. of 95%: as many as `x`, or none at all.
     pub band: Vec<Option<(f64, f64)>>,
     /// Points that are not to be relied on, by index; they are drawn hollow.
     pub doubtful: Vec<usize>,

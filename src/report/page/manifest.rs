@@ -1,9 +1,9 @@
-//! What was run, where and when; and how to do it again.
+//! Manifest: command, seed, time and machine.
 
 use super::{Block, Section, ValueUnit};
 use crate::measure::run::Manifest;
 
-/// The manifest as a section. What is empty, or 0, is not known and left out.
+/// Manifest as a section; empty and zero values are unknown and omitted.
 pub fn manifest_section(weir: &str, manifest: &Manifest, more: &[(&str, String)]) -> Section {
     let Manifest { command, seed, threads, hostname, os, cpu, cores, memory_mib, .. } = manifest;
     let known = |n: u64, words: String| if n > 0 { words } else { String::new() };
@@ -24,16 +24,16 @@ pub fn manifest_section(weir: &str, manifest: &Manifest, more: &[(&str, String)]
     Section::new("Manifest", blocks)
 }
 
-/// How to run a command again; nothing if it is not known.
+/// Command to repeat a run; nothing if unknown.
 pub fn rerun_command(command: &[String]) -> Vec<Block> {
     if command.is_empty() {
         return Vec::new();
     }
     let line = command.iter().map(|arg| shell_quoted(arg)).collect::<Vec<_>>().join(" ");
-    vec![Block::Text("To run it again (secrets are left out):".into()), Block::Command(line)]
+    vec![Block::Text("Command to repeat it, without passwords:".into()), Block::Command(line)]
 }
 
-/// An argument as a shell takes it.
+/// Argument quoted for a shell.
 fn shell_quoted(arg: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !arg.is_empty() && arg.chars().all(harmless) {

@@ -1,16 +1,15 @@
-//! A page to look at: one HTML file that holds all it needs and asks no network for anything.
+//! HTML reports: one file each, which sends no network request.
 //!
-//! What it shows is plain data, a [`ReportPage`]: a verdict, the figures that matter, and sections of charts, tables and words.
-//! [`of_run`] makes one of a run; whoever has something else to show (a study, a comparison) fills in their own.
-//! [`render`] is one function for all of them, so that every page looks and works the same, and the only place where
-//! text becomes HTML.
+//! The content is plain data, a [`ReportPage`]: verdict, key figures, and sections of charts, tables and text.
+//! [`of_run`] makes that of a run; studies, comparisons and capacity searches have their own functions. [`render`]
+//! makes HTML of all of them and is the only place where text becomes HTML.
 //!
-//! - [`chart`]: lines over an axis, with bands, for the eye to zoom into; [`bars`]: values beside each other, to compare
-//! - [`table`]: what has to be read digit by digit
-//! - [`unit`](mod@unit): how a number of a kind is written, the same in charts, tables and the script
-//! - [`svg`]: a chart as a picture, for places where no script runs
-//! - [`manifest`]: what every page says in the end
-//! - `html`, `scale`: how it becomes a file; `page.js`, `page.css` and `chart.css` go into it as they are
+//! - [`chart`]: lines over an axis, with bands; [`bars`]: bars of values
+//! - [`table`]: tables
+//! - [`unit`](mod@unit): text of numbers, the same in charts, tables and the script
+//! - [`svg`]: static picture of a chart, without the script
+//! - [`manifest`]: last section of every report
+//! - `html`, `scale`: HTML and axes; `page.js`, `page.css` and `chart.css` are included verbatim
 
 pub mod bars;
 pub mod chart;
@@ -31,100 +30,100 @@ pub use self::table::{PageTable, TableCell};
 pub use self::unit::ValueUnit;
 use crate::measure::compare::Finding;
 
-/// What a page shows, from the top to the bottom.
+/// Content of an HTML report, from top to bottom.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReportPage {
-    /// What was measured, e.g. `GET http://localhost:8080/`.
+    /// Subject, e.g. `GET http://localhost:8080/`.
     pub title: String,
-    /// How, in a few short facts.
+    /// Load and conditions, as short phrases.
     pub about: Vec<String>,
-    /// What to think of it.
+    /// Verdict with its reasons.
     pub verdict: PageVerdict,
-    /// The handful of figures that matter most.
+    /// Most important figures.
     pub key_figures: Vec<KeyFigure>,
-    /// Plots first, then tables, then method and manifest.
+    /// Sections: plots, tables, method and manifest.
     pub sections: Vec<Section>,
 }
 
-/// What a reader should think of something; it decides colour and mark, never the words.
+/// Evaluation of a value, shown by colour and mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
     /// Neither good nor bad.
     #[default]
     Plain,
-    /// As it should be.
+    /// Good.
     Good,
-    /// Not as it should be.
+    /// Bad.
     Bad,
-    /// Not to be relied on.
+    /// Not trusted.
     Doubt,
 }
 
-/// The conclusion, before anything else.
+/// Verdict at the top of a report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PageVerdict {
-    /// What it comes to.
+    /// Overall evaluation.
     pub tone: Tone,
-    /// In a few words, e.g. `All 3 objectives held`.
+    /// Headline, e.g. `All 3 objectives met`.
     pub headline: String,
-    /// In one or two sentences, with the figures that carry it.
+    /// One or two sentences with the main figures.
     pub sentence: String,
-    /// What it rests on: trust, objectives, comparisons.
+    /// Reasons: trust, objectives, comparisons.
     pub points: Vec<VerdictPoint>,
 }
 
-/// One thing that a verdict rests on.
+/// Reason of a verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerdictPoint {
-    /// Whether it speaks for or against.
+    /// Evaluation of the reason.
     pub tone: Tone,
-    /// A sentence.
+    /// Reason as a sentence.
     pub text: String,
 }
 
-/// A figure to be seen at a glance.
+/// Key figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyFigure {
-    /// What it is, e.g. `p99`.
+    /// Name, e.g. `p99`.
     pub name: String,
-    /// The value, in `unit`.
+    /// Value in `unit`.
     pub value: f64,
-    /// Its unit.
+    /// Unit of the value.
     pub unit: ValueUnit,
-    /// What it has to be seen beside, e.g. `of 500/s offered`; may be empty.
+    /// Note, e.g. `of 500/s offered`; may be empty.
     pub note: String,
-    /// Whether it is good.
+    /// Evaluation of the figure.
     pub tone: Tone,
 }
 
-/// A part of a page under a heading.
+/// Section of a report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
-    /// The heading.
+    /// Heading.
     pub title: String,
-    /// What is below it, in this order.
+    /// Content in order.
     pub blocks: Vec<Block>,
 }
 
-/// A piece of a section.
+/// Block of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
-    /// A paragraph.
+    /// Paragraph.
     Text(String),
-    /// Lines over an axis; charts and bars that follow each other stand side by side where there is room.
+    /// Lines over an axis; consecutive charts and bars are side by side if there is room.
     Chart(Chart),
-    /// Values beside each other.
+    /// Bars of values.
     Bars(BarChart),
-    /// Rows and columns.
+    /// Table.
     Table(PageTable),
-    /// Names and what they stand for.
+    /// Names and values.
     Facts(Vec<(String, String)>),
-    /// A command line, to be copied.
+    /// Command line to copy.
     Command(String),
 }
 
 impl Tone {
-    /// That of what was found about a side.
+    /// Tone of a finding.
     pub fn of(finding: Finding) -> Self {
         match finding {
             Finding::Better => Self::Good,
@@ -136,33 +135,33 @@ impl Tone {
 }
 
 impl Section {
-    /// A section with this heading.
+    /// Section with this heading.
     pub fn new(title: &str, blocks: Vec<Block>) -> Self {
         Self { title: title.to_owned(), blocks }
     }
 }
 
 impl VerdictPoint {
-    /// A sentence in a tone.
+    /// Sentence in a tone.
     pub fn new(tone: Tone, text: impl Into<String>) -> Self {
         Self { tone, text: text.into() }
     }
 }
 
 impl KeyFigure {
-    /// A figure without a note.
+    /// Figure without a note.
     pub fn new(name: &str, value: f64, unit: ValueUnit) -> Self {
         Self { name: name.to_owned(), value, unit, note: String::new(), tone: Tone::Plain }
     }
 
-    /// What it has to be seen beside.
+    /// Adds a note.
     #[must_use]
     pub fn with_note(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
         self
     }
 
-    /// Whether it is good.
+    /// Sets the tone.
     #[must_use]
     pub fn in_tone(mut self, tone: Tone) -> Self {
         self.tone = tone;

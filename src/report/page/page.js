@@ -43,11 +43,11 @@
     for (; v >= 999.5 && i < powers.length - 1; i++) v /= 1000;
     return v.toFixed(i === 0 || v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2) + BLANK + powers[i];
   };
-  const share = (v) => {
+  const fraction = (v) => {
     const p = v * 100;
     const text = p <= 0 ? "0" : p >= 100 ? "100" : p < 0.001 ? "<0.001" : p > 99.9 ? ">99.9" : p < 0.0995 ? p.toFixed(3)
       : p < 9.995 ? p.toFixed(2) : p.toFixed(1);
-    return text + BLANK + "%";
+    return text + "%";
   };
   const round = (v) => {
     const m = Math.abs(v);
@@ -62,9 +62,9 @@
     per_s: { show: (v) => rate(v) + "/s", tick: round },
     ms: { show: time, tick: roundTime },
     s: { show: (s) => s >= 60 ? clock(s) : time(s * 1e3), tick: (s) => s >= 60 ? clock(s) : roundTime(s * 1e3) },
-    share: { show: share, tick: (v) => round(v * 100) + BLANK + "%" },
+    fraction: { show: fraction, tick: (v) => round(v * 100) + "%" },
     bytes: { show: bytes, tick: roundBytes },
-    quantile: { show: (q) => "p" + percentile(q), tick: (q) => percentile(q) + BLANK + "%" },
+    quantile: { show: (q) => "p" + percentile(q), tick: (q) => percentile(q) + "%" },
     of: { show: (v, name) => (signed(v) + BLANK + name).trim(), tick: round },
   };
   const show = (axis, v) => units[axis.unit].show(v, axis.of);
@@ -385,7 +385,7 @@
           data.removeAttribute("value");
           return;
         }
-        const doubt = line.doubtful?.includes(at) ? " not to be trusted" : "";
+        const doubt = line.doubtful?.includes(at) ? " not trusted" : "";
         const band = (line.low && line.low[at] !== null && line.high[at] !== null
           ? ` [${show(this.y, line.low[at])} \u2013 ${show(this.y, line.high[at])}]` : "") + doubt;
         data.setAttribute("value", value);

@@ -8,7 +8,7 @@ pub enum AxisScale {
     Linear,
     /// Each step is ten times the one before; for values above 0.
     Log,
-    /// For quantiles: each step is ten times rarer, 90 %, 99 %, 99.9 %, as HdrHistogram plots them.
+    /// For quantiles: each step is ten times rarer, 90%, 99%, 99.9%, as HdrHistogram plots them.
     Tail,
 }
 

@@ -1,32 +1,32 @@
-//! The unit of a number: how it is written. `page.js` writes the same (`units`), which a test in a browser holds.
+//! Unit of a number, and its text form. `page.js` writes the same (`units`); a test in a browser compares both.
 
 use crate::decide::Nanos;
 use crate::measure::compare::{ComparisonScale, Metric};
 use crate::report::figure;
 
-/// What a number counts.
+/// Unit of a value in charts and tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueUnit {
-    /// Whole things.
+    /// Count.
     Count,
-    /// Things per second.
+    /// Count per second.
     PerSecond,
-    /// A time in milliseconds.
+    /// Time in milliseconds.
     Milliseconds,
-    /// A time in seconds; from a minute on as a clock shows it.
+    /// Time in seconds; from a minute on as `1:30`.
     Seconds,
-    /// A share in [0, 1], written in percent.
+    /// Fraction in [0, 1], written in percent.
     Fraction,
     /// Bytes, in powers of 1000.
     Bytes,
-    /// A quantile in [0, 1], written as a percentile.
+    /// Quantile in [0, 1], written as a percentile.
     Quantile,
-    /// Anything else, by the name that follows the number; may be empty.
+    /// Another unit, by its symbol; may be empty.
     Other(String),
 }
 
 impl ValueUnit {
-    /// The unit of a metric.
+    /// Unit of a metric.
     pub fn of(metric: &Metric) -> Self {
         match (metric.scale, metric.unit.as_str()) {
             (ComparisonScale::Points, _) => Self::Fraction,
@@ -36,7 +36,7 @@ impl ValueUnit {
         }
     }
 
-    /// The value, to three digits or so, with its unit.
+    /// Value with about three digits and its unit.
     pub fn format(&self, value: f64) -> String {
         match self {
             Self::Count if value.fract() == 0.0 => figure::count(value as u64),
@@ -45,22 +45,22 @@ impl ValueUnit {
             Self::Milliseconds => with_nbsp(&figure::ms(value)),
             Self::Seconds if value >= 60.0 => clock(value),
             Self::Seconds => with_nbsp(&figure::ms(value * 1e3)),
-            Self::Fraction => with_nbsp(&figure::percentage(value)),
+            Self::Fraction => figure::percentage(value),
             Self::Bytes => with_nbsp(&figure::bytes(value)),
             Self::Quantile => format!("p{}", percentile(value)),
             Self::Other(name) => format!("{}\u{a0}{name}", signed(value)).trim_end().to_owned(),
         }
     }
 
-    /// A round value, as it stands at an axis: all of its digits and none besides.
+    /// Label of a round value at an axis, without superfluous digits.
     pub(super) fn tick(&self, value: f64) -> String {
         match self {
             _ if value == 0.0 => "0".to_owned(),
             Self::Milliseconds => with_nbsp(&figure::round_time(Nanos::from_secs_f64(value / 1e3))),
             Self::Seconds if value >= 60.0 => clock(value),
             Self::Seconds => with_nbsp(&figure::round_time(Nanos::from_secs_f64(value))),
-            Self::Fraction => format!("{}\u{a0}%", round(value * 100.0)),
-            Self::Quantile => format!("{}\u{a0}%", percentile(value)),
+            Self::Fraction => format!("{}%", round(value * 100.0)),
+            Self::Quantile => format!("{}%", percentile(value)),
             Self::Bytes => {
                 let power = (value.log10() / 3.0 + 1e-9).floor().clamp(0.0, 4.0);
                 let unit = ["B", "kB", "MB", "GB", "TB"].get(power as usize).unwrap_or(&"B");
@@ -70,21 +70,21 @@ impl ValueUnit {
         }
     }
 
-    /// The word by which the script knows it.
+    /// Name of the unit in `page.js`.
     pub(super) fn script_name(&self) -> &str {
         match self {
             Self::Count => "count",
             Self::PerSecond => "per_s",
             Self::Milliseconds => "ms",
             Self::Seconds => "s",
-            Self::Fraction => "share",
+            Self::Fraction => "fraction",
             Self::Bytes => "bytes",
             Self::Quantile => "quantile",
             Self::Other(_) => "of",
         }
     }
 
-    /// The name that follows the number, if it has one of its own.
+    /// Symbol of [`Self::Other`]; empty for all others.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Other(name) => name,
@@ -93,7 +93,7 @@ impl ValueUnit {
     }
 }
 
-/// A minute or more as a clock shows it: `1:30`, `1:00:02.5`.
+/// Time of a minute or more: `1:30`, `1:00:02.5`.
 fn clock(seconds: f64) -> String {
     let ms = (seconds * 1e3).round() as u64;
     let (hours, minutes, seconds) = (ms / 3_600_000, ms / 60_000 % 60, (ms % 60_000) as f64 / 1e3);
@@ -105,7 +105,7 @@ fn clock(seconds: f64) -> String {
     }
 }
 
-/// A number that may be negative, as differences are, or very small, as probabilities are.
+/// Number that may be negative (a difference) or very small (a probability).
 fn signed(value: f64) -> String {
     let sign = if value < 0.0 { "\u{2212}" } else { "" };
     match value.abs() {
@@ -117,21 +117,21 @@ fn signed(value: f64) -> String {
     }
 }
 
-/// `4.91ms` with a blank that does not break before the unit.
+/// `4.91ms` with a no-break space before the unit.
 fn with_nbsp(text: &str) -> String {
-    match text.find(|c: char| c.is_ascii_alphabetic() || c == '%') {
+    match text.find(|c: char| c.is_ascii_alphabetic()) {
         Some(at) => format!("{}\u{a0}{}", text[..at].trim_end(), &text[at..]),
         None => text.to_owned(),
     }
 }
 
-/// As many digits as tell a quantile from its neighbours: `50`, `99.9`, `99.999`.
+/// Percentile of a quantile, with one more decimal for each nine: `50`, `99.9`, `99.999`.
 fn percentile(quantile: f64) -> String {
     let nines = -(1.0 - quantile).max(1e-9).log10();
     round_to(quantile * 100.0, (nines + 1e-9).floor().max(0.0) as usize)
 }
 
-/// A number at an axis: thousands apart, and up to six decimals where it needs them.
+/// Number at an axis: thousands separated, up to six decimals.
 fn round(value: f64) -> String {
     let sign = if value < 0.0 { "\u{2212}" } else { "" };
     let magnitude = value.abs();
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(shown(&ValueUnit::Milliseconds, &[0.0453, 4.912, 1500.0]), "45.3 us, 4.91 ms, 1.50 s");
         assert_eq!(shown(&ValueUnit::Seconds, &[3.0, 0.25, 125.0, 3602.5]), "3 s, 250 ms, 2:05, 1:00:02.5");
         assert_eq!(shown(&ValueUnit::Quantile, &[0.0, 0.5, 0.9, 0.995, 0.9996]), "p0, p50, p90, p99.5, p99.96");
-        assert_eq!(shown(&ValueUnit::Fraction, &[0.0, 0.000_001, 0.104]), "0 %, <0.001 %, 10.4 %");
+        assert_eq!(shown(&ValueUnit::Fraction, &[0.0, 0.000_001, 0.104]), "0%, <0.001%, 10.4%");
         assert_eq!(shown(&ValueUnit::Bytes, &[1_530_000.0]), "1.53 MB");
         assert_eq!(shown(&ValueUnit::Other("points".into()), &[-12.34, 3.0]), "\u{2212}12.3 points, 3.00 points");
         assert_eq!(
@@ -179,13 +179,13 @@ mod tests {
     #[test]
     fn a_round_value_has_no_digit_too_many() {
         assert_eq!(ticks(&ValueUnit::Milliseconds, &[0.0, 0.5, 20.0, 1500.0]), "0, 500 us, 20 ms, 1.5 s");
-        assert_eq!(ticks(&ValueUnit::Quantile, &[0.5, 0.9, 0.999_99]), "50 %, 90 %, 99.999 %");
+        assert_eq!(ticks(&ValueUnit::Quantile, &[0.5, 0.9, 0.999_99]), "50%, 90%, 99.999%");
         assert_eq!(ticks(&ValueUnit::Bytes, &[0.0, 1000.0, 2_500_000.0]), "0, 1 kB, 2.5 MB");
         assert_eq!(ticks(&ValueUnit::Count, &[0.0, 0.2, 12_000.0]), "0, 0.2, 12,000");
         assert_eq!(
             ticks(&ValueUnit::Seconds, &[0.5, 30.0, 60.0, 119.9999, 7200.0]),
             "500 ms, 30 s, 1:00, 2:00, 2:00:00"
         );
-        assert_eq!(ticks(&ValueUnit::Fraction, &[0.05]), "5 %");
+        assert_eq!(ticks(&ValueUnit::Fraction, &[0.05]), "5%");
     }
 }

@@ -104,7 +104,7 @@ impl PlotAxis {
 
     pub(super) fn ticks(&self) -> Vec<AxisTick> {
         let label = |value: f64| match self.kind {
-            Kind::Nines if value == 0.0 => "0 %".to_owned(),
+            Kind::Nines if value == 0.0 => "0%".to_owned(),
             Kind::Nines => format!("p{}", trim(format!("{:.4}", value * 100.0))),
             _ => short_number(value),
         };
@@ -183,6 +183,6 @@ mod tests {
         let at = [0.9, 0.99, 0.999].map(|share| axis.at(share));
         assert!(((at[1] - at[0]) - (at[2] - at[1])).abs() < 1e-6, "{at:?}");
         let labels: Vec<String> = axis.ticks().into_iter().map(|tick| tick.label).collect();
-        assert_eq!(labels, ["0 %", "p50", "p90", "p99", "p99.9"]);
+        assert_eq!(labels, ["0%", "p50", "p90", "p99", "p99.9"]);
     }
 }

@@ -1,11 +1,10 @@
-//! The results of weir and of other tools, read back: text in, figures out.
+//! Results of weir and of other tools, parsed from text.
 //!
-//! A room of its own within the reports, since what is read here is what they write: [`wrk`](mod@super::wrk) knows how wrk
-//! prints, and `read::wrk` how to read that. Old results can so be compared from the first day.
+//! The counterpart of the reports: [`wrk`](mod@super::wrk) writes wrk's report, and `read::wrk` parses it.
 //!
-//! - [`read`]: finds out which tool wrote a text, and reads it
-//! - [`reading`]: what all of them say, in the same words
-//! - `ab`, `jtl`, `k6`, `oha`, `vegeta`, `wrk`: one tool each
+//! - [`read`]: detection of the tool that wrote a text, and its parser
+//! - [`reading`]: the result, the same for all tools
+//! - `ab`, `jtl`, `k6`, `oha`, `vegeta`, `wrk`: parser of one tool each
 
 mod ab;
 mod jtl;
@@ -20,10 +19,10 @@ use serde_json::Value;
 pub use self::reading::{Tool, ToolResult};
 use crate::measure::Run;
 
-/// Reads a result, whichever tool wrote it.
+/// Parses the result of any tool that weir reads.
 ///
 /// # Errors
-/// What is wrong with it, in one line.
+/// One line with the first error.
 pub fn read(text: &str) -> Result<ToolResult, String> {
     let text = text.trim_start_matches('\u{feff}');
     let start = text.trim_start();
@@ -32,7 +31,7 @@ pub fn read(text: &str) -> Result<ToolResult, String> {
         return read_json(text, first);
     }
     if start.starts_with("<?xml") || start.starts_with("<testResults") {
-        return Err("JMeter's log as XML; have it write CSV (jmeter.save.saveservice.output_format=csv)".into());
+        return Err("a JMeter log as XML; save it as CSV (jmeter.save.saveservice.output_format=csv)".into());
     }
     let has = |words: &str| start.contains(words);
     if first.contains("timeStamp") && first.contains("elapsed") {
@@ -44,12 +43,12 @@ pub fn read(text: &str) -> Result<ToolResult, String> {
     } else if has("Success rate:") && has("Requests/sec:") {
         oha::read_text(text)
     } else {
-        Err(format!("no result of a tool that is known here: {}", Tool::NAMES.join(", ")))
+        Err(format!("not a result of a tool that weir reads: {}", Tool::NAMES.join(", ")))
     }
 }
 
 fn read_json(text: &str, first: &str) -> Result<ToolResult, String> {
-    // k6 writes a line for each point; everybody else one object, which may span lines.
+    // k6 writes a line for each point; all other tools write one object, which may span lines.
     let line = serde_json::from_str::<Value>(first).ok();
     if line.is_some_and(|line| line.get("type").is_some() && line.get("metric").is_some()) {
         return k6::read_points(text);
@@ -66,28 +65,28 @@ fn read_json(text: &str, first: &str) -> Result<ToolResult, String> {
     } else if has("metrics") {
         k6::read_summary(&value)
     } else {
-        Err(format!("JSON, but no result of a tool that is known here: {}", Tool::NAMES.join(", ")))
+        Err(format!("JSON, but not a result of a tool that weir reads: {}", Tool::NAMES.join(", ")))
     }
 }
 
-/// A number in an object, by a path of keys.
+/// Number in an object, by a path of keys.
 fn number(value: &Value, path: &[&str]) -> Option<f64> {
     path.iter().try_fold(value, |value, key| value.get(key))?.as_f64().filter(|number| number.is_finite())
 }
 
-/// A count in an object, by a path of keys; 0 if it is not there.
+/// Count in an object, by a path of keys; 0 if it is missing.
 fn count(value: &Value, path: &[&str]) -> u64 {
     number(value, path).map_or(0, |number| number as u64)
 }
 
-/// The first number in a text: `  12.5%` is 12.5.
+/// First number in a text: 12.5 in `  12.5%`.
 fn leading(text: &str) -> Option<f64> {
     let text = text.trim_start();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     text[..end].parse().ok()
 }
 
-/// A time with its unit, in ms: `250.00us`, `1.2 ms`, `0.0123 secs`.
+/// Time with its unit, in ms: `250.00us`, `1.2 ms`, `0.0123 secs`.
 fn time_ms(text: &str) -> Option<f64> {
     let text = text.trim();
     let number = leading(text)?;

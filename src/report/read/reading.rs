@@ -1,11 +1,11 @@
-//! What a result says, whichever tool wrote it.
+//! Result of a run by any tool.
 
 use std::fmt;
 
 use crate::measure::Run;
 use crate::measure::run::{LoadModel, Manifest};
 
-/// A tool whose results are read.
+/// Tool whose results weir reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tool {
     /// weir itself.
@@ -25,10 +25,10 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// What can be read, for messages.
+    /// Tools and formats, for messages.
     pub const NAMES: [&str; 7] = ["weir", "wrk", "ab", "oha", "k6", "JMeter (CSV)", "vegeta (report -type=json)"];
 
-    /// The tool's name.
+    /// Name of the tool.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Weir => "weir",
@@ -48,67 +48,67 @@ impl fmt::Display for Tool {
     }
 }
 
-/// One result. Times are in ms; of other tools' they count from the send, of weir's from the intended start.
+/// Result of a run. Times are in milliseconds, of weir from the intended start, of other tools from the send.
 #[derive(Clone, Debug)]
 pub struct ToolResult {
-    /// Who wrote it.
+    /// Tool that wrote it.
     pub tool: Tool,
-    /// What was asked for, as far as it is said.
+    /// Plan, as far as it is reported.
     pub plan: ToolPlan,
-    /// Where it was made; weir alone says it.
+    /// Machine; only weir reports it.
     pub machine: Option<ToolMachine>,
-    /// When it began, in seconds since 1970, if that is said.
+    /// Start, in seconds since 1970, if reported.
     pub started_unix_s: Option<f64>,
-    /// What speaks against it, a sentence each.
+    /// Reasons not to trust it, a sentence each.
     pub doubts: Vec<String>,
-    /// Requests that ended.
+    /// Number of requests that ended.
     pub requests: u64,
-    /// Requests that failed: no answer, or one of status 400 and above, as far as the tool tells.
+    /// Number of failed requests: without a response, or of status 400 and above, as far as the tool reports them.
     pub failed: u64,
-    /// Answers per second.
+    /// Responses per second.
     pub rate_per_s: Option<f64>,
-    /// The mean time.
+    /// Mean time.
     pub mean_ms: Option<f64>,
-    /// The longest time.
+    /// Maximum time.
     pub max_ms: Option<f64>,
-    /// Percentiles (in [0, 100]) and their times.
+    /// Percentiles, in [0, 100], and their times.
     pub percentiles: Vec<(f64, f64)>,
-    /// All of weir's own run: any percentile can be had from it.
+    /// weir's own run, with all percentiles.
     pub run: Option<Box<Run>>,
 }
 
-/// What was asked for.
+/// Plan of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolPlan {
-    /// Who sets the pace.
+    /// Kind of loop.
     pub model: Option<LoadModel>,
-    /// The method.
+    /// Request method.
     pub method: Option<String>,
-    /// Path and query: the same service may listen elsewhere.
+    /// Path and query; the address may differ.
     pub path: Option<String>,
-    /// Connections or users at most.
+    /// Maximum number of connections or users.
     pub connections: Option<u64>,
-    /// Open loop: requests per second meant to start.
+    /// Open loop: intended starts per second.
     pub offered_per_s: Option<f64>,
 }
 
-/// A machine, as far as it decides how fast things are.
+/// Machine of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolMachine {
-    /// Its name.
+    /// Host name.
     pub hostname: String,
     /// Operating system and version.
     pub os: String,
     /// Processor model.
     pub cpu: String,
-    /// Cores that the generator could use.
+    /// Number of cores available to the generator.
     pub cores: u64,
-    /// Memory, MiB.
+    /// Memory, in MiB.
     pub memory_mib: u64,
 }
 
 impl ToolMachine {
-    /// The machine of a manifest.
+    /// Machine of a manifest.
     pub fn of(manifest: &Manifest) -> Self {
         Self {
             hostname: manifest.hostname.clone(),
@@ -121,7 +121,7 @@ impl ToolMachine {
 }
 
 impl ToolResult {
-    /// A tool's result of which nothing is known yet.
+    /// Empty result of a tool.
     pub(super) fn new(tool: Tool) -> Self {
         Self {
             tool,
@@ -139,17 +139,17 @@ impl ToolResult {
         }
     }
 
-    /// weir's own run.
+    /// Result of weir's own run.
     pub fn of_run(run: Run) -> Self {
         let spread = &run.response_ms;
-        let answered = run.requests.ok > 0;
+        let has_success = run.requests.ok > 0;
         Self {
             tool: Tool::Weir,
             plan: ToolPlan {
                 model: Some(run.model),
                 method: Some(run.target.method.clone()),
                 path: Some(run.target.path.clone()),
-                connections: Some(run.connections.limit),
+                connections: Some(run.connections.max),
                 offered_per_s: (run.model == LoadModel::Open).then_some(run.rate_per_s.offered),
             },
             machine: Some(ToolMachine::of(&run.manifest)),
@@ -158,19 +158,19 @@ impl ToolResult {
             requests: run.requests.total,
             failed: run.requests.failed,
             rate_per_s: Some(run.rate_per_s.achieved),
-            mean_ms: answered.then_some(spread.mean),
-            max_ms: answered.then_some(spread.max),
+            mean_ms: has_success.then_some(spread.mean),
+            max_ms: has_success.then_some(spread.max),
             percentiles: Vec::new(),
             run: Some(Box::new(run)),
         }
     }
 
-    /// Failed requests as a share of all, in [0, 1]; none without requests.
+    /// Fraction of failed requests, in [0, 1]; none without requests.
     pub fn error_fraction(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.failed as f64 / self.requests as f64)
     }
 
-    /// The time that this percentile (in [0, 100]) of answers (weir's own: of successes) did not exceed, in ms, if the tool tells.
+    /// Percentile, in [0, 100], of times of responses (weir: of successes), in ms, if the tool reports it.
     pub fn percentile_ms(&self, percentile: f64) -> Option<f64> {
         if let Some(run) = &self.run {
             let histogram = run.response_histogram().ok().filter(|histogram| histogram.count() > 0)?;

@@ -125,13 +125,13 @@ fn a_run_of_weir_says_everything_and_any_percentile() {
 }
 
 #[test]
-fn what_is_no_result_is_refused_with_what_is_known() {
+fn what_is_not_a_result_is_rejected_with_the_known_tools() {
     for (text, words) in [
-        ("", "no result of a tool"),
+        ("", "not a result of a tool"),
         ("hello\nworld", "vegeta"),
-        ("{\"a\": 1}", "no result of a tool"),
+        ("{\"a\": 1}", "not a result of a tool"),
         ("{", "not JSON"),
-        ("<?xml version=\"1.0\"?><testResults/>", "have it write CSV"),
+        ("<?xml version=\"1.0\"?><testResults/>", "save it as CSV"),
         ("Running 2s test @ http://h/\n  Thread Stats", "cut off"),
         ("timeStamp,elapsed,success\n", "without a request"),
         ("timeStamp,elapsed\n1,2\n", "without the column success"),

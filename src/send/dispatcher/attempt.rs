@@ -1,4 +1,4 @@
-//! One request on its way, and its answer.
+//! Attempts: a request in flight, and its response.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -24,21 +24,21 @@ use crate::http::client::{ConnectOptions, IncomingBody, Origin, OutgoingBody, Ou
 use crate::http::target::Target;
 use crate::machine::clock;
 
-/// What is to be sent.
+/// Attempt that is to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueuedAttempt {
     pub(super) job: JobId,
     pub(super) key: usize,
     pub(super) attempt: u32,
     pub(super) nonce: u64,
-    /// When it could have been sent.
+    /// Time at which it could have been sent.
     pub(super) due: Nanos,
 }
 
 type AttemptResponse = (StatusCode, HeaderMap, Bytes);
 
 impl SenderRuntime {
-    /// Sends it.
+    /// Starts an attempt.
     pub(super) fn launch(self: &Rc<Self>, hand: &mut SenderState, sending: QueuedAttempt) {
         let Some(held) = hand.jobs.get_mut(&sending.job) else { return };
         let Some(key) = self.options.keys.get(sending.key) else { return };
@@ -83,12 +83,12 @@ impl SenderRuntime {
             upgrade: false,
         };
         let left = || self.on_sent(job, attempt);
-        let answer = match self.client.send_once(&origin, outgoing, left).await {
-            Ok(answer) => read_response(answer, self.options.max_body_bytes).await,
+        let response = match self.client.send_once(&origin, outgoing, left).await {
+            Ok(response) => read_response(response, self.options.max_body_bytes).await,
             Err(error) => Err(error),
         };
-        match answer {
-            Ok(answer) => self.on_response(job, attempt, answer),
+        match response {
+            Ok(response) => self.on_response(job, attempt, response),
             Err(error) => {
                 self.finish_attempt(job, Err(error.text.into_owned()), false, (Vec::new(), Bytes::new()));
                 if error.kind.is_unsent()
@@ -104,19 +104,19 @@ impl SenderRuntime {
         }
     }
 
-    /// A request that makes no sense when it is filled in will not do so later.
+    /// Dead-letters a job whose rendered request is invalid; a retry would not help.
     async fn fail_unsendable(self: Rc<Self>, sending: QueuedAttempt, why: String) {
         let QueuedAttempt { job, attempt, due, .. } = sending;
         {
             let mut hand = self.state.borrow_mut();
             self.end_job(&mut hand, job, JobStep::DeadLettered, why);
         }
-        // Nothing was sent, which gives the key its place back; and nothing more is to be done for the job.
+        // Nothing was sent, so the key gets its slot back, and the job has ended.
         self.handle_event(due, Event::Recalled(job, attempt));
         self.handle_event(due, Event::Withdrawn(job));
     }
 
-    /// Its last byte has gone to the system.
+    /// The last byte of the request was handed to the system.
     fn on_sent(self: &Rc<Self>, job: JobId, attempt: u32) {
         let now = self.timer.now();
         if let Some(flying) = self.state.borrow_mut().jobs.get_mut(&job).and_then(|held| held.in_flight.as_mut()) {
@@ -135,7 +135,7 @@ impl SenderRuntime {
         self.handle_event(self.timer.now(), Event::Responded(job, attempt, meaning, &feedback));
     }
 
-    /// Notes what came of the request that is out.
+    /// Records the outcome of the attempt in flight.
     fn finish_attempt(
         &self,
         job: JobId,
@@ -165,13 +165,13 @@ impl SenderRuntime {
         self.events_pending.notify_one();
     }
 
-    /// Its time is up. The dispatch knows already.
+    /// Cancels the attempt in flight after a decision of the dispatch.
     pub(super) fn cancel(&self, hand: &mut SenderState, job: JobId, why: &str) {
         let Some(held) = hand.jobs.get_mut(&job) else { return };
         let Some(InFlightAttempt { task, key, started_at: at, sent_at: sent, due, last_byte_at: left, .. }) =
             held.in_flight.take()
         else {
-            // What has not begun is not to begin any more.
+            // It has not started yet, and must not start.
             hand.awaiting_mark.retain(|sending| sending.job != job);
             return;
         };
@@ -192,13 +192,13 @@ impl SenderRuntime {
     }
 }
 
-/// A message without the key, however it is written in it.
+/// Message with the API key replaced by `***`, in each escaping.
 fn redact_key(why: &str, fields: &TemplateFields<'_>) -> String {
     let written = [Escaping::Plain, Escaping::Url].map(|place| fields.fill("{key}", place));
     written.iter().filter(|key| !key.is_empty()).fold(why.to_owned(), |why, key| why.replace(key, "***"))
 }
 
-/// The place that a URL names; connections to it are kept.
+/// Origin of a URL, with its connection pool.
 fn cached_origin(
     known: &mut std::collections::HashMap<(bool, String, u16), Arc<Origin>>,
     target: &Target,
@@ -208,7 +208,7 @@ fn cached_origin(
     if let Some(origin) = known.get(&place) {
         return Ok(Arc::clone(origin));
     }
-    // Over HTTP/2 nobody would know when a request has left.
+    // Over HTTP/2 it is unknown when a request has left.
     let reach = ConnectOptions {
         protocol: Protocol::Http1,
         tls: options.tls.clone(),
@@ -221,17 +221,17 @@ fn cached_origin(
     Ok(origin)
 }
 
-/// Reads an answer of at most `most` bytes.
-async fn read_response(answer: http::Response<IncomingBody>, most: usize) -> Result<AttemptResponse, SendError> {
-    let (head, mut body) = answer.into_parts();
+/// Reads a response of at most `max_bytes`.
+async fn read_response(response: http::Response<IncomingBody>, max_bytes: usize) -> Result<AttemptResponse, SendError> {
+    let (head, mut body) = response.into_parts();
     let bytes = match body.take_complete() {
         Some(bytes) => bytes,
         None => {
             let mut all = BytesMut::new();
             while let Some(frame) = body.frame().await {
                 let Ok(data) = frame?.into_data() else { continue };
-                if all.len() + data.len() > most {
-                    let why = format!("the answer is longer than the {most} bytes that are looked at");
+                if all.len() + data.len() > max_bytes {
+                    let why = format!("the response body is longer than {max_bytes} bytes");
                     return Err(SendError::new(FailureKind::Body, why));
                 }
                 all.extend_from_slice(&data);
@@ -247,19 +247,19 @@ fn header_texts(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
 }
 
-/// In a few words.
+/// Reason in prose.
 pub(super) fn reason_text(why: DispatchFailure) -> String {
     match why {
         DispatchFailure::Response(ResponseClass::Done) => "delivered".into(),
-        DispatchFailure::Response(ResponseClass::RateLimited) => "refused for its rate (429)".into(),
-        DispatchFailure::Response(ResponseClass::InvalidNonce) => "its nonce was overtaken (400)".into(),
-        DispatchFailure::Response(ResponseClass::Unauthorized) => "the key is not known (401)".into(),
-        DispatchFailure::Response(ResponseClass::Blocked) => "the key is blocked (429)".into(),
+        DispatchFailure::Response(ResponseClass::RateLimited) => "rate-limited (429)".into(),
+        DispatchFailure::Response(ResponseClass::InvalidNonce) => "the nonce was overtaken (400)".into(),
+        DispatchFailure::Response(ResponseClass::Unauthorized) => "unknown API key (401)".into(),
+        DispatchFailure::Response(ResponseClass::Blocked) => "blocked API key (429)".into(),
         DispatchFailure::Response(ResponseClass::Failed(status)) => format!("status {status}"),
-        DispatchFailure::NoResponse(kind) => format!("no answer: {}", kind.name()),
-        DispatchFailure::TooHeavy => "it weighs more than a limit holds".into(),
-        DispatchFailure::MaybeSent => "it may have been sent before a crash".into(),
-        DispatchFailure::Expired => "its time was over before it could be sent".into(),
-        DispatchFailure::HostDown => "its host answers nobody".into(),
+        DispatchFailure::NoResponse(kind) => format!("no response: {}", kind.name()),
+        DispatchFailure::TooHeavy => "the weight exceeds a limit".into(),
+        DispatchFailure::MaybeSent => "maybe sent before a crash".into(),
+        DispatchFailure::Expired => "expired before it could be sent".into(),
+        DispatchFailure::HostDown => "the host is down".into(),
     }
 }

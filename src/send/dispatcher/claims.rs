@@ -1,4 +1,4 @@
-//! Takes jobs out of the store: as many as are about to be sent, and a few more.
+//! Claims: leases as many jobs as are about to be sent, and a few more.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -16,30 +16,30 @@ use super::{Event, JobEntry, LeasedJob, SenderRuntime};
 use crate::decide::Nanos;
 use crate::decide::dispatch::HostId;
 
-/// No more jobs than this are held that are not sent yet.
+/// Maximum leased jobs that are not sent yet.
 const MAX_READY_JOBS: usize = 2048;
-/// So many are taken in hand before anything else has its turn: what is due is not to wait for all of them.
+/// Jobs added per turn of the event loop, so that due sends are not delayed.
 const YIELD_AFTER_JOBS: usize = 16;
-/// No further job once those of a claim have so many bytes.
+/// Size of a claim, in bytes.
 const MAX_CLAIM_BYTES: u64 = 64 << 20;
 
-/// As few jobs are held, if they go slowly: what is in the store can still be edited, and be overtaken by what is urgent.
+/// Minimum leased jobs per host; with slow sends the rest stays in the store, where it can be edited or overtaken.
 pub(super) fn min_ready_jobs(options: &Options) -> usize {
     options.keys.len().clamp(4, 512)
 }
 
-/// A host or a key, and the lane of the store that is theirs.
+/// Host and key of a claim, and their lane of the store.
 type HostLaneClaim = (HostId, Option<u32>, LaneClaim);
 
 impl SenderRuntime {
-    /// Claims whenever there is need, for as long as it runs.
+    /// Claims jobs on demand, as long as the sender runs.
     pub(super) async fn claim(self: Rc<Self>) {
         let mut arrivals = self.store.arrivals();
         let mut until = self.stop_mode.clone();
         let (mut due, mut arrived) = (Nanos::NEVER, true);
         loop {
             let wants = self.lane_claims(arrived);
-            // What is due, or past its time, is so whether there is room for more or not.
+            // Due retries and expiries need a claim even without room for jobs.
             if self.is_stalled() || wants.is_empty() && !arrived && self.timer.now() < due {
                 tokio::select! {
                     () = self.jobs_wanted.notified() => {}
@@ -54,11 +54,11 @@ impl SenderRuntime {
             arrived = false;
             let claim = ClaimRequest {
                 now: wall_ms(),
-                // They end with this process; no time is waited for.
+                // Leases without an end: they end with this process.
                 lease_duration: Nanos::NEVER,
                 lanes: wants.iter().map(|(.., want)| want.clone()).collect(),
                 max_bytes: MAX_CLAIM_BYTES,
-                // Each is marked when it is sent.
+                // Each job is marked when it is sent.
                 marks_sent: false,
             };
             let asking = self.claim_lock.lock().await;
@@ -100,16 +100,16 @@ impl SenderRuntime {
         }
     }
 
-    /// Whether no job is to be claimed now, whatever there is room for.
+    /// Whether no job may be claimed now, even with room.
     fn is_stalled(&self) -> bool {
         let hand = self.state.borrow();
-        // What is held back for a mark, or not recorded yet, counts: memory is bounded if the disk stalls.
+        // Jobs that wait for a mark or a record count, which bounds memory if the disk stalls.
         let stalled = hand.listener_full || hand.changes.len() > 4 * MAX_READY_JOBS;
         let has_no_key = hand.key_leases.as_ref().is_some_and(|owned| owned.held_count() == 0);
         hand.failure.is_some() || self.is_stopping() || stalled || has_no_key
     }
 
-    /// How many more jobs are wanted, of which host and key; of lanes that were found empty, too, if jobs have arrived.
+    /// Jobs wanted by host and key; after arrivals, also of lanes that were empty.
     fn lane_claims(&self, arrived: bool) -> Vec<HostLaneClaim> {
         let hand = self.state.borrow();
         let lanes = hand.lanes.iter().filter(|known| arrived || known.has_jobs);
@@ -121,12 +121,12 @@ impl SenderRuntime {
         lanes.map(want).collect()
     }
 
-    /// Holds more jobs of a host if they went out while others were fetched, and fewer if most of them only wait.
+    /// Raises the target of a host whose jobs were sent while others were fetched, and lowers it if most of them wait.
     fn adjust_ready_targets(&self, wants: &[HostLaneClaim], claimed: &ClaimReply) {
         let mut hand = self.state.borrow_mut();
         let mut got: HashMap<JobLane, usize> = HashMap::new();
         claimed.jobs.iter().for_each(|(_, entry)| *got.entry(JobLane::of(&entry.job)).or_default() += 1);
-        // As many as are in hand for all: what one host may have is bounded by what there are of them.
+        // Total over all hosts; the part of a host is bounded by their number.
         let most = (MAX_READY_JOBS * 4 / wants.len().max(1)).clamp(2, MAX_READY_JOBS);
         for (host, key, want) in wants {
             let (ahead, held) = (hand.hosts.ready_target(*host), hand.dispatch.queued(*host, *key));
@@ -139,7 +139,7 @@ impl SenderRuntime {
         }
     }
 
-    /// Which lanes of the store have jobs. Says whether there are some to be claimed at once.
+    /// Updates the lanes of the store; returns whether there are jobs to claim at once.
     fn update_lanes(&self, lanes: &[JobLane]) -> bool {
         let mut hand = self.state.borrow_mut();
         let mut known = Vec::with_capacity(lanes.len());
@@ -150,7 +150,7 @@ impl SenderRuntime {
                 .as_ref()
                 .map(|hint| self.key_numbers.get(hint).copied().filter(|key| !hand.unusable_keys.contains(key)));
             has_stranded |= key == Some(None);
-            // Others send by the keys that are not ours.
+            // Other senders send with the other keys.
             let key = match key {
                 None => None,
                 Some(Some(key)) if hand.dispatch.can_send(key) => Some(key),
@@ -176,7 +176,7 @@ impl SenderRuntime {
         }
     }
 
-    /// The store found that its time was over.
+    /// Records the end of a job that the store has expired.
     fn on_expired(&self, entry: JobEntry) {
         let mut hand = self.state.borrow_mut();
         let at = wall_ms();
@@ -184,8 +184,8 @@ impl SenderRuntime {
             hand.extended_jobs.push((entry.number, expires));
         } else {
             hand.extension_counts.remove(&entry.number);
-            let reason = "its time was over before it could be sent".to_owned();
-            let tries = entry.status.attempts;
+            let reason = "expired before it could be sent".to_owned();
+            let attempts = entry.status.attempts;
             let ended = FinishedJob {
                 entry,
                 state: State::Expired,
@@ -193,7 +193,7 @@ impl SenderRuntime {
                 ended_at: at,
                 last_attempt: None,
                 body: bytes::Bytes::new(),
-                attempts: tries,
+                attempts,
             };
             hand.events.push(SenderEvent::JobEnded(Box::new(ended)));
         }
@@ -210,7 +210,7 @@ impl SenderRuntime {
         let obstacle = if self.is_stopping() || self.state.borrow().failure.is_some() {
             Some("the sender ended")
         } else {
-            (named == Some(None)).then_some("its key is not there")
+            (named == Some(None)).then_some("its key is missing")
         };
         if let Some(reason) = obstacle {
             let reason = reason.to_owned();
@@ -223,20 +223,20 @@ impl SenderRuntime {
         if entry.status.maybe_sent
             && let Some(state) = self.listener.borrow_mut().reported_state(&entry)
         {
-            // Its end was told, and the crash came before it was recorded.
+            // Its end is in the results; the crash came before the record.
             let step = match state {
                 State::Done => JobStep::Done,
                 State::Expired => JobStep::Expired,
                 _ => JobStep::DeadLettered,
             };
-            let reason = "as was told before a crash".to_owned();
+            let reason = "in the results before a crash".to_owned();
             let change = JobChange { lease, at: wall_ms(), reason, step, attempt: None, response: None };
             self.state.borrow_mut().changes.push(change);
             self.changes_pending.notify_one();
             return;
         }
         if let Some(held) = self.state.borrow_mut().jobs.get_mut(&number) {
-            // We were taken for gone, and it is still in our hands.
+            // The store leased it anew to this sender, which still has it.
             held.lease = lease;
             held.mark = SentMark::Unset;
             return;
@@ -244,10 +244,10 @@ impl SenderRuntime {
         let key = named.flatten();
         let host = self.host_number(&mut self.state.borrow_mut(), &entry.job.request.host());
         let asked = self.dispatch_request(&entry, host, key);
-        let (tries, mark) = (entry.status.attempts, SentMark::Unset);
+        let (attempts, mark) = (entry.status.attempts, SentMark::Unset);
         let held = LeasedJob {
             lease,
-            attempts: tries,
+            attempts,
             attempts_since_claim: 0,
             entry,
             key,
@@ -261,5 +261,5 @@ impl SenderRuntime {
 }
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
-/// Where others send, too, it is looked so often whether there is something to do, whatever news has come.
+/// Interval of claims where other senders share the store, in case news is lost.
 const POLL_INTERVAL_MS: u64 = 1000;

@@ -1,4 +1,4 @@
-//! What a key may have sent before a crash, as far as its windows still count it.
+//! History of a key's sends before a crash.
 
 use super::super::credential::ApiKey;
 use super::super::job::UnixMs;
@@ -7,14 +7,14 @@ use super::super::store::{JobFilter, Store, StoreError};
 use crate::decide::Nanos;
 use crate::decide::window::KeyHistory;
 
-/// To wait for so long is quicker than to look at all jobs.
+/// Spans up to this are waited for instead of looked up.
 const MAX_WAITED_WINDOW: Nanos = Nanos::from_secs(10);
-/// So many jobs are looked at together.
+/// Jobs per read.
 const PAGE_JOBS: usize = 1000;
 
-/// What counts after a crash in windows that look back so far. Short windows are waited for; for long ones it is looked up
-/// which jobs were sent in that time. A job that may have been sent, nobody knows by which key, counts for all of them,
-/// as if it had been now; one that was sent several times, as if all of them had been the last time.
+/// History that counts after a crash for windows of this span. Short windows are waited for; for long ones the store's
+/// jobs show the sends. A job that may have been sent with an unknown key counts for all keys as sent now; one with
+/// several attempts counts as if all were at the time of the last.
 pub(super) fn history_after_crash(
     store: &dyn Store,
     key: &ApiKey,
@@ -33,7 +33,7 @@ pub(super) fn history_after_crash(
         for entry in &page {
             let weight = u64::from(entry.job.weight.max(1));
             let Some(last) = &entry.status.last_attempt else {
-                // It was tried, and has been leased or given back since: when it was sent last is not known any more.
+                // It has an attempt, and was leased or released since: the time of its last send is unknown.
                 sent.extend((0..entry.status.attempts).map(|_| (Nanos::ZERO, weight)));
                 continue;
             };

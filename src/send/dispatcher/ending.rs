@@ -1,4 +1,4 @@
-//! The end: when it has come, and what is left in good order.
+//! Shutdown: condition of the end, and an orderly release.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::decide::dispatch::HostId;
 use crate::decide::window::KeyHistory;
 
 impl SenderRuntime {
-    /// Waits until it is time to end.
+    /// Waits for the condition of the end.
     pub(super) async fn wait_for_end(self: &Rc<Self>) {
         let mut until = self.stop_mode.clone();
         let mut deadline = Nanos::NEVER;
@@ -21,7 +21,7 @@ impl SenderRuntime {
             let (out, idle) = {
                 let hand = self.state.borrow();
                 match &hand.failure {
-                    // What is out may still be answered.
+                    // Requests in flight may still get responses.
                     Some(SenderError::NoKeys(_)) => {
                         told = told.max(StopMode::WhenDrained(self.options.rules.attempt_timeout));
                     }
@@ -44,7 +44,7 @@ impl SenderRuntime {
                     }
                 }
                 StopMode::WhenEmpty if idle => {
-                    // What cannot be read is told by whoever writes.
+                    // Errors of the store are reported by its writes.
                     let open = self.store.counts().map_or(1, |counts| counts.open_jobs());
                     let stranded = self.unsendable_failure(open);
                     if open == 0 || stranded.is_some() {
@@ -58,19 +58,19 @@ impl SenderRuntime {
                 () = self.end_check_due.notified() => {}
                 _ = until.changed() => {}
                 () = self.timer.sleep_until(deadline), if deadline < Nanos::NEVER => return,
-                // What others do to the last jobs nobody tells us.
+                // Other processes may end the last jobs without a notification.
                 () = self.timer.sleep(Nanos::SECOND), if self.store.shared_keys().is_some() => {}
             }
         }
     }
 
-    /// Gives back what was not sent.
+    /// Releases unsent jobs.
     fn release_all_jobs(&self) {
         let mut hand = self.state.borrow_mut();
         self.release_jobs(&mut hand, &mut Vec::new(), "the sender ended", |_| true);
     }
 
-    /// All that counts of a key's past, host by host.
+    /// History of a key, host by host.
     pub(super) fn final_key_state(&self, hand: &mut SenderState, key: u32, high_water: u64) -> String {
         let (now, at) = (self.timer.now(), ClockSample::now());
         let hosts: Vec<(HostId, String)> = hand.hosts.names().map(|(host, name)| (host, name.to_owned())).collect();
@@ -79,14 +79,14 @@ impl SenderRuntime {
             .filter_map(|(host, name)| Some((name, hand.dispatch.history(now, host, key)?)))
             .filter(|(_, history)| *history != KeyHistory::default())
             .collect();
-        // Of hosts that have not been seen the past may be known as well.
+        // Hosts that were not used in this run may have a history as well.
         let rest = hand.hosts.key_histories.get(key as usize).cloned().flatten();
         let rest = rest.filter(|(_, at)| now - *at < self.options.history_span());
         let rest = rest.map(|(history, at)| aged(history, now - at)).unwrap_or_default();
         KeyState::at_shutdown(&at, high_water, &rest, &histories).write()
     }
 
-    /// Goes on with a key at all hosts.
+    /// Resumes a key at all hosts.
     pub(super) fn resume_key(
         &self,
         hand: &mut SenderState,
@@ -111,7 +111,7 @@ impl SenderRuntime {
         }
     }
 
-    /// The last words: what is out is left to its fate, the rest is given back, and the keys are noted.
+    /// Last step: requests in flight are abandoned, other jobs released, and the states of keys recorded.
     pub(super) async fn shut_down(self: &Rc<Self>) -> Result<(), SenderError> {
         {
             let hand = self.state.borrow();
@@ -139,7 +139,7 @@ impl SenderRuntime {
     }
 }
 
-/// The same history, written so much later.
+/// The same history at a later time.
 fn aged(mut history: KeyHistory, by: Nanos) -> KeyHistory {
     let arrived = history.windows.iter_mut().flat_map(|past| &mut past.arrived);
     arrived.chain(&mut history.sent).for_each(|(ago, _)| *ago += by);

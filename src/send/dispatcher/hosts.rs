@@ -1,5 +1,4 @@
-//! The hosts that jobs go to: a number for each, how many of its jobs are to be in hand, and what becomes of them while it is
-//! down.
+//! Hosts: numbers, targets of leased jobs, and handling while they are down.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,35 +8,35 @@ use crate::decide::dispatch::{HostId, HostStatus, JobId};
 use crate::decide::window::{self, KeyHistory};
 use crate::decide::{Nanos, dispatch::DispatchFailure};
 
-/// So many jobs that have not been sent are in hand for a host that is down: the next probes.
+/// Leased unsent jobs of a down host: the next probes.
 const MAX_PROBE_JOBS: usize = 2;
-/// No more are taken in hand once so many wait for a host to answer.
+/// Retrying jobs of a host at which no more are claimed.
 const MAX_JOBS_WAITING_FOR_HOST: usize = 512;
 
-/// The hosts that are known, by the dispatch's numbers.
+/// Hosts by the dispatch's numbers.
 #[derive(Debug, Default)]
 pub(super) struct SenderHosts {
     numbers: HashMap<String, HostId>,
     all: Vec<HostEntry>,
-    /// By key: what is known of its past at hosts that are not named, and when that was.
+    /// By key: history at unnamed hosts, and its time.
     pub(super) key_histories: Vec<Option<(KeyHistory, Nanos)>>,
 }
 
 #[derive(Debug)]
 struct HostEntry {
     name: String,
-    /// How many jobs are to be in hand and not yet sent.
+    /// Target of leased jobs that are not sent yet.
     ready_target: usize,
 }
 
-/// How a host is, by its name.
+/// Status of a host, by its name.
 #[derive(Clone, Debug)]
 pub struct HostProgress {
-    /// The host, with its port if that is not the scheme's own.
+    /// Host, with a non-default port.
     pub name: String,
-    /// How it is.
+    /// Status.
     pub status: HostStatus,
-    /// What its last failure was, in a few words.
+    /// Last failure, in prose.
     pub last_failure: String,
 }
 
@@ -54,7 +53,7 @@ impl SenderHosts {
         (0..).zip(&self.all).map(|(number, host)| (number, host.name.as_str()))
     }
 
-    /// How many jobs of a host are to be in hand, among so many hosts.
+    /// Initial target of a host among this number of hosts.
     pub(super) fn ready_target(&self, host: HostId) -> usize {
         self.all.get(host as usize).map_or(0, |host| host.ready_target)
     }
@@ -67,7 +66,7 @@ impl SenderHosts {
 }
 
 impl SenderRuntime {
-    /// The number of a host, which may be new.
+    /// Number of a host; a new one is added.
     pub(super) fn host_number(&self, hand: &mut SenderState, name: &str) -> HostId {
         if let Some(number) = hand.hosts.number(name) {
             return number;
@@ -82,7 +81,7 @@ impl SenderRuntime {
         number
     }
 
-    /// A host of whose past nothing is known yet.
+    /// Adds a host without a history.
     pub(super) fn add_host(&self, hand: &mut SenderState, name: &str) -> HostId {
         let number = hand.dispatch.add_host(self.rules_of(name));
         hand.hosts.numbers.insert(name.to_owned(), number);
@@ -90,7 +89,7 @@ impl SenderRuntime {
         number
     }
 
-    /// The limits of a host that has its own.
+    /// Limits of a host that has its own, else the general ones.
     pub(super) fn rules_of(&self, name: &str) -> Option<window::KeyRules> {
         let bare = name.rsplit_once(':').map_or(name, |(bare, _)| bare);
         let own = self.options.host_limits.iter().filter(|(host, _)| host == name || host == bare);
@@ -98,8 +97,8 @@ impl SenderRuntime {
         (!limits.is_empty()).then(|| window::KeyRules { limits, ..self.options.rules.key.clone() })
     }
 
-    /// Whether there is room for jobs that the store has; of many lanes only some are looked at, as it is asked with each
-    /// event. Whoever records asks for more jobs in any case.
+    /// Whether there is room for jobs of the store. With many lanes only some are checked, since this runs at each
+    /// event; a record asks for jobs in any case.
     pub(super) fn wants_jobs(&self, hand: &SenderState) -> bool {
         hand.lanes
             .iter()
@@ -107,13 +106,13 @@ impl SenderRuntime {
             .any(|known| known.has_jobs && self.has_room(hand, known.host, known.key))
     }
 
-    /// How many jobs of a host are to be in hand that any key may send, or only this one.
+    /// Target of a host's leased jobs for any key, or for this one.
     pub(super) fn ready_target(&self, hand: &SenderState, host: HostId, key: Option<u32>) -> usize {
         let Some(standing) = hand.dispatch.host_status(host) else { return 0 };
         let ahead = hand.hosts.ready_target(host);
         match (standing.down_for, self.options.rules.give_up_after) {
             _ if standing.waiting_for_host >= MAX_JOBS_WAITING_FOR_HOST => 0,
-            // They are to come to their end.
+            // All remaining jobs are to reach their end.
             (Some(down_for), Some(longest)) if down_for >= longest => ahead,
             (Some(_), _) => MAX_PROBE_JOBS,
             _ if key.is_some() => (ahead / self.options.keys.len().max(1)).max(2),
@@ -126,16 +125,16 @@ impl SenderRuntime {
         ahead > 0 && hand.dispatch.queued(host, key) <= ahead / 2
     }
 
-    /// Nothing is sent to a host that is down: what was never sent goes back, so that a crash leaves no doubt about it.
+    /// Releases jobs of a down host that were never sent, so that a crash leaves no doubt about them.
     pub(super) fn host_down(&self, hand: &mut SenderState, host: HostId, actions: &mut Vec<DispatchAction>) {
         let waits: Vec<JobId> = hand.dispatch.queued_jobs(host).collect();
         let unsent = |held: &super::LeasedJob| held.attempts_since_claim == 0 && waits.contains(&held.entry.number);
         if self.options.rules.give_up_after.is_none() {
-            self.release_jobs(hand, actions, "its host does not answer", unsent);
+            self.release_jobs(hand, actions, "the host is down", unsent);
         }
     }
 
-    /// The hosts that answer nobody.
+    /// Hosts that are down.
     pub(super) fn hosts_down(hand: &SenderState) -> Vec<HostProgress> {
         let hosts = hand.hosts.names().filter_map(|(number, name)| {
             let standing = hand.dispatch.host_status(number).filter(|standing| standing.down_for.is_some())?;
@@ -150,23 +149,23 @@ impl SenderRuntime {
     }
 }
 
-/// Lanes of the store that have jobs, or had.
+/// Lanes of the store that have or had jobs.
 #[derive(Debug, Default)]
 pub(super) struct StoreLanes {
     all: Vec<LaneEntry>,
 }
 
-/// One of them, and whose it is.
+/// Lane with its host and key.
 #[derive(Clone, Debug)]
 pub(super) struct LaneEntry {
     pub(super) lane: JobLane,
     pub(super) host: HostId,
     pub(super) key: Option<u32>,
-    /// There are jobs in it, as far as is known.
+    /// Whether it has jobs, as far as known.
     pub(super) has_jobs: bool,
 }
 
-/// So many lanes are remembered that have no jobs now.
+/// Maximum empty lanes that are remembered.
 const MAX_EMPTY_LANES: usize = 64;
 
 impl StoreLanes {
@@ -178,7 +177,7 @@ impl StoreLanes {
         self.all.retain(|lane| keeps(lane.key));
     }
 
-    /// These have jobs, and no others if they are all. Says which of them were not known to.
+    /// Updates the lanes with jobs, which are all of them with `are_all`. Returns those that had none.
     pub(super) fn update(&mut self, found: Vec<LaneEntry>, are_all: bool) -> Vec<LaneEntry> {
         let before: HashMap<&JobLane, bool> = self.all.iter().map(|known| (&known.lane, known.has_jobs)).collect();
         let is_new = |known: &&LaneEntry| before.get(&known.lane) != Some(&true);

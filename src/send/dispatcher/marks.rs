@@ -1,8 +1,8 @@
-//! What has to be durable before a request's first byte: that its job is sent now, and its key's mark of nonces.
+//! Marks that must be durable before a request's first byte: of the job as sent, and of its key's nonces.
 //!
-//! A store that can mark a job at once ([`Store::mark_sent`](super::Store::mark_sent)) is told so at the send. One on another machine
-//! cannot: there the mark is recorded, and the request waits until it is. So that few wait, the jobs that go next are marked
-//! with the records before ([`MarkAhead`](crate::decide::marking::MarkAhead)); they are all that a crash leaves in doubt without cause.
+//! A store with cheap marks ([`Store::mark_sent`](super::Store::mark_sent)) gets one at the send. On a server the mark
+//! is recorded, and the request waits for it. To let few wait, the next jobs are marked with the records before
+//! ([`MarkAhead`](crate::decide::marking::MarkAhead)); only these are in doubt without cause after a crash.
 
 use std::rc::Rc;
 
@@ -11,24 +11,24 @@ use super::super::store::{JobChange, JobLease, JobStep};
 use super::attempt::QueuedAttempt;
 use super::{Event, JobId, SenderRuntime, SenderState};
 
-/// Whether the store has a job as sent, under the lease that we have.
+/// State of the mark of a job under the current lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SentMark {
     Unset,
-    /// It is being recorded.
+    /// The mark is being recorded.
     Pending,
     Set,
 }
 
 impl SenderRuntime {
-    /// Sends it, as soon as what has to be durable is.
+    /// Sends an attempt once its marks are durable.
     pub(super) fn send(self: &Rc<Self>, hand: &mut SenderState, sending: QueuedAttempt) {
         if let Some(waits) = self.try_send(hand, sending) {
             hand.mark_ahead.job_due(waits);
         }
     }
 
-    /// Sends it or has it wait. Says whether it waits for its own mark; `None`: it waits for its key's.
+    /// Sends an attempt or queues it. Returns whether it waits for its own mark; `None` if it waits for its key's.
     fn try_send(self: &Rc<Self>, hand: &mut SenderState, sending: QueuedAttempt) -> Option<bool> {
         let is_noted = hand.high_water_marks.get(sending.key).is_none_or(|(durable, _)| sending.nonce <= *durable);
         let waits = is_noted.then(|| !self.is_marked(hand, sending.job));
@@ -41,7 +41,7 @@ impl SenderRuntime {
         waits
     }
 
-    /// Whether the store has the job as sent; if not, it is asked for.
+    /// Whether the job is marked; requests a mark otherwise.
     fn is_marked(&self, hand: &mut SenderState, job: JobId) -> bool {
         let Some(held) = hand.jobs.get_mut(&job) else { return true };
         if held.mark == SentMark::Unset && self.store.mark_sent(held.lease, wall_ms()) {
@@ -55,7 +55,7 @@ impl SenderRuntime {
         mark == SentMark::Set
     }
 
-    /// Has the jobs marked that go next, if to mark them takes a while.
+    /// Marks the next jobs ahead, if marking takes time.
     pub(super) fn mark_ahead(&self, hand: &mut SenderState) {
         hand.mark_ahead.begin_round_trip();
         let Some(most) = hand.mark_ahead.max_marked() else { return };
@@ -67,15 +67,14 @@ impl SenderRuntime {
         }
     }
 
-    /// Jobs have come, some of which may be next.
+    /// New jobs, some of which may be next.
     pub(super) fn request_marks_ahead(&self) {
         if self.state.borrow().mark_ahead.max_marked().is_some() {
             self.changes_pending.notify_one();
         }
     }
 
-    /// These marks are durable, of keys and of jobs, but not those of jobs whose leases were over: what has waited for them
-    /// goes.
+    /// Sends what waited for these durable marks of keys and jobs, except jobs whose leases had expired.
     pub(super) fn on_marked(self: &Rc<Self>, marks: &[u64], sent: &[JobLease], stale: &[JobLease]) {
         let mut lost = Vec::new();
         {
@@ -95,7 +94,7 @@ impl SenderRuntime {
             self.drop_lost_job(job);
         }
         if !self.state.borrow().awaiting_mark.is_empty() {
-            // It may have taken long: what is to go by a key whose lease is over is called back first.
+            // The record may have taken long: attempts under expired key leases are withdrawn first.
             self.handle_event(self.timer.now(), Event::Tick);
         }
         let mut hand = self.state.borrow_mut();
@@ -104,7 +103,7 @@ impl SenderRuntime {
         }
     }
 
-    /// The store has given the job to another sender, or back to the queue, before it was sent.
+    /// Drops a job that the store has given to another sender or requeued.
     fn drop_lost_job(self: &Rc<Self>, job: JobId) {
         let waits = {
             let mut hand = self.state.borrow_mut();
@@ -120,11 +119,11 @@ impl SenderRuntime {
     }
 }
 
-/// Has the job recorded as sent.
+/// Records the mark of a job.
 fn record_sent_mark(hand: &mut SenderState, job: JobId) {
     let Some(held) = hand.jobs.get_mut(&job) else { return };
     held.mark = SentMark::Pending;
     let (lease, at) = (held.lease, wall_ms());
-    let reason = "it is sent".to_owned();
+    let reason = "being sent".to_owned();
     hand.changes.push(JobChange { lease, at, reason, step: JobStep::Sent, attempt: None, response: None });
 }

@@ -1,18 +1,18 @@
-//! The edge of [`Dispatch`]: one event loop that claims jobs, sends what it is told to, and keeps what came of it.
+//! Runtime of [`Dispatch`]: an event loop that claims jobs, executes the dispatch's actions, and records outcomes.
 //!
 //! ```text
-//!             claims ──► Submitted ┐                       ┌ Send ──► attempt ──► Left, Answered, Failed
-//!   store ◄──┤                     ├─► Dispatch ──► actions ┤ WakeAt ─► an exact timer ──► Tick
-//!             records ◄────────────┘                       └ Done, Dead, Expire, Bury ──► records
+//!             claims ──► Submitted ┐                        ┌ Send ──► attempt ──► Departed, Responded, Failed
+//!   store ◄──┤                     ├─► Dispatch ──► actions ┤ WakeAt ──► exact timer ──► Tick
+//!             records ◄────────────┘                        └ Done, ScheduleRetry, Expire, DeadLetter ──► records
 //! ```
 //!
-//! - Jobs are claimed a little ahead of need: one commit for many. How far ahead follows from how fast they go ([`claims`]).
-//!   Jobs that name a key are claimed for that key: they fill nobody else's place.
-//! - Each job is marked as sent before its first byte leaves, and not earlier ([`marks`]): after a crash no other job counts
-//!   as one that may have been sent.
-//! - A dead letter goes back to the store, which keeps its time and its tries over a crash, and hands it out again.
-//! - Where several senders share keys, leases of keys come and go ([`owning`]): nothing is sent by a key whose lease is over.
-//! - What happened is told to the listener, then recorded, in groups: one commit while the next group gathers
+//! - Jobs are claimed a little ahead of need, many per commit; how far depends on the send rate ([`claims`]). Pinned
+//!   jobs are claimed for their key, and so take no slots of other keys.
+//! - Each job is marked as sent just before its first byte leaves ([`marks`]): after a crash no other job counts as
+//!   maybe sent.
+//! - A retrying job goes back to the store, which has its time and attempts across crashes, and is claimed again.
+//! - Where several senders share keys, leases of keys come and go ([`owning`]): nothing is sent under an expired lease.
+//! - Events go to the listener, and are then recorded, in groups: one commit while the next group collects
 //!   ([`records`]).
 
 mod attempt;
@@ -20,9 +20,12 @@ mod claims;
 mod crash;
 mod ending;
 mod hosts;
+mod leased_job;
 mod marks;
+mod nonces;
 mod outcome;
 mod owning;
+mod progress;
 mod records;
 mod stranded;
 
@@ -31,113 +34,57 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use tokio::sync::{Notify, oneshot, watch};
-use tokio::task::AbortHandle;
 
 use self::attempt::QueuedAttempt;
 pub use self::hosts::HostProgress;
 use self::hosts::{SenderHosts, StoreLanes};
-use self::marks::SentMark;
+use self::leased_job::{InFlightAttempt, LastAttempt, LeasedJob};
+pub use self::progress::SenderProgress;
 use super::job::{JobEntry, UnixMs};
-use super::news::{AttemptRecord, Listener, SenderEvent};
+use super::news::{Listener, SenderEvent};
 use super::note::{ClockSample, KeyState};
 use super::options::Options;
-use super::sender::{SenderError, StopMode, lock, wall_ms};
-use super::store::{JobChange, JobLease, JobStep, Store};
+use super::sender::{SenderError, StopMode, wall_ms};
+use super::store::{JobChange, JobStep, Store};
 use crate::decide::Nanos;
 use crate::decide::dispatch::{Dispatch, DispatchAction, DispatchFailure, Event, HostId, JobId, JobSubmission};
 use crate::decide::marking::MarkAhead;
 use crate::decide::ownership::KeyLeases;
-use crate::decide::window::KeyWindows;
 use crate::http::client::{Client, Options as ClientOptions, Origin};
 use crate::machine::clock::Clock;
 use crate::machine::timer::Timer;
-
-/// Where a sender is.
-#[derive(Clone, Debug, Default)]
-pub struct SenderProgress {
-    /// Jobs in its hands that are not sent yet.
-    pub ready: usize,
-    /// Requests without an answer.
-    pub in_flight: usize,
-    /// Keys that can be used.
-    pub usable_keys: usize,
-    /// The bound on the way in, if there is one.
-    pub delay_bound: Option<Nanos>,
-    /// By key: how many requests per second its limits let through at the hosts that have something to do, as far as they
-    /// are believed; 0 if it is used no more.
-    pub allowed_per_s: Vec<f64>,
-    /// The hosts that answer nobody.
-    pub hosts_down: Vec<HostProgress>,
-}
-
-/// A job in hand.
-#[derive(Debug)]
-struct LeasedJob {
-    lease: JobLease,
-    entry: JobEntry,
-    /// The one key that may send it.
-    key: Option<u32>,
-    attempts: u32,
-    /// How often it was sent since it was taken in hand.
-    attempts_since_claim: u32,
-    /// What is out.
-    in_flight: Option<InFlightAttempt>,
-    /// What was out last.
-    last_attempt: Option<LastAttempt>,
-    /// Whether the store has it as sent.
-    mark: SentMark,
-}
-
-#[derive(Debug)]
-struct InFlightAttempt {
-    task: AbortHandle,
-    key: usize,
-    attempt: u32,
-    started_at: Nanos,
-    sent_at: UnixMs,
-    due: Nanos,
-    last_byte_at: Option<Nanos>,
-}
-
-#[derive(Debug)]
-struct LastAttempt {
-    record: AttemptRecord,
-    headers: Vec<(String, String)>,
-    body: Bytes,
-}
 
 #[derive(Debug)]
 struct SenderState {
     dispatch: Dispatch,
     actions: Vec<DispatchAction>,
     jobs: HashMap<JobId, LeasedJob>,
-    /// When the dispatch wants a tick.
+    /// Time at which the dispatch wants a tick.
     wake_at: Nanos,
     changes: Vec<JobChange>,
     events: Vec<SenderEvent>,
-    /// Jobs that expired and go on: with which end of their time.
+    /// Expired jobs that continue, with the new ends of their TTLs.
     extended_jobs: Vec<(JobId, UnixMs)>,
-    /// So often a job was given more time.
+    /// Number of TTL extensions by job.
     extension_counts: HashMap<JobId, u32>,
-    /// By key: the mark that is durable, and the one that is to be.
+    /// By key: the durable mark of nonces, and the wanted one.
     high_water_marks: Vec<(u64, u64)>,
-    /// What waits for a mark to be durable, its key's or its own.
+    /// Attempts that wait for a durable mark, of the key or the job.
     awaiting_mark: Vec<QueuedAttempt>,
-    /// How many jobs are marked before they are sent.
+    /// Number of jobs to mark ahead.
     mark_ahead: MarkAhead,
     hosts: SenderHosts,
-    /// Where there are jobs in the store: for which host, and which key if they name one.
+    /// Lanes of the store with jobs.
     lanes: StoreLanes,
-    /// There are jobs in the store for keys that cannot be used.
+    /// Whether the store has jobs for unusable keys.
     has_unsendable: bool,
-    /// Keys that are used no more.
+    /// Disabled keys.
     unusable_keys: Vec<u32>,
-    /// Which keys are ours, if other senders share them.
+    /// Leases of keys, if other senders share them.
     key_leases: Option<KeyLeases>,
     failure: Option<SenderError>,
-    /// There is no room for what is to be told.
+    /// The listener has no space for events.
     listener_full: bool,
     origins: HashMap<(bool, String, u16), Arc<Origin>>,
 }
@@ -145,7 +92,7 @@ struct SenderState {
 struct SenderRuntime {
     store: Arc<dyn Store>,
     options: Options,
-    /// Keys by the names that jobs may give them.
+    /// Keys by the names that jobs may use.
     key_numbers: HashMap<String, u32>,
     client: Client,
     timer: Timer,
@@ -153,26 +100,26 @@ struct SenderRuntime {
     listener: RefCell<Box<dyn Listener>>,
     progress: Arc<Mutex<SenderProgress>>,
     stop_mode: watch::Receiver<StopMode>,
-    /// There is another time to wake at.
+    /// `wake_at` has changed.
     wake_time_changed: Notify,
-    /// There is something to tell.
+    /// Events are pending for the listener.
     events_pending: Notify,
-    /// There is something to record.
+    /// Changes are pending for the store.
     changes_pending: Notify,
     /// There may be room for more jobs.
     jobs_wanted: Notify,
-    /// A job in the store is due at another time than when it was asked last.
+    /// The store has a job that is due earlier than known.
     retry_scheduled: Notify,
-    /// Something has been recorded, or ended.
+    /// Something was recorded or has ended.
     end_check_due: Notify,
-    /// Something is to be asked of the store about keys.
+    /// The leases of keys need a call to the store.
     key_leases_changed: Notify,
-    /// Held while the store is asked for jobs, and while it records.
+    /// Locked during a claim, and during a record.
     claim_lock: tokio::sync::Mutex<()>,
     record_lock: tokio::sync::Mutex<()>,
 }
 
-/// Runs until it is told to end, or has to.
+/// Runs until a stop mode is reached, or an error.
 pub(super) async fn run(
     store: Arc<dyn Store>,
     options: Options,
@@ -200,7 +147,7 @@ pub(super) async fn run(
     let records = tokio::task::spawn_local(Rc::clone(&edge).record());
     let owning = tokio::task::spawn_local(Rc::clone(&edge).manage_key_leases());
     edge.wait_for_end().await;
-    // A ticket that is dropped takes its question back: what is asked of the store is waited for.
+    // Waits for a claim in progress: aborting would withdraw the call.
     let claiming = edge.claim_lock.lock().await;
     [ticks, sweeps, claims, owning].iter().for_each(tokio::task::JoinHandle::abort);
     drop(claiming);
@@ -210,9 +157,9 @@ pub(super) async fn run(
     ended
 }
 
-/// The dispatch's clock begins so long before it: what an earlier sender did has a time by it.
+/// Offset of the dispatch's clock, so that sends of earlier senders have times on it.
 const CLOCK_HEAD_START: Nanos = Nanos::from_secs(48 * 3600);
-/// What the machines at both ends may add to a way in that is given: to wake, to accept, to read.
+/// Allowance added to a given delay bound, for wake-up, accept and read on both machines.
 const MACHINE_DELAY: Nanos = Nanos::from_millis(2);
 
 impl SenderRuntime {
@@ -224,9 +171,9 @@ impl SenderRuntime {
         progress: Arc<Mutex<SenderProgress>>,
     ) -> Result<(Self, impl Future<Output = ()>), SenderError> {
         let clock = Clock::started_ago(CLOCK_HEAD_START);
-        let system = |error: std::io::Error| SenderError::System(format!("cannot begin to send: {error}"));
+        let system = |error: std::io::Error| SenderError::System(format!("cannot start the sender: {error}"));
         let (timer, ring) = Timer::new(clock).map_err(system)?;
-        let most_idle = if options.fresh { 0 } else { options.rules.max_in_flight };
+        let most_idle = if options.keepalive { options.rules.max_in_flight } else { 0 };
         let client = Client::new(timer.clone(), ClientOptions { max_idle: most_idle, ..ClientOptions::default() });
         let (now, moment) = (clock.now(), ClockSample::now());
         let wall = moment.wall;
@@ -242,13 +189,13 @@ impl SenderRuntime {
                 shared.lease(),
             )
         });
-        // Of keys that others share it is told with the lease what they have sent.
+        // The state of a shared key comes with its lease.
         let known = if owned.is_some() { Vec::new() } else { store.key_states()? };
         let notes: HashMap<String, String> = known.into_iter().map(|note| (note.key, note.state)).collect();
         let mut marks = Vec::with_capacity(options.keys.len());
         let (mut pasts, mut by_host) = (Vec::with_capacity(options.keys.len()), Vec::new());
         for (number, key) in (0..).zip(&options.keys) {
-            // It may have had another name, or none.
+            // The key may have had another name, or none.
             let texts = [key.default_name(), key.name()].into_iter().filter_map(|name| notes.get(name));
             let note = texts.filter_map(|text| KeyState::read(text)).max_by_key(KeyState::written_at_ms);
             let high_water = note.as_ref().map_or(0, |note| note.high_water);
@@ -320,7 +267,7 @@ impl SenderRuntime {
         Ok((edge, ring))
     }
 
-    /// Something happened, and is acted upon. What is sent for it could have been sent at `due`.
+    /// Handles an event and executes the actions that follow. `due` is the time at which these sends were possible.
     fn handle_event(self: &Rc<Self>, due: Nanos, event: Event<'_>) {
         let mut hand = self.state.borrow_mut();
         let mut actions = std::mem::take(&mut hand.actions);
@@ -360,16 +307,16 @@ impl SenderRuntime {
             DispatchAction::Send { job, key, attempt, nonce, .. } => {
                 self.send(hand, QueuedAttempt { job, key: key as usize, attempt, nonce, due });
             }
-            DispatchAction::Cancel { job, .. } => self.cancel(hand, job, "no answer in time"),
+            DispatchAction::Cancel { job, .. } => self.cancel(hand, job, "timed out"),
             DispatchAction::Done(job) => self.end_job(hand, job, JobStep::Done, "delivered".into()),
             DispatchAction::ScheduleRetry { job, until, reason: why } => dead.push((job, until, why)),
             DispatchAction::Requeue(job) => dead.retain(|(other, ..)| *other != job),
-            // The store keeps how long jobs live.
+            // The store has the TTLs.
             DispatchAction::ExtendTtl { .. } => {}
             DispatchAction::Expire { job, reason: why } => {
                 let reason = match why {
-                    DispatchFailure::Expired => "its time was over before it could be sent".to_owned(),
-                    other => format!("its time was over after: {}", attempt::reason_text(other)),
+                    DispatchFailure::Expired => "expired before it could be sent".to_owned(),
+                    other => format!("expired after: {}", attempt::reason_text(other)),
                 };
                 self.end_job(hand, job, JobStep::Expired, reason);
             }
@@ -397,17 +344,7 @@ impl SenderRuntime {
         }
     }
 
-    /// A new mark for a key. It is set higher than it has to be, so that nobody has to wait for the next one.
-    fn raise_mark(&self, hand: &mut SenderState, key: u32, high_water: u64) {
-        if let Some((_, wanted)) = hand.high_water_marks.get_mut(key as usize)
-            && high_water + MARK_MARGIN_NONCES > *wanted
-        {
-            *wanted = high_water + MARK_AHEAD_NONCES;
-            self.changes_pending.notify_one();
-        }
-    }
-
-    /// Ticks when the dispatch wants it.
+    /// Ticks at the dispatch's times.
     async fn tick(self: Rc<Self>) {
         loop {
             let at = self.state.borrow().wake_at;
@@ -426,7 +363,7 @@ impl SenderRuntime {
         }
     }
 
-    /// Closes connections that nobody needs any more.
+    /// Closes idle connections.
     async fn sweep(self: Rc<Self>) {
         let every = tokio::time::Duration::from_secs(5);
         loop {
@@ -435,40 +372,7 @@ impl SenderRuntime {
         }
     }
 
-    fn publish_progress(&self) {
-        let hand = self.state.borrow();
-        let (ready, _, out) = hand.dispatch.sizes();
-        let keys = 0..u32::try_from(self.options.keys.len()).unwrap_or(u32::MAX);
-        *lock(&self.progress) = SenderProgress {
-            ready,
-            in_flight: out,
-            usable_keys: hand.dispatch.usable_keys(),
-            delay_bound: hand.dispatch.delay_bound(),
-            allowed_per_s: keys.map(|key| self.allowed_per_s(&hand, key)).collect(),
-            hosts_down: Self::hosts_down(&hand),
-        };
-    }
-
-    /// How many requests per second a key may send to all hosts that have something to do, or that had.
-    fn allowed_per_s(&self, hand: &SenderState, key: u32) -> f64 {
-        let hosts = || hand.hosts.names().map(|(host, _)| host).take(MAX_SUMMED_HOSTS);
-        let is_busy = |host: &HostId| {
-            hand.dispatch
-                .host_status(*host)
-                .is_some_and(|host| host.queued + host.in_flight > 0 && host.down_for.is_none())
-        };
-        let allowed = |host: HostId| hand.dispatch.allowed_per_s(host, key);
-        if hosts().any(|host| is_busy(&host)) {
-            hosts().filter(is_busy).map(allowed).sum()
-        } else {
-            hosts()
-                .map(allowed)
-                .reduce(f64::max)
-                .unwrap_or_else(|| KeyWindows::new(&self.options.rules.key).rate_per_s())
-        }
-    }
-
-    /// What is asked of the dispatch for a job.
+    /// Submission of a job to the dispatch.
     fn dispatch_request(&self, entry: &JobEntry, host: HostId, key: Option<u32>) -> JobSubmission {
         let wall = wall_ms();
         let expires = entry.job.expires_at.map_or(Nanos::NEVER, |at| {
@@ -486,10 +390,3 @@ impl SenderRuntime {
         }
     }
 }
-
-/// What is allowed is summed up over so many hosts.
-const MAX_SUMMED_HOSTS: usize = 256;
-/// A mark is set so far above what is asked for, in nonces: milliseconds, mostly.
-const MARK_AHEAD_NONCES: u64 = 10_000;
-/// And anew when so little of it is left.
-const MARK_MARGIN_NONCES: u64 = 3_000;

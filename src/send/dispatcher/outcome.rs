@@ -1,4 +1,4 @@
-//! A job leaves the sender's hands: what is to be told of it, and recorded.
+//! End of a lease: events and records of a job's outcome.
 
 use bytes::Bytes;
 
@@ -11,11 +11,11 @@ use super::{SenderRuntime, SenderState, attempt};
 use crate::decide::Nanos;
 use crate::decide::dispatch::{DispatchAction, DispatchFailure, Event, JobId, ResponseClass};
 
-/// Waits that are shorter are waited for in hand.
+/// Waits shorter than this are not written to the store.
 const MIN_STORED_WAIT: Nanos = Nanos::from_millis(100);
 
 impl SenderRuntime {
-    /// A dead letter goes to the store, with its time and its tries.
+    /// Returns a retrying job to the store, with its time and attempts.
     pub(super) fn schedule_retry(
         &self,
         hand: &mut SenderState,
@@ -24,7 +24,7 @@ impl SenderRuntime {
         why: DispatchFailure,
         actions: &mut Vec<DispatchAction>,
     ) {
-        // So short a wait is no matter for a disk.
+        // So short a wait is not worth a write.
         if until < self.timer.now() + MIN_STORED_WAIT {
             return;
         }
@@ -38,14 +38,14 @@ impl SenderRuntime {
             _ => false,
         };
         if let Some(held) = hand.jobs.get_mut(&job).filter(|_| is_free) {
-            // What is recorded counts as a try.
+            // A record with an attempt counts it.
             held.last_attempt = None;
         }
         self.end_job(hand, job, JobStep::Retrying { retry_at }, attempt::reason_text(why));
         hand.dispatch.on(self.timer.now(), Event::Withdrawn(job), actions);
     }
 
-    /// A job leaves our hands.
+    /// Ends the lease of a job.
     pub(super) fn end_job(&self, hand: &mut SenderState, job: JobId, step: JobStep, reason: String) {
         let Some(mut held) = hand.jobs.remove(&job) else { return };
         let at = wall_ms();
@@ -61,11 +61,11 @@ impl SenderRuntime {
             sent_at: last.record.sent_at,
             status: last.record.outcome.as_ref().ok().copied(),
         });
-        let answer = last
+        let response = last
             .as_ref()
             .filter(|_| self.options.keep_responses)
             .map(|last| StoredResponse { headers: last.headers.clone(), body: last.body.to_vec() });
-        hand.changes.push(JobChange { lease: held.lease, at, reason: reason.clone(), step, attempt, response: answer });
+        hand.changes.push(JobChange { lease: held.lease, at, reason: reason.clone(), step, attempt, response });
         self.changes_pending.notify_one();
         if state == State::Retrying {
             return;
@@ -91,7 +91,7 @@ impl SenderRuntime {
         self.events_pending.notify_one();
     }
 
-    /// When the time of a job that expired is over if it goes on; None if it does not.
+    /// New end of the TTL of an expired job that continues; None if it does not.
     pub(super) fn extended_expiry(&self, hand: &mut SenderState, job: JobId, now: UnixMs) -> Option<UnixMs> {
         let renew = self.options.ttl_extension?;
         let used = hand.extension_counts.entry(job).or_default();

@@ -1,5 +1,5 @@
-//! Leases of keys that other senders share: asks the store for them in time, and does what
-//! [`KeyLeases`](crate::decide::ownership::KeyLeases) decides.
+//! Leases of keys shared with other senders: executes the decisions of
+//! [`KeyLeases`](crate::decide::ownership::KeyLeases).
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::decide::dispatch::DispatchAction;
 use crate::decide::ownership::{self, LeaseReply};
 use crate::decide::window::KeyHistory;
 
-/// For windows of that length it is not looked up what was sent last: the most is taken for it.
+/// Windows up to this length are not looked up: they count as full.
 const MAX_WAITED_WINDOW: Nanos = Nanos::from_secs(10);
 
 impl SenderRuntime {
-    /// Deals with the store about keys, for as long as it runs.
+    /// Manages leases of keys, as long as the sender runs.
     pub(super) async fn manage_key_leases(self: Rc<Self>) {
         let store = Arc::clone(&self.store);
         let Some(shared) = store.shared_keys() else { return };
@@ -72,7 +72,7 @@ impl SenderRuntime {
         }
     }
 
-    /// Does something of which actions come; they are done with the next event.
+    /// Runs a step whose actions are executed with the next event.
     fn with_actions(&self, does: impl FnOnce(&mut SenderState, &mut Vec<DispatchAction>)) {
         let mut hand = self.state.borrow_mut();
         let mut actions = std::mem::take(&mut hand.actions);
@@ -80,7 +80,7 @@ impl SenderRuntime {
         hand.actions = actions;
     }
 
-    /// What is asked, in the store's words.
+    /// Heartbeat from a decision.
     fn heartbeat(&self, ask: &ownership::LeaseRequest) -> Heartbeat {
         let name =
             |key: usize| self.options.keys.get(key).map_or_else(String::new, |key| key.default_name().to_owned());
@@ -90,14 +90,14 @@ impl SenderRuntime {
         Heartbeat { can_send: ask.is_able, is_leaving: false, renew, release: give, acquire: take }
     }
 
-    /// All that counts of a key's past.
+    /// History of a key.
     fn released_state(&self, key: usize) -> String {
         let mut hand = self.state.borrow_mut();
         let nonce = hand.dispatch.last_nonce(key_number(key));
         self.final_key_state(&mut hand, key_number(key), nonce)
     }
 
-    /// Keys have come, or go.
+    /// Applies acquired and released keys.
     async fn apply_lease_changes(self: &Rc<Self>, changes: &[ownership::LeaseAction], taken: &[Option<AcquiredKey>]) {
         for change in changes {
             match *change {
@@ -121,15 +121,15 @@ impl SenderRuntime {
         }
     }
 
-    /// Goes on with a key from what its last owner has left.
+    /// Resumes a key from the state that its last owner left.
     async fn take_over(&self, key: usize, taken: &AcquiredKey) {
         let note = KeyState::read(&taken.state);
         let high_water = note.as_ref().map_or(0, |note| note.high_water);
         let asked = self.timer.now();
-        // The store tells whole milliseconds.
+        // The store has whole milliseconds.
         let exact = |ago: Nanos| ago - Nanos::MILLI;
         let (history, since) = match taken.released_ago {
-            // No note: nobody has ever sent by it.
+            // Without a state: the key was never used.
             Some(ago) => (note.as_ref().and_then(KeyState::stored_history).unwrap_or_default(), exact(ago)),
             None if self.options.history_span() <= MAX_WAITED_WINDOW + MAX_WAITED_WINDOW => {
                 (KeyHistory::worst_case(&self.options.rules.key), exact(taken.lease_ended_ago))
@@ -154,25 +154,26 @@ impl SenderRuntime {
         }
     }
 
-    /// What the store's jobs say of a key whose last owner is gone. Looked up on another thread: it may take its time.
+    /// History of a key whose last owner is gone, from the store's jobs; on a thread of its own, since it may take
+    /// long.
     async fn recent_history(&self, key: usize) -> KeyHistory {
         let store = Arc::clone(&self.store);
         let (key, memory, wall) = (self.options.keys.get(key).cloned(), self.options.history_span(), wall_ms());
         let looks = move || crash::history_after_crash(&*store, &key?, memory, wall).ok();
         let found = tokio::task::spawn_blocking(looks).await;
-        // Who cannot look waits for the whole of it.
+        // Without a thread, the whole window is waited for.
         found.ok().flatten().unwrap_or(KeyHistory { hold_for: memory, ..KeyHistory::default() })
     }
 
-    /// Sends nothing more by a key; its own jobs go to whoever has it next.
+    /// Stops sending with a key; its jobs are for the next owner.
     fn stop_using_key(&self, key: usize) {
         self.with_actions(|hand, actions| {
             hand.dispatch.set_leased(key_number(key), false);
-            self.release_jobs(hand, actions, "its key is another sender's", |held| held.key == Some(key_number(key)));
+            self.release_jobs(hand, actions, "another sender has its key", |held| held.key == Some(key_number(key)));
         });
     }
 
-    /// The end is near: others may have the keys.
+    /// Shutdown: other senders may have the keys.
     pub(super) fn release_keys(self: &Rc<Self>) {
         let mut changes = Vec::new();
         if let Some(owned) = &mut self.state.borrow_mut().key_leases {
@@ -187,7 +188,7 @@ impl SenderRuntime {
         self.key_leases_changed.notify_one();
     }
 
-    /// Without a key jobs are of no use here.
+    /// Releases all jobs if no key is left.
     fn return_jobs_without_keys(self: &Rc<Self>) {
         self.with_actions(|hand, actions| {
             if hand.key_leases.as_ref().is_some_and(|owned| owned.held_count() == 0) {
@@ -197,7 +198,7 @@ impl SenderRuntime {
         self.handle_event(self.timer.now(), Event::Tick);
     }
 
-    /// Before anything is decided: what is not ours any more is not sent by.
+    /// Before each decision: stops keys whose leases have expired.
     pub(super) fn check_leases(&self, hand: &mut SenderState, actions: &mut Vec<DispatchAction>) {
         let mut changes = Vec::new();
         if let Some(owned) = &mut hand.key_leases {
@@ -211,14 +212,14 @@ impl SenderRuntime {
         }
     }
 
-    /// The lease of a key is over: what has not left is called back.
+    /// Withdraws what has not left under an expired lease.
     fn expire_lease(&self, hand: &mut SenderState, key: usize, actions: &mut Vec<DispatchAction>) {
         hand.dispatch.set_leased(key_number(key), false);
         let flying = hand.jobs.iter().filter_map(|(job, held)| Some((*job, held.in_flight.as_ref()?)));
         let here = flying.filter(|(_, flying)| flying.key == key && flying.last_byte_at.is_none());
         let here: Vec<_> = here.map(|(job, flying)| (job, flying.attempt)).collect();
         for (job, attempt) in here {
-            self.cancel(hand, job, "its key's lease was over");
+            self.cancel(hand, job, "the lease of its key expired");
             hand.dispatch.on(self.timer.now(), Event::Recalled(job, attempt), actions);
         }
         let unmarked = std::mem::take(&mut hand.awaiting_mark);
@@ -231,7 +232,7 @@ impl SenderRuntime {
         }
     }
 
-    /// Whether keys that are to be left are idle.
+    /// Whether keys that are to be released are idle.
     pub(super) fn release_idle_keys(&self, hand: &mut SenderState) {
         let Some(owned) = &mut hand.key_leases else { return };
         let leaving: Vec<usize> = owned.releasing().collect();
@@ -245,7 +246,7 @@ impl SenderRuntime {
         }
     }
 
-    /// The last words to those who share the keys: what is idle goes to others at once, the rest when its lease is over.
+    /// Last heartbeat: idle keys are released at once, the others when their leases expire.
     pub(super) async fn send_final_heartbeat(&self) {
         let Some(shared) = self.store.shared_keys() else { return };
         let mut beat = Heartbeat { is_leaving: true, ..Heartbeat::default() };
@@ -263,7 +264,7 @@ impl SenderRuntime {
         for (_, _, note) in &mut beat.release {
             *note = self.released_state(note.parse().unwrap_or(usize::MAX));
         }
-        // Who cannot say it is found out when the lease is over.
+        // Without this heartbeat the leases expire.
         let _ = shared.heartbeat(beat).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Keeps what happened: told to the listener, then recorded in the store; one group at a time.
+//! Records: events for the listener, then changes in the store, one group at a time.
 
 use std::io::{self, ErrorKind};
 use std::rc::Rc;
@@ -11,11 +11,11 @@ use super::super::store::{
 use super::SenderRuntime;
 use crate::decide::Nanos;
 
-/// So long a group gathers: a commit costs the disk more than that.
+/// Time in which a group collects; a commit takes the disk longer.
 const GROUP_DELAY: Nanos = Nanos::from_millis(5);
 
 impl SenderRuntime {
-    /// Records for as long as it runs.
+    /// Records as long as the sender runs.
     pub(super) async fn record(self: Rc<Self>) {
         loop {
             self.changes_pending.notified().await;
@@ -29,8 +29,8 @@ impl SenderRuntime {
         }
     }
 
-    /// Tells what happened at once, whatever is being recorded: what was told is not sent again after a crash. What
-    /// happened in one turn of the event loop is told together.
+    /// Reports events at once, whatever is being recorded: reported jobs are not sent again after a crash. Events of
+    /// one turn of the event loop go together.
     pub(super) async fn report(self: Rc<Self>) {
         loop {
             self.events_pending.notified().await;
@@ -42,7 +42,7 @@ impl SenderRuntime {
         }
     }
 
-    /// Says whether it could be told.
+    /// Reports pending events; false if the listener has no space.
     fn report_events(&self) -> bool {
         let mut news = std::mem::take(&mut self.state.borrow_mut().events);
         if news.is_empty() {
@@ -57,16 +57,16 @@ impl SenderRuntime {
             (hand.events, hand.listener_full) = (news, true);
             return false;
         }
-        let why = SenderError::Listener(format!("cannot keep what came of the jobs: {error}"));
+        let why = SenderError::Listener(format!("cannot write the results: {error}"));
         hand.failure.get_or_insert(why);
         self.end_check_due.notify_one();
         false
     }
 
-    /// Records what there is, and these notes.
+    /// Records pending changes, and these states of keys.
     pub(super) async fn record_group(self: &Rc<Self>, last_words: Vec<StoredKeyState>) {
         let _recording = self.record_lock.lock().await;
-        // Nothing is recorded that was not told.
+        // Only reported events are recorded.
         if !self.report_events() || matches!(self.state.borrow().failure, Some(SenderError::Listener(_))) {
             return;
         }
@@ -100,18 +100,18 @@ impl SenderRuntime {
         }
         for (number, expires) in renewed {
             let filter = JobFilter { only: vec![JobSelector::Number(number)], ..JobFilter::default() };
-            // A job that somebody else has taken away needs no more time.
+            // A job that another sender has needs no extension.
             let _ = self.store.retry(filter, Some(expires), at).await;
         }
         self.on_marked(&marks, &sent, &recorded.stale);
     }
 
-    /// Of each key whose mark is to be raised.
+    /// States of keys whose marks are to be raised.
     fn raised_marks(&self, marks: &[u64], at: super::UnixMs) -> Vec<StoredKeyState> {
         let hand = self.state.borrow();
         let keys = self.options.keys.iter().zip(&hand.high_water_marks).zip(marks);
         let raised = keys.filter(|((_, (durable, _)), wanted)| durable < *wanted);
-        // Who shares a key may have another name for it.
+        // Other senders may know a shared key by another name.
         let shares = hand.key_leases.is_some();
         raised
             .map(|((key, _), wanted)| {
@@ -121,7 +121,7 @@ impl SenderRuntime {
             .collect()
     }
 
-    /// A disk that is full may have room again; nobody who wants to end waits for that.
+    /// Waits for space on a full disk, unless a stop is requested.
     async fn record_with_retry(&self, record: RecordRequest, is_last: bool) -> Result<RecordReply, StoreError> {
         loop {
             let ends = is_last || self.is_stopping();
@@ -135,7 +135,7 @@ impl SenderRuntime {
     }
 }
 
-/// There may be some again later.
+/// Interval of retries on a full disk.
 fn is_storage_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }

@@ -1,45 +1,45 @@
-//! Why a store cannot do what it was asked: one line each, with what to do.
+//! Errors of a store: one line each, with what to do.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a store cannot do what it was asked.
+/// Error of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// There is no such file, and none was to be made.
+    /// The file does not exist and was not to be created.
     NoStore(PathBuf),
-    /// The file cannot be opened or made.
+    /// The file cannot be opened or created.
     Open(PathBuf, String),
-    /// The file is no database, or another program's.
+    /// The file is not a database, or another program's.
     NotAStore(PathBuf),
-    /// The store is of another version, which it names.
+    /// The store has another version than this weir reads.
     Version(PathBuf, String),
-    /// Another process sends from this store; its number, if it said so.
+    /// Another process sends from this store; with its process ID, if known.
     AnotherSender(PathBuf, Option<u32>),
-    /// A claim or a record of one who has not called `start_sending`.
+    /// A claim or record without `start_sending`.
     NotSending,
-    /// Another program holds the file's lock.
+    /// The file is locked by another program.
     Locked(PathBuf),
-    /// No room on the disk, by its size, a quota or a bound on the size of files. So many jobs of the batch are accepted and safe.
+    /// The disk is full, by its size, a quota or a file-size limit; with the number of jobs of the batch that are accepted.
     NoSpace(PathBuf, usize),
-    /// The job with this number alone is larger than the queue may get, in bytes.
+    /// One job is larger than the bound of the queue.
     TooLarge {
-        /// Its place in the batch, from 0. Those before it are accepted.
+        /// Index in the batch, from 0; the jobs before it are accepted.
         index: usize,
-        /// Its size.
+        /// Size of the job, in bytes.
         bytes: u64,
-        /// The queue's bound.
+        /// Bound of the queue, in bytes.
         max_bytes: u64,
     },
     /// The file cannot be read or written.
     ReadWriteFailed(PathBuf, String),
-    /// The address of the server is none, or the server does not take it.
+    /// The address is invalid, or the server rejects it.
     Address(PathBuf, String),
-    /// The server does not answer; it may do so later.
+    /// The server is unreachable, maybe for a while.
     Unreachable(PathBuf, String),
-    /// The server may lose what it has accepted.
+    /// The server may lose accepted jobs.
     NotDurable(PathBuf, String),
-    /// The store was closed before it could answer.
+    /// The store was closed before it replied.
     Closed,
 }
 
@@ -48,7 +48,7 @@ impl std::error::Error for StoreError {}
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoStore(path) => write!(f, "there is no store '{}'; check the name", path.display()),
+            Self::NoStore(path) => write!(f, "no job store '{}'; check the name", path.display()),
             Self::Open(path, why) => {
                 write!(
                     f,
@@ -57,11 +57,11 @@ impl fmt::Display for StoreError {
                 )
             }
             Self::NotAStore(path) => {
-                write!(f, "'{}' is no store of weir's; name another file, it was left as it is", path.display())
+                write!(f, "'{}' is not a job store; name another file, this one is unchanged", path.display())
             }
             Self::Version(path, found) => write!(
                 f,
-                "the store '{}' is of version {found}, and this weir knows version {}; use the weir that made it, or another file",
+                "the store '{}' has version {found}; this weir reads version {}: use the weir that created it, or another store",
                 path.display(),
                 super::sqlite::SCHEMA_VERSION
             ),
@@ -72,15 +72,15 @@ impl fmt::Display for StoreError {
                 }
                 write!(f, " sends from the store '{}'; submit to it, or end that process", path.display())
             }
-            Self::NotSending => f.write_str("only the sender of a store may claim jobs and record what came of them"),
+            Self::NotSending => f.write_str("only the sender of a store may claim and record jobs"),
             Self::Locked(path) => write!(
                 f,
-                "another program has locked the store '{}'; end its transaction and try again",
+                "another program has locked the store '{}'; end its transaction and run this again",
                 path.display()
             ),
             Self::NoSpace(path, accepted) => write!(
                 f,
-                "no space is left for the store '{}'; {accepted} jobs of this batch are accepted, submit the others when there is room",
+                "no space left for the store '{}'; {accepted} jobs of this batch are accepted, submit the others when there is space",
                 path.display()
             ),
             Self::TooLarge { index, bytes, max_bytes: most_bytes } => write!(
@@ -88,12 +88,12 @@ impl fmt::Display for StoreError {
                 "job {index} of the batch has {bytes} bytes, and the queue holds {most_bytes}; raise the queue's bound"
             ),
             Self::ReadWriteFailed(path, why) => {
-                write!(f, "the store '{}' fails: {why}; see to the disk", path.display())
+                write!(f, "the store '{}' failed: {why}; check the disk", path.display())
             }
             Self::Address(path, why) => write!(f, "the store '{}' cannot be used: {why}", path.display()),
             Self::Unreachable(path, why) => write!(
                 f,
-                "the store '{}' does not answer: {why}; start the server, or check the address",
+                "the store '{}' is unreachable: {why}; start the server, or check the address",
                 path.display()
             ),
             Self::NotDurable(path, why) => write!(f, "the store '{}' may lose jobs: {why}", path.display()),

@@ -1,14 +1,14 @@
-//! Which jobs a person means.
+//! Filters of jobs.
 
 use super::super::job::{JobEntry, UnixMs};
 use super::super::state::State;
 
-/// One job.
+/// Job by number or ID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobSelector {
-    /// By the store's number.
+    /// Number in the store.
     Number(u64),
-    /// By the caller's name.
+    /// Job ID.
     Id(String),
 }
 
@@ -21,28 +21,28 @@ impl JobSelector {
     }
 }
 
-/// Which jobs a person means: those that all of it fits.
+/// Filter of jobs; the parts are combined with AND.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFilter {
-    /// In one of these states; in any if there are none.
+    /// States; empty for any.
     pub states: Vec<State>,
-    /// One of these; any if there are none.
+    /// Jobs; empty for any.
     pub only: Vec<JobSelector>,
-    /// Its name, URL or reason holds this.
+    /// Substring of ID, URL or reason.
     pub text: Option<String>,
-    /// Was last sent by this key.
+    /// Name of the API key of the last attempt.
     pub key: Option<String>,
-    /// Came to where it is before then.
+    /// Upper bound of the last change of state.
     pub changed_before: Option<UnixMs>,
 }
 
 impl JobFilter {
-    /// All jobs in these states.
+    /// Filter of all jobs in these states.
     pub fn of(states: &[State]) -> Self {
         Self { states: states.to_vec(), ..Self::default() }
     }
 
-    /// The filter means this job.
+    /// Whether a job matches.
     pub fn matches(&self, entry: &JobEntry) -> bool {
         let sent_by = |key| entry.status.last_attempt.as_ref().is_some_and(|last| last.key.as_ref() == Some(key));
         let holds = |text: &String| {

@@ -1,4 +1,4 @@
-//! What a store's writing thread has to do: left by whoever asks, taken by the thread in groups.
+//! Work queue of a store's writer thread: filled by callers, taken by the thread in groups.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::waiting::{SubmitBatch, SubmitQueue};
 use crate::decide::Nanos;
 
-/// Tasks and batches on their way to the thread that writes.
+/// Pending tasks and batches.
 pub(super) struct WorkQueue<T> {
     state: Mutex<WorkQueueState<T>>,
     changed: Condvar,
@@ -16,15 +16,15 @@ pub(super) struct WorkQueue<T> {
 struct WorkQueueState<T> {
     tasks: VecDeque<T>,
     batches: Vec<SubmitBatch>,
-    /// There may be room for batches that wait.
+    /// Whether waiting batches may fit.
     may_have_room: bool,
     closed: bool,
 }
 
-/// What there was.
+/// Work taken from the queue.
 pub(super) struct WorkBatch<T> {
     pub(super) tasks: Vec<T>,
-    /// There may be room for batches that wait.
+    /// Whether waiting batches may fit.
     pub(super) may_have_room: bool,
 }
 
@@ -65,8 +65,8 @@ impl<T> WorkQueue<T> {
         self.lock().closed
     }
 
-    /// Moves the batches to those that wait, and gives `most` tasks. Blocks while there is nothing to do, but no longer than
-    /// `wait`; zero: there is something to do anyway. `None` when it is closed and all is done.
+    /// Moves new batches to those that wait, and takes at most `most` tasks. Blocks while there is nothing to do, at
+    /// most for `wait`. `None` when the queue is closed and empty.
     pub(super) fn take(&self, waiting: &mut SubmitQueue, most: usize, wait: Nanos) -> Option<WorkBatch<T>> {
         let mut work = self.lock();
         let mut over = wait == Nanos::ZERO;
@@ -92,7 +92,7 @@ impl<T> WorkQueue<T> {
         }
     }
 
-    /// Waits, but not for somebody who wants to end.
+    /// Sleeps, unless the queue is closed.
     pub(super) fn sleep_unless_closed(&self, length: Duration) {
         let work = self.lock();
         if !work.closed {

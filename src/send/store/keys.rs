@@ -1,8 +1,8 @@
-//! Keys that several processes share: each belongs to one of them at a time.
+//! API keys that several processes share: each belongs to one of them at a time.
 //!
-//! A key is *leased*: to one sender, under a token that grows with each owner, until a time that only the store knows
-//! exactly. The sender counts from the moment before it asked, so for it the lease ends earlier; what it sends in between
-//! needs no journey to the store. Who may own what is decided by [`decide::ownership`](crate::decide::ownership).
+//! A key is *leased* to one sender, under a token that grows with each owner, until a time that only the store knows
+//! exactly. The sender counts from before its call, so its lease ends earlier by its own clock, and sending needs no
+//! round trip to the store. [`decide::ownership`](crate::decide::ownership) decides the owners.
 
 use std::fmt;
 
@@ -12,60 +12,59 @@ use super::{Recovery, StoreFuture};
 use crate::decide::Nanos;
 use crate::decide::ownership::LeaseTable;
 
-/// A store that several senders share, each with keys of its own.
+/// Store whose API keys several senders share.
 pub trait SharedKeys: Send + Sync + fmt::Debug {
-    /// This sender's name in the tables.
+    /// Name of this sender.
     fn sender_name(&self) -> &str;
 
-    /// How long a key and a sender's life are leased.
+    /// Length of the leases of keys and of a sender's session.
     fn lease(&self) -> Nanos;
 
-    /// Says that this sender lives, and deals with its keys, in one step.
+    /// Heartbeat: renews, releases and acquires keys in one step.
     fn heartbeat(&self, beat: Heartbeat) -> StoreFuture<HeartbeatReply>;
 
-    /// Changes when a key was given back or a sender has left.
+    /// Changes when a key was released or a sender has left.
     fn key_changes(&self) -> watch::Receiver<u64>;
 }
 
-/// What a sender says now and then.
+/// Heartbeat of a sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// It can use keys now.
+    /// Whether it can use keys.
     pub can_send: bool,
-    /// It ends.
+    /// Whether it ends.
     pub is_leaving: bool,
-    /// Keys that it holds on to, with their tokens, and whether their leases are over by its clock: then it has stopped to
-    /// use them.
+    /// Keys to renew, with tokens, and whether their leases have expired by the sender's clock, so that it no longer
+    /// uses them.
     pub renew: Vec<(String, u64, bool)>,
-    /// Keys that it gives back in good order, with tokens and all that counts of their past.
+    /// Keys to release, with tokens and their states.
     pub release: Vec<(String, u64, String)>,
-    /// Keys that it would have.
+    /// Keys to acquire.
     pub acquire: Vec<String>,
 }
 
-/// What the store says to it.
+/// Reply to a heartbeat.
 #[derive(Clone, Debug, Default)]
 pub struct HeartbeatReply {
-    /// Jobs of senders that are gone; they are queued again.
+    /// Requeued jobs of senders that are gone.
     pub recovered: Recovery,
-    /// Who sends, and who holds which key.
+    /// Table of senders, and of keys with their owners.
     pub table: LeaseTable,
-    /// Whether each key is still held, in the order in which it was asked for.
+    /// Whether each key was renewed, in the order of the request.
     pub renewed: Vec<bool>,
-    /// The keys that were taken, in the order in which they were asked for; None: somebody else has it.
+    /// Acquired keys, in the order of the request; None if another sender has it.
     pub acquired: Vec<Option<AcquiredKey>>,
 }
 
-/// A key that was taken.
+/// Acquired key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcquiredKey {
-    /// Higher than that of any owner before.
+    /// Token, higher than that of any owner before.
     pub token: u64,
-    /// What was noted of it last; empty if nothing was.
+    /// Last recorded state; empty if there is none.
     pub state: String,
-    /// How long ago that was, if it was given back in good order: then the note says all. None: whoever had it is gone
-    /// without a word.
+    /// Time since an orderly release, after which the state is complete. None if the last owner crashed.
     pub released_ago: Option<Nanos>,
-    /// So long ago the last owner stopped to use it at the latest.
+    /// Minimum time since the last owner stopped using it.
     pub lease_ended_ago: Nanos,
 }

@@ -1,26 +1,26 @@
-//! Which line a queued job stands in: that of its host, of those that any key may send or that one key may.
+//! Lanes: queues of jobs by host, and by pinned key.
 
 use crate::send::job::{Job, JobRequest};
 
-/// A line of queued jobs. The default one is that of jobs whose URL names no host.
+/// Lane of queued jobs. The default one has jobs whose URL has no host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobLane {
-    /// `None` for jobs that any key may send.
+    /// Pinned key; `None` for jobs that any key may send.
     pub key_hint: Option<String>,
-    /// As [`JobRequest::host`] has it.
+    /// Host, as of [`JobRequest::host`].
     pub host: String,
 }
 
-/// A claim tells so many lanes at most; the next one tells those after them.
+/// Maximum lanes in a reply to a claim; the next one has those after them.
 pub const MAX_CLAIM_LANES: usize = 256;
 
 impl JobLane {
-    /// Where such a job stands.
+    /// Lane of a job.
     pub fn of(job: &Job) -> Self {
         Self { key_hint: job.key_hint.clone(), host: job.request.host() }
     }
 
-    /// As one word, which [`Self::read`] reads: `KEY@HOST`. A key's name has no `@`.
+    /// Text that [`Self::read`] parses: `KEY@HOST`. Names of keys have no `@`.
     pub(super) fn to_text(&self) -> String {
         format!("{}@{}", self.key_hint.as_deref().unwrap_or_default(), self.host)
     }
@@ -30,7 +30,7 @@ impl JobLane {
         Self { key_hint: Some(hint.to_owned()).filter(|hint| !hint.is_empty()), host: host.to_owned() }
     }
 
-    /// How many jobs wait for each key, whatever their hosts; `None` first.
+    /// Number of queued jobs by key, over all hosts; `None` first.
     pub(super) fn by_key(lanes: impl Iterator<Item = (Self, u64)>) -> Vec<(Option<String>, u64)> {
         let mut sums = std::collections::BTreeMap::new();
         for (lane, jobs) in lanes {
@@ -41,7 +41,7 @@ impl JobLane {
 }
 
 impl JobRequest {
-    /// The host that it goes to, in lower case, with the port if it is not the scheme's own; empty if its URL names none.
+    /// Host of the URL, in lower case, with a non-default port; empty without one.
     pub fn host(&self) -> String {
         let Some((scheme, rest)) = self.url.split_once("://") else { return String::new() };
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

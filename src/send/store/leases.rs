@@ -1,16 +1,16 @@
-//! The leases of a sender: which job, under which number, until when.
+//! Leases of jobs: job, token, end.
 //!
-//! They are in memory only. That a sender is gone is told by its lock, which the system lets go of when the process
-//! ends; a time in the file would have to be waited for, and be wrong after a clock step or a suspended machine.
+//! They are in memory only: the lock of a sender, which the kernel releases at its end, shows that it is gone. A time
+//! in the file would have to be waited for, and be wrong after a clock step or a suspend.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::decide::Nanos;
 
-/// A claim on a job. Each claim of a job has another one, so that a sender whose lease is over can't speak for the next.
+/// Lease of a job. Each claim has another token, so that a sender with an expired lease cannot record for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct JobLease {
-    /// The job's number.
+    /// Number of the job.
     pub number: u64,
     pub(super) token: u64,
 }
@@ -39,7 +39,7 @@ impl Leases {
         JobLease { number, token: held.token }
     }
 
-    /// The lease, if it is not over.
+    /// Lease, unless it has expired.
     pub(super) fn get(&self, lease: JobLease) -> Option<&LeaseEntry> {
         self.by_job.get(&lease.number).filter(|held| held.token == lease.token)
     }
@@ -64,7 +64,7 @@ impl Leases {
         renewed
     }
 
-    /// Jobs whose leases are over: number and size. They stay so until they are ended.
+    /// Jobs with expired leases: number and size. They stay until they are released.
     pub(super) fn expired(&self, now: Nanos) -> Vec<(u64, u64)> {
         let lapsed = self.by_expiry.iter().take_while(|(until, _)| *until <= now);
         lapsed.filter_map(|(_, number)| Some((*number, self.by_job.get(number)?.bytes))).collect()

@@ -1,26 +1,26 @@
-//! Where a queue is, as a person names it.
+//! Address of a job store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{JobOrder, MemoryStore, Options, QueueAddress, QueueBounds, RedisStore, SqliteStore, Store, StoreError};
 
-/// Where a queue is.
+/// Address of a job store, the value of `--store`.
 #[derive(Clone, Debug)]
 pub enum StoreUrl {
-    /// In this process: `memory`.
+    /// Memory of this process: `memory`.
     Memory,
-    /// In a file.
+    /// SQLite file.
     File(PathBuf),
-    /// On a server: `redis://...`.
+    /// Queue on a Redis server: `redis://...`.
     Redis(Box<QueueAddress>),
 }
 
 impl StoreUrl {
-    /// Reads it.
+    /// Parses an address; any other text is the path of a file.
     ///
     /// # Errors
-    /// It looks like the address of a server and is none.
+    /// An invalid Redis address.
     pub fn read(text: &Path) -> Result<Self, StoreError> {
         match text.to_str() {
             Some("memory") => Ok(Self::Memory),
@@ -31,10 +31,10 @@ impl StoreUrl {
         }
     }
 
-    /// Opens the queue; makes one if there is none and `create` says so.
+    /// Opens the store; with `create`, a missing one is created.
     ///
     /// # Errors
-    /// It is no store, or cannot be had.
+    /// It is not a store, or cannot be opened.
     pub fn open(&self, create: bool, bounds: QueueBounds, order: JobOrder) -> Result<Arc<dyn Store>, StoreError> {
         Ok(match self {
             Self::Memory => Arc::new(MemoryStore::new(bounds, order)),
@@ -45,7 +45,7 @@ impl StoreUrl {
         })
     }
 
-    /// Without secrets.
+    /// Address without secrets.
     pub fn redacted(&self) -> String {
         match self {
             Self::Memory => "memory".into(),

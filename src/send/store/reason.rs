@@ -1,11 +1,11 @@
-//! The reasons of changes that a store makes by itself or for a person.
+//! Reasons of changes of state that a store itself makes.
 
 pub(super) const SUBMITTED: &str = "submitted";
 pub(super) const CLAIMED: &str = "claimed by the sender";
-pub(super) const RETRY_DUE: &str = "another try is due";
-pub(super) const EXPIRED: &str = "its time is over";
-pub(super) const LEASE_EXPIRED: &str = "its lease was over";
-pub(super) const SENDER_ENDED_UNSENT: &str = "the sender ended before it was sent";
-pub(super) const SENDER_ENDED_MAYBE_SENT: &str = "the sender ended before it noted what came of it";
+pub(super) const RETRY_DUE: &str = "retry due";
+pub(super) const EXPIRED: &str = "expired";
+pub(super) const LEASE_EXPIRED: &str = "lease expired";
+pub(super) const SENDER_ENDED_UNSENT: &str = "the sender ended before sending it";
+pub(super) const SENDER_ENDED_MAYBE_SENT: &str = "the sender ended before it recorded the outcome";
 pub(super) const EDITED: &str = "edited by hand";
-pub(super) const RETRIED: &str = "queued again by hand";
+pub(super) const RETRIED: &str = "requeued by hand";

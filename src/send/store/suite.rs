@@ -1,6 +1,8 @@
-//! What every store does, tested once for all of them.
+//! Tests of the behavior that all stores share.
 
 mod alike;
+mod claims;
+mod submissions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -13,12 +15,12 @@ use std::task::{Context, Poll, Waker};
 
 use super::redis::server::RedisServer;
 use super::*;
-use crate::send::job::{JobRequest, JobStatus, MAX_JOB_EVENTS};
+use crate::send::job::{JobRequest, JobStatus, MAX_JOB_EVENTS, StoredAttempt, StoredResponse};
 
 const NOW: UnixMs = UnixMs(1_760_000_000_000);
 const LONG: Nanos = Nanos::from_secs(3600);
 
-/// A store of each kind, in a fresh folder, with this much room.
+/// Runs a test with a new store of each kind.
 fn each(bounds: QueueBounds, order: JobOrder, test: impl Fn(Arc<dyn Store>)) {
     let memory = MemoryStore::new(bounds, order);
     memory.start_sending(NOW).unwrap();
@@ -38,7 +40,7 @@ fn each(bounds: QueueBounds, order: JobOrder, test: impl Fn(Arc<dyn Store>)) {
 }
 
 thread_local! {
-    /// One for each test, and how many queues there are on it.
+    /// Server of a test, and the number of queues on it.
     static SERVER: Option<(RedisServer, AtomicUsize)> = RedisServer::start().map(|server| (server, AtomicUsize::new(0)));
 }
 
@@ -61,7 +63,7 @@ fn job(id: &str) -> Job {
     Job { id: Some(id.into()), request, created_at: NOW, weight: 3, idempotency_key, ..Job::default() }
 }
 
-/// The lane of these jobs.
+/// Lane of the jobs.
 fn here(hint: Option<&str>) -> JobLane {
     JobLane { key_hint: hint.map(str::to_owned), host: "127.0.0.1".into() }
 }
@@ -107,7 +109,7 @@ fn detail(store: &Arc<dyn Store>, id: &str) -> JobDetail {
     store.inspect(&JobSelector::Id(id.into())).unwrap().unwrap()
 }
 
-/// The tally is what the list says.
+/// Checks that the counts match the list.
 fn check_counts(store: &Arc<dyn Store>) -> JobCounts {
     let mut counted = JobCounts::default();
     for entry in store.list(&JobFilter::default(), 0, usize::MAX).unwrap() {
@@ -130,11 +132,11 @@ fn a_job_comes_back_as_it_was_submitted_and_ends_as_it_was_recorded() {
         let jobs: Vec<_> = claimed.iter().map(|(_, entry)| &entry.job).collect();
         assert_eq!(jobs, [&job("a"), &bare, &text]);
         assert_eq!(claimed[0].1, detail(&store, "a").entry);
-        let answer = StoredResponse { headers: vec![("a".into(), "b".into())], body: b"\xff".to_vec() };
-        let done = JobChange { response: Some(answer.clone()), ..change(claimed[0].0, JobStep::Done, attempt(200)) };
+        let response = StoredResponse { headers: vec![("a".into(), "b".into())], body: b"\xff".to_vec() };
+        let done = JobChange { response: Some(response.clone()), ..change(claimed[0].0, JobStep::Done, attempt(200)) };
         assert_eq!(record(&store, done), RecordReply::default());
         let found = detail(&store, "a");
-        assert_eq!((found.response, found.history), (Some(answer), Vec::new()));
+        assert_eq!((found.response, found.history), (Some(response), Vec::new()));
         let expected = JobStatus {
             state: State::Done,
             changed_at: NOW.plus_ms(5),
@@ -151,7 +153,7 @@ fn a_job_comes_back_as_it_was_submitted_and_ends_as_it_was_recorded() {
 }
 
 #[test]
-fn a_name_is_taken_once_and_the_second_submit_is_told_so() {
+fn an_id_is_accepted_once_and_the_second_submission_is_a_duplicate() {
     roomy(|store| {
         submit(&store, vec![job("a")]);
         let again = submit(&store, vec![job("b"), job("a"), job("b")]);
@@ -165,84 +167,7 @@ fn a_name_is_taken_once_and_the_second_submit_is_told_so() {
 }
 
 #[test]
-fn higher_priorities_go_first_and_then_those_who_came_first() {
-    roomy(|store| {
-        let with = |id, priority| Job { priority, ..job(id) };
-        submit(&store, vec![with("a", 0), with("b", 5), with("c", -1), with("d", 5)]);
-        assert_eq!(ids(&claim(&store, any(3))), ["b", "d", "a"]);
-        assert_eq!(ids(&claim(&store, any(3))), ["c"]);
-        assert!(claim(&store, any(3)).is_empty());
-    });
-}
-
-#[test]
-fn by_deadline_those_go_first_whose_time_is_over_first() {
-    each(QueueBounds::default(), JobOrder::Deadline, |store| {
-        let with = |id, ms| Job { expires_at: Some(NOW.plus_ms(ms)), ..job(id) };
-        submit(&store, vec![job("never"), with("b", 50), with("c", 20), with("d", 50)]);
-        assert_eq!(ids(&claim(&store, any(9))), ["c", "b", "d", "never"]);
-    });
-}
-
-#[test]
-fn a_key_that_can_do_nothing_holds_up_no_jobs_of_others() {
-    roomy(|store| {
-        let with = |id, hint: &str| Job { key_hint: Some(hint.into()), ..job(id) };
-        submit(&store, vec![with("a", "slow"), with("b", "slow"), with("c", "quick"), job("d")]);
-        let hints = [(None, 1), (Some("quick".into()), 1), (Some("slow".into()), 2)];
-        assert_eq!(store.queued_by_key().unwrap(), hints);
-        let wants = [Some("quick"), None].map(|hint| LaneClaim { lane: here(hint), max_jobs: 9 });
-        assert_eq!(ids(&claim(&store, ClaimRequest { lanes: wants.to_vec(), ..any(0) })), ["c", "d"]);
-    });
-}
-
-#[test]
-fn a_claim_ends_at_its_bytes() {
-    roomy(|store| {
-        submit(&store, vec![job("a"), job("b"), job("c")]);
-        let most_bytes = job("a").bytes() + 1;
-        assert_eq!(ids(&claim(&store, ClaimRequest { max_bytes: most_bytes, ..any(9) })), ["a", "b"]);
-    });
-}
-
-#[test]
-fn a_job_is_not_claimed_once_its_time_is_over() {
-    roomy(|store| {
-        submit(&store, vec![Job { expires_at: Some(NOW.plus_ms(10)), ..job("a") }, job("b")]);
-        let early = store.claim(at(9, any(0))).wait().unwrap();
-        assert_eq!((early.next_due, early.expired.len()), (Some(NOW.plus_ms(10)), 0));
-        let late = store.claim(at(10, any(9))).wait().unwrap();
-        assert_eq!((ids(&late.jobs), late.next_due), (vec!["b"], None));
-        assert_eq!(late.expired, [detail(&store, "a").entry]);
-        assert_eq!(status(&store, "a").state, State::Expired);
-        assert_eq!(detail(&store, "a").history.len(), 1);
-        check_counts(&store);
-    });
-}
-
-#[test]
-fn a_dead_letter_is_claimed_again_when_it_is_due_and_not_before() {
-    roomy(|store| {
-        submit(&store, vec![job("a")]);
-        let lease = claim(&store, any(1))[0].0;
-        record(&store, change(lease, JobStep::Retrying { retry_at: NOW.plus_ms(100) }, attempt(503)));
-        let dead = status(&store, "a");
-        assert_eq!((dead.state, dead.retry_at, dead.attempts), (State::Retrying, Some(NOW.plus_ms(100)), 1));
-        let early = store.claim(at(99, any(1))).wait().unwrap();
-        assert_eq!((early.jobs.len(), early.next_due), (0, Some(NOW.plus_ms(100))));
-        let claimed = claim(&store, at(100, any(1)));
-        assert_eq!((claimed[0].1.status.attempts, claimed[0].1.status.retry_at), (1, None));
-        record(&store, change(claimed[0].0, JobStep::DeadLettered, attempt(503)));
-        let found = detail(&store, "a");
-        assert_eq!((found.entry.status.state, found.entry.status.attempts), (State::DeadLettered, 2));
-        let states: Vec<_> = found.history.iter().map(|event| (event.state, event.attempt.clone())).collect();
-        assert_eq!(states, [(State::Retrying, attempt(503)), (State::DeadLettered, attempt(503))]);
-        check_counts(&store);
-    });
-}
-
-#[test]
-fn a_job_keeps_so_many_events_and_no_more() {
+fn the_history_of_a_job_is_bounded() {
     roomy(|store| {
         submit(&store, vec![job("a")]);
         for n in 0..MAX_JOB_EVENTS as u64 + 5 {
@@ -255,7 +180,7 @@ fn a_job_keeps_so_many_events_and_no_more() {
 }
 
 #[test]
-fn a_lease_that_is_over_says_nothing_of_the_job() {
+fn a_record_under_an_expired_lease_is_rejected() {
     roomy(|store| {
         submit(&store, vec![job("a"), job("b")]);
         let mut claimed = claim(&store, ClaimRequest { lease_duration: Nanos::ZERO, marks_sent: true, ..any(1) });
@@ -278,7 +203,7 @@ fn a_lease_that_is_over_says_nothing_of_the_job() {
 }
 
 #[test]
-fn what_was_marked_sent_and_then_forgotten_is_flagged() {
+fn a_job_marked_as_sent_without_an_outcome_is_flagged() {
     roomy(|store| {
         submit(&store, vec![job("sent"), job("unsent")]);
         let claimed = claim(&store, ClaimRequest { lease_duration: Nanos::ZERO, ..any(2) });
@@ -290,67 +215,7 @@ fn what_was_marked_sent_and_then_forgotten_is_flagged() {
 }
 
 #[test]
-fn what_there_is_room_for_gets_in_though_the_store_is_closed_at_once() {
-    roomy(|store| {
-        // More than any store takes in one go.
-        let jobs: Vec<Job> = (0..12_000).map(|number| job(&number.to_string())).collect();
-        let tickets = [store.submit(jobs), store.submit(vec![job("last")])];
-        let name = format!("{store:?}");
-        drop(store);
-        for (ticket, count) in tickets.into_iter().zip([12_000, 1]) {
-            assert_eq!(ticket.wait().map(|receipts| receipts.len()), Ok(count), "{name}");
-        }
-    });
-}
-
-#[test]
-fn a_submit_waits_while_the_queue_is_full_and_gets_in_by_portions() {
-    for bounds in [
-        QueueBounds { jobs: 2, ..QueueBounds::default() },
-        QueueBounds { bytes: 2 * job("a").bytes(), ..QueueBounds::default() },
-    ] {
-        each(bounds, JobOrder::Fifo, |store| {
-            submit(&store, vec![job("a")]);
-            let mut waits = Box::pin(store.submit(vec![job("b"), job("c"), job("d")]));
-            let mut later = Box::pin(store.submit(vec![job("e")]));
-            let gone = store.submit(vec![job("f")]);
-            drop(gone);
-            let still = |ticket: &mut std::pin::Pin<Box<StoreFuture<_>>>| {
-                matches!(ticket.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending)
-            };
-            for expected in ["a", "b"] {
-                let claimed = claim(&store, any(1));
-                assert_eq!(ids(&claimed), [expected]);
-                assert!(still(&mut waits) && still(&mut later), "leased jobs take room, too");
-                assert_eq!(store.counts().unwrap().open_jobs(), 2);
-                record(&store, change(claimed[0].0, JobStep::Done, None));
-            }
-            assert_eq!(Pin::into_inner(waits).wait().unwrap(), [2, 3, 4].map(Receipt::Accepted));
-            assert!(still(&mut later));
-            let lease = claim(&store, any(1))[0].0;
-            record(&store, change(lease, JobStep::DeadLettered, None));
-            assert_eq!(Pin::into_inner(later).wait().unwrap(), [Receipt::Accepted(5)]);
-            assert!(store.inspect(&JobSelector::Id("f".into())).unwrap().is_none(), "who gave up is not in");
-            check_counts(&store);
-        });
-    }
-}
-
-#[test]
-fn a_job_that_never_fits_is_refused_and_those_before_it_are_in() {
-    each(QueueBounds { bytes: 200, ..QueueBounds::default() }, JobOrder::Fifo, |store| {
-        let mut large = job("large");
-        large.request.body = vec![b'x'; 200];
-        let bytes = large.bytes();
-        let told = store.submit(vec![job("a"), large, job("b")]).wait().unwrap_err();
-        assert_eq!(told, StoreError::TooLarge { index: 1, bytes, max_bytes: 200 });
-        assert_eq!(submit(&store, vec![job("c")]), [Receipt::Accepted(2)]);
-        assert_eq!(check_counts(&store).open_jobs(), 2);
-    });
-}
-
-#[test]
-fn a_person_edits_retries_and_purges() {
+fn jobs_are_edited_retried_and_purged() {
     roomy(|store| {
         let expires = Some(NOW.plus_ms(1));
         submit(&store, vec![job("grave"), job("done"), Job { expires_at: expires, ..job("late") }, job("leased")]);
@@ -373,7 +238,7 @@ fn a_person_edits_retries_and_purges() {
         assert_eq!((status(&store, "grave").state, status(&store, "grave").attempts), (State::Queued, 0));
         let renewed = Some(NOW.plus_ms(50));
         let only = JobFilter {
-            only: vec![JobSelector::Id("late".into()), JobSelector::Id("nobody".into())],
+            only: vec![JobSelector::Id("late".into()), JobSelector::Id("missing".into())],
             ..JobFilter::default()
         };
         assert_eq!(store.retry(only, renewed, NOW.plus_ms(2)).wait().unwrap(), 1);
@@ -388,7 +253,7 @@ fn a_person_edits_retries_and_purges() {
 }
 
 #[test]
-fn what_is_noted_of_keys_is_kept_and_the_last_note_holds() {
+fn the_last_state_of_a_key_is_stored() {
     roomy(|store| {
         let note = |key: &str, note: &str| StoredKeyState { key: key.into(), state: note.into() };
         let keys = vec![note("b", "{\"nonce\":1}"), note("a", "{}"), note("b", "{\"nonce\":2}")];
@@ -398,7 +263,7 @@ fn what_is_noted_of_keys_is_kept_and_the_last_note_holds() {
 }
 
 #[test]
-fn who_watches_is_told_of_what_came_and_not_of_a_claim_that_found_nothing() {
+fn watchers_are_notified_of_changes_and_not_of_an_empty_claim() {
     roomy(|store| {
         let (mut arrivals, mut changes) = (store.arrivals(), store.changes());
         claim(&store, any(1));
@@ -414,7 +279,7 @@ fn who_watches_is_told_of_what_came_and_not_of_a_claim_that_found_nothing() {
 }
 
 #[test]
-fn many_producers_and_one_sender_lose_nothing_and_do_nothing_twice() {
+fn many_producers_and_one_sender_lose_and_repeat_nothing() {
     each(QueueBounds { jobs: 50, ..QueueBounds::default() }, JobOrder::Fifo, |store| {
         const EACH: usize = 200;
         let mut done = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What is handed out for a question whose answer is still to come.
+//! Futures of replies of a store.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -10,14 +10,14 @@ use tokio::sync::oneshot;
 
 use super::StoreError;
 
-/// The answer to come: await it on any event loop, or [`StoreFuture::wait`] for it on a thread of your own.
+/// Reply of a store, to await on any event loop, or to [`StoreFuture::wait`] for on a thread.
 ///
-/// Dropping it takes back what has not been done yet.
+/// Dropping it withdraws what has not been done yet.
 #[derive(Debug)]
-#[must_use = "nothing is known before the answer is there"]
+#[must_use = "the outcome is unknown until the reply"]
 pub struct StoreFuture<T>(oneshot::Receiver<Result<T, StoreError>>);
 
-/// Where the answer is put.
+/// Sender of a reply.
 #[derive(Debug)]
 pub(super) struct ReplySender<T>(oneshot::Sender<Result<T, StoreError>>);
 
@@ -27,23 +27,23 @@ impl<T> StoreFuture<T> {
         (ReplySender(reply), Self(ticket))
     }
 
-    pub(super) fn ready(answer: Result<T, StoreError>) -> Self {
+    pub(super) fn ready(result: Result<T, StoreError>) -> Self {
         let (reply, ticket) = Self::new();
-        reply.send(answer);
+        reply.send(result);
         ticket
     }
 
-    /// Blocks until the answer is there.
+    /// Blocks until the reply.
     ///
     /// # Errors
-    /// What the store says.
+    /// Errors of the store.
     pub fn wait(self) -> Result<T, StoreError> {
         let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
-        // On a thread that runs an event loop, too: its budget would run out, and nobody would fill it again.
+        // Unconstrained, since tokio's budget would run out on a thread without a runtime that refills it.
         let mut this = pin!(tokio::task::unconstrained(self));
         loop {
-            if let Poll::Ready(answer) = this.as_mut().poll(&mut Context::from_waker(&waker)) {
-                return answer;
+            if let Poll::Ready(reply) = this.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return reply;
             }
             thread::park();
         }
@@ -54,17 +54,17 @@ impl<T> Future for StoreFuture<T> {
     type Output = Result<T, StoreError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(context).map(|answer| answer.unwrap_or(Err(StoreError::Closed)))
+        Pin::new(&mut self.0).poll(context).map(|reply| reply.unwrap_or(Err(StoreError::Closed)))
     }
 }
 
 impl<T> ReplySender<T> {
-    pub(super) fn send(self, answer: Result<T, StoreError>) {
-        // Whoever asked may be gone.
-        let _ = self.0.send(answer);
+    pub(super) fn send(self, reply: Result<T, StoreError>) {
+        // The receiver may be dropped.
+        let _ = self.0.send(reply);
     }
 
-    /// Nobody waits for it any more.
+    /// Whether the receiver is dropped.
     pub(super) fn is_abandoned(&self) -> bool {
         self.0.is_closed()
     }

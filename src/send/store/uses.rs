@@ -1,23 +1,23 @@
-//! What a store's jobs say of its keys.
+//! Use of API keys by jobs.
 
 use std::collections::BTreeMap;
 
 use crate::send::job::UnixMs;
 
-/// What a store's jobs say of a key.
+/// Use of an API key by the last attempts of jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyUsage {
-    /// The key's name, never the credential.
+    /// Name of the key, never the secret.
     pub key: String,
-    /// When it was used last.
+    /// Time of the last use.
     pub last_used: UnixMs,
-    /// So many jobs were sent by it last.
+    /// Number of jobs whose last attempt used it.
     pub jobs: u64,
-    /// So many of them are done.
+    /// Number of those that are done.
     pub done: u64,
 }
 
-/// Counts jobs by the key that sent them last.
+/// Counter of jobs by the key of their last attempt.
 #[derive(Debug, Default)]
 pub(super) struct KeyUsageCounter(BTreeMap<String, KeyUsage>);
 

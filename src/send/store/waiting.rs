@@ -1,4 +1,4 @@
-//! Batches that wait for room in the queue: first come, first in, in portions if need be.
+//! Batches that wait for room in the queue: first in, first out, in parts if necessary.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,17 @@ use super::ticket::ReplySender;
 use super::{Receipt, StoreError};
 use crate::send::job::Job;
 
-/// A batch on its way in.
+/// Submitted batch.
 #[derive(Debug)]
 pub(super) struct SubmitBatch {
     jobs: Vec<Job>,
     pub(super) receipts: Vec<Receipt>,
-    /// So many of its jobs are safe.
+    /// Number of its jobs that are durable.
     durable_jobs: usize,
     reply: ReplySender<Vec<Receipt>>,
 }
 
-/// What becomes of a job that wants in.
+/// Outcome of the submission of one job.
 pub(super) enum SubmitResult {
     Admitted(Receipt),
     QueueFull,
@@ -28,7 +28,7 @@ impl SubmitBatch {
         Self { receipts: Vec::with_capacity(jobs.len()), jobs, durable_jobs: 0, reply }
     }
 
-    /// The next of its jobs.
+    /// Next job of the batch.
     fn next(&self) -> Option<&Job> {
         self.jobs.get(self.receipts.len())
     }
@@ -42,13 +42,13 @@ impl SubmitBatch {
     }
 }
 
-/// All of them, in the order in which they came.
+/// Batches in the order of submission.
 #[derive(Debug, Default)]
 pub(super) struct SubmitQueue {
     batches: VecDeque<SubmitBatch>,
-    /// So many of them were looked at since the last commit; the last one may be in half.
+    /// Number of batches visited since the last commit; the last one may be partly admitted.
     touched_batches: usize,
-    /// Those that can't get in: with what is wrong, once the jobs before it are safe.
+    /// Failed batches, with errors that are returned once the jobs before them are durable.
     too_large: Option<StoreError>,
 }
 
@@ -65,7 +65,7 @@ impl SubmitQueue {
         self.batches.len()
     }
 
-    /// Lets jobs of the first `batches` in while there is room, `most` at the most. Says whether there may be room for
+    /// Admits jobs of the first `batches` while there is room, at most `most`. Returns whether there may be room for
     /// more.
     ///
     /// # Errors
@@ -80,21 +80,20 @@ impl SubmitQueue {
         self.admit_jobs(batches, most, enter)
     }
 
-    /// Who gave up waiting stands in nobody's way.
+    /// Dropped batches do not block others.
     fn drop_abandoned(&mut self) {
         self.batches.retain(|batch| !batch.reply.is_abandoned());
     }
 
-    /// The first `most` jobs that wait, for a store that is told later what became of them ([`Self::finish_submit`]).
+    /// First `most` waiting jobs, for a store that reports their outcomes later ([`Self::finish_submit`]).
     pub(super) fn peek_jobs(&mut self, most: usize) -> impl Iterator<Item = &Job> {
         self.drop_abandoned();
         self.batches.iter().flat_map(|batch| batch.jobs.iter().skip(batch.receipts.len())).take(most)
     }
 
-    /// What became of the jobs that [`Self::peek_jobs`] gave, in that order, and nothing was asked in between; for those after
-    /// the last one nothing is known.
+    /// Applies the outcomes of the jobs of [`Self::peek_jobs`], in that order; jobs after the last outcome wait on.
     pub(super) fn finish_submit(&mut self, mut entrances: impl Iterator<Item = SubmitResult>) {
-        // It cannot fail: each job is either in or waits on.
+        // Infallible: each job is either admitted or waits on.
         let _ = self.admit_jobs(usize::MAX, usize::MAX, |_| {
             Ok::<_, StoreError>(entrances.next().unwrap_or(SubmitResult::QueueFull))
         });
@@ -129,7 +128,7 @@ impl SubmitQueue {
         Ok(false)
     }
 
-    /// What was let in is durable: batches that are in are answered.
+    /// Completes batches whose jobs are durable.
     pub(super) fn commit(&mut self) {
         for _ in 0..std::mem::take(&mut self.touched_batches) {
             let Some(batch) = self.batches.front_mut() else { break };
@@ -146,7 +145,7 @@ impl SubmitQueue {
         }
     }
 
-    /// Nothing of what was let in is durable.
+    /// Undoes admissions of a failed transaction.
     pub(super) fn roll_back(&mut self) {
         self.too_large = None;
         for batch in self.batches.iter_mut().take(std::mem::take(&mut self.touched_batches)) {
@@ -154,7 +153,7 @@ impl SubmitQueue {
         }
     }
 
-    /// The first one can't be helped.
+    /// Fails the first batch.
     pub(super) fn fail_first(&mut self, error: StoreError) {
         if let Some(batch) = self.batches.pop_front() {
             batch.fail(error);

@@ -1,11 +1,10 @@
-//! Names the user's function that crashed.
+//! Crash log of users' functions.
 //!
-//! A crash ends the process, here as anywhere; but whoever reads the log should know whose it was. So the signals of a
-//! crash have a handler that writes one line if its thread is inside a function of a library, puts back what was there
-//! before it, and lets the signal come again: the process ends as it would have.
+//! A crash ends the process, but the log should name the function. So the signals of crashes have a handler that writes
+//! one line if its thread runs a function of a library, restores the previous handler, and lets the signal come again.
 //!
-//! The handler does what a handler may do: it reads a thread's own cell, puts bytes together on its stack, and calls
-//! write, sigaction and raise. The line is plain text whatever `--log-format` says.
+//! The handler is async-signal-safe: it reads a thread-local cell, builds the line on its stack, and calls write,
+//! sigaction and raise. The line is plain text, also with `--log-format json`.
 #![allow(unsafe_code, reason = "no safe crate runs code on a crash's own thread, and asks for a stack to run it on")]
 
 use std::cell::{Cell, OnceCell};
@@ -23,21 +22,21 @@ const CRASH_SIGNALS: [(c_int, &str); 5] = [
     (libc::SIGABRT, "SIGABRT"),
 ];
 
-/// Room for the handler, and for the registers that the kernel saves (up to 11 KiB).
+/// Stack for the handler and the registers that the kernel saves (up to 11 KiB).
 const HANDLER_STACK_BYTES: usize = 64 * 1024;
 
-/// What the log calls a function.
+/// Name of a function in the log.
 #[derive(Debug)]
 pub(super) struct FunctionLabel(Box<[u8]>);
 
 thread_local! {
-    /// The function that this thread is in.
+    /// Function that this thread runs.
     static CURRENT_LABEL: Cell<*const FunctionLabel> = const { Cell::new(null()) };
-    /// Where this thread's handler runs: a function that has used up its stack leaves none.
+    /// Stack of this thread's handler, for functions that have used up their own.
     static SIGNAL_STACK: OnceCell<SignalStack> = const { OnceCell::new() };
 }
 
-/// What was there before us, in the order of [`CRASH_SIGNALS`].
+/// Previous handlers, in the order of [`CRASH_SIGNALS`].
 static PREVIOUS_HANDLERS: OnceLock<[sigaction; CRASH_SIGNALS.len()]> = OnceLock::new();
 
 impl FunctionLabel {
@@ -46,10 +45,9 @@ impl FunctionLabel {
     }
 }
 
-/// Runs what may crash under this label. On a thread that is to survive in the log even when its stack is used up,
-/// [`install_signal_stack`] comes first.
+/// Runs a call under this label. To log stack overflows, too, call [`install_signal_stack`] on the thread first.
 pub(super) fn run_labelled<T>(label: &FunctionLabel, call: impl FnOnce() -> T) -> T {
-    /// Puts back what was there, also when `call` unwinds: a label that is gone must not be read.
+    /// Restores the previous label, also if `call` unwinds: a dropped label must not be read.
     struct RestoreLabel(*const FunctionLabel);
     impl Drop for RestoreLabel {
         fn drop(&mut self) {
@@ -60,14 +58,14 @@ pub(super) fn run_labelled<T>(label: &FunctionLabel, call: impl FnOnce() -> T) -
     call()
 }
 
-/// Gives this thread a stack for its crash, once.
+/// Installs the signal stack of this thread, once.
 pub(super) fn install_signal_stack() {
     SIGNAL_STACK.with(|stack| {
         stack.get_or_init(SignalStack::new);
     });
 }
 
-/// Watches for crashes from now on, in the whole process.
+/// Installs the crash handlers of the process, once.
 pub(super) fn install_crash_handlers() {
     PREVIOUS_HANDLERS.get_or_init(|| {
         CRASH_SIGNALS.map(|(signal, _)| {
@@ -85,10 +83,10 @@ pub(super) fn install_crash_handlers() {
 
 extern "C" fn on_crash(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     let at = CRASH_SIGNALS.iter().position(|(known, _)| *known == signal);
-    // A crash on the way out of this one is no news.
+    // A second crash while this one is handled is not logged.
     let label = CURRENT_LABEL.replace(null());
     if !label.is_null() {
-        // SAFETY: `within` keeps the label alive while this thread is in its call, which is what crashed.
+        // SAFETY: `run_labelled` keeps the label alive while this thread is in its call, which is what crashed.
         let label = unsafe { &*label };
         let name = at.map_or("a signal", |at| CRASH_SIGNALS[at].1);
         write_stderr(&[b"weir: ", &label.0, b" crashed (", name.as_bytes(), b")\n"]);
@@ -107,7 +105,7 @@ extern "C" fn on_crash(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     }
 }
 
-/// Writes one line to stderr, or as much of it as has room.
+/// Writes a line of at most 512 bytes to stderr.
 fn write_stderr(parts: &[&[u8]]) {
     let mut line = [0_u8; 512];
     let mut length = 0;
@@ -117,11 +115,11 @@ fn write_stderr(parts: &[&[u8]]) {
             length += 1;
         }
     }
-    // SAFETY: the pointer is to at least `length` bytes that live. Nobody can be told of a failure.
+    // SAFETY: the pointer is to at least `length` bytes that live. A failure cannot be reported.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), length) };
 }
 
-/// A stack for handlers, set for one thread as long as it lives.
+/// Signal stack of a thread, until it ends.
 struct SignalStack(Box<[MaybeUninit<u8>]>);
 
 impl SignalStack {

@@ -1,4 +1,4 @@
-//! What a thread of the pool does for a request, and what comes of it.
+//! Job of a request: a call of its function, and the response.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use super::routes::BuiltInFunction;
 use crate::serve::pool;
 use crate::server::Logger;
 
-/// A request's function, and what it is called with.
+/// Function of a request with its arguments.
 #[derive(Debug)]
 pub enum FunctionJob {
-    /// One of the document's seven.
+    /// Built-in function.
     BuiltIn(BuiltInCall),
-    /// One of a library.
+    /// Function of a library.
     Library(Box<LibraryCall>),
 }
 
-/// A call of one of the seven.
+/// Call of a built-in function.
 #[derive(Debug)]
 pub struct BuiltInCall {
     pub(super) function: BuiltInFunction,
     pub(super) uri: Uri,
 }
 
-/// A call of a library's function.
+/// Call of a library's function.
 #[derive(Debug)]
 pub struct LibraryCall {
     pub(super) function: Arc<LibraryFunction>,
@@ -37,19 +37,19 @@ pub struct LibraryCall {
     pub(super) options: Arc<LibraryOptions>,
 }
 
-/// What holds for all calls of libraries' functions.
+/// Options of all calls of libraries' functions.
 #[derive(Debug)]
 pub(super) struct LibraryOptions {
-    /// The longest answer, in bytes.
+    /// Maximum response, headers and body, in bytes.
     pub(super) max_response_bytes: usize,
     pub(super) logger: Logger,
 }
 
-/// What a function answers.
+/// Response of a function.
 #[derive(Debug)]
 pub struct FunctionResponse {
     pub(super) status: StatusCode,
-    /// Only libraries' functions have any.
+    /// Headers; only of libraries' functions.
     pub(super) headers: Option<Box<HeaderMap>>,
     pub(super) body: Bytes,
 }
@@ -77,19 +77,19 @@ impl pool::PoolJob for FunctionJob {
 
 impl LibraryCall {
     fn run(self) -> FunctionResponse {
-        let most = self.options.max_response_bytes;
-        // A method has no zeros in it.
+        let max = self.options.max_response_bytes;
+        // A method contains no zero bytes.
         let method = CString::new(self.method.as_str()).unwrap_or_default();
-        let (answer, code) = self.function.call(&method, self.uri.query().unwrap_or_default(), &self.body, most);
-        let (log, body) = if answer.too_long {
-            (format!("answered with more than {most} bytes"), "Sorry, the answer of this function is too long")
+        let (response, code) = self.function.call(&method, self.uri.query().unwrap_or_default(), &self.body, max);
+        let (log, body) = if response.too_long {
+            (format!("responded with more than {max} bytes"), "Sorry, the response of this function is too long")
         } else if code != 0 {
             (format!("returned {code}"), "Sorry, this function failed")
         } else {
             return FunctionResponse {
-                status: answer.status,
-                headers: Some(Box::new(answer.headers)),
-                body: answer.body.into(),
+                status: response.status,
+                headers: Some(Box::new(response.headers)),
+                body: response.body.into(),
             };
         };
         let count = self.function.count_failure();
@@ -101,7 +101,8 @@ impl LibraryCall {
     }
 }
 
-/// The first ten failures are, and then each that makes the count ten times longer: a load test must not fill a disk.
+/// Whether to log a failure: the first ten, then the hundredth, thousandth, ..., so that a load test does not fill a
+/// disk.
 fn should_log(count: u64) -> bool {
     count <= 10 || 10_u64.checked_pow(count.ilog10()) == Some(count)
 }
@@ -111,8 +112,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_told_ten_times_and_then_ever_more_seldom() {
-        let told: Vec<u64> = (1..=100_000).filter(|count| should_log(*count)).collect();
-        assert_eq!(told, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 100, 1000, 10_000, 100_000]);
+    fn failures_are_logged_ten_times_and_then_at_powers_of_ten() {
+        let logged: Vec<u64> = (1..=100_000).filter(|count| should_log(*count)).collect();
+        assert_eq!(logged, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 100, 1000, 10_000, 100_000]);
     }
 }

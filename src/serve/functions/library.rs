@@ -1,4 +1,4 @@
-//! Users' libraries: how they are loaded, and the host's side of `include/weir.h`.
+//! Users' libraries: loading, and the host's side of `include/weir.h`.
 #![allow(unsafe_code, reason = "a library in C is loaded and called, and it hands over pointers")]
 
 use std::collections::HashMap;
@@ -13,38 +13,38 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use super::routes::BuiltInFunction;
 use super::{LibraryError, crash, query};
 
-/// The version of `include/weir.h`.
-const ABI_VERSION: u32 = 1;
+/// Version of `include/weir.h`.
+const ABI_VERSION: u32 = 2;
 
-/// A route of a library.
+/// Function of a library with its route.
 #[derive(Debug)]
 pub(super) struct LibraryFunction {
     path: CString,
     label: crash::FunctionLabel,
-    /// As the log calls it.
+    /// Name in the log.
     pub(super) name: String,
     call: CallFn,
     user: UserData,
     failures: AtomicU64,
 }
 
-/// Functions by their paths.
+/// Functions by path.
 pub(super) type FunctionTable = HashMap<Vec<u8>, Arc<LibraryFunction>>;
 
 type CallFn = unsafe extern "C" fn(*const FunctionRequest<'_>, *mut ResponseBuffer, *mut c_void) -> c_int;
 type RegisterFn = unsafe extern "C" fn(*mut LibraryHost<'_>) -> c_int;
 
-/// What a function was registered with; it means something to the library alone.
+/// User pointer of a registration, opaque to the host.
 #[derive(Clone, Copy, Debug)]
 struct UserData(*mut c_void);
 
-// SAFETY: the host never looks behind the pointer. That functions run on several threads at once, and what that asks
+// SAFETY: the host never dereferences the pointer. That functions run on several threads at once, and what that asks
 // of what they share, is part of the contract in weir.h.
 unsafe impl Send for UserData {}
 // SAFETY: as above.
 unsafe impl Sync for UserData {}
 
-/// `weir_api`: what a library may call. A host, a request and an answer begin with a pointer to it.
+/// `weir_api`: functions of the host. Host, request and response begin with a pointer to it.
 #[derive(Debug)]
 #[repr(C)]
 struct Api {
@@ -67,11 +67,11 @@ struct LibraryHost<'a> {
     library: &'a str,
     functions: &'a mut FunctionTable,
     routes: usize,
-    /// The first thing that was wrong.
+    /// First error.
     error: Option<String>,
 }
 
-/// `weir_request`: what a function is asked.
+/// `weir_request`: request of a call.
 #[repr(C)]
 struct FunctionRequest<'a> {
     api: &'static Api,
@@ -81,7 +81,7 @@ struct FunctionRequest<'a> {
     body: &'a [u8],
 }
 
-/// `weir_answer`: what a function answers.
+/// `weir_response`: response that a function writes.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct ResponseBuffer {
@@ -89,35 +89,34 @@ pub(super) struct ResponseBuffer {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
-    /// What headers and body may have together, and what they have.
+    /// Maximum and current length of headers and body, in bytes.
     max_bytes: usize,
     used_bytes: usize,
     pub(super) too_long: bool,
 }
 
-/// Loads a library, and adds its routes to `functions`.
+/// Loads a library, and adds its functions to the table.
 pub(super) fn load(file: &Path, functions: &mut FunctionTable) -> Result<(), LibraryError> {
     let name = file.display().to_string();
-    let failed = |why: String| LibraryError(name.clone(), why);
-    // As a plain name the system would look for it elsewhere.
-    let place = file.canonicalize().map_err(|error| failed(error.to_string()))?;
+    let failed = |reason: String| LibraryError(name.clone(), reason);
+    // The system would search for a plain name in its library path.
+    let path = file.canonicalize().map_err(|error| failed(error.to_string()))?;
     crash::install_crash_handlers();
     let loading = crash::FunctionLabel::new(&format!("the loading of {name}"));
-    // SAFETY: it runs the library's initialisers. Whoever names a library trusts it with the process.
-    let library = crash::run_labelled(&loading, || unsafe { Library::open(Some(&place), RTLD_NOW | RTLD_LOCAL) });
+    // SAFETY: it runs the library's initialisers; a library is trusted with the process by naming it.
+    let library = crash::run_labelled(&loading, || unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) });
     let library = library.map_err(|error| {
-        let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-        failed(why.trim_start_matches(&*place.to_string_lossy()).trim_start_matches(": ").to_owned())
+        let reason = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        failed(reason.trim_start_matches(&*path.to_string_lossy()).trim_start_matches(": ").to_owned())
     })?;
     // SAFETY: weir.h declares what has this name as a function of this form.
     let register = unsafe { library.get::<RegisterFn>(c"weir_register") };
     let register = *register.map_err(|_| failed("it exports no weir_register; see include/weir.h".to_owned()))?;
-    // It stays to the end of the process: its functions may still run when the service has ended, and it may have
-    // threads of its own.
+    // Never unloaded: its functions can still run after the end of the service, and it can have threads of its own.
     std::mem::forget(library);
     let mut host = LibraryHost { api: &API, library: &name, functions, routes: 0, error: None };
     let registering = crash::FunctionLabel::new(&format!("weir_register of {name}"));
-    // SAFETY: `host` lives and is nobody else's during the call, which is how long weir.h lets the library have it.
+    // SAFETY: `host` is alive and not aliased during the call, which is how long weir.h lets the library have it.
     let code = crash::run_labelled(&registering, || unsafe { register(&raw mut host) });
     match host.error {
         Some(wrong) => Err(failed(wrong)),
@@ -128,33 +127,33 @@ pub(super) fn load(file: &Path, functions: &mut FunctionTable) -> Result<(), Lib
 }
 
 impl LibraryFunction {
-    /// Calls it on this thread; what it answers, and its return code.
-    pub(super) fn call(&self, method: &CStr, query: &str, body: &[u8], most: usize) -> (ResponseBuffer, c_int) {
+    /// Calls the function on this thread; returns its response and return code.
+    pub(super) fn call(&self, method: &CStr, query: &str, body: &[u8], max: usize) -> (ResponseBuffer, c_int) {
         let request = FunctionRequest { api: &API, method, path: &self.path, query, body };
-        let mut answer = ResponseBuffer {
+        let mut response = ResponseBuffer {
             api: &API,
             status: StatusCode::OK,
             headers: HeaderMap::new(),
             body: Vec::new(),
-            max_bytes: most,
+            max_bytes: max,
             used_bytes: 0,
             too_long: false,
         };
         crash::install_signal_stack();
         // SAFETY: the function was registered as one of this form, and its library is never unloaded. Request and
-        // answer live, and the answer is nobody else's, during the call, which is how long weir.h lets it have them.
-        let call = || unsafe { (self.call)(&raw const request, &raw mut answer, self.user.0) };
+        // response are alive and not aliased during the call, which is how long weir.h lets the function use them.
+        let call = || unsafe { (self.call)(&raw const request, &raw mut response, self.user.0) };
         let code = crash::run_labelled(&self.label, call);
-        (answer, code)
+        (response, code)
     }
 
-    /// Counts a failure; how many there have been, this one too.
+    /// Counts a failure; returns the total.
     pub(super) fn count_failure(&self) -> u64 {
         self.failures.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 
-/// A string of the library's.
+/// String of a library.
 ///
 /// # Safety
 /// It is null, or ends with a zero and stays as it is for `'a`.
@@ -186,7 +185,7 @@ impl LibraryHost<'_> {
     fn add(&mut self, abi: u32, path: Option<&CStr>, call: Option<CallFn>, user: UserData) -> Result<(), String> {
         if abi != ABI_VERSION {
             return Err(format!(
-                "it was built with version {abi} of weir.h; build it with this program's, which is {ABI_VERSION}"
+                "it was built with version {abi} of weir.h; build it with the weir.h of this program, version {ABI_VERSION}"
             ));
         }
         let (Some(path), Some(call)) = (path, call) else {
@@ -248,40 +247,40 @@ unsafe extern "C" fn body(request: *const FunctionRequest<'_>, length: *mut usiz
     request.body.as_ptr().cast()
 }
 
-unsafe extern "C" fn status(answer: *mut ResponseBuffer, status: c_int) -> c_int {
+unsafe extern "C" fn status(response: *mut ResponseBuffer, status: c_int) -> c_int {
     // SAFETY: see `route`.
-    let answer = unsafe { &mut *answer };
+    let response = unsafe { &mut *response };
     let status = u16::try_from(status).ok().filter(|status| (200..600).contains(status));
     let Some(status) = status.and_then(|status| StatusCode::from_u16(status).ok()) else { return -1 };
-    answer.status = status;
+    response.status = status;
     0
 }
 
-unsafe extern "C" fn header(answer: *mut ResponseBuffer, name: *const c_char, value: *const c_char) -> c_int {
+unsafe extern "C" fn header(response: *mut ResponseBuffer, name: *const c_char, value: *const c_char) -> c_int {
     // SAFETY: see `route`.
-    let (answer, name, value) = unsafe { (&mut *answer, text(name), text(value)) };
-    match name.zip(value).and_then(|(name, value)| answer.add_header(name.to_bytes(), value.to_bytes())) {
+    let (response, name, value) = unsafe { (&mut *response, text(name), text(value)) };
+    match name.zip(value).and_then(|(name, value)| response.add_header(name.to_bytes(), value.to_bytes())) {
         Some(()) => 0,
         None => -1,
     }
 }
 
-unsafe extern "C" fn write(answer: *mut ResponseBuffer, bytes: *const c_void, length: usize) -> c_int {
+unsafe extern "C" fn write(response: *mut ResponseBuffer, bytes: *const c_void, length: usize) -> c_int {
     // SAFETY: see `route`.
-    let answer = unsafe { &mut *answer };
+    let response = unsafe { &mut *response };
     if length == 0 {
         return 0;
     }
-    if bytes.is_null() || !answer.reserve(length) {
+    if bytes.is_null() || !response.reserve(length) {
         return -1;
     }
-    // SAFETY: the library has `length` bytes there, and has not been told that they are too many.
-    answer.body.extend_from_slice(unsafe { std::slice::from_raw_parts(bytes.cast(), length) });
+    // SAFETY: the library has `length` bytes there, and `reserve` has accepted them.
+    response.body.extend_from_slice(unsafe { std::slice::from_raw_parts(bytes.cast(), length) });
     0
 }
 
 impl ResponseBuffer {
-    /// Takes so much of what there may be, if there is so much.
+    /// Reserves a length of the maximum response; false if it does not fit.
     fn reserve(&mut self, length: usize) -> bool {
         match self.used_bytes.checked_add(length).filter(|sum| *sum <= self.max_bytes) {
             Some(sum) => self.used_bytes = sum,

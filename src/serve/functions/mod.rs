@@ -1,8 +1,8 @@
-//! `weir serve functions`: functions behind URLs, run by a pool of threads.
+//! `weir serve functions`: functions behind URLs, run by a thread pool.
 //!
-//! - `routes`: the seven functions of the document; `query`: what they are called with
-//! - `library`: users' functions in C, through `include/weir.h`; `crash`: names the one that crashes
-//! - `job`: one call, on a thread of the [`ThreadPool`] or, if it is brief, in the place of one that is free
+//! - `routes`: built-in functions, those of the reference function server; `query`: their arguments
+//! - `library`: users' functions in C, through `include/weir.h`; `crash`: logs crashes
+//! - `job`: one call, on a thread of the [`ThreadPool`] or, if it is brief, in place of a free one
 
 mod crash;
 mod job;
@@ -31,27 +31,27 @@ use super::pool::{JobError, PoolHandle, PoolOverflow, ThreadPool};
 use crate::server::{self, Logger, ReadBodyError, RequestContext, ResponseBody, ServiceReply, Timer};
 
 const CONTENT_TYPE_HTML: HeaderValue = HeaderValue::from_static("text/html");
-/// The longest body of a request.
+/// Maximum body of a request, in bytes.
 const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// How the functions are served.
+/// Options of the service.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Threads that run functions.
     pub threads: usize,
-    /// Requests that may wait in the queue for a thread.
+    /// Maximum queued requests.
     pub queue: usize,
-    /// What becomes of those who find it full.
+    /// Behaviour of a full queue.
     pub overflow: PoolOverflow,
-    /// Users' functions.
+    /// Shared libraries of users' functions.
     pub libraries: Vec<PathBuf>,
-    /// The longest answer of a library's function, in bytes.
+    /// Maximum response of a library's function, in bytes.
     pub max_response_bytes: usize,
-    /// Who hears of functions that fail.
+    /// Log of failing functions.
     pub logger: Logger,
 }
 
-/// The service.
+/// Service with built-in functions and those of libraries.
 #[derive(Debug)]
 pub struct Service {
     pool: ThreadPool<FunctionJob>,
@@ -59,16 +59,16 @@ pub struct Service {
     library_options: Arc<LibraryOptions>,
 }
 
-/// A library that cannot be served: which, and why.
+/// Library that cannot be served: its name and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LibraryError(String, String);
 
-/// Why the functions cannot be served.
+/// Error at the start of the service.
 #[derive(Debug)]
 pub enum FunctionsError {
-    /// A library is not as it should be.
+    /// Invalid library.
     Library(LibraryError),
-    /// The system has not so many threads for us.
+    /// Thread that the system cannot start.
     Threads(io::Error),
 }
 
@@ -84,22 +84,23 @@ impl Service {
         }
         let pool =
             ThreadPool::new(options.threads, options.queue, options.overflow).map_err(FunctionsError::Threads)?;
-        let terms = Arc::new(LibraryOptions { max_response_bytes: options.max_response_bytes, logger: options.logger });
-        Ok(Self { pool, functions, library_options: terms })
+        let library_options =
+            Arc::new(LibraryOptions { max_response_bytes: options.max_response_bytes, logger: options.logger });
+        Ok(Self { pool, functions, library_options })
     }
 
-    /// The function that a request is for, and what it is called with; or the answer.
+    /// Job of a request; otherwise an error response.
     async fn job(
         &self,
         request: Request<Incoming>,
-        turn: &RequestContext,
+        context: &RequestContext,
     ) -> Result<FunctionJob, Response<ResponseBody>> {
         let path = query::path(request.uri().path());
         let route = BuiltInFunction::at(&path);
         let function = self.functions.get(&*path).map(Arc::clone);
         let (Parts { method, uri, .. }, body) = request.into_parts();
-        // Read even if nobody wants it: the connection can then be used again.
-        let body = if body.is_end_stream() { Ok(Bytes::new()) } else { turn.read_body(body, MAX_BODY_BYTES).await };
+        // Read even if it is ignored, so that the connection can be reused.
+        let body = if body.is_end_stream() { Ok(Bytes::new()) } else { context.read_body(body, MAX_BODY_BYTES).await };
         if let Some(route) = route {
             return Ok(FunctionJob::BuiltIn(BuiltInCall { function: route, uri }));
         }
@@ -120,8 +121,8 @@ impl Service {
                 response(StatusCode::BAD_REQUEST, CONTENT_TYPE_HTML, "Sorry, the request's body is broken")
             }
         })?;
-        let terms = Arc::clone(&self.library_options);
-        Ok(FunctionJob::Library(Box::new(LibraryCall { function, method, uri, body, options: terms })))
+        let library_options = Arc::clone(&self.library_options);
+        Ok(FunctionJob::Library(Box::new(LibraryCall { function, method, uri, body, options: library_options })))
     }
 }
 
@@ -134,16 +135,16 @@ impl server::Service for Service {
 
     async fn handle(
         &self,
-        desk: &PoolHandle<FunctionJob>,
+        pool: &PoolHandle<FunctionJob>,
         request: Request<Incoming>,
-        turn: &RequestContext,
+        context: &RequestContext,
     ) -> ServiceReply {
-        let job = match self.job(request, turn).await {
+        let job = match self.job(request, context).await {
             Ok(job) => job,
-            Err(answer) => return answer.into(),
+            Err(reply) => return reply.into(),
         };
-        let made = match desk.submit(job).await {
-            Ok(made) => made,
+        let output = match pool.submit(job).await {
+            Ok(output) => output,
             Err(JobError::Panicked) => {
                 return response(StatusCode::INTERNAL_SERVER_ERROR, CONTENT_TYPE_HTML, "Sorry, this function failed")
                     .into();
@@ -153,18 +154,18 @@ impl server::Service for Service {
                     .into();
             }
         };
-        let mut answer = Response::new(ResponseBody::from(made.body));
-        *answer.status_mut() = made.status;
-        if let Some(headers) = made.headers {
-            *answer.headers_mut() = *headers;
+        let mut reply = Response::new(ResponseBody::from(output.body));
+        *reply.status_mut() = output.status;
+        if let Some(headers) = output.headers {
+            *reply.headers_mut() = *headers;
         }
-        answer.headers_mut().entry(CONTENT_TYPE).or_insert(CONTENT_TYPE_HTML);
-        answer.into()
+        reply.headers_mut().entry(CONTENT_TYPE).or_insert(CONTENT_TYPE_HTML);
+        reply.into()
     }
 
-    /// Functions that have begun may end, also those whose client has left.
-    async fn shutdown(&self, desk: &PoolHandle<FunctionJob>) {
-        desk.wait_idle().await;
+    /// Waits for running functions, also those whose client has disconnected.
+    async fn shutdown(&self, pool: &PoolHandle<FunctionJob>) {
+        pool.wait_idle().await;
     }
 
     fn register_metrics(&self, registry: &mut Registry) {
@@ -186,7 +187,7 @@ impl fmt::Display for FunctionsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Library(error) => error.fmt(f),
-            Self::Threads(error) => write!(f, "cannot start the pool: {error}; try fewer --threads"),
+            Self::Threads(error) => write!(f, "cannot start the pool: {error}; use fewer --threads"),
         }
     }
 }

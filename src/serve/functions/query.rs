@@ -1,8 +1,8 @@
-//! What a query holds, as bytes: `name=value&...`, with %xx and + for what cannot stand there.
+//! Query parameters as bytes: `name=value&...`, with %xx and + decoded.
 
 use std::borrow::Cow;
 
-/// The value of the first parameter of that name, in upper or lower case. A name without a `=` has an empty value.
+/// Value of the first parameter of that name (case-insensitive); empty for a name without `=`.
 pub(super) fn value<'q>(query: &'q str, name: &[u8]) -> Option<Cow<'q, [u8]>> {
     query.split('&').find_map(|pair| {
         let (found, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -11,12 +11,12 @@ pub(super) fn value<'q>(query: &'q str, name: &[u8]) -> Option<Cow<'q, [u8]>> {
     })
 }
 
-/// A path as it is meant. In a path a plus is a plus.
+/// Decoded path; a plus is not a space there.
 pub(super) fn path(path: &str) -> Cow<'_, [u8]> {
     percent_decode(path, false)
 }
 
-/// The bytes that a text stands for. A % without two hex digits stands for itself.
+/// Decoded bytes; a % without two hex digits stands for itself.
 fn percent_decode(text: &str, plus_is_blank: bool) -> Cow<'_, [u8]> {
     let text = text.as_bytes();
     let is_code = |byte: u8| byte == b'%' || byte == b'+' && plus_is_blank;
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_a_name_counts_in_upper_or_lower_case() {
+    fn the_first_of_a_name_counts_case_insensitively() {
         let found = |query, name: &str| value(query, name.as_bytes()).map(Cow::into_owned);
         assert_eq!(found("a=1&NUM=5&num=6", "num"), Some(b"5".to_vec()));
         assert_eq!(found("num=&num=6", "num"), Some(Vec::new()));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_stand_for_bytes_and_what_is_no_code_for_itself() {
+    fn codes_are_decoded_and_other_text_is_kept() {
         for (text, bytes) in [
             ("a+b", &b"a b"[..]),
             ("%41%4a%4A", b"AJJ"),
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(&*path("/a+b%20c"), b"/a+b c");
     }
 
-    /// One step at a time from the left, by the letter of the rule.
+    /// Naive model: decodes step by step from the left.
     fn naive(text: &str) -> Vec<u8> {
         let mut text = text.to_owned();
         let mut bytes = Vec::new();
@@ -99,7 +99,7 @@ mod tests {
         bytes
     }
 
-    /// Text in which codes, separators and names are as frequent as anything else.
+    /// Random queries with many codes, separators and names.
     fn queries() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             "[&=+%]",
@@ -114,7 +114,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_value_is_what_the_naive_reading_finds(query in queries()) {
+        fn a_value_matches_the_naive_model(query in queries()) {
             let mut naively = None;
             for pair in query.split('&').filter(|pair| !pair.is_empty()) {
                 let mut parts = pair.splitn(2, '=');
@@ -127,7 +127,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_text_is_read_as_forms_are(query in "[a-zA-Z0-9&=+.-]{0,40}") {
+        fn text_is_decoded_as_in_forms(query in "[a-zA-Z0-9&=+.-]{0,40}") {
             let form = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name.eq_ignore_ascii_case("a"));
             let form = form.map(|(_, value)| value.into_owned().into_bytes());
             prop_assert_eq!(value(&query, b"a").map(Cow::into_owned), form);

@@ -1,11 +1,11 @@
-//! The seven functions of the document. They compute in full each time: that is the load.
+//! Built-in functions, those of the reference function server. Nothing is cached: computing is the load.
 
 use bytes::Bytes;
 use http::StatusCode;
 
 use super::query;
 
-/// One of the seven.
+/// Built-in function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BuiltInFunction {
     Root,
@@ -24,12 +24,12 @@ const NO_NUM: &str = "Hello, num was not found in the query!!";
 const NO_STR: &str = "Hello, str was not found in the query!!";
 const INVALID_NUM: &str = "Hello, value of num is not valid!!";
 
-/// The longest values, in bytes.
+/// Maximum lengths of values, in bytes.
 const MAX_NUM_BYTES: usize = 24;
 const MAX_STR_BYTES: usize = 99;
 
 impl BuiltInFunction {
-    /// The function at this path, which has been decoded.
+    /// Function at this decoded path.
     pub(super) fn at(path: &[u8]) -> Option<Self> {
         Some(match path {
             b"/" => Self::Root,
@@ -43,7 +43,7 @@ impl BuiltInFunction {
         })
     }
 
-    /// Whether it takes a few microseconds at most.
+    /// Whether a call takes a few microseconds at most.
     pub(super) fn is_brief(self, query: Option<&str>) -> bool {
         let length = query.map_or(0, str::len);
         match self {
@@ -53,7 +53,7 @@ impl BuiltInFunction {
         }
     }
 
-    /// What it answers. An empty query is none.
+    /// Response to a query; an empty one counts as none.
     pub(super) fn call(self, query: Option<&str>) -> BuiltInResponse {
         let Some(query) = query.filter(|query| !query.is_empty()) else { return ok_response(self.no_query_message()) };
         match self {
@@ -86,17 +86,17 @@ fn bad_request(why: &'static str) -> BuiltInResponse {
     (StatusCode::BAD_REQUEST, Bytes::from_static(why.as_bytes()))
 }
 
-/// The answer to a number; None if it is not to be had in 64 bits.
-fn number<T: Into<Bytes>>(query: &str, answer: impl Fn(i64) -> Option<T>) -> BuiltInResponse {
+/// Response to a number; `result` is none if it exceeds 64 bits.
+fn number<T: Into<Bytes>>(query: &str, result: impl Fn(i64) -> Option<T>) -> BuiltInResponse {
     match query::value(query, b"num") {
         Some(num) if (1..=MAX_NUM_BYTES).contains(&num.len()) => {
-            whole(&num).and_then(answer).map_or(bad_request(INVALID_NUM), ok_response)
+            whole(&num).and_then(result).map_or(bad_request(INVALID_NUM), ok_response)
         }
         _ => bad_request(NO_NUM),
     }
 }
 
-/// A text after a greeting, as it is: neither escaped nor checked.
+/// Response of a greeting and the text, which is neither escaped nor checked.
 fn text(query: &str, greeting: &[u8]) -> BuiltInResponse {
     match query::value(query, b"str") {
         Some(text) if (1..=MAX_STR_BYTES).contains(&text.len()) => ok_response([greeting, &text].concat()),
@@ -104,12 +104,12 @@ fn text(query: &str, greeting: &[u8]) -> BuiltInResponse {
     }
 }
 
-/// A whole number as C reads it: blanks, a sign, digits; and nothing after it.
+/// Whole number in the syntax of C: spaces, a sign, digits, and nothing after them.
 fn whole(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text.trim_ascii_start()).ok()?.parse().ok()
 }
 
-/// By trial division.
+/// Primality by trial division.
 fn is_prime(n: i64) -> bool {
     if n < 4 || n % 2 == 0 {
         return n == 2 || n == 3;
@@ -125,7 +125,7 @@ fn is_prime(n: i64) -> bool {
     true
 }
 
-/// By a loop.
+/// Fibonacci number by a loop.
 fn fibonacci(n: i64) -> Option<i64> {
     let (mut last, mut this) = (1_i64, 1_i64);
     for _ in 2..n {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_answers_as_the_table_says() {
+    fn all_routes_respond_as_documented() {
         for (target, answer) in [
             ("/", "Hello World!!"),
             ("/?", "Hello World!!"),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_arguments_are_told_apart() {
+    fn invalid_arguments_get_their_own_messages() {
         for route in ["/square", "/cube", "/arithmetic/prime", "/arithmetic/fibonacci"] {
             for query in ["x=1", "num=", "num", "num=&num=5", "num=1234567890123456789012345"] {
                 assert_eq!(ask(&format!("{route}?{query}")), (400, NO_NUM.to_owned()), "{route} {query}");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_may_have_blanks_before_it_and_a_plus_sign() {
+    fn numbers_can_have_leading_spaces_and_a_plus_sign() {
         for num in ["5", "+5", "%2B5", "++5", "%20%2B5", "%095", "0000000000000000000005"] {
             assert_eq!(ask(&format!("/square?num={num}")), (200, "25".to_owned()), "{num}");
         }
@@ -237,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_not_exact_is_none() {
+    fn paths_have_to_match_exactly() {
         for path in ["", "/square/", "//square", "/Square", "/arithmetic", "/arithmetic/primes"] {
             assert_eq!(BuiltInFunction::at(path.as_bytes()), None, "{path}");
         }
     }
 
     #[test]
-    fn primes_are_those_of_the_sieve() {
+    fn primes_match_a_sieve() {
         let mut sieve = vec![true; 20_000];
         sieve[..2].fill(false);
         for n in 2..sieve.len() {
@@ -258,8 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn big_numbers_are_divided_up_to_their_root() {
-        // The greatest square of a prime below 10^12, its neighbours, and two primes of that size.
+    fn large_numbers_are_divided_up_to_their_root() {
+        // The largest square of a prime below 10^12, its neighbours, and two primes of that size.
         assert!(!is_prime(999_983 * 999_983));
         assert!(!is_prime(999_983 * 999_979));
         assert!(is_prime(999_999_999_989) && is_prime(1_000_000_000_039));
@@ -267,7 +267,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn powers_are_exact_or_refused(n: i64) {
+        fn powers_are_exact_or_rejected(n: i64) {
             let told = |exact: i128| {
                 i64::try_from(exact).map_or((400, INVALID_NUM.to_owned()), |exact| (200, exact.to_string()))
             };

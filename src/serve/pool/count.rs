@@ -1,4 +1,4 @@
-//! A pool's figures for Prometheus, looked at when they are asked for: counting costs a job nothing.
+//! Metrics of a pool for Prometheus, read at each scrape, so that counting costs a job nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ impl<J: PoolJob> Collector for PoolMetrics<J> {
         let (queue, backlog) = state.lengths();
         let gauges = [
             ("pool_threads", "Threads of the pool", state.threads),
-            ("pool_threads_busy", "Threads at a job", state.busy),
-            ("pool_queue_length", "Jobs that wait in the queue for a thread", queue),
-            ("pool_backlog_length", "Jobs that wait in front of the queue", backlog),
+            ("pool_threads_busy", "Threads that run a job", state.busy),
+            ("pool_queue_length", "Jobs in the queue", queue),
+            ("pool_backlog_length", "Jobs in front of the full queue", backlog),
         ];
         let counters = [
-            ("pool_jobs", "Jobs that were done", state.completed),
-            ("pool_jobs_given_up", "Jobs that nobody wanted any more before a thread began with them", state.cancelled),
-            ("pool_jobs_refused", "Jobs that found the queue full", state.rejected),
+            ("pool_jobs", "Jobs completed", state.completed),
+            ("pool_jobs_abandoned", "Jobs abandoned before a thread started them", state.cancelled),
+            ("pool_jobs_rejected", "Jobs rejected because of a full queue", state.rejected),
         ];
         drop(state);
         for (name, help, value) in gauges {
@@ -42,6 +42,6 @@ impl<J: PoolJob> Collector for PoolMetrics<J> {
 
 impl<J: PoolJob> fmt::Debug for PoolMetrics<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Count")
+        f.write_str("PoolMetrics")
     }
 }

@@ -1,4 +1,4 @@
-//! An event loop's end of a pool: who waits for which answer.
+//! Handle of a pool: an event loop's pending jobs and their results.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use super::state::{EnqueueResult, ReplyTo};
 use super::{JobError, PoolJob, PoolShared, run};
 
-/// Where an event loop asks for jobs to be done.
+/// Event loop's side of a pool: submits jobs.
 pub struct PoolHandle<J: PoolJob> {
     inner: Rc<PoolHandleInner<J>>,
 }
@@ -22,11 +22,11 @@ pub struct PoolHandle<J: PoolJob> {
 struct PoolHandleInner<J: PoolJob> {
     shared: Arc<PoolShared<J>>,
     handle_index: usize,
-    /// Who waits.
+    /// Pending jobs.
     slots: RefCell<Slab<ReplySlot<J::Output>>>,
 }
 
-/// One who waits. A place is used again, so a ticket tells who had it.
+/// Slot of a pending job. Slots are reused; the ticket identifies the job.
 struct ReplySlot<A> {
     ticket: u64,
     waker: Option<Waker>,
@@ -34,66 +34,66 @@ struct ReplySlot<A> {
 }
 
 impl<J: PoolJob> PoolHandle<J> {
-    /// On the event loop of this thread, which has to run tasks that stay there.
+    /// Handle for the event loop of this thread, which has to run local tasks.
     pub(super) fn new(shared: Arc<PoolShared<J>>) -> Self {
-        let bell = Arc::new(Notify::new());
-        let number = shared.lock().open_handle(Arc::clone(&bell));
-        let inner = Rc::new(PoolHandleInner { shared, handle_index: number, slots: RefCell::default() });
-        tokio::task::spawn_local(deliver_replies(Rc::clone(&inner), bell));
+        let notify = Arc::new(Notify::new());
+        let handle_index = shared.lock().open_handle(Arc::clone(&notify));
+        let inner = Rc::new(PoolHandleInner { shared, handle_index, slots: RefCell::default() });
+        tokio::task::spawn_local(deliver_replies(Rc::clone(&inner), notify));
         Self { inner }
     }
 
-    /// Has a job done. It waits behind those that were asked for before; if the future is dropped before a thread
-    /// begins with it, it is not done at all.
+    /// Submits a job, which queues behind earlier ones. If the future is dropped before a thread starts the job, it is
+    /// cancelled.
     pub fn submit(&self, job: J) -> JobFuture<'_, J> {
-        let desk = &*self.inner;
-        let mut state = desk.shared.lock();
+        let handle = &*self.inner;
+        let mut state = handle.shared.lock();
         if job.is_brief() && state.has_free_thread() {
             state.completed += 1;
             drop(state);
-            let answer = run(job).ok_or(JobError::Panicked);
-            return JobFuture { desk, progress: JobProgress::Done(Some(answer)) };
+            let result = run(job).ok_or(JobError::Panicked);
+            return JobFuture { handle, progress: JobProgress::Done(Some(result)) };
         }
-        let mut places = desk.slots.borrow_mut();
-        let vacant = places.vacant_entry();
-        let home = ReplyTo { handle: desk.handle_index, slot: vacant.key() };
-        let EnqueueResult::Queued { ticket, wake } = state.enqueue(home, job) else {
-            return JobFuture { desk, progress: JobProgress::Done(Some(Err(JobError::Rejected))) };
+        let mut slots = handle.slots.borrow_mut();
+        let vacant = slots.vacant_entry();
+        let reply_to = ReplyTo { handle: handle.handle_index, slot: vacant.key() };
+        let EnqueueResult::Queued { ticket, wake } = state.enqueue(reply_to, job) else {
+            return JobFuture { handle, progress: JobProgress::Done(Some(Err(JobError::Rejected))) };
         };
         drop(state);
         vacant.insert(ReplySlot { ticket, waker: None, result: None });
         if wake {
-            desk.shared.work_available.notify_one();
+            handle.shared.work_available.notify_one();
         }
-        JobFuture { desk, progress: JobProgress::Waiting { slot: home.slot, ticket } }
+        JobFuture { handle, progress: JobProgress::Waiting { slot: reply_to.slot, ticket } }
     }
 
-    /// Ends when no thread is at a job.
+    /// Waits until no thread runs a job.
     pub async fn wait_idle(&self) {
         let shared = &self.inner.shared;
         loop {
-            let rested = shared.idle.notified();
+            let idle = shared.idle.notified();
             if shared.lock().busy == 0 {
                 return;
             }
-            rested.await;
+            idle.await;
         }
     }
 }
 
-/// Brings answers to those who wait.
-async fn deliver_replies<J: PoolJob>(desk: Rc<PoolHandleInner<J>>, bell: Arc<Notify>) {
+/// Delivers results to pending jobs.
+async fn deliver_replies<J: PoolJob>(handle: Rc<PoolHandleInner<J>>, notify: Arc<Notify>) {
     let mut fetched = Vec::new();
     loop {
-        bell.notified().await;
-        desk.shared.lock().take_completions(desk.handle_index, &mut fetched);
+        notify.notified().await;
+        handle.shared.lock().take_completions(handle.handle_index, &mut fetched);
         for done in fetched.drain(..) {
-            let waker = match desk.slots.borrow_mut().get_mut(done.slot) {
-                Some(place) if place.ticket == done.ticket => {
-                    place.result = Some(done.output.ok_or(JobError::Panicked));
-                    place.waker.take()
+            let waker = match handle.slots.borrow_mut().get_mut(done.slot) {
+                Some(slot) if slot.ticket == done.ticket => {
+                    slot.result = Some(done.output.ok_or(JobError::Panicked));
+                    slot.waker.take()
                 }
-                // Who asked has left.
+                // The future has been dropped.
                 _ => None,
             };
             if let Some(waker) = waker {
@@ -103,23 +103,23 @@ async fn deliver_replies<J: PoolJob>(desk: Rc<PoolHandleInner<J>>, bell: Arc<Not
     }
 }
 
-/// A job that was asked for; see [`PoolHandle::submit`].
+/// Future of a submitted job; see [`PoolHandle::submit`].
 pub struct JobFuture<'a, J: PoolJob> {
-    desk: &'a PoolHandleInner<J>,
+    handle: &'a PoolHandleInner<J>,
     progress: JobProgress<J::Output>,
 }
 
-/// How far a job is for the one who asked.
+/// Progress of a submitted job.
 enum JobProgress<A> {
     Waiting {
         slot: usize,
         ticket: u64,
     },
-    /// None: its answer has been fetched.
+    /// Completed; none once the result has been returned.
     Done(Option<Result<A, JobError>>),
 }
 
-// Nothing in it is pinned.
+// No field is pinned.
 impl<J: PoolJob> Unpin for JobFuture<'_, J> {}
 
 impl<J: PoolJob> Future for JobFuture<'_, J> {
@@ -127,19 +127,19 @@ impl<J: PoolJob> Future for JobFuture<'_, J> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let at = match &mut self.progress {
-            JobProgress::Waiting { slot: place, .. } => *place,
-            JobProgress::Done(answer) => return answer.take().map_or(Poll::Pending, Poll::Ready),
+            JobProgress::Waiting { slot, .. } => *slot,
+            JobProgress::Done(result) => return result.take().map_or(Poll::Pending, Poll::Ready),
         };
-        let mut places = self.desk.slots.borrow_mut();
-        let Some(place) = places.get_mut(at) else { return Poll::Pending };
-        if let Some(answer) = place.result.take() {
-            places.remove(at);
-            drop(places);
+        let mut slots = self.handle.slots.borrow_mut();
+        let Some(slot) = slots.get_mut(at) else { return Poll::Pending };
+        if let Some(result) = slot.result.take() {
+            slots.remove(at);
+            drop(slots);
             self.progress = JobProgress::Done(None);
-            return Poll::Ready(answer);
+            return Poll::Ready(result);
         }
-        if !place.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-            place.waker = Some(cx.waker().clone());
+        if !slot.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            slot.waker = Some(cx.waker().clone());
         }
         Poll::Pending
     }
@@ -147,24 +147,24 @@ impl<J: PoolJob> Future for JobFuture<'_, J> {
 
 impl<J: PoolJob> Drop for JobFuture<'_, J> {
     fn drop(&mut self) {
-        let JobProgress::Waiting { slot: place, ticket } = self.progress else { return };
-        let place = self.desk.slots.borrow_mut().try_remove(place);
-        if place.is_some_and(|place| place.result.is_none()) {
-            // The job is dropped after the lock is free.
-            let given_up = self.desk.shared.lock().cancel(ticket);
-            drop(given_up);
+        let JobProgress::Waiting { slot, ticket } = self.progress else { return };
+        let slot = self.handle.slots.borrow_mut().try_remove(slot);
+        if slot.is_some_and(|slot| slot.result.is_none()) {
+            // The job is dropped after the lock is released.
+            let cancelled = self.handle.shared.lock().cancel(ticket);
+            drop(cancelled);
         }
     }
 }
 
 impl<J: PoolJob> fmt::Debug for PoolHandle<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Desk({} wait)", self.inner.slots.borrow().len())
+        write!(f, "PoolHandle({} pending)", self.inner.slots.borrow().len())
     }
 }
 
 impl<J: PoolJob> fmt::Debug for JobFuture<'_, J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Asked")
+        f.write_str("JobFuture")
     }
 }

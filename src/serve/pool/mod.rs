@@ -1,18 +1,19 @@
-//! N threads that do jobs in the order in which these came, fed by event loops.
+//! Thread pool: N threads run jobs of event loops, first come first served.
 //!
 //! ```text
 //!     event loops                        threads
-//!  ask ──────► line: backlog, queue ───► [■][■][■]
+//!  submit ───► backlog, queue       ───► [■][■][■]
 //!   ▲                (bounded)             │
-//!   └── pump ◄────── trays ◄───────────────┘
+//!   └───── completion queues ◄───────────────┘
 //! ```
 //!
-//! - [`ThreadPool`]: the threads; [`PoolJob`]: what they do; [`PoolHandle`]: an event loop's end
-//! - `state`: who does what next, under the one lock
+//! - [`ThreadPool`]: the threads; [`PoolJob`]: a job; [`PoolHandle`]: an event loop's side of the pool
+//! - `state`: queue, counts and completions, behind one lock
 //!
-//! To wake a thread and to be woken by it costs more than what many jobs do. So the event loop itself does a job that is
-//! [brief](PoolJob::is_brief) if a thread is free for it, in that thread's place. Nobody is overtaken; with several event
-//! loops brief jobs may go on beside N others, for the microseconds that they take. A thread rings for an event loop once, until that has looked.
+//! Waking a thread and being woken by it costs more than many jobs. So the event loop itself runs a job that is
+//! [brief](PoolJob::is_brief) in place of a free thread; if none is free, the job queues like all others. With several
+//! event loops, brief jobs can run beside N others for some microseconds. A thread notifies an event loop once until
+//! that has fetched its completions.
 
 mod count;
 mod desk;
@@ -32,64 +33,64 @@ use tokio::sync::Notify;
 pub use self::desk::{JobFuture, PoolHandle};
 use self::state::{JobCompletion, State};
 
-/// What a thread of a pool does.
+/// Job of a pool.
 pub trait PoolJob: Send + 'static {
-    /// What comes of it.
+    /// Result of the job.
     type Output: Send + 'static;
 
-    /// Does it, on a thread of the pool.
+    /// Runs the job, on a thread of the pool or in place of one.
     fn run(self) -> Self::Output;
 
-    /// Whether it surely takes no longer than a thread takes to wake.
+    /// Whether the job certainly takes less time than waking a thread.
     fn is_brief(&self) -> bool {
         false
     }
 }
 
-/// What becomes of those who find the queue full.
+/// Behaviour of a full queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PoolOverflow {
-    /// They wait in front of it.
+    /// Jobs wait in front of the queue.
     #[default]
     Wait,
-    /// They are refused.
+    /// Jobs are rejected.
     Reject,
 }
 
-/// Why a job has no answer.
+/// Reason why a job has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobError {
-    /// It panicked; its thread goes on.
+    /// The job panicked; its thread continues.
     Panicked,
     /// The queue was full.
     Rejected,
 }
 
-/// The threads. They end when it is dropped; one that is at a job then is left alone with it.
+/// Threads of a pool. They end when it is dropped; running jobs are abandoned to their threads.
 pub struct ThreadPool<J: PoolJob> {
     shared: Arc<PoolShared<J>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What threads and event loops have in common.
+/// State that threads and event loops share.
 struct PoolShared<J: PoolJob> {
     state: Mutex<State<J>>,
-    /// There is work.
+    /// Signalled when a job is queued for a sleeping thread.
     work_available: Condvar,
-    /// A thread has ended.
+    /// Signalled when a thread ends.
     thread_ended: Condvar,
-    /// No thread is at a job.
+    /// Notified when no thread runs a job.
     idle: Notify,
 }
 
 impl<J: PoolJob> ThreadPool<J> {
-    /// A pool of `threads` >= 1, and a queue that `room` >= 1 jobs may wait in.
+    /// Pool of at least one thread, with a queue of at least one job.
     ///
     /// # Errors
-    /// When the system has not so many threads for us.
-    pub fn new(threads: usize, room: usize, overflow: PoolOverflow) -> io::Result<Self> {
+    /// A thread that the system cannot start.
+    pub fn new(threads: usize, max_queue: usize, overflow: PoolOverflow) -> io::Result<Self> {
         let shared = Arc::new(PoolShared {
-            state: Mutex::new(State::new(room.max(1), overflow)),
+            state: Mutex::new(State::new(max_queue.max(1), overflow)),
             work_available: Condvar::new(),
             thread_ended: Condvar::new(),
             idle: Notify::new(),
@@ -104,44 +105,44 @@ impl<J: PoolJob> ThreadPool<J> {
         Ok(pool)
     }
 
-    /// An event loop's end of it; made on that event loop.
+    /// Handle for the event loop of this thread.
     pub fn handle(&self) -> PoolHandle<J> {
         PoolHandle::new(Arc::clone(&self.shared))
     }
 
-    /// Adds the pool's figures to `/metrics`.
+    /// Adds the pool's metrics to `/metrics`.
     pub fn register_metrics(&self, registry: &mut Registry) {
         registry.register_collector(Box::new(count::PoolMetrics(Arc::clone(&self.shared))));
     }
 }
 
-/// Does a job; None if it panicked.
+/// Runs a job; none if it panicked.
 fn run<J: PoolJob>(job: J) -> Option<J::Output> {
     catch_unwind(AssertUnwindSafe(|| job.run())).ok()
 }
 
 impl<J: PoolJob> PoolShared<J> {
-    /// A job that panics does so without the lock, so what the lock guards is always whole.
+    /// Locks the state. Jobs run, and panic, without the lock, so the state is always consistent.
     fn lock(&self) -> MutexGuard<'_, State<J>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One thread's life.
+    /// Main loop of a thread.
     fn run_thread(&self) {
         let mut state = self.lock();
         loop {
             if let Some(next) = state.start_next() {
                 drop(state);
-                let answer = run(next.job);
+                let output = run(next.job);
                 state = self.lock();
-                let done = JobCompletion { ticket: next.ticket, slot: next.reply_to.slot, output: answer };
-                let bell = state.complete(next.reply_to.handle, done);
-                let rested = state.busy == 0;
+                let done = JobCompletion { ticket: next.ticket, slot: next.reply_to.slot, output };
+                let notify = state.complete(next.reply_to.handle, done);
+                let idle = state.busy == 0;
                 drop(state);
-                if let Some(bell) = bell {
-                    bell.notify_one();
+                if let Some(notify) = notify {
+                    notify.notify_one();
                 }
-                if rested {
+                if idle {
                     self.idle.notify_waiters();
                 }
                 state = self.lock();
@@ -156,7 +157,7 @@ impl<J: PoolJob> PoolShared<J> {
         self.thread_ended.notify_all();
     }
 
-    /// Sleeps until this thread is called.
+    /// Blocks until this thread is woken for work.
     fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State<J>>) -> MutexGuard<'a, State<J>> {
         state.mark_sleeping();
         while !state.closed && !state.take_wakeup() {
@@ -172,12 +173,12 @@ impl<J: PoolJob> Drop for ThreadPool<J> {
         state.closed = true;
         let waiting = std::mem::take(&mut state.queue);
         self.shared.work_available.notify_all();
-        // Threads that do nothing are gone in a moment.
+        // Idle threads end at once.
         let state = self.shared.thread_ended.wait_while(state, |state| state.threads > state.busy);
-        let all = state.unwrap_or_else(PoisonError::into_inner).threads == 0;
+        let all_ended = state.unwrap_or_else(PoisonError::into_inner).threads == 0;
         drop(waiting);
         for thread in self.threads.drain(..) {
-            if all || thread.is_finished() {
+            if all_ended || thread.is_finished() {
                 let _ = thread.join();
             }
         }
@@ -186,6 +187,6 @@ impl<J: PoolJob> Drop for ThreadPool<J> {
 
 impl<J: PoolJob> fmt::Debug for ThreadPool<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Pool({})", self.threads.len())
+        write!(f, "ThreadPool({})", self.threads.len())
     }
 }

@@ -1,4 +1,4 @@
-//! What the service has done so far. Each request counts once, when it is decided what becomes of it.
+//! Counters of the service. Each request counts once, when its outcome is decided.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,18 +9,18 @@ use serde_json::{Map, Value};
 
 use crate::decide::mix::Behaviour;
 
-/// What a request counts as.
+/// Counter that a request belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// As what the dice made of it.
+    /// Behaviour drawn from the mix.
     Drawn(Behaviour),
-    /// It said itself what it wanted.
+    /// Scripted request: the query names the response.
     Overridden,
-    /// The queue was full.
+    /// Rejection because of a full queue.
     RateLimited,
 }
 
-/// Counters by kind, and how many are being worked on now.
+/// Counters by kind, and the number of requests in flight.
 #[derive(Debug)]
 pub(super) struct WorkCounters {
     family: Family<[(&'static str, &'static str); 1], Counter>,
@@ -37,14 +37,14 @@ impl WorkCounters {
         Self {
             drawn: Behaviour::ALL.map(|behaviour| of(behaviour.name())),
             overridden: of("scripted"),
-            rate_limited: of("refused"),
+            rate_limited: of("rejected"),
             in_flight: AtomicU64::new(0),
             family,
         }
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register("work_requests", "Requests for work, by what became of them", self.family.clone());
+        registry.register("work_requests", "Requests by behaviour", self.family.clone());
     }
 
     pub(super) fn add(&self, kind: Kind) {
@@ -55,31 +55,31 @@ impl WorkCounters {
         };
     }
 
-    /// A request is being worked on until what is returned is dropped.
+    /// Counts a request as in flight until the guard is dropped.
     pub(super) fn enter(&self) -> InFlightGuard<'_> {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         InFlightGuard(self)
     }
 
-    /// All of it as JSON: `requests` is the sum of the others.
+    /// Counters as JSON; `requests` is the sum of all others.
     pub(super) fn json(&self) -> Map<String, Value> {
         let mut by_behaviour = Map::new();
         for behaviour in Behaviour::ALL {
             by_behaviour.insert(behaviour.name().to_owned(), self.drawn[behaviour as usize].get().into());
         }
-        let (scripted, refused) = (self.overridden.get(), self.rate_limited.get());
-        let rolled: u64 = self.drawn.iter().map(Counter::get).sum();
+        let (scripted, rejected) = (self.overridden.get(), self.rate_limited.get());
+        let drawn: u64 = self.drawn.iter().map(Counter::get).sum();
         let mut all = Map::new();
-        all.insert("requests".to_owned(), (rolled + scripted + refused).into());
+        all.insert("requests".to_owned(), (drawn + scripted + rejected).into());
         all.insert("behaviour".to_owned(), by_behaviour.into());
         all.insert("scripted".to_owned(), scripted.into());
-        all.insert("refused".to_owned(), refused.into());
+        all.insert("rejected".to_owned(), rejected.into());
         all.insert("in_flight".to_owned(), self.in_flight.load(Ordering::Relaxed).into());
         all
     }
 }
 
-/// See [`WorkCounters::enter`].
+/// Guard of a request in flight; see [`WorkCounters::enter`].
 #[derive(Debug)]
 pub(super) struct InFlightGuard<'a>(&'a WorkCounters);
 

@@ -1,4 +1,4 @@
-//! How a request ends: with which answer, or without one.
+//! Ending of a request: a response, a reset, or nothing.
 
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
@@ -9,27 +9,27 @@ use crate::decide::mix::Behaviour;
 use crate::serve::answers::{CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, response};
 use crate::server::{ResponseBody, StaticBody};
 
-/// How a request ends.
+/// Ending of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponseEnding {
-    /// With an answer.
+    /// Response with this status and body.
     Response(StatusCode, Payload),
-    /// With a reset of its connection.
+    /// Reset of the connection, in HTTP/2 of the stream.
     Reset,
-    /// Not at all.
+    /// No response; the connection stays open.
     Hang,
 }
 
-/// The body of an answer.
+/// Body of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// As ever with this status: `{"time": N}` with 200, a line of text with others.
+    /// Default body of the status: `{"time": N}` with 200, a line of text with others.
     Standard,
-    /// As with 200, but cut short: not JSON.
+    /// Body of a 200, cut off: not JSON.
     Garbage,
-    /// This text.
+    /// Text; JSON if it parses as such.
     Text(String),
-    /// So many bytes.
+    /// Number of constant bytes.
     Bytes(u64),
 }
 
@@ -47,7 +47,7 @@ impl From<Behaviour> for ResponseEnding {
 }
 
 impl Payload {
-    /// The answer to a request that took `took`; `page` is what many bytes are made of.
+    /// Response to a request that took `took`; `page` is the content of [`Payload::Bytes`].
     pub(super) fn response(self, status: StatusCode, took: Nanos, page: &StaticBody) -> Response<ResponseBody> {
         let ms = took.0 / Nanos::MILLI.0;
         match self {
@@ -55,7 +55,7 @@ impl Payload {
                 response(status, CONTENT_TYPE_JSON, format!("{{\"time\": {ms}}}"))
             }
             Self::Standard => response(status, CONTENT_TYPE_TEXT, standard_text(status)),
-            // Who looks at the status, the content type or the first bytes only is taken in.
+            // Looks valid by status, content type and first bytes.
             Self::Garbage => response(status, CONTENT_TYPE_JSON, format!("{{\"time\": {ms}")),
             Self::Text(text) => {
                 let kind = if serde_json::from_str::<IgnoredAny>(&text).is_ok() {
@@ -66,29 +66,29 @@ impl Payload {
                 response(status, kind, text)
             }
             Self::Bytes(bytes) => {
-                let mut answer = Response::new(ResponseBody::repeated(page, bytes));
-                *answer.status_mut() = status;
-                answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-                answer
+                let mut reply = Response::new(ResponseBody::repeated(page, bytes));
+                *reply.status_mut() = status;
+                reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+                reply
             }
         }
     }
 }
 
-/// 429, for want of a place to wait.
+/// 429 because of a full queue.
 pub(super) fn rate_limited_response(retry_after: Nanos) -> Response<ResponseBody> {
     let status = StatusCode::TOO_MANY_REQUESTS;
-    let mut answer = response(status, CONTENT_TYPE_TEXT, standard_text(status));
+    let mut reply = response(status, CONTENT_TYPE_TEXT, standard_text(status));
     // In whole seconds, by RFC 9110.
     let seconds = retry_after.0.div_ceil(Nanos::SECOND.0);
-    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    answer
+    reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    reply
 }
 
 fn standard_text(status: StatusCode) -> &'static str {
     match status {
         StatusCode::TOO_MANY_REQUESTS => "Too many requests",
-        // These have no body.
+        // Statuses without a body.
         StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED => "",
         _ => status.canonical_reason().unwrap_or("No reason"),
     }

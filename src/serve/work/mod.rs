@@ -1,8 +1,7 @@
-//! `weir serve work`: an upstream that takes its time and fails now and then.
+//! `weir serve work`: an unreliable upstream.
 //!
-//! `GET /api/work` answers `{"time": N}` after N ms, if all goes well. What does not go well is a matter of seeded dice
-//! ([`WorkDice`]), or of what the request asks for ([`ResponseOverrides`]). With a capacity, a request's delay is what it needs of a
-//! server's time, and it waits for its turn first.
+//! `GET /api/work` responds with `{"time": N}` after N ms, or fails, by seeded random numbers ([`WorkDice`]) or as its
+//! query asks for ([`ResponseOverrides`]). With slots, the delay is service time, and a request waits for a slot first.
 
 mod counts;
 mod end;
@@ -26,18 +25,18 @@ use crate::decide::Nanos;
 use crate::decide::station::{Station, StationOutcome};
 use crate::server::{self, RequestContext, ServiceReply, StaticBody, Timer};
 
-/// The service.
+/// Service with `/api/work` and `/stats`.
 #[derive(Debug)]
 pub struct Service {
     dice: WorkDice,
     station: Option<Mutex<Station>>,
-    /// The next request's number, on whichever event loop it comes in.
+    /// Number of the next request, over all event loops.
     number: AtomicU64,
     counts: WorkCounters,
     page: Arc<StaticBody>,
 }
 
-/// What is to be done for a request.
+/// Decision on a request.
 struct WorkTask {
     kind: Kind,
     service_time: Nanos,
@@ -45,13 +44,13 @@ struct WorkTask {
 }
 
 impl Service {
-    /// A service with these dice, and with a capacity or without.
+    /// Service with these random choices, and with slots or without.
     ///
     /// # Errors
-    /// When the system has no file for us.
-    pub fn new(rolls: WorkDice, station: Option<Station>) -> io::Result<Self> {
+    /// No file for the static body.
+    pub fn new(dice: WorkDice, station: Option<Station>) -> io::Result<Self> {
         Ok(Self {
-            dice: rolls,
+            dice,
             station: station.map(Mutex::new),
             number: AtomicU64::new(0),
             counts: WorkCounters::new(),
@@ -59,17 +58,17 @@ impl Service {
         })
     }
 
-    async fn respond(&self, query: Option<&str>, turn: &RequestContext) -> ServiceReply {
-        let now = turn.now();
+    async fn respond(&self, query: Option<&str>, context: &RequestContext) -> ServiceReply {
+        let now = context.now();
         let script = match ResponseOverrides::read(query) {
             Ok(script) => script,
-            Err(why) => return bad_request(why).into(),
+            Err(reason) => return bad_request(reason).into(),
         };
-        let _visit = self.counts.enter();
-        let WorkTask { kind, service_time: takes, ending: end } = self.task(script, now);
-        match end {
+        let _in_flight = self.counts.enter();
+        let WorkTask { kind, service_time, ending } = self.task(script, now);
+        match ending {
             ResponseEnding::Response(status, payload) => {
-                let done = match self.arrive(now, takes) {
+                let done = match self.arrive(now, service_time) {
                     StationOutcome::Done { done, .. } => done,
                     StationOutcome::Rejected { retry_after } => {
                         self.counts.add(Kind::RateLimited);
@@ -77,40 +76,40 @@ impl Service {
                     }
                 };
                 self.counts.add(kind);
-                turn.sleep_until(done).await;
+                context.sleep_until(done).await;
                 payload.response(status, done - now, &self.page).into()
             }
             ResponseEnding::Reset => {
                 self.counts.add(kind);
-                turn.sleep_until(now + takes).await;
+                context.sleep_until(now + service_time).await;
                 ServiceReply::Reset
             }
             ResponseEnding::Hang => {
                 self.counts.add(kind);
-                turn.hang().await
+                context.hang().await
             }
         }
     }
 
     fn task(&self, script: Option<ResponseOverrides>, now: Nanos) -> WorkTask {
         let k = self.number.fetch_add(1, Ordering::Relaxed);
-        let Some(ResponseOverrides { delay, ending: end }) = script else {
-            let WorkDecision { behaviour, service_time: takes } = self.dice.at(k, now);
-            return WorkTask { kind: Kind::Drawn(behaviour), service_time: takes, ending: behaviour.into() };
+        let Some(ResponseOverrides { delay, ending }) = script else {
+            let WorkDecision { behaviour, service_time } = self.dice.at(k, now);
+            return WorkTask { kind: Kind::Drawn(behaviour), service_time, ending: behaviour.into() };
         };
-        let usual = || if end == ResponseEnding::Reset { Nanos::ZERO } else { self.dice.delay(k) };
-        WorkTask { kind: Kind::Overridden, service_time: delay.unwrap_or_else(usual), ending: end }
+        let default_delay = || if ending == ResponseEnding::Reset { Nanos::ZERO } else { self.dice.delay(k) };
+        WorkTask { kind: Kind::Overridden, service_time: delay.unwrap_or_else(default_delay), ending }
     }
 
-    /// What becomes of work that takes `takes`.
-    fn arrive(&self, now: Nanos, takes: Nanos) -> StationOutcome {
+    /// Outcome of work with this service time.
+    fn arrive(&self, now: Nanos, service_time: Nanos) -> StationOutcome {
         match &self.station {
-            Some(station) => station.lock().unwrap_or_else(PoisonError::into_inner).arrive(now, takes),
-            None => StationOutcome::Done { start: now, done: now + takes },
+            Some(station) => station.lock().unwrap_or_else(PoisonError::into_inner).arrive(now, service_time),
+            None => StationOutcome::Done { start: now, done: now + service_time },
         }
     }
 
-    /// What has been done so far, as JSON.
+    /// Body of `GET /stats`.
     fn stats(&self, now: Nanos) -> String {
         let mut all = self.counts.json();
         if let Some(station) = &self.station {
@@ -137,7 +136,7 @@ impl server::Service for Service {
         self.counts.register(registry);
     }
 
-    async fn handle(&self, (): &(), request: Request<Incoming>, turn: &RequestContext) -> ServiceReply {
+    async fn handle(&self, (): &(), request: Request<Incoming>, context: &RequestContext) -> ServiceReply {
         let path = request.uri().path();
         if !matches!(path, "/api/work" | "/stats") {
             return not_found().into();
@@ -146,8 +145,8 @@ impl server::Service for Service {
             return method_not_allowed("GET").into();
         }
         match path {
-            "/stats" => response(StatusCode::OK, CONTENT_TYPE_JSON, self.stats(turn.now())).into(),
-            _ => self.respond(request.uri().query(), turn).await,
+            "/stats" => response(StatusCode::OK, CONTENT_TYPE_JSON, self.stats(context.now())).into(),
+            _ => self.respond(request.uri().query(), context).await,
         }
     }
 }

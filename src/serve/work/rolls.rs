@@ -1,4 +1,4 @@
-//! What the dice make of a request: a function of the seed, the request's number and the time.
+//! Random choices for a request: a function of the seed, the request's number and the time.
 
 use crate::decide::Nanos;
 use crate::decide::delay::Delay;
@@ -6,7 +6,7 @@ use crate::decide::dice::Dice;
 use crate::decide::mix::{Behaviour, Mix};
 use crate::decide::phases::{Phases, ServicePhase};
 
-/// The dice of a service, and what they choose from.
+/// Seeded random numbers of a service, and the distributions that they draw from.
 #[derive(Clone, Debug)]
 pub struct WorkDice {
     delay: Delay,
@@ -18,24 +18,23 @@ pub struct WorkDice {
     mix_dice: Dice,
 }
 
-/// What is to become of a request.
+/// Behaviour and service time of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkDecision {
-    /// How it is answered, if at all.
+    /// Kind of response, if any.
     pub behaviour: Behaviour,
-    /// How long that takes; a reset comes at once.
+    /// Time until the response; 0 for a reset.
     pub service_time: Nanos,
 }
 
 impl WorkDice {
-    /// Dice from a seed: `delay` before most answers, `slow` before slow ones, shares as in `mix` while the phase
-    /// leaves it to them.
+    /// Choices with this seed: delays of responses and of slow ones, and the mix of behaviours in phase `mix`.
     pub fn new(delay: Delay, slow: Delay, mix: Mix, phases: Phases, seed: u64) -> Self {
         let [delay_dice, slow_dice, mix_dice] = [11, 12, 13].map(|salt| Dice::new(seed, salt));
         Self { delay, slow, mix, phases, delay_dice, slow_dice, mix_dice }
     }
 
-    /// What becomes of request `k`, which arrives at `now`.
+    /// Decision on request `k`, which arrives at `now`.
     pub fn at(&self, k: u64, now: Nanos) -> WorkDecision {
         let phase = self.phase(now);
         let behaviour = match phase {
@@ -46,16 +45,16 @@ impl WorkDice {
             ServicePhase::Dead => Behaviour::Reset,
             ServicePhase::Hung => Behaviour::Hang,
         };
-        let takes = match behaviour {
+        let service_time = match behaviour {
             Behaviour::Reset => Nanos::ZERO,
             Behaviour::Slow => self.slow(k),
             _ if phase == ServicePhase::Slow => self.slow(k),
             _ => self.delay(k),
         };
-        WorkDecision { behaviour, service_time: takes }
+        WorkDecision { behaviour, service_time }
     }
 
-    /// The usual delay of request `k`.
+    /// Delay of request `k`, unless it is slow.
     pub fn delay(&self, k: u64) -> Nanos {
         self.delay.at(&self.delay_dice, k)
     }
@@ -64,7 +63,7 @@ impl WorkDice {
         self.slow.at(&self.slow_dice, k)
     }
 
-    /// What the service is like at `now`.
+    /// Phase at `now`.
     pub fn phase(&self, now: Nanos) -> ServicePhase {
         self.phases.at(now).phase
     }
@@ -74,29 +73,29 @@ impl WorkDice {
 mod tests {
     use super::*;
 
-    fn rolls(phases: &str, seed: u64) -> WorkDice {
+    fn dice(phases: &str, seed: u64) -> WorkDice {
         let (delay, slow) = (Delay::read("100ms..600ms").expect("valid"), Delay::read("10s").expect("valid"));
         WorkDice::new(delay, slow, Mix::default(), Phases::read(phases).expect("valid"), seed)
     }
 
     #[test]
-    fn the_default_is_the_upstream_of_the_mission() {
-        let rolls = rolls("mix", 0);
+    fn defaults_match_the_reference_upstream() {
+        let dice = dice("mix", 0);
         let mut counts = [0_u32; 7];
         for k in 0..110_000 {
-            let roll = rolls.at(k, Nanos::ZERO);
-            counts[roll.behaviour as usize] += 1;
-            let ms = roll.service_time.as_millis_f64();
-            assert!(if roll.behaviour == Behaviour::Slow { ms == 10_000.0 } else { (100.0..=600.0).contains(&ms) });
+            let decision = dice.at(k, Nanos::ZERO);
+            counts[decision.behaviour as usize] += 1;
+            let ms = decision.service_time.as_millis_f64();
+            assert!(if decision.behaviour == Behaviour::Slow { ms == 10_000.0 } else { (100.0..=600.0).contains(&ms) });
         }
         let expected = [80_000, 10_000, 10_000, 0, 10_000, 0, 0];
         assert!(counts.iter().zip(expected).all(|(n, of)| n.abs_diff(of) < 400), "{counts:?}");
     }
 
     #[test]
-    fn a_phase_speaks_for_all_its_requests() {
-        let text = "healthy 1s, slow 1s, failing 1s, limited 1s, dead 1s, hung 1s";
-        let rolls = rolls(text, 0);
+    fn a_phase_applies_to_all_its_requests() {
+        let text = "healthy 1s, slow 1s, failing 1s, limited 1s, down 1s, hung 1s";
+        let dice = dice(text, 0);
         let all = [
             (Behaviour::Good, 100..=600),
             (Behaviour::Good, 10_000..=10_000),
@@ -107,19 +106,23 @@ mod tests {
         ];
         for (second, (behaviour, takes)) in all.into_iter().enumerate() {
             for k in 0..50 {
-                let roll = rolls.at(k, Nanos::from_secs(second as u64));
-                assert_eq!(roll.behaviour, behaviour);
-                assert!(takes.contains(&(roll.service_time.0 / 1_000_000)), "{behaviour:?}: {}", roll.service_time);
+                let decision = dice.at(k, Nanos::from_secs(second as u64));
+                assert_eq!(decision.behaviour, behaviour);
+                assert!(
+                    takes.contains(&(decision.service_time.0 / 1_000_000)),
+                    "{behaviour:?}: {}",
+                    decision.service_time
+                );
             }
         }
     }
 
     #[test]
-    fn what_becomes_of_a_request_tells_nothing_of_how_long_it_takes() {
-        let rolls = rolls("mix", 3);
+    fn behaviour_and_delay_are_independent() {
+        let dice = dice("mix", 3);
         let mean = |behaviour| {
-            let all = (0..100_000).map(|k| rolls.at(k, Nanos::ZERO)).filter(|roll| roll.behaviour == behaviour);
-            let all: Vec<f64> = all.map(|roll| roll.service_time.as_millis_f64()).collect();
+            let all = (0..100_000).map(|k| dice.at(k, Nanos::ZERO)).filter(|decision| decision.behaviour == behaviour);
+            let all: Vec<f64> = all.map(|decision| decision.service_time.as_millis_f64()).collect();
             all.iter().sum::<f64>() / all.len() as f64
         };
         for behaviour in [Behaviour::Good, Behaviour::Garbage, Behaviour::Error] {

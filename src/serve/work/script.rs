@@ -1,42 +1,42 @@
-//! What a request asks for itself: `?delay_ms=&status=&body=&bytes=` in place of the dice.
+//! Scripted requests: `?delay_ms=&status=&body=&bytes=` in place of random choices.
 
 use http::StatusCode;
 
 use super::end::{Payload, ResponseEnding};
 use crate::decide::Nanos;
 
-/// What becomes of a request by its own wish. What it does not name is as usual: status 200, the body of that status,
-/// a delay from the dice.
+/// Response that a request asks for. Defaults of what it does not name: status 200, the body of the status, a random
+/// delay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseOverrides {
-    /// How long it takes, if it says so.
+    /// Delay, if the request names one.
     pub delay: Option<Nanos>,
-    /// How it ends.
+    /// Ending of the request.
     pub ending: ResponseEnding,
 }
 
-/// An hour, as `delay_ms`.
+/// Maximum of `delay_ms`: an hour.
 const MAX_DELAY_MS: f64 = 3_600_000.0;
-/// 1 GiB, as `bytes`.
+/// Maximum of `bytes`: 1 GiB.
 const MAX_BODY_BYTES: u64 = 1 << 30;
 
 impl ResponseOverrides {
-    /// Reads a query; `None` if it wishes nothing. Parameters that are not ours do not count, nor does a second one of
-    /// the same name.
+    /// Parses a query; none if it has no parameter of a scripted request. Other parameters are ignored, and the first
+    /// of a name counts.
     ///
     /// # Errors
-    /// Which parameter is wrong and what is expected, in one line.
+    /// First invalid parameter with its expected range, in one line.
     pub fn read(query: Option<&str>) -> Result<Option<Self>, String> {
         let (mut delay, mut status, mut body, mut bytes) = (None, None, None, None);
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
-            let place = match &*name {
+            let value_of = match &*name {
                 "delay_ms" => &mut delay,
                 "status" => &mut status,
                 "body" => &mut body,
                 "bytes" => &mut bytes,
                 _ => continue,
             };
-            place.get_or_insert(value);
+            value_of.get_or_insert(value);
         }
         if delay.is_none() && status.is_none() && body.is_none() && bytes.is_none() {
             return Ok(None);
@@ -47,13 +47,13 @@ impl ResponseOverrides {
             (None, Some(text)) => Payload::Bytes(read_bytes(&text)?),
             (Some(_), Some(_)) => return Err("body, bytes: one of the two".to_owned()),
         };
-        let end = match status.as_deref() {
+        let ending = match status.as_deref() {
             None => ResponseEnding::Response(StatusCode::OK, payload),
             Some("reset") => ResponseEnding::Reset,
             Some("hang") => ResponseEnding::Hang,
             Some(text) => ResponseEnding::Response(read_status(text)?, payload),
         };
-        Ok(Some(Self { delay: delay.map(|text| read_delay(&text)).transpose()?, ending: end }))
+        Ok(Some(Self { delay: delay.map(|text| read_delay(&text)).transpose()?, ending }))
     }
 }
 
@@ -83,11 +83,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_names_it_gets() {
-        let usual = ResponseEnding::Response(StatusCode::OK, Payload::Standard);
+    fn a_request_gets_what_it_names() {
+        let default = ResponseEnding::Response(StatusCode::OK, Payload::Standard);
         assert_eq!(
             read("delay_ms=50"),
-            ResponseOverrides { delay: Some(Nanos::from_millis(50)), ending: usual.clone() }
+            ResponseOverrides { delay: Some(Nanos::from_millis(50)), ending: default.clone() }
         );
         assert_eq!(read("delay_ms=0.25").delay, Some(Nanos(250_000)));
         assert_eq!(read("delay_ms=3600000").delay, Some(Nanos::from_secs(3600)));
@@ -111,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_leaves_it_to_the_dice() {
+    fn other_parameters_are_ignored() {
         for query in [None, Some(""), Some("&"), Some("id=7&Status=500&delay=3"), Some("%ff=%ff")] {
             assert_eq!(ResponseOverrides::read(query), Ok(None), "{query:?}");
         }
     }
 
     #[test]
-    fn what_is_out_of_range_is_named() {
+    fn a_parameter_out_of_range_is_named() {
         for (query, named) in [
             ("delay_ms=", "delay_ms: a number from 0 to 3600000"),
             ("delay_ms=-1", "delay_ms"),
@@ -137,14 +137,14 @@ mod tests {
             ("bytes=1&body=x", "body, bytes: one of the two"),
             ("status=200&delay_ms=x", "delay_ms"),
         ] {
-            let why = ResponseOverrides::read(Some(query)).expect_err(query);
-            assert!(why.starts_with(named) && !why.contains('\n'), "{query}: {why}");
+            let reason = ResponseOverrides::read(Some(query)).expect_err(query);
+            assert!(reason.starts_with(named) && !reason.contains('\n'), "{query}: {reason}");
         }
     }
 
     proptest! {
         #[test]
-        fn no_query_upsets_the_reading(query in "((delay_ms|status|bytes|body)?=?[0-9a-z.%+&-]{0,8}&?){0,4}") {
+        fn any_query_is_parsed_or_rejected(query in "((delay_ms|status|bytes|body)?=?[0-9a-z.%+&-]{0,8}&?){0,4}") {
             if let Ok(Some(script)) = ResponseOverrides::read(Some(&query)) {
                 prop_assert!(script.delay.is_none_or(|delay| delay <= Nanos::from_secs(3600)));
             }

@@ -1,4 +1,5 @@
-//! Delivery through rate limits in virtual time: the windows of one key, the service that counts it, and what comes of it.
+//! Delivery through rate limits in virtual time: the windows of one key, the service that counts it, and what comes of
+//! it.
 //!
 //! ```text
 //!   jobs ──► Windows ──way in──► service ◄── neighbour on the same key
@@ -7,7 +8,8 @@
 //! ```
 //!
 //! The sender is the very code that stands in `weir send` ([`crate::decide::window`]); jobs are always there. An
-//! [oracle](DeliveryScenario::oracle) that reads the service's own count gives the most that any sender could have got accepted.
+//! [oracle](DeliveryScenario::oracle) that reads the service's own count gives the most that any sender could have got
+//! accepted.
 
 #[cfg(test)]
 mod promises;

@@ -221,7 +221,8 @@ fn a_pace_follows_what_the_service_allows() {
     assert!(missed.is_empty(), "{} missed: {missed:#?}", missed.len());
 }
 
-/// Limits that are declared as they are, too high, or with weights that are too low; a neighbour; with and without reports.
+/// Limits that are declared as they are, too high, or with weights that are too low; a neighbour; with and without
+/// reports.
 #[test]
 fn with_declared_limits_a_sender_is_idle_no_longer_than_the_service_needs_to_be_free() {
     let mut missed = Vec::new();
@@ -245,8 +246,8 @@ fn with_declared_limits_a_sender_is_idle_no_longer_than_the_service_needs_to_be_
                 let name =
                     format!("{model}:{limit}, declared {declared}, weight {weight}, {gap:?}, {headers:?}: {idle}");
                 println!("{name}");
-                // The way in, the tick of the service's clock, and one and a half of the short windows for waits that nothing
-                // was said of.
+                // The way in, the tick of the service's clock, and one and a half of the short windows for waits that
+                // nothing was said of.
                 if idle > Nanos::from_millis(1600) {
                     missed.push(name);
                 }

@@ -1,8 +1,8 @@
-//! One more for each answer, a tenth less for each loss.
+//! Additive increase per response, multiplicative decrease per failure.
 //!
-//! As `AIMDLimit` of Netflix' concurrency-limits 0.5: 20 at first, at least 20, at most 200, x 0.9 for a drop or an
-//! answer that took over 5 s; it grows only while half of it is used. A drop is a call that the upstream refused, or that
-//! met its deadline.
+//! Port of `AIMDLimit` of Netflix concurrency-limits 0.5: initially 20, range 20 to 200, x 0.9 after a drop or a
+//! response of over 5 s; it grows only while at least half of it is used. A drop is a rejection by the upstream, or a
+//! deadline.
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_by_one_while_half_is_used_and_loses_a_tenth_by_a_loss() {
+    fn it_grows_by_one_while_half_used_and_drops_by_a_tenth_after_a_failure() {
         let mut aimd = Aimd(100);
         assert_eq!(after(&mut aimd, 50, SimulatedOutcome::Responded), 101);
         assert_eq!(after(&mut aimd, 50, SimulatedOutcome::Responded), 101);

@@ -1,8 +1,7 @@
-//! A queue that is judged by how long it has not been empty, newest first while it is judged full.
+//! Controlled delay: a queue judged by the time since it was last empty, newest first while overloaded.
 //!
-//! As Facebook has published it ("Fail at Scale", ACM Queue 2015): who comes may wait for 100 ms if the queue was empty
-//! within the last 100 ms, else for 5 ms; and in the latter case the newest goes first. Behind it stands a number of
-//! workers that somebody has set.
+//! After Facebook ("Fail at Scale", ACM Queue 2015): a call can wait for 100 ms if the queue was empty within the last
+//! 100 ms, else for 5 ms, and then the newest goes first. Behind the queue is a fixed number of workers.
 
 use std::collections::VecDeque;
 
@@ -53,24 +52,24 @@ impl SimulatedGate for Codel {
         GateDecision::Wait(until)
     }
 
-    fn completed(&mut self, now: Nanos, _: &UpstreamCompletion, told: &mut Vec<WaiterDecision>) {
+    fn completed(&mut self, now: Nanos, _: &UpstreamCompletion, decisions: &mut Vec<WaiterDecision>) {
         self.in_flight -= 1;
         while self.in_flight < self.workers {
             let next = if self.is_overloaded(now) { self.queue.back() } else { self.queue.front() };
             let Some((id, until)) = next.copied() else { return };
             self.remove(now, id);
             if until <= now {
-                told.push(WaiterDecision::Reject(id, REJECTION));
+                decisions.push(WaiterDecision::Reject(id, REJECTION));
             } else {
                 self.in_flight += 1;
-                told.push(WaiterDecision::Run(id));
+                decisions.push(WaiterDecision::Run(id));
             }
         }
     }
 
-    fn recheck(&mut self, now: Nanos, id: AttemptId, told: &mut Vec<WaiterDecision>) -> Option<Nanos> {
+    fn recheck(&mut self, now: Nanos, id: AttemptId, decisions: &mut Vec<WaiterDecision>) -> Option<Nanos> {
         self.remove(now, id);
-        told.push(WaiterDecision::Reject(id, REJECTION));
+        decisions.push(WaiterDecision::Reject(id, REJECTION));
         None
     }
 
@@ -108,7 +107,7 @@ mod tests {
     }
 
     fn next(codel: &mut Codel, at: u64) -> Vec<WaiterDecision> {
-        let mut told = Vec::new();
+        let mut decisions = Vec::new();
         codel.completed(
             ms(at),
             &UpstreamCompletion {
@@ -117,13 +116,13 @@ mod tests {
                 lag: Nanos::ZERO,
                 outcome: SimulatedOutcome::Responded,
             },
-            &mut told,
+            &mut decisions,
         );
-        told
+        decisions
     }
 
     #[test]
-    fn who_comes_waits_for_long_if_the_queue_was_empty_of_late_and_the_oldest_is_next() {
+    fn after_a_recently_empty_queue_waits_are_long_and_the_oldest_is_next() {
         let mut codel = Codel::new(1);
         assert_eq!(arrive(&mut codel, 1000, 0), GateDecision::Run);
         assert_eq!(arrive(&mut codel, 1000, 1), GateDecision::Wait(ms(1100)));
@@ -132,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn if_it_was_not_it_waits_for_five_milliseconds_and_the_newest_is_next() {
+    fn under_overload_waits_are_5_ms_and_the_newest_is_next() {
         let mut codel = Codel::new(1);
         for (at, id) in [(1000, 0), (1000, 1), (1090, 2)] {
             arrive(&mut codel, at, id);
         }
-        let mut told = Vec::new();
-        assert_eq!(codel.recheck(ms(1100), 1, &mut told), None);
+        let mut decisions = Vec::new();
+        assert_eq!(codel.recheck(ms(1100), 1, &mut decisions), None);
         assert_eq!(arrive(&mut codel, 1101, 3), GateDecision::Wait(ms(1106)));
         assert_eq!(next(&mut codel, 1102), [WaiterDecision::Run(3)]);
         assert_eq!(next(&mut codel, 1103), [WaiterDecision::Run(2)]);

@@ -1,8 +1,9 @@
-//! The response time of late against one that is measured with next to nobody at the upstream.
+//! Gradient of the response time against one measured at minimal concurrency.
 //!
-//! As Envoy's adaptive concurrency filter with its gradient controller, set up as its documentation does: each 100 ms limit
-//! x clamp(1.25 x unhindered / p90, 0.5, 2) + its root, from 3 to 1000. Unhindered is the p90 of 50 answers with a limit of
-//! 3, at the start, then each 60 s (up to 10 % later by dice), and when the limit was 3 in five windows one after the other.
+//! Port of Envoy's adaptive concurrency filter with the gradient controller, configured as in its documentation: every
+//! 100 ms limit x clamp(1.25 x min RTT / p90, 0.5, 2) + sqrt(limit), range 3 to 1000. The min RTT is the p90 of 50
+//! responses at a limit of 3, measured at the start, then every 60 s (plus up to 10% jitter), and after five
+//! consecutive windows at the minimum limit.
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;
@@ -22,9 +23,9 @@ const MAX_WINDOWS_AT_MIN_LIMIT: u32 = 5;
 #[derive(Clone, Debug)]
 pub(in crate::simulate) struct Envoy {
     limit: f64,
-    /// While it probes: the limit that holds afterwards, ...
+    /// Limit after the current probe; none without a probe.
     deferred_limit: Option<f64>,
-    /// ... and since when.
+    /// Start of the last probe; samples of earlier calls are ignored.
     epoch: Nanos,
     min_rtt_ns: f64,
     samples: Vec<u64>,
@@ -49,7 +50,7 @@ impl Envoy {
         }
     }
 
-    /// The percentile of the samples, which are forgotten.
+    /// Percentile of the samples, which are then cleared.
     fn aggregate(&mut self) -> f64 {
         let at = ((self.samples.len() as f64 * SAMPLE_QUANTILE) as usize).min(self.samples.len() - 1);
         let (_, value, _) = self.samples.select_nth_unstable(at);
@@ -59,8 +60,8 @@ impl Envoy {
     }
 
     fn set_limit(&mut self, limit: f64) {
-        let still = limit == MIN_LIMIT && self.limit == MIN_LIMIT && self.deferred_limit.is_none();
-        self.windows_at_min_limit = if still { self.windows_at_min_limit + 1 } else { 0 };
+        let at_minimum = limit == MIN_LIMIT && self.limit == MIN_LIMIT && self.deferred_limit.is_none();
+        self.windows_at_min_limit = if at_minimum { self.windows_at_min_limit + 1 } else { 0 };
         self.limit = limit;
     }
 
@@ -101,7 +102,7 @@ impl LimitAlgorithm for Envoy {
     }
 
     fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion) {
-        // A refusal by the upstream and a timeout are measured as any answer is.
+        // Rejections by the upstream and timeouts are sampled like responses.
         if ended.start < self.epoch {
             return;
         }
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn it_measures_with_three_at_a_time_then_follows_the_gradient_then_measures_again() {
+    fn it_probes_then_follows_the_gradient_then_probes_again() {
         let mut envoy = Envoy::new(1);
         let mut now = 1000;
         for _ in 0..50 {
@@ -145,12 +146,12 @@ mod tests {
             now += 1;
         }
         assert_eq!(envoy.min_rtt_ns, 100e6);
-        // Unhindered, it grows by 5 / 4 and its root: 3 x 1.25 + root(3.75) = 5.68.
+        // Without a queue it grows by 5/4 and the root: 3 x 1.25 + sqrt(3.75) = 5.68.
         ended(&mut envoy, now + 10, 100);
         envoy.tick(Nanos::from_millis(now + 100));
         assert_eq!(envoy.limit(), Some(5));
         envoy.limit = 100.0;
-        // Twice as long: 100 x 0.625 + root(62.5).
+        // At twice the response time: 100 x 0.625 + sqrt(62.5).
         ended(&mut envoy, now + 150, 200);
         envoy.tick(Nanos::from_millis(now + 250));
         assert_eq!(envoy.limit(), Some(70));
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(envoy.limit(), Some(70));
         envoy.tick(Nanos::from_secs(68));
         assert_eq!(envoy.limit(), Some(3));
-        // What began before does not count.
+        // Calls that started before the probe do not count.
         ended(&mut envoy, 68_010, 200);
         assert!(envoy.samples.is_empty());
     }

@@ -1,10 +1,10 @@
-//! A limit that somebody has set, or none.
+//! Fixed limit, or none.
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;
 use crate::simulate::gate::UpstreamCompletion;
 
-/// So many, always; none: any number.
+/// Constant limit; none: unlimited.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simulate) struct FixedLimit(pub(in crate::simulate) Option<u32>);
 

@@ -1,9 +1,10 @@
-//! The response time of late against that of a long while.
+//! Gradient of the recent response time against its long-term average.
 //!
-//! As `Gradient2Limit` of Netflix' concurrency-limits 0.5 inside its `WindowedLimit`, as its documentation sets it up: 20
-//! at first, at least 20, at most 200; once a second, if there were ten answers: limit x clamp(1.5 x long / short, 0.5, 1) +
-//! 4, of which a fifth counts; long is an exponential mean over 600 windows, the plain mean of the first ten, and shrinks
-//! by a twentieth while it is over twice the short one; nothing happens while less than half is used.
+//! Port of `Gradient2Limit` of Netflix concurrency-limits 0.5 in its `WindowedLimit`, configured as in its
+//! documentation: initially 20, range 20 to 200; every second with at least ten responses, limit x clamp(1.5 x long /
+//! short, 0.5, 1) + 4, smoothed by 0.2. The long RTT is an exponential mean over 600 windows (the plain mean of the
+//! first ten) and shrinks by 5% while it is over twice the short one. No update while less than half of the limit is
+//! used.
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;
@@ -26,7 +27,7 @@ pub(in crate::simulate) struct Gradient2 {
     long_rtt: f64,
     windows: f64,
     warm_up: f64,
-    /// Of this window.
+    /// End of the current window; the fields below are of this window.
     window_end: Nanos,
     samples: u64,
     rtt_sum: f64,
@@ -75,7 +76,7 @@ impl Gradient2 {
 impl LimitAlgorithm for Gradient2 {
     fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion) {
         let took = now - ended.start;
-        // What was dropped says how many there were, not how long an answer takes.
+        // A dropped call counts for the number in flight, not for the response time.
         self.max_in_flight = self.max_in_flight.max(ended.in_flight_at_start);
         if took < MIN_SAMPLE_RTT || ended.outcome == SimulatedOutcome::Rejected {
             return;
@@ -100,15 +101,15 @@ impl LimitAlgorithm for Gradient2 {
 mod tests {
     use super::*;
 
-    /// Answers of so many ms, each 10 ms, in a row that goes on from `from_s` for so many windows.
-    fn answers(gradient: &mut Gradient2, from_s: u64, windows: u64, took_ms: u64) {
+    /// Responses of `took_ms` every 10 ms, from `from_s` for a number of windows.
+    fn respond(gradient: &mut Gradient2, from_s: u64, windows: u64, took_ms: u64) {
         for at in 0..windows * 100 {
             let now = Nanos::from_secs(from_s) + Nanos::from_millis(10 * at);
-            let began = now - Nanos::from_millis(took_ms);
+            let start = now - Nanos::from_millis(took_ms);
             gradient.completed(
                 now,
                 &UpstreamCompletion {
-                    start: began,
+                    start,
                     in_flight_at_start: gradient.limit as u32,
                     lag: Nanos::ZERO,
                     outcome: SimulatedOutcome::Responded,
@@ -118,16 +119,16 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_by_a_fifth_of_the_queue_a_window_and_shrinks_once_times_are_half_as_long_again() {
+    fn it_grows_by_a_fifth_of_the_queue_per_window_and_shrinks_beyond_the_tolerance() {
         let mut gradient = Gradient2 { limit: 50.0, ..Gradient2::default() };
-        answers(&mut gradient, 10, 11, 100);
-        // The first window ends with its first answer, which is not enough.
+        respond(&mut gradient, 10, 11, 100);
+        // The first window ends with its first response, which is too few.
         assert!((gradient.limit - 58.0).abs() < 0.81, "{}", gradient.limit);
         let before = gradient.limit;
-        answers(&mut gradient, 30, 3, 140);
+        respond(&mut gradient, 30, 3, 140);
         assert!(gradient.limit > before + 0.7, "{}", gradient.limit);
         let before = gradient.limit;
-        answers(&mut gradient, 40, 4, 300);
+        respond(&mut gradient, 40, 4, 300);
         assert!(gradient.limit < before - 5.0, "{}", gradient.limit);
     }
 }

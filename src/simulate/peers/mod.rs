@@ -1,6 +1,6 @@
-//! Known algorithms, for comparison: each written from what its authors have published, with their defaults.
+//! Published limiters, for comparison: ports from their authors' publications, with their defaults.
 //!
-//! They know neither deadlines nor priorities, and but for [`codel`] nobody waits: above the limit they refuse.
+//! None considers deadlines or priorities. Except for [`codel`], none has a queue: calls above the limit are rejected.
 
 pub mod aimd;
 pub mod codel;
@@ -15,17 +15,17 @@ use super::gate::{AttemptId, GateDecision, SimulatedGate, UpstreamCompletion, Wa
 use crate::decide::Nanos;
 use crate::decide::admit::{CallArrival, Rejection, RejectionReason};
 
-/// How a limit is found.
+/// Algorithm that adapts a limit.
 pub(super) trait LimitAlgorithm: fmt::Debug {
-    /// Looks at the clock before an arrival.
+    /// Handles the passing of time, before each arrival and completion.
     fn tick(&mut self, _: Nanos) {}
-    /// One has ended.
+    /// Handles a completion.
     fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion);
-    /// How many may be at the upstream.
+    /// Limit of calls at the upstream; none: unlimited.
     fn limit(&self) -> Option<u32>;
 }
 
-/// Refuses above a limit.
+/// Gate that rejects calls above the limit of an algorithm.
 #[derive(Debug)]
 pub(super) struct LimitGate<A> {
     algorithm: A,

@@ -1,9 +1,9 @@
-//! The queue at the upstream, from the least response time that was ever seen; TCP Vegas' idea.
+//! Queue at the upstream, estimated from the minimum response time, as in TCP Vegas.
 //!
-//! As `VegasLimit` of Netflix' concurrency-limits 0.5: 20 at first, at most 1000; with queue = limit x (1 - least / last)
-//! it grows by 6 log10 while the queue is at most log10 of the limit, by log10 while it is under 3 log10, and goes down by
-//! log10 above 6 log10, at each answer; a drop takes log10; nothing happens while less than half is used. Each 15 to 30
-//! x limit answers the next one's time becomes the least.
+//! Port of `VegasLimit` of Netflix concurrency-limits 0.5: initially 20, at most 1000. With queue = limit x (1 - min /
+//! last) and log = log10(limit), each response adds 6 log while queue <= log, adds log while it is under 3 log, and
+//! subtracts log above 6 log; a drop subtracts log. No update while less than half of the limit is used. Every 15 to 30
+//! x limit responses the next response time becomes the minimum.
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;
@@ -76,7 +76,7 @@ impl LimitAlgorithm for Vegas {
 mod tests {
     use super::*;
 
-    /// A limit of 100, so that log10 is 2, and a least time of 90 ms.
+    /// Limit of 100, so that log10 is 2, and a minimum of 90 ms.
     fn vegas() -> Vegas {
         Vegas { limit: 100.0, min_rtt_ns: 90e6, jitter: 1.0, ..Vegas::new(1) }
     }
@@ -91,10 +91,10 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_what_the_limit_follows() {
+    fn the_limit_follows_the_estimated_queue() {
         // 100 x (1 - 90 / 91) is 2 when rounded up, of 94 ms 5, of 100 ms 10, of 105 ms 15.
-        let answered = |took_ms| after(took_ms, 100, SimulatedOutcome::Responded);
-        assert_eq!([91, 94, 100, 105].map(answered), [112.0, 102.0, 100.0, 98.0]);
+        let responded = |took_ms| after(took_ms, 100, SimulatedOutcome::Responded);
+        assert_eq!([91, 94, 100, 105].map(responded), [112.0, 102.0, 100.0, 98.0]);
         assert_eq!(
             (after(91, 49, SimulatedOutcome::Responded), after(91, 49, SimulatedOutcome::DeadlineExceeded)),
             (100.0, 98.0)
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_time_is_forgotten_now_and_then() {
+    fn the_minimum_is_reset_from_time_to_time() {
         let mut vegas = vegas();
         let mut times = Vec::new();
         for _ in 0..20_000 {

@@ -1,4 +1,4 @@
-//! What is no overload: a gate that has no time, stalls, and callers in a closed loop.
+//! Busy gates, stalls, and callers in a closed loop.
 
 use std::cmp::Reverse;
 
@@ -9,14 +9,14 @@ use crate::simulate::gate::{AttemptId, SimulatedOutcome};
 use crate::simulate::world::StallTarget;
 
 impl Simulation<'_> {
-    /// The closed loop, and the beat of gates that may be late.
+    /// Starts the closed loop, and the beat of gates that can be late.
     pub(super) fn start_background(&mut self) {
-        for user in 0..self.world.callers.users {
-            // Connections are made one after the other.
+        for user in 0..self.scenario.callers.users {
+            // Users start one after the other.
             self.schedule_closed_loop_attempt(Nanos(u64::from(user) * 20_000));
         }
-        if self.world.gate_cost > Nanos::ZERO
-            || self.world.stalls.iter().any(|stall| stall.target == StallTarget::Gates)
+        if self.scenario.gate_cost > Nanos::ZERO
+            || self.scenario.stalls.iter().any(|stall| stall.target == StallTarget::Gates)
         {
             self.events.push(Reverse((
                 self.pulse.beat(Nanos::ZERO, &self.lost_time),
@@ -43,7 +43,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Something comes to a gate, which has time for it or has not.
+    /// Event for a gate: handled at once, or queued while the gates are busy.
     pub(super) fn reach_gate(&mut self, id: AttemptId, serial: u32, kind: Kind) {
         if self.gate_inbox.is_empty() && self.gates_free_at <= self.now {
             self.handle_at_gate(id, serial, kind);
@@ -67,7 +67,7 @@ impl Simulation<'_> {
         let Some(call) = self.attempts.lookup(id, serial) else { return };
         let call = *call;
         if self.pulse.is_running() {
-            self.gates_free_at = self.gates_free_at.max(self.now + self.world.gate_cost);
+            self.gates_free_at = self.gates_free_at.max(self.now + self.scenario.gate_cost);
             self.gates[call.gate as usize].paused(self.pulse.total_pause(self.now, &self.lost_time));
         }
         match kind {
@@ -91,9 +91,9 @@ impl Simulation<'_> {
         }
     }
 
-    /// One of the closed loop calls after `wait`.
+    /// Schedules the next call of a user of the closed loop.
     fn schedule_closed_loop_attempt(&mut self, wait: Nanos) {
-        // They have draws of their own.
+        // Numbers beyond those of the open loop: random draws of their own.
         let number = (1 << 40) + self.closed_loop_attempts;
         self.closed_loop_attempts += 1;
         let id = self.new_attempt(number, true);
@@ -101,10 +101,10 @@ impl Simulation<'_> {
         self.events.push(Reverse((self.now + wait, id, serial, Kind::Start)));
     }
 
-    /// It is over: one of the closed loop calls again.
+    /// Continues the closed loop after an attempt has ended.
     pub(super) fn continue_closed_loop(&mut self, call: &SimulatedAttempt) {
         if call.closed_loop {
-            self.schedule_closed_loop_attempt(self.world.callers.think_time);
+            self.schedule_closed_loop_attempt(self.scenario.callers.think_time);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A file to begin with.
+//! Example of a study file.
 
-/// What `weir study new` writes: it works, and says what else there is.
+/// Study file that `weir study new` writes: it works, and has all keys.
 pub const EXAMPLE: &str = include_str!("example.toml");

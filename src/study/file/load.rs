@@ -1,4 +1,4 @@
-//! A load in a study's file: the words of `weir load`, read by whoever reads those.
+//! Loads in a study file: flags of `weir load`, parsed by the command line's own parser.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use crate::document::problem::suggestion;
 use crate::document::read::{DocumentNode, NamedNode};
 use crate::load::{LoadPlan, Options, RequestBodySource};
 
-/// How loads are written: the command line knows.
+/// Syntax of loads, provided by the command line.
 pub struct LoadSyntax<'a> {
-    /// The flags without their dashes.
+    /// Flags without their dashes.
     pub flags: &'a [String],
-    /// Reads arguments; what is wrong with them is one line that names the flag.
+    /// Parser of arguments; an error is one line that names the flag.
     pub parse: &'a (dyn Fn(&[String]) -> Result<Options, String> + Sync),
 }
 
 impl fmt::Debug for LoadSyntax<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoadWords").field("flags", &self.flags).finish_non_exhaustive()
+        f.debug_struct("LoadSyntax").field("flags", &self.flags).finish_non_exhaustive()
     }
 }
 
-/// What the study itself decides, and what has no meaning in it.
+/// Flags that the study sets itself, or that have no meaning in a study.
 const DISALLOWED_FLAGS: [&str; 12] =
     ["format", "out", "jtl", "csv", "html", "strict", "slo", "warmup", "seed", "on", "agents", "per-node"];
 
@@ -55,11 +55,11 @@ pub(super) fn load(
         let flag = member.key.replace('_', "-");
         if !known_flags.contains(&flag.as_str()) {
             let remedy = if DISALLOWED_FLAGS.contains(&flag.as_str()) {
-                "leave it out; the study decides that itself".to_owned()
+                "leave it out; the study sets it".to_owned()
             } else {
                 suggestion(&flag, &known_flags).replace('-', "_")
             };
-            member.node.error("a load has no such key", remedy);
+            member.node.error("unknown key of a load", remedy);
             whole = false;
             continue;
         }
@@ -73,7 +73,7 @@ pub(super) fn load(
         load.flags.extend(word.map(|word| (flag, word)));
     }
     if !members.iter().any(|member| member.key == "url") {
-        table.error("it has no url", r#"write url = "http://127.0.0.1:{port}/""#);
+        table.error("a load without url", r#"write url = "http://127.0.0.1:{port}/""#);
         whole = false;
     }
     if whole {
@@ -82,13 +82,13 @@ pub(super) fn load(
     Some(load)
 }
 
-/// `{ parameter = [values] }`: where in the sweep a load is driven.
+/// `{ parameter = [values] }`: points of the sweep at which a load is applied.
 fn when(node: &DocumentNode<'_>, definition: &Definition) -> Vec<(String, Vec<String>)> {
     let mut when = Vec::new();
     for it in node.table().map(|table| table.members()).unwrap_or_default() {
         let Some(parameter) = definition.sweep.iter().find(|parameter| parameter.name == it.key) else {
             let names: Vec<&str> = definition.sweep.iter().map(|parameter| parameter.name.as_str()).collect();
-            it.node.error("the sweep has no such parameter", suggestion(it.key, &names));
+            it.node.error("unknown parameter of the sweep", suggestion(it.key, &names));
             continue;
         };
         let nodes = if it.node.value().is_array() { it.node.list().unwrap_or_default() } else { vec![it.node.clone()] };
@@ -97,7 +97,10 @@ fn when(node: &DocumentNode<'_>, definition: &Definition) -> Vec<(String, Vec<St
             let Some(value) = scalar(node) else { continue };
             if !parameter.values.contains(&value) {
                 let known: Vec<&str> = parameter.values.iter().map(String::as_str).collect();
-                node.error(format!("{} is none of its values", node.display()), suggestion(&value, &known));
+                node.error(
+                    format!("{} is not among the parameter's values", node.display()),
+                    suggestion(&value, &known),
+                );
             }
             values.push(value);
         }
@@ -116,7 +119,7 @@ fn flag_value(node: &DocumentNode<'_>) -> Option<FlagValue> {
     scalar(node).map(|value| FlagValue::Values(vec![value]))
 }
 
-/// Reads the load as it will be for each variant at each point of the sweep; what is wrong is told once.
+/// Checks the load as it will be for each variant at each point of the sweep; reports the first error only.
 fn check(
     load: &StudyLoad,
     node: &DocumentNode<'_>,
@@ -138,7 +141,7 @@ fn check(
                 why.contains(&format!("--{flag}")) || (flag == "url" && why.contains("URL"))
             };
             let at = members.iter().find(flag).map_or(node, |member| &member.node);
-            // Some messages name the remedy themselves, after what is wrong.
+            // Some messages contain a remedy after the error.
             let (what, remedy) = why.split_once("; ").unwrap_or((&why, ""));
             at.error(what, remedy);
             return;
@@ -146,10 +149,10 @@ fn check(
     }
 }
 
-/// The load with its placeholders filled in, checked.
+/// Plan of the load with its placeholders filled in.
 ///
 /// # Errors
-/// What is wrong, in one line.
+/// The error, in one line.
 fn plan(
     load: &StudyLoad,
     values: &PlaceholderValues,
@@ -159,10 +162,10 @@ fn plan(
     LoadPlan::new(&options(load, values, folder, words)?).map_err(|error| error.to_string())
 }
 
-/// The load with its placeholders filled in.
+/// Options of the load with its placeholders filled in.
 ///
 /// # Errors
-/// What is wrong, in one line.
+/// The error, in one line.
 pub(in crate::study) fn options(
     load: &StudyLoad,
     values: &PlaceholderValues,
@@ -170,7 +173,7 @@ pub(in crate::study) fn options(
     words: &LoadSyntax<'_>,
 ) -> Result<Options, String> {
     let filled = |text: &String| {
-        placeholders::fill(text, values).map_err(|name| format!("{{{name}}} stands for nothing for this variant"))
+        placeholders::fill(text, values).map_err(|name| format!("unknown placeholder {{{name}}} for this variant"))
     };
     let mut args = Vec::new();
     let mut url = String::new();

@@ -1,4 +1,4 @@
-//! A study's file -> its definition, or all that is wrong with it, by line and column.
+//! Study file -> its definition, or all errors by line and column.
 
 mod example;
 mod load;
@@ -20,19 +20,19 @@ pub use self::example::EXAMPLE;
 pub use self::load::LoadSyntax;
 pub(super) use self::load::options;
 
-/// Points of a sweep at most; a typing error rather than a study.
+/// Maximum number of points of a sweep; more is a typing error.
 const MAX_POINTS: usize = 1000;
-/// Repeats at most.
+/// Maximum number of rounds.
 const MAX_REPEATS: u64 = 1000;
 
-/// Placeholders that the study itself gives.
+/// Placeholders that every study has.
 pub(super) const BUILT_IN_PLACEHOLDERS: [&str; 5] = ["port", "variant", "repeat", "folder", "out"];
 
-/// Reads a file of a study; `words` knows how loads are written. A `quick` one has the table `[quick]` laid over it, or is
-/// cut short if there is none. What comes back beside are warnings.
+/// Parses a study file, with `words` as the syntax of loads. With `quick`, the table `[quick]` overrides the rest, or
+/// without one everything is shortened. Returns the definition and warnings.
 ///
 /// # Errors
-/// All that is wrong, in order of position; in `[quick]` as well, whichever study is asked for.
+/// All errors, by position, including those in `[quick]` without `quick`.
 pub fn parse(
     text: &str,
     folder: &Path,
@@ -49,21 +49,21 @@ pub fn parse(
     Ok((definition, warnings))
 }
 
-/// Which placeholders there are, while a file is read.
+/// Names of the known placeholders, while a file is parsed.
 #[derive(Debug)]
 struct PlaceholderNames {
     names: BTreeSet<String>,
 }
 
 impl PlaceholderNames {
-    /// Notes each placeholder of the text that stands for nothing; whether there is none.
+    /// Reports each unknown placeholder of the text; returns whether there is none.
     fn check(&self, node: &DocumentNode<'_>, text: &str, more: &[&str]) -> bool {
         let unknown = |name: &&str| !self.names.contains(*name) && !more.contains(name);
         let unknown: Vec<&str> = placeholders::names(text).into_iter().filter(unknown).collect();
         for name in &unknown {
             let all: Vec<&str> = self.names.iter().map(String::as_str).chain(more.iter().copied()).collect();
-            let remedy = format!("{}; {{{{{name}}}}} writes the braces themselves", one_of(&all));
-            node.error(format!("{{{name}}} stands for nothing"), remedy);
+            let remedy = format!("{}; {{{{{name}}}}} is the braces themselves", one_of(&all));
+            node.error(format!("unknown placeholder {{{name}}}"), remedy);
         }
         unknown.is_empty()
     }
@@ -72,13 +72,13 @@ impl PlaceholderNames {
 fn definition(root: &DocumentTable<'_>, notes: &Diagnostics<'_>, words: &LoadSyntax<'_>) -> Definition {
     let question = root.get("question").and_then(|node| node.string());
     if question.is_some_and(|text| text.trim().is_empty()) {
-        root.error("the question is empty", "say what the study is to answer");
+        root.error("the question is empty", r#"write e.g. question = "One worker or two?""#);
     }
     let repeats = root.get("repeats").and_then(|node| node.integer(1..=MAX_REPEATS)).unwrap_or(DEFAULT_REPEATS);
     let seed = root.get("seed").and_then(|node| node.integer(0..=i64::MAX as u64)).unwrap_or(1);
-    let minimum_effect = root.get("minimum_effect").and_then(|node| fraction(&node)).unwrap_or(0.03);
+    let min_effect = root.get("min_effect").and_then(|node| fraction(&node)).unwrap_or(0.03);
     let limits = root.get("limits").and_then(|node| limits(&node)).unwrap_or_default();
-    let times = root.get("times").and_then(|node| times(&node)).unwrap_or_default();
+    let timeouts = root.get("timeouts").and_then(|node| timeouts(&node)).unwrap_or_default();
     let sweep = sweep(root.get("sweep").as_ref());
     let (services, variants, loads) = (root.get("services"), root.get("variants"), root.get("loads"));
     let of_services = named_nodes(services.as_ref());
@@ -96,23 +96,28 @@ fn definition(root: &DocumentTable<'_>, notes: &Diagnostics<'_>, words: &LoadSyn
     let services = of_services.iter().filter_map(|it| program::service(it, &known, folder)).collect();
     let variants: Vec<_> = of_variants.iter().filter_map(|it| program::variant(it, &known, folder)).collect();
     if of_variants.is_empty() {
-        root.error("there is no variant", r#"write [variants.NAME] with command = "...""#);
+        root.error("no variant", r#"write [variants.NAME] with command = "...""#);
     } else if of_variants.len() == 1 && variants.len() == 1 && sweep.is_empty() {
         notes.warning(
             of_variants[0].start,
             &of_variants[0].node.path,
-            "one variant is compared with nothing",
+            "a single variant is compared with nothing",
             "add another one",
         );
     }
     let all_clients = !variants.is_empty() && variants.iter().all(|variant| variant.is_client);
     if of_loads.is_empty() && !all_clients && variants.len() == of_variants.len() {
-        root.error("there is no load", r#"write [loads.NAME] with url = "http://127.0.0.1:{port}/""#);
+        root.error("no load", r#"write [loads.NAME] with url = "http://127.0.0.1:{port}/""#);
     }
     for it in of_loads.iter().filter(|_| all_clients) {
-        notes.warning(it.start, &it.node.path, "clients measure themselves; nobody drives this load", "leave it out");
+        notes.warning(
+            it.start,
+            &it.node.path,
+            "this load is never applied: clients measure themselves",
+            "leave it out",
+        );
     }
-    let figures = root.get("figures").map(|node| client_metrics(&node)).unwrap_or_default();
+    let client_metrics = root.get("metrics").map(|node| client_metrics(&node)).unwrap_or_default();
     let mut definition = Definition {
         question: question.unwrap_or_default().trim().to_owned(),
         folder: folder.to_owned(),
@@ -123,15 +128,15 @@ fn definition(root: &DocumentTable<'_>, notes: &Diagnostics<'_>, words: &LoadSyn
         sweep,
         repeats,
         seed,
-        minimum_effect,
-        client_metrics: figures,
+        min_effect,
+        client_metrics,
         limits,
-        times,
+        timeouts,
         quick: false,
         max_load_time: None,
     };
     if definition.points().len() > MAX_POINTS {
-        root.error(format!("the sweep has {} points", definition.points().len()), format!("have {MAX_POINTS} at most"));
+        root.error(format!("the sweep has {} points", definition.points().len()), format!("at most {MAX_POINTS}"));
         definition.sweep.clear();
     }
     definition.loads = of_loads.iter().filter_map(|it| load::load(it, &known, &definition, words)).collect();
@@ -139,16 +144,16 @@ fn definition(root: &DocumentTable<'_>, notes: &Diagnostics<'_>, words: &LoadSyn
     if let Some(point) = definition.points().iter().find(|point| idle(point))
         && !definition.loads.is_empty()
     {
-        root.error(format!("no load is driven at {}", point_name(point)), "see what their `when` says");
+        root.error(format!("no load is applied at {}", point_name(point)), "add this point to the `when` of a load");
     }
     root.check_unknown_keys();
     definition
 }
 
-/// `{NAME.port}`, and the names of files, are of one of them.
+/// Checks that no service has the name of a variant: `{NAME.port}` and file names would be ambiguous.
 fn check_duplicate_names(services: &[NamedNode<'_>], variants: &[NamedNode<'_>], notes: &Diagnostics<'_>) {
     for it in services.iter().filter(|it| variants.iter().any(|variant| variant.key == it.key)) {
-        notes.error(it.start, &it.node.path, "a variant has this name, too", "rename one of them");
+        notes.error(it.start, &it.node.path, "duplicate name: a variant has it, too", "rename one of them");
     }
 }
 
@@ -163,37 +168,37 @@ fn limits(node: &DocumentNode<'_>) -> Option<ResourceLimits> {
     Some(ResourceLimits { cpus: cpus.unwrap_or_default(), memory_bytes: memory })
 }
 
-fn times(node: &DocumentNode<'_>) -> Option<StudyTimeouts> {
+fn timeouts(node: &DocumentNode<'_>) -> Option<StudyTimeouts> {
     let table = node.table()?;
-    let otherwise = StudyTimeouts::default();
+    let defaults = StudyTimeouts::default();
     let time = |key, default: Nanos| table.get(key).and_then(|node| node.time()).unwrap_or(default);
-    let times = StudyTimeouts {
-        ready: time("ready", otherwise.ready),
-        warm_up: table.get("warm_up").and_then(|node| node.time_or_zero()).unwrap_or(otherwise.warm_up),
-        stop: time("stop", otherwise.stop),
-        setup: time("setup", otherwise.setup),
-        client: time("client", otherwise.client),
-        study: time("study", otherwise.study),
+    let timeouts = StudyTimeouts {
+        ready: time("ready", defaults.ready),
+        warmup: table.get("warmup").and_then(|node| node.time_or_zero()).unwrap_or(defaults.warmup),
+        stop: time("stop", defaults.stop),
+        setup: time("setup", defaults.setup),
+        client: time("client", defaults.client),
+        study: time("study", defaults.study),
     };
     table.check_unknown_keys();
-    Some(times)
+    Some(timeouts)
 }
 
 fn sweep(node: Option<&DocumentNode<'_>>) -> Vec<SweepParameter> {
     let mut sweep = Vec::new();
     for it in named_nodes(node) {
         if BUILT_IN_PLACEHOLDERS.contains(&it.key) {
-            it.node.error(format!("{{{}}} is given by the study", it.key), "take another name");
+            it.node.error(format!("{{{}}} is reserved: the study sets it", it.key), "choose another name");
         }
         let Some(nodes) = it.node.list() else { continue };
         if nodes.is_empty() {
-            it.node.error("there is nothing in it", "write its values, such as [1, 2, 4]");
+            it.node.error("no values", "write e.g. [1, 2, 4]");
         }
         let mut values: Vec<String> = Vec::new();
         for node in nodes {
             let Some(value) = scalar(&node) else { continue };
             if values.contains(&value) {
-                node.error(format!("{} is there twice", node.display()), "leave one out");
+                node.error(format!("duplicate value {}", node.display()), "leave one out");
             }
             values.push(value);
         }
@@ -203,45 +208,45 @@ fn sweep(node: Option<&DocumentNode<'_>>) -> Vec<SweepParameter> {
 }
 
 fn client_metrics(node: &DocumentNode<'_>) -> Vec<Metric> {
-    // A share may be 0, which nothing is a multiple of.
-    let ways = [
+    // Fractions are compared by difference: a fraction of 0 has no ratio.
+    let directions = [
         ("higher", (false, Better::Higher)),
         ("lower", (false, Better::Lower)),
-        ("higher share", (true, Better::Higher)),
-        ("lower share", (true, Better::Lower)),
+        ("higher fraction", (true, Better::Higher)),
+        ("lower fraction", (true, Better::Lower)),
     ];
-    let figure = |it: &NamedNode<'_>| {
-        let (is_share, better) = it.node.choice(&ways)?;
-        Some(if is_share { Metric::fraction(it.key, better) } else { Metric::ratio(it.key, "", better) })
+    let metric = |it: &NamedNode<'_>| {
+        let (is_fraction, better) = it.node.choice(&directions)?;
+        Some(if is_fraction { Metric::fraction(it.key, better) } else { Metric::ratio(it.key, "", better) })
     };
-    named_nodes(Some(node)).iter().filter_map(figure).collect()
+    named_nodes(Some(node)).iter().filter_map(metric).collect()
 }
 
 /// `"3%"`, or a number in [0, 1].
 fn fraction(node: &DocumentNode<'_>) -> Option<f64> {
     let Some(text) = node.value().as_str() else { return node.number(0.0..=1.0) };
     let percent = text.strip_suffix('%').and_then(|digits| digits.trim().parse::<f64>().ok());
-    let share = percent.filter(|percent| (0.0..=100.0).contains(percent)).map(|percent| percent / 100.0);
-    if share.is_none() {
-        node.expected("share", r#"write it as "3%""#);
+    let fraction = percent.filter(|percent| (0.0..=100.0).contains(percent)).map(|percent| percent / 100.0);
+    if fraction.is_none() {
+        node.expected("percentage", r#"write e.g. "3%""#);
     }
-    share
+    fraction
 }
 
-/// A string, a number or a boolean as text.
+/// String, number or boolean as text.
 fn scalar(node: &DocumentNode<'_>) -> Option<String> {
     let value = node.value();
     if let Some(text) = value.as_str() {
         return Some(text.to_owned());
     }
     if value.is_array() || value.is_table() {
-        node.expected("value for this", "write a string, a number or a boolean");
+        node.expected("value", "write a string, a number or a boolean");
         return None;
     }
     Some(node.display())
 }
 
-/// A string, or a list of strings.
+/// String, or list of strings.
 fn strings(node: &DocumentNode<'_>) -> Vec<String> {
     if node.value().is_array() {
         return node.list().unwrap_or_default().iter().filter_map(|node| node.string().map(str::to_owned)).collect();

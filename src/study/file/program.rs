@@ -1,4 +1,4 @@
-//! How something is started, in a study's file.
+//! Programs in a study file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use super::super::definition::{Program, ReadyCheck, Variant};
 use super::{BUILT_IN_PLACEHOLDERS, PlaceholderNames, scalar, strings};
 use crate::document::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};
 
-/// A service that is started beside variants.
+/// Service that is started before each variant.
 pub(super) fn service(it: &NamedNode<'_>, known: &PlaceholderNames, folder: &Path) -> Option<Program> {
     let table = it.node.table()?;
     let program = program(it, &table, known, &[], folder);
@@ -16,7 +16,7 @@ pub(super) fn service(it: &NamedNode<'_>, known: &PlaceholderNames, folder: &Pat
     program
 }
 
-/// A variant.
+/// Variant.
 pub(super) fn variant(it: &NamedNode<'_>, known: &PlaceholderNames, folder: &Path) -> Option<Variant> {
     let table = it.node.table()?;
     let kinds = [("service", false), ("client", true)];
@@ -25,18 +25,18 @@ pub(super) fn variant(it: &NamedNode<'_>, known: &PlaceholderNames, folder: &Pat
     let more: Vec<&str> = values.keys().map(String::as_str).collect();
     let program = program(it, &table, known, &more, folder);
     if is_client && let Some(node) = table.get("ready") {
-        node.error("a client is never ready", "leave it out; a client ends by itself");
+        node.error("a client has no readiness check", "leave it out; a client ends by itself");
     }
     table.check_unknown_keys();
     Some(Variant { program: program?, is_client, values })
 }
 
-/// Placeholders and what they stand for; their names must not be among those `taken`.
+/// Placeholders and their values; the names must not be among those `taken`.
 pub(super) fn values(node: Option<&DocumentNode<'_>>, taken: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     for it in named_nodes(node) {
         if BUILT_IN_PLACEHOLDERS.contains(&it.key) || taken.contains(it.key) {
-            it.node.error(format!("{{{}}} has another meaning", it.key), "take another name");
+            it.node.error(format!("{{{}}} is already defined", it.key), "choose another name");
         }
         values.extend(scalar(&it.node).map(|value| (it.key.to_owned(), value)));
     }
@@ -52,7 +52,7 @@ fn program(
 ) -> Option<Program> {
     let command = table.get("command");
     if command.is_none() {
-        table.error("it has no command", r#"write command = "..." for a shell, or command = ["program", "argument"]"#);
+        table.error("no command", r#"write command = "..." for a shell, or command = ["program", "argument"]"#);
     }
     let command = command.and_then(|node| self::command(&node, known, more));
     let ready = table.get("ready");
@@ -62,7 +62,7 @@ fn program(
     let mut environment = BTreeMap::new();
     for it in table.get("environment").and_then(|node| node.table()).map(|table| table.members()).unwrap_or_default() {
         if it.key.is_empty() || it.key.contains(['=', '\0']) {
-            it.node.error(format!("{:?} is no name of a variable", it.key), "take letters, digits and \"_\"");
+            it.node.error(format!("invalid variable name {:?}", it.key), "use letters, digits and \"_\"");
         }
         let Some(value) = scalar(&it.node) else { continue };
         known.check(&it.node, &value, more);
@@ -72,7 +72,7 @@ fn program(
         let text = node.string()?;
         known.check(&node, text, more);
         if !text.contains('{') && !folder.join(text).is_dir() {
-            node.expected("folder that is there", "name one relative to the file of the study");
+            node.error(format!("folder {} does not exist", node.display()), "write one relative to the study file");
         }
         Some(text.to_owned())
     });
@@ -89,7 +89,7 @@ fn program(
     })
 }
 
-/// A list is run as it is; a string, by a shell that gives its place to it.
+/// Command: a list is run as it is, a string by a shell.
 fn command(node: &DocumentNode<'_>, known: &PlaceholderNames, more: &[&str]) -> Option<Vec<String>> {
     if let Some(text) = node.value().as_str() {
         known.check(node, text, more);
@@ -120,7 +120,7 @@ fn uses_port(words: &[String]) -> bool {
 }
 
 fn ready(node: &DocumentNode<'_>, known: &PlaceholderNames, more: &[&str]) -> Option<ReadyCheck> {
-    const HELP: &str = r#"write "http://127.0.0.1:{port}/", "port", "at once", or { line = "words" }"#;
+    const HELP: &str = r#"write "http://127.0.0.1:{port}/", "port", "at once", or { line = "text" }"#;
     if let Some(text) = node.value().as_str() {
         known.check(node, text, more);
         return match text {
@@ -128,26 +128,26 @@ fn ready(node: &DocumentNode<'_>, known: &PlaceholderNames, more: &[&str]) -> Op
             "at once" => Some(ReadyCheck::Immediate),
             url if url.starts_with("http://") || url.starts_with("https://") => Some(ReadyCheck::Url(url.to_owned())),
             _ => {
-                node.expected("sign of being ready", HELP);
+                node.expected("readiness check", HELP);
                 None
             }
         };
     }
     if !node.is_table() {
-        node.expected("sign of being ready", HELP);
+        node.expected("readiness check", HELP);
         return None;
     }
     let table = node.table()?;
     let line = table.get("line");
     if line.is_none() {
-        table.error("it does not say which line", HELP);
+        table.error("no line", HELP);
     }
     let line = line.and_then(|node| node.string().map(|text| ReadyCheck::Line(text.to_owned())));
     table.check_unknown_keys();
     line
 }
 
-/// A list of packages, or the name of a file with one a line.
+/// List of packages, or name of a file with one per line.
 fn requirements(node: &DocumentNode<'_>, folder: &Path) -> Vec<String> {
     let Some(name) = node.value().as_str() else { return strings(node) };
     match fs::read_to_string(folder.join(name)) {
@@ -156,7 +156,10 @@ fn requirements(node: &DocumentNode<'_>, folder: &Path) -> Vec<String> {
             lines.map(str::to_owned).collect()
         }
         Err(_) => {
-            node.expected("file that can be read", r#"name one, or write a list of packages, ["flask==3.1"]"#);
+            node.error(
+                format!("cannot read {}", node.display()),
+                r#"write the name of a file, or a list of packages, e.g. ["flask==3.1"]"#,
+            );
             Vec::new()
         }
     }

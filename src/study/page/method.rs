@@ -1,4 +1,4 @@
-//! How a study was made, and where.
+//! Method section of the HTML report of a study, and its manifest.
 
 use crate::machine;
 use crate::measure::run::Manifest;
@@ -19,20 +19,18 @@ pub(super) fn method(findings: &Findings<'_>) -> Section {
     facts.extend(loads(&definition.loads));
     let sweep = definition.sweep.iter().map(|of| (of.name.clone(), of.values.join(", ")));
     facts.extend(sweep.map(|(name, values)| (format!("{{{name}}}"), values)));
-    let apart =
-        if findings.outcome.disjoint_cpus { "of their own" } else { "shared: what one takes, the other has not" };
-    facts.push(("cores of service and load".into(), apart.into()));
-    facts.push(("sampling took".into(), format!("{:.2} % of a core at most", text::sampling_cores(findings) * 100.0)));
+    let cores = if findings.outcome.disjoint_cpus { "separate" } else { "shared" };
+    facts.push(("cores of service and load".into(), cores.into()));
+    facts.push(("sampling took".into(), format!("{:.2}% of a core at most", text::sampling_cores(findings) * 100.0)));
     blocks.push(Block::Facts(facts));
     Section::new("Method", blocks)
 }
 
-/// Words of a load that hold no secret, whatever they say.
-const PUBLIC_FLAGS: [&str; 15] = [
+/// Flags of a load whose values cannot contain a secret.
+const PUBLIC_FLAGS: [&str; 14] = [
     "arrivals",
     "connections",
     "duration",
-    "fresh",
     "loops",
     "method",
     "no-keepalive",
@@ -46,7 +44,7 @@ const PUBLIC_FLAGS: [&str; 15] = [
     "users",
 ];
 
-/// Each load in the words of `weir load`, without what nobody who reads the result should learn.
+/// Each load as flags of `weir load`; values that may contain a secret are replaced by an ellipsis.
 fn loads(loads: &[StudyLoad]) -> impl Iterator<Item = (String, String)> {
     loads.iter().map(|load| {
         let words = load.flags.iter().filter_map(|(flag, word)| match word {
@@ -73,7 +71,7 @@ fn without_user(url: &str) -> String {
 
 pub(super) fn manifest(findings: &Findings<'_>) -> Section {
     let manifest = Manifest { seed: findings.definition.seed, ..machine::describe() };
-    let results = "study.json has all figures, plots/ the numbers behind each plot, runs/ every run";
+    let results = "study.json has all metrics, plots/ the numbers behind each plot, runs/ every run";
     manifest_section(env!("CARGO_PKG_VERSION"), &manifest, &[("results", results.to_owned())])
 }
 
@@ -90,13 +88,13 @@ mod tests {
             ("auth", value("me:pw")),
             ("body", value("pw")),
             ("rate", value("100")),
-            ("fresh", FlagValue::Flag(true)),
+            ("no-keepalive", FlagValue::Flag(true)),
             ("insecure", FlagValue::Flag(false)),
         ];
         let words = words.map(|(flag, word)| (flag.to_owned(), word)).to_vec();
         let load = StudyLoad { name: "main".into(), flags: words, when: Vec::new() };
         let shown = loads(&[load]).next().expect("one load");
-        let words = "http://h:{port}/a@b --header \u{2026} --auth \u{2026} --body \u{2026} --rate 100 --fresh";
+        let words = "http://h:{port}/a@b --header \u{2026} --auth \u{2026} --body \u{2026} --rate 100 --no-keepalive";
         assert_eq!(shown, ("load main".to_owned(), words.to_owned()));
         assert_eq!(without_user("/path"), "/path");
     }

@@ -1,4 +1,4 @@
-//! A study as a page: which variant is better, then the plots, the figures, what went wrong, and how it came about.
+//! HTML report of a study: verdict, plots, tables, failures, method.
 
 mod method;
 mod plots;
@@ -11,10 +11,10 @@ use super::findings::Findings;
 use super::text;
 use crate::report::page::{KeyFigure as Shown, ReportPage, Section, Tone, ValueUnit, date};
 
-/// Figures at a glance: those of the first measure, of all variants, and of others while there are no more than these.
+/// Maximum number of key figures; the first primary metric is always shown for all variants.
 const MAX_KEY_FIGURES: usize = 8;
 
-/// The page, with these plots.
+/// HTML report with these plots.
 pub fn of_findings(findings: &Findings<'_>, figures: &[StudyPlot]) -> ReportPage {
     let mut sections = plots::sections(findings, figures);
     sections.extend(tables::sections(findings));
@@ -41,11 +41,11 @@ fn about(findings: &Findings<'_>) -> Vec<String> {
     about
 }
 
-/// What the study is mainly about, of each variant, at the last point: it is under the most load, as most sweeps go.
+/// Primary metrics of each variant at the last point, which in most sweeps has the highest load.
 fn at_a_glance(findings: &Findings<'_>) -> Vec<Shown> {
     let Some(point) = findings.points.len().checked_sub(1) else { return Vec::new() };
     let mut shown = Vec::new();
-    for (at, measure) in findings.metrics.iter().enumerate().filter(|(_, measure)| measure.is_main) {
+    for (at, measure) in findings.metrics.iter().enumerate().filter(|(_, measure)| measure.is_primary) {
         if !shown.is_empty() && shown.len() + findings.definition.variants.len() > MAX_KEY_FIGURES {
             break;
         }
@@ -69,7 +69,7 @@ mod tests {
     use crate::study::sample::{STEADY_RATES_PER_S, definition, outcome};
 
     #[test]
-    fn the_verdict_names_the_winner_and_a_failure_is_shown_with_its_last_words() {
+    fn the_verdict_names_the_winner_and_a_failure_has_its_last_lines() {
         let definition = definition("");
         let mut twice = STEADY_RATES_PER_S.map(|rate| rate.map(|rate| rate * 2.0));
         let page = |b| {
@@ -79,12 +79,12 @@ mod tests {
         };
         let better = page(twice);
         assert_eq!((better.verdict.tone, better.verdict.headline.as_str()), (Tone::Good, "b is better than a"));
-        assert_eq!(better.verdict.sentence, "Judged by main: good answers, over 14 measurements.");
+        assert_eq!(better.verdict.sentence, "Judged by main: successes, over 14 measurements.");
         assert_eq!(better.key_figures.iter().map(|figure| figure.value).collect::<Vec<_>>(), [100.0, 200.0]);
-        assert!(!better.sections.iter().any(|section| section.title == "What failed"));
+        assert!(!better.sections.iter().any(|section| section.title == "Failures"));
         twice[6] = None;
         let failing = page(twice);
-        let failed = failing.sections.iter().find(|section| section.title == "What failed").expect("it is told");
+        let failed = failing.sections.iter().find(|section| section.title == "Failures").expect("a section");
         assert!(failed.blocks.contains(&Block::Command("out of luck".into())), "{failed:?}");
         assert!(failing.verdict.points.iter().any(|point| point.tone == Tone::Bad));
         let nothing = page([None; 7]);
@@ -93,11 +93,11 @@ mod tests {
     }
 
     #[test]
-    fn however_much_was_measured_the_page_is_smaller_than_a_megabyte() {
+    fn the_report_of_a_large_study_is_smaller_than_a_megabyte() {
         let definition = definition("");
         let (_folder, outcome) = outcome(STEADY_RATES_PER_S, STEADY_RATES_PER_S);
         let findings = Findings::new(&definition, &outcome);
-        let course = |variants: usize, n: usize| {
+        let series_plot = |variants: usize, n: usize| {
             let point = |i: u32| {
                 let y = 1000.0 + f64::from(i * 7919 % 997) / 7.0;
                 PlotPoint { x: f64::from(i) / 5.0, y, low: y * 0.97, high: y * 1.03, runs: 7, doubtful: false }
@@ -108,19 +108,18 @@ mod tests {
                 colour,
             };
             let series = (0..variants).map(line).collect();
-            let plot = Plot { title: format!("course {n}"), x_kind: XAxisKind::Time, series, ..Plot::default() };
+            let plot = Plot { title: format!("series {n}"), x_kind: XAxisKind::Time, series, ..Plot::default() };
             StudyPlot { name: n.to_string(), plot, unit: ValueUnit::PerSecond, metric: None, point: Some(n / 6) }
         };
         let over_time = |variants: usize| {
-            let all: Vec<StudyPlot> = (0..24).map(|n| course(variants, n)).collect();
+            let all: Vec<StudyPlot> = (0..24).map(|n| series_plot(variants, n)).collect();
             let page = of_findings(&findings, &all);
-            let section =
-                page.sections.iter().find(|section| section.title == "Over time").expect("some words").clone();
+            let section = page.sections.iter().find(|section| section.title == "Over time").expect("a section").clone();
             (section.blocks, render(&page).len())
         };
         let (blocks, size) = over_time(33);
         assert_eq!(blocks.len(), 7, "six charts with 9,900 points of lines, those of the last point");
-        assert!(matches!(&blocks[1], Block::Chart(chart) if chart.title == "course 18"));
+        assert!(matches!(&blocks[1], Block::Chart(chart) if chart.title == "series 18"));
         assert!(matches!(&blocks[0], Block::Text(words) if words.ends_with("are in plots/.")));
         assert!(size < 1_000_000, "{size}");
         let (blocks, size) = over_time(40);

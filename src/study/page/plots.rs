@@ -1,13 +1,13 @@
-//! The plots of a study, as a page has them: the same figures as in the files.
+//! Charts of the HTML report of a study, with the same numbers as the plot files.
 
 use crate::report::page::{AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, Section, ValueUnit};
 use crate::report::plot::{Plot, PlotPoint, XAxisKind};
 use crate::study::figures::StudyPlot;
 use crate::study::findings::{Findings, StudyMetric};
 
-/// Points of lines over time that a page shows at most: so it stays small and quick.
+/// Maximum number of points of all lines over time, so that the report stays small.
 const MAX_CHART_POINTS: usize = 10_000;
-/// From this ratio on, what was varied grows by factors.
+/// Ratio of the largest to the smallest value of a parameter from which its axis is logarithmic.
 const LOG_SCALE_MIN_RATIO: f64 = 8.0;
 
 pub(super) fn sections(findings: &Findings<'_>, figures: &[StudyPlot]) -> Vec<Section> {
@@ -22,35 +22,35 @@ pub(super) fn sections(findings: &Findings<'_>, figures: &[StudyPlot]) -> Vec<Se
         let title = if several { format!("{}: {}", load.name, title.to_lowercase()) } else { title.to_owned() };
         sections.push(Section::new(&title, measured(&|of| of.load.as_ref() == Some(&load.name))));
     }
-    sections.push(Section::new("What the clients say", measured(&|of| of.load.is_none() && !of.is_resource_usage())));
+    sections.push(Section::new("Metrics of clients", measured(&|of| of.load.is_none() && !of.is_resource_usage())));
     let curves = figures.iter().filter(|figure| figure.plot.x_kind == XAxisKind::Percentiles).map(block).collect();
     sections.push(Section::new("Response time by percentile", curves));
     sections.push(Section::new("Memory and CPU", measured(&StudyMetric::is_resource_usage)));
     sections.retain(|section| !section.blocks.is_empty());
     if let Some(first) = sections.first_mut() {
-        let words = "Points and bars are the median of the runs, bands and whiskers go from the lowest to the highest of \
-                     them. What is hollow has runs that are not to be trusted.";
+        let words = "Points and bars are the median of the runs; bands and whiskers go from the lowest to the highest. \
+                     Hollow points and bars have runs that are not trusted.";
         first.blocks.insert(0, Block::Text(words.into()));
     }
     sections.push(over_time(figures));
     sections
 }
 
-/// The courses at the last point: it is under the most load, as most sweeps go.
+/// Charts over time at the last point, which in most sweeps has the highest load.
 fn over_time(figures: &[StudyPlot]) -> Section {
-    let courses = || figures.iter().filter(|figure| figure.plot.x_kind == XAxisKind::Time);
-    let Some(last) = courses().filter_map(|figure| figure.point).max() else { return Section::default() };
-    let shown = || courses().filter(|figure| figure.point == Some(last));
+    let over_time = || figures.iter().filter(|figure| figure.plot.x_kind == XAxisKind::Time);
+    let Some(last) = over_time().filter_map(|figure| figure.point).max() else { return Section::default() };
+    let shown = || over_time().filter(|figure| figure.point == Some(last));
     let size: usize = shown().flat_map(|figure| &figure.plot.series).map(|series| series.points.len()).sum();
-    // Charts of a point are looked at together.
+    // Charts of a point share their cursor.
     let charts = shown().map(|figure| Block::Chart(Chart { group: "time".into(), ..chart(figure) }));
     let charts: Vec<Block> = charts.take(if size > MAX_CHART_POINTS { 0 } else { usize::MAX }).collect();
-    let words = match (charts.is_empty(), courses().count() > charts.len()) {
-        (true, _) => "There are too many courses for a page; they are in plots/.".to_owned(),
+    let words = match (charts.is_empty(), over_time().count() > charts.len()) {
+        (true, _) => "The series are too many for this report; they are in plots/.".to_owned(),
         (false, more) => {
-            let words = "From the moment when the load began, after the warm-up: the load and what the variant used \
-                         meanwhile, all rounds of a variant together.";
-            format!("{words}{}", if more { " Courses at other points are in plots/." } else { "" })
+            let words = "From the start of the load, after the warm-up: the load, and the CPU and memory of the \
+                         variant, all rounds of a variant together.";
+            format!("{words}{}", if more { " Series at other points are in plots/." } else { "" })
         }
     };
     Section::new("Over time", [Block::Text(words)].into_iter().chain(charts).collect())
@@ -64,7 +64,7 @@ fn chart(figure: &StudyPlot) -> Chart {
     let Plot { title, x_label, x_kind: across, series, .. } = &figure.plot;
     let x = match across {
         XAxisKind::Percentiles => ChartAxis::new(x_label, ValueUnit::Quantile).scaled(AxisScale::Tail),
-        XAxisKind::Time => ChartAxis::new("since the load began", ValueUnit::Seconds),
+        XAxisKind::Time => ChartAxis::new("time since the load began", ValueUnit::Seconds),
         XAxisKind::Values => {
             let xs = || series.iter().flat_map(|series| &series.points).map(|point| point.x);
             let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max));
@@ -79,15 +79,16 @@ fn chart(figure: &StudyPlot) -> Chart {
         let points = || series.points.iter();
         let line =
             ChartLine::new(series.name.clone(), points().map(|point| (point.x, Some(point.y)))).in_hue(series.colour);
-        let doubtful = points().enumerate().filter(|(_, point)| point.doubtful).map(|(i, _)| i);
-        let line = line.doubting(doubtful);
-        let spread = points().any(|point| point.low < point.high);
-        chart.lines.push(if spread { line.within(points().map(|point| Some((point.low, point.high)))) } else { line });
+        let untrusted = points().enumerate().filter(|(_, point)| point.doubtful).map(|(i, _)| i);
+        let line = line.doubting(untrusted);
+        let has_range = points().any(|point| point.low < point.high);
+        let band = || points().map(|point| Some((point.low, point.high)));
+        chart.lines.push(if has_range { line.within(band()) } else { line });
     }
     chart
 }
 
-/// What goes up, with a unit that its numbers are written without.
+/// Name of the y axis, with its unit only where the values are written without.
 fn y_axis_name(figure: &StudyPlot) -> String {
     let name = &figure.plot.y_label;
     match &figure.unit {
@@ -96,7 +97,7 @@ fn y_axis_name(figure: &StudyPlot) -> String {
     }
 }
 
-/// A row per variant; per value of what was varied and variant, if that are no numbers.
+/// Bars: one per variant, or one per value of a parameter and variant if its values are not numbers.
 fn bars(figure: &StudyPlot) -> BarChart {
     let Plot { title, x_label, categories, series, .. } = &figure.plot;
     let alone = series.iter().all(|series| series.points.len() == 1);

@@ -1,4 +1,4 @@
-//! What has to be read digit by digit: figures, verdicts, and what went wrong.
+//! Tables of the HTML report of a study: metrics, verdicts, failures, and untrusted measurements.
 
 use crate::report::comparison::words::{change, finding, interval};
 use crate::report::page::{Block, PageTable, Section, TableCell, Tone, ValueUnit};
@@ -6,11 +6,11 @@ use crate::study::findings::{Findings, PairVerdict, StudyMetric};
 use crate::study::folder::point_name;
 use crate::study::text;
 
-/// Measurements that a page lists one by one.
+/// Maximum number of measurements that are listed one by one.
 const MAX_LISTED_MEASUREMENTS: usize = 300;
 
 pub(super) fn sections(findings: &Findings<'_>) -> Vec<Section> {
-    vec![failures(findings), doubts(findings), full_section(findings)]
+    vec![failures(findings), untrusted(findings), full_section(findings)]
 }
 
 fn failures(findings: &Findings<'_>) -> Section {
@@ -19,36 +19,36 @@ fn failures(findings: &Findings<'_>) -> Section {
         blocks.push(Block::Text(format!("{variant} failed {words}")));
         let lines = first.failure.as_ref().map(|failure| failure.last_lines.join("\n")).unwrap_or_default();
         if !lines.is_empty() {
-            blocks.push(Block::Text("The last that it said:".into()));
+            blocks.push(Block::Text("Last lines of its output:".into()));
             blocks.push(Block::Command(lines));
         }
     }
-    Section::new("What failed", blocks)
+    Section::new("Failures", blocks)
 }
 
-fn doubts(findings: &Findings<'_>) -> Section {
-    let doubtful = findings.outcome.measurements.iter().filter(|cell| cell.is_measured() && !cell.is_trusted());
-    let mut table = PageTable::new("Measurements, and what speaks against them", &["variant", "at", "round", "doubt"]);
-    table.rows = doubtful
+fn untrusted(findings: &Findings<'_>) -> Section {
+    let untrusted = findings.outcome.measurements.iter().filter(|cell| cell.is_measured() && !cell.is_trusted());
+    let mut table = PageTable::new("Measurements and their warnings", &["variant", "at", "round", "warnings"]);
+    table.rows = untrusted
         .map(|cell| {
-            let doubt = TableCell::Toned(Tone::Doubt, cell.doubts.join(" "));
+            let warnings = TableCell::Toned(Tone::Doubt, cell.warnings.join(" "));
             vec![
                 TableCell::text(&cell.variant),
                 TableCell::text(point_name(&cell.point)),
                 TableCell::count(cell.repeat),
-                doubt,
+                warnings,
             ]
         })
         .collect();
     table.folded = table.rows.len() > 12;
-    Section::new("Not to be trusted", if table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] })
+    Section::new("Not trusted", if table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] })
 }
 
 fn full_section(findings: &Findings<'_>) -> Section {
     let (main, others): (Vec<usize>, Vec<usize>) =
-        (0..findings.metrics.len()).partition(|at| findings.metrics[*at].is_main);
+        (0..findings.metrics.len()).partition(|at| findings.metrics[*at].is_primary);
     let mut tables = vec![verdicts(findings, "Verdicts", &main, false)];
-    tables.push(verdicts(findings, "Verdicts on everything else", &others, true));
+    tables.push(verdicts(findings, "Verdicts on the other metrics", &others, true));
     tables.extend(main.iter().map(|measure| figures(findings, *measure, false)));
     tables.extend(others.iter().map(|measure| figures(findings, *measure, true)));
     tables.push(measurements(findings));
@@ -57,7 +57,7 @@ fn full_section(findings: &Findings<'_>) -> Section {
 }
 
 fn verdicts(findings: &Findings<'_>, title: &str, measures: &[usize], folded: bool) -> PageTable {
-    let columns = ["variant", "against", "figure", "at", "change", "95 % interval", "verdict"];
+    let columns = ["variant", "vs", "metric", "at", "change", "95% interval", "verdict"];
     let row = |it: &PairVerdict| {
         let (metric, verdict) = (&findings.metrics[it.metric].metric, &it.verdict);
         vec![
@@ -74,7 +74,7 @@ fn verdicts(findings: &Findings<'_>, title: &str, measures: &[usize], folded: bo
     PageTable { rows, folded, ..PageTable::new(title, &columns) }
 }
 
-/// A measure of all variants at all points.
+/// Table of a metric, of all variants at all points.
 fn figures(findings: &Findings<'_>, measure: usize, folded: bool) -> PageTable {
     let of = &findings.metrics[measure];
     let mut table = PageTable::new(&of.name(), &["at", "variant", "median", "lowest", "highest", "runs", "trust"]);
@@ -95,11 +95,11 @@ fn figures(findings: &Findings<'_>, measure: usize, folded: bool) -> PageTable {
 fn trust_cell(untrusted: usize) -> TableCell {
     match untrusted {
         0 => TableCell::Toned(Tone::Good, "all".into()),
-        n => TableCell::Toned(Tone::Doubt, format!("{n} not to be trusted")),
+        n => TableCell::Toned(Tone::Doubt, format!("{n} not trusted")),
     }
 }
 
-/// All measurements one by one, if they can be read.
+/// Table of all measurements, if they are few enough to list.
 fn measurements(findings: &Findings<'_>) -> PageTable {
     let cells = &findings.outcome.measurements;
     let title = format!("All {} measurements", cells.len());
@@ -113,8 +113,8 @@ fn measurements(findings: &Findings<'_>) -> PageTable {
     for cell in cells {
         let trust = match (cell.is_measured(), cell.is_trusted()) {
             (false, _) => TableCell::Toned(Tone::Bad, "failed".into()),
-            (_, false) => TableCell::Toned(Tone::Doubt, "not to be trusted".into()),
-            _ => TableCell::Toned(Tone::Good, "sound".into()),
+            (_, false) => TableCell::Toned(Tone::Doubt, "not trusted".into()),
+            _ => TableCell::Toned(Tone::Good, "trusted".into()),
         };
         let ready = cell.ready_s.map_or(TableCell::Empty, |s| TableCell::Number(s, ValueUnit::Seconds));
         let mut row = vec![

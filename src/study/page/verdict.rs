@@ -1,51 +1,52 @@
-//! What a study comes to, in a few words.
+//! Verdict at the top of the HTML report of a study.
 
 use crate::measure::compare::Finding;
 use crate::report::page::{PageVerdict, Tone, VerdictPoint};
 use crate::study::findings::{Findings, PairVerdict, StudyMetric};
 use crate::study::text;
 
-/// How often a variant came out so against another one, over all points.
+/// Number of verdicts by finding, of a variant compared with another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct FindingCounts {
     better: usize,
     worse: usize,
     same: usize,
-    unclear: usize,
+    inconclusive: usize,
 }
 
 pub(super) fn of(findings: &Findings<'_>) -> PageVerdict {
     let measured = findings.outcome.measurements.iter().filter(|cell| cell.is_measured()).count();
-    let doubtful = findings.definition.quick || findings.outcome.missing > 0;
+    let is_partial = findings.definition.quick || findings.outcome.missing > 0;
     let (tone, words) = match measured {
         0 => (Tone::Bad, "Nothing could be measured".to_owned()),
         _ => headline(findings),
     };
-    let tone = if doubtful && tone == Tone::Good { Tone::Doubt } else { tone };
-    let cautions = text::cautions(findings).into_iter().map(|words| VerdictPoint::new(Tone::Doubt, words));
-    let said = text::finding_sentences(findings)
+    let tone = if is_partial && tone == Tone::Good { Tone::Doubt } else { tone };
+    let limitations = text::limitations(findings).into_iter().map(|words| VerdictPoint::new(Tone::Doubt, words));
+    let sentences = text::finding_sentences(findings)
         .into_iter()
-        .map(|said| VerdictPoint::new(said.finding.map_or(Tone::Bad, Tone::of), said.text));
+        .map(|sentence| VerdictPoint::new(sentence.finding.map_or(Tone::Bad, Tone::of), sentence.text));
     PageVerdict {
         tone,
         headline: words,
         sentence: sentence(findings, measured),
-        points: cautions.chain(said).collect(),
+        points: limitations.chain(sentences).collect(),
     }
 }
 
 fn sentence(findings: &Findings<'_>, measured: usize) -> String {
     let all = findings.outcome.measurements.len();
-    let main: Vec<String> = findings.metrics.iter().filter(|of| of.is_main).map(StudyMetric::name).collect();
+    let primary: Vec<String> = findings.metrics.iter().filter(|of| of.is_primary).map(StudyMetric::name).collect();
     let failed = match all - measured {
         0 => String::new(),
         n => format!(" {n} of {all} measurements failed."),
     };
-    format!("Judged by {}, over {measured} measurements.{failed}", main.join(" and "))
+    format!("Judged by {}, over {measured} measurements.{failed}", primary.join(" and "))
 }
 
 fn headline(findings: &Findings<'_>) -> (Tone, String) {
-    let main: Vec<&PairVerdict> = findings.verdicts.iter().filter(|it| findings.metrics[it.metric].is_main).collect();
+    let main: Vec<&PairVerdict> =
+        findings.verdicts.iter().filter(|it| findings.metrics[it.metric].is_primary).collect();
     let pairs = findings.pairs();
     let tally = |pair: (usize, usize)| {
         let of_pair = main.iter().filter(|it| (it.base, it.other) == pair);
@@ -68,37 +69,37 @@ fn headline(findings: &Findings<'_>) -> (Tone, String) {
     }
 }
 
-/// One variant against another.
+/// Headline for a single pair.
 fn pair_headline(base: &str, other: &str, tally: FindingCounts, noun: &str) -> (Tone, String) {
     let all = tally.total();
-    let FindingCounts { better, worse, same, unclear } = tally;
+    let FindingCounts { better, worse, same, inconclusive } = tally;
     let at = |n: usize| if n == all { String::new() } else { format!(" at {n} of {all} {noun}") };
-    match (better, worse, same, unclear) {
+    match (better, worse, same, inconclusive) {
         (1.., 0, ..) => (Tone::Good, format!("{other} is better than {base}{}", at(better))),
         (0, 1.., ..) => (Tone::Good, format!("{base} is better than {other}{}", at(worse))),
         (1.., 1.., ..) => {
             (Tone::Doubt, format!("It depends: {other} is better at {better} of {all} {noun}, {base} at {worse}"))
         }
-        (0, 0, 1.., 0) => (Tone::Good, format!("{other} and {base} are the same, as far as it matters")),
-        _ => (Tone::Doubt, "No difference can be told".to_owned()),
+        (0, 0, 1.., 0) => (Tone::Good, format!("{other} and {base} are the same")),
+        _ => (Tone::Doubt, "Inconclusive".to_owned()),
     }
 }
 
-/// Many verdicts of which no variant wins all.
+/// Headline for several pairs without a variant that is better than all others.
 fn overall_headline(all: FindingCounts) -> (Tone, String) {
     match all.better + all.worse {
-        0 if all.unclear == 0 => (Tone::Good, "All are the same, as far as it matters".to_owned()),
-        0 => (Tone::Doubt, "No difference can be told".to_owned()),
-        told => (Tone::Plain, format!("{told} of {} comparisons tell a difference", all.total())),
+        0 if all.inconclusive == 0 => (Tone::Good, "All variants are the same".to_owned()),
+        0 => (Tone::Doubt, "Inconclusive".to_owned()),
+        different => (Tone::Plain, format!("{different} of {} comparisons show a difference", all.total())),
     }
 }
 
-/// The variant that is better than each other one, at every point.
+/// Variant that is better than each other one at every point, if there is one.
 fn best(pairs: &[(usize, usize)], tally: &dyn Fn((usize, usize)) -> FindingCounts) -> Option<usize> {
     let mut variants: Vec<usize> = pairs.iter().flat_map(|(base, other)| [*base, *other]).collect();
     variants.sort_unstable();
     variants.dedup();
-    // Of many, each is held against the first alone: then only that one can be known to be the best.
+    // Many variants are compared with the first only; then no other one can be shown to be the best.
     let wins = |variant: usize, pair: &(usize, usize)| {
         let of = tally(*pair);
         let won = if pair.1 == variant { of.better } else { of.worse };
@@ -117,7 +118,7 @@ impl FindingCounts {
             Finding::Better => self.better += 1,
             Finding::Worse => self.worse += 1,
             Finding::Same => self.same += 1,
-            Finding::Unclear(_) => self.unclear += 1,
+            Finding::Unclear(_) => self.inconclusive += 1,
         }
         self
     }
@@ -127,12 +128,12 @@ impl FindingCounts {
             better: self.better + other.better,
             worse: self.worse + other.worse,
             same: self.same + other.same,
-            unclear: self.unclear + other.unclear,
+            inconclusive: self.inconclusive + other.inconclusive,
         }
     }
 
     fn total(self) -> usize {
-        self.better + self.worse + self.same + self.unclear
+        self.better + self.worse + self.same + self.inconclusive
     }
 }
 
@@ -140,19 +141,19 @@ impl FindingCounts {
 mod tests {
     use super::*;
 
-    fn tally([better, worse, same, unclear]: [usize; 4]) -> FindingCounts {
-        FindingCounts { better, worse, same, unclear }
+    fn tally([better, worse, same, inconclusive]: [usize; 4]) -> FindingCounts {
+        FindingCounts { better, worse, same, inconclusive }
     }
 
     #[test]
-    fn a_pair_is_said_with_the_winner_first() {
+    fn the_headline_of_a_pair_names_the_winner_first() {
         let words = |of| pair_headline("a", "b", tally(of), "points").1;
         assert_eq!(words([1, 0, 0, 0]), "b is better than a");
         assert_eq!(words([0, 2, 0, 0]), "a is better than b");
         assert_eq!(words([2, 0, 1, 1]), "b is better than a at 2 of 4 points");
         assert_eq!(words([2, 1, 1, 0]), "It depends: b is better at 2 of 4 points, a at 1");
-        assert_eq!(words([0, 0, 3, 0]), "b and a are the same, as far as it matters");
-        assert_eq!(words([0, 0, 3, 1]), "No difference can be told");
+        assert_eq!(words([0, 0, 3, 0]), "b and a are the same");
+        assert_eq!(words([0, 0, 3, 1]), "Inconclusive");
     }
 
     #[test]
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(of([[2, 0, 0, 0], [0, 0, 2, 0], [0, 1, 0, 1]]), None);
         assert_eq!(of([[0, 2, 0, 0], [0, 2, 0, 0], [0, 0, 0, 2]]), Some(0));
         let star = [(0, 1), (0, 2)];
-        assert_eq!(best(&star, &|_| tally([1, 0, 0, 0])), None, "1 was not held against 2");
+        assert_eq!(best(&star, &|_| tally([1, 0, 0, 0])), None, "1 was not compared with 2");
         assert_eq!(best(&star, &|_| tally([0, 1, 0, 0])), Some(0));
     }
 }

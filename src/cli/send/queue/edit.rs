@@ -1,4 +1,4 @@
-//! `weir send edit`: one job is changed.
+//! `weir send edit`: changes one job.
 
 use std::time::Duration;
 
@@ -14,36 +14,43 @@ use crate::decide::words;
 use crate::send::store::StoreError;
 use crate::send::{Job, JobDefaults, JobEdit, JobEntry, State, UnixMs, wall_ms};
 
+const EXAMPLES: &str = "Examples:
+  weir send edit jobs.jsonl.db order-7 --ttl 1h
+  weir send edit jobs.jsonl.db order-7 --pinned-key any
+
+Reference: docs/send/store.md";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct EditArgs {
     #[command(flatten)]
     store_args: StoreArgs,
     #[command(flatten)]
     id_args: JobIdArgs,
-    /// Where it goes
+    /// request URL
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Its method
+    /// request method
     #[arg(short, long, value_name = "METHOD")]
     method: Option<String>,
-    /// 'Name: value' in place of what the job has by this name; 'Name:' takes it away; repeatable
-    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    /// header to replace; 'NAME:' removes it; repeatable
+    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
     headers: Vec<String>,
-    /// Text, or @FILE
-    #[arg(short, long, value_name = "TEXT")]
+    /// request body; @FILE
+    #[arg(short, long, value_name = "TEXT|@FILE")]
     body: Option<String>,
-    /// It is of use for so long from now on; 'none' for ever
-    #[arg(long, value_name = "TIME", value_parser = TtlArg::read)]
+    /// time to live from now
+    #[arg(long, value_name = "TIME|none", value_parser = TtlArg::read)]
     ttl: Option<TtlArg>,
-    /// Higher goes first
+    /// priority; higher is sent first
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i32>,
-    /// What it counts in a --weight-limit
+    /// weight in a --weight-limit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     weight: Option<u32>,
-    /// The name of the one key that may send it; 'any' for all
-    #[arg(long, value_name = "NAME")]
-    key: Option<String>,
+    /// name of the only API key that may send it
+    #[arg(long, value_name = "NAME|any")]
+    pinned_key: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,35 +69,35 @@ impl EditArgs {
     pub(super) fn run(&self, messages: &Messages) -> Result<u8, String> {
         let all = self.id_args.selectors();
         let [which] = all.as_slice() else {
-            return Err("one job is changed at a time; name it by its id or with --number".into());
+            return Err("give one job, by its ID or with --number".into());
         };
         let now = wall_ms();
         let edit = self.edit(now)?;
         let store = self.store_args.open()?;
-        let told = |error: StoreError| error.to_string();
-        let Some(before) = store.inspect(which).map_err(told)?.map(|detail| detail.entry) else {
-            messages.error(&format!("{}: there is no such job", job_name(which)));
+        let text_of = |error: StoreError| error.to_string();
+        let Some(before) = store.inspect(which).map_err(text_of)?.map(|detail| detail.entry) else {
+            messages.error(&format!("{}: no such job", job_name(which)));
             return Ok(exit::OBJECTIVE);
         };
         let edit = JobEdit { headers: self.headers(&before.job)?, ..edit };
         if edit == JobEdit::default() {
             return Err(
-                "what is to be different? give --url, --method, --header, --body, --ttl, --priority, --weight or --key"
+                "nothing to change; give --url, --method, --header, --body, --ttl, --priority, --weight or --pinned-key"
                     .into(),
             );
         }
-        if !store.edit(before.number, edit, now).wait().map_err(told)? {
-            let state = store.inspect(which).map_err(told)?.map(|detail| detail.entry.status.state);
+        if !store.edit(before.number, edit, now).wait().map_err(text_of)? {
+            let state = store.inspect(which).map_err(text_of)?.map(|detail| detail.entry.status.state);
             messages.error(&format!("{}: {}", job_name(which), obstacle(state)));
             return Ok(exit::OBJECTIVE);
         }
-        let after = store.inspect(which).map_err(told)?.map_or(before, |detail| detail.entry);
+        let after = store.inspect(which).map_err(text_of)?.map_or(before, |detail| detail.entry);
         let text = format!("{} changed; {}\n", job_name(which), next_step(&after));
         self.store_args.print(&text, || json!({ "edited": after.number, "state": after.status.state.name() }))?;
         Ok(exit::OK)
     }
 
-    /// What is to be different, without headers.
+    /// Requested changes, without headers.
     fn edit(&self, now: UnixMs) -> Result<JobEdit, String> {
         let method = self.method.as_deref().map(request::method).transpose()?;
         let body = self.body.as_deref().map(request::body).transpose()?;
@@ -100,7 +107,7 @@ impl EditArgs {
             TtlArg::Forever => None,
             TtlArg::Duration(length) => Some(now.plus_ms(to_ms(length))),
         });
-        let key_hint = self.key.as_ref().map(|key| Some(key.clone()).filter(|key| key != "any"));
+        let key_hint = self.pinned_key.as_ref().map(|key| Some(key.clone()).filter(|key| key != "any"));
         Ok(JobEdit {
             method,
             url: self.url.clone(),
@@ -113,7 +120,7 @@ impl EditArgs {
         })
     }
 
-    /// All headers as they are to be; None if they stay.
+    /// Complete headers after the change; None without --header.
     fn headers(&self, job: &Job) -> Result<Option<Vec<(String, String)>>, String> {
         if self.headers.is_empty() {
             return Ok(None);
@@ -132,17 +139,17 @@ impl EditArgs {
 
 fn obstacle(state: Option<State>) -> &'static str {
     match state {
-        Some(State::Leased) => "it is being sent; change it when it is not",
-        Some(State::Done) => "it is delivered",
-        _ => "it changed while this went on; look at it with 'weir send list'",
+        Some(State::Leased) => "it is leased; edit it when the sender has released it",
+        Some(State::Done) => "already done",
+        _ => "changed meanwhile; see 'weir send list'",
     }
 }
 
-/// What becomes of a job that was changed.
+/// State of an edited job, and how to have it sent.
 fn next_step(entry: &JobEntry) -> String {
     let state = entry.status.state;
     match state {
-        State::DeadLettered | State::Expired => format!("it is {}, 'weir send retry' queues it", state_phrase(state)),
+        State::DeadLettered | State::Expired => format!("it is {}, 'weir send retry' requeues it", state_phrase(state)),
         _ => format!("it is {}", state_phrase(state)),
     }
 }

@@ -1,4 +1,4 @@
-//! `weir send list`: jobs, page by page.
+//! `weir send list`: jobs by number, in pages.
 
 use clap::Args;
 
@@ -10,47 +10,54 @@ use crate::send::store::{JobSelector, Store};
 use crate::send::{JobEntry, UnixMs, wall_ms};
 
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct ListArgs {
     #[command(flatten)]
     store_args: StoreArgs,
     #[command(flatten)]
     filter_args: JobFilterArgs,
-    /// At most so many
+    /// maximum jobs printed
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
-    limit: u64,
-    /// Those behind this number
+    max_items: u64,
+    /// job number to continue after
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     after: u64,
-    /// All that is known of each: headers, body, answer, what happened to it
+    /// headers, body, response and history of each job
     #[arg(long)]
     history: bool,
 }
 
-/// So many jobs are read together.
+const EXAMPLES: &str = "Examples:
+  weir send list jobs.jsonl.db --state retrying,dead_lettered
+  weir send list jobs.jsonl.db order-7 --history
+
+Reference: docs/send/store.md";
+
+/// Jobs per read.
 const PAGE_JOBS: u64 = 1000;
 
 impl ListArgs {
     pub(super) fn run(&self, messages: &Messages) -> Result<u8, String> {
         let store = self.store_args.open()?;
         let filter = self.filter_args.filter();
-        let told = |error: crate::send::store::StoreError| error.to_string();
-        let mut left = SkippedJobs::new();
+        let text_of = |error: crate::send::store::StoreError| error.to_string();
+        let mut skipped = SkippedJobs::new();
         for which in &filter.only {
-            if store.inspect(which).map_err(told)?.is_none() {
-                left.push((job_name(which), "there is no such job".into()));
+            if store.inspect(which).map_err(text_of)?.is_none() {
+                skipped.push((job_name(which), "no such job".into()));
             }
         }
         let now = wall_ms();
-        let (mut after, mut wanted, mut is_first) = (self.after, self.limit, true);
+        let (mut after, mut wanted, mut is_first) = (self.after, self.max_items, true);
         loop {
-            // One more tells whether there are more.
+            // One more than wanted shows whether there are more.
             let most = usize::try_from(wanted.min(PAGE_JOBS)).unwrap_or(usize::MAX);
-            let mut page = store.list(&filter, after, most + 1).map_err(told)?;
+            let mut page = store.list(&filter, after, most + 1).map_err(text_of)?;
             let there_are_more = page.len() > most;
             page.truncate(most);
             let mut text = String::new();
-            if is_first && page.is_empty() && left.is_empty() {
-                messages.note("there are no such jobs");
+            if is_first && page.is_empty() && skipped.is_empty() {
+                messages.note("no such jobs");
             }
             if is_first && !page.is_empty() && self.store_args.format == SendFormat::Text && !self.history {
                 text = format!("{HEADING}\n");
@@ -66,11 +73,11 @@ impl ListArgs {
                 break;
             }
             if wanted == 0 {
-                messages.note(&format!("there are more; go on with --after {after}"));
+                messages.note(&format!("there are more; continue with --after {after}"));
                 break;
             }
         }
-        Ok(report_skipped(&left, messages))
+        Ok(report_skipped(&skipped, messages))
     }
 
     fn entry_text(&self, store: &dyn Store, entry: &JobEntry, now: UnixMs) -> Result<String, String> {
@@ -81,7 +88,7 @@ impl ListArgs {
             return Ok(line + "\n");
         }
         let detail = store.inspect(&JobSelector::Number(entry.number)).map_err(|error| error.to_string())?;
-        // It may have been purged just now.
+        // Purged between the two reads.
         Ok(detail.map_or_else(String::new, |detail| {
             if is_json {
                 format!("{}\n", serde_json::Value::from(shown::detail_json(&detail)))

@@ -1,5 +1,5 @@
-//! `weir send status`, `list`, `retry`, `edit`, `purge`: what a person sees of a store and changes in it, while another
-//! process may send from it.
+//! `weir send status`, `list`, `retry`, `edit` and `purge`: inspection and changes of a job store, also while another
+//! process sends from it.
 
 mod edit;
 mod list;
@@ -23,51 +23,51 @@ use crate::send::store::{self, JobFilter, JobOrder, JobSelector, QueueBounds, St
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum QueueCommand {
-    /// How many jobs are in which state, the oldest that is still to go, who sends, when keys were used last
+    /// Print counts by state, senders and last use of keys
     Status(status::StatusArgs),
-    /// Jobs of the queue, the dead letters, the graveyard; or all that is known of some
+    /// Print jobs by state, or everything about some of them
     List(list::ListArgs),
-    /// Queue jobs again that are dead, in the graveyard or expired, with all their tries before them
+    /// Requeue retrying, dead-lettered or expired jobs
     Retry(retry::RetryArgs),
-    /// Change a job that is neither being sent nor done
+    /// Change a job that is neither leased nor done
     Edit(Box<edit::EditArgs>),
-    /// Remove jobs from the store, and their names with them
+    /// Remove jobs, and their IDs, from the store
     Purge(purge::PurgeArgs),
 }
 
-/// Which store, and how to answer.
+/// Store and output format of a subcommand.
 #[derive(Debug, Args)]
 struct StoreArgs {
-    /// What keeps the jobs: JOBS.db, or what --store said
+    /// job store: JOBS.db, or the value of --store
     store: PathBuf,
-    /// The form of what is said on stdout
-    #[arg(long, value_name = "FORM", value_enum, default_value_t = SendFormat::Text)]
+    /// output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = SendFormat::Text)]
     format: SendFormat,
 }
 
-/// Some jobs, by name.
+/// Jobs by ID or number.
 #[derive(Debug, Args)]
 struct JobIdArgs {
-    /// Jobs by their id
+    /// job IDs
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// A job by the store's number for it; repeatable
+    /// job number in the store; repeatable
     #[arg(long = "number", value_name = "N")]
     numbers: Vec<u64>,
 }
 
-/// Jobs that all of it fits.
+/// Filter of jobs; the parts are combined with AND.
 #[derive(Debug, Args)]
 struct JobFilterArgs {
     #[command(flatten)]
     id_args: JobIdArgs,
-    /// In these states: queued, leased, done, dead, graveyard, expired; several with commas
+    /// queued, leased, done, retrying, dead_lettered, expired; comma-separated
     #[arg(long = "state", value_name = "STATES", value_delimiter = ',', value_parser = str::parse::<State>)]
     states: Vec<State>,
-    /// Sent last by the key of this name
+    /// name of the API key that sent the last attempt
     #[arg(long, value_name = "NAME")]
-    key: Option<String>,
-    /// Whose id, URL or reason holds this
+    last_key: Option<String>,
+    /// substring of ID, URL or reason
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
 }
@@ -85,7 +85,7 @@ impl JobFilterArgs {
             states: self.states.clone(),
             only: self.id_args.selectors(),
             text: self.text.clone(),
-            key: self.key.clone(),
+            key: self.last_key.clone(),
             ..JobFilter::default()
         }
     }
@@ -99,26 +99,26 @@ impl StoreArgs {
         }
     }
 
-    /// A store that is there; none is made.
+    /// Existing store; a missing one is not created.
     fn open(&self) -> Result<StoreHandle, String> {
         self.url()?.open(false, QueueBounds::default(), JobOrder::default()).map_err(|error| {
             let beside = default_store(&self.store);
             let is_other = matches!(error, StoreError::NoStore(_) | StoreError::NotAStore(_));
             if is_other && beside.is_file() {
-                return format!("'{}' is no store; did you mean '{}'?", self.store.display(), beside.display());
+                return format!("'{}' is not a job store; did you mean '{}'?", self.store.display(), beside.display());
             }
             error.to_string()
         })
     }
 
-    /// Says it; whoever has gone away (`| head`) misses nothing.
+    /// Prints text or JSON on stdout; a closed pipe (`| head`) is not an error.
     fn print(&self, text: &str, json: impl FnOnce() -> serde_json::Value) -> Result<(), String> {
         let text = if self.format == SendFormat::Json { format!("{}\n", json()) } else { text.to_owned() };
         print(&text)
     }
 }
 
-/// Where the jobs of a file are kept, if nobody says otherwise.
+/// Default store of a file of jobs: `JOBS.db` beside it.
 pub(super) fn default_store(jobs: &Path) -> PathBuf {
     let mut name = jobs.as_os_str().to_owned();
     name.push(".db");
@@ -133,22 +133,22 @@ fn print(text: &str) -> Result<(), String> {
     }
 }
 
-/// What was left as it is: which job, and why.
+/// Skipped jobs, each with the reason.
 type SkippedJobs = Vec<(String, String)>;
 
-/// Says on stderr what was left as it is.
-fn report_skipped(left: &SkippedJobs, messages: &Messages) -> u8 {
-    for (which, why) in left {
-        messages.error(&format!("{which}: {why}"));
+/// Prints skipped jobs on stderr; returns the exit code.
+fn report_skipped(skipped: &SkippedJobs, messages: &Messages) -> u8 {
+    for (which, reason) in skipped {
+        messages.error(&format!("{which}: {reason}"));
     }
-    if left.is_empty() { exit::OK } else { exit::OBJECTIVE }
+    if skipped.is_empty() { exit::OK } else { exit::OBJECTIVE }
 }
 
-fn skipped_json(left: &SkippedJobs) -> serde_json::Value {
-    left.iter().map(|(which, why)| serde_json::json!({ "job": which, "why": why })).collect()
+fn skipped_json(skipped: &SkippedJobs) -> serde_json::Value {
+    skipped.iter().map(|(which, reason)| serde_json::json!({ "job": which, "reason": reason })).collect()
 }
 
-/// A job as a person named it.
+/// Job as it was named on the command line.
 fn job_name(which: &JobSelector) -> String {
     match which {
         JobSelector::Id(id) => format!("job '{id}'"),
@@ -156,9 +156,9 @@ fn job_name(which: &JobSelector) -> String {
     }
 }
 
-/// Where a job is, after "it is".
-fn state_phrase(state: State) -> &'static str {
-    if state == State::DeadLettered { "in the graveyard" } else { state.name() }
+/// State in prose: `dead-lettered` for `dead_lettered`.
+pub(super) fn state_phrase(state: State) -> &'static str {
+    if state == State::DeadLettered { "dead-lettered" } else { state.name() }
 }
 
 /// `1 job`, `3 jobs`.

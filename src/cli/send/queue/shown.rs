@@ -1,4 +1,4 @@
-//! A job as a person sees it: a row, or an object. No secret is in it.
+//! Output forms of a job: a row, lines or a JSON object, without secrets.
 
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
@@ -12,24 +12,23 @@ use crate::http::target::Target;
 use crate::send::template::has_field;
 use crate::send::{JobDetail, JobEntry, UnixMs};
 
-/// A job in one line.
+/// Job as one row.
 pub(super) fn row(entry: &JobEntry, now: UnixMs) -> String {
     let JobEntry { number, job, status } = entry;
     let id = job.id.as_deref().unwrap_or("-");
     let since = ago(status.changed_at, now);
     let (method, url) = (&job.request.method, url(&job.request.url));
     let row = format!(
-        "{number:>8}  {:<9}  {:>5}  {since:<10}  {id:<20}  {method} {url}  {}",
+        "{number:>8}  {:<13}  {:>8}  {since:<10}  {id:<20}  {method} {url}  {}",
         status.state, status.attempts, status.reason
     );
     single_line(&row)
 }
 
-/// What stands above the rows.
-pub(super) const HEADING: &str =
-    "  NUMBER  STATE      TRIES  SINCE       ID                    REQUEST, AND WHY IT IS WHERE IT IS";
+/// Heading of the rows.
+pub(super) const HEADING: &str = "  NUMBER  STATE          ATTEMPTS  SINCE       ID                    REQUEST, REASON";
 
-/// A job as an object.
+/// Job as a JSON object.
 pub(super) fn json(entry: &JobEntry) -> Map<String, Value> {
     let JobEntry { number, job, status } = entry;
     let last = status.last_attempt.as_ref();
@@ -41,33 +40,33 @@ pub(super) fn json(entry: &JobEntry) -> Map<String, Value> {
         "changed_ms": status.changed_at.0,
         "method": job.request.method,
         "url": url(&job.request.url),
-        "tries": status.attempts,
+        "attempts": status.attempts,
         "status": last.and_then(|last| last.status),
-        "key": last.and_then(|last| last.key.as_ref()),
+        "last_key": last.and_then(|last| last.key.as_ref()),
         "sent_ms": last.map(|last| last.sent_at.0),
-        "retry_ms": status.retry_at.map(|at| at.0),
+        "retry_at_ms": status.retry_at.map(|at| at.0),
         "maybe_sent": status.maybe_sent,
         "created_ms": job.created_at.0,
         "expires_ms": job.expires_at.map(|at| at.0),
         "priority": job.priority,
         "weight": job.weight,
-        "only_key": job.key_hint,
+        "pinned_key": job.key_hint,
         "bytes": job.bytes(),
     });
     if let Value::Object(fields) = value { fields } else { Map::new() }
 }
 
-/// All that is known of a job, as an object.
+/// Job with headers, body, response and history, as a JSON object.
 pub(super) fn detail_json(detail: &JobDetail) -> Map<String, Value> {
     let mut fields = json(&detail.entry);
     let request = &detail.entry.job.request;
     fields.insert("headers".into(), headers(&request.headers));
     body(&mut fields, &request.body);
-    if let Some(answer) = &detail.response {
-        let mut said = Map::new();
-        said.insert("headers".into(), headers(&answer.headers));
-        body(&mut said, &answer.body);
-        fields.insert("answer".into(), said.into());
+    if let Some(response) = &detail.response {
+        let mut object = Map::new();
+        object.insert("headers".into(), headers(&response.headers));
+        body(&mut object, &response.body);
+        fields.insert("response".into(), object.into());
     }
     let events = detail.history.iter().map(|event| {
         let sent = event.attempt.as_ref();
@@ -75,7 +74,7 @@ pub(super) fn detail_json(detail: &JobDetail) -> Map<String, Value> {
             "at_ms": event.at.0,
             "state": event.state.name(),
             "reason": event.reason,
-            "key": sent.and_then(|sent| sent.key.as_ref()),
+            "last_key": sent.and_then(|sent| sent.key.as_ref()),
             "sent_ms": sent.map(|sent| sent.sent_at.0),
             "status": sent.and_then(|sent| sent.status),
         })
@@ -84,7 +83,7 @@ pub(super) fn detail_json(detail: &JobDetail) -> Map<String, Value> {
     fields
 }
 
-/// All that is known of a job, in lines.
+/// Job with headers, body, response and history, as lines of text.
 pub(super) fn detail_text(detail: &JobDetail, now: UnixMs) -> String {
     let JobEntry { number, job, status } = &detail.entry;
     let mut text = String::new();
@@ -103,35 +102,35 @@ pub(super) fn detail_text(detail: &JobDetail, now: UnixMs) -> String {
         line("body", String::from_utf8_lossy(&job.request.body).into_owned());
     }
     let (weight, priority) = (job.weight, job.priority);
-    let only = job.key_hint.as_ref().map_or_else(String::new, |key| format!(", only by key {key}"));
+    let only = job.key_hint.as_ref().map_or_else(String::new, |key| format!(", pinned to key {key}"));
     line("terms", format!("weight {weight}, priority {priority}{only}"));
-    line("made", date(job.created_at));
+    line("created", date(job.created_at));
     if let Some(at) = job.expires_at {
         line("expires", date(at));
     }
-    let doubt = if status.maybe_sent { ", and maybe once more before a crash" } else { "" };
-    line("tries", format!("{}{doubt}", status.attempts));
+    let maybe = if status.maybe_sent { ", maybe one more before a crash" } else { "" };
+    line("attempts", format!("{}{maybe}", status.attempts));
     if let Some(last) = &status.last_attempt {
         let key = last.key.as_deref().unwrap_or("-");
         let code = last.status.map_or_else(|| "none".into(), |code| code.to_string());
         line("sent", format!("{}, key {key}, status {code}", date(last.sent_at)));
     }
     if let Some(at) = status.retry_at {
-        line("next try", date(at));
+        line("retry at", date(at));
     }
-    if let Some(answer) = &detail.response {
-        for (name, value) in &answer.headers {
-            line("answer", format!("{name}: {}", header(name, value)));
+    if let Some(response) = &detail.response {
+        for (name, value) in &response.headers {
+            line("response", format!("{name}: {}", header(name, value)));
         }
-        line("answer", String::from_utf8_lossy(&answer.body).into_owned());
+        line("response", String::from_utf8_lossy(&response.body).into_owned());
     }
     for event in &detail.history {
-        line("history", format!("{}  {:<9}  {}", date(event.at), event.state, event.reason));
+        line("history", format!("{}  {:<13}  {}", date(event.at), event.state, event.reason));
     }
     text
 }
 
-/// A URL without the password that may be in it.
+/// URL without its password.
 fn url(url: &str) -> String {
     match Target::parse(url) {
         Ok(target) if target.userinfo.is_some() => target.url,
@@ -139,7 +138,7 @@ fn url(url: &str) -> String {
     }
 }
 
-/// A header's value, unless it may be a secret. One that the key is filled in to is none.
+/// Value of a header, `***` if it may be a secret. A value with `{key}` is a template, not a secret.
 fn header<'a>(name: &str, value: &'a str) -> &'a str {
     if is_secret(name) && !has_field(value, "key") { "***" } else { value }
 }
@@ -155,7 +154,7 @@ fn body(into: &mut Map<String, Value>, bytes: &[u8]) {
     };
 }
 
-/// How long ago, in words.
+/// Age in prose, e.g. `4 s ago`.
 pub(super) fn ago(at: UnixMs, now: UnixMs) -> String {
     let s = u64::try_from(now.0.saturating_sub(at.0)).unwrap_or(0) / 1000;
     match s {
@@ -168,12 +167,12 @@ pub(super) fn ago(at: UnixMs, now: UnixMs) -> String {
 
 fn date(at: UnixMs) -> String {
     let since = Duration::from_millis(u64::try_from(at.0).unwrap_or(0));
-    // The library's dates end with the year 9999.
+    // httpdate panics after the year 9999.
     let latest = Duration::from_secs(253_402_300_799);
     httpdate::fmt_http_date(UNIX_EPOCH + since.min(latest))
 }
 
-/// `12 B`, `3.4 KiB`, `5.6 MiB`.
+/// Size in prose: `12 B`, `3.4 KiB`, `5.6 MiB`.
 pub(super) fn size(bytes: u64) -> String {
     let bytes_f = bytes as f64;
     match bytes {
@@ -184,7 +183,7 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// What a job or an answer says cannot steer the terminal, and takes one line.
+/// Text of a job or a response on one line, without control characters that could steer the terminal.
 pub(in crate::cli::send) fn single_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_has_no_secret_and_steers_no_terminal() {
+    fn output_has_neither_secrets_nor_control_characters() {
         let secret = entry("http://me:hunter2@h/a", ("Authorization", "Bearer hunter2"));
         let detail = JobDetail { entry: secret, response: None, history: Vec::new() };
         let json = Value::from(detail_json(&detail)).to_string();
@@ -224,10 +223,10 @@ mod tests {
     }
 
     #[test]
-    fn times_and_sizes_are_as_people_say_them() {
-        let said = |s: i64| ago(UnixMs(0), UnixMs(s * 1000));
-        assert_eq!([said(-5), said(119), said(120)], ["0 s ago", "119 s ago", "2 min ago"]);
-        assert_eq!([said(7_200), said(200_000)], ["2 h ago", "2 d ago"]);
+    fn ages_and_sizes_have_a_suitable_unit() {
+        let age = |s: i64| ago(UnixMs(0), UnixMs(s * 1000));
+        assert_eq!([age(-5), age(119), age(120)], ["0 s ago", "119 s ago", "2 min ago"]);
+        assert_eq!([age(7_200), age(200_000)], ["2 h ago", "2 d ago"]);
         assert_eq!([size(1_023), size(1_536), size(3 << 20)], ["1023 B", "1.5 KiB", "3.0 MiB"]);
         assert_eq!(date(UnixMs(784_111_777_000)), "Sun, 06 Nov 1994 08:49:37 GMT");
         assert!(date(UnixMs(i64::MAX)).ends_with("9999 23:59:59 GMT"));

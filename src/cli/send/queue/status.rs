@@ -1,4 +1,4 @@
-//! `weir send status`: a store at a glance.
+//! `weir send status`: overview of a store.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,20 +7,27 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::job_count;
 use super::shown::{ago, single_line, size};
+use super::{job_count, state_phrase};
 use crate::cli::exit;
 use crate::send::store::{ActiveSenders, JobFilter, KeyUsage, Store, StoreError, StoreUrl};
 use crate::send::{JobEntry, State, UnixMs, wall_ms};
 
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct StatusArgs {
     #[command(flatten)]
     store_args: super::StoreArgs,
 }
 
-/// Of the object that `--format json` writes.
-const SCHEMA_VERSION: u32 = 1;
+const EXAMPLES: &str = "Examples:
+  weir send status jobs.jsonl.db
+  weir send status redis://localhost:6379?queue=jobs --format json
+
+Reference: docs/send/store.md";
+
+/// Version of the object that `--format json` prints.
+const SCHEMA_VERSION: u32 = 2;
 
 impl StatusArgs {
     pub(super) fn run(&self) -> Result<u8, String> {
@@ -31,12 +38,12 @@ impl StatusArgs {
     }
 }
 
-/// What there is to see.
+/// Content of the overview.
 struct StoreStatus {
     store: String,
     bytes: u64,
     sender: ActiveSenders,
-    /// By state: jobs and their bytes.
+    /// Jobs and their bytes, by state.
     by_state: Vec<(State, u64, u64)>,
     oldest: Option<JobEntry>,
     keys: Vec<KeyUsage>,
@@ -66,11 +73,11 @@ impl StoreStatus {
         let mut text = String::new();
         // Writing to memory does not fail.
         let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "{name:<12}{}", single_line(&value));
+            let _ = writeln!(text, "{name:<14}{}", single_line(&value));
         };
         line("store", format!("{}, {}", self.store, size(self.bytes)));
         let sender = match &self.sender {
-            ActiveSenders::None => "nobody sends".to_owned(),
+            ActiveSenders::None => "no sender".to_owned(),
             ActiveSenders::Process(Some(pid)) => format!("process {pid} sends"),
             ActiveSenders::Process(None) => "a process sends".to_owned(),
             ActiveSenders::Processes(all) => {
@@ -80,19 +87,19 @@ impl StoreStatus {
         };
         line("sender", sender);
         for (state, count, bytes) in &self.by_state {
-            line(state.name(), format!("{}, {}", job_count(*count), size(*bytes)));
+            line(state_phrase(*state), format!("{}, {}", job_count(*count), size(*bytes)));
         }
         if let Some(oldest) = &self.oldest {
             let name = oldest.job.id.as_ref().map_or_else(String::new, |id| format!(", '{id}'"));
             let (number, state, made) = (oldest.number, oldest.status.state, ago(oldest.job.created_at, now));
-            line("oldest", format!("number {number}{name}: made {made}, {state}"));
+            line("oldest", format!("number {number}{name}: created {made}, {state}"));
         }
         for key in &self.keys {
             let (last, all) = (ago(key.last_used, now), job_count(key.jobs));
-            line("key", format!("{}: sent last {last}; {all}, {} of them done", key.key, key.done));
+            line("key", format!("{}: last used {last}; {all}, {} done", key.key, key.done));
         }
         for (key, count) in &self.queued_by_key {
-            line("only by", format!("{key}: {} queued", job_count(*count)));
+            line("pinned to", format!("{key}: {} queued", job_count(*count)));
         }
         text
     }
@@ -116,7 +123,7 @@ impl StoreStatus {
         let keys = self
             .keys
             .iter()
-            .map(|key| json!({ "key": key.key, "sent_ms": key.last_used.0, "jobs": key.jobs, "done": key.done }));
+            .map(|key| json!({ "name": key.key, "sent_ms": key.last_used.0, "jobs": key.jobs, "done": key.done }));
         let hints = self.queued_by_key.iter().map(|(key, count)| (key.clone(), Value::from(*count)));
         json!({
             "weir": env!("CARGO_PKG_VERSION"),
@@ -127,7 +134,7 @@ impl StoreStatus {
             "jobs": states,
             "oldest": oldest,
             "keys": keys.collect::<Vec<_>>(),
-            "queued_for_key": hints.collect::<Map<_, _>>(),
+            "pinned_jobs": hints.collect::<Map<_, _>>(),
         })
     }
 }

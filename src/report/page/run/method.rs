@@ -1,4 +1,4 @@
-//! How it was measured, and how to do it again.
+//! Method and manifest of a run.
 
 use crate::measure::Run;
 use crate::measure::run::LoadModel;
@@ -10,14 +10,14 @@ use crate::report::text::facts;
 pub(super) fn method(run: &Run) -> Section {
     let model = match run.model {
         LoadModel::Open => {
-            "Open loop: requests start at times that were fixed beforehand, whether or not answers come, as visitors do \
-             who know nothing of each other. When the service stalls, those who come meanwhile wait, and their wait \
-             counts."
+            "Open loop: requests start at times that a schedule sets, independent of responses, as those of the \
+             visitors of a public service do. When the service stalls, the requests that arrive meanwhile wait, and \
+             their wait counts."
         }
         LoadModel::Closed => {
-            "Closed loop: each connection sends its next request when it has the answer to the last one, as users do \
-             who never pause. When the service stalls, nobody comes meanwhile; to see what such a stall does to \
-             visitors, give a rate (an open loop)."
+            "Closed loop: each connection sends its next request after the response to the last one, as users that \
+             never pause. When the service stalls, no requests arrive meanwhile; an open loop (--rate) shows the \
+             effect of a stall on visitors."
         }
     };
     let per_s = |n: u64| if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 };
@@ -31,7 +31,7 @@ pub(super) fn method(run: &Run) -> Section {
     ];
     let queue = [
         (run.requests.waited, "waited for a free connection"),
-        (run.connections.max_backlog, "waiting at most"),
+        (run.connections.max_backlog, "max backlog"),
         (run.requests.dropped, "dropped, never sent"),
     ];
     let queue: Vec<String> =
@@ -44,7 +44,7 @@ pub(super) fn method(run: &Run) -> Section {
     let cpu = ValueUnit::Milliseconds.format(run.cpu_us_per_request / 1e3);
     facts.push((
         "weir's own CPU",
-        format!("{cpu} per request, busiest thread {:.0} % of a core", run.cpu_share * 100.0),
+        format!("{cpu} per request, busiest thread {:.0}% of a core", run.cpu_utilization * 100.0),
     ));
     let facts = facts.into_iter().map(|(name, words)| (name.to_owned(), words)).collect();
     Section::new("Method", vec![Block::Text(model.into()), Block::Facts(facts)])

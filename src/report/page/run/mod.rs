@@ -1,4 +1,4 @@
-//! A run as a page.
+//! HTML report of a run.
 
 mod method;
 mod plots;
@@ -14,13 +14,13 @@ use crate::measure::run::LoadModel;
 use crate::report::figure;
 use crate::report::text::{facts, failures, seconds};
 
-/// The page of a run: what failed, whether it may be believed, what came of it, how it went, and how to run it again.
+/// HTML report of a run: verdict, charts, tables, method and manifest.
 pub fn of_run(run: &Run) -> ReportPage {
     let mut about: Vec<String> = facts(run).into();
     about.extend(date(run.manifest.started_unix_s));
     let tables =
         [outcomes(run), clocks(run), agents(run), intervals(run)].into_iter().flatten().map(Block::Table).collect();
-    let tables = Section::new("In full", tables);
+    let tables = Section::new("Details", tables);
     let sections = [times(run), course(run), tables, method(run), manifest(run)];
     ReportPage {
         title: format!("{} {}", run.target.method, run.target.url),
@@ -31,10 +31,10 @@ pub fn of_run(run: &Run) -> ReportPage {
     }
 }
 
-/// A moment, given in seconds since 1970, as a date; none that nobody can have seen.
+/// Date of a time in seconds since 1970; none for 0, invalid ones, and those after the year 9999.
 pub fn date(unix_s: f64) -> Option<String> {
     let since = std::time::Duration::try_from_secs_f64(unix_s).ok().filter(|since| !since.is_zero())?;
-    // Beyond the year 9999 there is no such date, and a file may say anything.
+    // The format ends with the year 9999, and a file may contain any number.
     (unix_s < 2.5e11).then(|| httpdate::fmt_http_date(std::time::UNIX_EPOCH + since))
 }
 
@@ -43,15 +43,15 @@ fn verdict(run: &Run) -> PageVerdict {
     let all = run.slo.len();
     let nothing = run.requests.total > 0 && run.requests.ok == 0;
     let (tone, words) = match (run.trust.ok, missed, all) {
-        _ if nothing => (Tone::Bad, "Not one request succeeded".to_owned()),
-        (_, 1, 1) => (Tone::Bad, "The objective failed".to_owned()),
-        (_, 1.., _) => (Tone::Bad, format!("{missed} of {all} objectives failed")),
-        (false, ..) => (Tone::Doubt, "Not to be trusted".to_owned()),
-        (true, 0, 0) => (Tone::Plain, "A sound measurement".to_owned()),
-        (true, 0, 1) => (Tone::Good, "The objective held".to_owned()),
-        (true, 0, _) => (Tone::Good, format!("All {all} objectives held")),
+        _ if nothing => (Tone::Bad, "No request succeeded".to_owned()),
+        (_, 1, 1) => (Tone::Bad, "The objective was missed".to_owned()),
+        (_, 1.., _) => (Tone::Bad, format!("{missed} of {all} objectives missed")),
+        (false, ..) => (Tone::Doubt, "Not trusted".to_owned()),
+        (true, 0, 0) => (Tone::Plain, "The run is valid".to_owned()),
+        (true, 0, 1) => (Tone::Good, "The objective was met".to_owned()),
+        (true, 0, _) => (Tone::Good, format!("All {all} objectives met")),
     };
-    let words = if run.trust.ok || tone == Tone::Doubt { words } else { format!("{words}; not to be trusted") };
+    let words = if run.trust.ok || tone == Tone::Doubt { words } else { format!("{words}; not trusted") };
     let objectives = |tone: Tone, ok: bool| {
         let those = run.slo.iter().filter(move |held| held.ok == ok);
         those.map(move |held| VerdictPoint::new(tone, format!("{} \u{2013} {}", held.objective, held.measured)))
@@ -62,19 +62,16 @@ fn verdict(run: &Run) -> PageVerdict {
     points.extend(run.trust.reasons.iter().map(|reason| VerdictPoint::new(Tone::Doubt, reason)));
     if run.interrupted {
         let left = figure::count(run.requests.unfinished);
-        points.push(VerdictPoint::new(
-            Tone::Doubt,
-            format!("Interrupted; {left} requests on their way are not counted."),
-        ));
+        points.push(VerdictPoint::new(Tone::Doubt, format!("Interrupted; {left} requests in flight are not counted.")));
     }
     points.extend(objectives(Tone::Good, true));
     if run.trust.ok {
         let late = match run.lateness_ms.p99 {
-            0.0 => String::new(), // in the closed loop there is nothing to be late for
-            ms => format!("weir sent 99 % of the requests at most {} late, and ", ValueUnit::Milliseconds.format(ms)),
+            0.0 => String::new(), // a closed loop has no lateness
+            ms => format!("weir sent 99% of the requests at most {} late, and ", ValueUnit::Milliseconds.format(ms)),
         };
-        let busy = run.cpu_share * 100.0;
-        let words = format!("Nothing speaks against the run: {late}weir's busiest thread used {busy:.0} % of a core.");
+        let busy = run.cpu_utilization * 100.0;
+        let words = format!("The run is valid: {late}weir's busiest thread used {busy:.0}% of a core.");
         points.push(VerdictPoint::new(Tone::Good, words));
     }
     PageVerdict { tone, headline: words, sentence: sentence(run), points }
@@ -83,7 +80,7 @@ fn verdict(run: &Run) -> PageVerdict {
 fn sentence(run: &Run) -> String {
     let requests = &run.requests;
     if requests.total == 0 {
-        return "Not one request was made.".into();
+        return "No request was sent.".into();
     }
     let failed = match requests.failed {
         0 => "No request failed.".into(),
@@ -93,30 +90,30 @@ fn sentence(run: &Run) -> String {
         }
     };
     if requests.ok == 0 {
-        return format!("Not one request succeeded. {failed}");
+        return format!("No request succeeded. {failed}");
     }
     let rate = ValueUnit::PerSecond.format(run.rate_per_s.achieved);
     let length = seconds(run.duration_s);
-    let users = match run.connections.limit {
-        1 => "1 connection got".into(),
-        n => format!("{} connections got", figure::count(n)),
+    let users = match run.connections.max {
+        1 => "1 connection".into(),
+        n => format!("{} connections", figure::count(n)),
     };
     let load = match run.model {
-        LoadModel::Closed => format!("{users} {rate} answered for {length}"),
+        LoadModel::Closed => format!("{users}, {rate} for {length}"),
         LoadModel::Open => {
             let offered = ValueUnit::PerSecond.format(run.rate_per_s.offered);
-            format!("Of {offered} offered for {length}, {rate} were answered")
+            format!("{rate} of {offered} offered for {length}")
         }
     };
     let [p50, p99] = [run.response_ms.p50, run.response_ms.p99].map(|ms| ValueUnit::Milliseconds.format(ms));
-    format!("{load}: half of the successes within {p50}, 99 % within {p99}. {failed}")
+    format!("{load}; response time p50 {p50}, p99 {p99}. {failed}")
 }
 
 fn key_figures(run: &Run) -> Vec<KeyFigure> {
     if run.requests.total == 0 {
         return Vec::new();
     }
-    let rate = KeyFigure::new("answers", run.rate_per_s.achieved, ValueUnit::PerSecond);
+    let rate = KeyFigure::new("responses", run.rate_per_s.achieved, ValueUnit::PerSecond);
     let rate = match run.model {
         LoadModel::Closed => rate,
         LoadModel::Open => {
@@ -150,40 +147,39 @@ mod tests {
     }
 
     #[test]
-    fn the_verdict_says_first_whether_the_run_is_to_be_believed_then_what_came_of_it() {
+    fn the_verdict_begins_with_objectives_and_trust() {
         assert_eq!(
             words(&sample::closed()),
             [
-                "All 3 objectives held",
-                "50 connections got 10,001/s answered for 2s: half of the successes within 4.91 ms, 99 % within 6.28 ms. \
-                 No request failed."
+                "All 3 objectives met",
+                "50 connections, 10,001/s for 2s; response time p50 4.91 ms, p99 6.28 ms. No request failed."
             ]
         );
         assert_eq!(
             words(&sample::open()),
             [
-                "2 of 3 objectives failed; not to be trusted",
-                "Of 520/s offered for 3s, 282/s were answered: half of the successes within 1.08 s, 99 % within 2.11 s. \
-                 165 of 1,560 requests failed (10.6 %)."
+                "2 of 3 objectives missed; not trusted",
+                "282/s of 520/s offered for 3s; response time p50 1.08 s, p99 2.11 s. \
+                 165 of 1,560 requests failed (10.6%)."
             ]
         );
-        assert_eq!(words(&sample::empty()), ["The objective failed; not to be trusted", "Not one request was made."]);
-        assert_eq!(words(&sample::broken())[0], "Not one request succeeded; not to be trusted");
+        assert_eq!(words(&sample::empty()), ["The objective was missed; not trusted", "No request was sent."]);
+        assert_eq!(words(&sample::broken())[0], "No request succeeded; not trusted");
         let mut run = sample::closed();
         run.slo[1].ok = false;
-        assert_eq!(words(&run)[0], "1 of 3 objectives failed");
+        assert_eq!(words(&run)[0], "1 of 3 objectives missed");
         run.slo.clear();
-        assert_eq!(words(&run)[0], "A sound measurement");
+        assert_eq!(words(&run)[0], "The run is valid");
     }
 
     #[test]
-    fn failed_objectives_come_first_then_doubts_then_what_held() {
+    fn missed_objectives_come_first_then_reasons_not_to_trust_then_met_ones() {
         let tones: Vec<Tone> = of_run(&sample::open()).verdict.points.iter().map(|point| point.tone).collect();
         assert_eq!(tones, [Tone::Bad, Tone::Bad, Tone::Bad, Tone::Doubt, Tone::Doubt, Tone::Good]);
     }
 
     #[test]
-    fn a_date_that_nobody_can_have_seen_is_left_out() {
+    fn an_impossible_date_is_left_out() {
         assert_eq!(date(1.7e9).as_deref(), Some("Tue, 14 Nov 2023 22:13:20 GMT"));
         for unix_s in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300, 2.5e11] {
             assert_eq!(date(unix_s), None);

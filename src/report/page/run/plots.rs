@@ -1,7 +1,7 @@
-//! What is seen better than read: the distribution of response times, and the course of the run.
+//! Charts of a run: distribution of response times, and time series.
 
 use crate::measure::run::LoadModel;
-use crate::measure::series::SeriesPoint as Stretch;
+use crate::measure::series::SeriesPoint;
 use crate::measure::{Histogram, Run};
 use crate::report::page::{
     AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLevel, ChartLine, ChartSpan, Section, Tone, ValueUnit,
@@ -11,7 +11,7 @@ use crate::report::{bars, figure};
 
 pub(super) fn times(run: &Run) -> Section {
     let (Ok(response), Ok(service)) = (run.response_histogram(), run.service_histogram()) else {
-        return Section::default(); // a damaged histogram was refused when the run was read
+        return Section::default(); // a damaged histogram was rejected when the run was read
     };
     if response.count() == 0 {
         return Section::default();
@@ -22,12 +22,12 @@ pub(super) fn times(run: &Run) -> Section {
     tails.levels = objectives(run, &ValueUnit::Milliseconds);
     tails.y.scale = fitting(&tails.lines, &tails.levels);
     if same {
-        tails.note += " Service time is the same, within 1 %.";
+        tails.note += " Service time is the same, within 1%.";
     }
     let all = response.count().max(1) as f64;
     let bar = |row: bars::HistogramRow| {
-        let share = figure::percent(row.count as f64 / all);
-        BarRow { note: share, ..BarRow::new(spaced(&row.label), row.count as f64) }
+        let percentage = figure::percent(row.count as f64 / all);
+        BarRow { note: percentage, ..BarRow::new(spaced(&row.label), row.count as f64) }
     };
     let distribution = BarChart {
         title: "Distribution".into(),
@@ -40,21 +40,18 @@ pub(super) fn times(run: &Run) -> Section {
     Section::new("Response time", blocks)
 }
 
-/// What the two clocks are, and why they part, if they do.
+/// Explanation of the two clocks, and of their difference.
 fn clocks(run: &Run) -> String {
     let both = match run.model {
-        LoadModel::Open => {
-            "Response time counts from the moment when a request was meant to start, service time from when it was sent."
-        }
+        LoadModel::Open => "Response time counts from the intended start of a request, service time from its send.",
         LoadModel::Closed => {
-            "Response time counts from the moment when a connection was free for the next request, service time from \
-             when it was sent."
+            "Response time counts from when a connection was free for the next request, service time from its send."
         }
     };
     let apart = match (run.model, run.requests.waited) {
-        (LoadModel::Open, 1) => " 1 request waited for a free connection: there they part.".to_owned(),
+        (LoadModel::Open, 1) => " They differ for 1 request that waited for a free connection.".to_owned(),
         (LoadModel::Open, n @ 1..) => {
-            format!(" {} requests waited for a free connection: there they part.", figure::count(n))
+            format!(" They differ for {} requests that waited for a free connection.", figure::count(n))
         }
         _ => String::new(),
     };
@@ -62,22 +59,22 @@ fn clocks(run: &Run) -> String {
     format!("{both}{apart}{whose}")
 }
 
-/// The objectives that can be held against values of this unit.
+/// Objectives as levels on an axis of this unit.
 fn objectives(run: &Run, unit: &ValueUnit) -> Vec<ChartLevel> {
     run.slo.iter().filter_map(|held| ChartLevel::of_objective(&held.objective, unit)).collect()
 }
 
-/// A scale on which lines and levels can be told apart.
+/// Scale that fits all lines and levels.
 fn fitting(lines: &[ChartLine], levels: &[ChartLevel]) -> AxisScale {
     AxisScale::fitting(lines.iter().flat_map(ChartLine::values).chain(levels.iter().map(|level| level.at)))
 }
 
-/// The number of a colour that stands back.
+/// Number of an inconspicuous colour.
 const GREY_HUE: usize = 2;
 
-/// Arrivals per second: what has ended, and what has come to wait or to be answered meanwhile.
+/// Arrivals per second: requests that ended, plus the growth of those in flight and waiting.
 fn offered(run: &Run, least_width_s: f64) -> ChartLine {
-    let inside = |point: &Stretch| (point.in_flight + point.backlog) as f64;
+    let inside = |point: &SeriesPoint| (point.in_flight + point.backlog) as f64;
     let mut before = 0.0;
     let points = run.series.iter().map(|point| {
         let ended = (point.ok + point.failed) as f64;
@@ -87,7 +84,7 @@ fn offered(run: &Run, least_width_s: f64) -> ChartLine {
     ChartLine::new("offered", points.collect::<Vec<_>>())
 }
 
-/// `≤ 2ms` with a blank before the unit, as all times on the page have.
+/// `≤ 2ms` with a no-break space before the unit, as all times of the HTML report.
 fn spaced(label: &str) -> String {
     match label.find(|c: char| c.is_ascii_alphabetic()) {
         Some(at) if at > 0 => format!("{}\u{a0}{}", &label[..at], &label[at..]),
@@ -95,18 +92,18 @@ fn spaced(label: &str) -> String {
     }
 }
 
-/// Distributions of times as curves over percentiles, as HdrHistogram plots them.
+/// Distributions as curves over percentiles, as HdrHistogram plots them.
 pub fn percentiles(named: &[(&str, &Histogram)]) -> Chart {
     let lines: Vec<ChartLine> = named.iter().map(|(name, times)| ChartLine::new(*name, tail(times))).collect();
     let scale = AxisScale::fitting(lines.iter().flat_map(ChartLine::values));
-    let x = ChartAxis::new("share of answers that were at least as fast", ValueUnit::Quantile).scaled(AxisScale::Tail);
+    let x = ChartAxis::new("fraction of responses at least as fast", ValueUnit::Quantile).scaled(AxisScale::Tail);
     let mut chart = Chart::new("Percentiles", x, ChartAxis::new("time", ValueUnit::Milliseconds).scaled(scale));
     chart.note = "Each step to the right is ten times rarer.".into();
     chart.lines = lines;
     chart
 }
 
-/// Quantiles evenly apart in rarity, up to the one that only the slowest answer reaches.
+/// Quantiles at equal steps of rarity, up to the slowest response.
 fn tail(histogram: &Histogram) -> Vec<(f64, Option<f64>)> {
     const PER_DECADE: f64 = 40.0;
     let end = (2.0 * histogram.count() as f64).log10();
@@ -119,17 +116,17 @@ pub(super) fn course(run: &Run) -> Section {
     if run.series.len() < 2 {
         return Section::default();
     }
-    let line = |name: &str, value: fn(&Stretch) -> f64| {
+    let line = |name: &str, value: fn(&SeriesPoint) -> f64| {
         ChartLine::new(name, run.series.iter().map(|point| (point.t_s, Some(value(point)))))
     };
-    let time = |name: &str, value: fn(&Stretch) -> f64| {
-        // Without answers there are no times, which the series says with zeros.
+    let time = |name: &str, value: fn(&SeriesPoint) -> f64| {
+        // The series has zeros where there was no response.
         let points = run.series.iter().map(|p| (p.t_s, Some(value(p)).filter(|_| p.max_ms > 0.0)));
         ChartLine::new(name, points)
     };
-    // The last one may be a moment, which has no rate to speak of.
+    // The last interval may be too short for a rate.
     let usual = run.series.iter().map(|point| point.width_s).fold(0.0, f64::max);
-    let per_s = |n: u64, point: &Stretch| (point.width_s > usual / 2.0).then(|| n as f64 / point.width_s);
+    let per_s = |n: u64, point: &SeriesPoint| (point.width_s > usual / 2.0).then(|| n as f64 / point.width_s);
     let chart = |title: &str, y: ChartAxis, lines: Vec<ChartLine>, levels: Vec<ChartLevel>| {
         let mut chart = Chart::new(title, ChartAxis::new("since the start", ValueUnit::Seconds), y);
         (chart.lines, chart.levels) = (lines, levels);
@@ -152,7 +149,7 @@ pub(super) fn course(run: &Run) -> Section {
     let per_second = || ChartAxis::new("requests per second, by when they ended", ValueUnit::PerSecond);
     let mut throughput = vec![good];
     if run.model == LoadModel::Open {
-        // Both are seen where all that was offered was answered.
+        // Beneath, so that both lines are visible where they are equal.
         throughput.push(offered(run, usual / 2.0).in_hue(GREY_HUE).beneath());
     }
     let mut blocks = vec![
@@ -164,7 +161,7 @@ pub(super) fn course(run: &Run) -> Section {
     } else {
         blocks.insert(0, Block::Text("No request failed at any time.".into()));
     }
-    let held = ChartAxis::new("requests, at the end of each point", ValueUnit::Count);
+    let held = ChartAxis::new("requests, at the end of each interval", ValueUnit::Count);
     blocks.push(chart("In the system", held, inside, Vec::new()));
     Section::new("Over time", blocks)
 }
@@ -175,7 +172,7 @@ mod tests {
     use crate::decide::Nanos;
 
     #[test]
-    fn a_curve_goes_from_the_fastest_to_the_slowest_answer() {
+    fn a_curve_goes_from_the_fastest_to_the_slowest_response() {
         let mut histogram = Histogram::precise();
         (1..=1000).for_each(|ms| histogram.record(Nanos::from_millis(ms)));
         let points = tail(&histogram);

@@ -1,21 +1,21 @@
-//! What has to be read digit by digit: how requests ended, all clocks, and the course of the run.
+//! Tables of a run: outcomes of requests, all clocks, agents, and the time series.
 
 use crate::measure::Run;
 use crate::measure::agent::Agent;
-use crate::measure::series::{MAX_POINTS, SeriesPoint as Stretch};
+use crate::measure::series::{MAX_POINTS, SeriesPoint};
 use crate::report::figure;
 use crate::report::page::{PageTable, TableCell, Tone, ValueUnit};
 use crate::report::text::is_failure;
 
 pub(super) fn outcomes(run: &Run) -> Option<PageTable> {
-    let mut table = PageTable::new("How requests ended", &["status or failure", "requests", "share", ""]);
+    let mut table = PageTable::new("Outcomes of requests", &["status or failure", "requests", "percent", ""]);
     let all = run.requests.total as f64;
     let mut row = |tone: Tone, name: &str, n: u64, words: &str| {
-        let share = TableCell::Number(n as f64 / all, ValueUnit::Fraction);
+        let percentage = TableCell::Number(n as f64 / all, ValueUnit::Fraction);
         table.rows.push(vec![
             TableCell::Toned(tone, name.to_owned()),
             TableCell::count(n),
-            share,
+            percentage,
             TableCell::text(words),
         ]);
     };
@@ -58,7 +58,7 @@ pub(super) fn agents(run: &Run) -> Option<PageTable> {
         "max",
         "late p99",
         "busiest thread",
-        "began",
+        "start offset",
         "clock error",
         "",
     ];
@@ -67,13 +67,13 @@ pub(super) fn agents(run: &Run) -> Option<PageTable> {
         let lost = agent.failure.as_ref();
         let end = lost.map_or(TableCell::Empty, |why| TableCell::Toned(Tone::Doubt, format!("lost: {why}")));
         let [p50, p99, max] = [response_ms.p50, response_ms.p99, response_ms.max].map(TableCell::ms);
-        let busy = TableCell::Number(agent.cpu_share, ValueUnit::Fraction);
+        let busy = TableCell::Number(agent.cpu_utilization, ValueUnit::Fraction);
         let (rate, ok) = (TableCell::Number(agent.rate_per_s, ValueUnit::PerSecond), TableCell::count(agent.ok));
-        let [late, began, error] = [lateness_ms.p99, agent.began_ms, agent.clock_error_ms].map(TableCell::ms);
+        let [late, began, error] = [lateness_ms.p99, agent.start_offset_ms, agent.clock_error_ms].map(TableCell::ms);
         let (number, node) = (TableCell::count(index as u64 + 1), TableCell::text(&agent.node));
         vec![number, node, rate, ok, p50, p99, max, late, busy, began, error, end]
     };
-    // As with points: a file may hold any number.
+    // A file may contain any number of agents.
     (1..=MAX_POINTS).contains(&run.agents.len()).then(|| PageTable {
         rows: run.agents.iter().enumerate().map(row).collect(),
         ..PageTable::new("Agents", &columns)
@@ -81,18 +81,18 @@ pub(super) fn agents(run: &Run) -> Option<PageTable> {
 }
 
 pub(super) fn intervals(run: &Run) -> Option<PageTable> {
-    // A file may hold any number of points, and nobody reads more than a run keeps.
+    // A file may contain any number of intervals; weir itself writes at most this number.
     if run.series.is_empty() || run.series.len() > MAX_POINTS {
         return None;
     }
     let columns = ["start", "ok", "failed", "per second", "in flight", "waiting", "p50", "p99", "max"];
-    let row = |p: &Stretch| {
+    let row = |p: &SeriesPoint| {
         let time = |ms: f64| if p.max_ms > 0.0 { TableCell::ms(ms) } else { TableCell::Empty };
         let rate = TableCell::Number(p.rate_per_s(), ValueUnit::PerSecond);
         let [ok, failed, in_flight, backlog] = [p.ok, p.failed, p.in_flight, p.backlog].map(TableCell::count);
         let [p50, p99, max] = [p.p50_ms, p.p99_ms, p.max_ms].map(time);
         vec![TableCell::Number(p.t_s, ValueUnit::Seconds), ok, failed, rate, in_flight, backlog, p50, p99, max]
     };
-    let title = format!("Second by second, {} rows", figure::count(run.series.len() as u64));
+    let title = format!("Time series, {} rows", figure::count(run.series.len() as u64));
     Some(PageTable { rows: run.series.iter().map(row).collect(), folded: true, ..PageTable::new(&title, &columns) })
 }

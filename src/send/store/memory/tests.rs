@@ -1,7 +1,7 @@
 //! The queue in memory: what holds beyond the suite of all stores.
 
 use super::*;
-use crate::send::store::LaneClaim;
+use crate::send::store::{JobChange, JobStep, LaneClaim};
 
 #[test]
 fn a_store_that_forgets_has_neither_the_job_nor_its_name_after_the_end() {

@@ -1,4 +1,4 @@
-//! Hears of what others have changed. A connection of its own: nothing that blocks has a place on one that others use.
+//! Listener for changes by other processes, on a connection of its own, since it blocks.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -7,15 +7,15 @@ use std::time::Duration;
 use super::link::connect;
 use super::writer::RedisStoreShared;
 
-/// It is looked so often whether the store is closed.
+/// Interval of checks whether the store is closed.
 const CLOSE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(300);
 
-/// Listens until the store is closed; says when it has begun.
+/// Listens until the store is closed; reports when the subscription has started.
 pub(super) fn listen(shared: &Arc<RedisStoreShared>, begun: Sender<()>) {
     let mut begun = Some(begun);
     while !shared.work_queue.is_closed() {
-        // Its end is no event: the writer tells of a server that is away.
+        // A lost connection is not reported: the writer notices an unreachable server.
         let _ = listen_once(shared, &mut begun);
         shared.work_queue.sleep_unless_closed(RECONNECT_PAUSE);
     }
@@ -29,7 +29,7 @@ fn listen_once(shared: &RedisStoreShared, begun: &mut Option<Sender<()>>) -> ::r
     if let Some(begun) = begun.take() {
         let _ = begun.send(());
     } else {
-        // What was said meanwhile is not heard any more.
+        // Messages in between are lost, so everything counts as changed.
         notify(shared, "arrived");
         notify(shared, "keys");
     }

@@ -1,8 +1,8 @@
-//! The jobs that this process has in hand, by its own account.
+//! Leased jobs by the record of this process.
 //!
-//! A server that lost its last writes may have forgotten that a job was done, and go on keeping it for a sender that has
-//! long put it away: nobody would end it; or it may have forgotten that a job is being sent. So a process tells another run
-//! of the server what it has, and which of it may be sent; the rest of what is leased to it is queued again.
+//! A server that lost its last writes may have forgotten that a job was done, and would have it leased forever; or that
+//! a job is being sent. So after a restart of the server, a process reports its leased jobs and which of them may be
+//! sent; the rest of what is leased to it is requeued.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,14 +10,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::script::{RedisScript, ScriptCall};
 use crate::send::store::{JobLease, JobStep, RecordRequest};
 
-/// By number, jobs that are leased until this process says what came of them.
+/// Jobs leased without an end, by number.
 #[derive(Debug, Default)]
 pub(super) struct LocalLeases(Mutex<HashMap<u64, LocalLease>>);
 
 #[derive(Debug)]
 struct LocalLease {
     token: u64,
-    /// It was marked as sent.
+    /// Whether the job was marked as sent.
     is_marked_sent: bool,
 }
 
@@ -26,14 +26,14 @@ impl LocalLeases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a claim has brought, and whether all of it is marked as sent.
+    /// Adds the jobs of a claim; `sent` if all of them are marked as sent.
     pub(super) fn add_claimed(&self, leases: impl IntoIterator<Item = JobLease>, sent: bool) {
         self.lock().extend(
             leases.into_iter().map(|lease| (lease.number, LocalLease { token: lease.token, is_marked_sent: sent })),
         );
     }
 
-    /// What is about to be recorded as sent: the answer may be lost.
+    /// Marks jobs as sent before the call, since the reply may be lost.
     pub(super) fn mark_sent(&self, record: &RecordRequest) {
         let mut leases = self.lock();
         for change in record.changes.iter().filter(|change| change.step == JobStep::Sent) {
@@ -43,18 +43,18 @@ impl LocalLeases {
         }
     }
 
-    /// What has been recorded, or was refused as its lease was over.
+    /// Removes jobs that were recorded, or whose records were rejected as stale.
     pub(super) fn remove_recorded(&self, record: &RecordRequest) {
         let mut leases = self.lock();
         for change in record.changes.iter().filter(|change| change.step != JobStep::Sent) {
-            // The same job may be here again under another lease.
+            // The same job may have been leased again.
             if leases.get(&change.lease.number).is_some_and(|held| held.token == change.lease.token) {
                 leases.remove(&change.lease.number);
             }
         }
     }
 
-    /// Has the server queue what else it keeps for this process.
+    /// Call that requeues all other jobs leased to this process.
     pub(super) fn reconcile_call(&self) -> ScriptCall {
         let mut ask = ScriptCall::new(RedisScript::Reconcile);
         for (number, LocalLease { token, is_marked_sent: sent }) in &*self.lock() {

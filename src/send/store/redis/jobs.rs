@@ -1,4 +1,4 @@
-//! Jobs on their way to the server: what is asked of them, in words.
+//! Calls about jobs, and their replies.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use crate::send::store::{
     ClaimReply, ClaimRequest, JobChange, JobLane, JobLease, JobOrder, JobStep, QueueBounds, RecordReply, RecordRequest,
 };
 
-/// What a rank is written with, so that texts are in the order of the numbers; a number of the job follows.
+/// Offset of ranks as text, so that texts sort as the numbers; the job's number follows.
 fn rank(order: JobOrder, expires: Option<UnixMs>) -> Option<String> {
     (order == JobOrder::Deadline).then(|| format!("{:020}.", order.rank(expires).max(0)))
 }
 
-/// Takes jobs in; None if there are none.
+/// Call that submits jobs; None without jobs.
 pub(super) fn submit_call<'a>(
     jobs: impl Iterator<Item = &'a Job>,
     bounds: QueueBounds,
@@ -43,7 +43,7 @@ pub(super) fn submit_call<'a>(
     (count > 0).then_some(ask)
 }
 
-/// The size of one of the jobs that are being taken in.
+/// Size of one of the submitted jobs.
 pub(super) fn nth_job_bytes(submit: &ScriptCall, nth: usize) -> u64 {
     let word = submit.args.get(3 + nth * 14 + 12).and_then(|word| std::str::from_utf8(word).ok());
     word.and_then(|word| word.parse().ok()).unwrap_or(0)
@@ -61,12 +61,12 @@ pub(super) fn claim_call(claim: &ClaimRequest, terms: &QueueContext) -> ScriptCa
     ask
 }
 
-/// In milliseconds; no end in a word.
+/// Length in milliseconds, or `inf`.
 pub(super) fn length_ms(length: crate::decide::Nanos) -> String {
     if length == crate::decide::Nanos::NEVER { "inf".into() } else { (length.0 / 1_000_000).to_string() }
 }
 
-/// What came of a claim, and what has happened.
+/// Reply to a claim, and the kinds of changes.
 pub(super) fn parse_claim(said: Value, terms: &QueueContext) -> (ClaimReply, i64) {
     let mut said = RedisValues::of(said);
     let (what, next, lanes) = (said.next_value().int(), said.next_value(), said.next_value());
@@ -102,9 +102,9 @@ fn push_change(ask: &mut ScriptCall, change: &JobChange, terms: &QueueContext) {
     ask.flag(attempt.is_some()).optional(attempt.and_then(|attempt| attempt.key.as_ref()));
     ask.optional(attempt.map(|attempt| time(attempt.sent_at)));
     ask.optional(attempt.and_then(|attempt| attempt.status).map(|code| code.to_string()));
-    let answer = change.response.as_ref();
-    let headers = answer.and_then(|answer| headers_text(&answer.headers)).unwrap_or_else(|| "[]".into());
-    ask.flag(answer.is_some()).arg(headers).arg(answer.map_or(&[][..], |answer| &answer.body));
+    let response = change.response.as_ref();
+    let headers = response.and_then(|response| headers_text(&response.headers)).unwrap_or_else(|| "[]".into());
+    ask.flag(response.is_some()).arg(headers).arg(response.map_or(&[][..], |response| &response.body));
 }
 
 pub(super) fn parse_record(said: Value, record: &RecordRequest) -> (RecordReply, i64) {
@@ -118,7 +118,7 @@ pub(super) fn parse_record(said: Value, record: &RecordRequest) -> (RecordReply,
     (RecordReply { stale }, what)
 }
 
-/// Has a job be what it is now, if it is still what it was.
+/// Call that changes a job unless it has changed meanwhile.
 pub(super) fn edit_call(
     before: &JobEntry,
     after: &Job,
@@ -137,7 +137,7 @@ pub(super) fn edit_call(
     ask
 }
 
-/// Has jobs be removed, or queued again.
+/// Call that removes or requeues jobs.
 pub(super) fn bulk_update_call(
     numbers: &[u64],
     purges: bool,
@@ -155,7 +155,7 @@ pub(super) fn bulk_update_call(
     ask
 }
 
-/// A list of names and numbers, two by two.
+/// Map of names to numbers from a flat list.
 pub(super) fn parse_pairs(said: RedisValue) -> HashMap<String, u64> {
     let mut said = RedisValues::of(said.0);
     let mut pairs = HashMap::new();

@@ -1,4 +1,4 @@
-//! Leases of keys, on the server.
+//! Leases of API keys on the server.
 
 use std::sync::atomic::Ordering;
 
@@ -42,7 +42,7 @@ impl SharedKeys for RedisStore {
     }
 }
 
-/// That this handle lives, and nothing else; for one whose keys nobody asks for.
+/// Heartbeat without keys.
 pub(super) fn keep_alive_call(terms: &QueueContext) -> ScriptCall {
     heartbeat_call(&Heartbeat { can_send: false, ..Heartbeat::default() }, terms)
 }
@@ -65,7 +65,7 @@ fn heartbeat_call(beat: &Heartbeat, terms: &QueueContext) -> ScriptCall {
     ask
 }
 
-/// For a person: process and machine.
+/// Process ID and machine, for output.
 pub(super) fn process_name() -> String {
     let name = rustix::system::uname();
     format!("{}@{}", std::process::id(), name.nodename().to_string_lossy())

@@ -1,4 +1,4 @@
-//! One connection to the server, made anew when it is lost.
+//! Connection to the server, reconnected after a loss.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,32 +13,32 @@ use crate::redis::{RedisConnectError, RedisValue, error_line, field, info};
 use crate::send::sender::wall_ms;
 use crate::send::store::{JobOrder, StoreError};
 
-/// A server that is there answers sooner; one that is slower than that is asked the same again.
+/// Timeout of a reply; the call is repeated after it.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// So long a connection may take.
+/// Timeout of a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Clocks that differ by less are the same clock, seen at two times.
+/// Differences of clocks below this are those of the network.
 const SAME_CLOCK_MS: i64 = 10;
 
-/// Of the layout of the keys on the server.
-const LAYOUT_VERSION: &str = "2";
+/// Version of the layout of keys on the server.
+const LAYOUT_VERSION: &str = "3";
 
-/// What all connections of a store have in common.
+/// State that all connections of a store share.
 #[derive(Debug)]
 pub(super) struct QueueContext {
     pub(super) address: QueueAddress,
-    /// This handle's name among all that share the queue.
+    /// Unique name of this handle in the queue.
     pub(super) client_name: String,
-    /// Make the queue if there is none.
+    /// Whether a missing queue is created.
     pub(super) create: bool,
-    /// The order that a new queue gets.
+    /// Order of a new queue.
     pub(super) order: JobOrder,
-    /// So much the server's clock is ahead of this machine's.
+    /// Offset of the server's clock from this machine's.
     pub(super) clock_offset_ms: AtomicI64,
 }
 
 impl QueueContext {
-    /// What the server's clock was, between two looks at ours.
+    /// Updates the offset from the server's time between two readings of the local clock.
     pub(super) fn update_clock_offset(&self, before: i64, server: i64, after: i64) {
         let ahead = server - (before + after) / 2;
         let is_same = ahead.abs() <= SAME_CLOCK_MS.max(after - before);
@@ -46,24 +46,24 @@ impl QueueContext {
     }
 }
 
-/// Why there is no answer.
+/// Failure of a call.
 #[derive(Debug)]
 pub(super) enum RedisFailure {
-    /// It may be there again later; what was asked may have been done.
+    /// The server is unreachable, maybe for a while; the call may have been executed.
     Unreachable(String),
-    /// To ask again would not help.
+    /// A repetition would fail as well.
     Fatal(StoreError),
 }
 
 pub(super) struct RedisConnection {
     context: Arc<QueueContext>,
     connection: Option<Connection>,
-    /// The scripts' names on this server.
+    /// SHA-1 hashes of the scripts.
     script_hashes: Vec<Vec<u8>>,
     pub(super) order: JobOrder,
-    /// Which run of the server it was connected to last.
+    /// `run_id` of the server at the last connection.
     run_id: String,
-    /// It is another one than before.
+    /// Whether the server has restarted since.
     pub(super) server_restarted: bool,
 }
 
@@ -80,7 +80,7 @@ impl RedisConnection {
         }
     }
 
-    /// Makes sure that there is a connection.
+    /// Connects unless connected.
     pub(super) fn open(&mut self) -> Result<&mut Connection, RedisFailure> {
         if self.connection.is_none() {
             let mut connection = connect(&self.context.address)?;
@@ -132,8 +132,8 @@ impl RedisConnection {
         command
     }
 
-    /// Asks all of it at once. Each has its answer, or the reason why there is none of it; if the connection is lost,
-    /// nobody knows which of it was done.
+    /// Makes calls in one round trip; each has a reply or an error. After a lost connection it is unknown which calls
+    /// were executed.
     pub(super) fn call_all(
         &mut self,
         asks: &[(u64, &ScriptCall)],
@@ -145,27 +145,27 @@ impl RedisConnection {
             return Err(RedisFailure::Unreachable("no connection".into()));
         };
         connection.send_packed_command(&packed).map_err(|error| connection_lost(&error))?;
-        let mut answers = Vec::with_capacity(asks.len());
+        let mut replies = Vec::with_capacity(asks.len());
         for _ in asks {
-            let answer = connection.recv_response().map_err(|error| connection_lost(&error))?;
-            answers.push(match answer {
+            let reply = connection.recv_response().map_err(|error| connection_lost(&error))?;
+            replies.push(match reply {
                 Value::ServerError(error) => match self.classify_error(&RedisError::from(error)) {
                     RedisFailure::Fatal(why) => Err(why),
-                    // The connection is dropped: with the next one the scripts are loaded, too.
+                    // The connection is dropped; the next one loads the scripts again.
                     passing @ RedisFailure::Unreachable(_) => return Err(passing),
                 },
                 value => Ok(value),
             });
         }
         self.connection = Some(connection);
-        Ok(answers)
+        Ok(replies)
     }
 
-    /// What an error of the server means.
+    /// Classifies an error of the server.
     fn classify_error(&self, error: &RedisError) -> RedisFailure {
         let path = self.context.address.path();
         match error.code() {
-            // In the middle of a script's work such a code is within the text.
+            // Inside a script the code is in the text.
             _ if error.to_string().contains("OOM") => RedisFailure::Fatal(StoreError::NoSpace(path, 0)),
             Some("ERR" | "WRONGTYPE") => RedisFailure::Fatal(StoreError::ReadWriteFailed(path, error_line(error))),
             Some("NOPERM" | "NOAUTH" | "WRONGPASS") => {

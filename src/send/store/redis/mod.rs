@@ -1,21 +1,24 @@
-//! A store on a Redis server: as many processes submit, inspect and send as there are.
+//! Store on a Redis server, shared by any number of processes that submit, inspect and send.
 //!
-//! Each step of a job's life is one script on the server ([`script`], `lua/`), so that no two processes see half of it.
-//! One thread asks them ([`writer`]): all that waits goes in one journey, and what is asked again, as the connection was
-//! lost before the answer came, is not done again. Another thread hears of what others have changed ([`ear`]). What reads
-//! has a connection of its own, on the caller's thread.
+//! Each step of a job is one script on the server ([`script`], `lua/`), so that no process sees half of it. One thread
+//! makes the calls ([`writer`]): all pending ones share a round trip, and a call that is repeated after a lost
+//! connection is executed once. Another thread listens for changes by other processes ([`ear`]). Reads have a
+//! connection of their own, on the caller's thread.
 //!
-//! The server's clock is everybody's: times are translated on their way there and back. A sender's jobs are leased to
-//! its *session*, which lives as long as it is heard of; so a lease is not renewed job by job. What lies where is said in
-//! `docs/design/redis.md`.
+//! All times on the server are those of its clock, translated in both directions. Jobs are leased to a sender's
+//! *session*, which lives as long as its heartbeats, so that leases need not be renewed job by job.
+//! `docs/design/redis.md` describes the data.
 
 mod address;
+mod bulk;
+mod calls;
 mod durability;
 mod ear;
 mod in_hand;
 mod jobs;
 mod keys;
 mod link;
+mod list;
 mod reply;
 mod script;
 #[cfg(test)]
@@ -27,7 +30,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
-use ::redis::Value;
 use tokio::sync::watch;
 
 #[cfg(test)]
@@ -36,8 +38,9 @@ pub(super) use crate::redis::server;
 pub use self::address::QueueAddress;
 use self::in_hand::LocalLeases;
 use self::link::{QueueContext, RedisConnection, RedisFailure};
+use self::list::{inspect_call, list_call, parse_entries, selected_entries};
 use self::script::{RedisScript, ScriptCall};
-use self::writer::{RedisStoreShared, RedisTask, RedisWriter};
+use self::writer::{RedisStoreShared, RedisWriter};
 use super::inbox::WorkQueue;
 use super::keys::SharedKeys;
 use super::uses::KeyUsageCounter;
@@ -51,13 +54,13 @@ use crate::redis::{RedisValue, RedisValues, unique_name};
 use crate::send::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
 use crate::send::state::State;
 
-/// So many jobs are looked at, or swept, in one step: the server does nothing else meanwhile.
+/// Jobs per script; the server does nothing else meanwhile.
 const PAGE_JOBS: usize = 500;
 
-/// Jobs on a server.
+/// Store on a Redis server.
 ///
-/// When it is dropped, what was asked of it is done if the server answers within two seconds; batches that wait for room
-/// get [`StoreError::Closed`].
+/// Pending calls are finished on drop if the server replies within two seconds; batches that wait for room get
+/// [`StoreError::Closed`].
 pub struct RedisStore {
     shared: Arc<RedisStoreShared>,
     reader: Mutex<RedisConnection>,
@@ -72,11 +75,11 @@ impl fmt::Debug for RedisStore {
 }
 
 impl RedisStore {
-    /// Connects to the server, and makes the queue if there is none and `create` says so. The order is that of a new queue;
-    /// of one that is there already, what it was made with holds.
+    /// Connects to the server; with `create`, a missing queue is created. The order applies to a new queue only.
     ///
     /// # Errors
-    /// The server does not answer, refuses, or may lose what it is given ([`StoreError::NotDurable`]); there is no queue.
+    /// The server is unreachable, rejects the connection, or may lose jobs ([`StoreError::NotDurable`]); the queue does
+    /// not exist.
     pub fn open(
         address: &QueueAddress,
         create: bool,
@@ -115,105 +118,17 @@ impl RedisStore {
         let writer = thread("weir-store").spawn(move || writer.run()).map_err(|error| cannot(&error.to_string()))?;
         let store = Self { shared, reader: Mutex::new(reader), order, writer: Some(writer) };
         let shared = Arc::clone(&store.shared);
-        // It ends by itself within a second; nobody waits for that.
+        // The listener ends by itself within a second, and is not joined.
         let (says, begun) = mpsc::channel();
         let ear = thread("weir-store-ear").spawn(move || ear::listen(&shared, says));
         ear.map_err(|error| cannot(&error.to_string()))?;
-        // If it takes long it goes on by timers until then.
+        // A slow start is harmless: until then the store works by polling.
         let _ = begun.recv_timeout(std::time::Duration::from_secs(1));
         Ok(store)
     }
 
-    /// Asks on the caller's thread; once more if the connection was lost since the last time.
-    fn read(&self, ask: &ScriptCall) -> Result<Value, StoreError> {
-        if let Some(why) = self.unreachable_reason() {
-            // Nobody waits twice: the writer finds out when it is there again.
-            return Err(StoreError::Unreachable(self.shared.context.address.path(), why));
-        }
-        let mut link = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut last = StoreError::Closed;
-        for _ in 0..2 {
-            match link.call_all(&[(0, ask)]) {
-                Ok(mut answers) => return answers.pop().unwrap_or(Err(StoreError::Closed)),
-                Err(trouble) => last = store_error(&self.shared.context.address, trouble),
-            }
-        }
-        Err(last)
-    }
-
-    fn overview(&self) -> Result<RedisValues, StoreError> {
-        self.read(&ScriptCall::new(RedisScript::Overview)).map(RedisValues::of)
-    }
-
-    /// Asks, and makes an answer of what is said, and of what has happened.
-    fn call_then<T: Send + 'static>(
-        &self,
-        ask: ScriptCall,
-        reads: impl FnOnce(Value) -> (T, i64) + Send + 'static,
-    ) -> StoreFuture<T> {
-        let (reply, ticket) = StoreFuture::new();
-        let shared = Arc::clone(&self.shared);
-        let hears = move |said: Result<Value, StoreError>| {
-            let read = said.map(reads);
-            let what = read.as_ref().map_or(0, |(_, what)| *what);
-            // First: whoever waits for the answer may look at once whether something has happened.
-            shared.notify(what);
-            reply.send(read.map(|(answer, _)| answer));
-        };
-        self.shared.work_queue.push(RedisTask::Call { ask, hears: Box::new(hears) });
-        ticket
-    }
-
-    /// Does what takes several questions, on the writer's thread.
-    fn call_sequence<T: Send + 'static>(
-        &self,
-        does: impl FnOnce(
-            &mut dyn FnMut(ScriptCall) -> Result<Value, StoreError>,
-            &RedisStoreShared,
-        ) -> Result<T, StoreError>
-        + Send
-        + 'static,
-    ) -> StoreFuture<T> {
-        let (reply, ticket) = StoreFuture::new();
-        let shared = Arc::clone(&self.shared);
-        self.shared.work_queue.push(RedisTask::Sequence(Box::new(move |asks| reply.send(does(asks, &shared)))));
-        ticket
-    }
-
     fn is_sender(&self) -> bool {
         self.shared.is_sender.load(Ordering::Relaxed)
-    }
-
-    /// Retries or removes what fits, page by page.
-    fn bulk_update(&self, filter: JobFilter, purges: bool, expires: Option<UnixMs>, now: UnixMs) -> StoreFuture<u64> {
-        let order = self.order;
-        self.call_sequence(move |asks, shared| {
-            let may = |entry: &JobEntry| {
-                filter.matches(entry)
-                    && if purges { entry.status.state != State::Leased } else { entry.may_retry(expires, now) }
-            };
-            let (mut swept, mut after) = (0, 0);
-            let only = selected_entries(&filter, asks, &shared.context)?;
-            loop {
-                let page = match &only {
-                    Some(only) => only.clone(),
-                    None => parse_entries(asks(list_call(&filter, after, PAGE_JOBS))?, &shared.context),
-                };
-                let Some(last) = page.last() else { break };
-                after = last.number;
-                let numbers: Vec<u64> = page.iter().filter(|entry| may(entry)).map(|entry| entry.number).collect();
-                if !numbers.is_empty() {
-                    let ask = jobs::bulk_update_call(&numbers, purges, expires, now, order, &shared.context);
-                    let mut said = RedisValues::of(asks(ask)?);
-                    shared.notify(said.next_value().int());
-                    swept += said.next_value().count();
-                }
-                if only.is_some() {
-                    break;
-                }
-            }
-            Ok(swept)
-        })
     }
 }
 
@@ -222,53 +137,6 @@ fn store_error(address: &QueueAddress, trouble: RedisFailure) -> StoreError {
         RedisFailure::Unreachable(why) => StoreError::Unreachable(address.path(), why),
         RedisFailure::Fatal(why) => why,
     }
-}
-
-/// The lists in which jobs of the filter are.
-fn list_call(filter: &JobFilter, after: u64, most: usize) -> ScriptCall {
-    let mut ask = ScriptCall::new(RedisScript::List);
-    ask.number(after).number(most);
-    let has = |states: &[State]| filter.states.is_empty() || filter.states.iter().any(|state| states.contains(state));
-    let lists: [(&str, &[State]); 3] = [
-        ("open", &[State::Queued, State::Leased, State::Retrying]),
-        ("done", &[State::Done]),
-        ("failed", &[State::DeadLettered, State::Expired]),
-    ];
-    for (name, _) in lists.iter().filter(|(_, states)| has(states)) {
-        ask.arg(name);
-    }
-    ask
-}
-
-fn parse_entries(said: Value, terms: &QueueContext) -> Vec<JobEntry> {
-    RedisValue::list(said).into_iter().map(|row| reply::parse_entry(row.0, terms)).collect()
-}
-
-fn inspect_call(which: &JobSelector) -> ScriptCall {
-    let mut ask = ScriptCall::new(RedisScript::Inspect);
-    match which {
-        JobSelector::Number(number) => ask.arg("number").number(number),
-        JobSelector::Id(id) => ask.arg("id").arg(id),
-    };
-    ask
-}
-
-/// The jobs that a filter names, in order; None: it names none.
-fn selected_entries(
-    filter: &JobFilter,
-    asks: &mut dyn FnMut(ScriptCall) -> Result<Value, StoreError>,
-    terms: &QueueContext,
-) -> Result<Option<Vec<JobEntry>>, StoreError> {
-    if filter.only.is_empty() {
-        return Ok(None);
-    }
-    let mut entries = Vec::with_capacity(filter.only.len());
-    for job in &filter.only {
-        entries.extend(reply::parse_detail(asks(inspect_call(job))?, terms).map(|detail| detail.entry));
-    }
-    entries.sort_unstable_by_key(|entry| entry.number);
-    entries.dedup_by_key(|entry| entry.number);
-    Ok(Some(entries))
 }
 
 impl Drop for RedisStore {
@@ -306,7 +174,7 @@ impl Store for RedisStore {
             (Arc::clone(&self.shared), claim.lease_duration == Nanos::NEVER, claim.marks_sent);
         self.call_then(jobs::claim_call(&claim, &self.shared.context), move |said| {
             let (claimed, what) = jobs::parse_claim(said, &shared.context);
-            // The others run out by themselves.
+            // Leases with an end expire by themselves.
             if is_endless {
                 shared.local_leases.add_claimed(claimed.jobs.iter().map(|(lease, _)| *lease), sent);
             }
@@ -326,7 +194,7 @@ impl Store for RedisStore {
         })
     }
 
-    /// Whoever takes the job over may be on another machine: only the server can tell it.
+    /// The next owner of the job may be on another machine, so only the server can have the mark.
     fn mark_sent(&self, _: JobLease, _: UnixMs) -> bool {
         false
     }

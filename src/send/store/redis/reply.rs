@@ -1,4 +1,4 @@
-//! Reads what scripts say of jobs.
+//! Parsers of replies about jobs.
 
 use ::redis::Value;
 
@@ -9,7 +9,7 @@ use crate::send::job::{
 };
 use crate::send::state::State;
 
-/// Reads a row, in the order of `FIELDS` in `head.lua`: the job, and the rank by which it stands in line.
+/// Job of a row, in the order of `FIELDS` in `head.lua`.
 pub(super) fn parse_entry(value: Value, terms: &QueueContext) -> JobEntry {
     let mut row = RedisValues::of(value);
     let mut next = || row.next_value();
@@ -18,7 +18,7 @@ pub(super) fn parse_entry(value: Value, terms: &QueueContext) -> JobEntry {
     let state = next().text().parse().unwrap_or(State::Queued);
     let reason = next().text();
     let changed = time(next()).unwrap_or_default();
-    let (tries, maybe_sent) = (u32::try_from(next().int()).unwrap_or(0), next().int() == 1);
+    let (attempts, maybe_sent) = (u32::try_from(next().int()).unwrap_or(0), next().int() == 1);
     let (code, key, sent) = (next().maybe_int(), next().maybe_text(), time(next()));
     let (retry_at, created, expires) = (time(next()), time(next()).unwrap_or_default(), time(next()));
     let (priority, weight) = (next().int(), next().int());
@@ -42,19 +42,11 @@ pub(super) fn parse_entry(value: Value, terms: &QueueContext) -> JobEntry {
     JobEntry {
         number,
         job,
-        status: JobStatus {
-            state,
-            changed_at: changed,
-            reason,
-            attempts: tries,
-            maybe_sent,
-            retry_at,
-            last_attempt: last,
-        },
+        status: JobStatus { state, changed_at: changed, reason, attempts, maybe_sent, retry_at, last_attempt: last },
     }
 }
 
-/// Reads what `inspect.lua` says.
+/// Job of a reply of `inspect.lua`.
 pub(super) fn parse_detail(value: Value, terms: &QueueContext) -> Option<JobDetail> {
     let mut said = RedisValues::of(value);
     if said.is_empty() {
@@ -62,14 +54,14 @@ pub(super) fn parse_detail(value: Value, terms: &QueueContext) -> Option<JobDeta
     }
     let entry = parse_entry(said.next_value().0, terms);
     let (headers, body) = (said.next_value().maybe_text(), said.next_value().bytes());
-    let answer = body.map(|body| StoredResponse { headers: parse_headers(headers.as_deref()), body });
+    let response = body.map(|body| StoredResponse { headers: parse_headers(headers.as_deref()), body });
     let history = said.next_value().items().into_iter().filter_map(|event| parse_event(&event.text(), terms)).collect();
-    Some(JobDetail { entry, response: answer, history })
+    Some(JobDetail { entry, response, history })
 }
 
 fn parse_event(text: &str, terms: &QueueContext) -> Option<JobEvent> {
     let event: serde_json::Value = serde_json::from_str(text).ok()?;
-    // Lua has one kind of numbers.
+    // Lua has only one type of numbers.
     let number = |name: &str| event[name].as_f64().map(|number| number as i64);
     let time = |name: &str| number(name).map(|at| terms.to_local_time(at));
     let word = |name: &str| event[name].as_str().map(str::to_owned);
@@ -82,18 +74,18 @@ fn parse_headers(text: Option<&str>) -> Vec<(String, String)> {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
-/// As they are kept; none at all if there are none.
+/// Headers as stored; None without headers.
 pub(super) fn headers_text(headers: &[(String, String)]) -> Option<String> {
     if headers.is_empty() { None } else { serde_json::to_string(headers).ok() }
 }
 
 impl QueueContext {
-    /// A time of the server's on this machine's clock.
+    /// Local time of a server's time.
     pub(super) fn to_local_time(&self, at: i64) -> UnixMs {
         UnixMs(at.saturating_sub(self.clock_offset_ms.load(std::sync::atomic::Ordering::Relaxed)))
     }
 
-    /// The other way.
+    /// Server's time of a local time.
     pub(super) fn to_server_time(&self, at: UnixMs) -> i64 {
         at.0.saturating_add(self.clock_offset_ms.load(std::sync::atomic::Ordering::Relaxed))
     }

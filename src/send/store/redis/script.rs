@@ -1,6 +1,6 @@
-//! What is done on the server in one atomic step each.
+//! Scripts: atomic steps on the server.
 
-/// One of the scripts in `lua/`.
+/// Script of `lua/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RedisScript {
     Open,
@@ -21,7 +21,7 @@ pub(super) enum RedisScript {
     Reconcile,
 }
 
-/// A script begins with what all of them share.
+/// Each script begins with `head.lua`.
 macro_rules! scripts {
     ($($name:ident $file:literal),*) => {
         [$((RedisScript::$name, concat!(include_str!("lua/head.lua"), include_str!(concat!("lua/", $file))))),*]
@@ -35,7 +35,7 @@ pub(super) const ALL_SCRIPTS: [(RedisScript, &str); 16] = scripts![
     Heartbeat "beat.lua", Reconcile "keep.lua"
 ];
 
-/// One question to the server: a script and its words.
+/// Call of a script with its arguments.
 #[derive(Clone, Debug)]
 pub(super) struct ScriptCall {
     pub(super) script: RedisScript,
@@ -60,7 +60,7 @@ impl ScriptCall {
         self.arg(if is { "1" } else { "0" })
     }
 
-    /// A text that there may be none of.
+    /// Optional text: `=TEXT`, or empty for none.
     pub(super) fn optional(&mut self, text: Option<impl AsRef<[u8]>>) -> &mut Self {
         let word = text.map_or_else(Vec::new, |text| [b"=", text.as_ref()].concat());
         self.args.push(word);

@@ -1,4 +1,4 @@
-//! What a store does when its server is away, slow, forgetful, or by another clock.
+//! Tests of a store whose server is unreachable, slow, has lost writes, or has another clock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -43,13 +43,13 @@ fn record(changes: Vec<JobChange>) -> RecordRequest {
 }
 
 #[test]
-fn what_is_asked_again_as_its_answer_was_lost_is_done_once() {
+fn a_call_that_is_repeated_after_a_lost_reply_is_executed_once() {
     let Some(server) = RedisServer::start() else { return };
     let proxy = Proxy::start(&server);
     let store = open(&proxy.url("queue=a"));
     store.start_sending(wall_ms()).unwrap();
     proxy.set(Manner::Mute);
-    // Without names: nothing but the number of the question tells that they are in.
+    // Without IDs: only the number of the call shows that they are accepted.
     let submitted = store.submit(nameless(3));
     let asked = |of: &str| server.say(&["HGET", "weir:a:meta", of]);
     until(|| asked("last_number").contains('3'));
@@ -72,7 +72,7 @@ fn what_is_asked_again_as_its_answer_was_lost_is_done_once() {
     assert_eq!((counts.jobs_in(State::Done), counts.jobs_in(State::Queued)), (2, 1));
 }
 
-/// Waits for a condition that others bring about.
+/// Waits for a condition of other threads.
 fn until(is_so: impl Fn() -> bool) {
     let clock = crate::machine::clock::Clock::starting_in(Nanos::ZERO);
     while !is_so() {
@@ -82,7 +82,7 @@ fn until(is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_server_that_ends_and_begins_again_has_lost_nothing_and_gives_no_number_twice() {
+fn a_restarted_server_has_lost_nothing_and_gives_no_number_twice() {
     let Some(mut server) = RedisServer::with(&["--appendonly", "yes", "--appendfsync", "always"]) else { return };
     let store = open(&server.url("queue=a&strict=1&lease=300ms"));
     store.start_sending(wall_ms()).unwrap();
@@ -117,22 +117,22 @@ fn a_failover_that_lost_writes_gives_no_key_to_two_senders() {
     first.submit(jobs(["lost".into()])).wait().unwrap();
     server.fail_over(&kept);
 
-    // By what the server knows, nobody has the key; the first one still sends by it.
+    // By the server's table the key is free; the first sender still uses it.
     let second_taken = take(&second);
-    assert_eq!(second_taken, None, "for a lease nobody gets it who has not had it");
+    assert_eq!(second_taken, None, "for a lease only its owner gets it");
     let renew = Heartbeat { can_send: true, renew: vec![("k".into(), token, false)], ..Heartbeat::default() };
     assert_eq!(first.heartbeat(renew.clone()).wait().unwrap().renewed, [true]);
     assert_eq!(take(&second), None);
     until(|| take(&second).is_some());
     assert_eq!(first.heartbeat(renew).wait().unwrap().renewed, [false]);
-    assert_eq!(first.inspect(&JobSelector::Id("lost".into())).unwrap(), None, "as the server has told nobody of it");
+    assert_eq!(first.inspect(&JobSelector::Id("lost".into())).unwrap(), None, "as the server has lost it");
     assert!(first.inspect(&JobSelector::Id("kept".into())).unwrap().is_some());
     let Receipt::Accepted(number) = first.submit(jobs(["lost".into()])).wait().unwrap()[0] else { panic!("it is new") };
     assert!(number > 2, "{number} was another job's");
 }
 
 #[test]
-fn a_lease_that_was_over_before_a_failover_is_not_renewed_after_it_and_tokens_only_grow() {
+fn a_lease_that_expired_before_a_failover_is_not_renewed_after_it_and_tokens_only_grow() {
     let Some(mut server) = RedisServer::with(&["--appendonly", "no"]) else { return };
     let url = server.url("queue=a&lease=2s");
     let (first, second) = (open(&url), open(&url));
@@ -156,7 +156,7 @@ fn a_lease_that_was_over_before_a_failover_is_not_renewed_after_it_and_tokens_on
     assert!(seconds > firsts);
     server.fail_over(&kept);
 
-    // The server knows of the first one alone, which has been cut off meanwhile.
+    // The server has only the first sender in its table, which is cut off meanwhile.
     assert_eq!(renew(&first, firsts, true), [false]);
     assert_eq!(renew(&second, seconds, false), [true]);
     assert_eq!(renew(&first, firsts, false), [false], "its token is not the highest");
@@ -170,7 +170,7 @@ fn a_lease_that_was_over_before_a_failover_is_not_renewed_after_it_and_tokens_on
 }
 
 #[test]
-fn a_job_whose_end_the_server_has_forgotten_is_queued_again_and_one_in_hand_is_kept() {
+fn a_job_whose_end_the_server_has_lost_is_requeued_and_a_leased_one_stays() {
     let Some(mut server) = RedisServer::with(&["--appendonly", "no"]) else { return };
     let store = open(&server.url("queue=a&lease=1s"));
     store.start_sending(wall_ms()).unwrap();
@@ -179,11 +179,11 @@ fn a_job_whose_end_the_server_has_forgotten_is_queued_again_and_one_in_hand_is_k
     let kept = server.snapshot();
     assert_eq!(store.record(record(vec![done(claimed[0].0)])).wait().unwrap(), RecordReply::default());
     server.fail_over(&kept);
-    // Whoever asks anything finds out.
+    // Any call notices the restart.
     until(|| store.heartbeat(Heartbeat::default()).wait().is_ok());
     let status = |id: &str| store.inspect(&JobSelector::Id(id.into())).unwrap().unwrap().entry.status;
     until(|| status("ended").state == State::Queued);
-    assert!(status("ended").maybe_sent, "it was sent, and who knows what came of it");
+    assert!(status("ended").maybe_sent, "it was sent, with an unknown outcome");
     assert_eq!(status("held").state, State::Leased);
     assert_eq!(store.record(record(vec![done(claimed[1].0)])).wait().unwrap(), RecordReply::default());
     let again = store.claim(claim(2)).wait().unwrap().jobs;
@@ -208,7 +208,7 @@ fn a_mark_that_a_failover_lost_is_set_anew_and_of_a_sender_that_died_meanwhile_a
     until(|| status(&store, "sent").last_attempt.is_some());
     assert_eq!((status(&store, "next").state, status(&store, "next").last_attempt), (State::Leased, None));
 
-    // Again, and nothing is heard of it any more.
+    // Once more, without a heartbeat afterwards.
     drop(store);
     server.fail_over(&kept);
     let next = open(&url);
@@ -218,21 +218,17 @@ fn a_mark_that_a_failover_lost_is_set_anew_and_of_a_sender_that_died_meanwhile_a
 }
 
 #[test]
-fn a_key_goes_on_from_what_its_owner_left_and_from_nothing_if_that_is_gone() {
+fn a_key_resumes_from_the_state_of_its_last_owner_or_without_one() {
     let Some(server) = RedisServer::start() else { return };
     let url = server.url("queue=a&lease=300ms");
     let (first, second) = (open(&url), open(&url));
     let beat = |store: &RedisStore, beat: Heartbeat| store.heartbeat(beat).wait().unwrap();
     let take = || Heartbeat { can_send: true, acquire: vec!["k".into()], ..Heartbeat::default() };
     let taken = beat(&first, take()).acquired.remove(0).unwrap();
-    assert_eq!(
-        (taken.token, taken.state.as_str(), taken.released_ago.is_some()),
-        (1, "", true),
-        "nobody has ever had it"
-    );
-    let refused = beat(&second, take());
-    assert_eq!(refused.acquired, [None]);
-    assert_eq!(refused.table.placements[0].owner.as_deref(), Some(first.sender_name()));
+    assert_eq!((taken.token, taken.state.as_str(), taken.released_ago.is_some()), (1, "", true), "it was never used");
+    let rejected = beat(&second, take());
+    assert_eq!(rejected.acquired, [None]);
+    assert_eq!(rejected.table.placements[0].owner.as_deref(), Some(first.sender_name()));
     let give = Heartbeat { can_send: true, release: vec![("k".into(), 1, "all of it".into())], ..Heartbeat::default() };
     beat(&first, give);
     let note = StoredKeyState { key: "k".into(), state: "too late".into() };
@@ -249,12 +245,12 @@ fn a_key_goes_on_from_what_its_owner_left_and_from_nothing_if_that_is_gone() {
         found.borrow().is_some()
     });
     let taken = last.unwrap();
-    assert_eq!((taken.token, taken.released_ago), (3, None), "nobody knows what it has sent");
+    assert_eq!((taken.token, taken.released_ago), (3, None), "its sends are unknown");
     assert!(taken.lease_ended_ago < Nanos::from_secs(5));
 }
 
 #[test]
-fn jobs_of_a_sender_that_is_gone_are_queued_again_and_flagged_and_what_it_says_later_is_not_heard() {
+fn jobs_of_a_gone_sender_are_requeued_and_flagged_and_its_late_records_are_rejected() {
     let Some(server) = RedisServer::start() else { return };
     let url = server.url("queue=a&lease=300ms");
     let proxy = Proxy::start(&server);
@@ -279,7 +275,7 @@ fn jobs_of_a_sender_that_is_gone_are_queued_again_and_flagged_and_what_it_says_l
 }
 
 #[test]
-fn a_claim_that_nobody_heard_the_answer_of_keeps_no_job_from_others() {
+fn a_claim_with_a_lost_reply_keeps_no_job_from_others() {
     let Some(server) = RedisServer::start() else { return };
     let proxy = Proxy::start(&server);
     let store = open(&proxy.url("queue=a"));
@@ -299,7 +295,7 @@ fn a_claim_that_nobody_heard_the_answer_of_keeps_no_job_from_others() {
 }
 
 #[test]
-fn a_slow_server_only_takes_its_time() {
+fn a_slow_server_only_delays() {
     let Some(server) = RedisServer::start() else { return };
     let proxy = Proxy::start(&server);
     let store = open(&proxy.url("queue=a"));
@@ -314,7 +310,7 @@ fn a_slow_server_only_takes_its_time() {
 }
 
 #[test]
-fn a_machine_whose_clock_is_an_hour_off_means_the_same_times() {
+fn times_are_translated_for_a_machine_whose_clock_is_an_hour_off() {
     let Some(server) = RedisServer::start() else { return };
     let url = server.url("queue=a");
     let (right, wrong) = (open(&url), open(&url));
@@ -334,11 +330,11 @@ fn a_machine_whose_clock_is_an_hour_off_means_the_same_times() {
     terms.update_clock_offset(1000, 1000 + HOUR, 1004);
     assert_eq!(terms.clock_offset_ms.load(Relaxed), HOUR - 2);
     terms.update_clock_offset(1000, 1005, 1004);
-    assert_eq!(terms.clock_offset_ms.load(Relaxed), 0, "what the way takes is no difference of clocks");
+    assert_eq!(terms.clock_offset_ms.load(Relaxed), 0, "the delay of the network is not a difference of clocks");
 }
 
 #[test]
-fn a_server_that_may_lose_a_second_is_refused_if_that_is_asked_for_and_one_that_throws_keys_away_always() {
+fn strict_mode_rejects_a_server_that_may_lose_a_second_and_eviction_is_always_rejected() {
     let told = |args: &[&str], asked: &str| {
         let server = RedisServer::with(args)?;
         let address = QueueAddress::read(&server.url(asked)).unwrap();
@@ -347,10 +343,10 @@ fn a_server_that_may_lose_a_second_is_refused_if_that_is_asked_for_and_one_that_
     };
     for (args, asked, why) in [
         (&["--appendonly", "yes"][..], "strict=1", Some("it may lose the last second (appendfsync everysec)")),
-        (&["--appendonly", "no"], "strict=1", Some("it keeps no log of changes")),
+        (&["--appendonly", "no"], "strict=1", Some("it has no append-only file")),
         (&["--appendonly", "no"], "strict=0", None),
         (&["--appendonly", "yes", "--appendfsync", "always"], "strict=1", None),
-        (&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"], "", Some("it throws keys away")),
+        (&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"], "", Some("it evicts keys")),
     ] {
         let Some(said) = told(args, asked) else { return };
         match (&said, why) {
@@ -362,9 +358,9 @@ fn a_server_that_may_lose_a_second_is_refused_if_that_is_asked_for_and_one_that_
 }
 
 #[test]
-fn a_queue_that_is_not_there_is_not_made_by_whoever_only_looks() {
+fn an_inspection_does_not_create_a_queue() {
     let Some(server) = RedisServer::start() else { return };
-    let address = QueueAddress::read(&server.url("queue=nobodys")).unwrap();
+    let address = QueueAddress::read(&server.url("queue=missing")).unwrap();
     let opened = RedisStore::open(&address, false, QueueBounds::default(), JobOrder::Fifo);
     assert!(matches!(opened, Err(StoreError::NoStore(_))));
     assert!(server.say(&["KEYS", "*"]).starts_with("*0"));

@@ -1,4 +1,4 @@
-//! The one thread that changes something: all who wait share a journey to the server.
+//! Writer thread: all pending calls share a round trip.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,47 +19,47 @@ use crate::send::store::inbox::WorkQueue;
 use crate::send::store::waiting::{SubmitQueue, SubmitResult};
 use crate::send::store::{QueueBounds, Receipt};
 
-/// So many jobs get in with one question: the server does nothing else meanwhile.
+/// Jobs per submission; the server does nothing else meanwhile.
 const MAX_SUBMIT_JOBS: usize = 512;
-/// So many questions go together; of as many the server keeps its answers, for those who have not heard them.
+/// Calls per round trip; the server stores as many replies for repetitions.
 const MAX_GROUP_CALLS: usize = 60;
-/// Who asks is told after so long that the server is away.
+/// Time after which pending calls fail as unreachable.
 const UNREACHABLE_TIMEOUT: Nanos = Nanos::from_secs(5);
-/// So long a store that is closed tries to get rid of what it still has.
+/// Time for pending calls after the store is closed.
 const CLOSE_TIMEOUT: Nanos = Nanos::from_secs(2);
 const MIN_RETRY_PAUSE: Duration = Duration::from_millis(20);
 const MAX_RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// Whoever waits for room looks for it so often, if no news comes.
+/// Interval in which waiting batches are retried without a notification.
 const ROOM_POLL_INTERVAL: Nanos = Nanos::from_millis(500);
 
-/// Whoever is told what came of a question, and the clock before it was asked.
+/// Receiver of a reply, and the local clock before the call.
 pub(super) type ReplyHandler = Box<dyn FnOnce(Result<Value, StoreError>) + Send>;
 
 pub(super) enum RedisTask {
-    /// One question. What a claim took and nobody heard of is given back.
+    /// One call. A claim whose reply is lost is given back.
     Call { ask: ScriptCall, hears: ReplyHandler },
-    /// Several, one after the other.
+    /// A sequence of calls.
     Sequence(CallSequence),
 }
 
-/// Whoever asks one question after the other.
+/// Function that makes a sequence of calls.
 type CallSequence = Box<dyn FnOnce(&mut dyn FnMut(ScriptCall) -> Result<Value, StoreError>) + Send>;
 
-/// What the threads of a store share.
+/// State shared by the threads of a store.
 pub(super) struct RedisStoreShared {
     pub(super) context: Arc<QueueContext>,
     pub(super) work_queue: WorkQueue<RedisTask>,
     pub(super) bounds: QueueBounds,
     pub(super) arrivals: watch::Sender<u64>,
     pub(super) changes: watch::Sender<u64>,
-    /// Keys have come free, or senders have come or gone.
+    /// Changes when keys have become free, or senders have started or ended.
     pub(super) key_changes: watch::Sender<u64>,
-    /// Why the server does not answer, while it does not.
+    /// Reason why the server is unreachable, while it is.
     pub(super) unreachable_reason: Mutex<Option<String>>,
     pub(super) local_leases: LocalLeases,
-    /// This handle sends.
+    /// Whether this handle sends.
     pub(super) is_sender: AtomicBool,
-    /// Somebody waits for room.
+    /// Whether batches wait for room.
     pub(super) waits_for_room: AtomicBool,
 }
 
@@ -68,7 +68,7 @@ impl RedisStoreShared {
         *self.unreachable_reason.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
-    /// What a script has said that has happened.
+    /// Notifies watchers of changes that a script reported.
     pub(super) fn notify(&self, what: i64) {
         let tell = |watch: &watch::Sender<u64>| watch.send_modify(|n| *n = n.wrapping_add(1));
         if what & 1 != 0 {
@@ -83,21 +83,21 @@ impl RedisStoreShared {
     }
 }
 
-/// What the thread has.
+/// State of the writer thread.
 pub(super) struct RedisWriter {
     connection: RedisConnection,
     shared: Arc<RedisStoreShared>,
     clock: Clock,
     submit_queue: SubmitQueue,
-    /// The number of the last question.
+    /// Number of the last call.
     last_call_number: u64,
-    /// Jobs on their way in, under the number that they are asked with until there is an answer.
+    /// Jobs being submitted, under the number of their call until its reply.
     pending_submit: Option<(u64, ScriptCall)>,
-    /// There was no room then.
+    /// Time at which the queue was full.
     full_since: Option<Nanos>,
-    /// Claims that nobody has heard the answer of.
+    /// Claims whose replies were lost.
     unconfirmed_claims: Vec<u64>,
-    /// When the sender was last said to be alive.
+    /// Time of the last heartbeat.
     last_heartbeat: Nanos,
 }
 
@@ -118,7 +118,7 @@ impl RedisWriter {
         }
     }
 
-    /// Works until the inbox is closed and empty.
+    /// Works until the work queue is closed and empty.
     pub(super) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let lease = shared.context.address.lease;
@@ -131,7 +131,7 @@ impl RedisWriter {
             if let Some(since) = self.full_since.filter(|_| !self.submit_queue.is_empty()) {
                 wait = wait.min(since + ROOM_POLL_INTERVAL - now);
             }
-            // More of them may get in at once.
+            // More batches may fit at once.
             if self.pending_submit.is_some() || self.full_since.is_none() && !self.submit_queue.is_empty() {
                 wait = Nanos::ZERO;
             }
@@ -152,7 +152,7 @@ impl RedisWriter {
             }
             self.run_tasks(tasks);
             self.reconcile_leases();
-            // They did not get through, and nobody waits for the server any longer.
+            // Batches left at the end of the timeout fail.
             if self.pending_submit.is_some() && shared.work_queue.is_closed() {
                 break;
             }
@@ -174,8 +174,8 @@ impl RedisWriter {
         self.call_group(group);
     }
 
-    /// After all that was asked before has been answered, and what was not heard of is given back: till then nobody knows
-    /// what is in hand.
+    /// Reports the leased jobs after a restart of the server, once all earlier calls have replies and lost claims are
+    /// given back: until then the leased jobs are not known.
     fn reconcile_leases(&mut self) {
         if !self.connection.server_restarted || !self.unconfirmed_claims.is_empty() {
             return;
@@ -194,11 +194,11 @@ impl RedisWriter {
 
     fn call_one(&mut self, ask: &ScriptCall) -> Result<Value, StoreError> {
         let number = self.next_call_number();
-        let mut answers = self.call_until_answered(&[(number, ask)])?;
-        answers.pop().unwrap_or(Err(StoreError::Closed))
+        let mut replies = self.call_until_replied(&[(number, ask)])?;
+        replies.pop().unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Asks all of it in one go, and what waits to get in with it.
+    /// Makes calls and submits waiting jobs, in one round trip.
     fn call_group(&mut self, group: Vec<(ScriptCall, ReplyHandler)>) {
         if self.pending_submit.is_none() && self.full_since.is_none() && !self.submit_queue.is_empty() {
             let ask = jobs::submit_call(
@@ -209,7 +209,7 @@ impl RedisWriter {
             );
             match ask {
                 Some(ask) => self.pending_submit = Some((self.next_call_number(), ask)),
-                // A batch without a job is in.
+                // An empty batch is accepted.
                 None => self.submit_queue.finish_submit(std::iter::empty()),
             }
         }
@@ -235,19 +235,19 @@ impl RedisWriter {
             .chain(entering.iter().map(|(number, ask)| (*number, ask)))
             .chain(numbered.iter().map(|(number, ask, _)| (*number, ask)))
             .collect();
-        let answers = self.call_until_answered(&all);
-        match answers {
-            Ok(answers) => {
-                let mut answers = answers.into_iter();
+        let replies = self.call_until_replied(&all);
+        match replies {
+            Ok(replies) => {
+                let mut replies = replies.into_iter();
                 self.unconfirmed_claims.clear();
-                for answer in answers.by_ref().take(forgets.len()) {
-                    self.shared.notify(answer.map_or(0, |value| RedisValue(value).int()));
+                for reply in replies.by_ref().take(forgets.len()) {
+                    self.shared.notify(reply.map_or(0, |value| RedisValue(value).int()));
                 }
                 if let Some((_, ask)) = &entering {
-                    self.finish_submit(ask, answers.next().unwrap_or(Err(StoreError::Closed)));
+                    self.finish_submit(ask, replies.next().unwrap_or(Err(StoreError::Closed)));
                 }
-                for (answer, (.., hears)) in answers.zip(numbered) {
-                    hears(answer);
+                for (reply, (.., hears)) in replies.zip(numbered) {
+                    hears(reply);
                 }
             }
             Err(why) => {
@@ -266,8 +266,8 @@ impl RedisWriter {
         }
     }
 
-    fn finish_submit(&mut self, asked: &ScriptCall, answer: Result<Value, StoreError>) {
-        let mut said = match answer {
+    fn finish_submit(&mut self, asked: &ScriptCall, reply: Result<Value, StoreError>) {
+        let mut said = match reply {
             Ok(said) => RedisValues::of(said),
             Err(why) => {
                 self.submit_queue.fail_first(why);
@@ -278,7 +278,7 @@ impl RedisWriter {
         let mut entrances = Vec::new();
         while !said.is_empty() {
             let (number, state) = (said.next_value().count(), said.next_value().text());
-            // A state that is none stands for a job that is new.
+            // An empty state means a new job.
             let receipt = state.parse().map_or(Receipt::Accepted(number), |state| Receipt::Duplicate(number, state));
             entrances.push(SubmitResult::Admitted(receipt));
         }
@@ -294,22 +294,22 @@ impl RedisWriter {
             }
             _ => {}
         }
-        // First: whoever waits to be told may look at once whether something has happened.
+        // Notified before the replies: a caller may check for changes at once.
         self.shared.notify(what);
         self.submit_queue.finish_submit(entrances.into_iter());
     }
 
-    /// Asks until there is an answer, for a while: what is asked again under its number is not done again.
-    fn call_until_answered(
+    /// Repeats a call until there is a reply, up to a timeout; under its number it is executed once.
+    fn call_until_replied(
         &mut self,
         asks: &[(u64, &ScriptCall)],
     ) -> Result<Vec<Result<Value, StoreError>>, StoreError> {
         let (begun, mut pause) = (self.clock.now(), MIN_RETRY_PAUSE);
         loop {
             match self.connection.call_all(asks) {
-                Ok(answers) => {
+                Ok(replies) => {
                     self.shared.set_unreachable_reason(None);
-                    return Ok(answers);
+                    return Ok(replies);
                 }
                 Err(RedisFailure::Fatal(why)) => return Err(why),
                 Err(RedisFailure::Unreachable(why)) => {

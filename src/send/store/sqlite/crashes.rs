@@ -1,4 +1,4 @@
-//! Senders that die at any moment, in virtual time: what the next one finds is what a naive account says.
+//! Test of crashes at any point, in virtual time, against a model of the marks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,22 +13,22 @@ use crate::send::store::{JobChange, JobLane, JobStep, LaneClaim};
 
 const JOBS: u64 = 12;
 
-/// What happens; a job is one of those that are leased, or whichever comes next.
+/// Event of the test; a job is one of those leased, or the next one.
 #[derive(Clone, Copy, Debug)]
 enum Move {
     Claim(usize),
-    /// Its first byte goes out.
+    /// The first byte is sent.
     Send(u64),
-    /// Its connection could not be made.
+    /// The connection failed.
     Unsent(u64),
     Retry(u64),
     Release(u64),
     Finish(u64),
-    /// `kill -9`, and another sender.
+    /// `kill -9`, then another sender.
     Kill,
-    /// The power fails: what was not synced may be lost.
+    /// Power cut: unsynced writes may be lost.
     PowerCut,
-    /// The marks are gone, by somebody's hand.
+    /// The file of marks was deleted.
     Tidy,
 }
 
@@ -48,7 +48,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     proptest::collection::vec(one, 1..40)
 }
 
-/// A job by the naive account.
+/// Job of the model.
 #[derive(Clone, Copy, Debug, Default)]
 struct ModelJob {
     lease: Option<JobLease>,
@@ -57,7 +57,7 @@ struct ModelJob {
     attempts: u32,
 }
 
-/// A sender, and what is known of its jobs.
+/// Sender with the model of its jobs.
 struct CrashModel<'a> {
     path: &'a Path,
     store: Option<SqliteStore>,
@@ -135,7 +135,7 @@ impl CrashModel<'_> {
         });
     }
 
-    /// The process is gone, and what it left is found by another; in `doubt` no mark proves that a job was not sent.
+    /// Replaces the crashed sender by another one; with `doubt`, marks prove nothing.
     fn die(&mut self, doubt: bool) {
         self.store = None;
         let store = SqliteStore::open(self.path, &Options::default()).unwrap();
@@ -156,7 +156,7 @@ impl CrashModel<'_> {
     }
 }
 
-/// A process that another test has just forked has the lock of the sender before until it runs its program.
+/// A process forked by another test holds the lock of the previous sender until it execs.
 fn begin(store: &SqliteStore, now: UnixMs) -> Recovery {
     loop {
         match store.start_sending(now) {
@@ -204,7 +204,7 @@ fn marks_of_another_session_than_the_stores_last_prove_nothing() {
     assert!(store.mark_sent(sent, UnixMs(2)));
     drop(store);
     fs::copy(&path, &copy).unwrap();
-    // The store goes on, and its marks with it; then the copy is put back.
+    // The store goes on with its marks, then the copy is restored.
     let store = SqliteStore::open(&path, &Options::default()).unwrap();
     assert_eq!(begin(&store, UnixMs(3)), Recovery { jobs: 1, maybe_sent: 1 });
     drop(store);

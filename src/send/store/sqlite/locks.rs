@@ -1,10 +1,10 @@
-//! Locks of the file that another copy of SQLite in this process cannot take away.
+//! File locks that another copy of SQLite in this process cannot release.
 //!
-//! POSIX gives a lock to the process, not to the descriptor: Python's `sqlite3` opens the same file with a SQLite of its
-//! own, sees none of our locks, and when it closes the file ours are gone. It then takes itself for the last user and
-//! deletes the write-ahead log under us, or truncates the index that we have mapped, which ends the process (SQLite,
-//! "How To Corrupt An SQLite Database File", 2.2). Our SQLite therefore takes locks of open file descriptions
-//! (fcntl(2), `F_OFD_SETLK`): they stand against everybody else's, of this process too, and end with nobody else's close.
+//! POSIX locks belong to the process, not to the descriptor: Python's `sqlite3` opens the same file with its own
+//! SQLite, does not see these locks, and releases them when it closes the file. It then counts as the last user and
+//! deletes the write-ahead log, or truncates the mapped index, which crashes the process (SQLite, "How To Corrupt An
+//! SQLite Database File", 2.2). So SQLite is made to use locks of open file descriptions (fcntl(2), `F_OFD_SETLK`),
+//! which exclude all others, also in this process.
 
 #![allow(unsafe_code)]
 
@@ -16,14 +16,13 @@ use std::sync::{Mutex, Once, PoisonError};
 use libc::{c_int, c_void};
 use rusqlite::ffi;
 
-/// The first byte that SQLite locks of a database; those of its index (`-shm`) all lie below.
+/// Offset of the first byte that SQLite locks of a database; those of its index (`-shm`) are all below.
 const FIRST_DATABASE_LOCK_BYTE: libc::off_t = 0x4000_0000;
 
-/// The owner of the locks of a database, by its file's device and number: all of our connections to it share them, as they
-/// would a process's.
+/// Owners of database locks by device and inode: all connections of this process to a file share them.
 static LOCK_OWNERS: Mutex<Option<HashMap<(libc::dev_t, libc::ino_t), OwnedFd>>> = Mutex::new(None);
 
-/// Has SQLite take such locks from here on. To be called before the first file is opened.
+/// Makes SQLite use these locks; called before the first file is opened.
 pub(super) fn use_ofd_locks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -41,7 +40,7 @@ pub(super) fn use_ofd_locks() {
     });
 }
 
-/// What SQLite calls instead of fcntl(2).
+/// Replacement of fcntl(2) in SQLite.
 ///
 /// # Safety
 /// With `F_SETLK` and `F_GETLK`, `argument` points at a lock; with others it is what fcntl(2) takes.
@@ -49,16 +48,16 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
     let ofd = match command {
         libc::F_SETLK => libc::F_OFD_SETLK,
         libc::F_GETLK => libc::F_OFD_GETLK,
-        // SAFETY: passed on as it came.
+        // SAFETY: passed on unchanged.
         _ => return unsafe { libc::fcntl(fd, command, argument) },
     };
-    // SAFETY: SQLite's own lock, on its stack for as long as the call takes.
+    // SAFETY: SQLite's lock, on its stack during the call.
     let lock = unsafe { &mut *argument.cast::<libc::flock>() };
     lock.l_pid = 0;
     let releases_all = lock.l_start == 0 && lock.l_len == 0;
     if lock.l_start < FIRST_DATABASE_LOCK_BYTE && !releases_all {
-        // All of a process's connections have one descriptor of the index.
-        // SAFETY: a descriptor of SQLite's and a lock, as the command takes.
+        // All connections of a process share the descriptor of the index.
+        // SAFETY: a descriptor and a lock from SQLite, as the command needs.
         return unsafe { libc::fcntl(fd, ofd, &raw mut *lock) };
     }
     let Some(file) = file_of(fd) else { return -1 };
@@ -70,13 +69,13 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
         Some(owner) => owner.as_raw_fd(),
         None if ofd == libc::F_OFD_GETLK || unlocks => fd,
         None => {
-            // SAFETY: SQLite has it open for as long as the call takes.
+            // SAFETY: SQLite keeps it open during the call.
             let Ok(owner) = unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned() else { return -1 };
             is_first = true;
             owners.entry(file).insert_entry(owner).get().as_raw_fd()
         }
     };
-    // SAFETY: an open descriptor and a lock, as the command takes.
+    // SAFETY: an open descriptor and a lock, as the command needs.
     let done = unsafe { libc::fcntl(by, ofd, &raw mut *lock) };
     let has_none = if unlocks { releases_all } else { is_first && done != 0 };
     if has_none {

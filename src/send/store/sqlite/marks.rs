@@ -1,13 +1,13 @@
-//! `STORE-sending`: the jobs of which bytes may have gone out, marked one by one before their first byte.
+//! `STORE-sending`: marks of jobs that may have been sent, written before their first byte leaves.
 //!
-//! A mark must be there after `kill -9` at any moment, and a commit in front of each request would be in the way of its
-//! time. A write to a file without a sync is there for every later process as long as the machine runs: the kernel has it.
-//! So a mark is such a write of 16 bytes, a microsecond or two, and its absence counts only where marks cannot have been
-//! lost: in the file of the very session that the store's last sender began ([`SentMarks::begin_session`]), on a machine that has not
-//! been started anew since. Everywhere else (a power cut, another machine, a copy, a file that is gone) all jobs that were
-//! leased count as sent. What this cannot see is a disk that is taken out of a running machine before it was written to.
+//! A mark must survive `kill -9`, and a commit before each request would delay it. A write without a sync survives the
+//! process as long as the machine runs, since the kernel has it. So a mark is such a write of 16 bytes, which takes 1
+//! to 2 µs. A missing mark proves that a job was not sent only where no mark can be lost: in the file of the session
+//! that the store's last sender started ([`SentMarks::begin_session`]), on a machine that has not restarted since. In
+//! all other cases (power cut, another machine, copy, missing file) all leased jobs count as sent. A disk removed from
+//! a running machine before the write is not detected.
 //!
-//! Each job that is out has a slot of its own, which is used again once the store has recorded what came of the job.
+//! Each job in flight has a slot, which is reused once the store has recorded its outcome.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -20,47 +20,47 @@ use super::turn::with_suffix;
 use crate::machine::clock;
 use crate::send::job::UnixMs;
 
-/// Bytes before the first slot: the session, as a line of text.
+/// Length of the header: the session, as a line of text.
 const HEADER_BYTES: usize = 256;
-/// Bytes of a slot: the job's number, 0 for none, and when it was sent.
+/// Length of a slot: job number (0 for none) and time, in bytes.
 const SLOT_BYTES: usize = 16;
 
-/// The marks of the sender that is at work.
+/// Marks of the current sender.
 #[derive(Debug, Default)]
 pub(super) struct SentMarks(Mutex<MarkSlots>);
 
 #[derive(Debug, Default)]
 struct MarkSlots {
-    /// None before the first session, and after a write that failed: then nothing can be marked.
+    /// None before the first session, and after a failed write: then nothing can be marked.
     file: Option<File>,
-    /// By job: its slot, and when it was sent.
+    /// Slot and time by job.
     by_job: HashMap<u64, (u64, UnixMs)>,
     free: Vec<u64>,
-    /// Slots that there are, used and free.
+    /// Number of slots, used and free.
     count: u64,
 }
 
-/// What the sender before has left in the file.
+/// Marks of the previous sender.
 #[derive(Debug, Default)]
 pub(super) struct PreviousMarks {
-    /// The session that wrote it, and only if nothing of it can have been lost.
+    /// Session that wrote the file, if no mark can be lost.
     session: Option<String>,
     sent: HashMap<u64, UnixMs>,
 }
 
-/// What an earlier sender left of one job.
+/// Evidence about one job of an earlier sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SentEvidence {
-    /// No byte of it has gone out.
+    /// No byte was sent.
     Unsent,
-    /// It may have been sent, then.
+    /// Maybe sent at this time.
     Sent(UnixMs),
-    /// Nothing is known of it, so it may have been.
+    /// Unknown, so maybe sent.
     Unknown,
 }
 
 impl PreviousMarks {
-    /// Reads what there is; what cannot be read proves nothing.
+    /// Reads the file; an unreadable one proves nothing.
     pub(super) fn read(store: &Path) -> Self {
         let mut bytes = Vec::new();
         let read = File::open(with_suffix(store, SENDING_SUFFIX)).and_then(|mut file| file.read_to_end(&mut bytes));
@@ -84,7 +84,7 @@ impl PreviousMarks {
         Self { session: session.map(|(_, name)| name.to_owned()), sent }
     }
 
-    /// What it shows of a job that the store has as leased; `session` is the one that the store's last sender began.
+    /// Evidence about a leased job; `session` is the one that the store's last sender started.
     pub(super) fn evidence(&self, number: u64, session: Option<&str>) -> SentEvidence {
         match self.sent.get(&number) {
             Some(at) => SentEvidence::Sent(*at),
@@ -94,7 +94,7 @@ impl PreviousMarks {
     }
 }
 
-/// A name for a session that no other one has had since the machine was started.
+/// Session name, unique since the machine started.
 pub(super) fn new_session() -> String {
     format!("{}-{}", std::process::id(), clock::uptime().0.0)
 }
@@ -104,8 +104,8 @@ impl SentMarks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a session without a mark. To be called once the store has taken back what was leased, and has the session's
-    /// name. A file that cannot be written to leaves a sender that marks nothing here.
+    /// Starts a session without marks, once the store has requeued leased jobs and has the session's name. If the file
+    /// is not writable, nothing is marked here.
     pub(super) fn begin_session(&self, store: &Path, session: &str) {
         let file = Self::create_file(store, session).ok();
         *self.lock() = MarkSlots { file, ..MarkSlots::default() };
@@ -125,7 +125,7 @@ impl SentMarks {
         Ok(file)
     }
 
-    /// Marks a job as sent. False: it cannot be marked here.
+    /// Marks a job as sent. False if it cannot be marked here.
     pub(super) fn set(&self, number: u64, at: UnixMs) -> bool {
         let mut slots = self.lock();
         let MarkSlots { file: Some(file), by_job: of, free, count } = &mut *slots else { return false };
@@ -134,7 +134,7 @@ impl SentMarks {
         }
         let slot = free.pop().unwrap_or(*count);
         if write_slot(file, slot, number, at).is_err() {
-            // The marks that are there stay; what follows is marked in the store.
+            // Existing marks stay; later ones go to the store.
             slots.file = None;
             return false;
         }
@@ -143,20 +143,20 @@ impl SentMarks {
         true
     }
 
-    /// When the job was marked as sent.
+    /// Time at which the job was marked as sent.
     pub(super) fn get(&self, number: u64) -> Option<UnixMs> {
         self.lock().by_job.get(&number).map(|(_, at)| *at)
     }
 
-    /// The store has what came of these jobs. Those that can be leased again lose their marks; of one that is `done` a mark
-    /// means nothing, and is written over by the next one.
+    /// Releases the marks of jobs whose outcomes are recorded. Marks of requeued jobs are erased; that of a `done` job
+    /// is harmless and is overwritten by the next one.
     pub(super) fn clear(&self, jobs: impl IntoIterator<Item = (u64, bool)>) {
         let mut slots = self.lock();
         let MarkSlots { file, by_job: of, free, .. } = &mut *slots;
         for (number, done) in jobs {
             let Some((slot, _)) = of.remove(&number) else { continue };
             let wiped = done || file.as_ref().is_some_and(|file| write_slot(file, slot, 0, UnixMs(0)).is_ok());
-            // A mark that stays where it is counts one job too many as sent.
+            // A mark that stays counts one job too many as sent.
             free.extend(wiped.then_some(slot));
         }
     }

@@ -1,8 +1,8 @@
-//! A store in a file, by SQLite: several processes may submit and inspect while one sends.
+//! Store in a SQLite file: several processes may submit and inspect while one sends.
 //!
-//! A thread of its own writes ([`writer`]), with the write-ahead log and a full sync for each commit; many who submit at
-//! once share one. Another thread waits for word from other processes ([`turn`]). What reads has a connection of its
-//! own, on the caller's thread, and waits for no one.
+//! A writer thread ([`writer`]) commits with the write-ahead log and a full sync; concurrent calls share a commit.
+//! Another thread waits for changes by other processes ([`turn`]). Reads have a connection of their own, on the
+//! caller's thread, and do not block.
 
 #[cfg(test)]
 mod crashes;
@@ -47,16 +47,16 @@ use crate::decide::Nanos;
 use crate::machine::clock::Clock;
 use crate::send::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
 
-/// How a store is opened.
+/// Options of opening a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Make the file if there is none.
+    /// Whether a missing file is created.
     pub create: bool,
-    /// How much the queue holds.
+    /// Bounds of the open jobs.
     pub bounds: QueueBounds,
-    /// Which jobs go first. Of a store that is there already, what it was made with holds.
+    /// Order of a new store; an existing one has its own.
     pub order: JobOrder,
-    /// The file gets no larger than this, in bytes: then all that needs room fails as with a full disk.
+    /// Maximum file size in bytes; beyond it writes fail as on a full disk.
     pub max_file_bytes: Option<u64>,
 }
 
@@ -66,9 +66,9 @@ impl Default for Options {
     }
 }
 
-/// Jobs in a file.
+/// Store in a SQLite file.
 ///
-/// When it is dropped, what was asked of it is done; batches that wait for room get [`StoreError::Closed`].
+/// Pending calls are finished on drop; batches that wait for room get [`StoreError::Closed`].
 pub struct SqliteStore {
     shared: Arc<SqliteStoreShared>,
     reader: Mutex<Connection>,
@@ -86,10 +86,10 @@ impl fmt::Debug for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store in this file.
+    /// Opens the store.
     ///
     /// # Errors
-    /// The file is no store, or cannot be had.
+    /// The file is not a store, or cannot be opened.
     pub fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
         let cannot = |error: std::io::Error| StoreError::Open(path.to_owned(), error.to_string());
         let writing = open::open_writer(path, options)?;
@@ -112,8 +112,8 @@ impl SqliteStore {
         Ok(store)
     }
 
-    /// Asks for the sender's lock. In turn: who only asks has the lock for a moment, and a sender that begins then would be
-    /// sent away. By a file of its own, for the writer's is ours as long as it is the writer's.
+    /// Acquires the sender's lock. Serialized by a lock file: a test of the lock holds it for a moment, and a sender
+    /// that starts then would be rejected. Not by the writer's own lock, which this process may hold.
     fn with_write_lock<T>(&self, asks: impl FnOnce(&Path) -> std::io::Result<T>) -> Result<T, StoreError> {
         let path = &self.shared.path;
         let ask = || {
@@ -130,7 +130,7 @@ impl SqliteStore {
         let (leases, marks) = (Arc::clone(&self.leases), Arc::clone(&self.marks));
         let (says, ready) = mpsc::channel();
         let writer = thread::Builder::new().name("weir-store".into()).spawn(move || {
-            // The statements belong to the connection, and both to this thread.
+            // The statements borrow the connection, and both live on this thread.
             match TableWriter::new(&connection, bounds, clock, leases, marks) {
                 Ok(rows) => {
                     let _ = says.send(Ok(()));
@@ -175,7 +175,7 @@ impl SqliteStore {
     }
 }
 
-/// Hears of changes by other processes.
+/// Listens for changes by other processes.
 fn listen_for_changes(shared: &SqliteStoreShared, watch: &ChangeWatcher) {
     while watch.wait().is_ok() && !shared.work_queue.is_closed() {
         let count = shared.write_lock.change_count();
@@ -194,7 +194,7 @@ impl Drop for SqliteStore {
         if let Some(writer) = self.threads.drain(..1.min(self.threads.len())).next() {
             let _ = writer.join();
         }
-        // Wakes the ear; others find nothing new. In our turn, or the count could go back behind another's.
+        // Wakes the listener, without a change. Under the lock, or the counter could decrease.
         let held = self.shared.write_lock.lock();
         self.shared.write_lock.publish_change_count(self.shared.write_lock.change_count());
         drop(held);
@@ -218,7 +218,7 @@ impl Store for SqliteStore {
         let (path, session) = (&self.shared.path, new_session());
         let (left, begins) = (PreviousMarks::read(path), session.clone());
         let recovered = self.submit_task(move |rows| rows.recover(now, &left, &begins)).wait()?;
-        // Only now: until the store has taken back what was leased, the marks of the one before count.
+        // Only now: until leased jobs are requeued, the previous sender's marks count.
         self.marks.begin_session(path, &session);
         *sender = Some(lock);
         Ok(recovered)

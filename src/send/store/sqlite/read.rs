@@ -1,4 +1,4 @@
-//! What is read of the tables.
+//! Queries of the tables.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -10,7 +10,7 @@ use crate::send::store::{JobCounts, JobFilter, JobLane, JobSelector, KeyUsage, S
 
 type ReadResult<T> = rusqlite::Result<T>;
 
-/// Reads by any connection.
+/// Queries, on any connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TableReader<'c>(pub(super) &'c Connection);
 
@@ -20,7 +20,7 @@ impl TableReader<'_> {
     }
 
     pub(super) fn queued_by_key(&self) -> ReadResult<Vec<(Option<String>, u64)>> {
-        // From one lane to the next in the index: there are few of them, and maybe a million jobs.
+        // From one lane to the next in the index: there are few lanes, and maybe a million jobs.
         let mut next = self.0.prepare(NEXT_LANE)?;
         let mut count = self.0.prepare("SELECT count(*) FROM job WHERE state = 'queued' AND lane = ?1")?;
         let mut lanes = Vec::new();
@@ -37,12 +37,12 @@ impl TableReader<'_> {
 
     pub(super) fn expiring(&self, before: UnixMs, most: usize) -> ReadResult<usize> {
         let sql = "SELECT count(*) FROM (SELECT 1 FROM job WHERE expires_ms IS NOT NULL AND expires_ms < ?1 \
-            AND (state = 'queued' OR state = 'dead') LIMIT ?2)";
+            AND (state = 'queued' OR state = 'retrying') LIMIT ?2)";
         let count = self.0.query_row(sql, [before.0, to_signed(most as u64)], |row| row::number(row, 0))?;
         Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
-    /// Jobs that the filter means, by number, with their sizes.
+    /// Jobs that match the filter, by number, with their sizes.
     pub(super) fn page(&self, filter: &JobFilter, after: u64, most: usize) -> ReadResult<Vec<(JobEntry, u64)>> {
         let mut conditions = String::from("j.number > ?1");
         if !filter.states.is_empty() {
@@ -74,15 +74,15 @@ impl TableReader<'_> {
         let Some(number) = self.find_number(which)? else { return Ok(None) };
         let found = self.0.query_row(&format!("{SELECT_ENTRY} WHERE j.number = ?1"), [to_signed(number)], row::entry);
         let Some((entry, _)) = found.optional()? else { return Ok(None) };
-        let answer =
-            self.0.query_row("SELECT headers, body FROM answer WHERE number = ?1", [to_signed(number)], |row| {
+        let response =
+            self.0.query_row("SELECT headers, body FROM response WHERE number = ?1", [to_signed(number)], |row| {
                 Ok(StoredResponse { headers: row::headers(row, 0)?, body: row::bytes(row, 1)? })
             });
-        let mut events = self
-            .0
-            .prepare("SELECT at_ms, state, reason, key, sent_ms, code FROM history WHERE number = ?1 ORDER BY nth")?;
+        let mut events = self.0.prepare(
+            "SELECT at_ms, state, reason, last_key, sent_ms, code FROM history WHERE number = ?1 ORDER BY nth",
+        )?;
         let history: ReadResult<Vec<_>> = events.query_map([to_signed(number)], row::event)?.collect();
-        Ok(Some(JobDetail { entry, response: answer.optional()?, history: history? }))
+        Ok(Some(JobDetail { entry, response: response.optional()?, history: history? }))
     }
 
     pub(super) fn key_states(&self) -> ReadResult<Vec<StoredKeyState>> {
@@ -92,8 +92,8 @@ impl TableReader<'_> {
 
     pub(super) fn key_usage(&self) -> ReadResult<Vec<KeyUsage>> {
         let mut statement = self.0.prepare(
-            "SELECT key, max(sent_ms), count(*), sum(state = 'done') FROM job \
-             WHERE key IS NOT NULL AND sent_ms IS NOT NULL GROUP BY key ORDER BY key",
+            "SELECT last_key, max(sent_ms), count(*), sum(state = 'done') FROM job \
+             WHERE last_key IS NOT NULL AND sent_ms IS NOT NULL GROUP BY last_key ORDER BY last_key",
         )?;
         let uses = statement.query_map([], |row| {
             let last = UnixMs(row.get(1)?);

@@ -1,4 +1,4 @@
-//! A job as a row, and back.
+//! Conversion between jobs and rows.
 
 use rusqlite::Row;
 use rusqlite::types::{FromSqlError, Type, ValueRef};
@@ -6,12 +6,12 @@ use rusqlite::types::{FromSqlError, Type, ValueRef};
 use crate::send::job::{Job, JobEntry, JobEvent, JobRequest, JobStatus, StoredAttempt, UnixMs};
 use crate::send::state::State;
 
-/// What [`entry`] reads.
-pub(super) const SELECT_ENTRY: &str = "SELECT j.number, j.id, j.state, j.reason, j.changed_ms, j.tries, j.maybe_sent, j.code, j.key, \
-     j.sent_ms, j.retry_ms, j.created_ms, j.expires_ms, j.priority, j.weight, j.key_hint, j.bytes, \
+/// Query of the columns that [`entry`] reads.
+pub(super) const SELECT_ENTRY: &str = "SELECT j.number, j.id, j.state, j.reason, j.changed_ms, j.attempts, \
+     j.maybe_sent, j.code, j.last_key, j.sent_ms, j.retry_at_ms, j.created_ms, j.expires_ms, j.priority, j.weight, j.pinned_key, j.bytes, \
      r.method, r.url, r.headers, r.idempotency_key, r.body FROM job j JOIN request r ON r.number = j.number";
 
-/// Reads a row of [`SELECT_ENTRY`]: the job, and its size as the tally has it.
+/// Job of a row of [`SELECT_ENTRY`], with its size in the tally.
 pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<(JobEntry, u64)> {
     let request =
         JobRequest { method: row.get(17)?, url: row.get(18)?, headers: headers(row, 19)?, body: bytes(row, 21)? };
@@ -37,7 +37,7 @@ pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<(JobEntry, u64)> {
     Ok((JobEntry { number: number(row, 0)?, job, status }, number(row, 16)?))
 }
 
-/// Reads `at_ms, state, reason, key, sent_ms, code`.
+/// Event of a row of `at_ms, state, reason, last_key, sent_ms, code`.
 pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<JobEvent> {
     let (at, reason) = (UnixMs(row.get(0)?), row.get(2)?);
     Ok(JobEvent { at, state: state(row, 1)?, reason, attempt: attempt(row, 3, 4, 5)? })
@@ -53,7 +53,7 @@ pub(super) fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
     word.parse().map_err(|why: String| conversion_error(column, why))
 }
 
-/// What is never negative in a store that nobody has changed by hand.
+/// Unsigned number; negative only in a file that was edited by hand.
 pub(super) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     Ok(row.get::<_, i64>(column)?.unsigned_abs())
 }
@@ -67,7 +67,7 @@ pub(super) fn headers(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<(Str
 }
 
 pub(super) fn headers_text(headers: &[(String, String)]) -> String {
-    // A list of pairs of strings has no value that JSON lacks.
+    // Pairs of strings always serialize.
     serde_json::to_string(headers).unwrap_or_default()
 }
 
@@ -79,7 +79,7 @@ pub(super) fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
     }
 }
 
-/// Text where it is text, so that a person can read it.
+/// TEXT if it is valid UTF-8, so that it is readable in `sqlite3`.
 pub(super) fn text_or_blob(bytes: &[u8]) -> ValueRef<'_> {
     if std::str::from_utf8(bytes).is_ok() { ValueRef::Text(bytes) } else { ValueRef::Blob(bytes) }
 }
@@ -88,7 +88,7 @@ fn conversion_error(column: usize, why: impl Into<Box<dyn std::error::Error + Se
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, why.into())
 }
 
-/// As SQLite keeps it; beyond its range nothing of ours gets.
+/// Number as SQLite stores it; larger ones do not occur.
 pub(super) fn to_signed(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,7 @@
-//! What is done to the tables in one transaction.
+//! Writes of the tables in one transaction.
+
+mod claim;
+mod edit;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,24 +13,23 @@ use super::row::{self, headers_text, text_or_blob, to_signed};
 use super::statements::Statements;
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
-use crate::send::job::{Job, JobEdit, JobEntry, MAX_JOB_EVENTS, StoredAttempt, UnixMs};
+use crate::send::job::{Job, JobEntry, MAX_JOB_EVENTS, StoredAttempt, UnixMs};
 use crate::send::state::State;
-use crate::send::store::lane::MAX_CLAIM_LANES;
 use crate::send::store::leases::Leases;
 use crate::send::store::waiting::SubmitResult;
 use crate::send::store::{
-    ClaimReply, ClaimRequest, JobChange, JobCounts, JobLane, JobOrder, JobStep, QueueBounds, Receipt, RecordReply,
-    RecordRequest, Recovery, reason,
+    JobChange, JobCounts, JobLane, JobOrder, JobStep, QueueBounds, Receipt, RecordReply, RecordRequest, Recovery,
+    reason,
 };
 
-/// A claim ends the time of so many jobs at once, and queues so many that are due.
+/// Maximum number of jobs that one claim expires, and that it requeues.
 const MAX_DUE_PER_CLAIM: i64 = 1000;
 
 type WriteResult<T> = rusqlite::Result<T>;
-/// Number, size, when it was marked as sent by the store itself, and when it was leased.
+/// Number, size, time of the send in the table, time of the lease.
 type LeasedRow = (u64, u64, Option<i64>, i64);
 
-/// The tables, with their statements prepared, and what belongs to the transaction that goes on.
+/// Tables with prepared statements, and the state of the current transaction.
 pub(super) struct TableWriter<'c> {
     sql: Statements<'c>,
     bounds: QueueBounds,
@@ -36,17 +38,17 @@ pub(super) struct TableWriter<'c> {
     leases: Arc<Mutex<Leases>>,
     marks: Arc<SentMarks>,
     counts: JobCounts,
-    /// As they were when the transaction began.
+    /// Counts at the beginning of the transaction.
     at_begin: (JobCounts, u64),
     last_number: u64,
     new_leases: Vec<u64>,
-    /// Leases that were over, with the sizes of their jobs.
+    /// Expired leases, with the sizes of their jobs.
     expired_leases: Vec<(u64, u64)>,
-    /// Jobs whose leases end, and whether they are delivered.
+    /// Jobs whose leases end, and whether they are done.
     ended_leases: Vec<(u64, bool)>,
-    /// So many jobs became claimable.
+    /// Number of jobs that became claimable.
     pub(super) arrival_count: u64,
-    /// The last lane that a claim told of, if it did not tell of all.
+    /// Last lane that a claim returned, if there were more.
     last_listed_lane: String,
 }
 
@@ -80,7 +82,7 @@ impl<'c> TableWriter<'c> {
         })
     }
 
-    /// A transaction has begun: others may have changed the tally.
+    /// Begins a transaction: other processes may have changed the tally.
     pub(super) fn begin(&mut self) -> WriteResult<()> {
         self.counts = read_tally(&mut self.sql.tally)?;
         self.last_number = self.sql.last_number.query_row([], |row| row::number(row, 0))?;
@@ -89,7 +91,7 @@ impl<'c> TableWriter<'c> {
         Ok(())
     }
 
-    /// What is kept with each transaction.
+    /// Writes tally and last number at the end of a transaction.
     pub(super) fn end(&mut self) -> WriteResult<()> {
         for state in State::ALL {
             let now = (self.counts.jobs_in(state), self.counts.bytes_in(state));
@@ -106,7 +108,7 @@ impl<'c> TableWriter<'c> {
     pub(super) fn commit(&mut self) {
         self.new_leases.clear();
         let (ended, lapsed) = (std::mem::take(&mut self.ended_leases), std::mem::take(&mut self.expired_leases));
-        // Before anything is answered: none of them is leased again until then.
+        // Before any reply: until then none of them is leased again.
         self.marks.clear(lapsed.iter().map(|(number, _)| (*number, false)).chain(ended.iter().copied()));
         let mut leases = self.lock_leases();
         for (number, _) in ended {
@@ -173,118 +175,6 @@ impl<'c> TableWriter<'c> {
         Ok(SubmitResult::Admitted(Receipt::Accepted(self.last_number)))
     }
 
-    pub(super) fn claim(&mut self, claim: &ClaimRequest) -> WriteResult<ClaimReply> {
-        let now = self.clock.now();
-        let lapsed = self.lock_leases().expired(now);
-        for (number, bytes) in lapsed {
-            self.lock_leases().release(number);
-            self.expired_leases.push((number, bytes));
-            let Some((entry, _)) = self.entry(number)? else { continue };
-            let sent = entry.status.last_attempt.map(|last| last.sent_at).or_else(|| self.marks.get(number));
-            self.requeue(number, claim.now, reason::LEASE_EXPIRED, sent, bytes)?;
-        }
-        let mut claimed = ClaimReply { expired: self.expire(claim.now)?, ..ClaimReply::default() };
-        self.queue_due(claim.now)?;
-        let mut left = claim.max_bytes;
-        for want in &claim.lanes {
-            self.lease_lane(claim, &want.lane, want.max_jobs, now, &mut left, &mut claimed)?;
-        }
-        claimed.next_due = self.sql.next_due.query_row([], |row| row.get::<_, Option<i64>>(0))?.map(UnixMs);
-        claimed.lanes = self.list_lanes()?;
-        Ok(claimed)
-    }
-
-    /// Lanes that are not empty; if there are too many, those that were not told last. From one to the next in the index.
-    fn list_lanes(&mut self) -> WriteResult<Vec<JobLane>> {
-        let after = std::mem::take(&mut self.last_listed_lane);
-        let (mut last, mut lanes, mut is_second) = (after.clone(), Vec::new(), after.is_empty());
-        while lanes.len() < MAX_CLAIM_LANES {
-            let next = self.sql.next_lane.query_row([&last], |row| row.get::<_, Option<String>>(0))?;
-            match next.filter(|next| after.is_empty() || !is_second || *next <= after) {
-                Some(next) => {
-                    lanes.push(JobLane::read(&next));
-                    last = next;
-                }
-                None if is_second => return Ok(lanes),
-                None => {
-                    is_second = true;
-                    last.clear();
-                }
-            }
-        }
-        self.last_listed_lane = last;
-        Ok(lanes)
-    }
-
-    fn lease_lane(
-        &mut self,
-        claim: &ClaimRequest,
-        lane: &JobLane,
-        most: usize,
-        now: Nanos,
-        left: &mut u64,
-        claimed: &mut ClaimReply,
-    ) -> WriteResult<()> {
-        let first = claimed.jobs.len();
-        let mut found = Vec::new();
-        let mut rows = self.sql.queued.query(params![lane.to_text(), to_signed(most as u64)])?;
-        while *left > 0 {
-            let Some(row) = rows.next()? else { break };
-            let (entry, bytes) = row::entry(row)?;
-            *left = left.saturating_sub(bytes);
-            found.push((entry, bytes));
-        }
-        drop(rows);
-        let sent = claim.marks_sent.then_some(claim.now.0);
-        let key = claim.marks_sent.then_some(lane.key_hint.as_deref()).flatten();
-        for (entry, _) in &mut found {
-            self.sql.lease.execute(params![to_signed(entry.number), reason::CLAIMED, claim.now.0, key, sent])?;
-            let status = &mut entry.status;
-            (status.state, status.changed_at) = (State::Leased, claim.now);
-            reason::CLAIMED.clone_into(&mut status.reason);
-            status.last_attempt =
-                sent.map(|sent| StoredAttempt { key: key.map(str::to_owned), sent_at: UnixMs(sent), status: None });
-        }
-        claimed.jobs.reserve(found.len());
-        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
-        for (entry, bytes) in found {
-            self.counts.shift(State::Queued, State::Leased, bytes);
-            claimed.jobs.push((leases.acquire(entry.number, now + claim.lease_duration, bytes), entry));
-        }
-        self.new_leases.extend(claimed.jobs[first..].iter().map(|(lease, _)| lease.number));
-        Ok(())
-    }
-
-    fn expire(&mut self, now: UnixMs) -> WriteResult<Vec<JobEntry>> {
-        let found: WriteResult<Vec<_>> =
-            self.sql.expiring.query_map(params![now.0, MAX_DUE_PER_CLAIM], row::entry)?.collect();
-        let mut expired = Vec::new();
-        for (mut entry, bytes) in found? {
-            self.set_state(entry.number, State::Expired, now, reason::EXPIRED, None, false)?;
-            self.add_event(entry.number, State::Expired, now, reason::EXPIRED, None)?;
-            self.counts.shift(entry.status.state, State::Expired, bytes);
-            let status = &mut entry.status;
-            (status.state, status.changed_at, status.retry_at) = (State::Expired, now, None);
-            reason::EXPIRED.clone_into(&mut status.reason);
-            expired.push(entry);
-        }
-        Ok(expired)
-    }
-
-    fn queue_due(&mut self, now: UnixMs) -> WriteResult<()> {
-        let due: WriteResult<Vec<(u64, u64)>> = self
-            .sql
-            .due
-            .query_map(params![now.0, MAX_DUE_PER_CLAIM], |row| Ok((row::number(row, 0)?, row::number(row, 1)?)))?
-            .collect();
-        for (number, bytes) in due? {
-            self.set_state(number, State::Queued, now, reason::RETRY_DUE, None, false)?;
-            self.counts.shift(State::Retrying, State::Queued, bytes);
-            self.arrival_count += 1;
-        }
-        Ok(())
-    }
-
     pub(super) fn record(&mut self, record: &RecordRequest) -> WriteResult<RecordReply> {
         let mut recorded = RecordReply::default();
         for change in &record.changes {
@@ -298,7 +188,7 @@ impl<'c> TableWriter<'c> {
         Ok(recorded)
     }
 
-    /// Says whether the lease was in force.
+    /// Applies a change; false if its lease has expired.
     fn apply_change(&mut self, change: &JobChange) -> WriteResult<bool> {
         let number = change.lease.number;
         let Some(bytes) = self.lock_leases().get(change.lease).map(|held| held.bytes) else { return Ok(false) };
@@ -328,9 +218,9 @@ impl<'c> TableWriter<'c> {
             let unsent = change.step == JobStep::Released;
             self.set_state(number, state, change.at, &change.reason, retry_at, unsent)?;
         }
-        if let Some(answer) = &change.response {
-            let headers = headers_text(&answer.headers);
-            self.sql.insert_response.execute(params![to_signed(number), headers, TextOrBlob(&answer.body)])?;
+        if let Some(response) = &change.response {
+            let headers = headers_text(&response.headers);
+            self.sql.insert_response.execute(params![to_signed(number), headers, TextOrBlob(&response.body)])?;
         }
         if change.step != JobStep::Done {
             self.add_event(number, state, change.at, &change.reason, attempt)?;
@@ -341,7 +231,7 @@ impl<'c> TableWriter<'c> {
         Ok(true)
     }
 
-    /// A new sender has come, and begins a session: what was leased was left, and the marks tell what of it was sent.
+    /// Starts a session: requeues leased jobs, as maybe sent by the evidence of the marks.
     pub(super) fn recover(&mut self, now: UnixMs, marks: &PreviousMarks, session: &str) -> WriteResult<Recovery> {
         let before: Option<String> = self.sql.session.query_row([], |row| row.get(0)).optional()?;
         let mut recovered = Recovery::default();
@@ -371,65 +261,6 @@ impl<'c> TableWriter<'c> {
         }
         self.sql.set_session.execute([session])?;
         Ok(recovered)
-    }
-
-    pub(super) fn edit(&mut self, number: u64, edit: &JobEdit, now: UnixMs) -> WriteResult<bool> {
-        let Some((mut entry, before)) = self.entry(number)? else { return Ok(false) };
-        let state = entry.status.state;
-        if !state.is_editable() {
-            return Ok(false);
-        }
-        edit.clone().apply(&mut entry.job);
-        let Job { request, expires_at: expires, priority, weight, key_hint, .. } = &entry.job;
-        let bytes = entry.job.bytes();
-        self.sql.edit_job.execute(params![
-            to_signed(number),
-            reason::EDITED,
-            now.0,
-            expires.map(|at| at.0),
-            priority,
-            self.order.rank(*expires),
-            weight,
-            key_hint.as_deref().unwrap_or_default(),
-            to_signed(bytes),
-            JobLane::of(&entry.job).to_text(),
-        ])?;
-        self.sql.edit_request.execute(params![
-            to_signed(number),
-            request.method,
-            request.url,
-            headers_text(&request.headers),
-            TextOrBlob(&request.body),
-        ])?;
-        self.add_event(number, state, now, reason::EDITED, None)?;
-        self.counts.remove(state, before);
-        self.counts.add(state, bytes);
-        self.arrival_count += u64::from(state == State::Queued);
-        Ok(true)
-    }
-
-    pub(super) fn retry(
-        &mut self,
-        entry: &JobEntry,
-        bytes: u64,
-        expires: Option<UnixMs>,
-        now: UnixMs,
-    ) -> WriteResult<()> {
-        let expires = expires.or(entry.job.expires_at);
-        let (number, rank) = (to_signed(entry.number), self.order.rank(expires));
-        self.sql.retry.execute(params![number, reason::RETRIED, now.0, expires.map(|at| at.0), rank])?;
-        self.add_event(entry.number, State::Queued, now, reason::RETRIED, None)?;
-        self.counts.shift(entry.status.state, State::Queued, bytes);
-        self.arrival_count += 1;
-        Ok(())
-    }
-
-    pub(super) fn delete(&mut self, entry: &JobEntry, bytes: u64) -> WriteResult<()> {
-        for statement in &mut self.sql.delete_job {
-            statement.execute([to_signed(entry.number)])?;
-        }
-        self.counts.remove(entry.status.state, bytes);
-        Ok(())
     }
 
     fn entry(&mut self, number: u64) -> WriteResult<Option<(JobEntry, u64)>> {
@@ -482,7 +313,7 @@ pub(super) fn read_tally(statement: &mut Statement<'_>) -> WriteResult<JobCounts
     Ok(counts)
 }
 
-/// Bytes that are text where they can be.
+/// Bytes as TEXT if they are valid UTF-8, else as BLOB.
 struct TextOrBlob<'a>(&'a [u8]);
 
 impl ToSql for TextOrBlob<'_> {

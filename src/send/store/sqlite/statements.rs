@@ -1,10 +1,10 @@
-//! What is said to SQLite in a transaction, prepared once.
+//! Prepared statements of the writer.
 
 use rusqlite::{Connection, Statement};
 
 use super::row::SELECT_ENTRY;
 
-/// The lane after this one, of jobs that are queued.
+/// The next lane that has queued jobs, in the order of the index.
 pub(super) const NEXT_LANE: &str = "SELECT min(lane) FROM job WHERE state = 'queued' AND lane > ?1";
 
 pub(super) struct Statements<'c> {
@@ -55,7 +55,7 @@ impl<'c> Statements<'c> {
                  ?7, ?8, ?9, ?10, ?11)",
             )?,
             insert_request: sql("INSERT INTO request VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?,
-            insert_response: sql("INSERT OR REPLACE INTO answer VALUES (?1, ?2, ?3)")?,
+            insert_response: sql("INSERT OR REPLACE INTO response VALUES (?1, ?2, ?3)")?,
             insert_event: sql("INSERT INTO history SELECT ?1, coalesce(max(nth), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7 \
                  FROM history WHERE number = ?1")?,
             trim_events: sql("DELETE FROM history WHERE number = ?1 AND nth <= \
@@ -66,34 +66,36 @@ impl<'c> Statements<'c> {
                  ORDER BY j.priority DESC, j.rank, j.number LIMIT ?2"
             ))?,
             next_lane: sql(NEXT_LANE)?,
-            lease: sql("UPDATE job SET state = 'leased', reason = ?2, changed_ms = ?3, code = NULL, key = ?4, \
+            lease: sql("UPDATE job SET state = 'leased', reason = ?2, changed_ms = ?3, code = NULL, last_key = ?4, \
                  sent_ms = ?5 WHERE number = ?1")?,
             expiring: sql(&format!(
-                "{SELECT_ENTRY} WHERE (j.state = 'queued' OR j.state = 'dead') AND j.expires_ms <= ?1 \
+                "{SELECT_ENTRY} WHERE (j.state = 'queued' OR j.state = 'retrying') AND j.expires_ms <= ?1 \
                  ORDER BY j.expires_ms, j.number LIMIT ?2"
             ))?,
-            due: sql("SELECT number, bytes FROM job WHERE state = 'dead' AND retry_ms <= ?1 \
-                 ORDER BY retry_ms, number LIMIT ?2")?,
-            next_due: sql("SELECT min(at) FROM (SELECT min(retry_ms) AS at FROM job WHERE state = 'dead' UNION ALL \
-                 SELECT min(expires_ms) FROM job WHERE expires_ms IS NOT NULL AND (state = 'queued' OR state = 'dead'))")?,
-            leased: sql("SELECT number, bytes, sent_ms, changed_ms FROM job WHERE state = 'leased' LIMIT ?1")?,
-            set_sent: sql("UPDATE job SET key = ?2, sent_ms = ?3 WHERE number = ?1 AND state = 'leased'")?,
-            set_state: sql("UPDATE job SET state = ?2, reason = ?3, changed_ms = ?4, retry_ms = ?5, \
-                 sent_ms = iif(?6, NULL, sent_ms), key = iif(?6, NULL, key), code = iif(?6, NULL, code) WHERE number = ?1")?,
-            set_state_after_attempt: sql(
-                "UPDATE job SET state = ?2, reason = ?3, changed_ms = ?4, retry_ms = ?5, key = ?6, \
-                 sent_ms = ?7, code = ?8, tries = tries + 1 WHERE number = ?1",
+            due: sql("SELECT number, bytes FROM job WHERE state = 'retrying' AND retry_at_ms <= ?1 \
+                 ORDER BY retry_at_ms, number LIMIT ?2")?,
+            next_due: sql(
+                "SELECT min(at) FROM (SELECT min(retry_at_ms) AS at FROM job WHERE state = 'retrying' UNION ALL \
+                 SELECT min(expires_ms) FROM job WHERE expires_ms IS NOT NULL AND (state = 'queued' OR state = 'retrying'))",
             )?,
-            requeue: sql("UPDATE job SET state = 'queued', reason = ?2, changed_ms = ?3, tries = tries + ?4, \
+            leased: sql("SELECT number, bytes, sent_ms, changed_ms FROM job WHERE state = 'leased' LIMIT ?1")?,
+            set_sent: sql("UPDATE job SET last_key = ?2, sent_ms = ?3 WHERE number = ?1 AND state = 'leased'")?,
+            set_state: sql("UPDATE job SET state = ?2, reason = ?3, changed_ms = ?4, retry_at_ms = ?5, \
+                 sent_ms = iif(?6, NULL, sent_ms), last_key = iif(?6, NULL, last_key), code = iif(?6, NULL, code) WHERE number = ?1")?,
+            set_state_after_attempt: sql(
+                "UPDATE job SET state = ?2, reason = ?3, changed_ms = ?4, retry_at_ms = ?5, last_key = ?6, \
+                 sent_ms = ?7, code = ?8, attempts = attempts + 1 WHERE number = ?1",
+            )?,
+            requeue: sql("UPDATE job SET state = 'queued', reason = ?2, changed_ms = ?3, attempts = attempts + ?4, \
                  maybe_sent = max(maybe_sent, ?4), sent_ms = ?5 WHERE number = ?1")?,
             edit_job: sql("UPDATE job SET reason = ?2, changed_ms = ?3, expires_ms = ?4, priority = ?5, rank = ?6, \
-                 weight = ?7, key_hint = ?8, bytes = ?9, lane = ?10 WHERE number = ?1")?,
+                 weight = ?7, pinned_key = ?8, bytes = ?9, lane = ?10 WHERE number = ?1")?,
             edit_request: sql("UPDATE request SET method = ?2, url = ?3, headers = ?4, body = ?5 WHERE number = ?1")?,
             retry: sql("UPDATE job SET state = 'queued', reason = ?2, changed_ms = ?3, expires_ms = ?4, rank = ?5, \
-                 retry_ms = NULL, tries = 0 WHERE number = ?1")?,
+                 retry_at_ms = NULL, attempts = 0 WHERE number = ?1")?,
             delete_job: [
                 sql("DELETE FROM history WHERE number = ?1")?,
-                sql("DELETE FROM answer WHERE number = ?1")?,
+                sql("DELETE FROM response WHERE number = ?1")?,
                 sql("DELETE FROM request WHERE number = ?1")?,
                 sql("DELETE FROM job WHERE number = ?1")?,
             ],
@@ -109,7 +111,7 @@ mod tests {
     use super::Statements;
 
     #[test]
-    fn no_step_of_a_job_sorts_or_makes_a_table_for_itself() {
+    fn no_statement_of_a_job_sorts_or_builds_a_temporary_table() {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(include_str!("schema.sql")).unwrap();
         let sql = Statements::prepare(&connection).unwrap();

@@ -1,4 +1,4 @@
-//! What the writer is asked to do: applied in a transaction, answered when that is durable.
+//! Tasks of the writer: applied in a transaction, completed when it is durable.
 
 use crate::send::job::{JobEntry, UnixMs};
 use crate::send::state::State;
@@ -8,16 +8,16 @@ use crate::send::store::{JobFilter, StoreError};
 use super::read::TableReader;
 use super::rows::TableWriter;
 
-/// A purge or a retry by hand changes so many jobs in one transaction: others want their turn.
+/// Jobs per transaction of a purge or retry, so that others are not blocked.
 const MAX_JOBS_PER_TRANSACTION: usize = 1000;
 
-/// One thing to do.
+/// Task of the writer.
 pub(super) trait WriteTask: Send {
-    /// Does it, or a portion of it. It may be rolled back after that, and be done again.
+    /// Executes the task, or a part of it. May be rolled back and executed again.
     fn apply(&mut self, rows: &mut TableWriter<'_>, reading: &TableReader<'_>) -> rusqlite::Result<()>;
-    /// What was done is durable. Gives itself back if there is more to do.
+    /// Completes the task after the commit. Returns itself if there is more to do.
     fn commit(self: Box<Self>) -> Option<Box<dyn WriteTask>>;
-    /// It can't be done.
+    /// Fails the task.
     fn fail(self: Box<Self>, error: StoreError);
 }
 
@@ -27,7 +27,7 @@ struct SingleTask<A, F> {
     reply: ReplySender<A>,
 }
 
-/// What is done in one go.
+/// Task of one step.
 pub(super) fn single<A, F>(does: F) -> (Box<dyn WriteTask>, StoreFuture<A>)
 where
     A: Send + 'static,
@@ -53,13 +53,13 @@ impl<A: Send, F: FnMut(&mut TableWriter<'_>) -> rusqlite::Result<A> + Send> Writ
     }
 }
 
-/// What is done to all jobs of a filter, in portions.
+/// Task over all jobs of a filter, in parts.
 pub(super) struct BulkTask {
     pub(super) filter: JobFilter,
     pub(super) action: BulkAction,
     pub(super) reply: ReplySender<u64>,
     pub(super) committed: BulkProgress,
-    /// As it will be when the transaction is durable.
+    /// Progress after the commit.
     pub(super) pending: BulkProgress,
 }
 

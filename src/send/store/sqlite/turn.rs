@@ -1,10 +1,9 @@
-//! Two small files beside the store: whose turn it is to write, and who sends.
+//! Two files beside the store: the write lock with a change counter, and the sender's lock.
 //!
-//! SQLite's own wait for another writer is a sleep of growing length, in which whoever comes later may go first. Who waits
-//! for a lock on `STORE-turn` is woken by the kernel instead: nothing polls. (It is no strict queue: a writer that never
-//! rests may get the lock again before one that has just been woken.) The same file tells the other processes that
-//! something has changed: it holds a counter, and they watch it with inotify. The write-ahead log itself would not do for
-//! that: it is written to before a change can be seen, and not after.
+//! SQLite itself waits for another writer by sleeping in growing steps, in which later writers may overtake. A waiter
+//! on the lock of `STORE-turn` is woken by the kernel instead, without polling. (It is not strictly fair: a busy writer
+//! may get the lock again first.) The same file has a counter of changes, which other processes watch with inotify; the
+//! write-ahead log is written before a change is visible, and so cannot serve for that.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 use rustix::fs::{FlockOperation, flock};
 
-/// The store's file name with something after it.
+/// Path of the store with a suffix.
 pub(super) fn with_suffix(store: &Path, suffix: &str) -> PathBuf {
     let mut name = store.as_os_str().to_owned();
     name.push(suffix);
@@ -39,7 +38,7 @@ impl WriteLock {
         Ok(Self { file: open(&path)?, path })
     }
 
-    /// Waits until nobody else writes.
+    /// Waits for the write lock.
     pub(super) fn lock(&self) -> io::Result<WriteLockGuard<'_>> {
         loop {
             match flock(&self.file, FlockOperation::LockExclusive) {
@@ -50,16 +49,16 @@ impl WriteLock {
         }
     }
 
-    /// How often something has changed.
+    /// Counter of changes.
     pub(super) fn change_count(&self) -> u64 {
         let mut bytes = [0; 8];
-        // A file that is new is empty.
+        // A new file is empty.
         self.file.read_exact_at(&mut bytes, 0).map_or(0, |()| u64::from_le_bytes(bytes))
     }
 
-    /// Wakes all who watch.
+    /// Increments the counter, which wakes all watchers.
     pub(super) fn publish_change_count(&self, count: u64) {
-        // With no space left for these bytes others learn of the change with the next one.
+        // On a full disk, others notice the change with the next one.
         let _ = self.file.write_all_at(&count.to_le_bytes(), 0);
     }
 
@@ -70,7 +69,7 @@ impl WriteLock {
     }
 }
 
-/// The turn, until it is dropped.
+/// Write lock, released on drop.
 #[derive(Debug)]
 pub(super) struct WriteLockGuard<'a> {
     write_lock: &'a WriteLock,
@@ -88,7 +87,7 @@ pub(super) struct ChangeWatcher {
 }
 
 impl ChangeWatcher {
-    /// Blocks until somebody tells.
+    /// Blocks until a change or a wake-up.
     pub(super) fn wait(&self) -> io::Result<()> {
         let mut buffer = [MaybeUninit::uninit(); 512];
         let mut reader = Reader::new(&self.fd, &mut buffer);
@@ -102,15 +101,14 @@ impl ChangeWatcher {
     }
 }
 
-/// The lock of the one who sends. The kernel lets go of it when the process ends, however it ends, so no number of a
-/// process has to be believed; the one in the file is for a person.
+/// Sender's lock. The kernel releases it at any end of the process; the process ID in the file is informational.
 #[derive(Debug)]
 pub(super) struct SenderLock {
     _file: File,
 }
 
 impl SenderLock {
-    /// Takes it; the number of the process that has it, if it is taken.
+    /// Acquires the lock; an error has the process ID of the holder.
     pub(super) fn try_acquire(store: &Path) -> io::Result<Result<Self, Option<u32>>> {
         let file = open(&with_suffix(store, SENDER_SUFFIX))?;
         if !is_free(&file)? {
@@ -121,7 +119,7 @@ impl SenderLock {
         Ok(Ok(Self { _file: file }))
     }
 
-    /// The number of the process that has it; None if it is free.
+    /// Process ID of the holder; None if the lock is free.
     pub(super) fn holder(store: &Path) -> io::Result<Option<Option<u32>>> {
         let file = match File::open(with_suffix(store, SENDER_SUFFIX)) {
             Ok(file) => file,
@@ -134,7 +132,7 @@ impl SenderLock {
 
 const SENDER_SUFFIX: &str = "-sender";
 
-/// Locks it, if nobody else has.
+/// Locks the file unless another process has.
 fn is_free(file: &File) -> io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),

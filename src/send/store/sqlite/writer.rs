@@ -1,4 +1,4 @@
-//! The one thread that writes: all who wait share a transaction, and a wait for the disk (group commit).
+//! Writer thread: pending calls share a transaction and a sync (group commit).
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::send::store::StoreError;
 use crate::send::store::inbox::WorkQueue;
 use crate::send::store::waiting::SubmitQueue;
 
-/// So many jobs get in with one transaction: those who come after wait for no longer than that takes.
+/// Jobs per transaction, which bounds the wait of later calls.
 const MAX_SUBMIT_JOBS: usize = 10_000;
-/// So many tasks are done in one transaction, each of which may have a thousand jobs.
+/// Tasks per transaction, each of up to a thousand jobs.
 const MAX_TRANSACTION_TASKS: usize = 64;
 
-/// What the thread has.
+/// State of the writer thread.
 pub(super) struct SqliteWriter<'c> {
     pub(super) connection: &'c Connection,
     pub(super) rows: TableWriter<'c>,
@@ -28,19 +28,19 @@ pub(super) struct SqliteWriter<'c> {
     pub(super) submit_queue: SubmitQueue,
 }
 
-/// What the threads of a store share.
+/// State shared by the threads of a store.
 pub(super) struct SqliteStoreShared {
     pub(super) path: std::path::PathBuf,
     pub(super) write_lock: WriteLock,
     pub(super) work_queue: WorkQueue<Box<dyn WriteTask>>,
-    /// The changes that were told of already: the last of our own, or the last seen.
+    /// Counter of changes that watchers know: the last own change, or the last one seen.
     pub(super) seen_change_count: std::sync::atomic::AtomicU64,
     pub(super) arrivals: watch::Sender<u64>,
     pub(super) changes: watch::Sender<u64>,
 }
 
 impl SqliteWriter<'_> {
-    /// Works until the inbox is closed and empty.
+    /// Works until the work queue is closed and empty.
     pub(super) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let mut wait = Nanos::NEVER;
@@ -50,7 +50,7 @@ impl SqliteWriter<'_> {
         self.submit_queue.fail_all(&StoreError::Closed);
     }
 
-    /// All in one transaction; one by one if that fails. Says whether more of the batches that wait may get in at once.
+    /// Executes all in one transaction; one by one if that fails. Returns whether more waiting batches may fit at once.
     fn run_tasks(&mut self, mut tasks: Vec<Box<dyn WriteTask>>) -> bool {
         match self.transact(&mut tasks, usize::MAX) {
             Ok(more) => {
@@ -92,8 +92,8 @@ impl SqliteWriter<'_> {
         }
     }
 
-    /// One transaction: the tasks, then what there is room for of the first `batches`. Either all of it is durable, or
-    /// nothing has happened.
+    /// One transaction: the tasks, then jobs of the first `batches` while there is room. All of it is durable, or
+    /// nothing.
     fn transact(&mut self, tasks: &mut [Box<dyn WriteTask>], batches: usize) -> Result<bool, StoreError> {
         let shared = Arc::clone(&self.shared);
         let _held = shared
@@ -115,12 +115,12 @@ impl SqliteWriter<'_> {
                 Ok(more)
             }
             Err(error) => {
-                // Before the roll-back, which may leave another word.
+                // Before the rollback, which may leave another error number.
                 let error = write_error(&shared.path, &error, self.connection);
                 self.rows.roll_back();
                 self.submit_queue.roll_back();
                 if !self.connection.is_autocommit() {
-                    // If this fails, too, the next BEGIN says why.
+                    // If this fails, too, the next BEGIN has the error.
                     let _ = self.connection.execute_batch("ROLLBACK");
                 }
                 Err(error)
@@ -139,12 +139,12 @@ impl SqliteWriter<'_> {
         Ok(more)
     }
 
-    /// Others by the file, our own at once.
+    /// Notifies other processes by the file, this one directly.
     fn publish_change(&self) {
         use std::sync::atomic::Ordering::Relaxed;
         let SqliteStoreShared { write_lock: turn, seen_change_count: seen, arrivals, changes, .. } = &*self.shared;
         let before = turn.change_count();
-        // Only if nothing of another process came in between is there nothing left to see.
+        // Unless another process made a change in between, there is nothing left to see.
         let _ = seen.compare_exchange(before, before.wrapping_add(1), Relaxed, Relaxed);
         turn.publish_change_count(before.wrapping_add(1));
         changes.send_modify(|n| *n = n.wrapping_add(1));

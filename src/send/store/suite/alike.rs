@@ -1,10 +1,10 @@
-//! Random things happen to all stores, and all say the same.
+//! Random operations on all stores, with the same results.
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_assert_eq, prop_oneof, proptest};
 
 use super::*;
 
-/// One thing that happens to a store.
+/// Operation on a store.
 #[derive(Clone, Debug)]
 enum Act {
     Submit(u8, i32, Option<u64>, bool),
@@ -31,7 +31,7 @@ fn any_bool() -> impl Strategy<Value = bool> {
     proptest::bool::ANY
 }
 
-/// Does it, and says what came of it and what is there now.
+/// Executes the operations; returns their results and the state after each.
 fn perform(store: &Arc<dyn Store>, acts: &[Act]) -> Vec<String> {
     let mut told = Vec::new();
     let mut now = NOW;

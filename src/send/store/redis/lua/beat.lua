@@ -1,8 +1,9 @@
--- A sender lives, and deals with keys. ARGV: lease_ms, able, leaves, who; how many keys it renews, then name and token of
--- each, and whether its lease is over by the sender's clock; how many it gives, then name, token and note; how many it
--- wants, then names.
--- Says: what happened, now, taken back: jobs and those that may have been sent; senders: id, able, ends in; keys: name,
--- owner, free in; renewed: 1 or 0 of each; taken: token (0: not now), note, note's age, in good order, ended since.
+-- Heartbeat of a sender, with its keys. ARGV: lease_ms, able, leaves, process and machine; number of keys to renew,
+-- then name, token and whether its lease has expired by the sender's clock; number of keys to release, then name, token
+-- and note; number of keys to acquire, then names.
+-- Returns: kinds of changes, now, requeued jobs and those of them that may have been sent; senders: id, able, ends in;
+-- keys: name, owner, free in; renewed: 1 or 0 each; acquired: token (0: not now), note, its age, orderly release, ended
+-- since.
 local before = said_before()
 if before then return before end
 local now, lease = clock(), tonumber(ARGV[3])
@@ -29,8 +30,8 @@ for _ = 1, tonumber(next_word()) do
   local v = call('HMGET', key, 'owner', 'token')
   local known = tonumber(v[2] or 0)
   local mine = v[1] == client and known == token
-  -- After a failover the table may know less than the one who holds the key. One who has let it lapse does not know either
-  -- who has had it since.
+  -- After a failover the table may be older than the owner's state. An owner whose lease has expired does not know
+  -- whether another had the key since.
   if now < settled then mine = not over and token >= known end
   if mine then call('HSET', key, 'owner', client, 'token', token, 'until_ms', now + lease, 'given_ms', '') end
   renewed[#renewed + 1] = mine and 1 or 0
@@ -52,10 +53,10 @@ for _ = 1, tonumber(next_word()) do
   if now < settled or (v[1] and v[1] ~= '' and ends > now) then
     taken[#taken + 1] = { 0, '', 0, 0, 0 }
   else
-    -- Higher than any that was given, also by another run of the server.
+    -- Higher than any earlier token, also of other runs of the server.
     local token = call('HINCRBY', p .. 'meta', 'last_lease', 1)
     local given_ms = tonumber(v[5] or '') or 0
-    -- Nobody has ever had it, or it was given back; and nothing that was written since is lost.
+    -- Never used, or released in order; and no later write was lost.
     local good = (not v[1] or given_ms > 0 or v[1] == '') and given_ms >= settled
     if not v[1] and settled == 0 then good = true end
     call('SADD', p .. 'keys', name)

@@ -1,6 +1,6 @@
--- A sender takes jobs. ARGV: now, lease_ms (or inf), session_ms, most_bytes, sending, then lane and most of each want.
--- Says: what happened, when a job is due or expires or a sender is given up next, the lanes with more jobs, rows of
--- jobs with their leases, rows of jobs whose time was over.
+-- Claim of jobs. ARGV: now, lease_ms (or inf), session_ms, max_bytes, sending, then lane and maximum of each want.
+-- Returns: kinds of changes, next time at which a job is due or expires or a session ends, lanes with more jobs,
+-- tokens, rows of leased jobs, rows of expired jobs.
 local function rows(numbers)
   local found = {}
   for i, number in ipairs(numbers) do found[i] = row(number) end
@@ -28,29 +28,29 @@ local ends = lease == 'inf' and 'inf' or string.format('%.0f', server + tonumber
 if not call('ZSCORE', p .. 'sessions', client) then call('ZADD', p .. 'sessions', server + tonumber(ARGV[5]), client) end
 take_back(server)
 for _, name in ipairs(call('ZRANGEBYSCORE', HELD, '-inf', server, 'LIMIT', 0, MOST_CHORES)) do
-  give_back(tonumber(name), now, 'its lease was over', 'its lease was over')
+  give_back(tonumber(name), now, 'lease expired', 'lease expired')
   call('ZREM', HELD, name)
 end
 local late = {}
 for i, name in ipairs(call('ZRANGEBYSCORE', p .. 'ends', '-inf', now, 'LIMIT', 0, MOST_CHORES)) do
-  local number, reason = tonumber(name), 'its time is over'
+  local number, reason = tonumber(name), 'expired'
   local was = facts(number)
   call('HSET', key_of(number), 'state', 'expired', 'reason', reason, 'changed_ms', now)
-  call('HDEL', key_of(number), 'retry_ms')
+  call('HDEL', key_of(number), 'retry_at_ms')
   move(number, was.state, 'expired', was.bytes, was)
   note(number, now, 'expired', reason)
   late[i] = number
 end
--- One that was dead and is over is not due any more.
+-- An expired retrying job is not due any more.
 flush()
 for _, name in ipairs(call('ZRANGEBYSCORE', p .. 'due', '-inf', now, 'LIMIT', 0, MOST_CHORES)) do
   local number = tonumber(name)
   local was = facts(number)
-  call('HSET', key_of(number), 'state', 'queued', 'reason', 'another try is due', 'changed_ms', now)
-  call('HDEL', key_of(number), 'retry_ms')
-  move(number, 'dead', 'queued', was.bytes, was)
+  call('HSET', key_of(number), 'state', 'queued', 'reason', 'retry due', 'changed_ms', now)
+  call('HDEL', key_of(number), 'retry_at_ms')
+  move(number, 'retrying', 'queued', was.bytes, was)
 end
--- Those that have just come to a line are among those that are taken.
+-- Jobs that were just queued may be taken.
 flush()
 local leases = tonumber(call('HGET', p .. 'meta', 'last_lease') or 0)
 local first, bytes, numbers, tokens, found = leases, 0, {}, {}, {}
@@ -64,11 +64,11 @@ for want = 8, #ARGV, 2 do
     local number = number_of(place)
     local key, values = key_of(number), row(number)
     leases = leases + 1
-    if values[7] or values[8] or values[9] or values[10] then call('HDEL', key, 'code', 'key', 'sent_ms', 'retry_ms') end
+    if values[7] or values[8] or values[9] or values[10] then call('HDEL', key, 'code', 'last_key', 'sent_ms', 'retry_at_ms') end
     values[2], values[3], values[4], values[7], values[10] = 'leased', 'claimed by the sender', now, false, false
     if sending then
       values[8], values[9] = values[15], now
-      if values[15] then call('HSET', key, 'key', values[15]) end
+      if values[15] then call('HSET', key, 'last_key', values[15]) end
       call('HSET', key, 'state', 'leased', 'reason', values[3], 'changed_ms', now, 'lease', leases, 'sent_ms', now)
     else
       values[8], values[9] = false, false
@@ -84,7 +84,7 @@ for want = 8, #ARGV, 2 do
     numbers[#numbers + 1], tokens[#tokens + 1], found[#found + 1] = number, leases, values
   end
   for _, place in ipairs(taken) do out_of(line, place) end
-  -- The next want may be for the same line.
+  -- The next want may be of the same lane.
   flush()
   if hint then hints[hint] = true end
 end

@@ -1,4 +1,4 @@
--- Which of the jobs from ARGV[3] on have come to their end.
+-- Ended jobs among those from ARGV[3] on.
 local ended = {}
 for a = 3, #ARGV do
   local state = call('HGET', key_of(ARGV[a]), 'state')

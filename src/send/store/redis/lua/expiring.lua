@@ -1,2 +1,2 @@
--- How many jobs end before ARGV[3].
+-- Number of jobs that expire before ARGV[3].
 return call('ZCOUNT', p .. 'ends', '-inf', '(' .. ARGV[3])

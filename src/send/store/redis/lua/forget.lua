@@ -1,4 +1,4 @@
--- Nobody has heard the answer to a claim, ARGV[3]: what it leased goes back to the queue, surely unsent.
+-- Releases jobs of the claim ARGV[3], whose reply was lost; they are certainly unsent.
 local packed = call('HGET', p .. 'client:' .. client, 'said:' .. tonumber(ARGV[3]) % 64)
 if packed then
   local number, said = cmsgpack.unpack(packed)
@@ -6,8 +6,8 @@ if packed then
     local now = clock()
     for i, job in ipairs(said[3]) do
       if call('HGET', key_of(job), 'lease') == string.format('%d', said[2][i]) then
-        call('HDEL', key_of(job), 'sent_ms', 'key')
-        give_back(job, now, 'the sender did not hear of it', '')
+        call('HDEL', key_of(job), 'sent_ms', 'last_key')
+        give_back(job, now, 'the reply to the claim was lost', '')
         call('ZREM', HELD, member(job))
       end
     end

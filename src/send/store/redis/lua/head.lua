@@ -1,28 +1,28 @@
--- What all scripts share. KEYS[1] is the queue's prefix, ARGV[1] who asks, ARGV[2] the number of the question.
+-- Shared by all scripts. KEYS[1] is the prefix of the queue, ARGV[1] the client, ARGV[2] the number of the call.
 local p, client, seq = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local call = redis.call
 local HELD = p .. 'leased:' .. client
 local MOST_CHORES, MOST_EVENTS = 1000, 20
--- Where a job is listed by its number; a change from one list to another is rarer than a change of state.
-local LIST = { queued = 'open', leased = 'open', dead = 'open', done = 'done', graveyard = 'failed', expired = 'failed' }
-local FIELDS = { 'id', 'state', 'reason', 'changed_ms', 'tries', 'maybe_sent', 'code', 'key', 'sent_ms', 'retry_ms',
-  'created_ms', 'expires_ms', 'priority', 'weight', 'key_hint', 'bytes', 'method', 'url', 'headers',
+-- List of a job by its state; lists change less often than states.
+local LIST = { queued = 'open', leased = 'open', retrying = 'open', done = 'done', dead_lettered = 'failed', expired = 'failed' }
+local FIELDS = { 'id', 'state', 'reason', 'changed_ms', 'attempts', 'maybe_sent', 'code', 'last_key', 'sent_ms', 'retry_at_ms',
+  'created_ms', 'expires_ms', 'priority', 'weight', 'pinned_key', 'bytes', 'method', 'url', 'headers',
   'idempotency_key', 'body', 'rank' }
 
--- By the server, in milliseconds since 1970: the one clock of all who share the queue.
+-- Server time in milliseconds since 1970, the only clock of the queue.
 local function clock()
   local time = call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Numbers as members of sorted sets have a width, so that those of one score are in order.
+-- Numbers in sorted sets have a fixed width, so that members of one score are in order.
 local function member(number) return string.format('%016d', number) end
 local function key_of(number) return p .. 'job:' .. string.format('%d', number) end
 local function number_of(place) return tonumber(string.sub(place, -16)) end
--- The words of optional texts begin with '='.
+-- Optional texts begin with '='.
 local function given(word) return word ~= '' and string.sub(word, 2) or false end
 
--- A question that is asked again, as its answer was lost with the connection, is not done again.
+-- Reply to a call that is repeated after a lost connection; it is executed once.
 local slot = 'said:' .. seq % 64
 local function said_before()
   local packed = call('HGET', p .. 'client:' .. client, slot)
@@ -54,7 +54,7 @@ end
 local tally, lines, hints, changed, arrived = {}, {}, {}, false, false
 local removed, added = {}, {}
 
--- Members of sorted sets come and go together: a call for each would cost more than what it does.
+-- Members are added and removed together: single calls would cost more than the work.
 local function out_of(set, name)
   local names = removed[set]
   if not names then names = {}; removed[set] = names end
@@ -68,7 +68,7 @@ local function into(set, score, name)
   names[#names + 1] = name
 end
 
--- What leaves a set goes first: nothing comes into one and leaves it in the same step without a flush between.
+-- Removals first: no member is added and removed in one step without a flush between.
 local function flush()
   for set, names in pairs(removed) do
     for from = 1, #names, 1000 do call('ZREM', set, unpack(names, from, math.min(from + 999, #names))) end
@@ -87,7 +87,7 @@ end
 
 local function line_of(hint) return hint and p .. 'ready:' .. hint or p .. 'ready' end
 
--- From one state to another, in all lists; `was` has hint (its lane), priority, rank and expires_ms. false: not there.
+-- Moves a job between the lists of two states; `was` has hint (its lane), priority, rank and expires. false: no state.
 local function move(number, from, to, bytes, was)
   local name = member(number)
   local list, next_list = LIST[from], LIST[to]
@@ -98,10 +98,10 @@ local function move(number, from, to, bytes, was)
   if from == 'queued' then
     out_of(line_of(was.hint), (was.rank or '') .. name)
     if was.hint then hints[was.hint] = true end
-  elseif from == 'dead' then
+  elseif from == 'retrying' then
     out_of(p .. 'due', name)
   end
-  local could, can = from == 'queued' or from == 'dead', to == 'queued' or to == 'dead'
+  local could, can = from == 'queued' or from == 'retrying', to == 'queued' or to == 'retrying'
   if was.expires then
     if can then call('ZADD', p .. 'ends', was.expires, name) elseif could then call('ZREM', p .. 'ends', name) end
   end
@@ -115,17 +115,17 @@ local function move(number, from, to, bytes, was)
   if to then count(to, 1, bytes) end
 end
 
--- What `move` needs to know of a job, and its state, size, tries, sent_ms, lease, key.
+-- Fields for `move`, and state, size, attempts, sent_ms, lease, key.
 local function facts(number)
-  local v = call('HMGET', key_of(number), 'state', 'bytes', 'lane', 'priority', 'rank', 'expires_ms', 'tries',
-    'sent_ms', 'lease', 'key')
+  local v = call('HMGET', key_of(number), 'state', 'bytes', 'lane', 'priority', 'rank', 'expires_ms', 'attempts',
+    'sent_ms', 'lease', 'last_key')
   if not v[1] then return end
   return { state = v[1], bytes = tonumber(v[2]), hint = v[3], priority = tonumber(v[4]), rank = v[5], expires = v[6],
-    tries = tonumber(v[7]), sent = v[8], lease = v[9], key = v[10] }
+    attempts = tonumber(v[7]), sent = v[8], lease = v[9], key = v[10] }
 end
 
--- Back to the queue without word of what came of it; in doubt that it is marked as sent proves something, but not that it
--- is not. Says whether it may have been sent.
+-- Requeues a job whose outcome is unknown. With doubt, a missing mark does not prove that it was not sent. Returns
+-- whether it may have been sent.
 local function give_back(number, at, unsent, sent, doubt)
   local was = facts(number)
   if not was or was.state ~= 'leased' then return false end
@@ -133,28 +133,28 @@ local function give_back(number, at, unsent, sent, doubt)
   local reason = may and sent or unsent
   call('HSET', key, 'state', 'queued', 'reason', reason, 'changed_ms', at)
   call('HDEL', key, 'lease')
-  if may then call('HSET', key, 'maybe_sent', 1, 'tries', was.tries + 1, 'sent_ms', was.sent or at) end
+  if may then call('HSET', key, 'maybe_sent', 1, 'attempts', was.attempts + 1, 'sent_ms', was.sent or at) end
   move(number, 'leased', 'queued', was.bytes, was)
   note(number, at, 'queued', reason)
   return may
 end
 
--- Takes back what senders left that have not been heard of for the length of their lease. Says how many jobs, and how
--- many of them may have been sent.
+-- Requeues jobs of senders whose sessions have expired. Returns their number, and that of those that may have been
+-- sent.
 local function take_back(now)
   local jobs, sent = 0, 0
   local over = call('ZRANGEBYSCORE', p .. 'sessions', '-inf', now, 'WITHSCORES')
   local settled = over[1] and tonumber(call('HGET', p .. 'meta', 'settled_ms') or 0)
   for i = 1, #over, 2 do
     local session = over[i]
-    -- Not heard of by this run of the server: its last marks may be lost.
+    -- No heartbeat in this run of the server: its last marks may be lost.
     local doubt = tonumber(over[i + 1]) <= settled
     if session ~= client then
       local held = p .. 'leased:' .. session
       local left = call('ZRANGE', held, 0, MOST_CHORES - 1)
       for _, name in ipairs(left) do
-        if give_back(tonumber(name), now, 'the sender ended before it was sent',
-          'the sender ended before it noted what came of it', doubt) then sent = sent + 1 end
+        if give_back(tonumber(name), now, 'the sender ended before sending it',
+          'the sender ended before it recorded the outcome', doubt) then sent = sent + 1 end
         jobs = jobs + 1
         call('ZREM', held, name)
       end
@@ -167,7 +167,7 @@ local function take_back(now)
   return jobs, sent
 end
 
--- Writes the tally, wakes those who wait, and says what has happened: 1 something has changed, 2 jobs came to a line.
+-- Writes the tally and notifies. Returns kinds of changes: 1 any change, 2 jobs were queued.
 local function done()
   flush()
   for hint in pairs(hints) do
@@ -179,7 +179,7 @@ local function done()
   end
   local wakes = false
   for line, came in pairs(lines) do
-    -- Who finds a line empty waits; while there is something in it nobody does.
+    -- Senders wait only for empty lanes.
     wakes = wakes or call('ZCARD', line) <= came
   end
   if wakes then

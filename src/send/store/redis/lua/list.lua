@@ -1,4 +1,4 @@
--- Jobs by number. ARGV: after, most, then the lists to look at: rows.
+-- Jobs by number. ARGV: after, maximum, then lists. Returns rows.
 local most, numbers, found = tonumber(ARGV[4]), {}, {}
 for a = 5, #ARGV do
   for _, name in ipairs(call('ZRANGEBYSCORE', p .. ARGV[a], '(' .. ARGV[3], 'inf', 'LIMIT', 0, most)) do

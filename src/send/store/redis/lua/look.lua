@@ -1,4 +1,4 @@
--- The queue at a glance. Says: the tally, hints with their jobs, keys with their notes, senders.
+-- Overview of the queue. Returns: tally, lanes with their jobs, keys with notes and owners, senders.
 local said = { call('HGETALL', p .. 'tally'), {}, {}, {} }
 local any = call('ZCARD', p .. 'ready')
 if any > 0 then said[2] = { '', any } end

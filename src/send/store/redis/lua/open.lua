@@ -1,7 +1,7 @@
--- A connection begins. ARGV: run, version, order, lease_ms, whether to make a queue. Says: version, order, now; nothing if
--- there is no queue.
--- Another run of the server may know less than the last one knew (a restart, a failover): numbers go on far above what
--- may have been given, and no key is handed out before all who hold one have either said so or stopped.
+-- Start of a connection. ARGV: run, version, order, lease_ms, whether to create the queue. Returns: version, order,
+-- now; nothing without the queue.
+-- Another run of the server may have lost writes (restart, failover): numbers continue far above those that may have
+-- been given, and no key is given away until its owner has reported it or must have stopped.
 local meta, now = p .. 'meta', clock()
 if ARGV[7] == '0' and call('EXISTS', meta) == 0 then return {} end
 call('HSETNX', meta, 'version', ARGV[4])

@@ -1,13 +1,13 @@
--- Jobs come in. ARGV: most_jobs, most_bytes, count, then 14 words for each.
--- Says: what happened, why it stopped (0 all are in, 1 no room, 2 too large), then number and state of each: no state
--- if it is new.
--- It is asked again for as long as it takes, while others are asked and answered.
+-- Submission of jobs. ARGV: max_jobs, max_bytes, count, then 14 fields of each.
+-- Returns: kinds of changes, reason of a stop (0 none, 1 no room, 2 too large), then number and state of each job; an
+-- empty state for a new one.
+-- Repeated with a reply slot of its own, since it may wait for long while other calls are made.
 slot = 'said:submit'
 local before = said_before()
 if before then return before end
 local most_jobs, most_bytes, jobs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local sizes = call('HMGET', p .. 'tally', 'queued:jobs', 'leased:jobs', 'dead:jobs', 'queued:bytes', 'leased:bytes',
-  'dead:bytes')
+local sizes = call('HMGET', p .. 'tally', 'queued:jobs', 'leased:jobs', 'retrying:jobs', 'queued:bytes', 'leased:bytes',
+  'retrying:bytes')
 for i = 1, 6 do sizes[i] = tonumber(sizes[i] or 0) end
 local open_jobs, open_bytes = sizes[1] + sizes[2] + sizes[3], sizes[4] + sizes[5] + sizes[6]
 local last = tonumber(call('HGET', p .. 'meta', 'last_number') or 0)
@@ -15,7 +15,7 @@ local first, stop, said = last, 0, { 0, 0 }
 local function add(fields, name, value)
   if value then fields[#fields + 1] = name; fields[#fields + 1] = value end
 end
--- All names at once, here and below: a call for each would cost more than what it does.
+-- All IDs at once, here and below: single calls would cost more than the work.
 local ids, number_of_id, named = {}, {}, {}
 for a = 6, #ARGV, 14 do ids[#ids + 1] = given(ARGV[a]) or nil end
 for from = 1, #ids, 1000 do
@@ -38,11 +38,11 @@ for i = 0, jobs - 1 do
     local was = { hint = given(ARGV[a + 13]), priority = tonumber(ARGV[a + 2]), rank = given(ARGV[a + 3]),
       expires = given(ARGV[a + 5]) }
     local created = ARGV[a + 4]
-    local fields = { 'state', 'queued', 'reason', 'submitted', 'changed_ms', created, 'tries', 0, 'created_ms', created,
+    local fields = { 'state', 'queued', 'reason', 'submitted', 'changed_ms', created, 'attempts', 0, 'created_ms', created,
       'priority', ARGV[a + 2], 'weight', ARGV[a + 6], 'bytes', ARGV[a + 12], 'method', ARGV[a + 7], 'url',
       ARGV[a + 8] }
     add(fields, 'id', id)
-    add(fields, 'key_hint', given(ARGV[a + 1]))
+    add(fields, 'pinned_key', given(ARGV[a + 1]))
     add(fields, 'lane', was.hint)
     add(fields, 'rank', was.rank)
     add(fields, 'expires_ms', was.expires)
@@ -51,7 +51,7 @@ for i = 0, jobs - 1 do
     add(fields, 'body', given(ARGV[a + 11]))
     call('HSET', key_of(last), unpack(fields))
     if id then
-      -- It may come a second time.
+      -- The ID may occur again in this batch.
       number_of_id[id] = last
       named[#named + 1] = id
       named[#named + 1] = last

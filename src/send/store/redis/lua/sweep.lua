@@ -1,5 +1,5 @@
--- A person removes jobs or has them sent again. ARGV: purge or retry, now, expires, rank, then numbers. Says what happened
--- and how many.
+-- Bulk purge or retry. ARGV: purge or retry, now, expires, rank, then numbers. Returns kinds of changes, and the number
+-- of jobs.
 local before = said_before()
 if before then return before end
 local purges, now, expires, rank, jobs = ARGV[3] == 'purge', ARGV[4], given(ARGV[5]), given(ARGV[6]), 0
@@ -12,9 +12,9 @@ for a = 7, #ARGV do
     move(number, was.state, false, was.bytes, was)
     call('DEL', key, p .. 'history:' .. string.format('%d', number))
     jobs = jobs + 1
-  elseif was and not purges and (was.state == 'dead' or LIST[was.state] == 'failed') then
-    call('HSET', key, 'state', 'queued', 'reason', 'queued again by hand', 'changed_ms', now, 'tries', 0)
-    call('HDEL', key, 'retry_ms')
+  elseif was and not purges and (was.state == 'retrying' or LIST[was.state] == 'failed') then
+    call('HSET', key, 'state', 'queued', 'reason', 'requeued by hand', 'changed_ms', now, 'attempts', 0)
+    call('HDEL', key, 'retry_at_ms')
     move(number, was.state, false, was.bytes, was)
     if expires then
       call('HSET', key, 'expires_ms', expires)
@@ -22,7 +22,7 @@ for a = 7, #ARGV do
       if rank then call('HSET', key, 'rank', rank); was.rank = rank end
     end
     move(number, false, 'queued', was.bytes, was)
-    note(number, now, 'queued', 'queued again by hand')
+    note(number, now, 'queued', 'requeued by hand')
     jobs = jobs + 1
   end
 end

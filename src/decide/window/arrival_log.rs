@@ -1,0 +1,85 @@
+//! Recent arrivals: the count behind windows that remember each request.
+
+use std::collections::VecDeque;
+
+use super::Nanos;
+use super::in_flight::InTransit;
+
+/// Log of arrivals; each counts from its send until `span` after the latest time by which it arrived.
+#[derive(Clone, Debug)]
+pub(super) struct ArrivalLog {
+    span: Nanos,
+    /// Latest arrival times and amounts, the oldest first.
+    arrived: VecDeque<(Nanos, u64)>,
+    used: u64,
+}
+
+impl ArrivalLog {
+    pub(super) fn new(span: Nanos) -> Self {
+        Self { span, arrived: VecDeque::new(), used: 0 }
+    }
+
+    pub(super) fn advance(&mut self, now: Nanos) {
+        while let Some((by, amount)) = self.arrived.front().copied()
+            && by + self.span <= now
+        {
+            self.arrived.pop_front();
+            self.used -= amount;
+        }
+    }
+
+    pub(super) fn arrive(&mut self, by: Nanos, amount: u64) {
+        match self.arrived.back_mut() {
+            _ if amount == 0 => return,
+            // An arrival under a lowered bound is not placed before existing ones: later is safe.
+            Some((last, sum)) if *last >= by => *sum += amount,
+            _ => self.arrived.push_back((by, amount)),
+        }
+        self.used += amount;
+    }
+
+    /// Moves arrivals assumed from `from` on to as late as `to`.
+    pub(super) fn postpone(&mut self, from: Nanos, to: Nanos) {
+        let late = self.arrived.iter_mut().rev().take_while(|(by, _)| *by >= from);
+        late.for_each(|(by, _)| *by = to.max(*by));
+    }
+
+    /// Removes an amount of the arrivals up to `until` that was counted twice; later arrivals stay.
+    pub(super) fn refund(&mut self, until: Nanos, amount: u64) {
+        let mut left = amount;
+        for (_, counted) in self.arrived.iter_mut().rev().filter(|(by, _)| *by <= until) {
+            let taken = left.min(*counted);
+            (*counted, left) = (*counted - taken, left - taken);
+            self.used -= taken;
+            if left == 0 {
+                break;
+            }
+        }
+        self.arrived.retain(|(_, counted)| *counted > 0);
+    }
+
+    /// Maximum that the server may have counted, without requests in transit.
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Earliest time to send this amount, if the limit is `max`.
+    pub(super) fn earliest(&self, amount: u64, max: u64, ahead: &InTransit<'_>) -> Nanos {
+        let over = self.used.saturating_add(ahead.total()).saturating_add(amount).saturating_sub(max);
+        if over == 0 {
+            return Nanos::ZERO;
+        }
+        let mut freed = 0;
+        let mut leaving = self.arrived.iter().copied().chain(ahead.iter());
+        let last = leaving.find(|(_, amount)| {
+            freed += amount;
+            freed >= over
+        });
+        last.map_or(Nanos::NEVER, |(by, _)| by + self.span)
+    }
+
+    /// Ages and amounts, the oldest first.
+    pub(super) fn ages(&self, now: Nanos) -> impl Iterator<Item = (Nanos, u64)> {
+        self.arrived.iter().map(move |(by, amount)| (now - *by, *amount))
+    }
+}
