@@ -92,7 +92,7 @@ impl JobQueue {
         }
         self.submitted += 1;
         let mut job = DispatchJob {
-            submission: submission,
+            submission,
             state: State::Queued,
             attempts_used: submission.attempts_used,
             attempts: submission.attempts_used,

@@ -200,7 +200,7 @@ impl KeyLeases {
         self.expire_leases(now, actions);
         let acquire = self.rebalance(now, actions);
         (self.is_requesting, self.requested_at, self.next_request_at) = (true, Some(now), Nanos::NEVER);
-        let mut request = LeaseRequest { is_able: self.is_able, acquire: acquire, ..LeaseRequest::default() };
+        let mut request = LeaseRequest { is_able: self.is_able, acquire, ..LeaseRequest::default() };
         for (number, key) in self.keys.iter().enumerate() {
             match key.lease {
                 LeaseState::Held { token, .. } | LeaseState::Releasing { token, .. } => {
