@@ -23,9 +23,9 @@
 //!  └────────────► machine ──────────► measure, decide
 //! ```
 //!
-//! - [`decide`] PURE: every decision: what a load sends when ([`decide::feed`]), overload protection
-//!   ([`decide::admit`]), hedges and retries ([`decide::hedge`]), rate limits ([`decide::window`]), dispatch of jobs
-//!   ([`decide::dispatch`])
+//! - [`decide`] PURE: every decision: what a load sends when ([`decide::load::feed`]), overload protection
+//!   ([`decide::admission`]), hedges and retries ([`decide::call::hedge`]), rate limits ([`decide::delivery::key_window`]), dispatch of jobs
+//!   ([`decide::delivery::dispatch`])
 //! - [`measure`] PURE: the record of a request ([`measure::Outcome`]), histograms, runs, trust, objectives, comparisons
 //! - [`simulate`] PURE: overload in virtual time: callers, gateways, an upstream, published limiters
 //! - [`study`] studies: variants of a service started repeatedly, measured under the same load, compared
@@ -46,7 +46,7 @@
 //! - [`cli`] command line: arguments to checked plans
 //!
 //! The path of one request in `weir load`: the command line becomes [`load::Options`], checked into a
-//! [`load::LoadPlan`]. [`load::run`] starts workers. A worker gets from its [`decide::feed::Feed`] what to start,
+//! [`load::LoadPlan`]. [`load::run`] starts workers. A worker gets from its [`decide::load::feed::Feed`] what to start,
 //! writes bytes that were built before the run ([`http::wire::WireRequest`]), passes received bytes to a
 //! [`http::wire::Decoder`], and records the [`measure::Outcome`] in its [`measure::Recorder`]. All recorders together
 //! become a [`measure::Run`], which [`report`] renders.

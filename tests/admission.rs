@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use weir::decide::Nanos;
-use weir::decide::admit::{
+use weir::decide::admission::{
     Admission, AdmissionConfig, AdmissionVerdict, CallArrival, ConcurrencyLimitConfig, Priority, ServiceOutcome,
 };
 

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt, Full};
 use support::{Reply, Seen, Server, call, calling, get, ms, plan, text, upstream};
-use weir::call::story::AttemptStatus;
+use weir::call::attempt_log::AttemptStatus;
 use weir::call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success};
 use weir::decide::Nanos;
-use weir::decide::policy::{
+use weir::decide::call::policy::{
     AttemptFailure, Backoff, BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass,
     StageTrigger,
 };

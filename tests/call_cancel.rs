@@ -14,8 +14,8 @@ use http_body_util::BodyExt;
 use support::{Reply, Server, calling, get, ms, plan, upstream, waiting};
 use weir::call::{CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, Success};
 use weir::decide::Nanos;
-use weir::decide::admit::AdmissionConfig;
-use weir::decide::policy::{HedgeStage, Policy, RetryPolicy, StageTrigger};
+use weir::decide::admission::AdmissionConfig;
+use weir::decide::call::policy::{HedgeStage, Policy, RetryPolicy, StageTrigger};
 use weir::http::client::{ClientCounts, OutgoingBody};
 
 fn hedged(after: Nanos, copies: u32) -> Policy {

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName, Method};
 use support::{Server, calling, get, ms, origin, plan};
 use weir::call::{CallEngine, CallPlan};
-use weir::decide::deadline::DeadlineFormat;
-use weir::decide::policy::{HedgeStage, Policy, RetryPolicy, StageTrigger};
+use weir::decide::call::deadline::DeadlineFormat;
+use weir::decide::call::policy::{HedgeStage, Policy, RetryPolicy, StageTrigger};
 use weir::http::client::{OutgoingBody, OutgoingRequest};
 use weir::machine::clock::thread_cpu;
 

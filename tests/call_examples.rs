@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Method};
 use support::{Reply, Seen, Server, calling, ms, text, upstream};
-use weir::call::story::{AttemptStatus, AttemptTrace, CallTrace};
+use weir::call::attempt_log::{AttemptStatus, AttemptTrace, CallTrace};
 use weir::call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success, TraceContext};
 use weir::decide::Nanos;
-use weir::decide::hedge::LaunchReason;
-use weir::decide::policy::{AttemptFailure, HedgeStage, Policy, StageTrigger};
+use weir::decide::call::hedge::LaunchReason;
+use weir::decide::call::policy::{AttemptFailure, HedgeStage, Policy, StageTrigger};
 use weir::http::client::OutgoingBody;
 
 /// Response to an attempt: a success or a 500 after a time in ms, or none.

@@ -11,9 +11,9 @@ use std::time::Duration;
 use support::{Reply, Server, calling, get, ms, origin, upstream, waiting};
 use weir::call::{CallEngine, CallFailureReason, CallPlan, Success, Upstream, UpstreamHost};
 use weir::decide::Nanos;
-use weir::decide::admit::RejectionReason;
-use weir::decide::hosts::{BalancePolicy, OutlierRule};
-use weir::decide::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
+use weir::decide::admission::RejectionReason;
+use weir::decide::call::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
+use weir::decide::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir::machine::clock::Clock;
 
 fn retrying(times: u32) -> Policy {

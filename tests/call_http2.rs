@@ -15,8 +15,8 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
 use support::{call, calling, get, ms};
 use weir::call::{CallBody, CallPlan, Success, Upstream, UpstreamHost};
-use weir::decide::hosts::{BalancePolicy, OutlierRule};
-use weir::decide::policy::{HedgeStage, Policy, StageTrigger};
+use weir::decide::call::policy::{HedgeStage, Policy, StageTrigger};
+use weir::decide::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir::http::client::{ConnectOptions, Origin, OutgoingBody, Protocol};
 use weir::http::target::Target;
 

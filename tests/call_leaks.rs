@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use weir::call::{CallBody, CallEngine, CallPlan, Success};
 use weir::decide::Nanos;
-use weir::decide::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
+use weir::decide::call::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
 
 /// A service that responds mostly at once, sometimes late, in parts, with a failure, never, or with a close.
 async fn serve(mut stream: TcpStream, engine: CallEngine, turn: &Cell<u64>) {

@@ -10,9 +10,9 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use support::{Gate, Reply, Server, call, calling, get, ms, text, upstream};
 use tokio::io::AsyncReadExt;
-use weir::call::story::AttemptStatus;
+use weir::call::attempt_log::AttemptStatus;
 use weir::call::{CallBody, CallFailureReason, CallPlan, CallRequest, Success};
-use weir::decide::policy::{AttemptFailure, FailureKind, Policy, RetryPolicy};
+use weir::decide::call::policy::{AttemptFailure, FailureKind, Policy, RetryPolicy};
 use weir::http::client::OutgoingBody;
 
 /// A plan with one retry after any failure.

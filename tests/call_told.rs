@@ -5,11 +5,11 @@ mod support;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use support::{Reply, Server, calling, ms, plan};
-use weir::call::story::CallTrace;
+use weir::call::attempt_log::CallTrace;
 use weir::call::{CallEngine, CallPlan, CallRequest, TraceContext};
 use weir::decide::Nanos;
-use weir::decide::deadline::DeadlineFormat;
-use weir::decide::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
+use weir::decide::call::deadline::DeadlineFormat;
+use weir::decide::call::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
 use weir::http::client::OutgoingBody;
 
 const FORMS: [(&str, DeadlineFormat); 3] = [

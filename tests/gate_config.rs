@@ -8,15 +8,15 @@ use http::{HeaderName, HeaderValue, Method};
 use proptest::prelude::*;
 use weir::call::PermitPool;
 use weir::decide::Nanos;
-use weir::decide::admit::{AdmissionConfig, ConcurrencyLimitConfig, Priority, limit};
-use weir::decide::breaker::BreakerRule;
-use weir::decide::callers::CallerRule;
-use weir::decide::deadline::DeadlineFormat;
-use weir::decide::hosts::{BalancePolicy, OutlierRule};
-use weir::decide::policy::{
+use weir::decide::admission::{AdmissionConfig, ConcurrencyLimitConfig, Priority, adaptive_limit};
+use weir::decide::call::deadline::DeadlineFormat;
+use weir::decide::call::policy::{
     Backoff, BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
-use weir::decide::throttle::ThrottleRule;
+use weir::decide::ratelimit::per_caller::CallerRule;
+use weir::decide::upstream::circuit_breaker::BreakerRule;
+use weir::decide::upstream::client_throttle::ThrottleRule;
+use weir::decide::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir::gate::config::{
     self, CallerFrom, Config, DeadlineFrom, DeadlineLocation, Diagnostic, DistributedLimitConfig, FlagConfig,
     HealthCheck, HostConfig, HostRule, LocalResponse, PriorityRule, Proxies, QueryRule,
@@ -234,7 +234,7 @@ fn overload_protection_is_read() {
     );
     let ms = Nanos::from_millis;
     let [adaptive, fixed, none] = &config.upstreams[..] else { panic!("{config:?}") };
-    let options = limit::Options { initial: 20, min: 5, max: 200 };
+    let options = adaptive_limit::Options { initial: 20, min: 5, max: 200 };
     let terms = AdmissionConfig {
         limit: ConcurrencyLimitConfig::Adaptive(options),
         max_queue_wait: ms(300),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use support::{Raw, Reply, Server, until};
 use weir::decide::Nanos;
-use weir::decide::policy::{Backoff, Policy, RetryPolicy};
+use weir::decide::call::policy::{Backoff, Policy, RetryPolicy};
 use weir::gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
 use weir::gate::{self, Gate};
 use weir::server::Options;

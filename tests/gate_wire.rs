@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use support::{Raw, Reply, Server, Serving, until};
-use weir::decide::policy::{Policy, RetryPolicy};
+use weir::decide::call::policy::{Policy, RetryPolicy};
 use weir::gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
 use weir::gate::{self, Gate};
 use weir::server::Options;

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use weir::decide::Nanos;
-use weir::decide::dice::Dice;
+use weir::decide::base::dice::Dice;
 use weir::send::store::{
     ClaimRequest, JobChange, JobFilter, JobLane, JobSelector, JobStep, LaneClaim, Options, RecordRequest, SqliteStore,
     Store,

@@ -19,7 +19,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 use support::{RedisServer, Reply, Running, Seen, Server, Serving, Weir, spawn_tied, until};
-use weir::decide::dice::Dice;
+use weir::decide::base::dice::Dice;
 use weir::send::State;
 use weir::send::store::{JobFilter, Options, SqliteStore, Store};
 

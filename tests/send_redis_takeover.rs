@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 use support::{Running, SYNCED, Setting, Terms, until};
-use weir::decide::dice::Dice;
+use weir::decide::base::dice::Dice;
 use weir::send::wall_ms;
 
 /// Timeout of each wait of a test.

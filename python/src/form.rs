@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDelta, PyDict, PyString};
 use weir::agents;
 use weir::decide::Nanos;
-use weir::decide::schedule::{Arrivals, LoadStage};
-use weir::decide::words;
+use weir::decide::base::units;
+use weir::decide::load::schedule::{Arrivals, LoadStage};
 use weir::http::tls::TlsOptions;
 use weir::load::{Options, RequestBodySource};
 use weir::measure::slo::Slo;
@@ -110,7 +110,7 @@ impl FromPyObject<'_, '_> for TimeArg {
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if let Ok(text) = value.cast::<PyString>() {
-            return words::time(&text.to_cow()?).map(Self).map_err(|why| errors::usage(&why));
+            return units::time(&text.to_cow()?).map(Self).map_err(|why| errors::usage(&why));
         }
         if value.is_instance_of::<PyDelta>() {
             return value.extract().map(Self);
@@ -134,7 +134,7 @@ impl FromPyObject<'_, '_> for ArrivalsArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        words::arrivals(&value.extract::<String>()?).map(Self).map_err(|why| errors::usage(&why))
+        units::arrivals(&value.extract::<String>()?).map(Self).map_err(|why| errors::usage(&why))
     }
 }
 
@@ -146,7 +146,7 @@ impl FromPyObject<'_, '_> for LoadStagesArg {
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if let Ok(text) = value.cast::<PyString>() {
-            return words::stages(&text.to_cow()?).map(Self).map_err(|why| errors::usage(&why));
+            return units::stages(&text.to_cow()?).map(Self).map_err(|why| errors::usage(&why));
         }
         let stages: Vec<(f64, f64, TimeArg)> = value.extract()?;
         let stage = |(from_per_s, to_per_s, TimeArg(length)): (f64, f64, TimeArg)| {

@@ -4,8 +4,8 @@ use std::io;
 use std::process::Command;
 use std::sync::mpsc::{self, Receiver};
 
+use super::child_channel::{ChildChannel, ChildLine};
 use super::placement::{Placement, PlacementEvent};
-use super::voice::{ChildChannel, ChildLine};
 use super::{AGENT_COMMAND, AgentSpec};
 use crate::decide::Nanos;
 use crate::machine::{self, clock::Clock};

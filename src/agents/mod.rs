@@ -1,32 +1,32 @@
 //! Distributed load generation: agents are processes on this machine, or on the nodes of a Ray cluster.
 //!
 //! Each agent's part of the plan is a function of the plan, the agent's number and the number of agents
-//! ([`crate::decide::deal`]), so no work is handed out during a run. Agents start at an agreed time, report their
+//! ([`crate::decide::load::shard`]), so no work is handed out during a run. Agents start at an agreed time, report their
 //! counts once a second, and end on command, when they are done, or without a heartbeat.
 //!
-//! - [`crew`]: coordinator of placed agents and their runs
-//! - [`life`]: process of an agent; [`speech`]: protocol between both
+//! - [`coordinator`]: coordinator of placed agents and their runs
+//! - [`process`]: process of an agent; [`protocol`]: protocol between both
 //! - `ledger`: aggregation of the agents' results
 //! - `placement`: interface of backends (place, watch, stop, logs); `local` and `ray`: the two backends;
 //!   `voice`: lines to and from a child process
 //!
 //! Reasons: `docs/design/agents.md`.
 
-pub mod crew;
-mod ledger;
-pub mod life;
+mod aggregation;
+mod child_channel;
+pub mod coordinator;
 mod local;
 mod placement;
+pub mod process;
+pub mod protocol;
 mod ray;
-pub mod speech;
-mod voice;
 
 use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 
-pub use self::crew::Coordinator;
-pub use self::ledger::AgentAggregator;
+pub use self::aggregation::AgentAggregator;
+pub use self::coordinator::Coordinator;
 
 /// Hidden command that runs an agent.
 pub const AGENT_COMMAND: &str = "agent-process";

@@ -11,8 +11,8 @@ use std::sync::mpsc::{self, Receiver};
 use serde::{Deserialize, Serialize};
 
 use super::AgentSpec;
+use super::child_channel::{ChildChannel, ChildLine};
 use super::placement::{Placement, PlacementEvent};
-use super::voice::{ChildChannel, ChildLine};
 use crate::decide::Nanos;
 use crate::load::LoadError;
 

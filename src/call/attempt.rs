@@ -8,15 +8,15 @@ use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 
-use super::answer::StreamingBody;
-use super::ask::CallRequest;
 use super::headers::{AttemptHeaders, HeaderList};
+use super::request::CallRequest;
+use super::response::StreamingBody;
 use super::success::grpc_failure;
 use super::upstream::HostPermit;
 use crate::decide::Nanos;
-use crate::decide::feedback::retry_after;
-use crate::decide::grpc::Codes;
-use crate::decide::policy::{AttemptFailure, FailureKind};
+use crate::decide::call::grpc::Codes;
+use crate::decide::call::policy::{AttemptFailure, FailureKind};
+use crate::decide::delivery::limit_headers::retry_after;
 use crate::http::client::{Client, IncomingBody, OutgoingBody, OutgoingRequest};
 use crate::machine::clock;
 

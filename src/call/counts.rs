@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::decide::admit::{self, Priority};
-use crate::decide::grpc::Code;
-use crate::decide::hedge::LaunchReason;
-use crate::decide::policy::{AttemptFailure, FailureKind};
+use crate::decide::admission::{self, Priority};
+use crate::decide::call::grpc::Code;
+use crate::decide::call::hedge::LaunchReason;
+use crate::decide::call::policy::{AttemptFailure, FailureKind};
 
 /// Counters of one plan's calls, by outcome.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub struct CallCounts {
     deadline_exceeded: AtomicU64,
     client_closed: AtomicU64,
     budget_exhausted: AtomicU64,
-    rejected: [[AtomicU64; Priority::ALL.len()]; admit::RejectionReason::ALL.len()],
+    rejected: [[AtomicU64; Priority::ALL.len()]; admission::RejectionReason::ALL.len()],
 }
 
 impl CallCounts {
@@ -34,7 +34,7 @@ impl CallCounts {
     }
 
     /// Counts a rejected call.
-    pub(super) fn rejected(&self, why: admit::RejectionReason, priority: Priority) {
+    pub(super) fn rejected(&self, why: admission::RejectionReason, priority: Priority) {
         self.rejected[why as usize][priority.index()].fetch_add(1, Relaxed);
     }
 
@@ -51,9 +51,9 @@ impl CallCounts {
     }
 
     /// Rejected calls, by reason and priority.
-    pub fn rejections(&self) -> impl Iterator<Item = (admit::RejectionReason, Priority, u64)> {
-        let of = |why: admit::RejectionReason| Priority::ALL.into_iter().map(move |priority| (why, priority));
-        let both = admit::RejectionReason::ALL.into_iter().flat_map(of);
+    pub fn rejections(&self) -> impl Iterator<Item = (admission::RejectionReason, Priority, u64)> {
+        let of = |why: admission::RejectionReason| Priority::ALL.into_iter().map(move |priority| (why, priority));
+        let both = admission::RejectionReason::ALL.into_iter().flat_map(of);
         both.map(|(why, priority)| (why, priority, self.rejected[why as usize][priority.index()].load(Relaxed)))
     }
 

@@ -1,4 +1,4 @@
-//! Makes calls: runs the attempts that [`crate::decide::hedge`] decides on until there is a response.
+//! Makes calls: runs the attempts that [`crate::decide::call::hedge`] decides on until there is a response.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -6,19 +6,19 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use super::answer::{CallFailure, CallFailureReason, CallResponse};
-use super::ask::CallRequest;
+use super::admission::CallAdmission;
 use super::attempt::{AttemptOutcome, attempt};
+use super::attempt_log::CallTrace;
 use super::counts::CallOutcome;
-use super::entry::CallAdmission;
 use super::headers::AttemptHeaders;
 use super::plan::CallPlan;
+use super::request::CallRequest;
+use super::response::{CallFailure, CallFailureReason, CallResponse};
 use super::state::CallState;
-use super::story::CallTrace;
 use crate::decide::Nanos;
-use crate::decide::admit::{self, CallArrival, Priority, Rejection};
-use crate::decide::dice::Dice;
-use crate::decide::hedge::HedgeAction;
+use crate::decide::admission::{self, CallArrival, Priority, Rejection};
+use crate::decide::base::dice::Dice;
+use crate::decide::call::hedge::HedgeAction;
 use crate::http::client::{Client, OutgoingBody};
 use crate::machine::timer::Timer;
 
@@ -156,7 +156,7 @@ impl CallEngine {
         let admission = match CallAdmission::acquire(request, &self.timer, (began, deadline), random, on_cancel).await {
             Ok(admission) => admission,
             Err(rejection)
-                if rejection.reason == admit::RejectionReason::DeadlineExceeded && self.timer.now() >= deadline =>
+                if rejection.reason == admission::RejectionReason::DeadlineExceeded && self.timer.now() >= deadline =>
             {
                 request.plan.counts.ended(CallOutcome::DeadlineExceeded);
                 return Err(CallFailure {

@@ -6,9 +6,9 @@ use std::fmt::{self, Write};
 use http::{HeaderName, HeaderValue};
 
 use super::plan::CallPlan;
-use super::trace::TraceContext;
+use super::traceparent::TraceContext;
 use crate::decide::Nanos;
-use crate::decide::deadline::DeadlineFormat;
+use crate::decide::call::deadline::DeadlineFormat;
 
 /// Headers of one attempt.
 pub(super) type HeaderList = Vec<(HeaderName, HeaderValue)>;

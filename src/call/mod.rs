@@ -3,40 +3,40 @@
 //!
 //! - [`CallPlan`]: settings of many calls; [`Upstream`]: the hosts of their attempts
 //! - [`CallEngine`]: one per event loop; [`CallEngine::call`] makes a call; `state`: a call in flight
-//! - [`CallResponse`], [`CallFailure`]: the outcome; [`story`]: the attempt log
+//! - [`CallResponse`], [`CallFailure`]: the outcome; [`attempt_log`]: the attempt log
 //! - [`PermitPool`]: concurrency limits; `entry`: admission of a call; `waiting`: its wait for a slot; `guard`: circuit
 //!   breaker and throttle
 //! - `attempt`: one attempt; `headers`: its own headers; `upload`: a request body that the caller still sends;
 //!   `counts`: counters
 //! - [`TraceContext`]: W3C trace context
 //!
-//! What to launch, what to cancel and when to respond is decided in [`crate::decide::hedge`] and done here.
+//! What to launch, what to cancel and when to respond is decided in [`crate::decide::call::hedge`] and done here.
 
-mod answer;
-mod ask;
+mod admission;
 mod attempt;
+pub mod attempt_log;
 mod counts;
 mod engine;
-mod entry;
-mod guard;
 mod headers;
-mod places;
+mod permit_wait;
+mod permits;
 mod plan;
 mod pulse;
+mod request;
+mod response;
 mod state;
-pub mod story;
 mod success;
-mod trace;
+mod traceparent;
 mod upload;
 mod upstream;
-mod waiting;
+mod upstream_guard;
 
-pub use self::answer::{CallBody, CallBodyError, CallFailure, CallFailureReason, CallResponse};
-pub use self::ask::CallRequest;
 pub use self::counts::{CallCounts, UpstreamCounts};
 pub use self::engine::CallEngine;
-pub use self::places::PermitPool;
+pub use self::permits::PermitPool;
 pub use self::plan::CallPlan;
+pub use self::request::CallRequest;
+pub use self::response::{CallBody, CallBodyError, CallFailure, CallFailureReason, CallResponse};
 pub use self::success::{InvalidSchema, Success};
-pub use self::trace::TraceContext;
+pub use self::traceparent::TraceContext;
 pub use self::upstream::{Upstream, UpstreamHost};

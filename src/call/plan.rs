@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::HeaderName;
 
 use super::counts::CallCounts;
-use super::places::PermitPool;
+use super::permits::PermitPool;
 use super::success::Success;
 use super::upstream::Upstream;
 use crate::decide::Nanos;
-use crate::decide::budget::RetryBudget;
-use crate::decide::deadline::DeadlineFormat;
-use crate::decide::policy::{Policy, StageTrigger};
+use crate::decide::call::deadline::DeadlineFormat;
+use crate::decide::call::policy::{Policy, StageTrigger};
+use crate::decide::call::retry_budget::RetryBudget;
 
 /// Policy, upstream, budget and counters of many calls, shared by all event loops.
 #[derive(Debug)]

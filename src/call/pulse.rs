@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::decide::Nanos;
-use crate::decide::admit::{PauseTotal, Pulse};
+use crate::decide::admission::{PauseTotal, Pulse};
 use crate::machine::clock::{Clock, monotonic};
 use crate::machine::timer::Timer;
 

@@ -4,22 +4,22 @@ use std::sync::PoisonError;
 
 use http::response::Parts;
 
-use super::answer::{CallBody, CallFailure, CallFailureReason, CallResponse};
-use super::ask::CallRequest;
+use super::admission::{BudgetWithPermits, CallAdmission};
 use super::attempt::{AttemptBody, AttemptOutcome, LaunchedAttempt};
+use super::attempt_log::{AttemptStatus, CallTrace};
 use super::counts::CallOutcome;
 use super::engine::CallEngine;
-use super::entry::{BudgetWithPermits, CallAdmission};
-use super::places::{CallPermit, PermitOutcome};
-use super::story::{AttemptStatus, CallTrace};
+use super::permits::{CallPermit, PermitOutcome};
+use super::request::CallRequest;
+use super::response::{CallBody, CallFailure, CallFailureReason, CallResponse};
 use super::upload::{UploadState, track_upload};
 use super::upstream::BlameRule;
 use crate::decide::Nanos;
-use crate::decide::admit::{self, AbandonReason};
-use crate::decide::budget::Unlimited;
-use crate::decide::dice::Dice;
-use crate::decide::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
-use crate::decide::policy::{AttemptFailure, FailureKind};
+use crate::decide::admission::{self, AbandonReason};
+use crate::decide::base::dice::Dice;
+use crate::decide::call::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
+use crate::decide::call::policy::{AttemptFailure, FailureKind};
+use crate::decide::call::retry_budget::Unlimited;
 use crate::http::client::OutgoingBody;
 
 /// State of one call in flight.
@@ -213,7 +213,7 @@ impl<'a> CallState<'a> {
         if let Some(permit) = &mut self.admission.route_permit {
             let outcome = match reason {
                 Some(CallFailureReason::DeadlineExceeded) => PermitOutcome::Cancelled(AbandonReason::DeadlineExceeded),
-                _ => PermitOutcome::Ended(admit::ServiceOutcome::Responded),
+                _ => PermitOutcome::Ended(admission::ServiceOutcome::Responded),
             };
             permit.set_outcome(outcome, Nanos::ZERO);
         }

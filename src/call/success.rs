@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use jsonschema::Validator;
 use serde::de::IgnoredAny;
 
-use crate::decide::grpc::{Code, Codes, is_grpc};
-use crate::decide::policy::{AttemptFailure, FailureKind};
+use crate::decide::call::grpc::{Code, Codes, is_grpc};
+use crate::decide::call::policy::{AttemptFailure, FailureKind};
 
 /// Conditions of a successful response.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use crate::agents::Coordinator;
 use crate::decide::Nanos;
 use crate::load::{self, LoadError, LoadPlan, Options};
 use crate::machine::clock::Clock;
-use crate::measure::capacity::answer::{StepReport, StepResult};
+use crate::measure::capacity::report::{StepReport, StepResult};
 use crate::measure::capacity::search::Trial;
 use crate::measure::capacity::step::{StepDecision, StepFailure};
 use crate::measure::capacity::{CapacityStep, TrialResult};

@@ -19,7 +19,7 @@ use crate::decide::Nanos;
 use crate::load::{LoadError, Options, PlanError};
 use crate::machine::clock::Clock;
 use crate::measure::RunProgress;
-use crate::measure::capacity::answer::{
+use crate::measure::capacity::report::{
     Bottleneck, CapacityReport, SCHEMA_VERSION, StepReport, StepResult, UslSummary,
 };
 use crate::measure::capacity::search::{SearchRange, Trial};

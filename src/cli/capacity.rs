@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::asking::{RequestArgs, redacted};
-use super::driving::AgentArgs;
+use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 use super::output::{OutputFile, colors, print};
+use super::request_args::{RequestArgs, redacted};
 use crate::capacity::{self, CapacityError, CapacityEvent, CapacityOptions};
-use crate::decide::schedule::Arrivals;
-use crate::decide::words;
-use crate::live::bar::{Extent, ProgressBar};
+use crate::decide::base::units;
+use crate::decide::load::schedule::Arrivals;
+use crate::live::progress_bar::{Extent, ProgressBar};
 use crate::load::{LoadError, Options};
-use crate::measure::capacity::answer::{Bottleneck, CapacityReport};
+use crate::measure::capacity::report::{Bottleneck, CapacityReport};
 use crate::measure::capacity::search::SearchRange;
 use crate::measure::capacity::step::StepLength;
 use crate::measure::run::LoadModel;
@@ -39,25 +39,25 @@ pub(super) struct CapacityArgs {
     #[arg(long, help_heading = SEARCH)]
     closed: bool,
     /// first load level [default: 100/s, or 1 user]
-    #[arg(long, value_name = "LOAD", value_parser = words::rate, help_heading = SEARCH)]
+    #[arg(long, value_name = "LOAD", value_parser = units::rate, help_heading = SEARCH)]
     from: Option<f64>,
     /// highest load level [default: 1,000,000/s, or 10,000 users]
-    #[arg(long = "to", value_name = "LOAD", value_parser = words::rate, help_heading = SEARCH)]
+    #[arg(long = "to", value_name = "LOAD", value_parser = units::rate, help_heading = SEARCH)]
     max_load: Option<f64>,
     /// final distance between the bounds
-    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = words::fraction, help_heading = SEARCH)]
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = units::fraction, help_heading = SEARCH)]
     precision: f64,
     /// maximum time per load level
-    #[arg(long = "step-time", value_name = "TIME", default_value = "30s", value_parser = words::seconds, help_heading = SEARCH)]
+    #[arg(long = "step-time", value_name = "TIME", default_value = "30s", value_parser = units::seconds, help_heading = SEARCH)]
     step_length: Duration,
     /// maximum search time [default: 30 x --step-time, at least 5m]
-    #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = SEARCH)]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = SEARCH)]
     max_time: Option<Duration>,
     /// minimum warm-up excluded from each load level
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = words::seconds, help_heading = SEARCH)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::seconds, help_heading = SEARCH)]
     warmup: Duration,
     /// arrival process: constant or poisson
-    #[arg(long, value_name = "KIND", default_value = "poisson", value_parser = words::arrivals, help_heading = SEARCH)]
+    #[arg(long, value_name = "KIND", default_value = "poisson", value_parser = units::arrivals, help_heading = SEARCH)]
     arrivals: Arrivals,
     /// process ID of the service, to report its CPU use
     #[arg(long, value_name = "PID", help_heading = SEARCH)]
@@ -66,7 +66,7 @@ pub(super) struct CapacityArgs {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SEARCH)]
     seed: u64,
     /// maximum connections in the open loop [default: 1000]
-    #[arg(short, long, value_name = "N", value_parser = words::count, conflicts_with = "closed", help_heading = SEARCH)]
+    #[arg(short, long, value_name = "N", value_parser = units::count, conflicts_with = "closed", help_heading = SEARCH)]
     connections: Option<u64>,
     /// generator threads [default: as needed]
     #[arg(short, long, value_name = "N", help_heading = SEARCH)]

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, ValueEnum};
 
-use super::asking::redacted;
 use super::exit;
 use super::messages::Messages;
 use super::output::{OutputFile, colors, print};
-use crate::decide::words;
+use super::request_args::redacted;
+use crate::decide::base::units;
 use crate::measure::Run;
 use crate::measure::compare::Settings;
-use crate::report::comparison::{MetricSelector, RunComparison, SavedRun, Side, likeness, markdown, page, text};
+use crate::report::comparison::{MetricSelector, RunComparison, SavedRun, Side, comparability, markdown, page, text};
 use crate::report::page::render;
 use crate::report::read::{ToolResult, read};
 
@@ -33,10 +33,10 @@ pub struct CompareArgs {
     #[arg(short, long = "metric", value_name = "NAME", value_delimiter = ',')]
     metrics: Vec<MetricSelector>,
     /// smallest effect that matters
-    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = words::fraction)]
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = units::fraction)]
     min_effect: f64,
     /// confidence level of all verdicts together
-    #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = words::fraction)]
+    #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = units::fraction)]
     confidence: f64,
     /// comparison across machines, load plans or tools
     #[arg(long)]
@@ -99,11 +99,11 @@ impl CompareArgs {
             None => read_side(path, note),
         });
         let sides = sides.collect::<Result<Vec<_>, _>>()?;
-        let obstacles = likeness::obstacles(&sides);
+        let obstacles = comparability::obstacles(&sides);
         if let (Some(first), false) = (obstacles.first(), self.force) {
             return Err(format!("{first}; --force compares them anyway"));
         }
-        let notes = obstacles.into_iter().chain(likeness::unknowns(&sides)).collect();
+        let notes = obstacles.into_iter().chain(comparability::unknowns(&sides)).collect();
         let metrics = if self.metrics.is_empty() { MetricSelector::DEFAULTS.to_vec() } else { self.metrics.clone() };
         let comparison = RunComparison::new(&sides, &metrics, &settings, notes);
         Ok(ComparisonResult { comparison, sides, metrics })

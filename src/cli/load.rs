@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
-use super::asking::{RequestArgs, redacted};
-use super::driving::AgentArgs;
+use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 use super::output::{OutputFile, colors, print};
-use crate::agents::{Coordinator, life};
-use crate::decide::schedule::{Arrivals, LoadStage};
-use crate::decide::words;
-use crate::live::bar::{Extent, ProgressBar};
+use super::request_args::{RequestArgs, redacted};
+use crate::agents::{Coordinator, process};
+use crate::decide::base::units;
+use crate::decide::load::schedule::{Arrivals, LoadStage};
+use crate::live::progress_bar::{Extent, ProgressBar};
 use crate::load::{self, LoadError, LoadPlan, Options};
 use crate::measure::Run;
 use crate::measure::slo::Slo;
@@ -30,33 +30,33 @@ const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 3
 #[command(after_help = EXAMPLES)]
 pub(super) struct LoadArgs {
     /// concurrent connections [default: 50]; open loop: maximum [default: 1000]
-    #[arg(short, long, value_name = "N", value_parser = words::count, help_heading = CLOSED)]
+    #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = CLOSED)]
     connections: Option<u64>,
     /// number of requests
-    #[arg(short = 'n', long, value_name = "N", value_parser = words::count, help_heading = CLOSED)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = units::count, help_heading = CLOSED)]
     requests: Option<u64>,
     /// duration; bare numbers are seconds [default: 10s without -n, --loops]
-    #[arg(short, long, value_name = "TIME", value_parser = words::seconds, help_heading = CLOSED)]
+    #[arg(short, long, value_name = "TIME", value_parser = units::seconds, help_heading = CLOSED)]
     duration: Option<Duration>,
     /// generator threads [default: one per core, or per 20,000 requests/s]
     #[arg(short, long, value_name = "N", help_heading = CLOSED)]
     threads: Option<u64>,
 
     /// closed-loop users, each with its own connection
-    #[arg(long, value_name = "N", value_parser = words::count, help_heading = USERS)]
+    #[arg(long, value_name = "N", value_parser = units::count, help_heading = USERS)]
     users: Option<u64>,
     /// time over which users start, evenly [default: 0s]
-    #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = USERS)]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = USERS)]
     ramp_up: Option<Duration>,
     /// requests per user [default: unlimited]
-    #[arg(long, value_name = "N", value_parser = words::count, help_heading = USERS)]
+    #[arg(long, value_name = "N", value_parser = units::count, help_heading = USERS)]
     loops: Option<u64>,
 
     /// open-loop arrival rate, independent of responses: 500, 10k, 6000/m
-    #[arg(short, long, value_name = "RATE", value_parser = words::rate, help_heading = OPEN)]
+    #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = OPEN)]
     rate: Option<f64>,
     /// arrival process: constant or poisson
-    #[arg(long, value_name = "KIND", default_value = "constant", value_parser = words::arrivals, help_heading = OPEN)]
+    #[arg(long, value_name = "KIND", default_value = "constant", value_parser = units::arrivals, help_heading = OPEN)]
     arrivals: Arrivals,
     /// arrival rate over time, e.g. 0-200/30s,200/1m
     #[arg(long, value_name = "STAGES", value_parser = StagesFlag::read, help_heading = OPEN)]
@@ -71,7 +71,7 @@ pub(super) struct LoadArgs {
     agent_args: AgentArgs,
 
     /// initial time excluded from the result [default: 0s]
-    #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = RESULT)]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
     warmup: Option<Duration>,
     /// seed of arrivals and body choices
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESULT)]
@@ -110,7 +110,7 @@ struct StagesFlag(Vec<LoadStage>);
 
 impl StagesFlag {
     fn read(text: &str) -> Result<Self, String> {
-        words::stages(text).map(Self)
+        units::stages(text).map(Self)
     }
 }
 
@@ -142,7 +142,7 @@ pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8
 
 /// Hidden command of an agent process.
 pub(super) fn run_agent(messages: &Messages) -> u8 {
-    match life::run() {
+    match process::run() {
         Ok(()) => exit::OK,
         Err(error) => {
             messages.error(&format!("internal command of 'weir load --on': {error}"));

@@ -1,24 +1,24 @@
 //! Command line: from arguments to validated options. `main.rs` and the Python package's script both call [`run`].
 
-mod asking;
+mod agent_args;
 mod capacity;
 pub mod compare;
-mod driving;
 mod gate;
 mod help;
 mod interrupt;
-mod launcher;
-mod life;
 mod load;
-mod manner;
 mod messages;
-mod mistake;
 mod output;
 mod report;
+mod request_args;
+mod self_exec;
 mod send;
 pub mod serve;
+mod server_args;
+mod server_lifecycle;
 pub mod simulate;
 mod study;
+mod usage_error;
 
 use std::ffi::OsString;
 
@@ -138,11 +138,11 @@ fn usage(error: &clap::Error, args: &[OsString], messages: &Messages) -> u8 {
         let _ = error.print();
         return exit::USAGE;
     }
-    messages.error(&mistake::message(error, &mistake::target_command(help::command(), args)));
+    messages.error(&usage_error::message(error, &usage_error::target_command(help::command(), args)));
     exit::USAGE
 }
 
 /// Error in arguments of a command that are not from the command line, as one line.
 fn one_line(error: &clap::Error, command: &str) -> String {
-    mistake::message(error, &mistake::target_command(help::command(), &["weir".into(), command.into()]))
+    usage_error::message(error, &usage_error::target_command(help::command(), &["weir".into(), command.into()]))
 }

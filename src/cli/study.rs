@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::driving::AgentArgs;
+use super::agent_args::AgentArgs;
 use super::interrupt::Interrupt;
-use super::launcher::self_command;
 use super::messages::Messages;
 use super::output::OutputFile;
+use super::self_exec::self_command;
 use super::{exit, load};
 use crate::decide::Nanos;
-use crate::live::board::Dashboard;
+use crate::live::dashboard::Dashboard;
 use crate::machine;
-use crate::study::cell::Measurement;
 use crate::study::definition::Definition;
 use crate::study::file::{self, EXAMPLE, LoadSyntax};
 use crate::study::findings::Findings;
+use crate::study::measurement::Measurement;
 use crate::study::{self, StudyEvent, StudyOptions, StudyOutcome, StudyProgress, text};
 
 const EXAMPLES: &str = "Examples:
@@ -100,7 +100,7 @@ pub(super) fn run(asked: &StudyArgs, args: &[OsString], messages: &Messages) -> 
 
 /// Entry point of the supervisor process that [`study`] starts for each program.
 pub(super) fn guard(messages: &Messages) -> u8 {
-    match machine::guard::run() {
+    match machine::supervisor::run() {
         Ok(()) => exit::OK,
         Err(error) => {
             messages.error(&format!("internal command of 'weir study': {error}"));

@@ -6,7 +6,7 @@
 
 pub mod problem;
 pub(crate) mod read;
-pub(crate) mod words;
+pub(crate) mod units;
 
 use std::path::Path;
 

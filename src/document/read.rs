@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::problem::{Diagnostics, one_of, suggestion};
-use super::words;
+use super::units;
 use crate::decide::Nanos;
 
 /// Value with its position.
@@ -126,7 +126,7 @@ impl<'a> DocumentNode<'a> {
 
     /// Time, possibly 0.
     pub(crate) fn time_or_zero(&self) -> Option<Nanos> {
-        let time = self.value.as_str().and_then(words::time);
+        let time = self.value.as_str().and_then(units::time);
         if time.is_none() {
             self.expected("time", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
         }
@@ -144,13 +144,13 @@ impl<'a> DocumentNode<'a> {
 
     /// Size in bytes.
     pub(crate) fn size(&self, range: RangeInclusive<usize>) -> Option<usize> {
-        let size = self.value.as_str().and_then(words::size);
+        let size = self.value.as_str().and_then(units::size);
         let Some(size) = size else {
             self.expected("size", r#"write it as "512B", "64KiB" or "1MiB""#);
             return None;
         };
         if !range.contains(&size) {
-            let (least, most) = (words::format_size(*range.start()), words::format_size(*range.end()));
+            let (least, most) = (units::format_size(*range.start()), units::format_size(*range.end()));
             self.expected("size", format!("write one from \"{least}\" to \"{most}\""));
         }
         Some(size)
@@ -188,8 +188,8 @@ impl<'a> DocumentNode<'a> {
     /// Statuses of one string or number; None if it has none.
     pub(crate) fn status_words(&self) -> Option<Vec<(u16, u16)>> {
         match self.value {
-            DeValue::String(text) => words::statuses(text),
-            DeValue::Integer(number) if number.radix() == 10 => words::statuses(number.as_str()),
+            DeValue::String(text) => units::statuses(text),
+            DeValue::Integer(number) if number.radix() == 10 => units::statuses(number.as_str()),
             _ => None,
         }
     }

@@ -10,10 +10,10 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use super::current::ConfigCell;
-use super::sharing::{DistributedLimits, State as Cluster};
-use crate::decide::admit::Slots;
-use crate::decide::breaker::State;
+use super::config_cell::ConfigCell;
+use super::distributed_limits::{DistributedLimits, State as Cluster};
+use crate::decide::admission::Slots;
+use crate::decide::upstream::circuit_breaker::State;
 
 /// Collector over the current configuration.
 #[derive(Debug)]

@@ -9,21 +9,21 @@
 //!
 //! Calls themselves, with their attempts, are in [`crate::call`].
 
-mod answers;
-mod checks;
+mod caller;
 pub mod config;
-mod current;
+mod config_cell;
+mod distributed_limits;
 mod headers;
-mod merge;
+mod health_checks;
+mod json_merge;
+mod local_responses;
 mod metrics;
 pub mod otlp;
 mod rewrite;
 mod routed;
 mod routes;
+mod runtime;
 mod service;
-mod setup;
-mod sharing;
-mod standing;
 mod tracing;
 
 use std::fmt;
@@ -32,11 +32,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use self::config::Config;
-use self::current::ConfigCell;
+use self::config_cell::ConfigCell;
+use self::distributed_limits::{DistributedLimits, RenewalThread};
 use self::otlp::{Exporter, ExporterCloseHandle, ExporterError};
+use self::runtime::GateRuntime;
 use self::service::Service;
-use self::setup::GateRuntime;
-use self::sharing::{DistributedLimits, RenewalThread};
 use crate::decide::Nanos;
 use crate::server::{self, Logger, RunningServer, ServerError};
 

@@ -6,16 +6,16 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use super::answers::{self, ErrorFormat};
 use super::headers;
+use super::local_responses::{self, ErrorFormat};
 use super::otlp::CallSpanFacts;
+use super::runtime::GateRoute;
 use super::service::Service;
-use super::setup::GateRoute;
 use super::tracing::{TracedCall, Tracer};
-use crate::call::story::CallTrace;
+use crate::call::attempt_log::CallTrace;
 use crate::call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallRequest, CallResponse};
 use crate::decide::Nanos;
-use crate::decide::admit::Priority;
+use crate::decide::admission::Priority;
 use crate::http::client::OutgoingBody;
 use crate::server::{BodyPrefix, RequestContext, ResponseBody, ServiceReply};
 
@@ -204,7 +204,7 @@ impl RoutedRequest<'_> {
         match prefix {
             Ok(BodyPrefix::Complete(bytes)) => Ok(OutgoingBody::Bytes(bytes)),
             Ok(BodyPrefix::Streaming(upload)) => Ok(OutgoingBody::Stream(Box::pin(upload))),
-            Err(_) => Err(answers::text(StatusCode::BAD_REQUEST, "the body broke off")),
+            Err(_) => Err(local_responses::text(StatusCode::BAD_REQUEST, "the body broke off")),
         }
     }
 
@@ -240,7 +240,7 @@ impl RoutedRequest<'_> {
         let CallResponse { mut head, body, .. } = response;
         if head.status == StatusCode::SWITCHING_PROTOCOLS && upgrade {
             let Some(tunnel) = body.into_upgraded() else {
-                let response = answers::text(StatusCode::BAD_GATEWAY, "the upstream did not switch protocols");
+                let response = local_responses::text(StatusCode::BAD_GATEWAY, "the upstream did not switch protocols");
                 return self.error_format.format(response).into();
             };
             let mut switch = Response::new(ResponseBody::empty());
@@ -272,7 +272,7 @@ impl RoutedRequest<'_> {
             }
             CallFailureReason::AllFailed => {}
         }
-        if let Some(own) = answers::bad_request(&call_trace).or_else(|| self.route.failure_response()) {
+        if let Some(own) = local_responses::bad_request(&call_trace).or_else(|| self.route.failure_response()) {
             return self.error_format.format(own);
         }
         match last_response {
@@ -283,7 +283,7 @@ impl RoutedRequest<'_> {
                 head.version = Version::HTTP_11;
                 Response::from_parts(head, server_body(body))
             }
-            None => self.error_format.format(answers::no_response(&call_trace)),
+            None => self.error_format.format(local_responses::no_response(&call_trace)),
         }
     }
 }

@@ -11,14 +11,14 @@ use http::{HeaderMap, Request, StatusCode, Version, header};
 use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
-use super::answers::{self, ErrorFormat};
-use super::current::{CachedRuntime, ConfigCell};
+use super::config_cell::{CachedRuntime, ConfigCell};
+use super::distributed_limits::DistributedLimits;
 use super::headers;
+use super::local_responses::{self, ErrorFormat};
 use super::metrics::GateMetrics;
 use super::otlp::SpanSender;
 use super::routed::RoutedRequest;
 use super::routes::RouteMatch;
-use super::sharing::DistributedLimits;
 use super::tracing::Tracer;
 use crate::call::CallEngine;
 use crate::decide::Nanos;
@@ -55,7 +55,7 @@ impl server::Service for Service {
         let engine = CallEngine::new(client.clone(), timer.clone(), self.options.seed);
         tokio::task::spawn_local(sweep_connections(client, timer.clone()));
         if !self.has_health_checks.swap(true, Ordering::Relaxed) {
-            super::checks::start(Arc::clone(&self.config_cell), engine.clone());
+            super::health_checks::start(Arc::clone(&self.config_cell), engine.clone());
         }
         let tracer =
             self.span_sender.as_ref().map(|(sender, fraction)| Tracer::new(sender.clone(), *fraction, timer.clock()));
@@ -76,7 +76,7 @@ impl server::Service for Service {
         let (mut parts, body) = request.into_parts();
         let headers = std::mem::take(&mut parts.headers);
         let error_format = ErrorFormat::of(&headers);
-        let bad = |why: &str| error_format.format(answers::text(StatusCode::BAD_REQUEST, why)).into();
+        let bad = |why: &str| error_format.format(local_responses::text(StatusCode::BAD_REQUEST, why)).into();
         let host = match check_scheme(&parts).and_then(|()| request_host(&parts, &headers)) {
             Ok(host) => host,
             Err(why) => return bad(why),
@@ -87,9 +87,11 @@ impl server::Service for Service {
         };
         let (route, captures) = match runtime.route_table.find(&parts.method, host.as_deref(), &path) {
             RouteMatch::Route { index, captures } => (&runtime.routes[index], captures),
-            RouteMatch::MethodNotAllowed { allow } => return error_format.format(answers::not_allowed(&allow)).into(),
+            RouteMatch::MethodNotAllowed { allow } => {
+                return error_format.format(local_responses::not_allowed(&allow)).into();
+            }
             RouteMatch::NotFound => {
-                return error_format.format(answers::text(StatusCode::NOT_FOUND, "no route matches")).into();
+                return error_format.format(local_responses::text(StatusCode::NOT_FOUND, "no route matches")).into();
             }
         };
         let target_deadline = match route.target_deadline(&captures, parts.uri.query()) {

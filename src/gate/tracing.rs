@@ -7,8 +7,8 @@ use http::HeaderMap;
 
 use super::otlp::{CallSpanFacts, SpanSender, sampled, spans_of_call};
 use crate::call::TraceContext;
-use crate::call::story::CallTrace;
-use crate::decide::dice::Dice;
+use crate::call::attempt_log::CallTrace;
+use crate::decide::base::dice::Dice;
 use crate::machine::clock::Clock;
 
 /// Tracer of one event loop.

@@ -6,11 +6,11 @@
 //! - [`wire`]: encoding of requests and decoding of responses, without sockets
 //! - [`tls`]: TLS configuration
 //! - [`stream`]: one non-blocking connection
-//! - [`stamp`]: kernel receive timestamps
+//! - [`kernel_timestamps`]: kernel receive timestamps
 
 pub mod client;
+pub mod kernel_timestamps;
 pub mod path;
-pub mod stamp;
 pub mod stream;
 pub mod target;
 pub mod tls;

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use rustls::ClientConnection;
 
-use super::stamp;
+use super::kernel_timestamps;
 use super::target::SocketAddress;
 use super::tls::Tls;
 use crate::decide::WallNanos;
@@ -53,7 +53,7 @@ impl Stream {
             SocketAddress::Unix(path) => connect_unix(path)?,
         };
         // A socket without timestamps still works, and is timed at the read.
-        let stamped = stamped && stamp::enable(fd.as_fd()).is_ok();
+        let stamped = stamped && kernel_timestamps::enable(fd.as_fd()).is_ok();
         let inet = matches!(address, SocketAddress::Inet(_));
         Ok(Self {
             socket: RawSocket { fd, is_inet: inet, has_timestamps: stamped, drained: false, received_at: None },
@@ -229,7 +229,7 @@ impl Read for RawSocket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = if self.has_timestamps {
-            stamp::recv(self.fd.as_fd(), buffer).map(|(bytes, stamp)| {
+            kernel_timestamps::recv(self.fd.as_fd(), buffer).map(|(bytes, stamp)| {
                 self.received_at = stamp;
                 bytes
             })

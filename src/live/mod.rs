@@ -1,7 +1,7 @@
 //! Progress display on the terminal during a run.
 
-pub mod bar;
-pub mod board;
+pub mod dashboard;
+pub mod progress_bar;
 
 /// Whether escape sequences may be written to a terminal: not with `TERM=dumb` or `NO_COLOR` (see no-color.org).
 pub fn takes_escapes() -> bool {

@@ -5,14 +5,14 @@
 //!   own
 //! - `worker`: one thread's event loop; `table` and `slot`: its connections; `tally`: its counters
 
-mod beginning;
+mod connection;
+mod connections;
+mod counters;
 pub mod options;
 pub mod plan;
 mod poller;
 mod probe;
-mod slot;
-mod table;
-mod tally;
+mod start_gate;
 mod worker;
 
 use std::fmt;
@@ -23,15 +23,15 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-pub use self::beginning::StartGate;
 pub use self::options::{Options, RequestBodySource};
 pub use self::plan::{AgentPosition, LoadPlan, Pacing, PlanError};
+pub use self::start_gate::StartGate;
 use self::worker::{Worker, WorkerContext, WorkerReport};
 use crate::decide::Nanos;
 use crate::machine;
 use crate::machine::clock::{self, Clock};
-use crate::measure::agent::AgentCounts;
-use crate::measure::gathering::IntervalMerger;
+use crate::measure::agent_counts::AgentCounts;
+use crate::measure::interval_merger::IntervalMerger;
 use crate::measure::recorder::Interval;
 use crate::measure::run::{Connections, Manifest, Run, RunInput, RunTarget};
 use crate::measure::series::RunSeries;

@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::decide::schedule::{Arrivals, LoadStage};
+use crate::decide::load::schedule::{Arrivals, LoadStage};
 use crate::http::tls::TlsOptions;
 
 /// Options of a load, not yet validated. `None` and empty lists mean "not given".

@@ -3,18 +3,16 @@
 //! - [`clock`]: the only module that reads the time
 //! - [`executor`]: executor of hyper's own tasks
 //! - [`memory`]: return of freed memory to the system
-//! - [`guard`]: supervisor process of a program
+//! - [`supervisor`]: supervisor process of a program
 //! - [`process_tree`]: sampling of a process tree's use of resources; [`processes`]: processes and their descendants
 //! - [`timer`]: exact timers on an event loop
 
 pub mod clock;
 pub mod executor;
-pub mod guard;
 pub mod memory;
 pub mod process_tree;
 pub mod processes;
-#[cfg(test)]
-mod shell;
+pub mod supervisor;
 pub mod timer;
 
 use std::fs;
@@ -76,3 +74,7 @@ fn field(file: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+mod tests;

@@ -140,8 +140,8 @@ pub fn kill_all(family: impl Fn() -> Vec<ProcessStat>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::shell::{Shell, until};
     use super::*;
+    use crate::machine::tests::shell::{Shell, until};
 
     #[test]
     fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {

@@ -4,10 +4,10 @@
 //! - [`histogram`]: times in fixed memory, merged without loss
 //! - [`times`]: histograms of whole responses, by all three clocks
 //! - [`recorder`]: outcomes -> totals and the current second; one per thread, not shared
-//! - [`counted`]: totals and all other counts; sums over threads, agents and intervals
-//! - [`gathering`]: merger of the intervals of several threads or agents
-//! - [`parcel`]: wire format of counts between agents and coordinator
-//! - [`agent`]: figures of one agent of a run
+//! - [`counts`]: totals and all other counts; sums over threads, agents and intervals
+//! - [`interval_merger`]: merger of the intervals of several threads or agents
+//! - [`wire_form`]: wire format of counts between agents and coordinator
+//! - [`agent_counts`]: figures of one agent of a run
 //! - [`series`]: time series of a run, in bounded memory
 //! - [`progress`]: progress of a run, for callbacks
 //! - [`run`]: result of a load test; [`run_input`]: its assembly; `kept`: reading and writing it as JSON
@@ -17,26 +17,26 @@
 //! - [`capacity`]: highest load that meets the objectives: search, steps, scalability law
 //! - [`compare`]: verdicts on variants that were each run several times
 
-pub mod agent;
+pub mod agent_counts;
 pub mod capacity;
 pub mod compare;
-pub mod counted;
-pub mod gathering;
+pub mod counts;
 pub mod histogram;
-mod kept;
+pub mod interval_merger;
 pub mod outcome;
-pub mod parcel;
 pub mod progress;
 pub mod recorder;
 pub mod run;
 pub mod run_input;
+mod saved;
 pub mod series;
 pub mod slo;
 pub mod steady;
 pub mod times;
 pub mod trust;
+pub mod wire_form;
 
-pub use counted::RunCounts;
+pub use counts::RunCounts;
 pub use histogram::Histogram;
 pub use outcome::{Outcome, TransportFailure};
 pub use progress::RunProgress;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::counted::RunCounts;
+use super::counts::RunCounts;
 use super::histogram::Histogram;
 use super::outcome::{Outcome, RequestEnd, TransportFailure};
 use super::times::ResponseTimes;

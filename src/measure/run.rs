@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::agent::Agent;
+use super::agent_counts::Agent;
 use super::histogram::{Histogram, Percentiles};
 pub use super::run_input::RunInput;
 use super::series::SeriesPoint;

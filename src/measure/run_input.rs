@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::agent::{Agent, AgentCounts};
+use super::agent_counts::{Agent, AgentCounts};
 use super::recorder::Totals;
 use super::run::{Bytes, Connections, LoadModel, Manifest, Rate, Requests, Responses, Run, RunTarget, SCHEMA_VERSION};
 use super::series::SeriesPoint;

@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::decide::dice::Dice;
+    use crate::decide::base::dice::Dice;
 
     /// Values about levels, with relative noise.
     fn levels(levels: &[(f64, usize)], noise: f64, seed: u64) -> Vec<f64> {

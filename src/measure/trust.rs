@@ -18,7 +18,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::agent::{Agent, AgentCounts, clock_error_ms, skew_ms};
+use super::agent_counts::{Agent, AgentCounts, clock_error_ms, skew_ms};
 use super::histogram::{Histogram, Percentiles};
 use super::recorder::Totals;
 use super::run::{LoadModel, Run};

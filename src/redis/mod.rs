@@ -2,8 +2,8 @@
 //!
 //! Keys and scripts belong to the modules that use them.
 
-mod about;
 mod address;
+mod info;
 mod reply;
 #[cfg(test)]
 #[path = "../../tests/support/redis.rs"]
@@ -15,8 +15,8 @@ mod tied;
 use ::redis::RedisError;
 use ring::rand::{SecureRandom, SystemRandom};
 
-pub use self::about::{field, info};
 pub use self::address::{RedisAddress, RedisConnectError, parse_flag};
+pub use self::info::{field, info};
 pub use self::reply::{RedisValue, RedisValues};
 
 /// Unique name of a client of the server; None if the system has no random numbers.

@@ -18,7 +18,7 @@
 //! - The body sent is shown for methods that have one. The size of the certificate's key is unknown: `-`.
 //! - `ab`'s warnings that mean and median are apart are left out; [`crate::measure::trust`] judges a run instead.
 
-use super::figure::sanitize;
+use super::number_format::sanitize;
 use crate::measure::Run;
 use crate::measure::histogram::Percentiles;
 use crate::measure::run::LoadModel;
@@ -224,15 +224,15 @@ fn sends_body(run: &Run) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use crate::report::tests::fixtures;
 
     #[test]
     fn the_report_is_laid_out_as_ab_does() {
-        sample::same(&render(&sample::closed()), include_str!("golden/closed.ab.txt"), "closed.ab.txt");
-        sample::same(&render(&sample::open()), include_str!("golden/open.ab.txt"), "open.ab.txt");
-        sample::same(&render(&sample::wide()), include_str!("golden/wide.ab.txt"), "wide.ab.txt");
-        sample::same(&render(&sample::empty()), include_str!("golden/empty.ab.txt"), "empty.ab.txt");
+        fixtures::same(&render(&fixtures::closed()), include_str!("golden/closed.ab.txt"), "closed.ab.txt");
+        fixtures::same(&render(&fixtures::open()), include_str!("golden/open.ab.txt"), "open.ab.txt");
+        fixtures::same(&render(&fixtures::wide()), include_str!("golden/wide.ab.txt"), "wide.ab.txt");
+        fixtures::same(&render(&fixtures::empty()), include_str!("golden/empty.ab.txt"), "empty.ab.txt");
     }
 
     #[test]

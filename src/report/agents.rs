@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::figure::{count, ms, rate, truncate};
-use super::paint::AnsiPaint;
+use super::ansi::AnsiPaint;
+use super::number_format::{count, ms, rate, truncate};
 use super::text::line;
 use crate::measure::Run;
-use crate::measure::agent::{Agent, clock_error_ms, skew_ms};
+use crate::measure::agent_counts::{Agent, clock_error_ms, skew_ms};
 
 /// Maximum width of a node's name, in columns.
 const NODE_WIDTH: usize = 26;
@@ -63,7 +63,7 @@ fn row(index: usize, agent: &Agent, paint: AnsiPaint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample;
+    use crate::report::tests::fixtures;
 
     fn bare(run: &Run) -> Vec<String> {
         lines(run, AnsiPaint { enabled: false })
@@ -71,9 +71,9 @@ mod tests {
 
     #[test]
     fn each_agent_has_a_line_and_a_lost_one_is_marked() {
-        assert!(bare(&sample::closed()).is_empty());
-        sample::same(
-            &(bare(&sample::agents()).join("\n") + "\n"),
+        assert!(bare(&fixtures::closed()).is_empty());
+        fixtures::same(
+            &(bare(&fixtures::agents()).join("\n") + "\n"),
             include_str!("golden/agents.text.txt"),
             "agents.text.txt",
         );
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn of_many_agents_the_slowest_are_shown() {
-        let mut run = sample::agents();
+        let mut run = fixtures::agents();
         let one = run.agents[0].clone();
         run.agents = vec![one.clone(); 100];
         run.agents[70].response_ms.p99 = 2.0 * one.response_ms.p99;

@@ -5,8 +5,8 @@
 //! linear one where all times are close together. They run from the 0.1st to the 99.9th percentile: the first row
 //! takes what is below, a last one what is above.
 
-use super::figure;
-use super::paint::AnsiPaint;
+use super::ansi::AnsiPaint;
+use super::number_format;
 use crate::decide::Nanos;
 use crate::measure::Histogram;
 
@@ -39,9 +39,14 @@ pub(super) fn lines(histogram: &Histogram, paint: AnsiPaint) -> Vec<String> {
     let line = |row: &HistogramRow| {
         let fraction = row.count as f64 / all;
         let bar = paint.cyan(&bar(row.count as f64 / most));
-        format!("{:>10}  {:>13}  {:>7}  {bar}", row.label, figure::count(row.count), figure::percent(fraction))
-            .trim_end()
-            .into()
+        format!(
+            "{:>10}  {:>13}  {:>7}  {bar}",
+            row.label,
+            number_format::count(row.count),
+            number_format::percent(fraction)
+        )
+        .trim_end()
+        .into()
     };
     let heading = format!("{:>10}  {:>13}  {:>7}", "response", "successes", "percent");
     let heading = (!rows.is_empty()).then(|| paint.dim(&heading));
@@ -62,7 +67,7 @@ pub(super) fn rows(histogram: &Histogram) -> Vec<HistogramRow> {
     for bound in &bounds {
         let count = up_to(bound);
         rows.push(HistogramRow {
-            label: format!("≤ {}", figure::round_time(*bound)),
+            label: format!("≤ {}", number_format::round_time(*bound)),
             count: count.saturating_sub(below),
         });
         below = count;
@@ -132,7 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn labels(low: u64, high: u64) -> Vec<String> {
-        bounds(Nanos(low), Nanos(high)).into_iter().map(figure::round_time).collect()
+        bounds(Nanos(low), Nanos(high)).into_iter().map(number_format::round_time).collect()
     }
 
     #[test]

@@ -34,11 +34,11 @@ pub fn series(run: &Run) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use crate::report::tests::fixtures;
 
     #[test]
     fn each_second_is_a_line_and_a_run_without_any_is_its_header() {
-        sample::same(&super::series(&sample::open()), include_str!("golden/open.csv"), "open.csv");
-        assert_eq!(super::series(&sample::empty()).lines().count(), 1);
+        fixtures::same(&super::series(&fixtures::open()), include_str!("golden/open.csv"), "open.csv");
+        assert_eq!(super::series(&fixtures::empty()).lines().count(), 1);
     }
 }

@@ -9,7 +9,7 @@
 //! sent, count as samples and as errors, but have no time; and the throughput is weir's rate, responses within the
 //! measured window.
 
-use super::figure;
+use super::number_format;
 use crate::measure::Run;
 use crate::measure::histogram::Percentiles;
 
@@ -33,7 +33,7 @@ pub fn render(run: &Run) -> String {
     let row = |label: String| [vec![label], figures.clone()].concat();
     let table = [
         HEADINGS.map(str::to_owned).to_vec(),
-        row(figure::truncate(&run.target.path, figure::TERMINAL_COLUMNS / 2)),
+        row(number_format::truncate(&run.target.path, number_format::TERMINAL_COLUMNS / 2)),
         row("TOTAL".into()),
     ];
     let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -83,14 +83,14 @@ fn throughput(per_s: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use crate::report::tests::fixtures;
 
     #[test]
     fn the_table_has_a_row_for_the_path_and_one_for_all() {
-        sample::same(&render(&sample::closed()), include_str!("golden/closed.jmeter.txt"), "closed.jmeter.txt");
-        sample::same(&render(&sample::open()), include_str!("golden/open.jmeter.txt"), "open.jmeter.txt");
-        sample::same(&render(&sample::empty()), include_str!("golden/empty.jmeter.txt"), "empty.jmeter.txt");
+        fixtures::same(&render(&fixtures::closed()), include_str!("golden/closed.jmeter.txt"), "closed.jmeter.txt");
+        fixtures::same(&render(&fixtures::open()), include_str!("golden/open.jmeter.txt"), "open.jmeter.txt");
+        fixtures::same(&render(&fixtures::empty()), include_str!("golden/empty.jmeter.txt"), "empty.jmeter.txt");
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! clocks; distribution of response times; outcomes of requests; objectives that were met; lateness and CPU of weir
 //! itself; each agent. Times are those of successes; a row of its own has those of failures.
 
-use super::figure::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
-use super::{agents, bars, paint::AnsiPaint};
+use super::ansi::AnsiPaint;
+use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
+use super::{agents, bars};
 use crate::decide::Nanos;
 use crate::measure::Run;
 use crate::measure::histogram::Percentiles;
@@ -275,12 +276,12 @@ pub(super) fn seconds(s: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use crate::report::tests::fixtures;
 
     #[test]
     fn a_run_without_a_success_reports_that_first() {
-        let report = render(&sample::broken(), false);
+        let report = render(&fixtures::broken(), false);
         let first = report.lines().next().unwrap_or_default();
         assert_eq!(first, "NONE OF 400 REQUESTS SUCCEEDED: 300 5xx, 100 4xx");
         assert!(
@@ -291,15 +292,15 @@ mod tests {
 
     #[test]
     fn the_report_is_readable_at_a_glance() {
-        sample::same(&render(&sample::closed(), false), include_str!("golden/closed.text.txt"), "closed.text.txt");
-        sample::same(&render(&sample::open(), false), include_str!("golden/open.text.txt"), "open.text.txt");
-        sample::same(&render(&sample::wide(), false), include_str!("golden/wide.text.txt"), "wide.text.txt");
-        sample::same(&render(&sample::empty(), false), include_str!("golden/empty.text.txt"), "empty.text.txt");
+        fixtures::same(&render(&fixtures::closed(), false), include_str!("golden/closed.text.txt"), "closed.text.txt");
+        fixtures::same(&render(&fixtures::open(), false), include_str!("golden/open.text.txt"), "open.text.txt");
+        fixtures::same(&render(&fixtures::wide(), false), include_str!("golden/wide.text.txt"), "wide.text.txt");
+        fixtures::same(&render(&fixtures::empty(), false), include_str!("golden/empty.text.txt"), "empty.text.txt");
     }
 
     #[test]
     fn colours_change_no_word_and_failures_come_first_then_objectives_then_reasons_in_red() {
-        let colored = render(&sample::open(), true);
+        let colored = render(&fixtures::open(), true);
         let at =
             |words: &str| colored.find(&format!("\x1b[31m{words}")).unwrap_or_else(|| panic!("{words}: {colored}"));
         let order = ["10.6% OF REQUESTS FAILED", "OBJECTIVES MISSED", "✗ p99<200ms", "NOT TRUSTED", "  - "].map(at);
@@ -309,6 +310,6 @@ mod tests {
             bare += if i == 0 { part } else { part.split_once('m').expect("the end of a colour").1 };
         }
         let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
-        assert_eq!(trimmed(&bare), trimmed(&render(&sample::open(), false)));
+        assert_eq!(trimmed(&bare), trimmed(&render(&fixtures::open(), false)));
     }
 }

@@ -9,7 +9,7 @@
 //!   responses that broke off or are not HTTP (`closed`, `reset`, `protocol`); weir has no failure of writing alone.
 //! - Without any response the last column reads `0.00%`, where wrk has `-nan%`.
 
-use super::figure::sanitize;
+use super::number_format::sanitize;
 use crate::decide::Nanos;
 use crate::measure::{Histogram, Run};
 
@@ -149,15 +149,15 @@ fn binary(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use crate::report::tests::fixtures;
 
     #[test]
     fn the_report_is_laid_out_as_wrk_does() {
-        sample::same(&render(&sample::closed()), include_str!("golden/closed.wrk.txt"), "closed.wrk.txt");
-        sample::same(&render(&sample::open()), include_str!("golden/open.wrk.txt"), "open.wrk.txt");
-        sample::same(&render(&sample::wide()), include_str!("golden/wide.wrk.txt"), "wide.wrk.txt");
-        sample::same(&render(&sample::empty()), include_str!("golden/empty.wrk.txt"), "empty.wrk.txt");
+        fixtures::same(&render(&fixtures::closed()), include_str!("golden/closed.wrk.txt"), "closed.wrk.txt");
+        fixtures::same(&render(&fixtures::open()), include_str!("golden/open.wrk.txt"), "open.wrk.txt");
+        fixtures::same(&render(&fixtures::wide()), include_str!("golden/wide.wrk.txt"), "wide.wrk.txt");
+        fixtures::same(&render(&fixtures::empty()), include_str!("golden/empty.wrk.txt"), "empty.wrk.txt");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Rate limits as text: of all hosts, `20/1s`, or of one, `host=api.example.com 20/1s`.
 
-use crate::decide::limit::{LimitModel, LimitWindow};
-use crate::decide::window::{KeyLimit, LimitUnit, MAX_WINDOWS};
+use crate::decide::delivery::key_window::{KeyLimit, LimitUnit, MAX_WINDOWS};
+use crate::decide::ratelimit::models::{LimitModel, LimitWindow};
 
 /// Rate limit of each key at one host, or at each host.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,36 +4,36 @@
 //! - [`job`]: a job, its status, its history
 //! - [`state`]: states of a job
 //! - [`store`]: job stores: memory, SQLite, Redis
-//! - [`form`]: parser of jobs; [`template`]: fields of a request that are filled in at a send
-//! - [`credential`]: API keys; [`judge`]: classes of responses; [`news`]: events of a sender
+//! - [`job_parser`]: parser of jobs; [`template`]: fields of a request that are filled in at a send
+//! - [`api_key`]: API keys; [`response_rules`]: classes of responses; [`events`]: events of a sender
 //!
 //! [`dispatch`](crate::decide::dispatch) decides what is sent when and with which key; a store guarantees that accepted
 //! jobs survive a crash.
 
-pub mod credential;
+pub mod api_key;
 mod dispatcher;
-mod filled;
-pub mod form;
+pub mod events;
 mod host_limit;
 pub mod job;
-pub mod judge;
-pub mod news;
-mod note;
+pub mod job_parser;
+mod key_state;
 mod options;
+mod rendered_request;
+pub mod response_rules;
 mod sender;
 pub mod state;
 pub mod store;
 pub mod template;
 
-pub use credential::ApiKey;
+pub use api_key::ApiKey;
 pub use dispatcher::{HostProgress, SenderProgress};
-pub use form::{JobDefaults, JobOverrides};
+pub use events::{AttemptRecord, FinishedJob, Listener, SenderEvent};
 pub use host_limit::HostLimit;
 pub use job::{
     Job, JobDetail, JobEdit, JobEntry, JobEvent, JobRequest, JobStatus, StoredAttempt, StoredResponse, UnixMs,
 };
-pub use judge::ResponseRules;
-pub use news::{AttemptRecord, FinishedJob, Listener, SenderEvent};
+pub use job_parser::{JobDefaults, JobOverrides};
 pub use options::{Options, TtlExtensionOptions};
+pub use response_rules::ResponseRules;
 pub use sender::{Sender, SenderError, wall_ms};
 pub use state::State;

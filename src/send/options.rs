@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rustls::ClientConfig;
 
-use super::credential::ApiKey;
-use super::judge::ResponseRules;
+use super::api_key::ApiKey;
+use super::response_rules::ResponseRules;
 use crate::decide::Nanos;
-use crate::decide::dispatch::DispatchRules;
-use crate::decide::window::KeyLimit;
+use crate::decide::delivery::dispatch::DispatchRules;
+use crate::decide::delivery::key_window::KeyLimit;
 
 /// Options of a sender.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::LocalSet;
 
 use super::dispatcher::{self, SenderProgress};
+use super::events::Listener;
 use super::job::{Job, UnixMs};
-use super::news::Listener;
 use super::options::Options;
 use super::store::{Receipt, Recovery, Store, StoreError, StoreFuture};
 use crate::decide::Nanos;

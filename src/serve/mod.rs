@@ -5,7 +5,7 @@
 //! - [`functions`]: thread-pool server of built-in functions and of users' functions in C
 //! - [`sleep`]: blocking and non-blocking delays
 //! - [`httpbin`]: request and response bodies of all kinds
-//! - [`pool`]: thread pool of `functions` and `sleep`; [`answers`]: responses that all services share
+//! - [`pool`]: thread pool of `functions` and `sleep`; [`responses`]: responses that all services share
 //!
 //! A service within a test, stopped when it is dropped:
 //!
@@ -19,10 +19,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod answers;
 pub mod functions;
 pub mod httpbin;
 pub mod pool;
 pub mod ratelimit;
+pub mod responses;
 pub mod sleep;
 pub mod work;

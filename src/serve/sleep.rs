@@ -6,8 +6,8 @@ use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
-use super::answers::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
 use super::pool::{self, PoolHandle, PoolOverflow, ThreadPool};
+use super::responses::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
 use crate::server::{self, RequestContext, ServiceReply, Timer};

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::ledger::RequestRecord;
-use super::page::StaticBody;
+use super::request_log::RequestRecord;
+use super::static_body::StaticBody;
 
 /// Reason why a body ended early.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;

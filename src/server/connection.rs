@@ -12,9 +12,9 @@ use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::home::ThreadContext;
+use super::connection_state::{CloseMode, ConnectionState};
 use super::socket::ConnectionSocket;
-use super::watch::{CloseMode, ConnectionState};
+use super::thread_context::ThreadContext;
 use super::{Service, Tunnel};
 use crate::machine::executor::LocalExecutor;
 

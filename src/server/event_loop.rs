@@ -10,11 +10,11 @@ use tokio::sync::watch::Receiver;
 use tokio::task::LocalSet;
 
 use super::connection::drive;
-use super::home::ThreadContext;
-use super::watch::CloseMode;
+use super::connection_state::CloseMode;
+use super::thread_context::ThreadContext;
 use super::{Service, ShutdownRequest};
 use crate::decide::Nanos;
-use crate::decide::patience::TimeoutKind;
+use crate::decide::service::timeouts::TimeoutKind;
 
 /// Interval of an event loop's checks of its connections.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);

@@ -8,20 +8,20 @@
 //!   `connection`, `socket`, `watch`: one connection; `ledger`: records of requests
 
 mod access_log;
-mod arrival;
 mod body;
+mod coarse_clock;
 mod connection;
+mod connection_state;
 mod event_loop;
 mod framing;
-mod home;
-mod ledger;
 mod listen;
 mod metrics;
-mod page;
+mod receive_age;
+mod request_context;
+mod request_log;
 mod socket;
-mod tick;
-mod turn;
-mod watch;
+mod static_body;
+mod thread_context;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -45,15 +45,15 @@ use tokio::sync::{Notify, watch as channel};
 
 use self::access_log::AccessLog;
 pub use self::body::{BodyError, RequestBody, ResponseBody};
+use self::coarse_clock::CoarseClock;
 use self::event_loop::run_on_current_thread;
-use self::home::{MemoryReclaimer, ThreadContext};
-use self::ledger::RequestAccounting;
 use self::metrics::ServerMetrics;
-pub use self::page::StaticBody;
-use self::tick::CoarseClock;
-pub use self::turn::{BodyPrefix, ReadBodyError, RequestBodyStream, RequestContext};
+pub use self::request_context::{BodyPrefix, ReadBodyError, RequestBodyStream, RequestContext};
+use self::request_log::RequestAccounting;
+pub use self::static_body::StaticBody;
+use self::thread_context::{MemoryReclaimer, ThreadContext};
 use crate::decide::Nanos;
-use crate::decide::patience::Timeouts;
+use crate::decide::service::timeouts::Timeouts;
 pub use crate::machine::timer::Timer;
 use crate::machine::{self, clock::Clock};
 

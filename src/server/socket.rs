@@ -14,10 +14,10 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::arrival;
-use super::page::StaticBody;
-use super::tick::CoarseClock;
-use super::watch::ConnectionState;
+use super::coarse_clock::CoarseClock;
+use super::connection_state::ConnectionState;
+use super::receive_age;
+use super::static_body::StaticBody;
 use crate::decide::Nanos;
 
 /// Preface of every HTTP/2 connection (RFC 9113, 3.4), which is not a valid HTTP/1 request.
@@ -101,7 +101,7 @@ impl ConnectionSocket {
 
     /// Age of the last received bytes.
     pub(super) fn receive_age(&self) -> Nanos {
-        arrival::age(self.stream.as_fd())
+        receive_age::age(self.stream.as_fd())
     }
 
     /// Reads into `first` through the stack, so that a waiting connection has no buffer.

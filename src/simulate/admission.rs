@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::gate::{AttemptId, GateDecision, SimulatedGate, SimulatedOutcome, UpstreamCompletion, WaiterDecision};
 use crate::decide::Nanos;
-use crate::decide::admit::{
+use crate::decide::admission::{
     AbandonReason, Admission, AdmissionConfig, AdmissionVerdict, CallArrival, QueueAction, QueueTicket, ServiceOutcome,
     ServiceSample,
 };

@@ -2,7 +2,7 @@
 
 use super::gate::AttemptId;
 use crate::decide::Nanos;
-use crate::decide::admit::{CallArrival, Priority};
+use crate::decide::admission::{CallArrival, Priority};
 
 /// State of an attempt for its gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

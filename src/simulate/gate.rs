@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::decide::Nanos;
-use crate::decide::admit::{CallArrival, Rejection};
+use crate::decide::admission::{CallArrival, Rejection};
 
 /// Identifier of an attempt, unique among those in flight or queued.
 pub type AttemptId = u32;

@@ -12,7 +12,7 @@ use super::peers::fixed::FixedLimit;
 use super::peers::gradient2::Gradient2;
 use super::peers::vegas::Vegas;
 use super::peers::{LimitAlgorithm, LimitGate};
-use crate::decide::admit::AdmissionConfig;
+use crate::decide::admission::AdmissionConfig;
 
 /// Limiter of the calls at the upstream.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,11 +1,11 @@
 //! Replica of the upstream: slots and a queue.
 //!
-//! [`crate::decide::station`] computes a request's completion at its arrival, so nothing can change afterwards. Here
+//! [`crate::decide::service::station`] computes a request's completion at its arrival, so nothing can change afterwards. Here
 //! capacities change and callers give up, so each step is an event.
 
 use std::collections::VecDeque;
 
-use crate::decide::station::StationOverflow;
+use crate::decide::service::station::StationOverflow;
 
 use super::gate::AttemptId;
 

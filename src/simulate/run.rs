@@ -4,17 +4,17 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::call::{AttemptTable, GateState, SimulatedAttempt};
-use super::figures::SimulationReport;
 use super::gate::{AttemptId, GateDecision, SimulatedGate, SimulatedOutcome, UpstreamCompletion, WaiterDecision};
 use super::limiter::SimulatedLimiter;
+use super::metrics::SimulationReport;
 use super::record::SimulationRecord;
 use super::replica::Replica;
 use super::stalls::StallSequence;
 use super::world::{Scenario, UnloadedLatency};
 use crate::decide::Nanos;
-use crate::decide::admit::{PauseTotal, Pulse, Rejection};
-use crate::decide::dice::Dice;
-use crate::decide::schedule::{Schedule, ScheduledArrival};
+use crate::decide::admission::{PauseTotal, Pulse, Rejection};
+use crate::decide::base::dice::Dice;
+use crate::decide::load::schedule::{Schedule, ScheduledArrival};
 
 /// Resolution of the record that metrics are computed from.
 const RECORD_INTERVAL: Nanos = Nanos::from_millis(100);

@@ -1,14 +1,14 @@
 //! Named scenarios. Loads are multiples of the upstream's initial capacity.
 
-use super::score::HeadlineMetric;
+use super::ranking::HeadlineMetric;
 use super::world::{
     CallerModel, ChangeEffect, ReplicaBalance, RetryModel, Scenario, ScenarioPhase, UnloadedLatency, UpstreamChange,
     UpstreamModel,
 };
 use crate::decide::Nanos;
-use crate::decide::delay::{Delay, DelayRange};
-use crate::decide::schedule::{Arrivals, LoadStage};
-use crate::decide::station::StationOverflow;
+use crate::decide::load::schedule::{Arrivals, LoadStage};
+use crate::decide::service::delay::{Delay, DelayRange};
+use crate::decide::service::station::StationOverflow;
 
 mod noise;
 

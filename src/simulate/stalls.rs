@@ -2,7 +2,7 @@
 
 use super::world::{StallModel, StallTarget};
 use crate::decide::Nanos;
-use crate::decide::dice::Dice;
+use crate::decide::base::dice::Dice;
 
 /// Sequence of the stalls of a model.
 #[derive(Clone, Debug)]

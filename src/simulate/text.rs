@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::fmt::Write;
 
-use super::figures::{PhaseMetrics, SimulationReport};
+use super::metrics::{PhaseMetrics, SimulationReport};
+use super::ranking::{HeadlineMetric, LimiterComparison, LimiterPairing};
 use super::scenario;
-use super::score::{HeadlineMetric, LimiterComparison, LimiterPairing};
 
 /// Text report; runs of the same scenario form one table.
 pub fn render(all: &LimiterComparison) -> String {

@@ -1,10 +1,10 @@
 //! Scenario of a simulation: callers, gates, upstream, and changes over time.
 
-use super::score::HeadlineMetric;
+use super::ranking::HeadlineMetric;
 use crate::decide::Nanos;
-use crate::decide::delay::Delay;
-use crate::decide::schedule::{Arrivals, LoadStage};
-use crate::decide::station::StationOverflow;
+use crate::decide::load::schedule::{Arrivals, LoadStage};
+use crate::decide::service::delay::Delay;
+use crate::decide::service::station::StationOverflow;
 
 /// All that a run depends on, except for the limiter.
 #[derive(Clone, Debug)]

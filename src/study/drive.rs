@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::cell::WarmUpResult;
-use super::cores::{CpuSets, pin_to};
+use super::cpu_sets::{CpuSets, pin_to};
 use super::definition::{Definition, StudyLoad};
 use super::file::{LoadSyntax, options};
+use super::measurement::WarmUpResult;
 use super::placeholders::PlaceholderValues;
 use crate::agents::{self, Coordinator};
 use crate::decide::Nanos;

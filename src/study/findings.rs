@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::StudyOutcome;
-use super::cell::Measurement;
 use super::definition::{Definition, StudyLoad};
+use super::measurement::Measurement;
 use crate::measure::compare::{
     Better, ComparisonVerdict, Finding, Metric, MetricSample, Pair, RunFigure, Settings, judge,
 };
@@ -284,10 +284,10 @@ fn is_open(load: &StudyLoad) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{STEADY_RATES_PER_S, definition, outcome};
     use super::super::text;
     use super::*;
     use crate::measure::compare::UnclearReason;
+    use crate::study::tests::fixtures::{STEADY_RATES_PER_S, definition, outcome};
 
     fn twice() -> [Option<f64>; 7] {
         STEADY_RATES_PER_S.map(|rate| rate.map(|rate| rate * 2.0))

@@ -2,58 +2,56 @@
 //! and measured under the same load; verdicts are by round, with a confidence level.
 //!
 //! - [`mod@file`]: `study.toml` -> [`definition`]; `placeholders` in it
-//! - `order`: order of the measurements; [`cell`]: one measurement; `conduct`: runs it, with `start`,
+//! - `order`: order of the measurements; [`measurement`]: one measurement; `conduct`: runs it, with `start`,
 //!   `running` (a supervised program), `ready`, `packages`, `drive` (loads), `sampling`, `cores`
 //! - `folder`: saved results, with which an interrupted study continues
 //! - [`findings`]: metrics and verdicts; `recorded`: runs and samples of a measurement
-//! - [`text`], [`figures`], [`page`]: text report, plots and HTML report; `courses`: plots over time; `series`: time
+//! - [`text`], [`plotting`], [`page`]: text report, plots and HTML report; `courses`: plots over time; `series`: time
 //!   series of clients
 //!
 //! Reasons: `docs/design/study.md`.
 
-pub mod cell;
-mod conduct;
-mod cores;
-mod courses;
+mod client_series;
+mod cpu_sets;
 pub mod definition;
+mod definition_hash;
 mod drive;
-pub mod figures;
+mod failure;
 pub mod file;
 pub mod findings;
-mod fingerprint;
-mod folder;
-mod order;
+mod guarded_process;
+mod interleaving;
+pub mod measurement;
 mod packages;
 pub mod page;
 mod placeholders;
+pub mod plotting;
 mod ready;
-mod recorded;
-mod running;
-#[cfg(test)]
-mod sample;
+mod recordings;
+mod results_folder;
+mod runner;
 mod sampling;
-mod series;
 mod start;
 pub mod text;
-mod trouble;
+mod time_series;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
 
-pub use self::folder::point_name;
-pub use self::running::{GUARD, Launcher};
+pub use self::guarded_process::{GUARD, Launcher};
+pub use self::results_folder::point_name;
 
-use self::cell::{Measurement, MeasurementFailure, MeasurementId};
-use self::conduct::{MeasurementData, MeasurementRunner};
-use self::cores::CpuSets;
+use self::cpu_sets::CpuSets;
 use self::definition::Definition;
+use self::definition_hash::short_hash;
+use self::failure::MeasurementError;
 use self::file::LoadSyntax;
 use self::findings::Findings;
-use self::fingerprint::short_hash;
-use self::folder::ResultsFolder;
-use self::trouble::MeasurementError;
+use self::measurement::{Measurement, MeasurementFailure, MeasurementId};
+use self::results_folder::ResultsFolder;
+use self::runner::{MeasurementData, MeasurementRunner};
 use crate::agents;
 use crate::decide::Nanos;
 use crate::machine::clock::{self, Clock};
@@ -136,7 +134,7 @@ pub struct ReportFiles {
 pub fn write_report(findings: &Findings<'_>) -> Result<ReportFiles, String> {
     let folder = findings.outcome.folder();
     let wrong = |error: std::io::Error| format!("cannot write to {}: {error}", folder.path().display());
-    let figures = figures::all_plots(findings);
+    let figures = plotting::all_plots(findings);
     for figure in &figures {
         folder.write(&format!("plots/{}.svg", figure.name), figure.plot.svg().as_bytes()).map_err(wrong)?;
         folder.write(&format!("plots/{}.csv", figure.name), figure.plot.csv().as_bytes()).map_err(wrong)?;
@@ -168,7 +166,7 @@ pub fn run(
     let token = short_hash(&format!("{}:{}:{}", std::process::id(), clock::unix_s(), out.display()));
     let split = CpuSets::of(definition.limits.cpus);
     let points = definition.points();
-    let order = order::interleave(definition.variants.len(), points.len(), definition.repeats, definition.seed);
+    let order = interleaving::interleave(definition.variants.len(), points.len(), definition.repeats, definition.seed);
     let mut cells: BTreeMap<(usize, usize, u64), Measurement> = BTreeMap::new();
     let path = |place: &MeasurementId| {
         let variant = &definition.variants[place.variant].program.name;
@@ -312,3 +310,7 @@ fn measurement_hash(
     }
     short_hash(&all.to_string())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+pub(crate) mod tests;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::fingerprint::short_hash;
-use super::running::{GuardedProcess, Launcher};
-use super::trouble::MeasurementError;
+use super::definition_hash::short_hash;
+use super::failure::MeasurementError;
+use super::guarded_process::{GuardedProcess, Launcher};
 use crate::decide::Nanos;
-use crate::machine::guard::{ProgramExit, ProgramSpec};
+use crate::machine::supervisor::{ProgramExit, ProgramSpec};
 
 /// Marker file of a complete environment.
 const COMPLETE_FILE: &str = "complete";

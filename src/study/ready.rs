@@ -4,8 +4,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use super::definition::ReadyCheck;
-use super::running::GuardedProcess;
-use super::trouble::MeasurementError;
+use super::failure::MeasurementError;
+use super::guarded_process::GuardedProcess;
 use crate::decide::Nanos;
 use crate::load::{self, LoadPlan, Options};
 use crate::machine::clock::Clock;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use super::cell::ResourceUsage;
+use super::measurement::ResourceUsage;
 use crate::decide::Nanos;
 use crate::machine::clock::{Clock, thread_cpu};
 use crate::machine::process_tree::{ProcessTree, ProcessTreeSample};

@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use super::conduct::{ENV_MARKER, MeasurementRunner};
 use super::definition::{Program, ReadyCheck};
+use super::failure::MeasurementError;
+use super::guarded_process::GuardedProcess;
 use super::placeholders::{PlaceholderValues, fill};
-use super::running::GuardedProcess;
-use super::trouble::MeasurementError;
+use super::runner::{ENV_MARKER, MeasurementRunner};
 use super::{packages, ready};
 use crate::decide::Nanos;
-use crate::machine::guard::ProgramSpec;
+use crate::machine::supervisor::ProgramSpec;
 
 impl MeasurementRunner<'_> {
     /// Starts a program and waits until it is ready; how long that took.

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::cell::Measurement;
-use super::figures::StudyPlot;
 use super::findings::{Findings, PairVerdict};
-use super::folder::point_name;
+use super::measurement::Measurement;
+use super::plotting::StudyPlot;
+use super::results_folder::point_name;
 use crate::machine;
 use crate::measure::compare::Finding;
-use crate::report::comparison::words::{change, figure, finding, interval, sentence};
+use crate::report::comparison::phrases::{change, figure, finding, interval, sentence};
 use crate::report::plot::XAxisKind;
 use crate::report::{sanitize, wrap};
 

@@ -3,9 +3,9 @@
 use http::Method;
 use http_body_util::BodyExt;
 use proptest::prelude::*;
-use weir::decide::policy::FailureKind;
+use weir::decide::call::policy::FailureKind;
 use weir::http::client::OutgoingBody;
-use weir::http::client::answer::{HeadParser, ResponseContext};
+use weir::http::client::response::{HeadParser, ResponseContext};
 
 use super::support::{Reply, Server};
 use super::{get, hello, run, send, to, until_nothing_is_open, whole};

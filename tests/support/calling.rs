@@ -10,8 +10,8 @@ use weir::call::{
     CallBody, CallEngine, CallFailure, CallPlan, CallRequest, CallResponse, Success, Upstream, UpstreamHost,
 };
 use weir::decide::Nanos;
-use weir::decide::hosts::{BalancePolicy, OutlierRule};
-use weir::decide::policy::Policy;
+use weir::decide::call::policy::Policy;
+use weir::decide::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir::http::client::{Client, ConnectOptions, Options, Origin, OutgoingBody};
 use weir::http::target::Target;
 use weir::machine::clock::Clock;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use weir::decide::dice::Dice;
+use weir::decide::base::dice::Dice;
 
 /// How often a process stands still, and for how long.
 #[derive(Clone, Copy, Debug)]

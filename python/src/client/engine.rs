@@ -12,12 +12,12 @@ use http::response::Parts;
 use http::{HeaderMap, StatusCode, Version};
 use http_body_util::BodyExt;
 use tokio::sync::Semaphore;
-use weir::call::story::{self, AttemptStatus, CallTrace};
+use weir::call::attempt_log::{self, AttemptStatus, CallTrace};
 use weir::call::{
     CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse,
 };
 use weir::decide::Nanos;
-use weir::decide::policy::AttemptFailure;
+use weir::decide::call::policy::AttemptFailure;
 use weir::http::client::{Client, Options, OutgoingBody};
 use weir::machine::timer::Timer;
 
@@ -191,7 +191,7 @@ impl EndedCall<'_> {
             },
         };
         let attempts = trace.attempts.into_iter().map(|attempt| ClientAttempt {
-            reason: story::launch_reason(attempt.reason),
+            reason: attempt_log::launch_reason(attempt.reason),
             started: attempt.launched - trace.began,
             duration: attempt.ended - attempt.launched,
             end: attempt.end,

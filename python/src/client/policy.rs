@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use weir::call::Success;
 use weir::decide::Nanos;
-use weir::decide::grpc::Codes;
-use weir::decide::policy::{
+use weir::decide::call::grpc::Codes;
+use weir::decide::call::policy::{
     Backoff, BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 

@@ -8,9 +8,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use weir::decide::Nanos;
-use weir::decide::dispatch::{self, DeliveryGuarantee, DispatchRules};
-use weir::decide::policy::{Backoff, RetryPolicy};
-use weir::decide::window::{self, LimitUnit};
+use weir::decide::call::policy::{Backoff, RetryPolicy};
+use weir::decide::delivery::dispatch::{self, DeliveryGuarantee, DispatchRules};
+use weir::decide::delivery::key_window::{self, LimitUnit};
 use weir::http::tls::{Tls, TlsOptions};
 use weir::send::store::{self, MemoryStore, QueueBounds, Store, StoreUrl};
 use weir::send::template::has_field;
@@ -62,12 +62,12 @@ impl SenderRequest {
         };
         let defaults = DispatchRules::default();
         let rules = DispatchRules {
-            key: window::KeyRules {
+            key: key_window::KeyRules {
                 limits,
                 ordered: form.take("ordered")?,
                 delay_bound: bound.given(),
                 learns_pace: !is_unlimited,
-                ..window::KeyRules::default()
+                ..key_window::KeyRules::default()
             },
             learns_delay_bound: matches!(bound, DelayBound::Learnt),
             max_in_flight: number_in("max_concurrency", form.take("max_concurrency")?, 1, MAX_CONCURRENCY)? as usize,

@@ -1,7 +1,7 @@
 //! `weir gate`: arguments -> a gateway that runs until a signal ends it.
 
+mod config_source;
 mod policy;
-mod source;
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use clap::Args;
 use signal_hook::consts::SIGHUP;
 
+use self::config_source::ConfigSource;
 use self::policy::PolicyArgs;
-use self::source::ConfigSource;
 use super::exit;
-use super::life::ServerLifecycle;
-use super::manner::{SERVER, ServerArgs};
 use super::messages::Messages;
-use crate::decide::words;
+use super::server_args::{SERVER, ServerArgs};
+use super::server_lifecycle::ServerLifecycle;
+use crate::decide::base::units;
 use crate::gate::config::{Config, DistributedLimitConfig};
 use crate::gate::{self, Gate, GateError, OtlpOptions};
 use crate::server::{BuiltinPaths, Logger, MAX_WORKERS, Options};
@@ -63,7 +63,7 @@ pub(super) struct GateArgs {
     #[command(flatten)]
     server_args: ServerArgs,
     /// idle timeout of upgraded connections, e.g. WebSocket
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = words::time, help_heading = SERVER)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::time, help_heading = SERVER)]
     tunnel_timeout: Duration,
 }
 
@@ -112,7 +112,7 @@ impl MaxInFlight {
 
 /// Fraction of sampled calls, 0 to 1, from a percentage.
 fn sample_fraction(text: &str) -> Result<f64, String> {
-    let fraction = words::fraction(text)?;
+    let fraction = units::fraction(text)?;
     if fraction > 1.0 { Err("at most 100%".to_owned()) } else { Ok(fraction) }
 }
 
@@ -130,7 +130,7 @@ type ConfigErrors = Vec<String>;
 fn check(args: &GateArgs, messages: &Messages) -> Result<u8, ConfigErrors> {
     let config = args.config(messages)?;
     gate::check(&config).map_err(|error| args.gate_errors(&error))?;
-    let line = format!("{}: {}: valid", args.source.name(), source::summary(&config));
+    let line = format!("{}: {}: valid", args.source.name(), config_source::summary(&config));
     writeln!(io::stdout(), "{line}").map_err(|error| vec![format!("cannot write to stdout: {error}")])?;
     Ok(exit::OK)
 }
@@ -211,7 +211,7 @@ impl GateArgs {
                 return;
             }
         };
-        messages.note(&format!("configuration reloaded: {}", source::summary(&config)));
+        messages.note(&format!("configuration reloaded: {}", config_source::summary(&config)));
         let listener = |options: &Options| (options.host.clone(), options.port, options.workers);
         if listener(&options) != listener(running)
             || options.builtin_paths != running.builtin_paths

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::decide::policy::{BudgetRule, HedgeStage, Policy, RetryPolicy, RetryableMethodClass, StageTrigger};
-use crate::decide::{Nanos, words};
+use crate::decide::Nanos;
+use crate::decide::base::units;
+use crate::decide::call::policy::{BudgetRule, HedgeStage, Policy, RetryPolicy, RetryableMethodClass, StageTrigger};
 use crate::gate::config;
 
 #[derive(Debug, Args)]
@@ -75,7 +76,7 @@ impl BudgetFlag {
 
 /// A duration above zero.
 fn positive_duration(text: &str) -> Result<Duration, String> {
-    let time = words::time(text)?;
+    let time = units::time(text)?;
     if time.is_zero() { Err("write a time above 0".to_owned()) } else { Ok(time) }
 }
 
@@ -86,7 +87,7 @@ fn parse_stage(text: &str) -> Result<HedgeStage, String> {
     let after = match (after, config::quantile(after)) {
         ("failure", _) => StageTrigger::Failure,
         (_, Some(quantile)) => StageTrigger::Quantile(quantile),
-        (time, None) => StageTrigger::Time(words::time(time).map_err(|_| wrong())?.into()),
+        (time, None) => StageTrigger::Time(units::time(time).map_err(|_| wrong())?.into()),
     };
     let attempts = attempts.parse().ok().filter(|attempts| (1..64).contains(attempts)).ok_or_else(wrong)?;
     Ok(HedgeStage { after, on_failure: true, attempts })

@@ -10,10 +10,11 @@ use rustls::ClientConfig;
 
 use super::queue::{QueueCommand, default_store};
 use super::{StoreHandle, request};
-use crate::decide::dispatch::{self, DeliveryGuarantee, DispatchRules};
-use crate::decide::policy::{Backoff, RetryPolicy};
-use crate::decide::window::{self, LimitUnit};
-use crate::decide::{Nanos, words};
+use crate::decide::Nanos;
+use crate::decide::base::units;
+use crate::decide::call::policy::{Backoff, RetryPolicy};
+use crate::decide::delivery::dispatch::{self, DeliveryGuarantee, DispatchRules};
+use crate::decide::delivery::key_window::{self, LimitUnit};
 use crate::http::tls::{Tls, TlsOptions};
 use crate::send::store::{self, QueueBounds, StoreUrl};
 use crate::send::template::has_field;
@@ -46,7 +47,7 @@ pub(in crate::cli) struct SendArgs {
     #[arg(short, long, value_name = "TEXT|@FILE", help_heading = REQUESTS_HEADING)]
     body: Option<String>,
     /// timeout of a request
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = words::time, help_heading = REQUESTS_HEADING)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::time, help_heading = REQUESTS_HEADING)]
     timeout: Duration,
     /// new connection for each request
     #[arg(long, help_heading = REQUESTS_HEADING)]
@@ -91,7 +92,7 @@ pub(in crate::cli) struct SendArgs {
     ordered: bool,
 
     /// time to live of a job [default: unlimited]
-    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = JOBS_HEADING)]
+    #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = JOBS_HEADING)]
     ttl: Option<Duration>,
     /// maximum retries per job
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=1000), help_heading = JOBS_HEADING)]
@@ -100,7 +101,7 @@ pub(in crate::cli) struct SendArgs {
     #[arg(long, value_name = "TIME..TIME", default_value = "500ms..60s", value_parser = backoff, help_heading = JOBS_HEADING)]
     backoff: Backoff,
     /// time until a down host's jobs are dead-lettered [default: never]
-    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = JOBS_HEADING)]
+    #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = JOBS_HEADING)]
     give_up_after: Option<Duration>,
     /// new TTL for expired jobs, at most --retries times
     #[arg(long, requires = "ttl", help_heading = JOBS_HEADING)]
@@ -118,7 +119,7 @@ pub(in crate::cli) struct SendArgs {
     #[arg(short, long, value_name = "FILE", help_heading = JOBS_HEADING)]
     pub(super) out: Option<PathBuf>,
     /// graceful-shutdown timeout for requests in flight
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = words::time, help_heading = JOBS_HEADING)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::time, help_heading = JOBS_HEADING)]
     grace: Duration,
 
     /// summary format on stdout
@@ -160,7 +161,7 @@ impl DelayBoundArg {
         match text {
             "learn" => Ok(Self::Learnt),
             "none" => Ok(Self::Unknown),
-            _ => words::time(text)
+            _ => units::time(text)
                 .map(|time| Self::Given(time.into()))
                 .map_err(|why| format!("{why}; or write learn or none")),
         }
@@ -231,12 +232,12 @@ impl SendArgs {
         };
         let defaults = DispatchRules::default();
         let rules = DispatchRules {
-            key: window::KeyRules {
+            key: key_window::KeyRules {
                 limits,
                 ordered: self.ordered,
                 delay_bound: way_in,
                 learns_pace: !is_unlimited,
-                ..window::KeyRules::default()
+                ..key_window::KeyRules::default()
             },
             learns_delay_bound: self.delay_bound == DelayBoundArg::Learnt,
             max_in_flight: self.max_concurrency as usize,
@@ -336,7 +337,7 @@ impl SendArgs {
 fn backoff(text: &str) -> Result<Backoff, String> {
     let wrong = || format!("invalid backoff '{text}'; write the first and the longest wait, e.g. 500ms..60s");
     let (first, most) = text.split_once("..").ok_or_else(wrong)?;
-    let time = |text: &str| words::time(text.trim()).map(Nanos::from).map_err(|_| wrong());
+    let time = |text: &str| units::time(text.trim()).map(Nanos::from).map_err(|_| wrong());
     let backoff = Backoff { min: time(first)?, max: time(most)? };
     if backoff.min == Nanos::ZERO || backoff.max < backoff.min { Err(wrong()) } else { Ok(backoff) }
 }

@@ -1,13 +1,13 @@
 //! `weir send`: from lines of jobs to lines of results; and the subcommands that inspect and change a job store.
 
 mod arguments;
+mod counters;
 mod input;
+mod progress;
 mod queue;
 mod request;
 mod results;
 mod summary;
-mod tally;
-mod watch;
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -16,16 +16,16 @@ use std::time::Duration;
 
 pub(super) use self::arguments::SendArgs;
 use self::arguments::SendFormat;
+use self::counters::{SendStats, lock};
 use self::input::{InputCounts, JobInput, JobReader};
+use self::progress::SendMonitor;
 use self::results::ResultsFile;
 use self::summary::SendSummary;
-use self::tally::{SendStats, lock};
-use self::watch::SendMonitor;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 use crate::decide::Nanos;
-use crate::live::board::Dashboard;
+use crate::live::dashboard::Dashboard;
 use crate::machine::clock::Clock;
 use crate::send::state::State;
 use crate::send::store::Store;

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 
 use super::StoreHandle;
-use super::tally::{SendStats, lock};
-use crate::send::credential::fingerprint;
+use super::counters::{SendStats, lock};
+use crate::send::api_key::fingerprint;
 use crate::send::state::State;
 use crate::send::{FinishedJob, JobEntry, Listener, SenderEvent};
 

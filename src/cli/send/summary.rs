@@ -5,9 +5,9 @@ use std::io::{self, Write as _};
 
 use serde_json::{Map, Value, json};
 
+use super::counters::lock;
 use super::input::InputCounts;
-use super::tally::lock;
-use super::watch::SendMonitor;
+use super::progress::SendMonitor;
 use crate::cli::messages::Messages;
 use crate::measure::histogram::Histogram;
 use crate::send::state::State;

@@ -12,9 +12,9 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use super::exit;
-use super::life::ServerLifecycle;
-use super::manner::{SERVER, ServerArgs};
 use super::messages::Messages;
+use super::server_args::{SERVER, ServerArgs};
+use super::server_lifecycle::ServerLifecycle;
 use crate::server::{Logger, MAX_WORKERS, Options, RunningServer};
 
 /// Arguments of `weir serve`: one service with its own.

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{ServiceArgs, WorkerArgs};
-use crate::decide::limit::{LimitModel, LimitWindow};
+use crate::decide::ratelimit::models::{LimitModel, LimitWindow};
 use crate::serve::ratelimit::{self, OneWayDelay, Options, RateLimitHeaders};
 use crate::server::{self, Logger, RunningServer};
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::ServiceArgs;
-use crate::decide::{Nanos, words};
+use crate::decide::Nanos;
+use crate::decide::base::units;
 use crate::serve::sleep;
 use crate::server::{self, Logger, RunningServer};
 
@@ -30,7 +31,7 @@ const SLEEP: &str = "Sleep";
 
 /// A delay within the range of `?ms=`.
 fn delay(text: &str) -> Result<Duration, String> {
-    let delay = words::time(text)?;
+    let delay = units::time(text)?;
     if delay > Duration::from_millis(sleep::MAX_SLEEP_MS) {
         return Err(format!("invalid delay '{text}': longer than 10m; write e.g. 200ms"));
     }

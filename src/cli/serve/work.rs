@@ -5,10 +5,10 @@ use std::fs;
 use clap::{Args, ValueEnum};
 
 use super::{ServiceArgs, WorkerArgs};
-use crate::decide::delay::Delay;
-use crate::decide::mix::Mix;
-use crate::decide::phases::Phases;
-use crate::decide::station::{Station, StationOverflow};
+use crate::decide::service::delay::Delay;
+use crate::decide::service::mix::Mix;
+use crate::decide::service::phases::Phases;
+use crate::decide::service::station::{Station, StationOverflow};
 use crate::serve::work;
 use crate::server::{self, Logger, RunningServer};
 

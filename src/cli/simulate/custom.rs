@@ -5,10 +5,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::decide::Nanos;
-use crate::decide::delay::Delay;
-use crate::decide::schedule::{Arrivals, LoadStage};
-use crate::decide::station::StationOverflow;
-use crate::decide::words;
+use crate::decide::base::units;
+use crate::decide::load::schedule::{Arrivals, LoadStage};
+use crate::decide::service::delay::Delay;
+use crate::decide::service::station::StationOverflow;
 use crate::simulate::Scenario;
 use crate::simulate::scenario::{default_deadline, default_scenario};
 use crate::simulate::world::{
@@ -52,13 +52,13 @@ pub(super) struct CustomScenarioArgs {
     #[arg(long, value_name = "RATE", value_parser = LoadShape::read, conflicts_with = "load", help_heading = CALLERS)]
     rate: Option<LoadShape>,
     /// duration [default: that of --load, or 1m]
-    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = CALLERS)]
+    #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = CALLERS)]
     duration: Option<Duration>,
     /// arrival process: constant or poisson [default: poisson]
-    #[arg(long, value_name = "KIND", value_parser = words::arrivals, help_heading = CALLERS)]
+    #[arg(long, value_name = "KIND", value_parser = units::arrivals, help_heading = CALLERS)]
     arrivals: Option<Arrivals>,
     /// callers' deadline [default: 4 x the unloaded p99]
-    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = CALLERS)]
+    #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = CALLERS)]
     deadline: Option<Duration>,
     /// weights of low, normal, high, critical calls [default: 0,1,0,0]
     #[arg(long, value_name = "W,W,W,W", value_parser = PriorityWeights::read, help_heading = CALLERS)]
@@ -67,7 +67,7 @@ pub(super) struct CustomScenarioArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=31), help_heading = CALLERS)]
     retries: Option<u32>,
     /// mean wait before the first retry, then doubling [default: 100ms]
-    #[arg(long, value_name = "TIME", value_parser = words::time, requires = "retries", help_heading = CALLERS)]
+    #[arg(long, value_name = "TIME", value_parser = units::time, requires = "retries", help_heading = CALLERS)]
     backoff: Option<Duration>,
     /// callers honor Retry-After
     #[arg(long, requires = "retries", help_heading = CALLERS)]
@@ -77,10 +77,10 @@ pub(super) struct CustomScenarioArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = GATEWAYS)]
     gates: Option<u32>,
     /// initial time excluded from the score [default: 1/6, at most 10s]
-    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = GATEWAYS)]
+    #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = GATEWAYS)]
     warmup: Option<Duration>,
     /// resolution of the series, multiple of 100ms [default: 500ms]
-    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = GATEWAYS)]
+    #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = GATEWAYS)]
     interval: Option<Duration>,
 }
 
@@ -113,7 +113,7 @@ enum LoadShape {
 impl LoadShape {
     fn read(text: &str) -> Result<Self, String> {
         if text.contains('/') {
-            return words::stages(text).map(Self::Stages);
+            return units::stages(text).map(Self::Stages);
         }
         let error = || format!("invalid load '{text}'; write a number, e.g. 2, or stages, e.g. 0.5/30s,10/30s");
         text.parse().ok().filter(|load: &f64| load.is_finite() && *load >= 0.0).map(Self::Constant).ok_or_else(error)
@@ -140,7 +140,7 @@ impl PriorityWeights {
 fn change(text: &str) -> Result<UpstreamChange, String> {
     let error = || format!("invalid change '{text}'; write e.g. \"30s slots=25\" or \"30s replica=0 slower=2\"");
     let mut parts = text.split_whitespace();
-    let at = Nanos::from(words::time(parts.next().ok_or_else(error)?).map_err(|_| error())?);
+    let at = Nanos::from(units::time(parts.next().ok_or_else(error)?).map_err(|_| error())?);
     let (mut replica, mut to) = (None, None);
     for part in parts {
         let (name, value) = part.split_once('=').ok_or_else(error)?;

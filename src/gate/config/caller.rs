@@ -3,9 +3,9 @@
 use super::headers;
 use super::problem::suggestion;
 use super::read::{DocumentNode, DocumentTable};
-use super::{CallerFrom, PriorityRule, words};
-use crate::decide::admit::Priority;
-use crate::decide::callers::CallerRule;
+use super::{CallerFrom, PriorityRule, units};
+use crate::decide::admission::Priority;
+use crate::decide::ratelimit::per_caller::CallerRule;
 
 /// A route's settings about its callers.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ fn caller_from(node: &DocumentNode<'_>, captures: &[&str]) -> Option<CallerFrom>
 fn rate_limit(node: &DocumentNode<'_>) -> Option<CallerRule> {
     const RATE_REMEDY: &str = r#"write it as "100/1s""#;
     let read = |node: &DocumentNode<'_>| {
-        let read = node.value().as_str().and_then(words::rate).map(|(limit, per)| CallerRule::new(limit, per));
+        let read = node.value().as_str().and_then(units::rate).map(|(limit, per)| CallerRule::new(limit, per));
         if read.is_none() {
             node.expected("rate", RATE_REMEDY);
         }

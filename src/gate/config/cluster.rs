@@ -2,7 +2,8 @@
 
 use super::DistributedLimitConfig;
 use super::read::DocumentNode;
-use crate::decide::{Nanos, words};
+use crate::decide::Nanos;
+use crate::decide::base::units;
 use crate::redis::RedisAddress;
 
 /// Shortest and longest lease: a shorter one would expire in an ordinary pause of a machine; a longer one holds the
@@ -33,7 +34,7 @@ impl DistributedLimitConfig {
         for (name, value) in more {
             match name.as_str() {
                 "name" => read.name = value,
-                "lease" => read.lease = words::time(&value).map_err(error)?.into(),
+                "lease" => read.lease = units::time(&value).map_err(error)?.into(),
                 "gates" => {
                     read.gates =
                         value.parse().map_err(|_| error(format!("invalid gates '{value}'; write a number")))?;

@@ -3,8 +3,8 @@
 use http::{HeaderName, HeaderValue};
 
 use super::read::DocumentNode;
-use super::words::KNOWN_DEADLINE_HEADERS;
-use crate::decide::deadline::DeadlineFormat;
+use super::units::KNOWN_DEADLINE_HEADERS;
+use crate::decide::call::deadline::DeadlineFormat;
 
 /// Headers that belong to a connection or frame a body.
 const RESERVED_HEADERS: [&str; 9] = [

@@ -1,11 +1,11 @@
 //! Parses `[policies.NAME]`, or a policy within a route.
 
 use super::read::{DocumentNode, DocumentTable};
-use super::{PolicyConfig, SuccessRule, file, headers, words};
+use super::{PolicyConfig, SuccessRule, file, headers, units};
 use crate::call::Success;
 use crate::decide::Nanos;
-use crate::decide::grpc::{Code, Codes};
-use crate::decide::policy::{
+use crate::decide::call::grpc::{Code, Codes};
+use crate::decide::call::policy::{
     BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 
@@ -120,7 +120,7 @@ fn hedge_stages(node: &DocumentNode<'_>, deadline: Nanos) -> Vec<HedgeStage> {
 }
 
 fn parse_after(text: &str) -> Option<StageTrigger> {
-    words::time(text).map(StageTrigger::Time).or_else(|| words::quantile(text).map(StageTrigger::Quantile))
+    units::time(text).map(StageTrigger::Time).or_else(|| units::quantile(text).map(StageTrigger::Quantile))
 }
 
 fn retry(node: &DocumentNode<'_>) -> RetryPolicy {
@@ -143,7 +143,7 @@ fn retry(node: &DocumentNode<'_>) -> RetryPolicy {
         retry.on = retryable(&node);
     }
     if let Some(node) = table.get("backoff") {
-        match node.value().as_str().and_then(words::backoff) {
+        match node.value().as_str().and_then(units::backoff) {
             Some(backoff) => retry.backoff = backoff,
             None => node.expected("range of times", r#"write it as "25ms..1s", the shorter first"#),
         }
@@ -189,7 +189,7 @@ fn budget(node: &DocumentNode<'_>) -> Option<BudgetRule> {
         if text == Some("none") {
             return None;
         }
-        let read = text.and_then(words::budget);
+        let read = text.and_then(units::budget);
         if read.is_none() {
             node.expected(
                 "budget",
@@ -200,23 +200,23 @@ fn budget(node: &DocumentNode<'_>) -> Option<BudgetRule> {
     }
     let table = node.table()?;
     let mut read = BudgetRule::default();
-    if let Some(fraction) = table.get("fraction").and_then(|node| node.number(0.0..=words::MAX_BUDGET_FRACTION)) {
+    if let Some(fraction) = table.get("fraction").and_then(|node| node.number(0.0..=units::MAX_BUDGET_FRACTION)) {
         read.fraction = fraction;
     }
     if let Some(node) = table.get("window") {
         read.window = node.time().unwrap_or(read.window);
-        if read.window > words::MAX_BUDGET_WINDOW {
+        if read.window > units::MAX_BUDGET_WINDOW {
             node.expected("window", r#"write "1h" at most"#);
         }
     }
     let node = table.get("min_per_s");
-    let per_s = node.as_ref().map_or(Some(1.0), |node| node.number(0.0..=words::MAX_BUDGET_MIN_ATTEMPTS as f64));
+    let per_s = node.as_ref().map_or(Some(1.0), |node| node.number(0.0..=units::MAX_BUDGET_MIN_ATTEMPTS as f64));
     if let Some(per_s) = per_s {
-        match words::min_per_window(per_s, read.window) {
+        match units::min_per_window(per_s, read.window) {
             Some(min) => read.min_per_window = min,
             None => {
                 let what = "invalid min_per_s: min_per_s x window is not whole";
-                let remedy = format!("write e.g. {}", words::whole_per_s(read.window));
+                let remedy = format!("write e.g. {}", units::whole_per_s(read.window));
                 match &node {
                     Some(node) => node.error(what, remedy),
                     None => table.error(what, format!("{remedy} as min_per_s")),

@@ -7,8 +7,8 @@ use super::problem::Diagnostics;
 use super::read::{DocumentNode, DocumentTable};
 use super::rewrite::{is_authority, rewrite};
 use super::upstream::unknown;
-use super::{PolicyConfig, ResponseRule, Rewrite, RouteConfig, answer, load, pattern, policy};
-use crate::decide::policy::RetryableMethodClass;
+use super::{PolicyConfig, ResponseRule, Rewrite, RouteConfig, pattern, policy, protection, response};
+use crate::decide::call::policy::RetryableMethodClass;
 use crate::http::path::PathRule;
 
 /// The names that routes may refer to.
@@ -39,9 +39,9 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
     let (policy, named) = route_policy(&table, names);
     let part = |key| table.get(key).and_then(|node| node.table());
     let rewrite = part("rewrite").map_or_else(Rewrite::default, |table| rewrite(&table, &captures));
-    let deadline_from = part("deadline_from").and_then(|table| answer::deadline_from(&table, &captures));
-    let response = part("response").map_or_else(ResponseRule::default, |table| answer::response_rule(&table));
-    let limit = load::route_admission(&table);
+    let deadline_from = part("deadline_from").and_then(|table| response::deadline_from(&table, &captures));
+    let response = part("response").map_or_else(ResponseRule::default, |table| response::response_rule(&table));
+    let limit = protection::route_admission(&table);
     let CallerConfig { priority, caller, rate } = caller_config(&table, &captures);
     table.check_unknown_keys();
     let RouteMatchConfig { path, methods, host } = matched?;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{Config, PolicyConfig, RouteConfig, UpstreamConfig, parse, pattern, policy, upstream};
-use crate::decide::hosts::MAX_HOSTS;
-use crate::decide::policy::Policy;
+use crate::decide::call::policy::Policy;
+use crate::decide::upstream::hosts::MAX_HOSTS;
 
 /// The shipped configuration of the demo; also an example of the format.
 pub const SMART_CONFIG: &str = include_str!("smart.toml");

@@ -6,11 +6,11 @@ use rustls::pki_types::ServerName;
 
 use super::problem::suggestion;
 use super::read::{DocumentNode, DocumentTable, NamedNode};
-use super::{HealthCheck, HostConfig, UpstreamConfig, file, load};
+use super::{HealthCheck, HostConfig, UpstreamConfig, file, protection};
 use crate::decide::Nanos;
-use crate::decide::admit::AdmissionConfig;
-use crate::decide::hosts::{BalancePolicy, MAX_HOSTS, OutlierRule};
-use crate::decide::throttle::ThrottleRule;
+use crate::decide::admission::AdmissionConfig;
+use crate::decide::upstream::client_throttle::ThrottleRule;
+use crate::decide::upstream::hosts::{BalancePolicy, MAX_HOSTS, OutlierRule};
 use crate::http::client::Protocol;
 use crate::http::target::Target;
 use crate::http::tls::{Tls, TlsError, TlsOptions};
@@ -42,10 +42,10 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     }
     let limit = |node: &DocumentNode<'_>| node.integer(1..=MAX_COUNT).map(|number| number as usize);
     read.max_connections = table.get("max_connections").and_then(|node| limit(&node));
-    read.admission = load::upstream_admission(&table);
-    read.breaker = table.get("breaker").as_ref().and_then(load::breaker);
+    read.admission = protection::upstream_admission(&table);
+    read.breaker = table.get("breaker").as_ref().and_then(protection::breaker);
     if let Some(node) = table.get("throttle") {
-        read.throttle = load::throttle(&node);
+        read.throttle = protection::throttle(&node);
     }
     if let Some(time) = table.get("idle_timeout").and_then(|node| node.time()) {
         read.idle_timeout = time;

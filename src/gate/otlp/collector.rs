@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 
 use crate::decide::Nanos;
-use crate::decide::feedback::retry_after;
+use crate::decide::delivery::limit_headers::retry_after;
 use crate::http::client::{Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol};
 use crate::http::target::Target;
 use crate::http::tls::TlsError;

@@ -11,9 +11,9 @@ use super::encoding;
 use super::exporter::{ExporterState, MAX_BATCH_SPANS};
 use super::span::TraceSpan;
 use crate::decide::Nanos;
-use crate::decide::backoff::BackoffDelays;
-use crate::decide::dice::Dice;
-use crate::decide::policy::Backoff;
+use crate::decide::base::dice::Dice;
+use crate::decide::call::backoff::BackoffDelays;
+use crate::decide::call::policy::Backoff;
 use crate::machine::clock::unix_s;
 use crate::server::Logger;
 

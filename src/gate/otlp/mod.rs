@@ -12,15 +12,15 @@
 //! - `encoding`: spans as JSON; `collector`: one request; `delivery`: batches and retries, on the thread
 
 mod attributes;
+mod call_spans;
 mod collector;
 mod delivery;
 mod encoding;
 mod exporter;
-mod of_call;
 mod sampling;
 mod span;
 
+pub use self::call_spans::{CallSpanFacts, attempt_span_id, spans_of_call};
 pub use self::exporter::{Exporter, ExporterCloseHandle, ExporterError, SpanCounts, SpanSender};
-pub use self::of_call::{CallSpanFacts, attempt_span_id, spans_of_call};
 pub use self::sampling::sampled;
 pub use self::span::{AttributeValue, SpanKind, TraceSpan};

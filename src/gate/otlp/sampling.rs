@@ -15,7 +15,7 @@ pub fn sampled(trace_id: u128, ratio: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::dice::Dice;
+    use crate::decide::base::dice::Dice;
     use proptest::prelude::*;
 
     #[test]

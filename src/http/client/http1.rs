@@ -10,16 +10,16 @@ use bytes::{Bytes, BytesMut};
 use http::{Response, StatusCode};
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::answer::{BodyDecoder, DecodedBody, HeadParser, ResponseHead};
+use super::body::IncomingBody;
+use super::client_state::ClientState;
 use super::error::SendError;
-use super::incoming::IncomingBody;
 use super::pool::PooledConnection;
+use super::progress_timeout::ProgressTimeout;
 use super::request::{RequestWriter, UploadError};
-use super::shared::ClientState;
+use super::response::{BodyDecoder, DecodedBody, HeadParser, ResponseHead};
 use super::socket::ClientSocket;
-use super::stall::ProgressTimeout;
 use super::upgraded::UpgradedConnection;
-use crate::decide::policy::FailureKind;
+use crate::decide::call::policy::FailureKind;
 
 /// Failure of an exchange, and the request if it may be sent again.
 pub(super) struct ExchangeError {

@@ -7,21 +7,21 @@
 //! - [`Client`]: one per event loop; [`Origin`]: the upstream; [`OutgoingRequest`] to [`IncomingBody`]
 //! - `pool`: the connections to an origin; `dial`: a new one; `socket`: its bytes, `outstanding`: unacknowledged ones;
 //!   `stall`: its progress timeout
-//! - `request`, [`answer`], `http1`: an exchange over HTTP/1.1; `http2`: the same over HTTP/2
+//! - `request`, [`response`], `http1`: an exchange over HTTP/1.1; `http2`: the same over HTTP/2
 
-pub mod answer;
-mod dial;
+mod body;
+mod client_state;
+mod connect;
 mod error;
 mod http1;
 mod http2;
-mod incoming;
 mod origin;
-mod outstanding;
 mod pool;
+mod progress_timeout;
 mod request;
-mod shared;
+pub mod response;
 mod socket;
-mod stall;
+mod unacknowledged;
 mod upgraded;
 
 use std::rc::Rc;
@@ -29,15 +29,15 @@ use std::sync::Arc;
 
 use http::Response;
 
-use self::answer::HeadParser;
+pub use self::body::IncomingBody;
+use self::client_state::ClientState;
 pub use self::error::SendError;
-pub use self::incoming::IncomingBody;
 pub use self::origin::{ConnectOptions, Origin, Protocol};
 pub use self::pool::ClientCounts;
 use self::pool::{Checkout, PooledConnection, update_counts};
 use self::request::RequestWriter;
 pub use self::request::{BodyStream, OutgoingBody, OutgoingRequest};
-use self::shared::ClientState;
+use self::response::HeadParser;
 use self::socket::ClientSocket;
 pub use self::upgraded::UpgradedConnection;
 use crate::decide::Nanos;
@@ -167,7 +167,7 @@ impl Client {
             // Of a burst of requests, all are queued before any of them connects, since their time runs.
             tokio::task::yield_now().await;
             // Boxed, since this is large and rare.
-            let socket = Box::pin(dial::connect_origin(&origin, &self.state.timer)).await?;
+            let socket = Box::pin(connect::connect_origin(&origin, &self.state.timer)).await?;
             update_counts(&self.state.counts, |counts| counts.connected += 1);
             lease.socket = Some(socket);
         }

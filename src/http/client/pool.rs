@@ -10,8 +10,8 @@ use std::task::{Context, Poll, Waker};
 
 use super::http2::Http2Connections;
 use super::origin::{Origin, Protocol};
+use super::progress_timeout::ProgressTimeouts;
 use super::socket::ClientSocket;
-use super::stall::ProgressTimeouts;
 use crate::decide::Nanos;
 
 /// Counts of a client's connections and requests.

@@ -11,9 +11,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use http_body::Body as _;
 use tokio::io::AsyncWrite;
 
-use super::answer::ResponseContext;
 use super::error::SendError;
 use super::origin::Origin;
+use super::response::ResponseContext;
 use super::socket::ClientSocket;
 use crate::http::wire::content_length;
 

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
-use super::outstanding::outstanding;
+use super::unacknowledged::outstanding;
 
 /// The plain socket, also below TLS.
 #[derive(Debug)]

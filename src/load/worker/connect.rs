@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use super::{MAX_SLEEP, Worker};
 use crate::decide::Nanos;
-use crate::decide::feed::DueRequest;
-use crate::load::slot::{ConnectionPhase, Flight};
+use crate::decide::load::feed::DueRequest;
+use crate::load::connection::{ConnectionPhase, Flight};
 use crate::measure::outcome::TransportFailure;
 
 /// Delay of a user after a failed connection.

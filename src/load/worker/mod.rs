@@ -3,7 +3,7 @@
 //! Closed and open loop are the same code: [`Feed`] decides what a free connection does. In the closed loop at full
 //! speed a request costs one `read`, one `write` and one look at the clock. In the open loop it costs one wake-up: the
 //! loop sleeps until the next send is due, sends, and then reads the responses that came meanwhile, whose arrival the
-//! kernel has timed ([`crate::http::stamp`]).
+//! kernel has timed ([`crate::http::kernel_timestamps`]).
 
 mod connect;
 mod receive;
@@ -13,14 +13,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-use super::beginning::StartGate;
+use super::connection::{ConnectionPhase, Flight};
+use super::connections::ConnectionTable;
+use super::counters::WorkerCounters;
 use super::plan::LoadPlan;
 use super::poller::ReadinessEvent;
-use super::slot::{ConnectionPhase, Flight};
-use super::table::ConnectionTable;
-use super::tally::WorkerCounters;
+use super::start_gate::StartGate;
 use crate::decide::Nanos;
-use crate::decide::feed::{DueRequest, Feed};
+use crate::decide::load::feed::{DueRequest, Feed};
 use crate::http::target::SocketAddress;
 use crate::http::wire::HeadCache;
 use crate::machine::clock::{Clock, WallOffset, minimize_timer_slack, thread_cpu};

@@ -5,14 +5,14 @@
 //! open files, context switches of each thread) only as often as a small fraction of a core allows.
 
 mod process;
-mod ration;
+mod sampling_budget;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use self::process::Process;
-use self::ration::SamplingBudget;
+use self::sampling_budget::SamplingBudget;
 use super::processes::{self, ProcessStat};
 use crate::decide::Nanos;
 
@@ -93,7 +93,7 @@ impl ProcessTree {
     /// Takes a sample; None once all processes have ended.
     pub fn sample(&mut self, now: Nanos) -> Option<ProcessTreeSample> {
         if self.scan_budget.is_due(now) {
-            let cost = ration::measure_cost(|| self.scan_processes());
+            let cost = sampling_budget::measure_cost(|| self.scan_processes());
             self.scan_budget.spend(now, cost.1);
         }
         self.members.retain(|_, process| process.refresh());
@@ -166,9 +166,9 @@ impl ProcessTree {
 
 #[cfg(test)]
 mod tests {
-    use super::super::shell::{Shell, until};
     use super::*;
     use crate::machine::clock::Clock;
+    use crate::machine::tests::shell::{Shell, until};
 
     /// Runs a script, and samples its tree until a sample satisfies the condition.
     fn sampled(script: &str, holds: impl Fn(ProcessTreeSample) -> bool) -> (Shell, ProcessTree) {

@@ -10,13 +10,15 @@
 //!
 //! `docs/design/compare.md` has the reasons for these statistics, and simulations.
 
+mod effect;
 pub mod metric;
 pub mod sample;
-mod shift;
-#[cfg(test)]
-mod trials;
 pub mod verdict;
 
 pub use metric::{Better, ComparisonScale, Metric};
 pub use sample::{MetricSample, RunFigure};
 pub use verdict::{ComparisonVerdict, Finding, Pair, Settings, UnclearReason, judge};
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+mod tests;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::effect::EffectEstimate;
 use super::metric::{Better, ComparisonScale, Metric};
 use super::sample::MetricSample;
-use super::shift::EffectEstimate;
-use crate::decide::dice::Dice;
+use crate::decide::base::dice::Dice;
 
 /// Minimum number of runs per side for a verdict: two differences have hardly a variance.
 const MIN_RUNS: usize = 3;

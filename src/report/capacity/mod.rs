@@ -4,9 +4,9 @@
 
 pub mod page;
 
-use super::figure::{TERMINAL_COLUMNS, ms, percentage, rate, truncate, wrap};
-use super::paint::AnsiPaint;
-use crate::measure::capacity::answer::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
+use super::ansi::AnsiPaint;
+use super::number_format::{TERMINAL_COLUMNS, ms, percentage, rate, truncate, wrap};
+use crate::measure::capacity::report::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
 use crate::measure::run::LoadModel;
 
 /// Report as text, with ANSI colours if `color`.
@@ -162,10 +162,10 @@ fn growth(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::capacity::answer::SCHEMA_VERSION;
+    use crate::measure::capacity::report::SCHEMA_VERSION;
     use crate::measure::capacity::usl::{Usl, UslPoint};
     use crate::measure::run::Manifest;
-    use crate::report::sample;
+    use crate::report::tests::fixtures;
 
     fn tried(load: f64, end: StepResult, p99_ms: f64) -> StepReport {
         StepReport {
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn the_report_is_readable_at_a_glance() {
         let shown = [open(), closed()].map(|answer| render(&answer, false)).join("\n=====\n\n");
-        sample::same(&shown, include_str!("../golden/capacity.text.txt"), "capacity.text.txt");
+        fixtures::same(&shown, include_str!("../golden/capacity.text.txt"), "capacity.text.txt");
         assert!(!shown.contains('\u{1b}'));
         for line in shown.lines() {
             assert!(line.chars().count() <= TERMINAL_COLUMNS && !line.ends_with(' '), "{line:?}");

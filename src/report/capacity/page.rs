@@ -1,7 +1,7 @@
 //! HTML report of a capacity search.
 
 use super::{bracket, confidence, fit_warning, law, load, model};
-use crate::measure::capacity::answer::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
+use crate::measure::capacity::report::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
 use crate::measure::run::LoadModel;
 use crate::report::page::manifest::manifest_section;
 use crate::report::page::{

@@ -1,8 +1,8 @@
 //! Comparison as Markdown, for a comment on a pull request.
 
-use super::super::figure::sanitize;
-use super::words::{change, figure, finding, interval, overall, rule};
+use super::phrases::{change, figure, finding, interval, overall, rule};
 use super::{OverallFinding, RunComparison};
+use crate::report::number_format::sanitize;
 
 /// Comparison as GitHub's Markdown.
 pub fn render(comparison: &RunComparison) -> String {

@@ -1,18 +1,15 @@
 //! Comparison of sides of runs, as text, Markdown, HTML and JSON.
 //!
 //! - [`side`]: side: runs of the same thing, by any tool
-//! - [`likeness`]: comparability: same machine, plan and tool
-//! - [`rounds`]: pairing of runs that were made in turns
+//! - [`comparability`]: comparability: same machine, plan and tool
+//! - [`pairing`]: pairing of runs that were made in turns
 //! - [`text`], [`markdown`], [`page`](mod@page): reports; `words`: text of a figure, an effect and a finding
 //! - [`RunComparison`]: the result as data (`docs/compare.schema.json`)
 
-pub mod likeness;
 pub mod markdown;
 pub mod page;
-pub mod rounds;
 pub mod side;
 pub mod text;
-pub mod words;
 
 use serde::Serialize;
 
@@ -134,9 +131,9 @@ pub struct MetricVerdict {
 impl RunComparison {
     /// Compares all sides with the first, in these metrics.
     pub fn new(sides: &[Side], asked: &[MetricSelector], settings: &Settings, mut notes: Vec<String>) -> Self {
-        let rounds = rounds::match_rounds(sides);
+        let rounds = pairing::match_rounds(sides);
         if rounds.is_none() && sides.iter().all(|side| side.runs.len() > 1) {
-            notes.push(rounds::advice(sides).into());
+            notes.push(pairing::advice(sides).into());
         }
         let metrics: Vec<Metric> = asked.iter().map(MetricSelector::metric).collect();
         let sample = |side: usize, asked: &MetricSelector| {
@@ -269,5 +266,8 @@ fn letter(index: usize) -> String {
     letter.map_or_else(|| (index + 1).to_string(), String::from)
 }
 
+pub mod comparability;
+pub mod pairing;
+pub mod phrases;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
 //! HTML report of a comparison: verdict, figures of all sides, percentiles, and run by run.
 
-use super::words::{change, finding, interval, overall, rule};
+use super::phrases::{change, finding, interval, overall, rule};
 use super::{
     ComparedPair, ComparedSide, MetricSelector, MetricVerdict, OverallFinding, RunComparison, SavedRun, Side, letter,
-    rounds,
+    pairing,
 };
 use crate::measure::Histogram;
 use crate::measure::compare::Finding;
@@ -194,7 +194,7 @@ impl ComparisonView<'_> {
         if self.sides.iter().all(|side| side.runs.len() < 3) {
             return Section::default();
         }
-        let rounds = rounds::match_rounds(self.sides);
+        let rounds = pairing::match_rounds(self.sides);
         let at = |side: usize, run: usize| rounds.as_ref().map_or(run as u64, |rounds| rounds[side][run]) + 1;
         let chart = |asked: &MetricSelector| {
             let metric = asked.metric();

@@ -1,10 +1,10 @@
 //! Comparison as text, within 100 columns.
 
-use super::super::figure::{TERMINAL_COLUMNS, truncate, wrap};
-use super::super::paint::AnsiPaint;
-use super::words::{change, figure, finding, interval, overall, rule};
+use super::phrases::{change, figure, finding, interval, overall, rule};
 use super::{ComparedPair, ComparedSide, MetricVerdict, OverallFinding, RunComparison};
 use crate::measure::compare::Finding;
+use crate::report::ansi::AnsiPaint;
+use crate::report::number_format::{TERMINAL_COLUMNS, truncate, wrap};
 
 /// Comparison as text, with ANSI colours if `color`.
 pub fn render(comparison: &RunComparison, color: bool) -> String {

@@ -11,7 +11,7 @@ use ring::digest::{SHA256, digest};
 use super::{
     BarChart, Block, Chart, KeyFigure, PageTable, ReportPage, Section, TableCell, Tone, VerdictPoint, chart, svg,
 };
-use crate::report::figure::sanitize;
+use crate::report::number_format::sanitize;
 
 const STYLE: &str = concat!(include_str!("chart.css"), include_str!("page.css"));
 const SCRIPT: &str = include_str!("page.js");
@@ -296,7 +296,7 @@ fn table(html: &mut Html, table: &PageTable) {
 mod tests {
     use super::super::{BarRow, ChartAxis, ChartLevel, ChartLine, ChartSpan, PageVerdict, ValueUnit, of_run};
     use super::*;
-    use crate::report::sample;
+    use crate::report::tests::fixtures;
 
     const EVIL: &str =
         "</script><script>alert(1)</script><img src=x onerror=alert(1)>\" onload='x' <!-- \u{1b}[2J\u{202e}&";
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn every_run_has_a_page_and_the_same_after_a_stay_in_a_file() {
-        for run in sample::all() {
+        for run in fixtures::all() {
             let html = render(&of_run(&run));
             assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"));
             let back = crate::measure::Run::from_json(&run.to_json()).expect("own JSON");
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_page_of_ten_thousand_points_is_smaller_than_a_megabyte() {
-        let mut run = sample::open();
+        let mut run = fixtures::open();
         let point = run.series[1].clone();
         let at = |i: u32| crate::measure::series::SeriesPoint {
             t_s: f64::from(i),

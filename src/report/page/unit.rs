@@ -2,7 +2,7 @@
 
 use crate::decide::Nanos;
 use crate::measure::compare::{ComparisonScale, Metric};
-use crate::report::figure;
+use crate::report::number_format;
 
 /// Unit of a value in charts and tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,14 +39,14 @@ impl ValueUnit {
     /// Value with about three digits and its unit.
     pub fn format(&self, value: f64) -> String {
         match self {
-            Self::Count if value.fract() == 0.0 => figure::count(value as u64),
-            Self::Count => figure::rate(value),
-            Self::PerSecond => figure::rate(value) + "/s",
-            Self::Milliseconds => with_nbsp(&figure::ms(value)),
+            Self::Count if value.fract() == 0.0 => number_format::count(value as u64),
+            Self::Count => number_format::rate(value),
+            Self::PerSecond => number_format::rate(value) + "/s",
+            Self::Milliseconds => with_nbsp(&number_format::ms(value)),
             Self::Seconds if value >= 60.0 => clock(value),
-            Self::Seconds => with_nbsp(&figure::ms(value * 1e3)),
-            Self::Fraction => figure::percentage(value),
-            Self::Bytes => with_nbsp(&figure::bytes(value)),
+            Self::Seconds => with_nbsp(&number_format::ms(value * 1e3)),
+            Self::Fraction => number_format::percentage(value),
+            Self::Bytes => with_nbsp(&number_format::bytes(value)),
             Self::Quantile => format!("p{}", percentile(value)),
             Self::Other(name) => format!("{}\u{a0}{name}", signed(value)).trim_end().to_owned(),
         }
@@ -56,9 +56,9 @@ impl ValueUnit {
     pub(super) fn tick(&self, value: f64) -> String {
         match self {
             _ if value == 0.0 => "0".to_owned(),
-            Self::Milliseconds => with_nbsp(&figure::round_time(Nanos::from_secs_f64(value / 1e3))),
+            Self::Milliseconds => with_nbsp(&number_format::round_time(Nanos::from_secs_f64(value / 1e3))),
             Self::Seconds if value >= 60.0 => clock(value),
-            Self::Seconds => with_nbsp(&figure::round_time(Nanos::from_secs_f64(value))),
+            Self::Seconds => with_nbsp(&number_format::round_time(Nanos::from_secs_f64(value))),
             Self::Fraction => format!("{}%", round(value * 100.0)),
             Self::Quantile => format!("{}%", percentile(value)),
             Self::Bytes => {
@@ -113,7 +113,7 @@ fn signed(value: f64) -> String {
             let decimals = (2.0 - m.log10().floor()).min(9.0);
             format!("{sign}{}", round_to(m, decimals as usize))
         }
-        m => format!("{sign}{}", figure::rate(m)),
+        m => format!("{sign}{}", number_format::rate(m)),
     }
 }
 
@@ -136,7 +136,7 @@ fn round(value: f64) -> String {
     let sign = if value < 0.0 { "\u{2212}" } else { "" };
     let magnitude = value.abs();
     if magnitude >= 1000.0 {
-        return format!("{sign}{}", figure::count(magnitude.round() as u64));
+        return format!("{sign}{}", number_format::count(magnitude.round() as u64));
     }
     format!("{sign}{}", round_to(magnitude, 6))
 }

@@ -8,7 +8,7 @@ use tiny_skia::{Color, FillRule, Paint, Path, PathBuilder, Pixmap, Stroke, Trans
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
 use super::canvas::{Anchor, Canvas, Ink, Position, corners};
-use crate::report::figure::sanitize;
+use crate::report::number_format::sanitize;
 
 /// Pixels for a unit of the drawing.
 const PIXELS_PER_UNIT: f32 = 2.0;

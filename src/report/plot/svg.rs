@@ -1,7 +1,7 @@
 //! A drawing as SVG.
 
 use super::canvas::{Anchor, Canvas, Ink, Position, corners};
-use crate::report::figure::sanitize;
+use crate::report::number_format::sanitize;
 
 /// A drawing in the making.
 #[derive(Debug)]

@@ -3,20 +3,19 @@
 //! The counterpart of the reports: [`wrk`](mod@super::wrk) writes wrk's report, and `read::wrk` parses it.
 //!
 //! - [`read`]: detection of the tool that wrote a text, and its parser
-//! - [`reading`]: the result, the same for all tools
+//! - [`foreign_run`]: the result, the same for all tools
 //! - `ab`, `jtl`, `k6`, `oha`, `vegeta`, `wrk`: parser of one tool each
 
 mod ab;
 mod jtl;
 mod k6;
 mod oha;
-pub mod reading;
 mod vegeta;
 mod wrk;
 
 use serde_json::Value;
 
-pub use self::reading::{Tool, ToolResult};
+pub use self::foreign_run::{Tool, ToolResult};
 use crate::measure::Run;
 
 /// Parses the result of any tool that weir reads.
@@ -103,5 +102,6 @@ fn time_ms(text: &str) -> Option<f64> {
     Some(number * scale)
 }
 
+pub mod foreign_run;
 #[cfg(test)]
 mod tests;

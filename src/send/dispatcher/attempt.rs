@@ -8,8 +8,6 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 
-use super::super::filled::RenderedRequest;
-use super::super::news::{AttemptRecord, SenderEvent};
 use super::super::options::Options;
 use super::super::sender::wall_ms;
 use super::super::store::JobStep;
@@ -17,12 +15,14 @@ use super::super::template::{Escaping, TemplateFields};
 use super::marks::SentMark;
 use super::{DispatchFailure, Event, InFlightAttempt, JobId, LastAttempt, SenderRuntime, SenderState};
 use crate::decide::Nanos;
-use crate::decide::dispatch::ResponseClass;
-use crate::decide::feedback::RateLimitHeaders;
-use crate::decide::policy::FailureKind;
+use crate::decide::call::policy::FailureKind;
+use crate::decide::delivery::dispatch::ResponseClass;
+use crate::decide::delivery::limit_headers::RateLimitHeaders;
 use crate::http::client::{ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError};
 use crate::http::target::Target;
 use crate::machine::clock;
+use crate::send::events::{AttemptRecord, SenderEvent};
+use crate::send::rendered_request::RenderedRequest;
 
 /// Attempt that is to be sent.
 #[derive(Clone, Copy, Debug)]

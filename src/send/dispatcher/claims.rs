@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::super::news::{FinishedJob, SenderEvent};
 use super::super::options::Options;
 use super::super::sender::{SenderError, StopMode, wall_ms};
 use super::super::state::State;
@@ -14,7 +13,8 @@ use super::hosts::LaneEntry;
 use super::marks::SentMark;
 use super::{Event, JobEntry, LeasedJob, SenderRuntime};
 use crate::decide::Nanos;
-use crate::decide::dispatch::HostId;
+use crate::decide::delivery::dispatch::HostId;
+use crate::send::events::{FinishedJob, SenderEvent};
 
 /// Maximum leased jobs that are not sent yet.
 const MAX_READY_JOBS: usize = 2048;

@@ -1,11 +1,11 @@
 //! History of a key's sends before a crash.
 
-use super::super::credential::ApiKey;
 use super::super::job::UnixMs;
 use super::super::state::State;
 use super::super::store::{JobFilter, Store, StoreError};
 use crate::decide::Nanos;
-use crate::decide::window::KeyHistory;
+use crate::decide::delivery::key_window::KeyHistory;
+use crate::send::api_key::ApiKey;
 
 /// Spans up to this are waited for instead of looked up.
 const MAX_WAITED_WINDOW: Nanos = Nanos::from_secs(10);

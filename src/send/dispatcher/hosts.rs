@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::store::JobLane;
 use super::{DispatchAction, SenderRuntime, SenderState, claims};
-use crate::decide::dispatch::{HostId, HostStatus, JobId};
-use crate::decide::window::{self, KeyHistory};
-use crate::decide::{Nanos, dispatch::DispatchFailure};
+use crate::decide::Nanos;
+use crate::decide::delivery::dispatch::DispatchFailure;
+use crate::decide::delivery::dispatch::{HostId, HostStatus, JobId};
+use crate::decide::delivery::key_window::{self, KeyHistory};
 
 /// Leased unsent jobs of a down host: the next probes.
 const MAX_PROBE_JOBS: usize = 2;
@@ -90,11 +91,11 @@ impl SenderRuntime {
     }
 
     /// Limits of a host that has its own, else the general ones.
-    pub(super) fn rules_of(&self, name: &str) -> Option<window::KeyRules> {
+    pub(super) fn rules_of(&self, name: &str) -> Option<key_window::KeyRules> {
         let bare = name.rsplit_once(':').map_or(name, |(bare, _)| bare);
         let own = self.options.host_limits.iter().filter(|(host, _)| host == name || host == bare);
         let limits: Vec<_> = own.map(|(_, limit)| *limit).collect();
-        (!limits.is_empty()).then(|| window::KeyRules { limits, ..self.options.rules.key.clone() })
+        (!limits.is_empty()).then(|| key_window::KeyRules { limits, ..self.options.rules.key.clone() })
     }
 
     /// Whether there is room for jobs of the store. With many lanes only some are checked, since this runs at each

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use tokio::task::AbortHandle;
 
 use super::super::job::{JobEntry, UnixMs};
-use super::super::news::AttemptRecord;
 use super::super::store::JobLease;
 use super::marks::SentMark;
 use crate::decide::Nanos;
+use crate::send::events::AttemptRecord;
 
 /// Job that this sender has leased.
 #[derive(Debug)]

@@ -11,23 +11,23 @@
 //! - Each job is marked as sent just before its first byte leaves ([`marks`]): after a crash no other job counts as
 //!   maybe sent.
 //! - A retrying job goes back to the store, which has its time and attempts across crashes, and is claimed again.
-//! - Where several senders share keys, leases of keys come and go ([`owning`]): nothing is sent under an expired lease.
+//! - Where several senders share keys, leases of keys come and go ([`key_leases`]): nothing is sent under an expired lease.
 //! - Events go to the listener, and are then recorded, in groups: one commit while the next group collects
 //!   ([`records`]).
 
 mod attempt;
 mod claims;
 mod crash;
-mod ending;
 mod hosts;
+mod key_leases;
 mod leased_job;
 mod marks;
 mod nonces;
 mod outcome;
-mod owning;
 mod progress;
 mod records;
-mod stranded;
+mod shutdown;
+mod unsendable;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -41,16 +41,18 @@ pub use self::hosts::HostProgress;
 use self::hosts::{SenderHosts, StoreLanes};
 use self::leased_job::{InFlightAttempt, LastAttempt, LeasedJob};
 pub use self::progress::SenderProgress;
+use super::events::{Listener, SenderEvent};
 use super::job::{JobEntry, UnixMs};
-use super::news::{Listener, SenderEvent};
-use super::note::{ClockSample, KeyState};
+use super::key_state::{ClockSample, KeyState};
 use super::options::Options;
 use super::sender::{SenderError, StopMode, wall_ms};
 use super::store::{JobChange, JobStep, Store};
 use crate::decide::Nanos;
-use crate::decide::dispatch::{Dispatch, DispatchAction, DispatchFailure, Event, HostId, JobId, JobSubmission};
-use crate::decide::marking::MarkAhead;
-use crate::decide::ownership::KeyLeases;
+use crate::decide::delivery::dispatch::{
+    Dispatch, DispatchAction, DispatchFailure, Event, HostId, JobId, JobSubmission,
+};
+use crate::decide::delivery::key_lease::KeyLeases;
+use crate::decide::delivery::mark_ahead::MarkAhead;
 use crate::http::client::{Client, Options as ClientOptions, Origin};
 use crate::machine::clock::Clock;
 use crate::machine::timer::Timer;

@@ -3,13 +3,13 @@
 use bytes::Bytes;
 
 use super::super::job::{StoredAttempt, StoredResponse, UnixMs};
-use super::super::news::{FinishedJob, SenderEvent};
 use super::super::sender::wall_ms;
 use super::super::state::State;
 use super::super::store::{JobChange, JobStep};
 use super::{SenderRuntime, SenderState, attempt};
 use crate::decide::Nanos;
-use crate::decide::dispatch::{DispatchAction, DispatchFailure, Event, JobId, ResponseClass};
+use crate::decide::delivery::dispatch::{DispatchAction, DispatchFailure, Event, JobId, ResponseClass};
+use crate::send::events::{FinishedJob, SenderEvent};
 
 /// Waits shorter than this are not written to the store.
 const MIN_STORED_WAIT: Nanos = Nanos::from_millis(100);

@@ -3,7 +3,7 @@
 use super::super::sender::lock;
 use super::{HostId, HostProgress, SenderRuntime, SenderState};
 use crate::decide::Nanos;
-use crate::decide::window::KeyWindows;
+use crate::decide::delivery::key_window::KeyWindows;
 
 /// Progress of a sender.
 #[derive(Clone, Debug, Default)]

@@ -3,13 +3,13 @@
 use std::io::{self, ErrorKind};
 use std::rc::Rc;
 
-use super::super::note::KeyState;
 use super::super::sender::{SenderError, wall_ms};
 use super::super::store::{
     JobFilter, JobLease, JobSelector, JobStep, RecordReply, RecordRequest, StoreError, StoredKeyState,
 };
 use super::SenderRuntime;
 use crate::decide::Nanos;
+use crate::send::key_state::KeyState;
 
 /// Time in which a group collects; a commit takes the disk longer.
 const GROUP_DELAY: Nanos = Nanos::from_millis(5);

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::{Recovery, StoreFuture};
 use crate::decide::Nanos;
-use crate::decide::ownership::LeaseTable;
+use crate::decide::delivery::key_lease::LeaseTable;
 
 /// Store whose API keys several senders share.
 pub trait SharedKeys: Send + Sync + fmt::Debug {

@@ -8,11 +8,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use self::state::MemoryStoreState;
+use super::key_usage::KeyUsageCounter;
 use super::lane::JobLane;
 use super::leases::JobLease;
+use super::submission_queue::SubmitBatch;
 use super::ticket::StoreFuture;
-use super::uses::KeyUsageCounter;
-use super::waiting::SubmitBatch;
 use super::{
     ActiveSenders, ClaimReply, ClaimRequest, JobCounts, JobFilter, JobOrder, JobSelector, KeyUsage, QueueBounds,
     Receipt, RecordReply, RecordRequest, Recovery, Store, StoreError, StoredKeyState,

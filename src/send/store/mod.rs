@@ -10,25 +10,23 @@
 //! break rate limits even with leases of jobs, since only the process that sent a request knows when. Several senders need
 //! leases of API keys ([`SharedKeys`]).
 
+mod audit_reason;
 mod claim;
 mod counts;
 mod error;
 mod filter;
-mod inbox;
+mod key_usage;
 mod keys;
 mod lane;
 mod leases;
 mod memory;
-mod place;
-mod reason;
 mod record;
 mod redis;
 mod sqlite;
-#[cfg(test)]
-mod suite;
+mod store_url;
+mod submission_queue;
 mod ticket;
-mod uses;
-mod waiting;
+mod work_queue;
 
 use std::fmt::Debug;
 
@@ -38,16 +36,16 @@ pub use claim::{ClaimReply, ClaimRequest, JobOrder, LaneClaim};
 pub use counts::{JobCounts, QueueBounds};
 pub use error::StoreError;
 pub use filter::{JobFilter, JobSelector};
+pub use key_usage::KeyUsage;
 pub use keys::{AcquiredKey, Heartbeat, HeartbeatReply, SharedKeys};
 pub use lane::{JobLane, MAX_CLAIM_LANES};
 pub use leases::JobLease;
 pub use memory::MemoryStore;
-pub use place::StoreUrl;
 pub use record::{JobChange, JobStep, RecordReply, RecordRequest, StoredKeyState};
 pub use redis::{QueueAddress, RedisStore};
 pub use sqlite::{Options, SqliteStore};
+pub use store_url::StoreUrl;
 pub use ticket::StoreFuture;
-pub use uses::KeyUsage;
 
 use super::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
 use super::state::State;
@@ -212,3 +210,7 @@ pub enum ActiveSenders {
     /// Several processes that share the store, each with process ID and machine.
     Processes(Vec<String>),
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+mod tests;

@@ -26,8 +26,8 @@ use self::job::LibraryOptions;
 pub use self::job::{BuiltInCall, FunctionJob, FunctionResponse, LibraryCall};
 use self::library::FunctionTable;
 use self::routes::BuiltInFunction;
-use super::answers::response;
 use super::pool::{JobError, PoolHandle, PoolOverflow, ThreadPool};
+use super::responses::response;
 use crate::server::{self, Logger, ReadBodyError, RequestContext, ResponseBody, ServiceReply, Timer};
 
 const CONTENT_TYPE_HTML: HeaderValue = HeaderValue::from_static("text/html");

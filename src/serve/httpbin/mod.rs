@@ -5,12 +5,12 @@
 //! - `chunks`, `drip`, `cut`: streamed bodies
 //! - `query`: parameters of the query
 
-mod choice;
 mod chunks;
-mod cut;
 mod drip;
-mod order;
 mod query;
+mod status;
+mod truncate;
+mod validate;
 
 use std::io;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 
-use self::choice::{StatusChoice, status};
 use self::chunks::ChunkedBody;
-use self::cut::TruncatedBody;
 use self::drip::DripBody;
-use self::order::OrderValidator;
 use self::query::{Query, number};
-use super::answers::{
+use self::status::{StatusChoice, status};
+use self::truncate::TruncatedBody;
+use self::validate::OrderValidator;
+use super::responses::{
     CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, payload_too_large, response,
 };
 use crate::decide::Nanos;
-use crate::decide::dice::Dice;
+use crate::decide::base::dice::Dice;
 use crate::server::{self, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, StaticBody, Timer};
 
 /// Default length of `/static`, in bytes.
@@ -131,9 +131,9 @@ impl Service {
             ("/chunked", true) => self.chunked(query, timer, context)?,
             ("/drip", true) => self.drip(query, timer, context).await?,
             ("/headers", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, headers(&head.headers).to_string()),
-            ("/validate/schema", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::SCHEMA),
-            ("/validate/example", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::EXAMPLE),
-            ("/validate/invalid", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::INVALID_EXAMPLE),
+            ("/validate/schema", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, validate::SCHEMA),
+            ("/validate/example", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, validate::EXAMPLE),
+            ("/validate/invalid", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, validate::INVALID_EXAMPLE),
             ("/", true) => response(StatusCode::OK, CONTENT_TYPE_TEXT, INDEX_TEXT),
             ("/validate", _) => method_not_allowed("POST"),
             (

@@ -15,8 +15,8 @@
 //! event loops, brief jobs can run beside N others for some microseconds. A thread notifies an event loop once until
 //! that has fetched its completions.
 
-mod count;
-mod desk;
+mod handle;
+mod metrics;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ use std::thread::{self, JoinHandle};
 use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
 
-pub use self::desk::{JobFuture, PoolHandle};
+pub use self::handle::{JobFuture, PoolHandle};
 use self::state::{JobCompletion, State};
 
 /// Job of a pool.
@@ -112,7 +112,7 @@ impl<J: PoolJob> ThreadPool<J> {
 
     /// Adds the pool's metrics to `/metrics`.
     pub fn register_metrics(&self, registry: &mut Registry) {
-        registry.register_collector(Box::new(count::PoolMetrics(Arc::clone(&self.shared))));
+        registry.register_collector(Box::new(metrics::PoolMetrics(Arc::clone(&self.shared))));
     }
 }
 

@@ -2,10 +2,10 @@
 
 use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
-use super::book::RequestDecision;
+use super::accounts::RequestDecision;
 use crate::decide::Nanos;
-use crate::decide::account::QuotaDecision;
-use crate::decide::limit::{LimitModel, LimitUsage, RetryTime};
+use crate::decide::ratelimit::models::{LimitModel, LimitUsage, RetryTime};
+use crate::decide::service::key_quota::QuotaDecision;
 
 /// Rate-limit headers of responses. All times are in whole seconds, rounded up, so that a wait of that long is enough.
 ///
@@ -129,8 +129,8 @@ fn ceil_seconds(length: Nanos) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::account::KeyQuota;
-    use crate::decide::limit::{LimitWindow, ServerLimiter};
+    use crate::decide::ratelimit::models::{LimitWindow, ServerLimiter};
+    use crate::decide::service::key_quota::KeyQuota;
 
     const NOW: Nanos = Nanos(1_700_000_000_250_000_000);
 

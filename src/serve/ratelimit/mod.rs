@@ -11,11 +11,11 @@
 //!
 //! Steps 3 to 5 are [`decide::account`](crate::decide::account). `GET /stats` has the counts of all outcomes.
 
-mod answers;
-mod book;
+mod accounts;
 mod headers;
 mod options;
 mod parameters;
+mod responses;
 mod stats;
 
 use std::io;
@@ -29,13 +29,13 @@ use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
-use self::book::{AccountSlot, KeyAccounts};
+use self::accounts::{AccountSlot, KeyAccounts};
 pub use self::headers::RateLimitHeaders;
 pub use self::options::{OneWayDelay, Options, generate_keys};
 use self::parameters::RequestParameters;
-use super::answers::{CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, response};
-use crate::decide::account::{self, QuotaDecision};
-use crate::decide::dice::Dice;
+use super::responses::{CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, response};
+use crate::decide::base::dice::Dice;
+use crate::decide::service::key_quota::{self, QuotaDecision};
 use crate::server::{self, ReadBodyError, RequestContext, ResponseBody, ServiceReply, Timer};
 
 /// Service with `/api/request` and `/stats`.
@@ -105,21 +105,21 @@ impl Service {
         context: &RequestContext,
     ) -> (Response<ResponseBody>, Option<AccountSlot<'_>>) {
         let Some(account) = self.accounts.account(parameters.get("api_key").as_deref()) else {
-            return (answers::INVALID_KEY.response(), None);
+            return (responses::INVALID_KEY.response(), None);
         };
         context.sleep(self.options.latency_in.at(&self.latency_in_dice, number)).await;
         let Some(weight) = self.weight(parameters) else {
             self.accounts.invalid_weight.fetch_add(1, Ordering::Relaxed);
-            return (answers::INVALID_WEIGHT.response(), None);
+            return (responses::INVALID_WEIGHT.response(), None);
         };
-        let nonce = parameters.get("nonce").and_then(|text| account::parse_nonce(&text));
+        let nonce = parameters.get("nonce").and_then(|text| key_quota::parse_nonce(&text));
         let judged =
             self.accounts.decide(account, (weight, nonce), self.options.headers.needs_window_usages(), context);
         let mut reply = match judged.decision {
-            QuotaDecision::Blocked => answers::KEY_BLOCKED.response(),
-            QuotaDecision::Exceeded(_) => answers::LIMIT_EXCEEDED.response(),
-            QuotaDecision::InvalidNonce => answers::INVALID_NONCE.response(),
-            QuotaDecision::Accepted => answers::accepted_response(parameters.get("req_id").as_deref()),
+            QuotaDecision::Blocked => responses::KEY_BLOCKED.response(),
+            QuotaDecision::Exceeded(_) => responses::LIMIT_EXCEEDED.response(),
+            QuotaDecision::InvalidNonce => responses::INVALID_NONCE.response(),
+            QuotaDecision::Accepted => responses::accepted_response(parameters.get("req_id").as_deref()),
         };
         self.options.headers.add_to(reply.headers_mut(), &judged);
         (reply, judged.slot)

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::RateLimitHeaders;
 use crate::decide::Nanos;
-use crate::decide::delay::{Delay, DelayRange};
-use crate::decide::dice::Dice;
-use crate::decide::limit::{LimitModel, LimitWindow};
+use crate::decide::base::dice::Dice;
+use crate::decide::ratelimit::models::{LimitModel, LimitWindow};
+use crate::decide::service::delay::{Delay, DelayRange};
 
 /// Options of the service; the defaults are those of the reference rate-limited API.
 #[derive(Clone, Debug)]

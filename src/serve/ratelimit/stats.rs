@@ -11,10 +11,10 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use serde::Serialize;
 
-use super::book::{KeyAccounts, lock_account};
+use super::accounts::{KeyAccounts, lock_account};
 use crate::decide::Nanos;
-use crate::decide::account::QuotaCounts;
-use crate::decide::limit::LimitWindow;
+use crate::decide::ratelimit::models::LimitWindow;
+use crate::decide::service::key_quota::QuotaCounts;
 
 /// Body of `GET /stats`.
 #[derive(Debug, Serialize)]

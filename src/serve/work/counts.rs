@@ -7,7 +7,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value};
 
-use crate::decide::mix::Behaviour;
+use crate::decide::service::mix::Behaviour;
 
 /// Counter that a request belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@
 //! query asks for ([`ResponseOverrides`]). With slots, the delay is service time, and a request waits for a slot first.
 
 mod counts;
-mod end;
-mod rolls;
-mod script;
+mod decision;
+mod ending;
+mod overrides;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,12 +17,12 @@ use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
 use self::counts::{Kind, WorkCounters};
-pub use self::end::{Payload, ResponseEnding};
-pub use self::rolls::{WorkDecision, WorkDice};
-pub use self::script::ResponseOverrides;
-use super::answers::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
+pub use self::decision::{WorkDecision, WorkDice};
+pub use self::ending::{Payload, ResponseEnding};
+pub use self::overrides::ResponseOverrides;
+use super::responses::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
 use crate::decide::Nanos;
-use crate::decide::station::{Station, StationOutcome};
+use crate::decide::service::station::{Station, StationOutcome};
 use crate::server::{self, RequestContext, ServiceReply, StaticBody, Timer};
 
 /// Service with `/api/work` and `/stats`.
@@ -72,7 +72,7 @@ impl Service {
                     StationOutcome::Done { done, .. } => done,
                     StationOutcome::Rejected { retry_after } => {
                         self.counts.add(Kind::RateLimited);
-                        return end::rate_limited_response(retry_after).into();
+                        return ending::rate_limited_response(retry_after).into();
                     }
                 };
                 self.counts.add(kind);

@@ -7,26 +7,22 @@
 //!               └────── way out ◄───┘
 //! ```
 //!
-//! The sender is the very code that stands in `weir send` ([`crate::decide::window`]); jobs are always there. An
+//! The sender is the very code that stands in `weir send` ([`crate::decide::delivery::key_window`]); jobs are always there. An
 //! [oracle](DeliveryScenario::oracle) that reads the service's own count gives the most that any sender could have got
 //! accepted.
 
-#[cfg(test)]
-mod promises;
 mod service;
-#[cfg(test)]
-mod slow;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 pub use self::service::{HeaderStyle, RetryAfterStyle, Service};
 use crate::decide::Nanos;
-use crate::decide::delay::Delay;
-use crate::decide::dice::Dice;
-use crate::decide::feedback::RateLimitHeaders;
-use crate::decide::limit::RetryTime;
-use crate::decide::window::{KeyRules, KeyWindows, OneWayDelayBound, WindowSlot};
+use crate::decide::base::dice::Dice;
+use crate::decide::delivery::key_window::{KeyRules, KeyWindows, OneWayDelayBound, WindowSlot};
+use crate::decide::delivery::limit_headers::RateLimitHeaders;
+use crate::decide::ratelimit::models::RetryTime;
+use crate::decide::service::delay::Delay;
 
 /// One key, and all that happens to its requests.
 #[derive(Clone, Debug, PartialEq)]
@@ -277,3 +273,7 @@ impl DeliveryScenario {
         if begun > Nanos::ZERO { now.max(begun + length) } else { now }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+mod tests;

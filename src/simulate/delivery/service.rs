@@ -1,9 +1,9 @@
 //! A rate-limited service: what it accepts, and what its responses report.
 
 use crate::decide::Nanos;
-use crate::decide::feedback::{Quota, RateLimitHeaders};
-use crate::decide::limit::{LimitUsage, LimitWindow, RetryTime, ServerLimiter};
-use crate::decide::window::LimitUnit;
+use crate::decide::delivery::key_window::LimitUnit;
+use crate::decide::delivery::limit_headers::{Quota, RateLimitHeaders};
+use crate::decide::ratelimit::models::{LimitUsage, LimitWindow, RetryTime, ServerLimiter};
 
 /// Which rate-limit headers responses carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

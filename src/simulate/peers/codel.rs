@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::REJECTION;
 use crate::decide::Nanos;
-use crate::decide::admit::CallArrival;
+use crate::decide::admission::CallArrival;
 use crate::simulate::gate::{AttemptId, GateDecision, SimulatedGate, UpstreamCompletion, WaiterDecision};
 
 const OVERLOADED_WAIT_TIMEOUT: Nanos = Nanos::from_millis(5);
@@ -93,7 +93,7 @@ impl SimulatedGate for Codel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::admit::Priority;
+    use crate::decide::admission::Priority;
     use crate::simulate::gate::SimulatedOutcome;
 
     const CALL: CallArrival = CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };

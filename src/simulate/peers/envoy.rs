@@ -7,7 +7,7 @@
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;
-use crate::decide::dice::Dice;
+use crate::decide::base::dice::Dice;
 use crate::simulate::gate::UpstreamCompletion;
 
 const SAMPLE_QUANTILE: f64 = 0.9;

@@ -13,7 +13,7 @@ use std::fmt;
 
 use super::gate::{AttemptId, GateDecision, SimulatedGate, UpstreamCompletion, WaiterDecision};
 use crate::decide::Nanos;
-use crate::decide::admit::{CallArrival, Rejection, RejectionReason};
+use crate::decide::admission::{CallArrival, Rejection, RejectionReason};
 
 /// Algorithm that adapts a limit.
 pub(super) trait LimitAlgorithm: fmt::Debug {

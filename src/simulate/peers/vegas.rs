@@ -7,7 +7,7 @@
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;
-use crate::decide::dice::Dice;
+use crate::decide::base::dice::Dice;
 use crate::simulate::gate::{SimulatedOutcome, UpstreamCompletion};
 
 const MAX_LIMIT: f64 = 1000.0;

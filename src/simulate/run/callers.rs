@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::{Kind, Simulation};
 use crate::decide::Nanos;
-use crate::decide::admit::{Priority, Rejection};
+use crate::decide::admission::{Priority, Rejection};
 use crate::simulate::call::{GateState, ReplicaState, SimulatedAttempt};
 use crate::simulate::gate::AttemptId;
 use crate::simulate::world::DeadlineSignal;

@@ -2,9 +2,9 @@
 
 use super::default_deadline;
 use crate::decide::Nanos;
-use crate::decide::delay::{Delay, DelayRange};
 #[cfg(test)]
-use crate::decide::dice::Dice;
+use crate::decide::base::dice::Dice;
+use crate::decide::service::delay::{Delay, DelayRange};
 use crate::simulate::world::{
     CallerKind, ChangeEffect, DeadlineSignal, Scenario, ScenarioPhase, StallModel, StallTarget, UpstreamChange,
 };

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::definition::{CpuAllocation, DEFAULT_REPEATS, Definition, ResourceLimits, StudyTimeouts, SweepParameter};
-use super::folder::point_name;
 use super::placeholders;
+use super::results_folder::point_name;
 use crate::decide::Nanos;
 use crate::document::problem::{Diagnostics, one_of};
 use crate::document::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};

@@ -2,8 +2,8 @@
 
 use crate::report::page::{AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, Section, ValueUnit};
 use crate::report::plot::{Plot, PlotPoint, XAxisKind};
-use crate::study::figures::StudyPlot;
 use crate::study::findings::{Findings, StudyMetric};
+use crate::study::plotting::StudyPlot;
 
 /// Maximum number of points of all lines over time, so that the report stays small.
 const MAX_CHART_POINTS: usize = 10_000;

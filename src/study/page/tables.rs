@@ -1,9 +1,9 @@
 //! Tables of the HTML report of a study: metrics, verdicts, failures, and untrusted measurements.
 
-use crate::report::comparison::words::{change, finding, interval};
+use crate::report::comparison::phrases::{change, finding, interval};
 use crate::report::page::{Block, PageTable, Section, TableCell, Tone, ValueUnit};
 use crate::study::findings::{Findings, PairVerdict, StudyMetric};
-use crate::study::folder::point_name;
+use crate::study::results_folder::point_name;
 use crate::study::text;
 
 /// Maximum number of measurements that are listed one by one.

@@ -10,7 +10,7 @@ use crate::cli::exit;
 use crate::cli::messages::Messages;
 use crate::cli::send::arguments::to_ms;
 use crate::cli::send::request;
-use crate::decide::words;
+use crate::decide::base::units;
 use crate::send::store::StoreError;
 use crate::send::{Job, JobDefaults, JobEdit, JobEntry, State, UnixMs, wall_ms};
 
@@ -61,7 +61,7 @@ enum TtlArg {
 
 impl TtlArg {
     fn read(text: &str) -> Result<Self, String> {
-        if text == "none" { Ok(Self::Forever) } else { words::time(text).map(Self::Duration) }
+        if text == "none" { Ok(Self::Forever) } else { units::time(text).map(Self::Duration) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::shown::{self, HEADING};
+use super::job_view::{self, HEADING};
 use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_name, print, report_skipped};
 use crate::cli::messages::Messages;
 use crate::cli::send::arguments::SendFormat;
@@ -83,17 +83,20 @@ impl ListArgs {
     fn entry_text(&self, store: &dyn Store, entry: &JobEntry, now: UnixMs) -> Result<String, String> {
         let is_json = self.store_args.format == SendFormat::Json;
         if !self.history {
-            let line =
-                if is_json { serde_json::Value::from(shown::json(entry)).to_string() } else { shown::row(entry, now) };
+            let line = if is_json {
+                serde_json::Value::from(job_view::json(entry)).to_string()
+            } else {
+                job_view::row(entry, now)
+            };
             return Ok(line + "\n");
         }
         let detail = store.inspect(&JobSelector::Number(entry.number)).map_err(|error| error.to_string())?;
         // Purged between the two reads.
         Ok(detail.map_or_else(String::new, |detail| {
             if is_json {
-                format!("{}\n", serde_json::Value::from(shown::detail_json(&detail)))
+                format!("{}\n", serde_json::Value::from(job_view::detail_json(&detail)))
             } else {
-                shown::detail_text(&detail, now) + "\n"
+                job_view::detail_text(&detail, now) + "\n"
             }
         }))
     }

@@ -2,10 +2,10 @@
 //! process sends from it.
 
 mod edit;
+mod job_view;
 mod list;
 mod purge;
 mod retry;
-mod shown;
 mod status;
 
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-pub(super) use self::shown::single_line;
+pub(super) use self::job_view::single_line;
 use super::StoreHandle;
 use super::arguments::SendFormat;
 use crate::cli::exit;

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_count, job_name, report_skipped, skipped_json, state_phrase};
 use crate::cli::messages::Messages;
 use crate::cli::send::arguments::to_ms;
-use crate::decide::words;
+use crate::decide::base::units;
 use crate::send::store::{JobFilter, StoreError};
 use crate::send::{State, UnixMs, wall_ms};
 
@@ -26,7 +26,7 @@ pub(in crate::cli) struct PurgeArgs {
     #[command(flatten)]
     filter_args: JobFilterArgs,
     /// minimum time since the last change of state
-    #[arg(long, value_name = "TIME", value_parser = words::time)]
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
     older_than: Option<Duration>,
 }
 

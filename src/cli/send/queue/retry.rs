@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_count, job_name, report_skipped, skipped_json, state_phrase};
 use crate::cli::messages::Messages;
 use crate::cli::send::arguments::to_ms;
-use crate::decide::words;
+use crate::decide::base::units;
 use crate::send::store::{JobFilter, JobSelector, Store, StoreError};
 use crate::send::{JobEntry, State, UnixMs, wall_ms};
 
@@ -23,7 +23,7 @@ pub(in crate::cli) struct RetryArgs {
     #[arg(long, conflicts_with_all = ["states", "ids", "numbers"])]
     all: bool,
     /// new time to live [default: the original one]
-    #[arg(long, value_name = "TIME", value_parser = words::time)]
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
     ttl: Option<Duration>,
 }
 

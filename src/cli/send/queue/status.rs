@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::shown::{ago, single_line, size};
+use super::job_view::{ago, single_line, size};
 use super::{job_count, state_phrase};
 use crate::cli::exit;
 use crate::send::store::{ActiveSenders, JobFilter, KeyUsage, Store, StoreError, StoreUrl};

@@ -12,11 +12,12 @@ use tokio::task::AbortHandle;
 
 use super::super::error::SendError;
 use super::super::pool::{Checkout, ConnectionPool, PooledConnection, update_counts};
-use super::super::shared::ClientState;
-use super::super::{Protocol, dial, socket};
+use super::super::{Protocol, socket};
 use super::{Http2Connection, failure};
 use crate::decide::Nanos;
-use crate::decide::policy::FailureKind;
+use crate::decide::call::policy::FailureKind;
+use crate::http::client::client_state::ClientState;
+use crate::http::client::connect;
 use crate::machine::executor::LocalExecutor;
 
 /// Maximum size of a response's header list, in bytes.
@@ -81,7 +82,7 @@ async fn connect_one(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Res
         Checkout::Wait(waiting) => waiting.await,
     };
     if lease.socket.is_none() {
-        lease.socket = Some(dial::connect_origin(&pool.origin, &shared.timer).await?);
+        lease.socket = Some(connect::connect_origin(&pool.origin, &shared.timer).await?);
         update_counts(&pool.counts, |counts| counts.connected += 1);
     }
     let without_tls = pool.origin.tls.is_none();

@@ -20,12 +20,12 @@ pub(super) use self::connect::adopt;
 use self::connect::{ConnectWait, PendingConnect};
 pub(super) use self::error::failure;
 use self::error::is_after_goaway;
+use super::body::IncomingBody;
+use super::client_state::ClientState;
 use super::error::SendError;
-use super::incoming::IncomingBody;
 use super::pool::{ConnectionPool, update_counts};
+use super::progress_timeout::{ProgressTimeout, ProgressTimeouts};
 use super::request::{OutgoingBody, OutgoingRequest};
-use super::shared::ClientState;
-use super::stall::{ProgressTimeout, ProgressTimeouts};
 use crate::decide::Nanos;
 
 /// The HTTP/2 connections to one origin.

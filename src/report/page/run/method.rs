@@ -2,7 +2,7 @@
 
 use crate::measure::Run;
 use crate::measure::run::LoadModel;
-use crate::report::figure;
+use crate::report::number_format;
 use crate::report::page::manifest::manifest_section;
 use crate::report::page::{Block, Section, ValueUnit};
 use crate::report::text::facts;
@@ -25,17 +25,20 @@ pub(super) fn method(run: &Run) -> Section {
     let mut facts = vec![
         ("load", facts(run)[0].clone()),
         ("measured", facts(run)[1].clone()),
-        ("connections", format!("{} opened", figure::count(run.connections.opened))),
+        ("connections", format!("{} opened", number_format::count(run.connections.opened))),
         ("traffic", format!("{} in, {} out", traffic[0], traffic[1])),
-        ("in the system", format!("{} requests on average", figure::rate(run.in_flight_mean))),
+        ("in the system", format!("{} requests on average", number_format::rate(run.in_flight_mean))),
     ];
     let queue = [
         (run.requests.waited, "waited for a free connection"),
         (run.connections.max_backlog, "max backlog"),
         (run.requests.dropped, "dropped, never sent"),
     ];
-    let queue: Vec<String> =
-        queue.into_iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{} {words}", figure::count(n))).collect();
+    let queue: Vec<String> = queue
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, words)| format!("{} {words}", number_format::count(n)))
+        .collect();
     if !queue.is_empty() {
         facts.push(("queue", queue.join(", ")));
     }

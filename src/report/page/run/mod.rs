@@ -11,7 +11,7 @@ use self::tables::{agents, clocks, intervals, outcomes};
 use super::{Block, KeyFigure, PageVerdict, ReportPage, Section, Tone, ValueUnit, VerdictPoint};
 use crate::measure::Run;
 use crate::measure::run::LoadModel;
-use crate::report::figure;
+use crate::report::number_format;
 use crate::report::text::{facts, failures, seconds};
 
 /// HTML report of a run: verdict, charts, tables, method and manifest.
@@ -61,7 +61,7 @@ fn verdict(run: &Run) -> PageVerdict {
     points.extend(objectives(Tone::Bad, false));
     points.extend(run.trust.reasons.iter().map(|reason| VerdictPoint::new(Tone::Doubt, reason)));
     if run.interrupted {
-        let left = figure::count(run.requests.unfinished);
+        let left = number_format::count(run.requests.unfinished);
         points.push(VerdictPoint::new(Tone::Doubt, format!("Interrupted; {left} requests in flight are not counted.")));
     }
     points.extend(objectives(Tone::Good, true));
@@ -85,7 +85,7 @@ fn sentence(run: &Run) -> String {
     let failed = match requests.failed {
         0 => "No request failed.".into(),
         n => {
-            let (n, all) = (figure::count(n), figure::count(requests.total));
+            let (n, all) = (number_format::count(n), number_format::count(requests.total));
             format!("{n} of {all} requests failed ({}).", ValueUnit::Fraction.format(run.error_fraction()))
         }
     };
@@ -96,7 +96,7 @@ fn sentence(run: &Run) -> String {
     let length = seconds(run.duration_s);
     let users = match run.connections.max {
         1 => "1 connection".into(),
-        n => format!("{} connections", figure::count(n)),
+        n => format!("{} connections", number_format::count(n)),
     };
     let load = match run.model {
         LoadModel::Closed => format!("{users}, {rate} for {length}"),
@@ -139,7 +139,7 @@ fn key_figures(run: &Run) -> Vec<KeyFigure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample;
+    use crate::report::tests::fixtures;
 
     fn words(run: &Run) -> [String; 2] {
         let verdict = of_run(run).verdict;
@@ -149,23 +149,23 @@ mod tests {
     #[test]
     fn the_verdict_begins_with_objectives_and_trust() {
         assert_eq!(
-            words(&sample::closed()),
+            words(&fixtures::closed()),
             [
                 "All 3 objectives met",
                 "50 connections, 10,001/s for 2s; response time p50 4.91 ms, p99 6.28 ms. No request failed."
             ]
         );
         assert_eq!(
-            words(&sample::open()),
+            words(&fixtures::open()),
             [
                 "2 of 3 objectives missed; not trusted",
                 "282/s of 520/s offered for 3s; response time p50 1.08 s, p99 2.11 s. \
                  165 of 1,560 requests failed (10.6%)."
             ]
         );
-        assert_eq!(words(&sample::empty()), ["The objective was missed; not trusted", "No request was sent."]);
-        assert_eq!(words(&sample::broken())[0], "No request succeeded; not trusted");
-        let mut run = sample::closed();
+        assert_eq!(words(&fixtures::empty()), ["The objective was missed; not trusted", "No request was sent."]);
+        assert_eq!(words(&fixtures::broken())[0], "No request succeeded; not trusted");
+        let mut run = fixtures::closed();
         run.slo[1].ok = false;
         assert_eq!(words(&run)[0], "1 of 3 objectives missed");
         run.slo.clear();
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn missed_objectives_come_first_then_reasons_not_to_trust_then_met_ones() {
-        let tones: Vec<Tone> = of_run(&sample::open()).verdict.points.iter().map(|point| point.tone).collect();
+        let tones: Vec<Tone> = of_run(&fixtures::open()).verdict.points.iter().map(|point| point.tone).collect();
         assert_eq!(tones, [Tone::Bad, Tone::Bad, Tone::Bad, Tone::Doubt, Tone::Doubt, Tone::Good]);
     }
 

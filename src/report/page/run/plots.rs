@@ -7,7 +7,7 @@ use crate::report::page::{
     AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLevel, ChartLine, ChartSpan, Section, Tone, ValueUnit,
 };
 use crate::report::text::clocks_agree;
-use crate::report::{bars, figure};
+use crate::report::{bars, number_format};
 
 pub(super) fn times(run: &Run) -> Section {
     let (Ok(response), Ok(service)) = (run.response_histogram(), run.service_histogram()) else {
@@ -26,7 +26,7 @@ pub(super) fn times(run: &Run) -> Section {
     }
     let all = response.count().max(1) as f64;
     let bar = |row: bars::HistogramRow| {
-        let percentage = figure::percent(row.count as f64 / all);
+        let percentage = number_format::percent(row.count as f64 / all);
         BarRow { note: percentage, ..BarRow::new(spaced(&row.label), row.count as f64) }
     };
     let distribution = BarChart {
@@ -51,7 +51,7 @@ fn clocks(run: &Run) -> String {
     let apart = match (run.model, run.requests.waited) {
         (LoadModel::Open, 1) => " They differ for 1 request that waited for a free connection.".to_owned(),
         (LoadModel::Open, n @ 1..) => {
-            format!(" They differ for {} requests that waited for a free connection.", figure::count(n))
+            format!(" They differ for {} requests that waited for a free connection.", number_format::count(n))
         }
         _ => String::new(),
     };

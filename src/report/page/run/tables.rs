@@ -1,9 +1,9 @@
 //! Tables of a run: outcomes of requests, all clocks, agents, and the time series.
 
 use crate::measure::Run;
-use crate::measure::agent::Agent;
+use crate::measure::agent_counts::Agent;
 use crate::measure::series::{MAX_POINTS, SeriesPoint};
-use crate::report::figure;
+use crate::report::number_format;
 use crate::report::page::{PageTable, TableCell, Tone, ValueUnit};
 use crate::report::text::is_failure;
 
@@ -93,6 +93,6 @@ pub(super) fn intervals(run: &Run) -> Option<PageTable> {
         let [p50, p99, max] = [p.p50_ms, p.p99_ms, p.max_ms].map(time);
         vec![TableCell::Number(p.t_s, ValueUnit::Seconds), ok, failed, rate, in_flight, backlog, p50, p99, max]
     };
-    let title = format!("Time series, {} rows", figure::count(run.series.len() as u64));
+    let title = format!("Time series, {} rows", number_format::count(run.series.len() as u64));
     Some(PageTable { rows: run.series.iter().map(row).collect(), folded: true, ..PageTable::new(&title, &columns) })
 }

@@ -10,10 +10,10 @@ use crate::send::job::{Job, JobEdit, JobEntry, JobStatus, StoredAttempt, UnixMs}
 use crate::send::state::State;
 use crate::send::store::lane::{JobLane, MAX_CLAIM_LANES};
 use crate::send::store::leases::{JobLease, Leases};
-use crate::send::store::waiting::{SubmitQueue, SubmitResult};
+use crate::send::store::submission_queue::{SubmitQueue, SubmitResult};
 use crate::send::store::{
     ClaimReply, ClaimRequest, JobCounts, JobFilter, JobOrder, JobStep, QueueBounds, Receipt, RecordReply,
-    RecordRequest, StoreError, reason,
+    RecordRequest, StoreError, audit_reason,
 };
 
 /// Maximum number of jobs that one claim expires, and that it requeues.
@@ -101,7 +101,7 @@ impl MemoryStoreState {
         let status = JobStatus {
             state: State::Queued,
             changed_at: job.created_at,
-            reason: reason::SUBMITTED.into(),
+            reason: audit_reason::SUBMITTED.into(),
             attempts: 0,
             maybe_sent: false,
             retry_at: None,
@@ -161,16 +161,18 @@ impl MemoryStoreState {
         }
         for (number, _) in self.leases.expired(now) {
             self.leases.release(number);
-            self.update_job(number, |kept| kept.requeue(claim.now, reason::LEASE_EXPIRED, reason::LEASE_EXPIRED));
+            self.update_job(number, |kept| {
+                kept.requeue(claim.now, audit_reason::LEASE_EXPIRED, audit_reason::LEASE_EXPIRED)
+            });
         }
         let mut claimed = ClaimReply::default();
         for number in due_numbers(&self.expiries, claim.now) {
             let expired =
-                self.update_job(number, |kept| kept.set_state(State::Expired, claim.now, reason::EXPIRED, true));
+                self.update_job(number, |kept| kept.set_state(State::Expired, claim.now, audit_reason::EXPIRED, true));
             claimed.expired.extend(expired);
         }
         for number in due_numbers(&self.retries, claim.now) {
-            self.update_job(number, |kept| kept.set_state(State::Queued, claim.now, reason::RETRY_DUE, false));
+            self.update_job(number, |kept| kept.set_state(State::Queued, claim.now, audit_reason::RETRY_DUE, false));
         }
         let mut bytes = 0;
         for want in &claim.lanes {
@@ -181,7 +183,7 @@ impl MemoryStoreState {
                     .marks_sent
                     .then(|| StoredAttempt { key: want.lane.key_hint.clone(), ..StoredAttempt::at(claim.now) });
                 let leased = self.update_job(number, |kept| {
-                    kept.set_state(State::Leased, claim.now, reason::CLAIMED, false);
+                    kept.set_state(State::Leased, claim.now, audit_reason::CLAIMED, false);
                     kept.entry.status.last_attempt = sent;
                 });
                 let Some(entry) = leased else { break };
@@ -238,7 +240,7 @@ impl MemoryStoreState {
         let edited = self.update_job(number, |kept| {
             edit.apply(&mut kept.entry.job);
             let retry_at = kept.entry.status.retry_at;
-            kept.set_state(state, now, reason::EDITED, true);
+            kept.set_state(state, now, audit_reason::EDITED, true);
             kept.entry.status.retry_at = retry_at;
         });
         edited.is_some()
@@ -251,7 +253,7 @@ impl MemoryStoreState {
             self.update_job(*number, |kept| {
                 kept.entry.job.expires_at = expires.or(kept.entry.job.expires_at);
                 kept.entry.status.attempts = 0;
-                kept.set_state(State::Queued, now, reason::RETRIED, true);
+                kept.set_state(State::Queued, now, audit_reason::RETRIED, true);
             });
         }
         numbers.len() as u64

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::decide::{Nanos, words};
+use crate::decide::Nanos;
+use crate::decide::base::units;
 use crate::redis;
 use crate::send::store::StoreError;
 
@@ -41,7 +42,7 @@ impl QueueAddress {
             match name.as_str() {
                 "queue" => queue = value,
                 "strict" => strict = redis::parse_flag(&name, &value).map_err(wrong)?,
-                "lease" => lease = words::time(&value).map_err(|why| wrong(format!("lease: {why}")))?.into(),
+                "lease" => lease = units::time(&value).map_err(|why| wrong(format!("lease: {why}")))?.into(),
                 _ => return Err(wrong(format!("unknown parameter '{name}'; choose queue, strict or lease"))),
             }
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ::redis::Value;
 
-use super::link::QueueContext;
+use super::connection::QueueContext;
 use super::reply::{self, headers_text};
 use super::script::{RedisScript, ScriptCall};
 use crate::redis::{RedisValue, RedisValues};

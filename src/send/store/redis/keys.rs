@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use tokio::sync::watch;
 
 use super::RedisStore;
-use super::link::QueueContext;
+use super::connection::QueueContext;
 use super::script::{RedisScript, ScriptCall};
 use crate::decide::Nanos;
-use crate::decide::ownership::{KeyPlacement, LeaseTable, Peer};
+use crate::decide::delivery::key_lease::{KeyPlacement, LeaseTable, Peer};
 use crate::redis::RedisValues;
 use crate::send::sender::wall_ms;
 use crate::send::store::keys::{AcquiredKey, Heartbeat, HeartbeatReply, SharedKeys};

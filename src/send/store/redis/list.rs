@@ -2,7 +2,7 @@
 
 use ::redis::Value;
 
-use super::link::QueueContext;
+use super::connection::QueueContext;
 use super::reply;
 use super::script::{RedisScript, ScriptCall};
 use crate::redis::RedisValue;

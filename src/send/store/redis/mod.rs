@@ -2,7 +2,7 @@
 //!
 //! Each step of a job is one script on the server ([`script`], `lua/`), so that no process sees half of it. One thread
 //! makes the calls ([`writer`]): all pending ones share a round trip, and a call that is repeated after a lost
-//! connection is executed once. Another thread listens for changes by other processes ([`ear`]). Reads have a
+//! connection is executed once. Another thread listens for changes by other processes ([`change_listener`]). Reads have a
 //! connection of their own, on the caller's thread.
 //!
 //! All times on the server are those of its clock, translated in both directions. Jobs are leased to a sender's
@@ -12,17 +12,15 @@
 mod address;
 mod bulk;
 mod calls;
+mod change_listener;
+mod connection;
 mod durability;
-mod ear;
-mod in_hand;
 mod jobs;
 mod keys;
-mod link;
 mod list;
+mod local_leases;
 mod reply;
 mod script;
-#[cfg(test)]
-mod trouble;
 mod writer;
 
 use std::fmt;
@@ -36,15 +34,15 @@ use tokio::sync::watch;
 pub(super) use crate::redis::server;
 
 pub use self::address::QueueAddress;
-use self::in_hand::LocalLeases;
-use self::link::{QueueContext, RedisConnection, RedisFailure};
+use self::connection::{QueueContext, RedisConnection, RedisFailure};
 use self::list::{inspect_call, list_call, parse_entries, selected_entries};
+use self::local_leases::LocalLeases;
 use self::script::{RedisScript, ScriptCall};
 use self::writer::{RedisStoreShared, RedisWriter};
-use super::inbox::WorkQueue;
+use super::key_usage::KeyUsageCounter;
 use super::keys::SharedKeys;
-use super::uses::KeyUsageCounter;
-use super::waiting::SubmitBatch;
+use super::submission_queue::SubmitBatch;
+use super::work_queue::WorkQueue;
 use super::{
     ActiveSenders, ClaimReply, ClaimRequest, JobCounts, JobFilter, JobLane, JobLease, JobOrder, JobSelector, KeyUsage,
     QueueBounds, Receipt, RecordReply, RecordRequest, Recovery, Store, StoreError, StoreFuture, StoredKeyState,
@@ -120,7 +118,7 @@ impl RedisStore {
         let shared = Arc::clone(&store.shared);
         // The listener ends by itself within a second, and is not joined.
         let (says, begun) = mpsc::channel();
-        let ear = thread("weir-store-ear").spawn(move || ear::listen(&shared, says));
+        let ear = thread("weir-store-ear").spawn(move || change_listener::listen(&shared, says));
         ear.map_err(|error| cannot(&error.to_string()))?;
         // A slow start is harmless: until then the store works by polling.
         let _ = begun.recv_timeout(std::time::Duration::from_secs(1));
@@ -354,3 +352,7 @@ impl Store for RedisStore {
         self.shared.unreachable_reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+mod tests;

@@ -2,7 +2,7 @@
 
 use ::redis::Value;
 
-use super::link::QueueContext;
+use super::connection::QueueContext;
 use crate::redis::{RedisValue, RedisValues};
 use crate::send::job::{
     Job, JobDetail, JobEntry, JobEvent, JobRequest, JobStatus, StoredAttempt, StoredResponse, UnixMs,

@@ -7,16 +7,16 @@ use std::time::Duration;
 use ::redis::Value;
 use tokio::sync::watch;
 
-use super::in_hand::LocalLeases;
+use super::connection::{QueueContext, RedisConnection, RedisFailure};
 use super::jobs;
-use super::link::{QueueContext, RedisConnection, RedisFailure};
+use super::local_leases::LocalLeases;
 use super::script::{RedisScript, ScriptCall};
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
 use crate::redis::{RedisValue, RedisValues};
 use crate::send::store::StoreError;
-use crate::send::store::inbox::WorkQueue;
-use crate::send::store::waiting::{SubmitQueue, SubmitResult};
+use crate::send::store::submission_queue::{SubmitQueue, SubmitResult};
+use crate::send::store::work_queue::WorkQueue;
 use crate::send::store::{QueueBounds, Receipt};
 
 /// Jobs per submission; the server does nothing else meanwhile.

@@ -16,7 +16,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::turn::with_suffix;
+use super::write_lock::with_suffix;
 use crate::machine::clock;
 use crate::send::job::UnixMs;
 

@@ -1,11 +1,9 @@
 //! Store in a SQLite file: several processes may submit and inspect while one sends.
 //!
 //! A writer thread ([`writer`]) commits with the write-ahead log and a full sync; concurrent calls share a commit.
-//! Another thread waits for changes by other processes ([`turn`]). Reads have a connection of their own, on the
+//! Another thread waits for changes by other processes ([`write_lock`]). Reads have a connection of their own, on the
 //! caller's thread, and do not block.
 
-#[cfg(test)]
-mod crashes;
 mod locks;
 mod marks;
 mod open;
@@ -14,7 +12,7 @@ mod row;
 mod rows;
 mod statements;
 mod task;
-mod turn;
+mod write_lock;
 mod writer;
 
 use std::fmt;
@@ -34,11 +32,11 @@ use self::open::store_error;
 use self::read::TableReader;
 use self::rows::TableWriter;
 use self::task::{BulkAction, BulkProgress, BulkTask, single};
-use self::turn::{ChangeWatcher, SenderLock, WriteLock};
+use self::write_lock::{ChangeWatcher, SenderLock, WriteLock};
 use self::writer::{SqliteStoreShared, SqliteWriter};
-use super::inbox::WorkQueue;
 use super::leases::Leases;
-use super::waiting::{SubmitBatch, SubmitQueue};
+use super::submission_queue::{SubmitBatch, SubmitQueue};
+use super::work_queue::WorkQueue;
 use super::{
     ActiveSenders, ClaimReply, ClaimRequest, JobCounts, JobFilter, JobLease, JobOrder, JobSelector, KeyUsage,
     QueueBounds, Receipt, RecordReply, RecordRequest, Recovery, Store, StoreError, StoreFuture, StoredKeyState,
@@ -309,3 +307,7 @@ impl Store for SqliteStore {
         self.read(|reading| reading.key_usage())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+mod tests;

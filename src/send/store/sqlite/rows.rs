@@ -16,10 +16,10 @@ use crate::machine::clock::Clock;
 use crate::send::job::{Job, JobEntry, MAX_JOB_EVENTS, StoredAttempt, UnixMs};
 use crate::send::state::State;
 use crate::send::store::leases::Leases;
-use crate::send::store::waiting::SubmitResult;
+use crate::send::store::submission_queue::SubmitResult;
 use crate::send::store::{
     JobChange, JobCounts, JobLane, JobOrder, JobStep, QueueBounds, Receipt, RecordReply, RecordRequest, Recovery,
-    reason,
+    audit_reason,
 };
 
 /// Maximum number of jobs that one claim expires, and that it requeues.
@@ -151,7 +151,7 @@ impl<'c> TableWriter<'c> {
         self.sql.insert_job.execute(params![
             number,
             job.id,
-            reason::SUBMITTED,
+            audit_reason::SUBMITTED,
             job.created_at.0,
             job.expires_at.map(|at| at.0),
             job.priority,
@@ -253,7 +253,11 @@ impl<'c> TableWriter<'c> {
                     SentEvidence::Sent(at) => Some(at),
                     SentEvidence::Unknown => Some(UnixMs(leased_ms)),
                 });
-                let reason = if sent.is_some() { reason::SENDER_ENDED_MAYBE_SENT } else { reason::SENDER_ENDED_UNSENT };
+                let reason = if sent.is_some() {
+                    audit_reason::SENDER_ENDED_MAYBE_SENT
+                } else {
+                    audit_reason::SENDER_ENDED_UNSENT
+                };
                 self.requeue(number, now, reason, sent, bytes)?;
                 recovered.jobs += 1;
                 recovered.maybe_sent += u64::from(sent.is_some());

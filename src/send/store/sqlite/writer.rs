@@ -9,11 +9,11 @@ use super::open::{store_error, write_error};
 use super::read::TableReader;
 use super::rows::TableWriter;
 use super::task::WriteTask;
-use super::turn::WriteLock;
+use super::write_lock::WriteLock;
 use crate::decide::Nanos;
 use crate::send::store::StoreError;
-use crate::send::store::inbox::WorkQueue;
-use crate::send::store::waiting::SubmitQueue;
+use crate::send::store::submission_queue::SubmitQueue;
+use crate::send::store::work_queue::WorkQueue;
 
 /// Jobs per transaction, which bounds the wait of later calls.
 const MAX_SUBMIT_JOBS: usize = 10_000;

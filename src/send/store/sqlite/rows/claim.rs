@@ -10,7 +10,7 @@ use crate::decide::Nanos;
 use crate::send::job::{JobEntry, StoredAttempt, UnixMs};
 use crate::send::state::State;
 use crate::send::store::lane::MAX_CLAIM_LANES;
-use crate::send::store::{ClaimReply, ClaimRequest, JobLane, reason};
+use crate::send::store::{ClaimReply, ClaimRequest, JobLane, audit_reason};
 
 impl TableWriter<'_> {
     pub(in crate::send::store::sqlite) fn claim(&mut self, claim: &ClaimRequest) -> WriteResult<ClaimReply> {
@@ -21,7 +21,7 @@ impl TableWriter<'_> {
             self.expired_leases.push((number, bytes));
             let Some((entry, _)) = self.entry(number)? else { continue };
             let sent = entry.status.last_attempt.map(|last| last.sent_at).or_else(|| self.marks.get(number));
-            self.requeue(number, claim.now, reason::LEASE_EXPIRED, sent, bytes)?;
+            self.requeue(number, claim.now, audit_reason::LEASE_EXPIRED, sent, bytes)?;
         }
         let mut claimed = ClaimReply { expired: self.expire(claim.now)?, ..ClaimReply::default() };
         self.queue_due(claim.now)?;
@@ -79,10 +79,10 @@ impl TableWriter<'_> {
         let sent = claim.marks_sent.then_some(claim.now.0);
         let key = claim.marks_sent.then_some(lane.key_hint.as_deref()).flatten();
         for (entry, _) in &mut found {
-            self.sql.lease.execute(params![to_signed(entry.number), reason::CLAIMED, claim.now.0, key, sent])?;
+            self.sql.lease.execute(params![to_signed(entry.number), audit_reason::CLAIMED, claim.now.0, key, sent])?;
             let status = &mut entry.status;
             (status.state, status.changed_at) = (State::Leased, claim.now);
-            reason::CLAIMED.clone_into(&mut status.reason);
+            audit_reason::CLAIMED.clone_into(&mut status.reason);
             status.last_attempt =
                 sent.map(|sent| StoredAttempt { key: key.map(str::to_owned), sent_at: UnixMs(sent), status: None });
         }
@@ -101,12 +101,12 @@ impl TableWriter<'_> {
             self.sql.expiring.query_map(params![now.0, MAX_DUE_PER_CLAIM], row::entry)?.collect();
         let mut expired = Vec::new();
         for (mut entry, bytes) in found? {
-            self.set_state(entry.number, State::Expired, now, reason::EXPIRED, None, false)?;
-            self.add_event(entry.number, State::Expired, now, reason::EXPIRED, None)?;
+            self.set_state(entry.number, State::Expired, now, audit_reason::EXPIRED, None, false)?;
+            self.add_event(entry.number, State::Expired, now, audit_reason::EXPIRED, None)?;
             self.counts.shift(entry.status.state, State::Expired, bytes);
             let status = &mut entry.status;
             (status.state, status.changed_at, status.retry_at) = (State::Expired, now, None);
-            reason::EXPIRED.clone_into(&mut status.reason);
+            audit_reason::EXPIRED.clone_into(&mut status.reason);
             expired.push(entry);
         }
         Ok(expired)
@@ -119,7 +119,7 @@ impl TableWriter<'_> {
             .query_map(params![now.0, MAX_DUE_PER_CLAIM], |row| Ok((row::number(row, 0)?, row::number(row, 1)?)))?
             .collect();
         for (number, bytes) in due? {
-            self.set_state(number, State::Queued, now, reason::RETRY_DUE, None, false)?;
+            self.set_state(number, State::Queued, now, audit_reason::RETRY_DUE, None, false)?;
             self.counts.shift(State::Retrying, State::Queued, bytes);
             self.arrival_count += 1;
         }

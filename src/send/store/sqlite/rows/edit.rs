@@ -6,7 +6,7 @@ use super::super::row::{headers_text, to_signed};
 use super::{TableWriter, TextOrBlob, WriteResult};
 use crate::send::job::{Job, JobEdit, JobEntry, UnixMs};
 use crate::send::state::State;
-use crate::send::store::{JobLane, reason};
+use crate::send::store::{JobLane, audit_reason};
 
 impl TableWriter<'_> {
     pub(in crate::send::store::sqlite) fn edit(
@@ -25,7 +25,7 @@ impl TableWriter<'_> {
         let bytes = entry.job.bytes();
         self.sql.edit_job.execute(params![
             to_signed(number),
-            reason::EDITED,
+            audit_reason::EDITED,
             now.0,
             expires.map(|at| at.0),
             priority,
@@ -42,7 +42,7 @@ impl TableWriter<'_> {
             headers_text(&request.headers),
             TextOrBlob(&request.body),
         ])?;
-        self.add_event(number, state, now, reason::EDITED, None)?;
+        self.add_event(number, state, now, audit_reason::EDITED, None)?;
         self.counts.remove(state, before);
         self.counts.add(state, bytes);
         self.arrival_count += u64::from(state == State::Queued);
@@ -58,8 +58,8 @@ impl TableWriter<'_> {
     ) -> WriteResult<()> {
         let expires = expires.or(entry.job.expires_at);
         let (number, rank) = (to_signed(entry.number), self.order.rank(expires));
-        self.sql.retry.execute(params![number, reason::RETRIED, now.0, expires.map(|at| at.0), rank])?;
-        self.add_event(entry.number, State::Queued, now, reason::RETRIED, None)?;
+        self.sql.retry.execute(params![number, audit_reason::RETRIED, now.0, expires.map(|at| at.0), rank])?;
+        self.add_event(entry.number, State::Queued, now, audit_reason::RETRIED, None)?;
         self.counts.shift(entry.status.state, State::Queued, bytes);
         self.arrival_count += 1;
         Ok(())

@@ -1,0 +1,7 @@
+//! Tests.
+
+pub(crate) mod examples;
+pub(crate) mod oracle;
+pub(crate) mod rules;
+pub(crate) mod simulation;
+pub(crate) mod worth;

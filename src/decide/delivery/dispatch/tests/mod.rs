@@ -1,0 +1,8 @@
+//! Tests.
+
+pub(crate) mod fates;
+pub(crate) mod life;
+pub(crate) mod lines;
+pub(crate) mod outages;
+pub(crate) mod rates;
+pub(crate) mod simulation;

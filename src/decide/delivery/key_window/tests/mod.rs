@@ -1,0 +1,4 @@
+//! Tests.
+
+pub(crate) mod report_tests;
+pub(crate) mod simulation;

@@ -1,0 +1,15 @@
+//! PURE. Load generation: which request starts when, and by whom.
+//!
+//! - [`schedule`]: intended starts of the arrivals of an open loop
+//! - [`users`]: starts of the users of a closed loop
+//! - [`source`]: the request of an arrival
+//! - [`shard`]: division of a load among agents and threads
+//! - [`clock_offset`]: offset between two machines' clocks
+//! - [`feed`]: what a free connection sends now
+
+pub mod clock_offset;
+pub mod feed;
+pub mod schedule;
+pub mod shard;
+pub mod source;
+pub mod users;

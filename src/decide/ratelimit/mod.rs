@@ -1,0 +1,11 @@
+//! PURE. Rate limits: of callers, of services, shared by several gateways.
+//!
+//! - [`models`]: rate-limit algorithms, as a service counts
+//! - [`per_caller`]: rate limits per caller
+//! - [`fair_priority`]: fairness of high priorities
+//! - [`split`]: limits shared by several gateways
+
+pub mod fair_priority;
+pub mod models;
+pub mod per_caller;
+pub mod split;

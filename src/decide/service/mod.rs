@@ -1,0 +1,15 @@
+//! PURE. Test services: delays, failures, capacity, quotas.
+//!
+//! - [`delay`]: distributions of delays
+//! - [`mix`]: good responses and failures, by weight
+//! - [`phases`]: schedule of behaviours
+//! - [`station`]: a service of limited capacity
+//! - [`key_quota`]: quota of one key
+//! - [`timeouts`]: timeouts of a server's connections
+
+pub mod delay;
+pub mod key_quota;
+pub mod mix;
+pub mod phases;
+pub mod station;
+pub mod timeouts;

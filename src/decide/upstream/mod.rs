@@ -1,0 +1,9 @@
+//! PURE. The hosts of an upstream: which gets an attempt, and when none should.
+//!
+//! - [`hosts`]: load balancing and outlier detection
+//! - [`circuit_breaker`]: circuit breaker
+//! - [`client_throttle`]: client-side throttling
+
+pub mod circuit_breaker;
+pub mod client_throttle;
+pub mod hosts;

@@ -1,0 +1,3 @@
+//! Tests.
+
+pub(crate) mod crashes;

@@ -1,0 +1,4 @@
+//! Tests.
+
+pub(crate) mod acceptance;
+pub(crate) mod slow_limits;
