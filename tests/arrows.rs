@@ -34,6 +34,18 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("decide", &[]),
 ];
 
+/// The modules of `decide`, and the other ones of `decide` that each may import. Tests may import any.
+const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
+    ("admission", &["base"]),
+    ("base", &[]),
+    ("call", &["ratelimit", "base"]),
+    ("delivery", &["call", "ratelimit", "base"]),
+    ("load", &["base"]),
+    ("ratelimit", &["base"]),
+    ("service", &["ratelimit", "base"]),
+    ("upstream", &["base"]),
+];
+
 /// Paths that pure modules do not use: clocks, sockets, files, threads, the system.
 const IMPURE: [&str; 11] = [
     "std::net",
@@ -175,6 +187,75 @@ fn modules_import_allowed_modules_only() {
 }
 
 #[test]
+fn each_allowed_arrow_is_used() {
+    let sources = sources();
+    for (module, allowed) in ARROWS {
+        let used: BTreeSet<String> =
+            sources.iter().filter(|source| source.module == module).flat_map(|source| imports(&source.code)).collect();
+        let unused: Vec<_> = allowed.iter().filter(|to| !used.contains(**to)).collect();
+        assert!(unused.is_empty(), "{module} does not import {unused:?}");
+    }
+}
+
+/// Modules of `decide` that a file below it names, by `crate::decide::` or `super::`.
+fn decide_imports(source: &Source) -> BTreeSet<String> {
+    // Paths from the crate root become paths from `decide`; what is left of `decide::` at its root are re-exports.
+    let mut named = imports(&source.code.replace("crate::decide::", "crate::"));
+    let depth = source.path.components().count() - usize::from(source.path.ends_with("mod.rs"));
+    let up = "super::".repeat(depth - 1);
+    for (at, _) in source.code.match_indices(&up) {
+        let path = &source.code[at + up.len()..];
+        if !path.starts_with("super") && !source.code[..at].ends_with("super::") {
+            named.extend(words(path).next().map(str::to_owned));
+        }
+    }
+    named.retain(|module| DECIDE_ARROWS.iter().any(|(name, _)| name == module));
+    named
+}
+
+#[test]
+fn decisions_of_one_product_do_not_import_those_of_another() {
+    let sources = sources();
+    for (module, allowed) in DECIDE_ARROWS {
+        let folder = Path::new("decide").join(module);
+        let product = sources
+            .iter()
+            .filter(|source| source.path.starts_with(&folder) && !source.path.iter().any(|part| part == "tests"));
+        let mut used = BTreeSet::new();
+        for source in product {
+            // Unit tests at the end of a file may import any.
+            let code = source.code.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+            let source = Source { path: source.path.clone(), module: source.module.clone(), text: String::new(), code };
+            for to in decide_imports(&source) {
+                assert!(to == module || allowed.contains(&to.as_str()), "{} imports {to}", source.path.display());
+                used.insert(to);
+            }
+        }
+        let unused: Vec<_> = allowed.iter().filter(|to| !used.contains(**to)).collect();
+        // The root of `decide` re-exports the time types of `base`.
+        assert!(unused.iter().all(|to| **to == "base"), "decide::{module} does not import {unused:?}");
+    }
+}
+
+#[test]
+fn files_that_only_tests_compile_are_below_a_folder_tests() {
+    let mut wrong = Vec::new();
+    for source in sources() {
+        let lines: Vec<&str> = source.code.lines().collect();
+        for (at, line) in lines.iter().enumerate() {
+            let module = line.trim().trim_end_matches(';').rsplit("mod ").next().unwrap_or_default();
+            let is_declaration = line.trim().ends_with(';') && line.contains("mod ");
+            let attributes = lines[..at].iter().rev().take_while(|line| line.trim().starts_with("#["));
+            if is_declaration && module != "tests" && attributes.clone().any(|line| line.contains("cfg(test)")) {
+                let is_elsewhere = lines[..at].iter().rev().take(2).any(|line| line.contains("#[path"));
+                wrong.extend((!is_elsewhere).then(|| format!("{}: mod {module}", source.path.display())));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
 fn the_crate_root_lists_every_module() {
     let root = sources().into_iter().find(|source| source.module == "lib").unwrap();
     let declared: BTreeSet<&str> =
@@ -215,14 +296,14 @@ fn unsafe_is_in_few_files() {
     let all = sources();
     let with: Vec<_> = all.iter().filter(|s| words(&s.code).any(|word| word == "unsafe")).map(|s| &s.path).collect();
     let named = [
-        "http/client/outstanding.rs",
-        "http/stamp.rs",
+        "http/client/unacknowledged.rs",
+        "http/kernel_timestamps.rs",
         "main.rs",
         "send/store/sqlite/locks.rs",
         "send/store/sqlite/open.rs",
         "serve/functions/crash.rs",
         "serve/functions/library.rs",
-        "server/arrival.rs",
+        "server/receive_age.rs",
     ];
     assert_eq!(with, named.map(Path::new));
 }

@@ -114,7 +114,7 @@ fn an_invalid_flag_is_named_in_one_line() {
         (&["--priorities=0,0,0,0"], "weights"),
         (&["--honor-retry-after"], "--retries"),
         (&["--max-queue=1", "--degrade"], "cannot be used with"),
-        (&["--service-time=soon"], "'soon' is not a time"),
+        (&["--service-time=soon"], "invalid time 'soon'"),
         (&["--balance=dice"], "[possible values: least-in-flight, round-robin]"),
         (&["--service-time=0ms"], "--service-time"),
     ] {

@@ -32,6 +32,6 @@ fn a_hedged_call_prints_its_response_and_attempt_log() {
 fn the_example_loads_a_service_and_prints_the_run() {
     let server = Server::hello();
     let out = run("load", &server.url("/"));
-    assert!(out.contains("200 in all") && out.contains("successes in a second"), "{out}");
+    assert!(out.contains("200 total") && out.contains("successes in a second"), "{out}");
     assert_eq!(server.requests(), 200);
 }

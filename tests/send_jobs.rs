@@ -214,7 +214,7 @@ fn an_invalid_argument_is_one_line() {
         (&["--url", "http://h/", "-b", "{\"a\": \"{me}\"}"], "--body: unknown field '{me}'"),
         (&["--url", "ftp://h/"], "'ftp'"),
         (&["--url", url], "no API key"),
-        (&["--url", url, "--key", "a", "--limit", "0/1s"], "'0/1s' is not a limit"),
+        (&["--url", url, "--key", "a", "--limit", "0/1s"], "invalid limit '0/1s'"),
         (&["--url", url, "--key", "a", "--limit", "20"], "20/1s"),
         (&["--url", url, "--key", "a", "--key", "a"], "given twice"),
         (&["--url", url, "--key", "a", "--delay-bound", "soon"], "learn"),

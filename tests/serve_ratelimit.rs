@@ -371,10 +371,10 @@ fn concurrent_clients_stay_within_the_limit() {
 #[test]
 fn an_invalid_flag_is_one_line() {
     for (args, named) in [
-        (&["--limit", "20"][..], "'20' is not a limit; write COUNT/TIME"),
+        (&["--limit", "20"][..], "invalid limit '20'; write COUNT/TIME"),
         (&["--limit", "leaky:20/1s"], "unknown rate-limit algorithm 'leaky'"),
         (&["--limit", "0/1s"], "'0/1s'"),
-        (&["--limit", "20/soon"], "'soon' is not a time"),
+        (&["--limit", "20/soon"], "invalid time 'soon'"),
         (&["--limit", "concurrency:0"], "concurrency:5"),
         (&["--algorithm", "concurrency", "--limit", "20/1s"], "concurrency:5"),
         (&["--algorithm", "leaky"], "choose log"),

@@ -319,9 +319,9 @@ fn an_invalid_flag_is_one_line_with_what_to_write() {
     let weir = Weir::new();
     weir.write("bad.txt", "1\n2\nthree\n");
     for (flags, named) in [
-        (["--mix", "god=1"].as_slice(), "'god' is no behaviour; choose from good, garbage"),
+        (["--mix", "god=1"].as_slice(), "unknown behaviour 'god'; choose from good, garbage"),
         (&["--mix", "good=0"], "are 0"),
-        (&["--delay", "soon"], "'soon' is not a time"),
+        (&["--delay", "soon"], "invalid time 'soon'"),
         (&["--delay", "2ms..1ms"], "goes backwards"),
         (&["--delay", "@bad.txt"], "bad.txt: line 3: 'three'"),
         (&["--slow-delay", "@nowhere.txt"], "cannot read nowhere.txt"),

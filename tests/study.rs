@@ -278,7 +278,7 @@ rate = "higher"
     assert_eq!(output.code, 0, "{output:?}");
     let found = json(&output);
     for (variant, reason, output) in [
-        ("missing", "there is no command 'no-such-command'", ""),
+        ("missing", "no such command: 'no-such-command'", ""),
         ("never-ready", "never ready", "I wait for my database"),
         ("quits", "ended before it was ready: exit code 7", "no such table"),
         ("errors", "no good response", ""),

@@ -18,8 +18,9 @@ SEVERAL = max(SENDERS)
 METHOD = """\
 Jobs are read from a file of lines, kept in Redis, leased, sent to `weir serve httpbin`, responded to, recorded in
 Redis, and written to a file of results: the rate is of all of that. To the peers a job is a call of a function that
-does nothing, enqueued before the clock runs. The service has one core; all others may use all cores, Redis too. The peers' Redis
-keeps nothing on disk; one that is synced each second (`appendfsync everysec`) writes all changes to a file.
+does nothing, enqueued before the clock runs. The service has one core; all others may use all cores, Redis too. The
+peers' Redis keeps nothing on disk; one that is synced each second (`appendfsync everysec`) writes all changes to a
+file.
 """
 
 

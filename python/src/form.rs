@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyDelta, PyDict, PyString};
 use weir::agents;
 use weir::decide::Nanos;
 use weir::decide::base::units;
+use weir::decide::load::notation;
 use weir::decide::load::schedule::{Arrivals, LoadStage};
 use weir::http::tls::TlsOptions;
 use weir::load::{Options, RequestBodySource};
@@ -134,7 +135,7 @@ impl FromPyObject<'_, '_> for ArrivalsArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        units::arrivals(&value.extract::<String>()?).map(Self).map_err(|why| errors::usage(&why))
+        notation::arrivals(&value.extract::<String>()?).map(Self).map_err(|why| errors::usage(&why))
     }
 }
 
@@ -146,7 +147,7 @@ impl FromPyObject<'_, '_> for LoadStagesArg {
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if let Ok(text) = value.cast::<PyString>() {
-            return units::stages(&text.to_cow()?).map(Self).map_err(|why| errors::usage(&why));
+            return notation::stages(&text.to_cow()?).map(Self).map_err(|why| errors::usage(&why));
         }
         let stages: Vec<(f64, f64, TimeArg)> = value.extract()?;
         let stage = |(from_per_s, to_per_s, TimeArg(length)): (f64, f64, TimeArg)| {

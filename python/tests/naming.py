@@ -115,4 +115,5 @@ def _members(kind: type) -> Iterator[str]:
             if name[0] != "_":
                 yield name
             if inspect.isfunction(function) and (name == "__init__" or name[0] != "_"):
-                yield from inspect.signature(function).parameters
+                parameters = inspect.signature(function).parameters
+                yield from (name for name in parameters if name[0] != "_" and name not in {"self", "cls"})

@@ -171,7 +171,7 @@ USAGE: list[tuple[dict[str, Any], str]] = [
     ({"json": float("inf")}, "json: Out of range float values"),
     ({"timeout": 0}, "timeout: invalid time 0"),
     ({"deadline": -1}, "deadline: invalid time -1"),
-    ({"hedge": weir.Hedge(after="soon")}, "hedge: after: invalid time 'soon'"),
+    ({"hedge": weir.Hedge(after="soon")}, "write e.g. 300ms"),
     ({"hedge": weir.Hedge(after="p100")}, "hedge: after: invalid percentile 'p100'"),
     ({"hedge": weir.Hedge(attempts=0)}, "hedge: attempts: 0 is out of range; give 1 to 16"),
     (

@@ -104,7 +104,7 @@ def test_an_invalid_flag_is_a_usage_error() -> None:
         weir.serve("nosuch")  # type: ignore[arg-type]
     with pytest.raises(weir.UsageError, match="unexpected argument 'nosuch'"):
         weir.serve("httpbin", nosuch=1)
-    with pytest.raises(weir.UsageError, match="invalid time 'soon'"):
+    with pytest.raises(weir.UsageError, match="invalid value 'soon' for 'idle_timeout'"):
         weir.serve("httpbin", idle_timeout="soon")
     with pytest.raises(weir.UsageError):
         weir.serve("--help")  # type: ignore[arg-type]

@@ -58,7 +58,7 @@ def test_a_simulation_prints_as_the_command(capfd: pytest.CaptureFixture[str]) -
     [
         ({"scenario": "steps"}, "unknown scenario 'steps'"),
         ({"limiter": "static:0"}, "static:0"),
-        ({"scenario": "ramp", "slots": 3}, "slots"),
+        ({"scenario": "ramp", "slots": 3}, "scenario cannot be used with flags of a custom simulation"),
         ({"colour": "blue"}, "colour"),
         ({"deadline": "0s"}, "deadline"),
     ],

@@ -68,7 +68,8 @@ REPLACED = [
     Replaced(
         r"\b(?:is|are) no [a-z]+",
         "unknown X, invalid X, not a X",
-        r"\b(?:[Tt]here|None|0) (?:is|are) no\b|\b(?:is|are) no (?:longer|more|less|fewer|other|one|such|need|evidence)\b",
+        r"\b(?:[Tt]here|None|0) (?:is|are) no\b"
+        r"|\b(?:is|are) no (?:longer|more|less|fewer|other|one|such|need|evidence)\b",
     ),
     Replaced(r"\b[Ss]o many\b", "a number, N"),
     Replaced(r"\b[Ss]o long\b", "a duration"),
@@ -78,7 +79,8 @@ REPLACED = [
         r"\b[Rr]efus(?:e|es|ed|al|als|ing)\b",
         "reject, rate-limit, shed",
         r"(?:[Cc]onnections?|connect|host) (?:that )?(?:is |are |was |were )?refused"
-        r"|[Rr]efused (?:connections?|ports?|streams?)|REFUSED_STREAM|refused by the (?:kernel|system)|ECONNREFUSED|ConnectionRefused(?:Error)?|\"refused\"|``refused``",
+        r"|[Rr]efused (?:connections?|ports?|streams?)|REFUSED_STREAM|refused by the (?:kernel|system)|ECONNREFUSED"
+        r"|ConnectionRefused(?:Error)?|\"refused\"|``refused``",
     ),
     Replaced(
         r"\b(?:[0-9]+|its|their|more|many|few|all|the|no|of|max|between|one|two|three) tries\b|\btries\b\W*[:=(]",
@@ -142,7 +144,8 @@ def test_replaced_words_occur_nowhere() -> None:
     [
         ("the answer came", True),
         ("it answers GET requests", False),
-        ("two tries", False),
+        ("two tries", True),
+        ("it tries again", False),
         ("tries: 3", True),
         ("connection refused", False),
         ("a refused call", True),

@@ -14,6 +14,7 @@ use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
 use crate::capacity::{self, CapacityError, CapacityEvent, CapacityOptions};
 use crate::decide::base::units;
+use crate::decide::load::notation;
 use crate::decide::load::schedule::Arrivals;
 use crate::live::progress_bar::{Extent, ProgressBar};
 use crate::load::{LoadError, Options};
@@ -57,7 +58,7 @@ pub(super) struct CapacityArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::seconds, help_heading = SEARCH)]
     warmup: Duration,
     /// arrival process: constant or poisson
-    #[arg(long, value_name = "KIND", default_value = "poisson", value_parser = units::arrivals, help_heading = SEARCH)]
+    #[arg(long, value_name = "KIND", default_value = "poisson", value_parser = notation::arrivals, help_heading = SEARCH)]
     arrivals: Arrivals,
     /// process ID of the service, to report its CPU use
     #[arg(long, value_name = "PID", help_heading = SEARCH)]

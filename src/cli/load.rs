@@ -15,6 +15,7 @@ use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
 use crate::agents::{Coordinator, process};
 use crate::decide::base::units;
+use crate::decide::load::notation;
 use crate::decide::load::schedule::{Arrivals, LoadStage};
 use crate::live::progress_bar::{Extent, ProgressBar};
 use crate::load::{self, LoadError, LoadPlan, Options};
@@ -56,7 +57,7 @@ pub(super) struct LoadArgs {
     #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = OPEN)]
     rate: Option<f64>,
     /// arrival process: constant or poisson
-    #[arg(long, value_name = "KIND", default_value = "constant", value_parser = units::arrivals, help_heading = OPEN)]
+    #[arg(long, value_name = "KIND", default_value = "constant", value_parser = notation::arrivals, help_heading = OPEN)]
     arrivals: Arrivals,
     /// arrival rate over time, e.g. 0-200/30s,200/1m
     #[arg(long, value_name = "STAGES", value_parser = StagesFlag::read, help_heading = OPEN)]
@@ -110,7 +111,7 @@ struct StagesFlag(Vec<LoadStage>);
 
 impl StagesFlag {
     fn read(text: &str) -> Result<Self, String> {
-        units::stages(text).map(Self)
+        notation::stages(text).map(Self)
     }
 }
 

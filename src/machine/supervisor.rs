@@ -144,13 +144,13 @@ fn spawn(start: &ProgramSpec) -> Result<u32, String> {
         // The program inherits this thread's affinity.
         sched_setaffinity(None, &set).map_err(|error| format!("cores {:?}: {error}", start.cpus))?;
     }
-    let (name, args) = start.command.split_first().ok_or("there is no command")?;
+    let (name, args) = start.command.split_first().ok_or("no command")?;
     let mut command = Command::new(name);
     command.args(args).envs(&start.environment).current_dir(&start.folder).stdin(Stdio::null());
     // [`run`] waits for all children.
     command.spawn().map(|child| child.id()).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound if !start.folder.is_dir() => format!("there is no folder {}", start.folder.display()),
-        io::ErrorKind::NotFound => format!("there is no command '{name}'"),
+        io::ErrorKind::NotFound if !start.folder.is_dir() => format!("no such folder: {}", start.folder.display()),
+        io::ErrorKind::NotFound => format!("no such command: '{name}'"),
         io::ErrorKind::PermissionDenied => format!("'{name}' may not be run"),
         _ => format!("cannot run '{name}': {error}"),
     })

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::decide::Nanos;
 use crate::decide::base::units;
+use crate::decide::load::notation;
 use crate::decide::load::schedule::{Arrivals, LoadStage};
 use crate::decide::service::delay::Delay;
 use crate::decide::service::station::StationOverflow;
@@ -55,7 +56,7 @@ pub(super) struct CustomScenarioArgs {
     #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = CALLERS)]
     duration: Option<Duration>,
     /// arrival process: constant or poisson [default: poisson]
-    #[arg(long, value_name = "KIND", value_parser = units::arrivals, help_heading = CALLERS)]
+    #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = CALLERS)]
     arrivals: Option<Arrivals>,
     /// callers' deadline [default: 4 x the unloaded p99]
     #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = CALLERS)]
@@ -113,7 +114,7 @@ enum LoadShape {
 impl LoadShape {
     fn read(text: &str) -> Result<Self, String> {
         if text.contains('/') {
-            return units::stages(text).map(Self::Stages);
+            return notation::stages(text).map(Self::Stages);
         }
         let error = || format!("invalid load '{text}'; write a number, e.g. 2, or stages, e.g. 0.5/30s,10/30s");
         text.parse().ok().filter(|load: &f64| load.is_finite() && *load >= 0.0).map(Self::Constant).ok_or_else(error)

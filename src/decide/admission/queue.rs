@@ -13,7 +13,7 @@
 //!   response, wait here or in the upstream, and as long here as there.
 //!
 //! Waits are measured in active time, which excludes pauses of weir's own process ([`super::Pulse`]) and stalls of the
-//! upstream (`StallAllowance`).
+//! upstream (`StallAllowance`). The configured `max_queue_wait` is a bound by the clock, whatever was excluded.
 //!
 //! A call that would wait too long is rejected when it arrives, not after its wait: its caller can retry elsewhere at
 //! once. A call that was queued before the overload stays, and goes first: its wait was estimated before it began.
@@ -41,7 +41,7 @@ const NORMAL_WAIT_COMPLETIONS: u64 = 8;
 /// scenarios.
 const NORMAL_WAIT_FACTOR: f64 = 1.5;
 
-/// A queued call. Its times but the deadline are active times.
+/// A queued call. Its times but `latest` and the deadline are active times.
 #[derive(Clone, Copy, Debug)]
 struct QueuedArrival {
     ticket: QueueTicket,
@@ -50,13 +50,15 @@ struct QueuedArrival {
     until: Nanos,
     /// Whether it arrived under overload.
     is_under_overload: bool,
+    /// End of the configured maximum wait or the deadline, whichever is first: pauses and stalls do not extend it.
+    latest: Nanos,
     deadline: Nanos,
 }
 
 impl QueuedArrival {
     /// End of its wait, after `excluded` time of pauses and stalls.
     fn ends_at(&self, excluded: Nanos) -> Nanos {
-        (self.until + excluded).min(self.deadline)
+        (self.until + excluded).min(self.latest)
     }
 }
 
@@ -220,6 +222,7 @@ impl CallQueue {
             queued_at: active_now,
             until: active_now + max_wait,
             is_under_overload: overloaded,
+            latest: call.deadline.min(now + self.max_wait),
             deadline: call.deadline,
         });
         self.len += 1;

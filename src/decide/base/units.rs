@@ -1,29 +1,26 @@
-//! How people write times, shares, stages and kinds of arrivals; the same words on the command line and in Python.
+//! Notation of times, counts, rates and percentages, on the command line, in files and in Python.
 
 use std::time::Duration;
 
-use crate::decide::Nanos;
-use crate::decide::load::schedule::{Arrivals, LoadStage};
-
-/// Reads `300ms`, `1.5s`, `2m`, `1h`, `50us`, and several of them together, the largest unit first: `1m30s`.
+/// Parses `300ms`, `1.5s`, `2m`, `1h`, `50us`, and several of them together, the largest unit first: `1m30s`.
 ///
 /// # Errors
-/// What is expected, in words.
+/// The invalid text, and what to write instead.
 pub fn time(text: &str) -> Result<Duration, String> {
     seconds_of(text)
         .map(Duration::from_secs_f64)
-        .ok_or_else(|| format!("'{text}' is not a time; write e.g. 300ms, 1.5s, 1m30s or 1h"))
+        .ok_or_else(|| format!("invalid time '{text}'; write e.g. 300ms, 1.5s, 1m30s or 1h"))
 }
 
-/// The same, and a bare number is seconds, as in wrk, ab and JMeter.
+/// Parses a time as [`time`] does; a bare number is seconds, as in wrk, ab and JMeter.
 ///
 /// # Errors
-/// What is expected, in words.
+/// The invalid text, and what to write instead.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let is_bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
     let bare = is_bare.then(|| format!("{text}s"));
     time(bare.as_deref().unwrap_or(text))
-        .map_err(|_| format!("'{text}' is not a time; write e.g. 10 (seconds), 300ms, 1.5s, 1m30s or 1h"))
+        .map_err(|_| format!("invalid time '{text}'; write e.g. 10 (seconds), 300ms, 1.5s, 1m30s or 1h"))
 }
 
 fn seconds_of(text: &str) -> Option<f64> {
@@ -50,12 +47,12 @@ fn seconds_of(text: &str) -> Option<f64> {
     (0.0..=3e9).contains(&sum).then_some(sum)
 }
 
-/// Reads `2000`, `10k`, `1.5M` as a whole number.
+/// Parses `2000`, `10k`, `1.5M` as a whole number.
 ///
 /// # Errors
-/// What is expected, in words.
+/// The invalid text, and what to write instead.
 pub fn count(text: &str) -> Result<u64, String> {
-    let wrong = || format!("'{text}' is not a number of something; write e.g. 2000, 10k or 1M");
+    let wrong = || format!("invalid number '{text}'; write e.g. 2000, 10k or 1M");
     if let Ok(number) = text.parse() {
         return Ok(number);
     }
@@ -65,12 +62,12 @@ pub fn count(text: &str) -> Result<u64, String> {
     if is_whole { Ok(number as u64) } else { Err(wrong()) }
 }
 
-/// Reads `500`, `500/s`, `6000/m`, `10k/h` as a number per second.
+/// Parses `500`, `500/s`, `6000/m`, `10k/h` as a number per second.
 ///
 /// # Errors
-/// What is expected, in words.
+/// The invalid text, and what to write instead.
 pub fn rate(text: &str) -> Result<f64, String> {
-    let wrong = || format!("'{text}' is not a rate; write e.g. 500, 0.5, 10k, 500/s or 6000/m");
+    let wrong = || format!("invalid rate '{text}'; write e.g. 500, 0.5, 10k, 500/s or 6000/m");
     let (number, per_s) = match text.split_once('/') {
         None | Some((_, "s")) => (text, 1.0),
         Some((_, "m" | "min")) => (text, 60.0),
@@ -89,42 +86,10 @@ fn scaled(text: &str) -> Option<f64> {
     digits.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number * scale)
 }
 
-/// Reads `0-200/30s,200/1m`: from 0 to 200 per second within 30 s, then 200 per second for a minute.
+/// Parses `3%` or `0.03`, as 0.03.
 ///
 /// # Errors
-/// Which stage is wrong and what is expected, in words.
-pub fn stages(text: &str) -> Result<Vec<LoadStage>, String> {
-    text.split(',').map(|part| stage(part.trim())).collect()
-}
-
-fn stage(text: &str) -> Result<LoadStage, String> {
-    let wrong = || format!("'{text}' is not a stage; write RATE/TIME or FROM-TO/TIME, e.g. 0-200/30s,200/1m");
-    let (rates, length) = text.split_once('/').ok_or_else(wrong)?;
-    let (from, to) = rates.split_once('-').unwrap_or((rates, rates));
-    let rate = |text: &str| text.parse::<f64>().ok().filter(|r| r.is_finite() && *r >= 0.0 && !text.starts_with('+'));
-    let length = Nanos::from(time(length)?);
-    match (rate(from), rate(to)) {
-        (Some(from_per_s), Some(to_per_s)) if length > Nanos::ZERO => Ok(LoadStage { from_per_s, to_per_s, length }),
-        _ => Err(wrong()),
-    }
-}
-
-/// Reads `constant` or `poisson`.
-///
-/// # Errors
-/// What is expected, in words.
-pub fn arrivals(text: &str) -> Result<Arrivals, String> {
-    match text {
-        "constant" => Ok(Arrivals::Constant),
-        "poisson" => Ok(Arrivals::Poisson),
-        _ => Err(format!("'{text}' is no kind of arrivals; choose constant or poisson")),
-    }
-}
-
-/// Reads `3%` or `0.03`, as 0.03.
-///
-/// # Errors
-/// What is expected, in words.
+/// The invalid text, and what to write instead.
 pub fn fraction(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share = number.trim().parse::<f64>().ok().map(|number| number / scale);
@@ -138,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_as_people_write_them() {
+    fn times_are_parsed() {
         assert_eq!(time("300ms"), Ok(Duration::from_millis(300)));
         assert_eq!(time("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
@@ -161,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_and_rates_as_people_write_them() {
+    fn counts_and_rates_are_parsed() {
         assert_eq!([count("2000"), count("10k"), count("1.5M")], [Ok(2000), Ok(10_000), Ok(1_500_000)]);
         assert_eq!(count("18446744073709551615"), Ok(u64::MAX));
         for wrong in ["", "k", "-1", "1.5", "1e99", "nan", "10 k", "1kk", "99999999999G"] {
@@ -175,20 +140,10 @@ mod tests {
     }
 
     #[test]
-    fn shares_as_people_write_them() {
+    fn fractions_and_percentages() {
         assert_eq!((fraction("3%"), fraction("0.03"), fraction("2.5 %")), (Ok(0.03), Ok(0.03), Ok(0.025)));
         for wrong in ["", "%", "-1%", "a", "nan", "inf", "1e9%%"] {
             assert!(fraction(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn stages_as_people_write_them() {
-        let read = stages("0-200/30s, 200/1m").expect("valid");
-        assert_eq!(read[0], LoadStage { from_per_s: 0.0, to_per_s: 200.0, length: Nanos::from_secs(30) });
-        assert_eq!(read[1], LoadStage { from_per_s: 200.0, to_per_s: 200.0, length: Nanos::from_secs(60) });
-        for wrong in ["", "200", "200/", "/30s", "a/1s", "1-/1s", "-1/1s", "1/0s", "1/1s,"] {
-            assert!(stages(wrong).is_err(), "{wrong}");
         }
     }
 }

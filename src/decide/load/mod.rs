@@ -2,6 +2,7 @@
 //!
 //! - [`schedule`]: intended starts of the arrivals of an open loop
 //! - [`users`]: starts of the users of a closed loop
+//! - [`notation`]: notation of stages and arrival processes
 //! - [`source`]: the request of an arrival
 //! - [`shard`]: division of a load among agents and threads
 //! - [`clock_offset`]: offset between two machines' clocks
@@ -9,6 +10,7 @@
 
 pub mod clock_offset;
 pub mod feed;
+pub mod notation;
 pub mod schedule;
 pub mod shard;
 pub mod source;

@@ -160,7 +160,7 @@ impl Delay {
     /// Invalid notation, with what to write instead.
     pub fn read(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let wrong = || format!("'{text}' is not a delay; write {SYNTAX_EXAMPLES}");
+        let wrong = || format!("invalid delay '{text}'; write {SYNTAX_EXAMPLES}");
         let (kind, rest) = match text.split_once(':') {
             Some((kind, rest)) => (kind.trim(), rest.trim()),
             None if text.contains("..") => ("uniform", text),
@@ -257,7 +257,7 @@ fn parse_sample(text: &str) -> Result<Nanos, String> {
         return parse_delay(text).map_err(|why| format!("{why}, or a plain number of milliseconds"));
     };
     if !(ms >= 0.0 && ms.is_finite()) {
-        return Err(format!("'{text}' is not a delay; write milliseconds (12.5) or a time with its unit (1.2s)"));
+        return Err(format!("invalid delay '{text}'; write milliseconds (12.5) or a time with its unit (1.2s)"));
     }
     within_a_day(Nanos::from_secs_f64(ms / 1e3), text)
 }

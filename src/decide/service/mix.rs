@@ -91,7 +91,7 @@ impl Mix {
         let parts: Vec<&str> = text.split(',').map(str::trim).collect();
         for part in &parts {
             let (name, number) =
-                part.split_once('=').ok_or_else(|| format!("'{part}' is no share; write {SYNTAX_EXAMPLES}"))?;
+                part.split_once('=').ok_or_else(|| format!("invalid weight '{part}'; write {SYNTAX_EXAMPLES}"))?;
             let index =
                 Behaviour::ALL.iter().position(|b| b.name() == name.trim()).ok_or_else(|| unknown_behaviour(name))?;
             let number = number.trim();
@@ -100,7 +100,7 @@ impl Mix {
             let weight: f64 = plain.unwrap_or(number).trim_end().parse().unwrap_or(f64::NAN);
             // The maximum keeps sums exact enough, and finite.
             if !(0.0..=1e9).contains(&weight) {
-                return Err(format!("'{part}' is no share; write a number from 0 to 1e9, or a percentage"));
+                return Err(format!("invalid weight '{part}'; write a number from 0 to 1e9, or a percentage"));
             }
             if weights[index].replace(weight).is_some() {
                 return Err(format!("'{}' is there twice in '{text}'", name.trim()));
@@ -123,7 +123,7 @@ const SYNTAX_EXAMPLES: &str = "weights (good=8,error=1) or percentages (error=10
 
 fn unknown_behaviour(name: &str) -> String {
     let names = Behaviour::ALL.map(Behaviour::name).join(", ");
-    format!("'{}' is no behaviour; choose from {names}", name.trim())
+    format!("unknown behaviour '{}'; choose from {names}", name.trim())
 }
 
 fn fill_good(weights: &mut [Option<f64>; 7], text: &str) -> Result<(), String> {
@@ -169,16 +169,16 @@ mod tests {
     #[test]
     fn an_invalid_mix_is_reported_with_what_to_write() {
         for (text, named) in [
-            ("", "'' is no share"),
-            ("good", "'good' is no share"),
-            ("good=1,", "'' is no share"),
-            ("god=1", "'god' is no behaviour; choose from good, garbage, error, limited, slow, reset, hang"),
-            ("Good=1", "'Good' is no behaviour"),
-            ("good=x", "'good=x' is no share"),
-            ("good=-1", "'good=-1' is no share"),
-            ("good=NaN", "'good=NaN' is no share"),
-            ("good=inf", "'good=inf' is no share"),
-            ("good=", "'good=' is no share"),
+            ("", "invalid weight ''"),
+            ("good", "invalid weight 'good'"),
+            ("good=1,", "invalid weight ''"),
+            ("god=1", "unknown behaviour 'god'; choose from good, garbage, error, limited, slow, reset, hang"),
+            ("Good=1", "unknown behaviour 'Good'"),
+            ("good=x", "invalid weight 'good=x'"),
+            ("good=-1", "invalid weight 'good=-1'"),
+            ("good=NaN", "invalid weight 'good=NaN'"),
+            ("good=inf", "invalid weight 'good=inf'"),
+            ("good=", "invalid weight 'good='"),
             ("good=0,error=0", "are 0"),
             ("good=1,good=2", "'good' is there twice"),
             ("good=1,error=10%", "all of one kind"),

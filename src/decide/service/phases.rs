@@ -166,7 +166,7 @@ mod tests {
             ("healthy 1s,", "empty phase"),
             ("sick 1s", "unknown phase 'sick'; choose mix, healthy, slow, failing, limited, down, hung"),
             ("healthy, down 5s", "invalid phase 'healthy': no duration"),
-            ("healthy 30", "'30' is not a time"),
+            ("healthy 30", "invalid time '30'"),
             ("healthy 0s", "write at least 1us"),
             ("healthy 1s 2s", "write its name and a time"),
             ("healthy=1s", "unknown phase"),

@@ -72,7 +72,7 @@ impl OutgoingRequest<'_> {
                 (Some(length), _) => Ok(Some(length)),
                 (None, Some(value)) => {
                     let length = content_length(value.as_bytes());
-                    length.map(Some).ok_or_else(|| SendError::request("the request's Content-Length is no number"))
+                    length.map(Some).ok_or_else(|| SendError::request("invalid Content-Length of the request"))
                 }
                 (None, None) => Ok(None),
             },
@@ -81,7 +81,7 @@ impl OutgoingRequest<'_> {
 
     pub(super) fn check_target(&self) -> Result<(), SendError> {
         let fine = !self.target.is_empty() && self.target.bytes().all(|b| b > b' ' && b != 0x7f);
-        if fine { Ok(()) } else { Err(SendError::request("the request's target is no path")) }
+        if fine { Ok(()) } else { Err(SendError::request("invalid target of the request")) }
     }
 }
 

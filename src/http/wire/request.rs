@@ -26,7 +26,7 @@ impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Method(method) => write!(f, "'{method}' is not an HTTP method"),
-            Self::Header(header) => write!(f, "'{header}' is not a header; write it as \"Name: value\""),
+            Self::Header(header) => write!(f, "invalid header '{header}'; write it as \"Name: value\""),
         }
     }
 }

@@ -87,7 +87,7 @@ impl LimitWindow {
             Some((word, rest)) => (LimitModel::read(word)?, rest),
             None => (default, text),
         };
-        let wrong = |how: &str| format!("'{text}' is not a limit; write {how}");
+        let wrong = |how: &str| format!("invalid limit '{text}'; write {how}");
         let count = |digits: &str| {
             let plain = !digits.starts_with('+');
             digits.parse().ok().filter(|limit| plain && (1..=Self::MAX_LIMIT).contains(limit))

@@ -101,7 +101,7 @@ mod tests {
             ("redis://a:secret@host?queue=a b", "invalid queue 'a b'"),
             ("redis://a:secret@host?queue=", "invalid queue ''"),
             ("redis://a:secret@host?strict=yes", "strict is 'yes'"),
-            ("redis://a:secret@host?lease=1", "'1' is not a time"),
+            ("redis://a:secret@host?lease=1", "invalid time '1'"),
             ("redis://a:secret@host?lease=1ms", "not between 200ms and 1h"),
             ("redis://a:secret@host?size=1", "unknown parameter 'size'"),
             ("redis://a:secret@host?insecure=1", "write rediss://"),
