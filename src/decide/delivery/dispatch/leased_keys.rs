@@ -14,7 +14,8 @@ impl Dispatch {
     }
 
     /// Restores the history of a key at a host, written `since` ago
-    /// ([`KeyWindows::resume`](crate::decide::window::KeyWindows::resume)). To be called before anything is sent there.
+    /// ([`KeyWindows::resume`](crate::decide::delivery::key_window::KeyWindows::resume)). To be called before anything
+    /// is sent there.
     pub fn resume_lane(&mut self, now: Nanos, host: HostId, key: u32, history: &KeyHistory, since: Nanos) {
         if let Some(host) = self.host_mut(host) {
             host.lanes.update(key, |lane| lane.windows.resume(now, history, since));
