@@ -115,7 +115,7 @@ fn an_invalid_flag_is_named_in_one_line() {
         (&["--honor-retry-after"], "--retries"),
         (&["--max-queue=1", "--degrade"], "cannot be used with"),
         (&["--service-time=soon"], "invalid time 'soon'"),
-        (&["--balance=dice"], "[possible values: least-in-flight, round-robin]"),
+        (&["--balance=rng"], "[possible values: least-in-flight, round-robin]"),
         (&["--service-time=0ms"], "--service-time"),
     ] {
         let output = Weir::new().run(&[&["simulate"], args].concat());

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use weir::decide::Nanos;
-use weir::decide::base::dice::Dice;
+use weir::decide::base::rng::SeededRng;
 use weir::send::store::{
     ClaimRequest, JobChange, JobFilter, JobLane, JobSelector, JobStep, LaneClaim, Options, RecordRequest, SqliteStore,
     Store,
@@ -45,9 +45,9 @@ fn say(line: &str) {
 }
 
 fn produce(store: &SqliteStore, round: u64, producer: u64) {
-    let mut dice = Dice::new(round, producer);
+    let mut rng = SeededRng::new(round, producer);
     for n in 0.. {
-        let ids: Vec<String> = (0..1 + dice.bits() % 4).map(|i| format!("{round}-{producer}-{n}-{i}")).collect();
+        let ids: Vec<String> = (0..1 + rng.bits() % 4).map(|i| format!("{round}-{producer}-{n}-{i}")).collect();
         let jobs = ids.iter().map(|id| Job { id: Some(id.clone()), created_at: NOW, ..Job::default() }).collect();
         store.submit(jobs).wait().unwrap();
         say(&format!("#accepted {}", ids.join(" ")));
@@ -56,9 +56,9 @@ fn produce(store: &SqliteStore, round: u64, producer: u64) {
 
 fn send(store: &SqliteStore, round: u64) {
     store.start_sending(NOW).unwrap();
-    let mut dice = Dice::new(round, 99);
+    let mut rng = SeededRng::new(round, 99);
     loop {
-        let at_once = dice.bits().is_multiple_of(2);
+        let at_once = rng.bits().is_multiple_of(2);
         let wants = vec![LaneClaim { lane: JobLane::default(), max_jobs: FLIGHT }];
         let claim = ClaimRequest {
             now: NOW,
@@ -99,7 +99,7 @@ fn no_kill_loses_an_accepted_job_or_hides_that_one_was_sent() {
     let kills: u64 = std::env::var("WEIR_KILLS").map_or(20, |kills| kills.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
-    let mut dice = Dice::new(kills, 0);
+    let mut rng = SeededRng::new(kills, 0);
     let mut seen = Seen::default();
     for round in 0..kills {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -109,7 +109,7 @@ fn no_kill_loses_an_accepted_job_or_hides_that_one_was_sent() {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let mut child = tied::spawn_tied(&mut command).unwrap();
-        let kill_after = dice.bits() % 300;
+        let kill_after = rng.bits() % 300;
         let mut lines = 0;
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
             // Output after the kill was written before it.

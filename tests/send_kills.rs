@@ -19,7 +19,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 use support::{RedisServer, Reply, Running, Seen, Server, Serving, Weir, spawn_tied, until};
-use weir::decide::base::dice::Dice;
+use weir::decide::base::rng::SeededRng;
 use weir::send::State;
 use weir::send::store::{JobFilter, Options, SqliteStore, Store};
 
@@ -99,17 +99,17 @@ fn no_kill_loses_a_job_or_hides_that_it_was_sent_twice() {
     let weir = Weir::new();
     let url = server.url("/{id}");
     let args = ["--url", &url, "--max-concurrency", &FLIGHT.to_string()];
-    let mut dice = Dice::new(kills, 1);
+    let mut rng = SeededRng::new(kills, 1);
     let (mut results, mut accepted) = (Results::default(), Vec::<(u64, String, State)>::new());
     for number in 0..kills {
         round.store(number, Ordering::Relaxed);
-        let count = 10 + dice.bits() % 60;
+        let count = 10 + rng.bits() % 60;
         let begun = server.requests();
         let (running, stdin) = start(&weir, &args, &lines(number, count));
         // Often between jobs, sometimes while they are read, sometimes at the end.
-        let after = (dice.bits() % (count + 10)).min(count);
+        let after = (rng.bits() % (count + 10)).min(count);
         until("some requests", TIMEOUT, || server.requests() >= begun + after);
-        std::thread::sleep(Duration::from_micros(dice.bits() % 4000));
+        std::thread::sleep(Duration::from_micros(rng.bits() % 4000));
         running.signal(Signal::KILL);
         assert_eq!(running.finish().code, -1);
         drop(stdin);
@@ -258,11 +258,11 @@ fn after_a_kill_no_limit_is_broken_and_no_nonce_comes_again() {
     let asked = ["--url", &url, "--keys-file", "keys.txt", "--delay-bound", "400ms", "--ordered"];
     let args = [&asked, &limit[..]].concat();
     let accepted = || stats()["accepted"].as_u64().unwrap();
-    let mut dice = Dice::new(kills, 2);
+    let mut rng = SeededRng::new(kills, 2);
     for number in 0..kills {
         let begun = accepted();
         let (running, stdin) = start(&weir, &args, &lines(number, 150));
-        let after = dice.bits() % 150;
+        let after = rng.bits() % 150;
         until("some requests", TIMEOUT, || accepted() >= begun + after);
         running.signal(Signal::KILL);
         assert_eq!(running.finish().code, -1);

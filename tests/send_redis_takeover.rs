@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 use support::{Running, SYNCED, Setting, Terms, until};
-use weir::decide::base::dice::Dice;
+use weir::decide::base::rng::SeededRng;
 use weir::send::wall_ms;
 
 /// Timeout of each wait of a test.
@@ -69,11 +69,11 @@ fn however_often_senders_are_killed_no_limit_is_broken_and_no_job_is_lost() {
     let Some(setting) = Setting::new(&SYNCED, Terms::SHORT) else { return };
     let jobs = 300 + 120 * kills;
     setting.jobs(jobs);
-    let mut dice = Dice::new(u64::from(kills), 3);
+    let mut rng = SeededRng::new(u64::from(kills), 3);
     let mut senders: VecDeque<Running> = (0..2).map(|number| setting.send(number)).collect();
     for kill in 0..kills as usize {
         // With all keys divided, or while they move.
-        let then = setting.accepted() + 1 + dice.bits() % 100;
+        let then = setting.accepted() + 1 + rng.bits() % 100;
         until("some to be sent", TIMEOUT, || setting.accepted() >= then);
         let oldest = senders.pop_front().unwrap();
         oldest.signal(Signal::KILL);

@@ -1,4 +1,4 @@
-//! `weir serve work` from outside: what becomes of requests, by dice, by script, by phase and by capacity.
+//! `weir serve work` from outside: what becomes of requests, by rng, by script, by phase and by capacity.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the client's end of a test has a clock of its own")]
 

@@ -4,18 +4,18 @@
 use libfuzzer_sys::fuzz_target;
 use weir::decide::Nanos;
 use weir::decide::delay::Delay;
-use weir::decide::dice::Dice;
+use weir::decide::rng::SeededRng;
 use weir::decide::limit::{LimitModel, LimitWindow, ServerLimiter};
 use weir::decide::mix::Mix;
 use weir::decide::phases::Phases;
 
 fuzz_target!(|text: &str| {
-    let dice = Dice::new(text.len() as u64, 1);
+    let rng = SeededRng::new(text.len() as u64, 1);
     for delay in [Delay::read(text), Delay::samples(text)].into_iter().flatten() {
-        assert!((0..20).all(|k| delay.at(&dice, k) <= Delay::MAX), "{delay:?}");
+        assert!((0..20).all(|k| delay.at(&rng, k) <= Delay::MAX), "{delay:?}");
     }
     if let Ok(mix) = Mix::read(text) {
-        assert!((0..20).all(|k| mix.fraction(mix.at(&dice, k)) > 0.0), "{mix:?}");
+        assert!((0..20).all(|k| mix.fraction(mix.at(&rng, k)) > 0.0), "{mix:?}");
     }
     if let Ok(phases) = Phases::read(text) {
         for now in [0, 1, 1_000_000_000, 3_600_000_000_000, u64::MAX - 1].map(Nanos) {

@@ -17,7 +17,7 @@ use super::response::{CallFailure, CallFailureReason, CallResponse};
 use super::state::CallState;
 use crate::decide::Nanos;
 use crate::decide::admission::{self, CallArrival, Priority, Rejection};
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::call::hedge::HedgeAction;
 use crate::http::client::{Client, OutgoingBody};
 use crate::machine::timer::Timer;
@@ -152,7 +152,7 @@ impl CallEngine {
     ) -> Result<CallResponse, CallFailure> {
         let (number, began) = (self.next_number(), self.timer.now());
         let deadline = (began + request.plan.policy.deadline).min(request.deadline);
-        let random = || 1.0 - Dice::new(!self.shared.seed, number).unit();
+        let random = || 1.0 - SeededRng::new(!self.shared.seed, number).unit();
         let admission = match CallAdmission::acquire(request, &self.timer, (began, deadline), random, on_cancel).await {
             Ok(admission) => admission,
             Err(rejection)

@@ -16,7 +16,7 @@ use super::upload::{UploadState, track_upload};
 use super::upstream::BlameRule;
 use crate::decide::Nanos;
 use crate::decide::admission::{self, AbandonReason};
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::call::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
 use crate::decide::call::policy::{AttemptFailure, FailureKind};
 use crate::decide::call::retry_budget::Unlimited;
@@ -66,7 +66,7 @@ impl<'a> CallState<'a> {
             _ => ResendRule::of(plan.policy.retryable_methods, request.method.as_str()),
         };
         let latency = |quantile| plan.upstream.latency_quantile(now, quantile);
-        let random = Dice::new(engine.shared.seed, number);
+        let random = SeededRng::new(engine.shared.seed, number);
         let hedge = HedgedCall::start(&plan.policy, now, deadline, resend, latency, random, actions);
         let call_trace = CallTrace { began, ..CallTrace::default() };
         let launch_permits = Vec::new();

@@ -8,7 +8,7 @@ use http::HeaderMap;
 use super::otlp::{CallSpanFacts, SpanSender, sampled, spans_of_call};
 use crate::call::TraceContext;
 use crate::call::attempt_log::CallTrace;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::machine::clock::Clock;
 
 /// Tracer of one event loop.
@@ -17,7 +17,7 @@ pub(super) struct Tracer {
     sender: SpanSender,
     sample_fraction: f64,
     clock: Clock,
-    ids: Cell<Dice>,
+    ids: Cell<SeededRng>,
 }
 
 /// A sampled call.
@@ -32,7 +32,7 @@ impl Tracer {
     pub(super) fn new(sender: SpanSender, sample_fraction: f64, clock: Clock) -> Self {
         // Gateways with the same seed must have different IDs.
         let random = RandomState::new().hash_one("traces");
-        Self { sender, sample_fraction, clock, ids: Cell::new(Dice::new(random, 0)) }
+        Self { sender, sample_fraction, clock, ids: Cell::new(SeededRng::new(random, 0)) }
     }
 
     /// Trace of a call, if it is sampled: by the caller's `traceparent`, or at random.

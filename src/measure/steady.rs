@@ -97,14 +97,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::decide::base::dice::Dice;
+    use crate::decide::base::rng::SeededRng;
 
     /// Values about levels, with relative noise.
     fn levels(levels: &[(f64, usize)], noise: f64, seed: u64) -> Vec<f64> {
-        let mut dice = Dice::new(seed, 0);
+        let mut rng = SeededRng::new(seed, 0);
         let values = levels.iter().flat_map(|(level, count)| std::iter::repeat_n(*level, *count));
         // The sum of twelve is nearly normal, of variance 1.
-        values.map(|level| level * (1.0 + noise * ((0..12).map(|_| dice.unit()).sum::<f64>() - 6.0))).collect()
+        values.map(|level| level * (1.0 + noise * ((0..12).map(|_| rng.unit()).sum::<f64>() - 6.0))).collect()
     }
 
     fn steady_after(rates: &[f64]) -> Option<usize> {

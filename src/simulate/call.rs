@@ -60,7 +60,7 @@ impl SimulatedAttempt {
     /// Maximum retries with random draws of their own.
     pub(super) const MAX_RETRIES: u32 = 31;
 
-    pub(super) fn dice_index(&self) -> u64 {
+    pub(super) fn rng_index(&self) -> u64 {
         self.number * u64::from(Self::MAX_RETRIES + 1) + u64::from(self.retry)
     }
 

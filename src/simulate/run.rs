@@ -13,7 +13,7 @@ use super::stalls::StallSequence;
 use super::world::{Scenario, UnloadedLatency};
 use crate::decide::Nanos;
 use crate::decide::admission::{PauseTotal, Pulse, Rejection};
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::load::schedule::{Schedule, ScheduledArrival};
 
 /// Resolution of the record that metrics are computed from.
@@ -87,16 +87,16 @@ struct Simulation<'a> {
     unloaded_p99: Nanos,
     waiter_decisions: Vec<WaiterDecision>,
     record: SimulationRecord,
-    gate_dice: Dice,
-    priority_dice: Dice,
-    service_dice: Dice,
-    retry_dice: Dice,
-    kind_dice: Dice,
+    gate_rng: SeededRng,
+    priority_rng: SeededRng,
+    service_rng: SeededRng,
+    retry_rng: SeededRng,
+    kind_rng: SeededRng,
 }
 
 impl<'a> Simulation<'a> {
     fn new(scenario: &'a Scenario, limiter: &SimulatedLimiter, unloaded: UnloadedLatency) -> Self {
-        let dice = |salt| Dice::new(scenario.seed, salt);
+        let rng = |salt| SeededRng::new(scenario.seed, salt);
         let mut arrivals = Schedule::new(scenario.callers.stages.clone(), scenario.callers.arrivals, scenario.seed);
         let next_arrival = arrivals.next();
         let upstream = &scenario.upstream;
@@ -131,11 +131,11 @@ impl<'a> Simulation<'a> {
             unloaded_p99: unloaded.p99,
             waiter_decisions: Vec::new(),
             record: SimulationRecord::new(RECORD_INTERVAL),
-            gate_dice: dice(0x6a7e),
-            priority_dice: dice(0x9410),
-            service_dice: dice(0x5e41),
-            retry_dice: dice(0x4e74),
-            kind_dice: dice(0x51d3),
+            gate_rng: rng(0x6a7e),
+            priority_rng: rng(0x9410),
+            service_rng: rng(0x5e41),
+            retry_rng: rng(0x4e74),
+            kind_rng: rng(0x51d3),
         }
     }
 

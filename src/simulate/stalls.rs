@@ -2,21 +2,21 @@
 
 use super::world::{StallModel, StallTarget};
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 
 /// Sequence of the stalls of a model.
 #[derive(Clone, Debug)]
 pub(super) struct StallSequence {
     stall: StallModel,
-    dice: Dice,
+    rng: SeededRng,
     next_start: Nanos,
     next_end: Nanos,
 }
 
 impl StallSequence {
     pub(super) fn new(stall: &StallModel, seed: u64, at: usize) -> Self {
-        let dice = Dice::new(seed, 0x57a1 + at as u64);
-        let mut stalls = Self { stall: *stall, dice, next_start: stall.from, next_end: stall.from };
+        let rng = SeededRng::new(seed, 0x57a1 + at as u64);
+        let mut stalls = Self { stall: *stall, rng, next_start: stall.from, next_end: stall.from };
         let _ = stalls.next_stall();
         stalls
     }
@@ -33,9 +33,9 @@ impl StallSequence {
     /// Takes the next stall: its start and end.
     pub(super) fn next_stall(&mut self) -> (Nanos, Nanos) {
         let taken = (self.next_start, self.next_end);
-        let times = if self.stall.regular { 1.0 } else { self.dice.exponential() };
+        let times = if self.stall.regular { 1.0 } else { self.rng.exponential() };
         let (shortest, longest) = self.stall.length;
-        let length = shortest + Nanos(((longest - shortest).0 as f64 * self.dice.unit()) as u64);
+        let length = shortest + Nanos(((longest - shortest).0 as f64 * self.rng.unit()) as u64);
         // Stalls do not overlap.
         self.next_start = (self.next_start + Nanos((self.stall.period.0 as f64 * times) as u64)).max(self.next_end);
         self.next_end = self.next_start + length;

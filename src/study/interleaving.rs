@@ -1,7 +1,7 @@
 //! Order of the measurements.
 
 use super::measurement::MeasurementId;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 
 /// All measurements, round by round: each combination once per round, in random order. Slow changes of the machine then
 /// affect all variants alike: randomized multiple interleaved trials (Abedi and Brecht: "Conducting repeatable
@@ -9,7 +9,7 @@ use crate::decide::base::dice::Dice;
 pub(super) fn interleave(variants: usize, points: usize, repeats: u64, seed: u64) -> Vec<MeasurementId> {
     let mut order = Vec::new();
     for repeat in 1..=repeats {
-        let mut rng = Dice::new(seed, repeat);
+        let mut rng = SeededRng::new(seed, repeat);
         let places =
             (0..variants).flat_map(|variant| (0..points).map(move |point| MeasurementId { repeat, variant, point }));
         let mut round: Vec<MeasurementId> = places.collect();

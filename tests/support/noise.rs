@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use weir::decide::base::dice::Dice;
+use weir::decide::base::rng::SeededRng;
 
 /// How often a process stands still, and for how long.
 #[derive(Clone, Copy, Debug)]
@@ -65,11 +65,11 @@ impl Stalls {
 }
 
 fn stall(process: &OwnedFd, how: Stalling, happened: &Mutex<Vec<Stall>>, end: &Receiver<()>) {
-    let mut dice = Dice::new(how.seed, 0);
+    let mut rng = SeededRng::new(how.seed, 0);
     let (shortest, longest) = how.length;
     loop {
-        let gap = Duration::from_secs_f64(dice.exponential() / how.per_s);
-        let length = shortest + (longest - shortest).mul_f64(dice.unit());
+        let gap = Duration::from_secs_f64(rng.exponential() / how.per_s);
+        let length = shortest + (longest - shortest).mul_f64(rng.unit());
         if ends_within(end, gap) {
             return;
         }

@@ -128,7 +128,7 @@ pub(in crate::cli) struct SendArgs {
 }
 
 const EXAMPLES: &str = r#"Examples:
-  weir send jobs.jsonl --url "http://localhost:9999/api?key={key}" --keys-file keys.txt --limit 20/1s
+  weir send jobs.jsonl --url "http://localhost:9999/?key={key}" --keys-file keys.txt --limit 20/1s
   weir send - --url http://localhost:9999/jobs --out results.jsonl < jobs.jsonl
 
 Reference: docs/send.md"#;

@@ -64,8 +64,8 @@ impl WorkArgs {
     pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
         let station = self.station()?;
         let options = self.service_args.options(Some(&self.workers), logger);
-        let dice = work::WorkDice::new(self.delay, self.slow_delay, self.mix, self.phases, self.service_args.seed);
-        let service = work::Service::new(dice, station).map_err(|error| error.to_string())?;
+        let rng = work::WorkDice::new(self.delay, self.slow_delay, self.mix, self.phases, self.service_args.seed);
+        let service = work::Service::new(rng, station).map_err(|error| error.to_string())?;
         server::start(service, &options).map_err(|error| error.to_string())
     }
 

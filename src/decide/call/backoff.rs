@@ -5,26 +5,26 @@
 
 use super::policy::Backoff;
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 
 /// Delays before the retries of one call.
 #[derive(Clone, Copy, Debug)]
 pub struct BackoffDelays {
     last: Nanos,
-    random: Dice,
+    rng: SeededRng,
 }
 
 impl BackoffDelays {
-    /// The state before the first retry; `random` is a stream of this call alone.
-    pub fn new(backoff: Backoff, random: Dice) -> Self {
-        Self { last: backoff.min, random }
+    /// The state before the first retry; `rng` is a stream of this call alone.
+    pub fn new(backoff: Backoff, rng: SeededRng) -> Self {
+        Self { last: backoff.min, rng }
     }
 
     /// Next delay: uniform from the minimum to three times the last one, at most the maximum.
     pub fn next_delay(&mut self, backoff: Backoff) -> Nanos {
         let Backoff { min, max } = backoff;
         let span = Nanos(self.last.0.saturating_mul(3)) - min;
-        let jitter = Nanos((span.0 as f64 * self.random.unit()) as u64);
+        let jitter = Nanos((span.0 as f64 * self.rng.unit()) as u64);
         self.last = (min + jitter).min(max);
         self.last
     }
@@ -39,14 +39,14 @@ mod tests {
     fn waits_grow_and_are_spread_over_their_range() {
         let backoff = Backoff { min: Nanos::from_millis(25), max: Nanos::from_secs(1) };
         let firsts: Vec<f64> = (0..10_000)
-            .map(|call| BackoffDelays::new(backoff, Dice::new(call, 5)).next_delay(backoff).as_millis_f64())
+            .map(|call| BackoffDelays::new(backoff, SeededRng::new(call, 5)).next_delay(backoff).as_millis_f64())
             .collect();
         // Uniform between 25 and 75 ms.
         let mean = firsts.iter().sum::<f64>() / 1e4;
         assert!((mean - 50.0).abs() < 0.5, "{mean}");
         assert!(firsts.iter().any(|ms| *ms < 26.0) && firsts.iter().any(|ms| *ms > 74.0));
         let tenth = |call| {
-            let mut waits = BackoffDelays::new(backoff, Dice::new(call, 5));
+            let mut waits = BackoffDelays::new(backoff, SeededRng::new(call, 5));
             (0..10).map(|_| waits.next_delay(backoff)).last().unwrap_or_default().as_millis_f64()
         };
         let mean = (0..1000).map(tenth).sum::<f64>() / 1e3;
@@ -59,7 +59,7 @@ mod tests {
             first in 0_u64..1 << 62, more in 0_u64..1 << 62, seed: u64
         ) {
             let backoff = Backoff { min: Nanos(first), max: Nanos(first + more) };
-            let mut waits = BackoffDelays::new(backoff, Dice::new(seed, 1));
+            let mut waits = BackoffDelays::new(backoff, SeededRng::new(seed, 1));
             let mut last = backoff.min;
             for _ in 0..20 {
                 let wait = waits.next_delay(backoff);
@@ -73,7 +73,7 @@ mod tests {
         #[test]
         fn a_longest_wait_below_the_shortest_is_heeded(first: u64, most: u64, seed: u64) {
             let backoff = Backoff { min: Nanos(first), max: Nanos(most) };
-            prop_assert!(BackoffDelays::new(backoff, Dice::new(seed, 1)).next_delay(backoff).0 <= most);
+            prop_assert!(BackoffDelays::new(backoff, SeededRng::new(seed, 1)).next_delay(backoff).0 <= most);
         }
     }
 }

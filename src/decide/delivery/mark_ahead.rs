@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
     use crate::decide::Nanos;
-    use crate::decide::base::dice::Dice;
+    use crate::decide::base::rng::SeededRng;
 
     /// A lane of jobs in virtual time: jobs become due, round trips carry marks, and the process may crash at any time.
     #[derive(Default)]
@@ -114,7 +114,7 @@ mod tests {
         /// Due jobs and round trips in any order and of any length.
         #[test]
         fn no_job_goes_before_its_mark_and_few_are_marked_in_vain(seed: u64, pace in 1..40_u64, steps in 50..150_u64) {
-            let (mut world, mut dice) = (MarkSimulation::default(), Dice::new(seed, 0));
+            let (mut world, mut rng) = (MarkSimulation::default(), SeededRng::new(seed, 0));
             // In virtual us: jobs due at a pace, round trips of 1 to 3 ms, one after the other.
             let (mut turn, mut ends) = (Nanos::ZERO, None::<Nanos>);
             let mut most_in_a_journey = 0;
@@ -130,12 +130,12 @@ mod tests {
                     _ => {
                         world.job_due();
                         in_this += 1;
-                        turn = now + Nanos(2_000_000 / pace + dice.bits() % 100_000);
+                        turn = now + Nanos(2_000_000 / pace + rng.bits() % 100_000);
                     }
                 }
                 if ends.is_none() {
                     world.begin_round_trip();
-                    ends = Some(now + Nanos(1_000_000 + dice.bits() % 2_000_000));
+                    ends = Some(now + Nanos(1_000_000 + rng.bits() % 2_000_000));
                 }
                 prop_assert!(world.marked_unsent() <= 2 * most_in_a_journey.max(in_this) + 4, "{} after {step}", world.marked_unsent());
             }

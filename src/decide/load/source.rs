@@ -1,13 +1,13 @@
 //! Request mix of a load: which request an arrival sends.
 
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 
 /// Weighted random choice among requests: a function of the seed and the number of the arrival alone.
 #[derive(Clone, Debug)]
 pub struct RequestSource {
     /// Running sums of the weights, scaled to a total of 1; never empty.
     bounds: Vec<f64>,
-    random: Dice,
+    rng: SeededRng,
 }
 
 impl RequestSource {
@@ -25,7 +25,7 @@ impl RequestSource {
         if bounds.is_empty() || total <= 0.0 {
             bounds = vec![1.0];
         }
-        Self { bounds, random: Dice::new(seed, SOURCE_SALT) }
+        Self { bounds, rng: SeededRng::new(seed, SOURCE_SALT) }
     }
 
     /// Index of the request for arrival `number`.
@@ -33,7 +33,7 @@ impl RequestSource {
         if self.bounds.len() == 1 {
             return 0;
         }
-        let u = self.random.unit_at(number);
+        let u = self.rng.unit_at(number);
         self.bounds.partition_point(|b| *b < u).min(self.bounds.len() - 1)
     }
 }

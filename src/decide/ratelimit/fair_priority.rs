@@ -194,7 +194,7 @@ fn class(asked: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::base::dice::Dice;
+    use crate::decide::base::rng::SeededRng;
     use proptest::prelude::*;
 
     /// A caller: what it asks for in a second, and which share of that it claims to be urgent.
@@ -221,23 +221,23 @@ mod tests {
         seconds: u64,
         from_s: u64,
     ) -> Vec<CallerTally> {
-        let mut dice = Dice::new(11, 4);
+        let mut rng = SeededRng::new(11, 4);
         let mut tallies = vec![CallerTally::default(); callers.len()];
-        let mut due: Vec<f64> = callers.iter().map(|_| dice.exponential()).collect();
+        let mut due: Vec<f64> = callers.iter().map(|_| rng.exponential()).collect();
         for tenth in from_s * 10..(from_s + seconds) * 10 {
             let now = Nanos::from_millis(tenth * 100);
             let mut calls = Vec::new();
             for (key, caller) in callers.iter().enumerate() {
                 due[key] -= caller.per_s / 10.0;
                 while due[key] < 0.0 {
-                    due[key] += dice.exponential();
-                    calls.push((dice.bits(), key));
+                    due[key] += rng.exponential();
+                    calls.push((rng.bits(), key));
                 }
             }
             calls.sort_unstable();
             let mut queue: Vec<(u8, u64, usize)> = Vec::new();
             for (order, key) in calls {
-                let claims = dice.unit() <= callers[key].urgent;
+                let claims = rng.unit() <= callers[key].urgent;
                 if let Some(shares) = shares {
                     shares.arrived(now, key as u64);
                 }
@@ -311,14 +311,14 @@ mod tests {
     fn callers_that_are_forgotten_cost_nobody_a_claim() {
         let mut shares =
             PriorityFairness::new(PriorityFairnessRule { entries: 256, ..PriorityFairnessRule::default() });
-        let mut dice = Dice::new(5, 5);
+        let mut rng = SeededRng::new(5, 5);
         let (mut claims, mut honoured) = (0, 0);
         for call in 0..400_000_u64 {
             let now = Nanos(call * 100_000);
             // Half of all calls come under names that are used once, the others from twenty callers.
-            let key = if call % 2 == 0 { dice.bits() } else { call % 20 };
+            let key = if call % 2 == 0 { rng.bits() } else { call % 20 };
             shares.arrived(now, key);
-            if key < 20 && dice.unit() < 0.1 {
+            if key < 20 && rng.unit() < 0.1 {
                 claims += 1;
                 honoured += u32::from(shares.honours(now, key));
             }

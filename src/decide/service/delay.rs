@@ -6,8 +6,8 @@
 
 use std::f64::consts::TAU;
 
-use crate::decide::base::dice::Dice;
 use crate::decide::base::nanos::Nanos;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::base::units;
 
 /// Distribution of delays; no draw is longer than [`Delay::MAX`].
@@ -72,8 +72,8 @@ impl Delay {
     pub const MAX: Nanos = Nanos::from_secs(24 * 3600);
 
     /// Delay of request `k`.
-    pub fn at(&self, random: &Dice, k: u64) -> Nanos {
-        let draw = |n: u64| random.unit_at(k.wrapping_mul(2).wrapping_add(n));
+    pub fn at(&self, rng: &SeededRng, k: u64) -> Nanos {
+        let draw = |n: u64| rng.unit_at(k.wrapping_mul(2).wrapping_add(n));
         match self {
             Self::Constant(delay) => *delay,
             Self::Uniform(range) => range.at(draw(1)),

@@ -128,7 +128,7 @@ impl Station {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::base::dice::Dice;
+    use crate::decide::base::rng::SeededRng;
     use proptest::prelude::*;
 
     fn ms(ms: u64) -> Nanos {
@@ -186,11 +186,11 @@ mod tests {
     /// Mean response time, in units of the mean service time, and the mean number that an arrival finds.
     fn simulated(utilisation: f64, exponential: bool) -> (f64, f64) {
         let mut station = Station::new(1, StationOverflow::Reject { queue: usize::MAX });
-        let mut dice = Dice::new(3, 9);
+        let mut rng = SeededRng::new(3, 9);
         let (mut now, mut response, mut found, n) = (0.0, 0.0, 0, 400_000);
         for _ in 0..n {
-            now += dice.exponential() / utilisation;
-            let service = if exponential { dice.exponential() } else { 1.0 };
+            now += rng.exponential() / utilisation;
+            let service = if exponential { rng.exponential() } else { 1.0 };
             let at = Nanos::from_secs_f64(now);
             found += station.in_system(at);
             response += (done(station.arrive(at, Nanos::from_secs_f64(service))) - at).as_secs_f64();

@@ -11,7 +11,7 @@ use super::encoding;
 use super::exporter::{ExporterState, MAX_BATCH_SPANS};
 use super::span::TraceSpan;
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::call::backoff::BackoffDelays;
 use crate::decide::call::policy::Backoff;
 use crate::machine::clock::unix_s;
@@ -108,7 +108,7 @@ impl SpanDelivery {
     /// Sends the batch with retries and clears it; returns whether it was accepted.
     async fn send(&mut self) -> bool {
         let body = Bytes::from(encoding::request(&self.service_name, &self.batch));
-        let mut delays = BackoffDelays::new(BACKOFF, Dice::new(unix_s().to_bits(), 0));
+        let mut delays = BackoffDelays::new(BACKOFF, SeededRng::new(unix_s().to_bits(), 0));
         let mut attempts = 1;
         let done = loop {
             match self.collector.post(body.clone()).await {

@@ -15,13 +15,13 @@ pub fn sampled(trace_id: u128, ratio: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::base::dice::Dice;
+    use crate::decide::base::rng::SeededRng;
     use proptest::prelude::*;
 
     #[test]
     fn the_sampled_fraction_is_the_ratio() {
         for ratio in [0.01, 0.25, 0.9] {
-            let mut random = Dice::new(7, 1);
+            let mut random = SeededRng::new(7, 1);
             let hits = (0..100_000).filter(|_| sampled(u128::from(random.bits()), ratio)).count();
             let sampled = hits as f64 / 1e5;
             // Five standard deviations.

@@ -5,7 +5,7 @@
 //! Introduction to the Bootstrap", 1993, ch. 12.5), with noise of the sample's own size added (Davison and Hinkley,
 //! "Bootstrap Methods and their Application", 1997, ch. 3.4), so that it does not consist of five values only.
 
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 
 /// Minimum standard error: equal figures still have the rounding error of their digits.
 const MIN_STANDARD_ERROR: f64 = 1e-9;
@@ -30,16 +30,16 @@ struct MeanEstimate {
 
 impl EffectEstimate {
     /// Estimate from differences by round.
-    pub(super) fn paired(differences: &[f64], resamples: usize, dice: Dice) -> Self {
-        Self::of(&[differences], resamples, |middles| middles[0].mean, dice)
+    pub(super) fn paired(differences: &[f64], resamples: usize, rng: SeededRng) -> Self {
+        Self::of(&[differences], resamples, |middles| middles[0].mean, rng)
     }
 
     /// Estimate of `other` minus `base`, with independent runs.
-    pub(super) fn unpaired(base: &[f64], other: &[f64], resamples: usize, dice: Dice) -> Self {
-        Self::of(&[base, other], resamples, |middles| middles[1].mean - middles[0].mean, dice)
+    pub(super) fn unpaired(base: &[f64], other: &[f64], resamples: usize, rng: SeededRng) -> Self {
+        Self::of(&[base, other], resamples, |middles| middles[1].mean - middles[0].mean, rng)
     }
 
-    fn of(sides: &[&[f64]], resamples: usize, difference: impl Fn(&[MeanEstimate]) -> f64, mut dice: Dice) -> Self {
+    fn of(sides: &[&[f64]], resamples: usize, difference: impl Fn(&[MeanEstimate]) -> f64, mut rng: SeededRng) -> Self {
         let standard_error =
             |middles: &[MeanEstimate]| middles.iter().map(|middle| middle.error_squared).sum::<f64>().sqrt();
         let truth: Vec<MeanEstimate> = sides.iter().map(|side| MeanEstimate::of(side)).collect();
@@ -52,8 +52,8 @@ impl EffectEstimate {
                 let drawn = &mut drawn[..side.len()];
                 // Half of the variance is that of the sample, half is noise.
                 let deviation = (truth.error_squared * side.len() as f64).sqrt();
-                let draw = |dice: &mut Dice| side[dice.below(side.len())] - truth.mean + deviation * dice.normal();
-                drawn.fill_with(|| truth.mean + draw(&mut dice) * std::f64::consts::FRAC_1_SQRT_2);
+                let draw = |rng: &mut SeededRng| side[rng.below(side.len())] - truth.mean + deviation * rng.normal();
+                drawn.fill_with(|| truth.mean + draw(&mut rng) * std::f64::consts::FRAC_1_SQRT_2);
                 *middle = MeanEstimate::of(drawn);
             }
             // Equal figures have no error, so their distance is 0.

@@ -6,7 +6,7 @@ use std::fmt;
 use super::effect::EffectEstimate;
 use super::metric::{Better, ComparisonScale, Metric};
 use super::sample::MetricSample;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 
 /// Minimum number of runs per side for a verdict: two differences have hardly a variance.
 const MIN_RUNS: usize = 3;
@@ -135,7 +135,7 @@ pub fn judge(pairs: &[Pair<'_>], settings: &Settings) -> Vec<ComparisonVerdict> 
     let shifts: Vec<Option<EffectEstimate>> = pairs
         .iter()
         .zip(0..)
-        .map(|(pair, salt)| pair.shift(settings.resamples, Dice::new(settings.seed, salt)))
+        .map(|(pair, salt)| pair.shift(settings.resamples, SeededRng::new(settings.seed, salt)))
         .collect();
     let edges = pairs.iter().map(|pair| settings.equivalence_margin(pair.metric.scale));
     let known = shifts.iter().zip(edges);
@@ -193,16 +193,16 @@ impl Pair<'_> {
         (values(base), values(other))
     }
 
-    fn shift(&self, resamples: usize, dice: Dice) -> Option<EffectEstimate> {
+    fn shift(&self, resamples: usize, rng: SeededRng) -> Option<EffectEstimate> {
         let (base, other) = self.sides();
         if base.len().min(other.len()) < MIN_RUNS {
             return None;
         }
         Some(if self.is_by_round() {
             let differences: Vec<f64> = base.iter().zip(&other).map(|(base, other)| other - base).collect();
-            EffectEstimate::paired(&differences, resamples, dice)
+            EffectEstimate::paired(&differences, resamples, rng)
         } else {
-            EffectEstimate::unpaired(&base, &other, resamples, dice)
+            EffectEstimate::unpaired(&base, &other, resamples, rng)
         })
     }
 

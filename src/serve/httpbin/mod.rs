@@ -32,7 +32,7 @@ use super::responses::{
     CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, payload_too_large, response,
 };
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::server::{self, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, StaticBody, Timer};
 
 /// Default length of `/static`, in bytes.
@@ -70,7 +70,7 @@ impl Default for Options {
 pub struct Service {
     page: Arc<StaticBody>,
     validator: OrderValidator,
-    dice: Dice,
+    rng: SeededRng,
     /// Number of draws: the k-th choice is the same on any number of event loops.
     draws: AtomicU64,
     max_body_bytes: usize,
@@ -86,7 +86,7 @@ impl Service {
         Ok(Self {
             page: Arc::new(StaticBody::new(line.repeat(PAGE_BYTES as usize / line.len()))?),
             validator: OrderValidator::new().map_err(io::Error::other)?,
-            dice: Dice::new(options.seed, STATUS_DICE_SALT),
+            rng: SeededRng::new(options.seed, STATUS_DICE_SALT),
             draws: AtomicU64::new(0),
             max_body_bytes: options.max_body_bytes,
         })
@@ -228,7 +228,7 @@ impl Service {
 
     fn status(&self, text: &str) -> Result<Response<ResponseBody>, String> {
         let choice = StatusChoice::read(text)?;
-        let draw = || choice.pick(self.dice.unit_at(self.draws.fetch_add(1, Ordering::Relaxed)));
+        let draw = || choice.pick(self.rng.unit_at(self.draws.fetch_add(1, Ordering::Relaxed)));
         let status = choice.single().unwrap_or_else(draw);
         let mut reply = match has_body(status) {
             true => response(status, CONTENT_TYPE_TEXT, status.canonical_reason().unwrap_or("Unknown")),

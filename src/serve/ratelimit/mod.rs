@@ -35,7 +35,7 @@ pub use self::headers::RateLimitHeaders;
 pub use self::options::{OneWayDelay, Options, generate_keys};
 use self::parameters::RequestParameters;
 use super::responses::{CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, response};
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::service::key_quota::{self, QuotaDecision};
 use crate::server::{self, ReadBodyError, RequestContext, ResponseBody, ServiceReply, Timer};
 
@@ -46,8 +46,8 @@ pub struct Service {
     accounts: Arc<KeyAccounts>,
     /// Number of requests so far; indexes the random draws.
     requests: AtomicU64,
-    latency_in_dice: Dice,
-    latency_out_dice: Dice,
+    latency_in_rng: SeededRng,
+    latency_out_rng: SeededRng,
 }
 
 /// Maximum form, in bytes.
@@ -60,8 +60,8 @@ impl Service {
     /// First invalid option, in one line.
     pub fn new(options: Options) -> Result<Self, String> {
         let accounts = Arc::new(KeyAccounts::new(&options)?);
-        let (latency_in_dice, latency_out_dice) = (Dice::new(options.seed, 21), Dice::new(options.seed, 22));
-        Ok(Self { options, accounts, requests: AtomicU64::new(0), latency_in_dice, latency_out_dice })
+        let (latency_in_rng, latency_out_rng) = (SeededRng::new(options.seed, 21), SeededRng::new(options.seed, 22));
+        Ok(Self { options, accounts, requests: AtomicU64::new(0), latency_in_rng, latency_out_rng })
     }
 
     async fn route(&self, request: Request<Incoming>, context: &RequestContext) -> Response<ResponseBody> {
@@ -95,7 +95,7 @@ impl Service {
     async fn respond(&self, parameters: &RequestParameters<'_>, context: &RequestContext) -> Response<ResponseBody> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let (reply, _slot) = self.decide(number, parameters, context).await;
-        context.sleep(self.options.latency_out.at(&self.latency_out_dice, number)).await;
+        context.sleep(self.options.latency_out.at(&self.latency_out_rng, number)).await;
         reply
     }
 
@@ -108,7 +108,7 @@ impl Service {
         let Some(account) = self.accounts.account(parameters.get("api_key").as_deref()) else {
             return (responses::INVALID_KEY.response(), None);
         };
-        context.sleep(self.options.latency_in.at(&self.latency_in_dice, number)).await;
+        context.sleep(self.options.latency_in.at(&self.latency_in_rng, number)).await;
         let Some(weight) = self.weight(parameters) else {
             self.accounts.invalid_weight.fetch_add(1, Ordering::Relaxed);
             return (responses::INVALID_WEIGHT.response(), None);

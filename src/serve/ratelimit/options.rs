@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::RateLimitHeaders;
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::ratelimit::models::{LimitModel, LimitWindow};
 use crate::decide::service::delay::{Delay, DelayRange};
 
@@ -89,17 +89,17 @@ impl OneWayDelay {
     }
 
     /// Delay of request `number`.
-    pub(super) fn at(&self, dice: &Dice, number: u64) -> Nanos {
-        let delay = self.delay.at(dice, number);
+    pub(super) fn at(&self, rng: &SeededRng, number: u64) -> Nanos {
+        let delay = self.delay.at(rng, number);
         Nanos(delay.0 - delay.0 % self.resolution.0)
     }
 }
 
 /// `count` keys: those of the reference workload first, then keys of the same form, derived from the seed.
 pub fn generate_keys(count: usize, seed: u64) -> Vec<String> {
-    let mut dice = Dice::new(seed, 20);
+    let mut rng = SeededRng::new(seed, 20);
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-    let letter = move |_| char::from(letters[(dice.bits() % letters.len() as u64) as usize]);
+    let letter = move |_| char::from(letters[(rng.bits() % letters.len() as u64) as usize]);
     let mut others = (0..).map(letter);
     let others = std::iter::repeat_with(|| others.by_ref().take(32).collect());
     DEFAULT_KEYS.iter().map(|key| (*key).to_owned()).chain(others).take(count).collect()
@@ -111,10 +111,10 @@ mod tests {
 
     #[test]
     fn a_range_of_whole_milliseconds_is_uniform() {
-        let (delay, dice) = (OneWayDelay::read("0ms..50ms").expect("valid"), Dice::new(1, 21));
+        let (delay, rng) = (OneWayDelay::read("0ms..50ms").expect("valid"), SeededRng::new(1, 21));
         let mut counts = [0_u32; 51];
         for number in 0..51_000 {
-            let took = delay.at(&dice, number);
+            let took = delay.at(&rng, number);
             assert!(took.0.is_multiple_of(1_000_000));
             counts[(took.0 / 1_000_000) as usize] += 1;
         }
@@ -123,10 +123,10 @@ mod tests {
 
     #[test]
     fn other_delays_keep_their_resolution() {
-        let dice = Dice::new(1, 21);
-        assert_eq!(OneWayDelay::read("3ms").map(|delay| delay.at(&dice, 7)), Ok(Nanos::from_millis(3)));
+        let rng = SeededRng::new(1, 21);
+        assert_eq!(OneWayDelay::read("3ms").map(|delay| delay.at(&rng, 7)), Ok(Nanos::from_millis(3)));
         let fine = OneWayDelay::read("10us..900us").expect("valid");
-        assert!((0..100).map(|number| fine.at(&dice, number).0).all(|ns| (10_000..=900_000).contains(&ns)));
+        assert!((0..100).map(|number| fine.at(&rng, number).0).all(|ns| (10_000..=900_000).contains(&ns)));
         assert!(OneWayDelay::read("fast").is_err());
     }
 

@@ -1,7 +1,7 @@
 //! Random choices for a request: a function of the seed, the request's number and the time.
 
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::service::delay::Delay;
 use crate::decide::service::mix::{Behaviour, Mix};
 use crate::decide::service::phases::{Phases, ServicePhase};
@@ -13,9 +13,9 @@ pub struct WorkDice {
     slow: Delay,
     mix: Mix,
     phases: Phases,
-    delay_dice: Dice,
-    slow_dice: Dice,
-    mix_dice: Dice,
+    delay_rng: SeededRng,
+    slow_rng: SeededRng,
+    mix_rng: SeededRng,
 }
 
 /// Behaviour and service time of a request.
@@ -30,15 +30,15 @@ pub struct WorkDecision {
 impl WorkDice {
     /// Choices with this seed: delays of responses and of slow ones, and the mix of behaviours in phase `mix`.
     pub fn new(delay: Delay, slow: Delay, mix: Mix, phases: Phases, seed: u64) -> Self {
-        let [delay_dice, slow_dice, mix_dice] = [11, 12, 13].map(|salt| Dice::new(seed, salt));
-        Self { delay, slow, mix, phases, delay_dice, slow_dice, mix_dice }
+        let [delay_rng, slow_rng, mix_rng] = [11, 12, 13].map(|salt| SeededRng::new(seed, salt));
+        Self { delay, slow, mix, phases, delay_rng, slow_rng, mix_rng }
     }
 
     /// Decision on request `k`, which arrives at `now`.
     pub fn at(&self, k: u64, now: Nanos) -> WorkDecision {
         let phase = self.phase(now);
         let behaviour = match phase {
-            ServicePhase::Mix => self.mix.at(&self.mix_dice, k),
+            ServicePhase::Mix => self.mix.at(&self.mix_rng, k),
             ServicePhase::Healthy | ServicePhase::Slow => Behaviour::Good,
             ServicePhase::Failing => Behaviour::Error,
             ServicePhase::Limited => Behaviour::Limited,
@@ -56,11 +56,11 @@ impl WorkDice {
 
     /// Delay of request `k`, unless it is slow.
     pub fn delay(&self, k: u64) -> Nanos {
-        self.delay.at(&self.delay_dice, k)
+        self.delay.at(&self.delay_rng, k)
     }
 
     fn slow(&self, k: u64) -> Nanos {
-        self.slow.at(&self.slow_dice, k)
+        self.slow.at(&self.slow_rng, k)
     }
 
     /// Phase at `now`.
@@ -73,17 +73,17 @@ impl WorkDice {
 mod tests {
     use super::*;
 
-    fn dice(phases: &str, seed: u64) -> WorkDice {
+    fn rng(phases: &str, seed: u64) -> WorkDice {
         let (delay, slow) = (Delay::read("100ms..600ms").expect("valid"), Delay::read("10s").expect("valid"));
         WorkDice::new(delay, slow, Mix::default(), Phases::read(phases).expect("valid"), seed)
     }
 
     #[test]
     fn defaults_match_the_reference_upstream() {
-        let dice = dice("mix", 0);
+        let rng = rng("mix", 0);
         let mut counts = [0_u32; 7];
         for k in 0..110_000 {
-            let decision = dice.at(k, Nanos::ZERO);
+            let decision = rng.at(k, Nanos::ZERO);
             counts[decision.behaviour as usize] += 1;
             let ms = decision.service_time.as_millis_f64();
             assert!(if decision.behaviour == Behaviour::Slow { ms == 10_000.0 } else { (100.0..=600.0).contains(&ms) });
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_phase_applies_to_all_its_requests() {
         let text = "healthy 1s, slow 1s, failing 1s, limited 1s, down 1s, hung 1s";
-        let dice = dice(text, 0);
+        let rng = rng(text, 0);
         let all = [
             (Behaviour::Good, 100..=600),
             (Behaviour::Good, 10_000..=10_000),
@@ -106,7 +106,7 @@ mod tests {
         ];
         for (second, (behaviour, takes)) in all.into_iter().enumerate() {
             for k in 0..50 {
-                let decision = dice.at(k, Nanos::from_secs(second as u64));
+                let decision = rng.at(k, Nanos::from_secs(second as u64));
                 assert_eq!(decision.behaviour, behaviour);
                 assert!(
                     takes.contains(&(decision.service_time.0 / 1_000_000)),
@@ -119,9 +119,9 @@ mod tests {
 
     #[test]
     fn behaviour_and_delay_are_independent() {
-        let dice = dice("mix", 3);
+        let rng = rng("mix", 3);
         let mean = |behaviour| {
-            let all = (0..100_000).map(|k| dice.at(k, Nanos::ZERO)).filter(|decision| decision.behaviour == behaviour);
+            let all = (0..100_000).map(|k| rng.at(k, Nanos::ZERO)).filter(|decision| decision.behaviour == behaviour);
             let all: Vec<f64> = all.map(|decision| decision.service_time.as_millis_f64()).collect();
             all.iter().sum::<f64>() / all.len() as f64
         };

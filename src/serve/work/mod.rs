@@ -28,7 +28,7 @@ use crate::server::{self, RequestContext, ServiceReply, StaticBody, Timer};
 /// Service with `/api/work` and `/stats`.
 #[derive(Debug)]
 pub struct Service {
-    dice: WorkDice,
+    rng: WorkDice,
     station: Option<Mutex<Station>>,
     /// Number of the next request, over all event loops.
     number: AtomicU64,
@@ -48,9 +48,9 @@ impl Service {
     ///
     /// # Errors
     /// No file for the static body.
-    pub fn new(dice: WorkDice, station: Option<Station>) -> io::Result<Self> {
+    pub fn new(rng: WorkDice, station: Option<Station>) -> io::Result<Self> {
         Ok(Self {
-            dice,
+            rng,
             station: station.map(Mutex::new),
             number: AtomicU64::new(0),
             counts: WorkCounters::new(),
@@ -94,10 +94,10 @@ impl Service {
     fn task(&self, script: Option<ResponseOverrides>, now: Nanos) -> WorkTask {
         let k = self.number.fetch_add(1, Ordering::Relaxed);
         let Some(ResponseOverrides { delay, ending }) = script else {
-            let WorkDecision { behaviour, service_time } = self.dice.at(k, now);
+            let WorkDecision { behaviour, service_time } = self.rng.at(k, now);
             return WorkTask { kind: Kind::Drawn(behaviour), service_time, ending: behaviour.into() };
         };
-        let default_delay = || if ending == ResponseEnding::Reset { Nanos::ZERO } else { self.dice.delay(k) };
+        let default_delay = || if ending == ResponseEnding::Reset { Nanos::ZERO } else { self.rng.delay(k) };
         WorkTask { kind: Kind::Overridden, service_time: delay.unwrap_or_else(default_delay), ending }
     }
 
@@ -116,7 +116,7 @@ impl Service {
             let in_system = station.lock().unwrap_or_else(PoisonError::into_inner).in_system(now);
             all.insert("in_system".to_owned(), in_system.into());
         }
-        all.insert("phase".to_owned(), self.dice.phase(now).name().into());
+        all.insert("phase".to_owned(), self.rng.phase(now).name().into());
         serde_json::Value::from(all).to_string()
     }
 }

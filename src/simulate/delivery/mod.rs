@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 
 pub use self::service::{HeaderStyle, RetryAfterStyle, Service};
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::delivery::key_window::{KeyRules, KeyWindows, OneWayDelayBound, WindowSlot};
 use crate::decide::delivery::limit_headers::RateLimitHeaders;
 use crate::decide::ratelimit::models::RetryTime;
@@ -85,7 +85,7 @@ enum Event {
 
 struct DeliverySimulation<'a> {
     world: &'a DeliveryScenario,
-    dice: [Dice; 3],
+    rng: [SeededRng; 3],
     count: service::ServiceCount,
     events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
     sequence: u64,
@@ -96,7 +96,7 @@ impl<'a> DeliverySimulation<'a> {
     fn new(world: &'a DeliveryScenario, seed: u64) -> Self {
         let mut run = Self {
             world,
-            dice: [101, 102, 103].map(|salt| Dice::new(seed, salt)),
+            rng: [101, 102, 103].map(|salt| SeededRng::new(seed, salt)),
             count: world.service.initial_count(),
             events: BinaryHeap::new(),
             sequence: 0,
@@ -130,7 +130,7 @@ impl<'a> DeliverySimulation<'a> {
     }
 
     fn schedule_service(&mut self, now: Nanos) -> Nanos {
-        let at = now + self.world.service_time.at(&self.dice[1], self.sequence);
+        let at = now + self.world.service_time.at(&self.rng[1], self.sequence);
         self.schedule(at, Event::ServiceDone);
         at
     }
@@ -167,7 +167,7 @@ impl DeliveryScenario {
                     let judged = run.admit(now);
                     let feedback = self.service.feedback(now, &mut run.count, judged.err());
                     let done = if judged.is_ok() { run.schedule_service(now) } else { now };
-                    let back = done + self.latency_out.at(&run.dice[2], run.sequence);
+                    let back = done + self.latency_out.at(&run.rng[2], run.sequence);
                     (sent[index].2, sent[index].3) = (judged.is_ok(), feedback);
                     run.schedule(back, Event::Response(index));
                 }
@@ -207,7 +207,7 @@ impl DeliveryScenario {
                         windows.departed(slot, now);
                         let index = sent.len();
                         sent.push((slot, now, false, RateLimitHeaders::default()));
-                        let arrives = now + self.latency_in.at(&run.dice[0], run.sequence);
+                        let arrives = now + self.latency_in.at(&run.rng[0], run.sequence);
                         run.schedule(arrives, Event::Arrival(index));
                         (out, unsent) = (out + 1, unsent - 1);
                         earliest = windows.earliest(1);
@@ -256,8 +256,8 @@ impl DeliveryScenario {
                         }
                         out += 1;
                         let done = run.schedule_service(now);
-                        let ways = self.latency_in.at(&run.dice[0], run.sequence)
-                            + self.latency_out.at(&run.dice[2], run.sequence);
+                        let ways = self.latency_in.at(&run.rng[0], run.sequence)
+                            + self.latency_out.at(&run.rng[2], run.sequence);
                         run.schedule(done + ways, Event::Response(0));
                     }
                 }

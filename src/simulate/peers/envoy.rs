@@ -7,7 +7,7 @@
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::simulate::gate::UpstreamCompletion;
 
 const SAMPLE_QUANTILE: f64 = 0.9;
@@ -32,7 +32,7 @@ pub(in crate::simulate) struct Envoy {
     window_end: Nanos,
     probe_at: Nanos,
     windows_at_min_limit: u32,
-    dice: Dice,
+    rng: SeededRng,
 }
 
 impl Envoy {
@@ -46,7 +46,7 @@ impl Envoy {
             window_end: Nanos::ZERO,
             probe_at: Nanos::NEVER,
             windows_at_min_limit: 0,
-            dice: Dice::new(seed, 0xe04),
+            rng: SeededRng::new(seed, 0xe04),
         }
     }
 
@@ -77,7 +77,7 @@ impl Envoy {
         let deferred = self.deferred_limit.unwrap_or(MIN_LIMIT);
         self.set_limit(deferred);
         self.deferred_limit = None;
-        let jitter = PROBE_INTERVAL.as_secs_f64() * JITTER_FRACTION * self.dice.unit();
+        let jitter = PROBE_INTERVAL.as_secs_f64() * JITTER_FRACTION * self.rng.unit();
         self.probe_at = now + PROBE_INTERVAL + Nanos::from_secs_f64(jitter);
         self.window_end = now + WINDOW;
     }

@@ -7,7 +7,7 @@
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::simulate::gate::{SimulatedOutcome, UpstreamCompletion};
 
 const MAX_LIMIT: f64 = 1000.0;
@@ -19,19 +19,19 @@ pub(in crate::simulate) struct Vegas {
     min_rtt_ns: f64,
     since_probe: f64,
     jitter: f64,
-    dice: Dice,
+    rng: SeededRng,
 }
 
 impl Vegas {
     pub(in crate::simulate) fn new(seed: u64) -> Self {
         let mut vegas =
-            Self { limit: 20.0, min_rtt_ns: 0.0, since_probe: 0.0, jitter: 0.0, dice: Dice::new(seed, 0x7e9a5) };
+            Self { limit: 20.0, min_rtt_ns: 0.0, since_probe: 0.0, jitter: 0.0, rng: SeededRng::new(seed, 0x7e9a5) };
         vegas.draw_jitter();
         vegas
     }
 
     fn draw_jitter(&mut self) {
-        self.jitter = 0.5 + self.dice.unit() / 2.0;
+        self.jitter = 0.5 + self.rng.unit() / 2.0;
     }
 
     fn next_limit(&self, took: f64, ended: &UpstreamCompletion) -> Option<f64> {

@@ -44,7 +44,7 @@ impl Simulation<'_> {
 
     fn draw_kind(&self, number: u64) -> u8 {
         let kinds = &self.scenario.callers.kinds;
-        let mut remaining = self.kind_dice.unit_at(2 * number) * kinds.iter().map(|kind| kind.weight).sum::<f64>();
+        let mut remaining = self.kind_rng.unit_at(2 * number) * kinds.iter().map(|kind| kind.weight).sum::<f64>();
         for (at, kind) in kinds.iter().enumerate() {
             remaining -= kind.weight;
             if remaining <= 0.0 {
@@ -60,14 +60,14 @@ impl Simulation<'_> {
             return (self.scenario.callers.deadline, self.scenario.callers.deadline);
         };
         let (shortest, longest) = kind.deadline_range;
-        let fraction = self.kind_dice.unit_at(2 * call.number + 1);
+        let fraction = self.kind_rng.unit_at(2 * call.number + 1);
         let timeout = shortest + Nanos(((longest - shortest).0 as f64 * fraction) as u64);
         (timeout, if kind.deadline_signal == DeadlineSignal::Sent { timeout } else { Nanos::NEVER })
     }
 
     fn draw_priority(&self, number: u64) -> Priority {
         let weights = self.scenario.callers.priorities;
-        let mut remaining = self.priority_dice.unit_at(number) * weights.iter().sum::<f64>();
+        let mut remaining = self.priority_rng.unit_at(number) * weights.iter().sum::<f64>();
         for priority in Priority::ALL {
             remaining -= weights[priority.index()];
             if remaining <= 0.0 && weights[priority.index()] > 0.0 {
@@ -81,7 +81,7 @@ impl Simulation<'_> {
     pub(super) fn start_attempt(&mut self, id: AttemptId) {
         let call = *self.attempts.get(id);
         let (timeout, gate_timeout) = self.draw_deadlines(&call);
-        let draw = self.gate_dice.unit_at(call.dice_index()) * self.gates.len() as f64;
+        let draw = self.gate_rng.unit_at(call.rng_index()) * self.gates.len() as f64;
         let call = self.attempts.get(id);
         // A draw is in (0, n]: the integer part selects the gate, the remainder spreads the calls.
         call.gate = (draw.ceil() as u32).max(1) - 1;
@@ -108,7 +108,7 @@ impl Simulation<'_> {
             return;
         };
         // Jitter: 0.5 to 1.5 times the backoff.
-        let jitter = 0.5 + self.retry_dice.unit_at(call.dice_index());
+        let jitter = 0.5 + self.retry_rng.unit_at(call.rng_index());
         let mut wait = retry.first_wait.as_secs_f64() * f64::from(1_u32 << call.retry) * jitter;
         if let Some(rejection) = rejection.filter(|_| retry.honors_retry_after) {
             wait = wait.max(rejection.retry_after.as_secs_f64() * (0.5 + jitter));

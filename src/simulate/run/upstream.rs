@@ -63,7 +63,7 @@ impl Simulation<'_> {
         while let Some(id) = self.replicas[index].start_next() {
             let call = self.attempts.get(id);
             call.replica_state = ReplicaState::InService;
-            let service = self.scenario.upstream.service.at(&self.service_dice, call.dice_index());
+            let service = self.scenario.upstream.service.at(&self.service_rng, call.rng_index());
             // During a stall no service starts.
             let stalled = self.upstream_stalled_until - self.now;
             let took = stalled + Nanos::from_secs_f64(service.as_secs_f64() * self.replicas[index].current_slowdown());

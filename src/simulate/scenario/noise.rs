@@ -3,7 +3,7 @@
 use super::default_deadline;
 use crate::decide::Nanos;
 #[cfg(test)]
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::service::delay::{Delay, DelayRange};
 use crate::simulate::world::{
     CallerKind, ChangeEffect, DeadlineSignal, Scenario, ScenarioPhase, StallModel, StallTarget, UpstreamChange,
@@ -95,32 +95,32 @@ pub(super) fn recovery(mut scenario: Scenario) -> Scenario {
 /// of the capacity.
 #[cfg(test)]
 pub(in crate::simulate) fn mixed(seed: u64) -> Scenario {
-    let mut dice = Dice::new(seed, 77);
+    let mut rng = SeededRng::new(seed, 77);
     let mut scenario = Scenario { name: "mixed".to_owned(), seed, warmup: Nanos::ZERO, ..super::default_scenario() };
     let from_ms = |ms: f64| Nanos::from_secs_f64(ms / 1e3);
-    let low = 1.0 + 50.0 * dice.unit();
-    let high = low * (1.0 + 9.0 * dice.unit());
+    let low = 1.0 + 50.0 * rng.unit();
+    let high = low * (1.0 + 9.0 * rng.unit());
     let uniform = Delay::Uniform(DelayRange { low: from_ms(low), high: from_ms(high) });
     let exponential = Delay::Exponential { mean: from_ms((low + high) / 2.0) };
-    scenario.upstream.service = if dice.unit() < 0.7 { uniform } else { exponential };
-    scenario.upstream.slots = 10 + dice.below(90) as u32;
-    scenario.upstream.continues_abandoned_work = dice.unit() < 0.7;
+    scenario.upstream.service = if rng.unit() < 0.7 { uniform } else { exponential };
+    scenario.upstream.slots = 10 + rng.below(90) as u32;
+    scenario.upstream.continues_abandoned_work = rng.unit() < 0.7;
     let signal = |unit: f64| if unit < 0.5 { DeadlineSignal::Sent } else { DeadlineSignal::Absent };
     let good = CallerKind {
-        weight: 0.2 + 0.8 * dice.unit(),
+        weight: 0.2 + 0.8 * rng.unit(),
         deadline_range: (Nanos::SECOND, Nanos::from_secs(2)),
-        deadline_signal: signal(dice.unit()),
+        deadline_signal: signal(rng.unit()),
     };
     scenario.callers.kinds = vec![good];
-    for _ in 0..=dice.below(3) {
-        let shortest = high * 1.2 * dice.unit();
-        let deadline_range = (from_ms(shortest), from_ms(shortest + high * dice.unit()));
+    for _ in 0..=rng.below(3) {
+        let shortest = high * 1.2 * rng.unit();
+        let deadline_range = (from_ms(shortest), from_ms(shortest + high * rng.unit()));
         scenario.callers.kinds.push(CallerKind {
-            weight: 3.0 * dice.unit(),
+            weight: 3.0 * rng.unit(),
             deadline_range,
-            deadline_signal: signal(dice.unit()),
+            deadline_signal: signal(rng.unit()),
         });
     }
-    let load = 0.2 + 0.4 * dice.unit();
+    let load = 0.2 + 0.4 * rng.unit();
     scenario.with_constant_load("mixed", load, 30)
 }

@@ -17,7 +17,7 @@
 //! fewer probes, and find the end up to another whole outage later.
 
 use super::{JobId, Nanos};
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::call::policy::Backoff;
 
 /// Jobs that have to fail without a response between them to open the circuit.
@@ -53,7 +53,7 @@ pub(super) enum SendPermission {
 pub(super) struct HostCircuit {
     backoff: Backoff,
     state: State,
-    random: Dice,
+    rng: SeededRng,
     /// Jobs that failed since the last response, up to [`MIN_FAILED_JOBS`].
     failed_jobs: Vec<JobId>,
     /// Time of the first of these failures.
@@ -68,11 +68,11 @@ pub(super) struct HostCircuit {
 }
 
 impl HostCircuit {
-    pub(super) fn new(backoff: Backoff, random: Dice) -> Self {
+    pub(super) fn new(backoff: Backoff, rng: SeededRng) -> Self {
         Self {
             backoff,
             state: State::Closed,
-            random,
+            rng,
             failed_jobs: Vec::new(),
             failing_since: Nanos::ZERO,
             next_attempt: Nanos::ZERO,
@@ -167,7 +167,7 @@ impl HostCircuit {
         let Backoff { min: first, max: most } = self.backoff;
         let length = Nanos((now - self.failing_since).0 / PROBE_WAIT_DIVISOR).max(first).min(most);
         // Jitter: senders that detected the outage together must not probe together.
-        Nanos((length.0 as f64 * (0.8 + 0.4 * self.random.unit())) as u64).max(Nanos::MILLI)
+        Nanos((length.0 as f64 * (0.8 + 0.4 * self.rng.unit())) as u64).max(Nanos::MILLI)
     }
 }
 
@@ -181,7 +181,7 @@ mod tests {
 
     fn circuit() -> HostCircuit {
         let backoff = Backoff { min: ms(500), max: ms(60_000) };
-        HostCircuit::new(backoff, Dice::new(1, 1))
+        HostCircuit::new(backoff, SeededRng::new(1, 1))
     }
 
     /// Lets probes fail for a time; returns when they were sent.
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn an_outage_of_ten_seconds_costs_less_than_thirty_requests() {
         for seed in 0..200 {
-            let mut circuit = HostCircuit { random: Dice::new(seed, 1), ..open() };
+            let mut circuit = HostCircuit { rng: SeededRng::new(seed, 1), ..open() };
             let sent = probes(&mut circuit, ms(10_000));
             assert!((16..=25).contains(&sent.len()), "{}", sent.len());
             assert!(sent.windows(2).all(|pair| pair[1] - pair[0] <= ms(600)), "{sent:?}");

@@ -8,7 +8,7 @@ use super::queue::{HostQueues, JobQueue};
 use super::selection::QueueHeads;
 use super::share::{HostSlots, SlotPool};
 use super::{Dispatch, DispatchFailure, DispatchRules, HostId, JobId, Nanos};
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::delivery::key_window;
 
 /// Maximum number of jobs that are remembered as faulty.
@@ -66,7 +66,7 @@ impl DispatchHost {
             queues: HostQueues::new(keys.len()),
             heads: QueueHeads::new(keys.len() as u32),
             lanes: KeyLanes::new(rules, own, keys),
-            circuit: HostCircuit::new(rules.retry.backoff, Dice::new(seed, !u64::from(id))),
+            circuit: HostCircuit::new(rules.retry.backoff, SeededRng::new(seed, !u64::from(id))),
             slots: HostSlots::default(),
             faulty_jobs: HashSet::new(),
             next_job: None,

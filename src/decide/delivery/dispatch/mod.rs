@@ -60,7 +60,7 @@ use self::queue::{DispatchJob, JobQueue, State};
 pub use self::rules::{DeliveryGuarantee, DispatchOrder, DispatchRules, TtlExtension};
 use super::limit_headers::RateLimitHeaders;
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::call::policy::FailureKind;
 use crate::decide::call::retry_budget::RetryBudget;
 
@@ -313,8 +313,8 @@ impl Dispatch {
     }
 
     /// Random stream of one job.
-    fn dice(&self, id: JobId) -> Dice {
-        Dice::new(self.seed, id)
+    fn rng(&self, id: JobId) -> SeededRng {
+        SeededRng::new(self.seed, id)
     }
 }
 

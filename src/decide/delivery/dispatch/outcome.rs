@@ -319,7 +319,7 @@ impl Dispatch {
     fn backoff(&self, id: JobId, job: &DispatchJob) -> Nanos {
         let backoff = self.rules.retry.backoff;
         let doubled = backoff.min.0.saturating_mul(1 << job.attempts_used.saturating_sub(1).min(32));
-        let jitter = 1.0 + 0.5 * self.dice(id).unit_at(job.attempts.into());
+        let jitter = 1.0 + 0.5 * self.rng(id).unit_at(job.attempts.into());
         Nanos((doubled as f64 * jitter) as u64).min(backoff.max)
     }
 

@@ -155,7 +155,7 @@ fn take(refill: &Refill, full: &mut u128, now: Nanos, weight: u64) -> Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::base::dice::Dice;
+    use crate::decide::base::rng::SeededRng;
     use proptest::prelude::*;
 
     /// All that a caller was ever allowed.
@@ -192,11 +192,11 @@ mod tests {
     fn a_million_callers_take_no_more_memory_and_push_out_nobody_who_is_at_its_limit() {
         let mut callers = CallerLimiter::new(CallerRule { entries: 1024, ..CallerRule::new(10, Nanos::SECOND) });
         let places = callers.full_at.values().count();
-        let mut dice = Dice::new(3, 3);
+        let mut rng = SeededRng::new(3, 3);
         let (mut now, mut allowed) = (Nanos::ZERO, 0);
         for _ in 0..1_000_000 {
             now += Nanos(10_000);
-            assert_eq!(callers.allows(now, dice.bits(), 1), Ok(()), "nobody pays for another one");
+            assert_eq!(callers.allows(now, rng.bits(), 1), Ok(()), "nobody pays for another one");
             allowed += u32::from(callers.allows(now, 42, 1).is_ok());
         }
         assert_eq!(callers.full_at.values().count(), places);

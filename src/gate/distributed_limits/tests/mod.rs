@@ -2,7 +2,7 @@
 
 use super::table::{RedisSplitTable, RenewalError};
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::ratelimit::split::tests::model::SplitTable as Oracle;
 use crate::decide::ratelimit::split::{AllocationKey, AllocationRequest, Fraction, SplitReply, SplitRequest};
 use crate::gate::config::DistributedLimitConfig;
@@ -48,8 +48,8 @@ fn the_script_replies_as_the_model() {
     for seed in 0..8 {
         server.say(&["FLUSHALL"]);
         let mut both = TableWithModel::new(&server, 3);
-        let mut dice = Dice::new(seed, 0);
-        let mut below = |most: u64| dice.bits() % most;
+        let mut rng = SeededRng::new(seed, 0);
+        let mut below = |most: u64| rng.bits() % most;
         let mut known = [(0_u64, 0_u64, 0_u32, 0_u64); 3];
         let mut renewed = 0;
         for _ in 0..300 {

@@ -1,7 +1,7 @@
 //! Simulation of the whole search on services whose capacity is known by construction.
 
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::measure::capacity::search::{Bracket, Search, SearchRange, Trial, TrialResult};
 use crate::measure::capacity::step::{CapacityStep, StepLength};
 use crate::measure::recorder::Interval;
@@ -28,7 +28,7 @@ const LIMIT_S: f64 = 0.2;
 struct SimulatedTraffic {
     service: Service,
     rate: f64,
-    dice: Dice,
+    rng: SeededRng,
     next: f64,
     /// Time when each slot becomes free; with equal service times in the order in which they were taken.
     free: Vec<f64>,
@@ -36,13 +36,13 @@ struct SimulatedTraffic {
 }
 
 impl Service {
-    fn traffic(self, rate: f64, dice: Dice) -> SimulatedTraffic {
-        SimulatedTraffic { service: self, rate, dice, next: 0.0, free: vec![0.0; self.slots], started: 0 }
+    fn traffic(self, rate: f64, rng: SeededRng) -> SimulatedTraffic {
+        SimulatedTraffic { service: self, rate, rng, next: 0.0, free: vec![0.0; self.slots], started: 0 }
     }
 
     /// Fraction of requests later than the limit at this rate, over half an hour.
     fn late_fraction(self, rate: f64) -> f64 {
-        let requests = self.traffic(rate, Dice::new(1, 1)).take_while(|(start, _)| *start < 1800.0);
+        let requests = self.traffic(rate, SeededRng::new(1, 1)).take_while(|(start, _)| *start < 1800.0);
         let (late, all) = requests
             .fold((0_u64, 0_u64), |(late, all), (start, done)| (late + u64::from(done - start > LIMIT_S), all + 1));
         late as f64 / all as f64
@@ -55,7 +55,7 @@ impl Service {
             SloCriterion::Ok { allowed: 0.01 },
         ];
         let rate = trial.load;
-        let mut traffic = self.traffic(rate, Dice::new(seed, 7)).peekable();
+        let mut traffic = self.traffic(rate, SeededRng::new(seed, 7)).peekable();
         let mut step: Option<CapacityStep> = None;
         let mut open: Vec<(f64, f64)> = Vec::new();
         for second in 1.. {
@@ -117,7 +117,7 @@ impl Iterator for SimulatedTraffic {
     type Item = (f64, f64);
 
     fn next(&mut self) -> Option<(f64, f64)> {
-        self.next += self.dice.exponential() / self.rate;
+        self.next += self.rng.exponential() / self.rate;
         let slot = &mut self.free[self.started % self.service.slots];
         *slot = slot.max(self.next) + self.service.time_s;
         self.started += 1;

@@ -1,6 +1,6 @@
 //! Power and false positives of verdicts: many simulated studies of variants with a known difference.
 
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::measure::compare::{Better, Finding, Metric, MetricSample, Pair, Settings, UnclearReason, judge};
 
 /// Disturbances of runs, as fractions of the figure.
@@ -29,15 +29,15 @@ const REPEATS_PER_STUDY: usize = 10;
 
 impl NoiseModel {
     /// Simulated study: response times of two variants, the second `slower` times as long.
-    fn study(&self, repeats: usize, slower: f64, dice: &mut Dice) -> (MetricSample, MetricSample) {
+    fn study(&self, repeats: usize, slower: f64, rng: &mut SeededRng) -> (MetricSample, MetricSample) {
         let (mut base, mut other, mut level) = (Vec::new(), Vec::new(), 0.0);
         for _ in 0..repeats {
-            level += self.drift * dice.normal();
-            let bad = if dice.unit() < 0.1 { self.bad_rounds } else { 0.0 };
+            level += self.drift * rng.normal();
+            let bad = if rng.unit() < 0.1 { self.bad_rounds } else { 0.0 };
             let mut run = |factor: f64| {
-                let outlier = if dice.unit() < 0.03 { self.outliers } else { 0.0 };
-                let disturbed = bad * (1.0 + 0.5 * dice.exponential());
-                100.0 * factor * (level + self.noise * dice.normal() + disturbed + outlier).exp()
+                let outlier = if rng.unit() < 0.03 { self.outliers } else { 0.0 };
+                let disturbed = bad * (1.0 + 0.5 * rng.exponential());
+                100.0 * factor * (level + self.noise * rng.normal() + disturbed + outlier).exp()
             };
             base.push(run(1.0));
             other.push(run(slower));
@@ -47,10 +47,10 @@ impl NoiseModel {
 
     /// Number of 100 such studies with the wanted finding.
     fn found(&self, slower: f64, wanted: impl Fn(Finding) -> bool) -> usize {
-        let mut dice = Dice::new(11, 0);
+        let mut rng = SeededRng::new(11, 0);
         let settings = Settings { resamples: 499, ..Settings::default() };
         let verdicts = (0..100).map(|_| {
-            let (base, other) = self.study(REPEATS_PER_STUDY, slower, &mut dice);
+            let (base, other) = self.study(REPEATS_PER_STUDY, slower, &mut rng);
             judge(&[Pair { metric: &time(), base: &base, other: &other }], &settings)[0].finding
         });
         verdicts.filter(|finding| wanted(*finding)).count()
@@ -89,10 +89,10 @@ fn what_is_the_same_is_found_to_be_the_same_where_runs_agree() {
 
 #[test]
 fn twenty_comparisons_of_equals_hardly_ever_hold_one_difference() {
-    let mut dice = Dice::new(5, 0);
+    let mut rng = SeededRng::new(5, 0);
     let settings = Settings { resamples: 1_999, ..Settings::default() };
     let wrong = (0..20).filter(|_| {
-        let cells: Vec<_> = (0..20).map(|_| NOISE_MODELS[1].study(5, 1.0, &mut dice)).collect();
+        let cells: Vec<_> = (0..20).map(|_| NOISE_MODELS[1].study(5, 1.0, &mut rng)).collect();
         let metric = time();
         let pairs: Vec<_> = cells.iter().map(|(base, other)| Pair { metric: &metric, base, other }).collect();
         judge(&pairs, &settings).iter().any(|verdict| matches!(verdict.finding, Finding::Better | Finding::Worse))
@@ -165,7 +165,7 @@ fn shares_that_may_be_zero_are_compared_in_points() {
 
 #[test]
 fn the_same_figures_and_seed_give_the_same_verdict() {
-    let (base, other) = NOISE_MODELS[1].study(6, 1.02, &mut Dice::new(3, 3));
+    let (base, other) = NOISE_MODELS[1].study(6, 1.02, &mut SeededRng::new(3, 3));
     assert_eq!(one(&base, &other), one(&base, &other));
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::task::{LocalSet, yield_now};
 
 use super::{JobError, PoolJob, PoolOverflow, ThreadPool};
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 
 /// Job of a closure, brief or not.
 struct TestJob {
@@ -189,8 +189,8 @@ fn no_job_is_lost_under_random_submissions_and_cancellations() {
         let done = Arc::new(AtomicUsize::new(0));
         on_an_event_loop(async {
             let handle = pool.handle();
-            let mut dice = Dice::new(seed as u64, 0);
-            let mut below = |n: u64| dice.bits() % n;
+            let mut rng = SeededRng::new(seed as u64, 0);
+            let mut below = |n: u64| rng.bits() % n;
             let mut wanted = 0;
             for _ in 0..2000 {
                 let mut submitted = VecDeque::new();

@@ -2,7 +2,7 @@
 //! an error at the deadline.
 
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::call::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
 use crate::decide::call::policy;
 use crate::decide::call::policy::{AttemptFailure, FailureKind, HedgeStage, Policy, StageTrigger};
@@ -76,9 +76,8 @@ fn run_example(ends: &[(u32, u64, ScriptedEnd)], deadline: u64) -> String {
     let policy = Policy { stages: vec![stage], budget: None, ..Policy::default() };
     let mut actions = Vec::new();
     let deadline = Nanos::from_millis(deadline);
-    let random = Dice::new(1, 1);
-    let mut hedge =
-        HedgedCall::start(&policy, Nanos::ZERO, deadline, ResendRule::Always, |_| None, random, &mut actions);
+    let rng = SeededRng::new(1, 1);
+    let mut hedge = HedgedCall::start(&policy, Nanos::ZERO, deadline, ResendRule::Always, |_| None, rng, &mut actions);
     let mut trace = Vec::new();
     let mut ends = ends.iter().peekable();
     let mut now = Nanos::ZERO;
@@ -141,9 +140,8 @@ fn a_call_that_may_not_be_repeated_has_one_attempt() {
     let retry = policy::RetryPolicy { max_retries: 3, ..policy::RetryPolicy::default() };
     let policy = Policy { stages: vec![stage], retry, ..Policy::default() };
     let mut actions = Vec::new();
-    let random = Dice::new(1, 1);
-    let mut hedge =
-        HedgedCall::start(&policy, Nanos(0), Nanos(1000), ResendRule::Never, |_| None, random, &mut actions);
+    let rng = SeededRng::new(1, 1);
+    let mut hedge = HedgedCall::start(&policy, Nanos(0), Nanos(1000), ResendRule::Never, |_| None, rng, &mut actions);
     let failed = Event::Failed { attempt: 0, failure: AttemptFailure::Kind(FailureKind::Connect), retry_after: None };
     hedge.on(Nanos(50), Event::Tick, &mut Unlimited, &mut actions);
     hedge.on(Nanos(60), failed, &mut Unlimited, &mut actions);
@@ -157,9 +155,9 @@ fn what_was_not_sent_is_sent_again_once_at_a_time() {
     let stage = HedgeStage { after: StageTrigger::Time(Nanos(10)), on_failure: true, attempts: 2 };
     let policy = Policy { stages: vec![stage, stage], ..Policy::default() };
     let mut actions = Vec::new();
-    let random = Dice::new(1, 1);
+    let rng = SeededRng::new(1, 1);
     let mut hedge =
-        HedgedCall::start(&policy, Nanos(0), Nanos(1000), ResendRule::IfUnsent, |_| None, random, &mut actions);
+        HedgedCall::start(&policy, Nanos(0), Nanos(1000), ResendRule::IfUnsent, |_| None, rng, &mut actions);
     let failed = |attempt, kind| Event::Failed { attempt, failure: AttemptFailure::Kind(kind), retry_after: None };
     hedge.on(Nanos(50), failed(0, FailureKind::Connect), &mut Unlimited, &mut actions);
     hedge.on(Nanos(60), failed(1, FailureKind::Reset), &mut Unlimited, &mut actions);

@@ -1,7 +1,7 @@
 //! Random calls with random attempts and events, simulated in virtual time.
 
 use crate::decide::Nanos;
-use crate::decide::base::dice::{Dice, TestRng};
+use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::call::grpc::Code;
 use crate::decide::call::hedge::{Event, HedgeAction, HedgedCall, ResendRule};
 use crate::decide::call::policy::{
@@ -33,7 +33,7 @@ pub(crate) struct Case {
     /// Lateness of each tick.
     pub(crate) lateness: Nanos,
     pub(crate) client_closes: Nanos,
-    random: Dice,
+    rng: SeededRng,
 }
 
 /// Events in order, each with its actions; the first entry is the start.
@@ -92,7 +92,7 @@ impl TestRng {
             spurious: (0..self.below(4)).map(|_| start + Nanos(self.below(2 * range))).collect(),
             lateness: if self.one_in(2) { Nanos::ZERO } else { Nanos(self.below(range / 8)) },
             client_closes: if self.one_in(4) { start + Nanos(self.below(2 * range)) } else { Nanos::NEVER },
-            random: Dice::new(self.0.bits(), 1),
+            rng: SeededRng::new(self.0.bits(), 1),
         }
     }
 }
@@ -111,7 +111,7 @@ impl Case {
         let mut actions = Vec::new();
         let known = |_| self.quantile;
         let Self { policy, resend: replay, start, deadline, .. } = self;
-        let mut hedge = HedgedCall::start(policy, *start, *deadline, *replay, known, self.random, &mut actions);
+        let mut hedge = HedgedCall::start(policy, *start, *deadline, *replay, known, self.rng, &mut actions);
         let mut trace = vec![(*start, None, actions.clone())];
         let mut spurious = self.spurious.clone();
         spurious.sort_unstable();

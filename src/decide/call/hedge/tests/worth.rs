@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::call::hedge::{Event, HedgeAction, HedgedCall, ResendRule};
 use crate::decide::call::latency_quantile::LatencyQuantile;
 use crate::decide::call::policy::{BudgetRule, HedgeStage, Policy, StageTrigger};
@@ -37,7 +37,7 @@ impl HedgeSimResult {
 fn simulate(stages: Vec<HedgeStage>, slow: impl Fn(Nanos) -> f64) -> HedgeSimResult {
     let policy = Policy { stages, ..Policy::default() };
     let service = Delay::Lognormal { median: Nanos::from_millis(10), sigma: 0.3 };
-    let (times, slowness) = (Dice::new(1, 1), Dice::new(1, 2));
+    let (times, slowness) = (SeededRng::new(1, 1), SeededRng::new(1, 2));
     let mut budget = RetryBudget::new(BudgetRule::default());
     let mut recent = LatencyQuantile::default();
     let mut outcome = HedgeSimResult { times: Vec::new(), attempts: 0, budget_exhausted: 0 };
@@ -66,16 +66,9 @@ fn simulate(stages: Vec<HedgeStage>, slow: impl Fn(Nanos) -> f64) -> HedgeSimRes
                 arrived += 1;
                 budget.deposit(arrives);
                 let quantile = |q| recent.quantile(arrives, q);
-                let random = Dice::new(call, 3);
-                let hedge = HedgedCall::start(
-                    &policy,
-                    arrives,
-                    Nanos::NEVER,
-                    ResendRule::Always,
-                    quantile,
-                    random,
-                    &mut actions,
-                );
+                let rng = SeededRng::new(call, 3);
+                let hedge =
+                    HedgedCall::start(&policy, arrives, Nanos::NEVER, ResendRule::Always, quantile, rng, &mut actions);
                 calls.insert(call, (hedge, arrives));
                 (arrives, call)
             }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::simulation::{DispatchScenario, JobEnd};
-use crate::decide::base::dice::{Dice, TestRng};
+use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::call::policy::{Backoff, BudgetRule, FailureKind};
 use crate::decide::delivery::dispatch::{
     DispatchFailure, DispatchOrder, DispatchRules, Nanos, ResponseClass, TtlExtension,
@@ -16,60 +16,58 @@ fn up_to(ms: u64) -> Delay {
     Delay::read(&format!("0ms..{ms}ms")).expect("valid")
 }
 
-fn setting(random: &mut TestRng) -> DispatchScenario {
+fn setting(rng: &mut TestRng) -> DispatchScenario {
     let mut limits = Vec::new();
-    for _ in 0..=random.below(2) {
-        let per = Nanos::from_millis(50 + random.below(1000));
-        limits.push(
-            LimitWindow::new(LimitModel::ALL[random.below(5) as usize], 1 + random.below(20), per).expect("valid"),
-        );
+    for _ in 0..=rng.below(2) {
+        let per = Nanos::from_millis(50 + rng.below(1000));
+        limits.push(LimitWindow::new(LimitModel::ALL[rng.below(5) as usize], 1 + rng.below(20), per).expect("valid"));
     }
-    let way_in = [0, 5, 50, 300][random.below(4) as usize];
+    let way_in = [0, 5, 50, 300][rng.below(4) as usize];
     let heaviest = limits.iter().map(LimitWindow::limit).min().unwrap_or(1);
-    let faulty = random.one_in(2);
-    let mut faults = |most| if faulty { random.below(most) } else { 0 };
+    let faulty = rng.one_in(2);
+    let mut faults = |most| if faulty { rng.below(most) } else { 0 };
     let (lost, unsent, errors) = (faults(100), faults(300), faults(300));
     let key = key_window::KeyRules {
         limits: limits.iter().copied().map(KeyLimit::new).collect(),
-        ordered: random.one_in(2),
-        delay_bound: (!random.one_in(3)).then(|| Nanos::from_millis(way_in)),
+        ordered: rng.one_in(2),
+        delay_bound: (!rng.one_in(3)).then(|| Nanos::from_millis(way_in)),
         clock_tick: Nanos::MILLI,
         ..key_window::KeyRules::default()
     };
     let mut rules = DispatchRules {
         key,
         learns_delay_bound: false,
-        max_in_flight: if random.one_in(3) { 1 + random.below(4) as usize } else { 1000 },
-        order: if random.one_in(2) { DispatchOrder::Deadline } else { DispatchOrder::Fifo },
+        max_in_flight: if rng.one_in(3) { 1 + rng.below(4) as usize } else { 1000 },
+        order: if rng.one_in(2) { DispatchOrder::Deadline } else { DispatchOrder::Fifo },
         attempt_timeout: Nanos::from_secs(2),
-        budget: random.one_in(4).then(BudgetRule::default),
-        ttl_extension: random.one_in(4).then_some(TtlExtension { max_extensions: 2, ttl: Nanos::from_secs(1) }),
+        budget: rng.one_in(4).then(BudgetRule::default),
+        ttl_extension: rng.one_in(4).then_some(TtlExtension { max_extensions: 2, ttl: Nanos::from_secs(1) }),
         ..DispatchRules::default()
     };
-    rules.retry.max_retries = random.below(6) as u32;
-    rules.retry.backoff = Backoff { min: Nanos::from_millis(random.below(50)), max: Nanos::from_secs(1) };
+    rules.retry.max_retries = rng.below(6) as u32;
+    rules.retry.backoff = Backoff { min: Nanos::from_millis(rng.below(50)), max: Nanos::from_secs(1) };
     DispatchScenario {
         rules,
-        keys: 1 + random.below(4) as u32,
+        keys: 1 + rng.below(4) as u32,
         limits,
         delay_in: up_to(way_in),
-        delay_out: up_to([0, 50, 300][random.below(3) as usize]),
-        gap: up_to([0, 10, 200][random.below(3) as usize]),
-        initial_jobs: 1 + random.below(30),
-        jobs: 2 + random.below(40),
-        ttl: random.one_in(2).then(|| Nanos::from_millis(100 + random.below(5000))),
+        delay_out: up_to([0, 50, 300][rng.below(3) as usize]),
+        gap: up_to([0, 10, 200][rng.below(3) as usize]),
+        initial_jobs: 1 + rng.below(30),
+        jobs: 2 + rng.below(40),
+        ttl: rng.one_in(2).then(|| Nanos::from_millis(100 + rng.below(5000))),
         min_ttl: None,
-        max_weight: if random.one_in(2) { 1 } else { heaviest },
-        priorities: 1 + random.below(3),
-        pinned_per_mille: [0, 300, 900, 1000][random.below(4) as usize],
+        max_weight: if rng.one_in(2) { 1 } else { heaviest },
+        priorities: 1 + rng.below(3),
+        pinned_per_mille: [0, 300, 900, 1000][rng.below(4) as usize],
         lost_per_mille: lost,
         unsent_per_mille: unsent,
         errors_per_mille: errors,
-        has_headers: random.one_in(3),
+        has_headers: rng.one_in(3),
         others_interval: None,
         block_after: 10,
         until: Nanos::NEVER,
-        timer_lateness: Nanos(random.below(3) * 500_000),
+        timer_lateness: Nanos(rng.below(3) * 500_000),
     }
 }
 
@@ -90,7 +88,7 @@ proptest! {
     /// The simulation itself checks each action.
     #[test]
     fn each_job_has_one_end_and_the_server_has_no_reason_to_reject(seed: u64) {
-        let setting = setting(&mut TestRng(Dice::new(seed, 95)));
+        let setting = setting(&mut TestRng(SeededRng::new(seed, 95)));
         let result = setting.run(seed);
         prop_assert_eq!((result.exceeded, result.invalid_nonces), (0, 0), "{:?}", setting);
         prop_assert_eq!(result.ends.len() as u64, setting.jobs, "{:?}", setting);

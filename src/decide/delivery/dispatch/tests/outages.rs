@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use proptest::prelude::*;
 
-use crate::decide::base::dice::{Dice, TestRng};
+use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::call::policy::FailureKind;
 use crate::decide::delivery::dispatch::circuit::MIN_FAILED_JOBS;
 use crate::decide::delivery::dispatch::{
@@ -254,15 +254,15 @@ proptest! {
     /// outage costs as many requests as the naive sum.
     #[test]
     fn good_jobs_are_delivered_whatever_the_hosts_do(seed: u64) {
-        let mut random = TestRng(Dice::new(seed, 96));
-        let services: Vec<FaultyHost> = (0..1 + random.below(5)).map(|_| {
-            let from = ms(random.below(2000));
-            let outage = if random.one_in(2) { (from, from + ms(random.below(60_000))) } else { (Nanos::NEVER, Nanos::NEVER) };
-            let down = if random.one_in(5) { FailureMode::Hangs } else { FAILURE_MODES[random.below(4) as usize] };
-            let poison = if random.one_in(3) { 7 + random.below(50) } else { 0 };
-            FaultyHost { outage, mode: down, poison, ..FaultyHost::healthy(1 + random.below(300), 1 + random.below(300)) }
+        let mut rng = TestRng(SeededRng::new(seed, 96));
+        let services: Vec<FaultyHost> = (0..1 + rng.below(5)).map(|_| {
+            let from = ms(rng.below(2000));
+            let outage = if rng.one_in(2) { (from, from + ms(rng.below(60_000))) } else { (Nanos::NEVER, Nanos::NEVER) };
+            let down = if rng.one_in(5) { FailureMode::Hangs } else { FAILURE_MODES[rng.below(4) as usize] };
+            let poison = if rng.one_in(3) { 7 + rng.below(50) } else { 0 };
+            FaultyHost { outage, mode: down, poison, ..FaultyHost::healthy(1 + rng.below(300), 1 + rng.below(300)) }
         }).collect();
-        let slots = 1 + random.below(300) as usize;
+        let slots = 1 + rng.below(300) as usize;
         let results = run(&services, rules(slots), Nanos::from_secs(3600));
         for (service, result) in services.iter().zip(&results) {
             // The last few jobs that get a 500 through all of their backoffs look like faulty ones.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use crate::decide::base::dice::{Dice, TestRng};
+use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::call::policy::FailureKind;
 use crate::decide::delivery::dispatch::{
     Dispatch, DispatchAction, DispatchFailure, DispatchRules, Event, JobId, JobSubmission, Nanos, ResponseClass,
@@ -122,8 +122,8 @@ impl DispatchScenario {
     }
 
     pub(crate) fn submission(&self, job: JobId, now: Nanos) -> JobSubmission {
-        let random = Dice::new(job, 5);
-        let draw = |k, n: u64| ((random.unit_at(k) * n as f64) as u64).min(n - 1);
+        let rng = SeededRng::new(job, 5);
+        let draw = |k, n: u64| ((rng.unit_at(k) * n as f64) as u64).min(n - 1);
         JobSubmission {
             expires_at: self.ttl.map_or(Nanos::NEVER, |ttl| {
                 now + self.min_ttl.map_or(ttl, |least| least + Nanos(draw(2, (ttl - least).0)))
@@ -143,7 +143,7 @@ impl DispatchScenario {
 struct DispatchSimulation<'a> {
     scenario: &'a DispatchScenario,
     lots: TestRng,
-    random: [Dice; 3],
+    rng: [SeededRng; 3],
     dispatch: Dispatch,
     accounts: Vec<KeyQuota>,
     events: BinaryHeap<Reverse<(Nanos, u64, DispatchSimulationEvent)>>,
@@ -164,8 +164,8 @@ impl<'a> DispatchSimulation<'a> {
         let account = KeyQuota::new(ServerLimiter::new(&scenario.limits, Nanos::MILLI), scenario.block_after);
         Self {
             scenario,
-            lots: TestRng(Dice::new(seed, 90)),
-            random: [91, 92, 93].map(|salt| Dice::new(seed, salt)),
+            lots: TestRng(SeededRng::new(seed, 90)),
+            rng: [91, 92, 93].map(|salt| SeededRng::new(seed, salt)),
             dispatch: Dispatch::new(scenario.rules.clone(), scenario.keys, seed),
             accounts: vec![account; scenario.keys as usize],
             events: BinaryHeap::new(),
@@ -190,7 +190,7 @@ impl<'a> DispatchSimulation<'a> {
         let mut at = Nanos::ZERO;
         for job in 0..setting.jobs {
             if job >= setting.initial_jobs {
-                at += setting.gap.at(&self.random[2], job);
+                at += setting.gap.at(&self.rng[2], job);
             }
             if at > setting.until {
                 break;
@@ -318,7 +318,7 @@ impl<'a> DispatchSimulation<'a> {
                 outcome = 9;
             }
         }
-        let back = now + self.scenario.delay_out.at(&self.random[1], self.number);
+        let back = now + self.scenario.delay_out.at(&self.rng[1], self.number);
         self.schedule(
             back,
             DispatchSimulationEvent::Responded {
@@ -357,7 +357,7 @@ impl<'a> DispatchSimulation<'a> {
                     return self.schedule(now + Nanos::MILLI, DispatchSimulationEvent::Unsent { job, attempt });
                 }
                 self.schedule(now, DispatchSimulationEvent::Departed { job, attempt });
-                let at = now + self.scenario.delay_in.at(&self.random[0], self.number);
+                let at = now + self.scenario.delay_in.at(&self.rng[0], self.number);
                 self.schedule(at, DispatchSimulationEvent::Arrives { job, attempt, key, nonce });
             }
             DispatchAction::Cancel { job, attempt } => assert_eq!(self.awaited.remove(&job), Some(attempt)),

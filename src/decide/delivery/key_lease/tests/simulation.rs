@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::delivery::key_lease::*;
 
 const LEASE: Nanos = Nanos::from_millis(3000);
@@ -106,7 +106,7 @@ struct LeaseSimulation {
     snapshot: LeaseStoreModel,
     senders: Vec<SenderSimulation>,
     keys: usize,
-    dice: Dice,
+    rng: SeededRng,
     /// Percentage of lost messages, and their longest delay.
     loss_percent: u64,
     max_delay: Nanos,
@@ -123,14 +123,14 @@ impl LeaseSimulation {
             is_stopped: false,
         };
         let senders = (0..senders).map(sender).collect();
-        let dice = Dice::new(seed, 0);
+        let rng = SeededRng::new(seed, 0);
         let (store, max_delay) = (LeaseStoreModel::default(), Nanos::from_millis(5));
-        Self { now: Nanos::ZERO, snapshot: store.clone(), store, senders, keys, dice, loss_percent: 0, max_delay }
+        Self { now: Nanos::ZERO, snapshot: store.clone(), store, senders, keys, rng, loss_percent: 0, max_delay }
     }
 
     fn delivery_time(&mut self) -> Option<Nanos> {
-        let lost = self.dice.bits() % 100 < self.loss_percent;
-        let takes = Nanos(self.dice.bits() % self.max_delay.0.max(1));
+        let lost = self.rng.bits() % 100 < self.loss_percent;
+        let takes = Nanos(self.rng.bits() % self.max_delay.0.max(1));
         (!lost).then_some(self.now + takes)
     }
 
@@ -175,7 +175,7 @@ impl LeaseSimulation {
         // Requests in flight get their responses soon.
         let leaving: Vec<usize> = sender.leases.releasing().collect();
         for key in leaving {
-            if self.dice.bits().is_multiple_of(20) {
+            if self.rng.bits().is_multiple_of(20) {
                 self.senders[number].leases.drained(now, key);
             }
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
-use crate::decide::base::dice::{Dice, TestRng};
+use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::delivery::key_window::{KeyLimit, KeyRules, KeyWindows, LimitUnit, Nanos};
 use crate::decide::delivery::limit_headers::Quota;
 use crate::decide::ratelimit::models::{LimitModel, LimitWindow};
@@ -13,7 +13,7 @@ const LIMIT: u64 = 1_000_000;
 
 /// A server that forgets nothing during the test, another client of its limit, and responses that overtake each other.
 fn holds(seed: u64, model: LimitModel) -> Result<(), TestCaseError> {
-    let mut rng = TestRng(Dice::new(seed, 95));
+    let mut rng = TestRng(SeededRng::new(seed, 95));
     let window = LimitWindow::new(model, LIMIT, Nanos::from_secs(86_400)).expect("valid");
     let limits = vec![KeyLimit { window, unit: LimitUnit::Requests }];
     let max_delay = rng.one_in(2).then(|| Nanos::from_millis(rng.below(2000)));
@@ -68,7 +68,7 @@ fn holds(seed: u64, model: LimitModel) -> Result<(), TestCaseError> {
 
 /// Undeclared limits: reports in any order, with resets that stay, move on or jump.
 fn waits_no_longer_than_reported(seed: u64) -> Result<(), TestCaseError> {
-    let mut rng = TestRng(Dice::new(seed, 96));
+    let mut rng = TestRng(SeededRng::new(seed, 96));
     let mut windows = KeyWindows::new(&KeyRules { learns_pace: rng.one_in(2), ..KeyRules::default() });
     let (mut in_flight, mut last, mut now) = (Vec::new(), Nanos::ZERO, Nanos::ZERO);
     for _ in 0..500 {

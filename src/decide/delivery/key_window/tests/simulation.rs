@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use proptest::prelude::*;
 
-use crate::decide::base::dice::{Dice, TestRng};
+use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::delivery::key_window::{KeyHistory, KeyLimit, KeyRules, KeyWindows, LimitUnit, Nanos, WindowSlot};
 use crate::decide::ratelimit::models::{LimitModel, LimitWindow, ServerLimiter};
 use crate::decide::service::key_quota::{KeyQuota, QuotaDecision};
@@ -202,7 +202,7 @@ impl KeySimulation {
 }
 
 fn holds(seed: u64, model: LimitModel) -> Result<(), TestCaseError> {
-    let mut rng = TestRng(Dice::new(seed, 77));
+    let mut rng = TestRng(SeededRng::new(seed, 77));
     let simulation = KeySimulation::random(&mut rng, model);
     let result = simulation.run(&mut rng);
     prop_assert_eq!((result.exceeded, result.invalid_nonces), (0, 0), "{:?}", simulation);
@@ -212,7 +212,7 @@ fn holds(seed: u64, model: LimitModel) -> Result<(), TestCaseError> {
 /// Number of 100 keys that are rejected if the declared delay bound is a third of the true one.
 fn careless(model: LimitModel) -> u64 {
     let rejected = |seed| {
-        let mut rng = TestRng(Dice::new(seed, 78));
+        let mut rng = TestRng(SeededRng::new(seed, 78));
         let limits = vec![KeyLimit::new(LimitWindow::new(model, 5, Nanos::from_millis(500)).expect("valid"))];
         let rules = KeyRules { limits, delay_bound: Some(Nanos::from_millis(100)), ..KeyRules::default() };
         let mut simulation = KeySimulation { rules, requests: 60, ..KeySimulation::random(&mut rng, model) };
@@ -248,7 +248,7 @@ fn an_abandoned_request_arrives_after_the_bound_is_revoked() {
 
 /// The speed: N are sent in every interval of T + J + a tick, whatever the delays are.
 fn is_fast(seed: u64, model: LimitModel) -> Result<(), TestCaseError> {
-    let mut rng = TestRng(Dice::new(seed, 79));
+    let mut rng = TestRng(SeededRng::new(seed, 79));
     let mut simulation = KeySimulation::random(&mut rng, model);
     let limit = KeyLimit::new(simulation.rules.limits[0].window);
     simulation.rules.limits = vec![limit];
@@ -310,7 +310,7 @@ proptest! {
 
     #[test]
     fn the_next_owner_of_a_key_is_not_rejected_either(seed: u64, planned: bool) {
-        let mut rng = TestRng(Dice::new(seed, 80));
+        let mut rng = TestRng(SeededRng::new(seed, 80));
         let model = LimitModel::ALL[rng.below(4) as usize];
         let mut simulation = KeySimulation::random(&mut rng, model);
         // Requests that the server still processes for the previous process are unknown.

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use proptest::prelude::*;
 
 use super::{AdaptivePace, Nanos, PacedRequest};
-use crate::decide::base::dice::{Dice, TestRng};
+use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::ratelimit::models::{LimitModel, LimitWindow, RetryTime, ServerLimiter};
 
 fn ms(ms: u64) -> Nanos {
@@ -194,7 +194,7 @@ impl PacedService {
 }
 
 fn rng(seed: u64) -> TestRng {
-    TestRng(Dice::new(seed, 111))
+    TestRng(SeededRng::new(seed, 111))
 }
 
 #[test]

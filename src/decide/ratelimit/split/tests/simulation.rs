@@ -2,7 +2,7 @@
 //! send to them.
 
 use super::model::SplitTable;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::ratelimit::per_caller::{CallerLimiter, CallerRule};
 use crate::decide::ratelimit::split::*;
 
@@ -41,7 +41,7 @@ pub(crate) struct SplitSimulation {
     pub(crate) server_run: u32,
     pub(crate) gates: Vec<GateSimulation>,
     pub(crate) callers: usize,
-    pub(crate) rng: Dice,
+    pub(crate) rng: SeededRng,
     /// Percentage of lost messages, and the longest delay.
     pub(crate) loss_percent: u64,
     pub(crate) max_delay: Nanos,
@@ -57,7 +57,7 @@ impl SplitSimulation {
             server_run: 1,
             gates: Vec::new(),
             callers,
-            rng: Dice::new(seed, 0),
+            rng: SeededRng::new(seed, 0),
             loss_percent: 0,
             max_delay: Nanos::from_millis(5),
             accepted: Vec::new(),

@@ -3,7 +3,7 @@
 pub(crate) mod oracle;
 
 use super::*;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 
 /// Probability that at least this fraction of `n` calls fails, where 3 in 11 do on average.
 fn tail(n: u32, share: f64) -> f64 {
@@ -26,7 +26,7 @@ fn a_service_that_fails_three_calls_of_eleven_opens_it_by_chance_in_one_window_o
 fn a_service_that_fails_and_hangs_never_opens_it_at_any_rate_nor_when_traffic_stops() {
     for per_s in [2, 4, 5, 10, 100, 1000] {
         let mut breaker = Breaker::new(BreakerRule::default());
-        let mut dice = Dice::new(7, per_s);
+        let mut rng = SeededRng::new(7, per_s);
         let mut ends = std::collections::BTreeMap::<(Nanos, u64), (BreakerPermit, bool)>::new();
         let mut now = Nanos::ZERO;
         for call in 0..100_000_u64 {
@@ -36,8 +36,8 @@ fn a_service_that_fails_and_hangs_never_opens_it_at_any_rate_nor_when_traffic_st
                 let ((at, _), (permit, ok)) = first.remove_entry();
                 breaker.ended(at, permit, ok);
             }
-            let kind = (dice.unit() * 11.0).ceil() as u32;
-            let took = if kind == 11 { 10.0 } else { 0.1 + 0.5 * dice.unit() };
+            let kind = (rng.unit() * 11.0).ceil() as u32;
+            let took = if kind == 11 { 10.0 } else { 0.1 + 0.5 * rng.unit() };
             let permit = breaker.allows(now).expect("closed");
             ends.insert((now + Nanos::from_secs_f64(took), call), (permit, kind <= 8));
         }

@@ -8,11 +8,11 @@ const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Stream of random numbers; one per purpose, selected by `salt`.
 #[derive(Clone, Copy, Debug)]
-pub struct Dice {
+pub struct SeededRng {
     state: u64,
 }
 
-impl Dice {
+impl SeededRng {
     /// Stream `salt` of `seed`.
     pub fn new(seed: u64, salt: u64) -> Self {
         Self { state: mix(seed ^ mix(salt.wrapping_mul(GAMMA))) }
@@ -62,7 +62,7 @@ fn to_unit(bits: u64) -> f64 {
 
 /// Random integers for simulations in tests.
 #[cfg(test)]
-pub(crate) struct TestRng(pub(crate) Dice);
+pub(crate) struct TestRng(pub(crate) SeededRng);
 
 #[cfg(test)]
 impl TestRng {
@@ -77,11 +77,11 @@ impl TestRng {
 
 #[cfg(test)]
 mod tests {
-    use super::Dice;
+    use super::SeededRng;
 
     #[test]
     fn a_draw_by_number_is_the_draw_in_turn() {
-        let mut turn = Dice::new(7, 1);
+        let mut turn = SeededRng::new(7, 1);
         let by_number = turn;
         for k in 0..1000 {
             assert_eq!(turn.unit().to_bits(), by_number.unit_at(k).to_bits());
@@ -91,8 +91,8 @@ mod tests {
     /// The first five numbers of the reference implementation for the seed 1234567.
     #[test]
     fn the_stream_is_that_of_the_reference() {
-        let mut dice = Dice { state: 1_234_567 };
-        let first: Vec<u64> = (0..5).map(|_| dice.bits()).collect();
+        let mut rng = SeededRng { state: 1_234_567 };
+        let first: Vec<u64> = (0..5).map(|_| rng.bits()).collect();
         let reference = [
             6_457_827_717_110_365_317,
             3_203_168_211_198_807_973,
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn the_mean_of_exponential_draws_is_one() {
-        let mut dice = Dice::new(1, 2);
-        let mean = (0..100_000).map(|_| dice.exponential()).sum::<f64>() / 1e5;
+        let mut rng = SeededRng::new(1, 2);
+        let mean = (0..100_000).map(|_| rng.exponential()).sum::<f64>() / 1e5;
         assert!((mean - 1.0).abs() < 0.01, "{mean}");
     }
 }
