@@ -12,7 +12,8 @@
 //!   next stage begins then. A retry is denied when its attempt fails if the budget is empty then; it is withdrawn
 //!   when it is launched.
 //!
-//! Not decided here: the host of an attempt ([`crate::decide::upstream::hosts`]), what a success is, and how bytes move.
+//! Not decided here: the host of an attempt ([`crate::decide::upstream::hosts`]), what a success is, and how bytes
+//! move.
 
 use super::backoff::BackoffDelays;
 use super::policy::{AttemptFailure, FailureKind, Policy};

@@ -1,7 +1,7 @@
 //! Syntax of rate-limit headers: lists of items with parameters, and single numbers.
 //!
-//! The draft's fields are structured (RFC 9651), where one error invalidates a whole field. Services make errors, mostly
-//! names without quotes, so each item is parsed by itself, and its valid parts are used.
+//! The draft's fields are structured (RFC 9651), where one error invalidates a whole field. Services make errors,
+//! mostly names without quotes, so each item is parsed by itself, and its valid parts are used.
 
 use super::times::reset;
 use super::{Nanos, Quota, RateLimitHeaders, WallNanos};

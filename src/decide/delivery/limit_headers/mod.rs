@@ -8,8 +8,8 @@
 //! | its older versions | `RateLimit-Limit`, `-Remaining`, `-Reset`; `RateLimit: limit=100, remaining=50, reset=30`; `RateLimit-Policy: 100;w=60` |
 //! | custom | `X-RateLimit-*`, `X-Rate-Limit-*`, `anthropic-ratelimit-*`, with or without a unit or a period: `x-ratelimit-remaining-tokens`, `X-RateLimit-Limit-Minute` |
 //!
-//! A reset is a duration in seconds, a duration with units (`6m0s`, `20ms`), a time since 1970 in seconds or milliseconds,
-//! or a date: services differ, and the values do not overlap.
+//! A reset is a duration in seconds, a duration with units (`6m0s`, `20ms`), a time since 1970 in seconds or
+//! milliseconds, or a date: services differ, and the values do not overlap.
 
 mod fields;
 mod times;

@@ -250,8 +250,8 @@ fn jobs_of_a_service_that_responds_500_to_all_wait_unless_give_up_after_is_set()
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever the hosts do, good jobs are delivered (except for the last few of a long outage with status 500), and an
-    /// outage costs as many requests as the naive sum.
+    /// Whatever the hosts do, good jobs are delivered (except for the last few of a long outage with status 500), and
+    /// an outage costs as many requests as the naive sum.
     #[test]
     fn good_jobs_are_delivered_whatever_the_hosts_do(seed: u64) {
         let mut rng = TestRng(SeededRng::new(seed, 96));
