@@ -18,8 +18,8 @@
 //!  │ ├──► serve ─► server ──────────► machine, decide
 //!  │ ├──► gate ──► server, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
-//!  │ └──► send ──► call, http, redis, machine, decide
-//!  │                            └───► http
+//!  │ └──► send ──► http, redis, machine, decide
+//!  │                      └───► http
 //!  └────────────► machine ──────────► measure, decide
 //! ```
 //!
