@@ -114,7 +114,7 @@ mod tests {
     /// Calls at a rate to an upstream that accepts a number per second (in ten windows) and responds after 200 ms.
     /// Returns sent and accepted calls, second by second.
     fn run(throttle: &mut Throttle, rate: u64, seconds: u64, accepts_per_s: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
-        let mut random = SeededRng::new(1, 1);
+        let mut rng = SeededRng::new(1, 1);
         let mut responses = std::collections::VecDeque::new();
         let mut capacity = 0;
         let mut by_second = vec![(0, 0); seconds as usize];
@@ -127,7 +127,7 @@ mod tests {
             while let Some((_, accepted)) = responses.pop_front_if(|(at, _)| *at <= now) {
                 if accepted { throttle.accepted(now) } else { throttle.rejected(now) }
             }
-            if throttle.allows(now, 1.0 - random.unit()) {
+            if throttle.allows(now, 1.0 - rng.unit()) {
                 responses.push_back((now + Nanos::from_millis(200), capacity > 0));
                 by_second[second].0 += 1;
                 by_second[second].1 += u64::from(capacity > 0);
