@@ -24,8 +24,8 @@
 //! ```
 //!
 //! - [`decide`] PURE: every decision: what a load sends when ([`decide::load::feed`]), overload protection
-//!   ([`decide::admission`]), hedges and retries ([`decide::call::hedge`]), rate limits ([`decide::delivery::key_window`]), dispatch of jobs
-//!   ([`decide::delivery::dispatch`])
+//!   ([`decide::admission`]), hedges and retries ([`decide::call::hedge`]), rate limits
+//!   ([`decide::delivery::key_window`]), dispatch of jobs ([`decide::delivery::dispatch`])
 //! - [`measure`] PURE: the record of a request ([`measure::Outcome`]), histograms, runs, trust, objectives, comparisons
 //! - [`simulate`] PURE: overload in virtual time: callers, gateways, an upstream, published limiters
 //! - [`study`] studies: variants of a service started repeatedly, measured under the same load, compared

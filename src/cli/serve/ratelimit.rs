@@ -14,8 +14,13 @@ use crate::server::{self, Logger, RunningServer};
 
 Reference: docs/serve/ratelimit.md")]
 pub(super) struct RatelimitArgs {
-    /// rate limit per key, [ALGORITHM:]COUNT/TIME; repeatable
-    #[arg(long = "limit", value_name = "LIMIT", default_value = "20/1s", help_heading = LIMITS)]
+    #[arg(
+        long = "limit",
+        value_name = "LIMIT",
+        default_value = "20/1s",
+        help_heading = LIMITS,
+        help = "rate limit per key, [ALGORITHM:]COUNT/TIME; repeatable"
+    )]
     limits: Vec<String>,
     /// default algorithm: log, counter, aligned, bucket, concurrency
     #[arg(long, value_name = "ALGORITHM", default_value = "log", value_parser = LimitModel::read, help_heading = LIMITS)]

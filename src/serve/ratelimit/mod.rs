@@ -9,7 +9,8 @@
 //! 5. nonce not above the key's last one: 400; it counts in the limits
 //! 6. one-way delay out, before errors, too
 //!
-//! Steps 3 to 5 are [`decide::account`](crate::decide::account). `GET /stats` has the counts of all outcomes.
+//! Steps 3 to 5 are [`decide::service::key_quota`](crate::decide::service::key_quota). `GET /stats` has the counts of
+//! all outcomes.
 
 mod accounts;
 mod headers;

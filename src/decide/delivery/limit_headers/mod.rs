@@ -1,4 +1,5 @@
-//! What an answer's headers say about limits, as data that a [`window`](super::window) can use. Every dialect is read; what cannot be understood is left out.
+//! What an answer's headers say about limits, as data that a [`key_window`](super::key_window) can use. Every dialect
+//! is read; what cannot be understood is left out.
 //!
 //! | dialect | headers |
 //! |---|---|
