@@ -215,14 +215,14 @@ fn unsafe_is_in_few_files() {
     let all = sources();
     let with: Vec<_> = all.iter().filter(|s| words(&s.code).any(|word| word == "unsafe")).map(|s| &s.path).collect();
     let named = [
-        "http/client/outstanding.rs",
-        "http/stamp.rs",
+        "http/client/unacknowledged.rs",
+        "http/kernel_timestamps.rs",
         "main.rs",
         "send/store/sqlite/locks.rs",
         "send/store/sqlite/open.rs",
         "serve/functions/crash.rs",
         "serve/functions/library.rs",
-        "server/arrival.rs",
+        "server/receive_age.rs",
     ];
     assert_eq!(with, named.map(Path::new));
 }
