@@ -77,8 +77,7 @@ fn run_example(ends: &[(u32, u64, ScriptedEnd)], deadline: u64) -> String {
     let mut actions = Vec::new();
     let deadline = Nanos::from_millis(deadline);
     let rng = SeededRng::new(1, 1);
-    let mut hedge =
-        HedgedCall::start(&policy, Nanos::ZERO, deadline, ResendRule::Always, |_| None, rng, &mut actions);
+    let mut hedge = HedgedCall::start(&policy, Nanos::ZERO, deadline, ResendRule::Always, |_| None, rng, &mut actions);
     let mut trace = Vec::new();
     let mut ends = ends.iter().peekable();
     let mut now = Nanos::ZERO;
@@ -142,8 +141,7 @@ fn a_call_that_may_not_be_repeated_has_one_attempt() {
     let policy = Policy { stages: vec![stage], retry, ..Policy::default() };
     let mut actions = Vec::new();
     let rng = SeededRng::new(1, 1);
-    let mut hedge =
-        HedgedCall::start(&policy, Nanos(0), Nanos(1000), ResendRule::Never, |_| None, rng, &mut actions);
+    let mut hedge = HedgedCall::start(&policy, Nanos(0), Nanos(1000), ResendRule::Never, |_| None, rng, &mut actions);
     let failed = Event::Failed { attempt: 0, failure: AttemptFailure::Kind(FailureKind::Connect), retry_after: None };
     hedge.on(Nanos(50), Event::Tick, &mut Unlimited, &mut actions);
     hedge.on(Nanos(60), failed, &mut Unlimited, &mut actions);
