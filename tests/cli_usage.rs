@@ -1,5 +1,4 @@
-//! Invalid input is one line on stderr that names the value, with exit code 2; help is complete, short and has
-//! examples.
+//! Invalid input is one line on stderr that names the value, with exit code 2.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
