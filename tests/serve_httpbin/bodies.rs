@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::page;
-use super::support::{Answer, Serving, Weir};
+use super::support::{Answer, Serving, Weir, load};
 
 #[test]
 fn an_echo_is_the_body_that_came() {
@@ -187,7 +187,7 @@ fn weir_load_counts_what_is_cut_and_reset_as_failed() {
         let output = Weir::new().run(&["load", &format!("{}{path}", body.url), "-n", "20", "--format", "json"]);
         assert_eq!(output.json().failures_of(kind), 20, "{output:?}");
     }
-    let run = support::load(&format!("{}/close", body.url), &["-n", "20", "-c", "1"]);
+    let run = load(&format!("{}/close", body.url), &["-n", "20", "-c", "1"]);
     assert_eq!((run.requests.ok, run.connections.opened), (20, 20));
     let (example, invalid) = (body.get("/validate/example"), body.get("/validate/invalid"));
     body.weir.write("order.json", example.body);

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use super::page;
 use super::support::Serving;
 
 #[test]

@@ -91,10 +91,10 @@ fn a_file_of_samples_is_milliseconds_or_times() {
     for (file, named) in [
         ("", "no samples"),
         ("# nothing\n", "no samples"),
-        ("1\n2\nthree\n", "line 3: invalid time \'three\'"),
-        ("1\n-2\n", "line 2: invalid time \'-2\'"),
-        ("inf", "line 1: invalid time \'inf\'"),
-        ("NaN", "line 1: invalid time \'NaN\'"),
+        ("1\n2\nthree\n", "line 3: invalid time 'three'"),
+        ("1\n-2\n", "line 2: invalid delay '-2'"),
+        ("inf", "line 1: invalid delay 'inf'"),
+        ("NaN", "line 1: invalid delay 'NaN'"),
         ("1e12", "line 1: '1e12' is too long"),
     ] {
         let why = Delay::samples(file).expect_err(file);
