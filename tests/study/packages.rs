@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::support::Weir;
+use super::support::{Running, Weir};
 use super::{cells, failure, json, study};
 
 /// Script that writes a Python package as a wheel.
@@ -42,7 +42,7 @@ n = "higher"
         let mut command = weir.command(&["study", "study.toml", "--format", "json", "--quiet", "--rerun"]);
         // Neither the network nor this machine's cache.
         command.env("PIP_NO_INDEX", "1").env("XDG_CACHE_HOME", weir.path("cache"));
-        support::Running::new(&mut command).finish()
+        Running::new(&mut command).finish()
     };
     let found = json(&run());
     assert_eq!(cells(&found, "with")[0]["metrics"]["n"], 42.0, "{found:#}");
@@ -62,7 +62,7 @@ fn packages_that_cannot_be_installed_fail_the_variant() {
     );
     let mut command = weir.command(&["study", "study.toml", "--format", "json", "--quiet"]);
     command.env("PIP_NO_INDEX", "1").env("XDG_CACHE_HOME", weir.path("cache"));
-    let output = support::Running::new(&mut command).finish();
+    let output = Running::new(&mut command).finish();
     assert_eq!(output.code, 2, "nothing could be measured: {output:?}");
     let (reason, lines) = failure(&json(&output), "a");
     assert!(

@@ -292,7 +292,7 @@ impl KeyLeases {
                     actions.push(LeaseAction::Expire(*number));
                 }
                 LeaseState::Expired { token: own_count } if own_count == *token && !*renewed => {
-                    key.lease = LeaseState::NotHeld
+                    key.lease = LeaseState::NotHeld;
                 }
                 _ => {}
             }

@@ -197,7 +197,7 @@ impl WindowCount {
         let mut event = match self.last_rejection.filter(|_| first.is_some()) {
             Some(event) => event,
             None => RejectionEvent {
-                sent_at: sent_at,
+                sent_at,
                 total_sent: self.total_sent,
                 used,
                 rejected: 0,

@@ -88,7 +88,7 @@ impl TestRng {
             start,
             deadline,
             quantile: (!self.one_in(3)).then(|| Nanos(self.below(range / 2))),
-            scripts: scripts,
+            scripts,
             spurious: (0..self.below(4)).map(|_| start + Nanos(self.below(2 * range))).collect(),
             lateness: if self.one_in(2) { Nanos::ZERO } else { Nanos(self.below(range / 8)) },
             client_closes: if self.one_in(4) { start + Nanos(self.below(2 * range)) } else { Nanos::NEVER },
