@@ -6,7 +6,7 @@ use crate::decide::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum TransportFailure {
-    /// No connection: refused, unreachable, no local port.
+    /// No connection: connection refused, host unreachable, no local port.
     Connect,
     /// The TLS handshake or a TLS record failed.
     Tls,

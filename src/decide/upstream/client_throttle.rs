@@ -46,8 +46,7 @@ impl ThrottleRule {
         } else if *window == Nanos::ZERO {
             Some((format!("a window of {window} remembers nothing"), "make it longer, e.g. 30s".into()))
         } else if !(0.0..1.0).contains(most) {
-            let what =
-                format!("with {most} as the greatest share dropped, nobody finds out that the upstream is well again");
+            let what = format!("with a maximum drop fraction of {most} a recovered upstream is never detected");
             Some((what, "make it 0 at least and below 1, e.g. 0.9".into()))
         } else {
             None
@@ -188,7 +187,7 @@ mod tests {
                 "a k of 0.5 would drop calls that the upstream takes; make it 1 at least, e.g. 2",
                 "a k of NaN would drop calls that the upstream takes; make it 1 at least, e.g. 2",
                 "a window of 0ns remembers nothing; make it longer, e.g. 30s",
-                "with 1 as the greatest share dropped, nobody finds out that the upstream is well again; \
+                "with a maximum drop fraction of 1 a recovered upstream is never detected; \
                  make it 0 at least and below 1, e.g. 0.9",
             ]
         );

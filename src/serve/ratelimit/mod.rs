@@ -31,7 +31,7 @@ use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
 use self::accounts::{AccountSlot, KeyAccounts};
-pub use self::headers::RateLimitHeaders;
+pub use self::headers::RateLimitHeaderSet;
 pub use self::options::{OneWayDelay, Options, generate_keys};
 use self::parameters::RequestParameters;
 use super::responses::{CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, response};

@@ -166,9 +166,7 @@ fn first_success_wins(case: &Case, trace: &HedgeTrace) -> bool {
     match (first, final_verdict(trace)) {
         (first, Some((at, CallVerdict::Won(attempt)))) => first == Some((at, attempt)),
         (Some(_), None) => false,
-        (Some((at, _)), Some((answered, _))) => {
-            answered < at || (answered, at) == (case.client_closes, case.client_closes)
-        }
+        (Some((at, _)), Some((ended, _))) => ended < at || (ended, at) == (case.client_closes, case.client_closes),
         (None, _) => true,
     }
 }

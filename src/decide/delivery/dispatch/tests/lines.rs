@@ -101,7 +101,7 @@ fn a_queue_for_one_key_delays_no_job_for_another() {
     }
     assert_eq!(submit(&mut world, ms(2), 200, None), [(200, 1)], "the other key is free");
     assert_eq!(submit(&mut world, ms(3), 201, None), []);
-    assert_eq!(on(&mut world, ms(1051), Event::Tick), [(1, 0)], "whoever was earlier");
+    assert_eq!(on(&mut world, ms(1051), Event::Tick), [(1, 0)], "the earlier job");
     assert_eq!(on(&mut world, ms(1053), Event::Tick), [(201, 1)]);
     assert_eq!((world.queued(0, Some(0)), world.queued(0, None), world.sizes().0), (98, 0, 98));
 }

@@ -74,7 +74,7 @@ struct OutageResult {
 }
 
 const JOB_IDS_PER_HOST: u64 = 1_000_000;
-/// End of an attempt: time, attempt, and a status, or 0 for refused, 1 for reset.
+/// End of an attempt: time, attempt, and a status, or 0 for a refused connection, 1 for a reset one.
 type ScheduledEnd = (Nanos, u64, JobId, u32, u16);
 
 fn run(services: &[FaultyHost], rules: DispatchRules, until: Nanos) -> Vec<OutageResult> {
