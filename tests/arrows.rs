@@ -20,7 +20,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("gate", &["call", "server", "http", "document", "redis", "machine", "decide"]),
     ("send", &["call", "http", "redis", "machine", "decide"]),
     ("live", &["measure", "decide"]),
-    ("load", &["report", "http", "machine", "measure", "decide"]),
+    ("load", &["http", "machine", "measure", "decide"]),
     ("serve", &["server", "machine", "decide"]),
     ("server", &["machine", "decide"]),
     ("simulate", &["decide"]),
@@ -29,7 +29,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("redis", &["http"]),
     ("report", &["measure", "decide"]),
     ("http", &["machine", "decide"]),
-    ("machine", &["measure", "decide"]),
+    ("machine", &["decide"]),
     ("measure", &["decide"]),
     ("decide", &[]),
 ];

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_counts::Agent;
 use super::histogram::{Histogram, Percentiles};
-pub use super::run_input::RunInput;
+pub use super::run_facts::RunFacts;
 use super::series::SeriesPoint;
 use super::trust::Trust;
 
