@@ -11,10 +11,10 @@ use super::{AgentSpec, Backend, local, ray};
 use crate::decide::Nanos;
 use crate::load::{self, AgentPosition, LoadError, LoadPlan, Options, ProgressCallback, RequestBodySource};
 use crate::machine::clock::{self, Clock};
-use crate::measure::{Counts, Run, RunProgress};
 use crate::measure::recorder::Interval;
 use crate::measure::run::Manifest;
 use crate::measure::trust::agent_label;
+use crate::measure::{Counts, Run, RunProgress};
 
 /// Coordinator of placed agents, for one load after the other. Dropping it ends the agents.
 #[derive(Debug)]

@@ -116,7 +116,8 @@ impl WorkerCounters {
             return;
         }
         let named = response.headers.iter().find(|h| h.name.eq_ignore_ascii_case("server"));
-        self.recorder.counts.server = Some(named.map_or_else(String::new, |h| String::from_utf8_lossy(h.value).into_owned()));
+        self.recorder.counts.server =
+            Some(named.map_or_else(String::new, |h| String::from_utf8_lossy(h.value).into_owned()));
     }
 
     /// Records the CPU time that this thread has used by `now`.

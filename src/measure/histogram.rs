@@ -133,8 +133,9 @@ impl Histogram {
     /// # Errors
     /// An invalid histogram.
     pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, String> {
-        let hdr: Hdr<u64> =
-            serialization::Deserializer::new().deserialize(&mut bytes).map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
+        let hdr: Hdr<u64> = serialization::Deserializer::new()
+            .deserialize(&mut bytes)
+            .map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
         if hdr.high() > HOUR_NS {
             return Err("a histogram that reaches beyond an hour".into());
         }

@@ -8,7 +8,7 @@ use super::trust::{Evidence, Trust};
 use crate::decide::Nanos;
 
 /// Facts of a run that are not counted: of its plan and of its end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RunFacts {
     /// Kind of loop.
     pub model: LoadModel,
@@ -59,7 +59,13 @@ impl RunFacts {
 impl Run {
     /// Run with derived figures and its trust. `counts` are those of all threads and agents; `agents` is empty if this
     /// process generated the load.
-    pub fn of(facts: RunFacts, counts: &Counts, agents: &[AgentCounts], series: &RunSeries, manifest: Manifest) -> Self {
+    pub fn of(
+        facts: RunFacts,
+        counts: &Counts,
+        agents: &[AgentCounts],
+        series: &RunSeries,
+        manifest: Manifest,
+    ) -> Self {
         let (duration_s, rate) = (facts.duration_s(), facts.rate(counts));
         let evidence = Evidence {
             counts,

@@ -221,10 +221,7 @@ fn sample(model: LoadModel, warmup_s: f64, duration_s: f64, n: u64, asked: impl 
         target,
         warmup: Nanos::from_secs_f64(warmup_s),
         end: Nanos::from_secs_f64(end_s),
-        arrivals_end: None,
-        max_connections: 0,
-        spins: false,
-        interrupted: false,
+        ..RunFacts::default()
     };
     SampleRun { facts, counts: Counts { server: Some("nginx/1.22.1".into()), ..recorder.counts }, series }
 }

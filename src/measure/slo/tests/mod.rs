@@ -3,7 +3,7 @@
 use super::*;
 use crate::measure::outcome::{Outcome, RequestEnd, TransportFailure};
 use crate::measure::recorder::Recorder;
-use crate::measure::run::{LoadModel, Manifest, RunTarget};
+use crate::measure::run::Manifest;
 use crate::measure::run_facts::RunFacts;
 use crate::measure::series::RunSeries;
 
@@ -26,16 +26,7 @@ fn run(requests: &[(u64, RequestEnd)]) -> Run {
             bytes_out: 1,
         });
     }
-    let facts = RunFacts {
-        model: LoadModel::Closed,
-        target: RunTarget::default(),
-        warmup: Nanos::ZERO,
-        end: Nanos::from_secs(10),
-        arrivals_end: None,
-        max_connections: 0,
-        spins: false,
-        interrupted: false,
-    };
+    let facts = RunFacts { end: Nanos::from_secs(10), ..RunFacts::default() };
     Run::of(facts, &recorder.counts, &[], &RunSeries::default(), Manifest::default())
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::outcome::{Outcome, RequestEnd, TransportFailure};
 use super::super::recorder::Recorder;
-use super::super::run::{LoadModel, Manifest, RunTarget};
+use super::super::run::{LoadModel, Manifest};
 use super::super::run_facts::RunFacts;
 use super::super::series::RunSeries;
 use super::*;
@@ -32,14 +32,7 @@ fn counts(n: u64, response_ms: u64, late_us: u64) -> Counts {
 }
 
 fn evidence(counts: &Counts) -> Evidence<'_> {
-    Evidence {
-        duration_s: 10.0,
-        counts,
-        achieved: 100.0,
-        in_flight_mean: 1.0,
-        model: LoadModel::Open,
-        spins: false,
-    }
+    Evidence { duration_s: 10.0, counts, achieved: 100.0, in_flight_mean: 1.0, model: LoadModel::Open, spins: false }
 }
 
 fn reasons(e: &Evidence<'_>) -> Vec<String> {
@@ -137,9 +130,8 @@ fn one_agent_that_is_late_busy_or_lost_makes_the_run_untrusted() {
         let figures: Vec<Agent> = agents.iter().map(|agent| Agent::of(agent, 10.0)).collect();
         Trust::judge_agents(&evidence(&all), agents, &figures).reasons
     };
-    let judge = |odd: AgentCounts| {
-        judge_all(&(0..8).map(|_| agent(&sound, 0.3, 0, None)).chain([odd]).collect::<Vec<_>>())
-    };
+    let judge =
+        |odd: AgentCounts| judge_all(&(0..8).map(|_| agent(&sound, 0.3, 0, None)).chain([odd]).collect::<Vec<_>>());
     assert_eq!(judge(agent(&sound, 0.3, 0, None)), Vec::<String>::new());
     for (odd, words) in [
         (agent(&late, 0.3, 0, None), "agent 9 on n: weir itself sent late"),
@@ -158,16 +150,7 @@ fn one_agent_that_is_late_busy_or_lost_makes_the_run_untrusted() {
 #[test]
 fn a_saturated_thread_and_late_sends_are_faults_of_the_generator() {
     let run = |cpu_utilization: f64, late_us: u64| {
-        let facts = RunFacts {
-            model: LoadModel::Closed,
-            target: RunTarget::default(),
-            warmup: Nanos::ZERO,
-            end: Nanos::from_secs(10),
-            arrivals_end: None,
-            max_connections: 0,
-            spins: false,
-            interrupted: false,
-        };
+        let facts = RunFacts { end: Nanos::from_secs(10), ..RunFacts::default() };
         let counts = Counts { cpu_utilization, ..counts(1000, 10, late_us) };
         Run::of(facts, &counts, &[], &RunSeries::default(), Manifest::default())
     };
