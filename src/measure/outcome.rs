@@ -9,7 +9,7 @@ use crate::decide::Nanos;
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum TransportFailure {
-    /// No connection: refused, unreachable, no local port.
+    /// No connection: connection refused, host unreachable, no local port.
     Connect,
     /// The TLS handshake or a TLS record failed.
     Tls,

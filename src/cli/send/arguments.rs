@@ -74,8 +74,12 @@ pub(in crate::cli) struct SendArgs {
     /// environment variable of API keys, separated by commas or spaces
     #[arg(long, value_name = "NAME", help_heading = LIMITS_HEADING)]
     keys_env: Option<String>,
-    /// rate limit per key and host, [host=HOST ][ALGORITHM:]COUNT/TIME or none; repeatable [default: learned]
-    #[arg(long = "limit", value_name = "LIMIT", help_heading = LIMITS_HEADING)]
+    #[arg(
+        long = "limit",
+        value_name = "LIMIT",
+        help_heading = LIMITS_HEADING,
+        help = "rate limit per key and host, [host=HOST ][ALGORITHM:]COUNT/TIME or none; repeatable [default: learned]"
+    )]
     limits: Vec<String>,
     /// the same for the jobs' weights, e.g. tokens; repeatable
     #[arg(long = "weight-limit", value_name = "LIMIT", help_heading = LIMITS_HEADING)]
