@@ -21,7 +21,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("gate", &["call", "server", "http", "document", "redis", "machine", "decide"]),
     ("send", &["http", "redis", "machine", "decide"]),
     ("live", &["measure", "decide"]),
-    ("load", &["report", "http", "machine", "measure", "decide"]),
+    ("load", &["http", "machine", "measure", "decide"]),
     ("serve", &["server", "machine", "decide"]),
     ("server", &["machine", "decide"]),
     ("simulate", &["decide"]),
@@ -30,7 +30,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("redis", &["http"]),
     ("report", &["measure", "decide"]),
     ("http", &["machine", "decide"]),
-    ("machine", &["measure", "decide"]),
+    ("machine", &["decide"]),
     ("measure", &["decide"]),
     ("decide", &[]),
 ];
