@@ -9,18 +9,19 @@
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
+//!  │ ├──► bulk ──► send, live, machine, measure, decide
 //!  │ ├──► study ─► agents, load, report ─► document, machine, measure, decide
 //!  │ ├──► capacity ─► agents, load, machine, measure, decide
 //!  │ ├──► agents ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
-//!  │ ├──► load ──► report ──────────► measure, decide
-//!  │ │      └────► http ────────────► machine, decide
+//!  │ ├──► report ───────────────────► measure, decide
+//!  │ ├──► load ──► http, machine, measure, decide
 //!  │ ├──► serve ─► server ──────────► machine, decide
 //!  │ ├──► gate ──► server, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
 //!  │ └──► send ──► http, redis, machine, decide
 //!  │                      └───► http
-//!  └────────────► machine ──────────► measure, decide
+//!  └────────────► machine ──────────► decide
 //! ```
 //!
 //! - [`decide`] PURE: every decision: what a load sends when ([`decide::load::feed`]), overload protection
@@ -34,11 +35,12 @@
 //! - [`call`] one call and its attempts, under deadline, hedging, retries and budget
 //! - [`gate`] the gateway: overload protection, hedging, retries, balancing, limits shared by a cluster
 //! - [`send`] the job sender: durable job stores, and delivery through the rate limits of a service
+//! - [`bulk`] bulk delivery: a file of jobs in, a file of results out
 //! - [`redis`] Redis client: address, connection, protocol
 //! - [`load`] the load generator: one event loop per thread
 //! - [`agents`] several processes, on one machine or many, that generate one load together
 //! - [`capacity`] search for the highest load at which all objectives are met
-//! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL and HTML
+//! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV and HTML
 //! - [`live`] progress of a run on the terminal while it goes
 //! - [`serve`] the test server: services with fault injection
 //! - [`server`] HTTP server framework: event loops, connections, timeouts, exact timers, access log, metrics
@@ -52,6 +54,7 @@
 //! become a [`measure::Run`], which [`report`] renders.
 
 pub mod agents;
+pub mod bulk;
 pub mod call;
 pub mod capacity;
 pub mod cli;

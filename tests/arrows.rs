@@ -6,21 +6,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each top-level module, and the other ones that it may import.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("agents", &["load", "machine", "measure", "decide"]),
     (
         "cli",
         &[
-            "live", "agents", "load", "capacity", "gate", "send", "serve", "server", "simulate", "study", "document",
-            "machine", "report", "http", "measure", "decide",
+            "live", "agents", "bulk", "load", "capacity", "gate", "send", "serve", "server", "simulate", "study",
+            "document", "machine", "report", "http", "measure", "decide",
         ],
     ),
+    ("bulk", &["send", "live", "machine", "measure", "decide"]),
     ("capacity", &["agents", "load", "machine", "measure", "decide"]),
     ("call", &["http", "machine", "decide"]),
     ("gate", &["call", "server", "http", "document", "redis", "machine", "decide"]),
     ("send", &["http", "redis", "machine", "decide"]),
     ("live", &["measure", "decide"]),
-    ("load", &["report", "http", "machine", "measure", "decide"]),
+    ("load", &["http", "machine", "measure", "decide"]),
     ("serve", &["server", "machine", "decide"]),
     ("server", &["machine", "decide"]),
     ("simulate", &["decide"]),
@@ -29,7 +30,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("redis", &["http"]),
     ("report", &["measure", "decide"]),
     ("http", &["machine", "decide"]),
-    ("machine", &["measure", "decide"]),
+    ("machine", &["decide"]),
     ("measure", &["decide"]),
     ("decide", &[]),
 ];

@@ -1,9 +1,12 @@
 //! Record of one request.
 
+use serde::{Deserialize, Serialize};
+
 use crate::decide::Nanos;
 
 /// Failure without a whole response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum TransportFailure {
     /// No connection: connection refused, host unreachable, no local port.

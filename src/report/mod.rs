@@ -1,18 +1,19 @@
 //! Reports: of a run, a comparison and a capacity search, as text, HTML, JSON and in the formats of other tools.
 //!
 //! Reports of a run are made from a [`Run`] alone, so a run read from its JSON gives the same reports as one that has
-//! just ended; only the log of all requests ([`jtl`]) is written during the run.
+//! just ended.
 //!
 //! - [`text`]: weir's own report
 //! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
 //! - [`csv`]: time series
-//! - [`jtl`]: JMeter log, one line per request
+//! - [`axis`]: axes of charts and plots
 //! - [`page`]: HTML reports
 //! - [`plot`]: plots as SVG and PNG
 //! - [`read`]: parsers of saved results, also of other tools
 //! - [`capacity`]: capacity search
 //! - [`comparison`]: comparison of sides of runs
-//! - `figure`, `bars`, `paint`: numbers, histograms and colours in text reports
+//! - [`unit`](mod@unit): units of numbers in charts, plots and tables
+//! - `number_format`, `bars`, `ansi`: numbers, histograms and colours in text reports
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,17 +26,18 @@ use crate::measure::Run;
 pub mod ab;
 mod agents;
 mod ansi;
+pub mod axis;
 mod bars;
 pub mod capacity;
 pub mod comparison;
 pub mod csv;
 pub mod jmeter;
-pub mod jtl;
 mod number_format;
 pub mod page;
 pub mod plot;
 pub mod read;
 pub mod text;
+pub mod unit;
 pub mod wrk;
 
 /// Format of a report.

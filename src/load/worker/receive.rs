@@ -91,7 +91,7 @@ impl Worker<'_> {
             // A timestamp may be older than the send by the clocks' difference; a response never precedes its request.
             let at = at.max(flight.sent.min(now));
             flight.first_byte.get_or_insert(at);
-            if self.counters.server.is_none() {
+            if self.counters.counts().server.is_none() {
                 self.counters.find_server(bytes);
             }
             let step = match slot.decoder.push(bytes, request.bodyless, &mut self.cache) {
