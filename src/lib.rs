@@ -9,6 +9,7 @@
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
+//!  │ ├──► bulk ──► send, live, machine, measure, decide
 //!  │ ├──► study ─► agents, load, report ─► document, machine, measure, decide
 //!  │ ├──► capacity ─► agents, load, machine, measure, decide
 //!  │ ├──► agents ─► load, machine, measure, decide
@@ -34,6 +35,7 @@
 //! - [`call`] one call and its attempts, under deadline, hedging, retries and budget
 //! - [`gate`] the gateway: overload protection, hedging, retries, balancing, limits shared by a cluster
 //! - [`send`] the job sender: durable job stores, and delivery through the rate limits of a service
+//! - [`bulk`] bulk delivery: a file of jobs in, a file of results out
 //! - [`redis`] Redis client: address, connection, protocol
 //! - [`load`] the load generator: one event loop per thread
 //! - [`agents`] several processes, on one machine or many, that generate one load together
@@ -52,6 +54,7 @@
 //! become a [`measure::Run`], which [`report`] renders.
 
 pub mod agents;
+pub mod bulk;
 pub mod call;
 pub mod capacity;
 pub mod cli;

@@ -6,15 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each top-level module, and the other ones that it may import.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("agents", &["load", "machine", "measure", "decide"]),
     (
         "cli",
         &[
-            "live", "agents", "load", "capacity", "gate", "send", "serve", "server", "simulate", "study", "document",
-            "machine", "report", "http", "measure", "decide",
+            "live", "agents", "bulk", "load", "capacity", "gate", "send", "serve", "server", "simulate", "study",
+            "document", "machine", "report", "http", "measure", "decide",
         ],
     ),
+    ("bulk", &["send", "live", "machine", "measure", "decide"]),
     ("capacity", &["agents", "load", "machine", "measure", "decide"]),
     ("call", &["http", "machine", "decide"]),
     ("gate", &["call", "server", "http", "document", "redis", "machine", "decide"]),

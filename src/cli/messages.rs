@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use super::{CommonArgs, LogFormat, exit};
+use crate::live::single_line;
 
 /// Writer of messages.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +52,7 @@ impl Messages {
     pub(super) fn block(&self, text: &str) {
         match self.format {
             LogFormat::Text => {
-                let lines: String = text.lines().map(|line| format!("{}\n", replace_control(line))).collect();
+                let lines: String = text.lines().map(|line| format!("{}\n", single_line(line))).collect();
                 // One write, so that two blocks do not mix.
                 let _ = io::stderr().lock().write_all(lines.as_bytes());
             }
@@ -63,7 +64,7 @@ impl Messages {
     }
 
     fn write(&self, level: &str, text: &str) {
-        let text = replace_control(text);
+        let text = single_line(text);
         let line = match self.format {
             LogFormat::Text => format!("weir: {text}"),
             LogFormat::Json => serde_json::json!({ "level": level, "message": text }).to_string(),
@@ -71,11 +72,6 @@ impl Messages {
         // An unwritable stderr is ignored.
         let _ = writeln!(io::stderr(), "{line}");
     }
-}
-
-/// Replaces control characters: quoted URLs and paths may contain line breaks or terminal escapes.
-fn replace_control(text: &str) -> String {
-    text.replace(char::is_control, " ")
 }
 
 /// Error message of the system without its number.

@@ -1,4 +1,4 @@
-//! Progress display on the terminal during a run.
+//! Progress display on the terminal during a run, and text for a terminal.
 
 pub mod dashboard;
 pub mod progress_bar;
@@ -8,4 +8,9 @@ pub fn takes_escapes() -> bool {
     let term = std::env::var_os("TERM");
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     !no_color && term.is_none_or(|term| term != "dumb")
+}
+
+/// Text of external origin on one line: control characters, which could steer a terminal, become spaces.
+pub fn single_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }

@@ -6,6 +6,7 @@
 //! takes what is below, a last one what is above.
 
 use super::ansi::AnsiPaint;
+use super::axis::round_step;
 use super::number_format;
 use crate::decide::Nanos;
 use crate::measure::Histogram;
@@ -107,8 +108,7 @@ fn logarithmic(decade: &[u64], low: Nanos, high: Nanos) -> Vec<Nanos> {
 fn linear(low: Nanos, high: Nanos) -> Vec<Nanos> {
     // Steps much finer than a hundredth are below the resolution of a histogram of three digits.
     let raw = ((high - low).0 as f64 / 10.0).max(low.0 as f64 / 200.0).max(1.0);
-    let power = 10_f64.powf(raw.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * power).find(|step| *step >= raw * 0.999).unwrap_or(raw);
+    let step = round_step(raw);
     let first = (low.0 as f64 / step).ceil();
     let mut bounds = Vec::new();
     for i in 0..MAX_ROWS {

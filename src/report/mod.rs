@@ -6,12 +6,14 @@
 //! - [`text`]: weir's own report
 //! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
 //! - [`csv`]: time series
+//! - [`axis`]: axes of charts and plots
 //! - [`page`]: HTML reports
 //! - [`plot`]: plots as SVG and PNG
 //! - [`read`]: parsers of saved results, also of other tools
 //! - [`capacity`]: capacity search
 //! - [`comparison`]: comparison of sides of runs
-//! - `figure`, `bars`, `paint`: numbers, histograms and colours in text reports
+//! - [`unit`](mod@unit): units of numbers in charts, plots and tables
+//! - `number_format`, `bars`, `ansi`: numbers, histograms and colours in text reports
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,6 +26,7 @@ use crate::measure::Run;
 pub mod ab;
 mod agents;
 mod ansi;
+pub mod axis;
 mod bars;
 pub mod capacity;
 pub mod comparison;
@@ -34,6 +37,7 @@ pub mod page;
 pub mod plot;
 pub mod read;
 pub mod text;
+pub mod unit;
 pub mod wrk;
 
 /// Format of a report.

@@ -5,8 +5,9 @@ use std::fs;
 use super::findings::{Findings, RunRange};
 use super::plotting::{StudyPlot, file_name, select_points};
 use super::results_folder::point_name;
-use crate::report::page::ValueUnit;
+use crate::report::axis::ChartAxis;
 use crate::report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
+use crate::report::unit::ValueUnit;
 
 /// Name of the file.
 const FILE_NAME: &str = "series.csv";
@@ -60,8 +61,8 @@ fn plots_at(findings: &Findings<'_>, point: usize, variants: &[Vec<ClientSeries>
     let plot = |name: &String| Plot {
         title: format!("{name} over {x_label}{place}"),
         note: "median of the runs; the band is from the lowest to the highest of them".into(),
-        x_label: x_label.clone(),
-        y_label: name.clone(),
+        x: ChartAxis::new(&x_label, ValueUnit::Other(String::new())),
+        y: ChartAxis::new(name, ValueUnit::Other(String::new())),
         x_kind: XAxisKind::Time,
         series: (variants.iter().enumerate())
             .map(|(variant, rounds)| PlotSeries {
@@ -75,10 +76,9 @@ fn plots_at(findings: &Findings<'_>, point: usize, variants: &[Vec<ClientSeries>
     };
     let figure = |plot: Plot| StudyPlot {
         name: file_name(&plot.title),
-        unit: ValueUnit::Other(String::new()),
         metric: None,
         point: Some(point),
-        plot,
+        plot: plot.with_fitted_axes(),
     };
     names.into_iter().map(|name| figure(plot(name))).collect()
 }

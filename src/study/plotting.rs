@@ -6,8 +6,9 @@ use super::recordings::{self, Recording};
 use super::results_folder::point_name;
 use super::time_series;
 use crate::measure::Histogram;
-use crate::report::page::ValueUnit;
+use crate::report::axis::ChartAxis;
 use crate::report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
+use crate::report::unit::ValueUnit;
 
 /// Plot, and the name of its files.
 #[derive(Debug)]
@@ -16,8 +17,6 @@ pub struct StudyPlot {
     pub name: String,
     /// Series and axes.
     pub plot: Plot,
-    /// Unit of the y axis.
-    pub unit: ValueUnit,
     /// Index of the metric over the sweep that this plot shows, if it shows one.
     pub metric: Option<usize>,
     /// Index of the point of the sweep that this plot shows, if it shows one.
@@ -159,13 +158,13 @@ fn line_plot(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, S
     let plot = Plot {
         title: title.clone(),
         note: "median of the runs; from the lowest to the highest of them; hollow: not trusted".into(),
-        x_label: parameter.map_or_else(|| "variant".to_owned(), |parameter| parameter.name.clone()),
-        y_label: label(&of.metric.name.replace('_', " "), &of.metric.unit),
+        x: ChartAxis::new(parameter.map_or("variant", |parameter| &parameter.name), ValueUnit::Count),
+        y: ChartAxis::new(&of.metric.name.replace('_', " "), ValueUnit::of(&of.metric)),
         categories,
         x_kind: XAxisKind::Values,
         series,
     };
-    StudyPlot { name: file_name(&title), plot, unit: ValueUnit::of(&of.metric), metric: Some(measure), point: None }
+    StudyPlot { name: file_name(&title), plot: plot.with_fitted_axes(), metric: Some(measure), point: None }
 }
 
 /// Response times by percentile, all runs of a variant together.
@@ -191,25 +190,20 @@ fn latency_curve(findings: &Findings<'_>, load: &str, point: usize, recorded: &[
     let plot = Plot {
         title: format!("{load}: response times by percentile{}", point_suffix(findings, point)),
         note: "all runs of a variant together".into(),
-        x_label: "percentile".into(),
-        y_label: label("response time", "ms"),
+        x: ChartAxis::of_quantiles("percentile"),
+        y: ChartAxis::new("response time", ValueUnit::Milliseconds),
         x_kind: XAxisKind::Percentiles,
         series,
         ..Plot::default()
     };
     let name = file_name(&format!("{load} percentiles {}", point_name(&findings.points[point])));
-    StudyPlot { name, plot, unit: ValueUnit::Milliseconds, metric: None, point: Some(point) }
+    StudyPlot { name, plot: plot.with_fitted_axes(), metric: None, point: Some(point) }
 }
 
 /// ` at connections=8`; empty without a sweep.
 pub(super) fn point_suffix(findings: &Findings<'_>, point: usize) -> String {
     let of = &findings.points[point];
     if of.is_empty() { String::new() } else { format!(" at {}", point_name(of)) }
-}
-
-/// Axis label: a name with its unit.
-pub(super) fn label(name: &str, unit: &str) -> String {
-    if unit.is_empty() { name.to_owned() } else { format!("{name} ({unit})") }
 }
 
 /// File name of lower-case letters, digits, dots and dashes.

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::findings::{Findings, RunRange};
-use super::plotting::{StudyPlot, file_name, label, point_suffix};
+use super::plotting::{StudyPlot, file_name, point_suffix};
 use super::recordings::Recording;
 use super::results_folder::point_name;
 use crate::machine::process_tree::ProcessTreeSample;
 use crate::measure::Run;
 use crate::measure::series::SeriesPoint;
-use crate::report::page::ValueUnit;
+use crate::report::axis::ChartAxis;
 use crate::report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
+use crate::report::unit::ValueUnit;
 
 /// Times in seconds and values, in order.
 type TimeSeries = Vec<(f64, f64)>;
@@ -23,32 +24,30 @@ const INTERVAL_LENGTHS_S: [f64; 12] = [0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0
 /// Plots at a point: those of each load, then CPU and memory.
 pub(super) fn all_plots(findings: &Findings<'_>, point: usize, recorded: &[Recording<'_>]) -> Vec<StudyPlot> {
     let mut figures = Vec::new();
-    let mut add = |title: &str, label: String, unit: ValueUnit, of: &dyn Fn(&Recording<'_>) -> TimeSeries| {
+    let mut add = |title: &str, y_name: &str, unit: ValueUnit, of: &dyn Fn(&Recording<'_>) -> TimeSeries| {
         let plot = Plot {
             title: format!("{title} over time{}", point_suffix(findings, point)),
             note: "median of the rounds; from the lowest to the highest of them".into(),
-            x_label: "time since the load began (s)".into(),
-            y_label: label,
+            x: ChartAxis::new("time since the load began", ValueUnit::Seconds),
+            y: ChartAxis::new(y_name, unit),
             x_kind: XAxisKind::Time,
             series: series(findings, recorded, of),
             ..Plot::default()
         };
         let name = file_name(&format!("{title} over time {}", point_name(&findings.points[point])));
-        figures.push(StudyPlot { name, plot, unit, metric: None, point: Some(point) });
+        figures.push(StudyPlot { name, plot: plot.with_fitted_axes(), metric: None, point: Some(point) });
     };
     for load in &findings.definition.loads {
         let of_run =
             |of: fn(&Run) -> TimeSeries| move |it: &Recording<'_>| it.run(&load.name).map(of).unwrap_or_default();
         let name = |what: &str| format!("{}: {what}", load.name);
-        add(&name("successes"), label("successes", "/s"), ValueUnit::PerSecond, &of_run(rate));
-        add(&name("p99"), label("p99 of the response time", "ms"), ValueUnit::Milliseconds, &of_run(p99));
+        add(&name("successes"), "successes", ValueUnit::PerSecond, &of_run(rate));
+        add(&name("p99"), "p99 of the response time", ValueUnit::Milliseconds, &of_run(p99));
     }
     let last = recorded.iter().filter_map(|it| it.samples.samples.last());
     let interval_s = interval_length_s(last.map(|sample| sample.t_s).fold(0.0, f64::max));
-    add("CPU", label("busy cores", ""), ValueUnit::Other("cores".into()), &|it| cpu(&it.samples.samples, interval_s));
-    add("memory", label("memory", "MiB"), ValueUnit::Other("MiB".into()), &|it| {
-        memory(&it.samples.samples, interval_s)
-    });
+    add("CPU", "CPU", ValueUnit::Other("cores".into()), &|it| cpu(&it.samples.samples, interval_s));
+    add("memory", "memory", ValueUnit::Other("MiB".into()), &|it| memory(&it.samples.samples, interval_s));
     figures
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::support::Weir;
-use super::{GOOD, SHORT, assert_tidy, cells, failure, json, study};
+use super::{GOOD, SHORT, assert_tidy, cells, json, study};
 
 #[test]
 fn variants_are_measured_at_each_point_in_each_round_and_reported() {

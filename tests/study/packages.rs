@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::support::{Running, Weir};
-use super::{cells, failure, json, study};
+use super::{cells, failure, json};
 
 /// Script that writes a Python package as a wheel.
 const WHEEL: &str = r#"

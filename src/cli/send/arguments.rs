@@ -9,14 +9,15 @@ use clap::{Args, ValueEnum};
 use rustls::ClientConfig;
 
 use super::queue::{QueueCommand, default_store};
-use super::{StoreHandle, request};
+use super::request;
+use crate::bulk::BulkOptions;
 use crate::decide::Nanos;
 use crate::decide::base::units;
 use crate::decide::call::policy::{Backoff, RetryPolicy};
 use crate::decide::delivery::dispatch::{self, DeliveryGuarantee, DispatchRules};
 use crate::decide::delivery::key_window::{self, LimitUnit};
 use crate::http::tls::{Tls, TlsOptions};
-use crate::send::store::{self, QueueBounds, StoreUrl};
+use crate::send::store::{JobOrder, StoreUrl};
 use crate::send::template::has_field;
 use crate::send::{ApiKey, HostLimit, JobDefaults, Options, ResponseRules, TtlExtensionOptions};
 
@@ -117,7 +118,7 @@ pub(in crate::cli) struct SendArgs {
     store: Option<PathBuf>,
     /// results file, appended to; invalid lines go to FILE.invalid
     #[arg(short, long, value_name = "FILE", help_heading = JOBS_HEADING)]
-    pub(super) out: Option<PathBuf>,
+    out: Option<PathBuf>,
     /// graceful-shutdown timeout for requests in flight
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::time, help_heading = JOBS_HEADING)]
     grace: Duration,
@@ -188,16 +189,30 @@ impl StatusRanges {
 
 impl SendArgs {
     /// File of jobs; required without a subcommand.
-    pub(super) fn jobs(&self) -> &Path {
+    fn jobs(&self) -> &Path {
         self.jobs.as_deref().unwrap_or_else(|| Path::new("-"))
     }
 
-    pub(super) fn grace(&self) -> Nanos {
-        self.grace.into()
+    /// Options of the delivery.
+    pub(super) fn bulk_options(&self, shows_progress: bool) -> Result<BulkOptions, String> {
+        let job_defaults = self.job_defaults()?;
+        Ok(BulkOptions {
+            sender: self.sender_options(&job_defaults)?,
+            jobs: self.jobs().to_owned(),
+            out: self.out.clone(),
+            store: self.store_url()?,
+            order: match self.order {
+                OrderArg::Deadline => JobOrder::Deadline,
+                OrderArg::Arrival => JobOrder::Fifo,
+            },
+            job_defaults,
+            grace: self.grace.into(),
+            shows_progress,
+        })
     }
 
     /// Defaults of all jobs.
-    pub(super) fn job_defaults(&self) -> Result<JobDefaults, String> {
+    fn job_defaults(&self) -> Result<JobDefaults, String> {
         let form = JobDefaults {
             url: self.url.clone(),
             method: self.method.as_deref().map(request::method).transpose()?,
@@ -210,7 +225,7 @@ impl SendArgs {
     }
 
     /// Options of the sender.
-    pub(super) fn options(&self, form: &JobDefaults) -> Result<Options, String> {
+    fn sender_options(&self, form: &JobDefaults) -> Result<Options, String> {
         let keys = self.api_keys()?;
         let needs_key = form.url.iter().any(|url| has_field(url, "key"))
             || form.headers.iter().any(|(_, value)| has_field(value, "key"));
@@ -318,18 +333,6 @@ impl SendArgs {
             None if self.jobs() == Path::new("-") => Ok(StoreUrl::Memory),
             None => Ok(StoreUrl::File(default_store(self.jobs()))),
         }
-    }
-
-    pub(super) fn open_store(&self) -> Result<StoreHandle, String> {
-        let order = match self.order {
-            OrderArg::Deadline => store::JobOrder::Deadline,
-            OrderArg::Arrival => store::JobOrder::Fifo,
-        };
-        let place = self.store_url()?;
-        // Backpressure: jobs beyond this wait in the input stream.
-        let in_memory = QueueBounds { jobs: 100_000, bytes: 256 << 20 };
-        let bounds = if matches!(place, StoreUrl::Memory) { in_memory } else { QueueBounds::default() };
-        place.open(true, bounds, order).map_err(|error| error.to_string())
     }
 }
 

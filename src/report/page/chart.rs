@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{AxisScale, Tone, ValueUnit};
+use super::{ChartAxis, Tone, ValueUnit};
 use crate::measure::slo::{Slo, SloCriterion};
 
 /// A chart.
@@ -24,17 +24,6 @@ pub struct Chart {
     pub levels: Vec<ChartLevel>,
     /// Charts of a page that name the same group zoom together; may be empty.
     pub group: String,
-}
-
-/// An axis.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ChartAxis {
-    /// What it shows, without the unit.
-    pub name: String,
-    /// The unit of its values.
-    pub unit: ValueUnit,
-    /// How it is stretched.
-    pub scale: AxisScale,
 }
 
 /// A line of points.
@@ -90,20 +79,6 @@ impl ChartLevel {
             _ => return None,
         };
         (at > 0.0).then(|| Self { at, name: objective.to_owned() })
-    }
-}
-
-impl ChartAxis {
-    /// An even axis.
-    pub fn new(name: &str, unit: ValueUnit) -> Self {
-        Self { name: name.to_owned(), unit, scale: AxisScale::Linear }
-    }
-
-    /// Stretched in another way.
-    #[must_use]
-    pub fn scaled(mut self, scale: AxisScale) -> Self {
-        self.scale = scale;
-        self
     }
 }
 
@@ -242,7 +217,13 @@ pub(super) fn to_json(charts: &[&Chart]) -> Value {
         });
         let lines: Value = lines.collect();
         let axes = [&chart.x, &chart.y].map(|axis| {
-            json!({ "name": axis.name, "unit": axis.unit.script_name(), "of": axis.unit.name(), "scale": axis.scale.script_name() })
+            let unit = axis.unit.script_name();
+            let mut fields =
+                json!({ "name": axis.name, "unit": unit, "of": axis.unit.name(), "scale": axis.scale.script_name() });
+            if !axis.marked.is_empty() {
+                fields["marked"] = axis.marked.iter().copied().map(number).collect();
+            }
+            fields
         });
         let spans: Value = chart.spans.iter().map(|s| json!([number(s.from), number(s.to), s.name])).collect();
         let levels: Value = chart.levels.iter().map(|l| json!([number(l.at), l.name])).collect();

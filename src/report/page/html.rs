@@ -8,13 +8,13 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA256, digest};
 
+use super::script::SCRIPT;
 use super::{
     BarChart, Block, Chart, KeyFigure, PageTable, ReportPage, Section, TableCell, Tone, VerdictPoint, chart, svg,
 };
 use crate::report::number_format::sanitize;
 
 const STYLE: &str = concat!(include_str!("chart.css"), include_str!("page.css"));
-const SCRIPT: &str = include_str!("page.js");
 
 /// Text that is HTML already.
 #[derive(Debug, Default)]

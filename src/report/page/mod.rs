@@ -5,30 +5,28 @@
 //! makes HTML of all of them and is the only place where text becomes HTML.
 //!
 //! - [`chart`]: lines over an axis, with bands; [`bars`]: bars of values
-//! - [`table`]: tables of figures
-//! - [`unit`](mod@unit): text of numbers, the same in charts, tables and the script
+//! - [`table`]: tables
 //! - [`svg`]: static picture of a chart, without the script
 //! - [`manifest`]: last section of every report
-//! - `html`, `scale`: HTML and axes; `page.js`, `page.css` and `chart.css` are included verbatim
+//! - `html`: HTML; `script/*.js`, `page.css` and `chart.css` are included verbatim
 
 pub mod bars;
 pub mod chart;
 mod html;
 pub mod manifest;
 mod run;
-mod scale;
+mod script;
 pub mod svg;
 pub mod table;
-pub mod unit;
 
 pub use self::bars::{BarChart, BarRow};
-pub use self::chart::{Chart, ChartAxis, ChartLevel, ChartLine, ChartSpan};
+pub use self::chart::{Chart, ChartLevel, ChartLine, ChartSpan};
 pub use self::html::render;
 pub use self::run::{date, of_run, percentiles};
-pub use self::scale::AxisScale;
 pub use self::table::{PageTable, TableCell};
-pub use self::unit::ValueUnit;
 use crate::measure::compare::Finding;
+pub use crate::report::axis::{AxisScale, ChartAxis};
+pub use crate::report::unit::ValueUnit;
 
 /// Content of an HTML report, from top to bottom.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,7 +1,8 @@
 //! A chart as a still picture: what is seen without the script, on paper, and in documents.
 
 use super::html::Html;
-use super::{AxisScale, BarRow, Chart, ChartAxis, ChartLine, ValueUnit};
+use super::{BarRow, Chart, ChartLine};
+use crate::report::axis::AxisRange;
 
 const STYLE: &str = include_str!("chart.css");
 const WIDTH: f64 = 640.0;
@@ -19,44 +20,34 @@ const MAX_BANDS: usize = 3;
 /// How far the intervals of lines are apart.
 const INTERVAL_SPACING: f64 = 2.5;
 
-/// Where values lie in the picture.
+/// Positions of values in the picture.
 struct ChartFrame<'a> {
     x: AxisRange<'a>,
     y: AxisRange<'a>,
     left: f64,
 }
 
-/// An axis, and what part of it is shown.
-struct AxisRange<'a> {
-    axis: &'a ChartAxis,
-    low: f64,
-    high: f64,
-}
-
-impl AxisRange<'_> {
-    /// In [0, 1].
-    fn at(&self, value: f64) -> f64 {
-        let (low, high) = (self.axis.scale.at(self.low), self.axis.scale.at(self.high));
-        ((self.axis.scale.at(value) - low) / (high - low)).clamp(0.0, 1.0)
-    }
-
-    fn ticks(&self, wanted: f64) -> Vec<f64> {
-        let mut ticks = self.axis.scale.ticks(self.low, self.high, wanted, self.axis.unit == ValueUnit::Seconds);
-        // There is no round 1.5.
-        if self.axis.unit == ValueUnit::Count && self.high - self.low >= 1.0 {
-            ticks.retain(|tick| tick.fract() == 0.0);
-        }
-        ticks
-    }
-}
-
 impl ChartFrame<'_> {
     fn x(&self, value: f64) -> f64 {
-        round(self.left + self.x.at(value) * (WIDTH - RIGHT_MARGIN - self.left))
+        self.left_to_right(self.x.at(value))
     }
 
     fn y(&self, value: f64) -> f64 {
-        round(TOP_MARGIN + (1.0 - self.y.at(value)) * (HEIGHT - BOTTOM_MARGIN - TOP_MARGIN))
+        self.bottom_to_top(self.y.at(value))
+    }
+
+    /// Position of a place in [0, 1] of the x axis.
+    fn left_to_right(&self, at: f64) -> f64 {
+        round(self.left + at * self.width())
+    }
+
+    /// Position of a place in [0, 1] of the y axis.
+    fn bottom_to_top(&self, at: f64) -> f64 {
+        round(TOP_MARGIN + (1.0 - at) * (HEIGHT - BOTTOM_MARGIN - TOP_MARGIN))
+    }
+
+    fn width(&self) -> f64 {
+        WIDTH - RIGHT_MARGIN - self.left
     }
 }
 
@@ -96,21 +87,22 @@ pub(super) fn draw(html: &mut Html, chart: &Chart) {
 
 fn body(html: &mut Html, chart: &Chart) {
     let mut frame = frame(chart);
-    let (x_ticks, y_ticks) = (frame.x.ticks(7.0), frame.y.ticks(5.0));
-    let longest = y_ticks.iter().map(|t| chart.y.unit.tick(*t).chars().count()).max().unwrap_or(0);
+    let y_ticks = frame.y.ticks(5.0);
+    let longest = y_ticks.iter().map(|tick| tick.label.chars().count()).max().unwrap_or(0);
     frame.left = 14.0 + longest as f64 * CHARACTER_WIDTH;
+    let x_ticks = frame.x.ticks_across(7.0, frame.width() / CHARACTER_WIDTH);
     for span in &chart.spans {
         let (from, to) = (frame.x(span.from), frame.x(span.to));
         rectangle(html, "span", [from, TOP_MARGIN, (to - from).max(0.0), HEIGHT - BOTTOM_MARGIN - TOP_MARGIN]);
         label(html, from + 4.0, TOP_MARGIN + 13.0, "start", &span.name);
     }
     for tick in y_ticks {
-        let y = frame.y(tick);
+        let y = frame.bottom_to_top(tick.at);
         path(html, "grid", "", &format!("M{} {y}H{}", frame.left, WIDTH - RIGHT_MARGIN));
-        label(html, frame.left - 7.0, y + 4.0, "end", &chart.y.unit.tick(tick));
+        label(html, frame.left - 7.0, y + 4.0, "end", &tick.label);
     }
     for tick in x_ticks {
-        label(html, frame.x(tick), HEIGHT - BOTTOM_MARGIN + 18.0, "middle", &chart.x.unit.tick(tick));
+        label(html, frame.left_to_right(tick.at), HEIGHT - BOTTOM_MARGIN + 18.0, "middle", &tick.label);
     }
     label(html, 0.0, 12.0, "start", &chart.y.name);
     label(html, WIDTH - RIGHT_MARGIN, HEIGHT - 6.0, "end", &chart.x.name);
@@ -139,7 +131,7 @@ fn dots(html: &mut Html, frame: &ChartFrame<'_>, line: &ChartLine, hue: &str) {
         return;
     }
     for (i, (x, y)) in line.x.iter().zip(&line.y).enumerate() {
-        let Some(y) = y.filter(|y| frame.y.axis.scale.contains(*y)) else { continue };
+        let Some(y) = y.filter(|y| frame.y.contains(*y)) else { continue };
         html.raw(if line.doubtful.contains(&i) { "<circle class=\"dot hollow h" } else { "<circle class=\"dot h" });
         html.text(hue).raw("\" cx=\"").number(frame.x(*x)).raw("\" cy=\"").number(frame.y(y)).raw("\" r=\"2.5\"/>");
     }
@@ -162,30 +154,7 @@ fn frame(chart: &Chart) -> ChartFrame<'_> {
     let xs = chart.lines.iter().flat_map(|line| line.x.iter().copied());
     let levels = chart.levels.iter().map(|level| level.at);
     let ys = chart.lines.iter().flat_map(ChartLine::values).chain(levels);
-    let x = match (extent(xs, chart.x.scale), chart.x.scale) {
-        (Some((low, high)), _) if high > low => (low, high),
-        (Some((low, _)), AxisScale::Linear) => (low, low + 1.0),
-        (Some((low, _)), AxisScale::Log) => (low, low * 10.0),
-        (_, AxisScale::Tail | AxisScale::Linear) => (0.0, 0.9),
-        (None, AxisScale::Log) => (1.0, 10.0),
-    };
-    let y = match (extent(ys, chart.y.scale), chart.y.scale) {
-        (Some((low, high)), AxisScale::Linear) => {
-            let base = low.min(0.0);
-            (base * 1.05, if high > base { high + (high - base) * 0.05 } else { base + 1.0 })
-        }
-        (Some((low, high)), AxisScale::Log) => (low / 1.15, high * 1.15),
-        (Some((low, high)), AxisScale::Tail) if high > low => (low, high),
-        (None, AxisScale::Log) => (1.0, 10.0),
-        (_, AxisScale::Tail | AxisScale::Linear) => (0.0, 0.9),
-    };
-    let [x, y] = [(&chart.x, x), (&chart.y, y)].map(|(axis, (low, high))| AxisRange { axis, low, high });
-    ChartFrame { x, y, left: 0.0 }
-}
-
-fn extent(values: impl Iterator<Item = f64>, scale: AxisScale) -> Option<(f64, f64)> {
-    let placed = values.filter(|v| scale.contains(*v));
-    placed.fold(None, |known, v| Some(known.map_or((v, v), |(low, high): (f64, f64)| (low.min(v), high.max(v)))))
+    ChartFrame { x: AxisRange::across(&chart.x, xs), y: AxisRange::upwards(&chart.y, ys), left: 0.0 }
 }
 
 /// The line. Of points that share a column the least and the greatest are kept, so that no peak is lost.
@@ -275,6 +244,7 @@ fn label(html: &mut Html, x: f64, y: f64, anchor: &'static str, words: &str) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{AxisScale, ChartAxis, ValueUnit};
     use super::*;
 
     fn chart(points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Chart {

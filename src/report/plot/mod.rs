@@ -6,13 +6,12 @@
 
 mod canvas;
 mod png;
-mod scale;
 mod svg;
 
 use self::canvas::{Anchor, Canvas, Ink};
 use self::png::Png;
-use self::scale::PlotAxis;
 use self::svg::Svg;
+use super::axis::{AxisRange, AxisScale, ChartAxis};
 
 /// A plot.
 #[derive(Clone, Debug, Default)]
@@ -21,10 +20,10 @@ pub struct Plot {
     pub title: String,
     /// What is to be known about it, in a line below the title.
     pub note: String,
-    /// What goes from left to right, with its unit.
-    pub x_label: String,
-    /// What goes up, with its unit.
-    pub y_label: String,
+    /// Axis from left to right; its scale and ticks follow from the points ([`Self::with_fitted_axes`]).
+    pub x: ChartAxis,
+    /// Axis from the bottom to the top; its scale follows from the points ([`Self::with_fitted_axes`]).
+    pub y: ChartAxis,
     /// Names of what stands from left to right at 0, 1, 2, ...; empty if x are numbers.
     pub categories: Vec<String>,
     /// What x are.
@@ -78,6 +77,7 @@ const COLOURS: [&str; 10] =
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 440.0;
+/// Minimum margin; long labels of the y axis need more.
 const LEFT_MARGIN: f64 = 72.0;
 const RIGHT_MARGIN: f64 = 24.0;
 const BOTTOM_MARGIN: f64 = 56.0;
@@ -85,6 +85,47 @@ const BOTTOM_MARGIN: f64 = 56.0;
 const LEGEND_ROW_HEIGHT: f64 = 20.0;
 /// Height of a row of names below.
 const NAME_ROW_HEIGHT: f64 = 14.0;
+/// Average width of a character of ticks and legend.
+const CHARACTER_WIDTH: f64 = 6.8;
+/// Approximate number of ticks of an axis with round values.
+const TICK_COUNT: f64 = 6.0;
+
+/// Positions of values in the drawing.
+struct PlotFrame<'a> {
+    x: AxisRange<'a>,
+    y: AxisRange<'a>,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    /// Distance of the outermost values from the ends of the x axis.
+    inset: f64,
+    /// Number of names along the x axis; 0 if x are numbers.
+    names: usize,
+}
+
+impl PlotFrame<'_> {
+    fn x(&self, value: f64) -> f64 {
+        match self.names {
+            0 => self.left_to_right(self.x.at(value)),
+            names => self.left + (value + 0.5) / names as f64 * (self.right - self.left),
+        }
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        self.bottom_to_top(self.y.at(value))
+    }
+
+    /// Position of a place in [0, 1] of the x axis.
+    fn left_to_right(&self, at: f64) -> f64 {
+        self.left + self.inset + at * (self.right - self.left - 2.0 * self.inset)
+    }
+
+    /// Position of a place in [0, 1] of the y axis.
+    fn bottom_to_top(&self, at: f64) -> f64 {
+        self.bottom + at * (self.top - self.bottom)
+    }
+}
 
 impl Plot {
     /// Whether there is nothing to draw.
@@ -94,6 +135,26 @@ impl Plot {
 
     fn points(&self) -> impl Iterator<Item = &PlotPoint> {
         self.series.iter().flat_map(|series| &series.points)
+    }
+
+    /// Sets the scales, and the ticks at the values of a parameter, as the points need them.
+    #[must_use]
+    pub fn with_fitted_axes(mut self) -> Self {
+        let axis = match self.x_kind {
+            XAxisKind::Values if self.categories.is_empty() => {
+                ChartAxis::of_parameter(&self.x.name, self.points().map(|point| point.x))
+            }
+            XAxisKind::Percentiles => ChartAxis::of_quantiles(&self.x.name),
+            XAxisKind::Values | XAxisKind::Time => self.x.clone(),
+        };
+        self.y.scale = AxisScale::fitting(self.values());
+        self.x = axis;
+        self
+    }
+
+    /// Values of the y axis.
+    fn values(&self) -> impl Iterator<Item = f64> {
+        self.points().flat_map(|point| [point.low, point.y, point.high])
     }
 
     /// A header, then a line per point.
@@ -131,38 +192,41 @@ impl Plot {
         canvas.text((LEFT_MARGIN, 26.0), Anchor::Start, Ink::Title, &self.title);
         canvas.text((LEFT_MARGIN, 44.0), Anchor::Start, Ink::Note, &self.note);
         let top = if self.names_stand_below() { 64.0 } else { self.legend(canvas, 64.0) };
-        let right = WIDTH - RIGHT_MARGIN;
-        let xs: Vec<f64> = self.points().map(|point| point.x).collect();
-        let x = match self.x_kind {
-            XAxisKind::Percentiles => PlotAxis::percentiles(LEFT_MARGIN, right, &xs),
-            XAxisKind::Time => PlotAxis::of_time(LEFT_MARGIN, right, &xs),
-            XAxisKind::Values if self.categories.is_empty() => PlotAxis::of_values(LEFT_MARGIN, right, &xs),
-            XAxisKind::Values => PlotAxis::categories(LEFT_MARGIN, right, self.categories.len()),
-        };
-        let names = self.categories.iter().enumerate().map(|(index, name)| (x.at(index as f64), name.clone()));
-        let numbers = x.ticks().into_iter().map(|tick| (tick.at, tick.label));
-        let labels: Vec<(f64, String)> = if self.categories.is_empty() { numbers.collect() } else { names.collect() };
-        let room = (right - LEFT_MARGIN) / labels.len().max(1) as f64;
-        let crowded = labels.iter().any(|(_, label)| 6.8 * label.chars().count() as f64 > room);
-        // Names that have no room side by side stand in two rows.
-        let second_row = if crowded && !self.categories.is_empty() { NAME_ROW_HEIGHT } else { 0.0 };
+        let x = AxisRange::across(&self.x, self.points().map(|point| point.x));
+        let y = AxisRange::upwards(&self.y, self.values());
+        let (right, y_ticks) = (WIDTH - RIGHT_MARGIN, y.ticks(TICK_COUNT));
+        let longest = y_ticks.iter().map(|tick| tick.label.chars().count()).max().unwrap_or(0);
+        let left = LEFT_MARGIN.max(36.0 + longest as f64 * CHARACTER_WIDTH);
+        let space = (right - left) / self.categories.len().max(1) as f64;
+        let crowded = self.categories.iter().any(|name| CHARACTER_WIDTH * name.chars().count() as f64 > space);
+        // Names without space side by side are in two rows.
+        let second_row = if crowded { NAME_ROW_HEIGHT } else { 0.0 };
         let bottom = HEIGHT - BOTTOM_MARGIN - second_row;
-        let ys: Vec<f64> = self.points().flat_map(|point| [point.low, point.y, point.high]).collect();
-        let y = PlotAxis::of_range(bottom, top, &ys);
-        for tick in y.ticks() {
-            canvas.line((LEFT_MARGIN, tick.at), (right, tick.at), Ink::Grid);
-            canvas.text((LEFT_MARGIN - 8.0, tick.at + 4.0), Anchor::End, Ink::Tick, &tick.label);
+        // Marked points are not drawn on the edge.
+        let inset = if self.x_kind == XAxisKind::Values { (right - left) * 0.04 } else { 0.0 };
+        let frame = PlotFrame { x, y, left, right, top, bottom, inset, names: self.categories.len() };
+        for tick in y_ticks {
+            let height = frame.bottom_to_top(tick.at);
+            canvas.line((left, height), (right, height), Ink::Grid);
+            canvas.text((left - 8.0, height + 4.0), Anchor::End, Ink::Tick, &tick.label);
         }
-        canvas.line((LEFT_MARGIN, bottom), (right, bottom), Ink::Axis);
+        canvas.line((left, bottom), (right, bottom), Ink::Axis);
+        let names = self.categories.iter().enumerate().map(|(index, name)| (frame.x(index as f64), name.clone()));
+        let labels: Vec<(f64, String)> = if self.categories.is_empty() {
+            let ticks = frame.x.ticks_across(TICK_COUNT, (right - left - 2.0 * inset) / CHARACTER_WIDTH);
+            ticks.into_iter().map(|tick| (frame.left_to_right(tick.at), tick.label)).collect()
+        } else {
+            names.collect()
+        };
         for (index, (at, label)) in labels.into_iter().enumerate() {
             let lower = if index % 2 == 1 { second_row } else { 0.0 };
             canvas.line((at, bottom), (at, bottom + 5.0 + lower), Ink::Axis);
             canvas.text((at, bottom + 18.0 + lower), Anchor::Middle, Ink::Tick, &label);
         }
-        canvas.text(((LEFT_MARGIN + right) / 2.0, HEIGHT - 12.0), Anchor::Middle, Ink::Label, &self.x_label);
-        canvas.upright((20.0, (top + bottom) / 2.0), Ink::Label, &self.y_label);
+        canvas.text(((left + right) / 2.0, HEIGHT - 12.0), Anchor::Middle, Ink::Label, &self.x.title());
+        canvas.upright((20.0, (top + bottom) / 2.0), Ink::Label, &self.y.title());
         for (index, series) in self.series.iter().enumerate() {
-            self.draw(canvas, index, series, &x, &y);
+            self.draw(canvas, index, series, &frame);
         }
     }
 
@@ -180,7 +244,7 @@ impl Plot {
         let (mut x, mut y) = (LEFT_MARGIN, top);
         for series in &self.series {
             let colour = COLOURS[series.colour % COLOURS.len()];
-            let width = 46.0 + 6.8 * series.name.chars().count() as f64;
+            let width = 46.0 + CHARACTER_WIDTH * series.name.chars().count() as f64;
             if x > LEFT_MARGIN && x + width > WIDTH - RIGHT_MARGIN {
                 (x, y) = (LEFT_MARGIN, y + LEGEND_ROW_HEIGHT);
             }
@@ -194,13 +258,13 @@ impl Plot {
         y + 16.0
     }
 
-    fn draw(&self, canvas: &mut dyn Canvas, index: usize, series: &PlotSeries, x: &PlotAxis, y: &PlotAxis) {
+    fn draw(&self, canvas: &mut dyn Canvas, index: usize, series: &PlotSeries, frame: &PlotFrame<'_>) {
         let colour = COLOURS[series.colour % COLOURS.len()];
         // Categories are not joined by a line; several points of one category are drawn side by side.
         let alone = self.categories.is_empty() || self.series.iter().all(|series| series.points.len() == 1);
         let apart = if alone { 0.0 } else { 14.0 };
         let aside = apart * (index as f64 - (self.series.len() as f64 - 1.0) / 2.0);
-        let at = |point: &PlotPoint, height: f64| (x.at(point.x) + aside, y.at(height));
+        let at = |point: &PlotPoint, height: f64| (frame.x(point.x) + aside, frame.y(height));
         if self.categories.is_empty() && series.points.len() > 1 {
             let up = series.points.iter().map(|point| at(point, point.high));
             let down = series.points.iter().rev().map(|point| at(point, point.low));
@@ -228,14 +292,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::report::unit::ValueUnit;
 
     fn plot(values: &[(f64, f64)]) -> Plot {
         let point =
             |(x, y): &(f64, f64)| PlotPoint { x: *x, y: *y, low: y * 0.9, high: y * 1.1, runs: 3, doubtful: false };
         Plot {
             title: "Throughput".into(),
-            x_label: "connections".into(),
-            y_label: "answers per second".into(),
+            x: ChartAxis::new("connections", ValueUnit::Count),
+            y: ChartAxis::new("responses", ValueUnit::PerSecond),
             series: vec![PlotSeries {
                 name: "a <b> & \"c\"".into(),
                 points: values.iter().map(point).collect(),
@@ -243,6 +308,7 @@ mod tests {
             }],
             ..Plot::default()
         }
+        .with_fitted_axes()
     }
 
     /// Numbers after `name="`.
@@ -305,7 +371,7 @@ mod tests {
             across in prop::sample::select(vec![XAxisKind::Values, XAxisKind::Percentiles, XAxisKind::Time]),
         ) {
             values.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let svg = Plot { x_kind: across, ..plot(&values) }.svg();
+            let svg = Plot { x_kind: across, ..plot(&values) }.with_fitted_axes().svg();
             for (names, most) in [(["x1", "x2", "cx"], WIDTH), (["y1", "y2", "cy"], HEIGHT)] {
                 for name in names {
                     let all = coordinates(&svg, name);

@@ -64,7 +64,7 @@ fn at_a_glance(findings: &Findings<'_>) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::page::{Block, render};
+    use crate::report::page::{Block, ChartAxis, render};
     use crate::report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
     use crate::study::tests::fixtures::{STEADY_RATES_PER_S, definition, outcome};
 
@@ -108,8 +108,9 @@ mod tests {
                 colour,
             };
             let series = (0..variants).map(line).collect();
-            let plot = Plot { title: format!("series {n}"), x_kind: XAxisKind::Time, series, ..Plot::default() };
-            StudyPlot { name: n.to_string(), plot, unit: ValueUnit::PerSecond, metric: None, point: Some(n / 6) }
+            let (title, y) = (format!("series {n}"), ChartAxis::new("rate", ValueUnit::PerSecond));
+            let plot = Plot { title, y, x_kind: XAxisKind::Time, series, ..Plot::default() };
+            StudyPlot { name: n.to_string(), plot, metric: None, point: Some(n / 6) }
         };
         let over_time = |variants: usize| {
             let all: Vec<StudyPlot> = (0..24).map(|n| series_plot(variants, n)).collect();

@@ -1,14 +1,12 @@
 //! Charts of the HTML report of a study, with the same numbers as the plot files.
 
-use crate::report::page::{AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, Section, ValueUnit};
+use crate::report::page::{BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, Section};
 use crate::report::plot::{Plot, PlotPoint, XAxisKind};
 use crate::study::findings::{Findings, StudyMetric};
 use crate::study::plotting::StudyPlot;
 
 /// Maximum number of points of all lines over time, so that the report stays small.
 const MAX_CHART_POINTS: usize = 10_000;
-/// Ratio of the largest to the smallest value of a parameter from which its axis is logarithmic.
-const LOG_SCALE_MIN_RATIO: f64 = 8.0;
 
 pub(super) fn sections(findings: &Findings<'_>, figures: &[StudyPlot]) -> Vec<Section> {
     let several = findings.definition.loads.len() > 1;
@@ -61,20 +59,8 @@ fn block(figure: &StudyPlot) -> Block {
 }
 
 fn chart(figure: &StudyPlot) -> Chart {
-    let Plot { title, x_label, x_kind: across, series, .. } = &figure.plot;
-    let x = match across {
-        XAxisKind::Percentiles => ChartAxis::new(x_label, ValueUnit::Quantile).scaled(AxisScale::Tail),
-        XAxisKind::Time => ChartAxis::new("time since the load began", ValueUnit::Seconds),
-        XAxisKind::Values => {
-            let xs = || series.iter().flat_map(|series| &series.points).map(|point| point.x);
-            let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max));
-            let scale = if low > 0.0 && high / low >= LOG_SCALE_MIN_RATIO { AxisScale::Log } else { AxisScale::Linear };
-            ChartAxis::new(x_label, ValueUnit::Count).scaled(scale)
-        }
-    };
-    let heights = series.iter().flat_map(|series| &series.points).map(|point| point.y);
-    let y = ChartAxis::new(&y_axis_name(figure), figure.unit.clone()).scaled(AxisScale::fitting(heights));
-    let mut chart = Chart::new(title, x, y);
+    let Plot { title, x, y, series, .. } = &figure.plot;
+    let mut chart = Chart::new(title, x.clone(), titled(y));
     for series in series {
         let points = || series.points.iter();
         let line =
@@ -88,18 +74,14 @@ fn chart(figure: &StudyPlot) -> Chart {
     chart
 }
 
-/// Name of the y axis, with its unit only where the values are written without.
-fn y_axis_name(figure: &StudyPlot) -> String {
-    let name = &figure.plot.y_label;
-    match &figure.unit {
-        ValueUnit::Other(unit) if !unit.is_empty() => name.clone(),
-        _ => name.rsplit_once(" (").map_or(name.as_str(), |(name, _)| name).to_owned(),
-    }
+/// Axis named with its unit where the labels of the ticks are without.
+fn titled(axis: &ChartAxis) -> ChartAxis {
+    ChartAxis { name: axis.title(), ..axis.clone() }
 }
 
 /// Bars: one per variant, or one per value of a parameter and variant if its values are not numbers.
 fn bars(figure: &StudyPlot) -> BarChart {
-    let Plot { title, x_label, categories, series, .. } = &figure.plot;
+    let Plot { title, x, y, categories, series, .. } = &figure.plot;
     let alone = series.iter().all(|series| series.points.len() == 1);
     let row = |category: &str, name: &str, colour: usize, point: &PlotPoint| {
         let name = if alone || category == name { name.to_owned() } else { format!("{category} \u{b7} {name}") };
@@ -116,8 +98,8 @@ fn bars(figure: &StudyPlot) -> BarChart {
     BarChart {
         title: title.clone(),
         note: String::new(),
-        columns: [x_label.clone(), y_axis_name(figure)],
-        unit: figure.unit.clone(),
+        columns: [x.name.clone(), y.name.clone()],
+        unit: y.unit.clone(),
         bars: rows,
     }
 }

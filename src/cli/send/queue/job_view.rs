@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::request_args::is_secret;
 use crate::http::target::Target;
+use crate::live::single_line;
 use crate::send::template::has_field;
 use crate::send::{JobDetail, JobEntry, UnixMs};
 
@@ -181,11 +182,6 @@ pub(super) fn size(bytes: u64) -> String {
         1_048_576..1_073_741_824 => format!("{:.1} MiB", bytes_f / 1_048_576.0),
         _ => format!("{:.1} GiB", bytes_f / 1_073_741_824.0),
     }
-}
-
-/// Text of a job or a response on one line, without control characters that could steer the terminal.
-pub(in crate::cli::send) fn single_line(text: &str) -> String {
-    text.replace(char::is_control, " ")
 }
 
 #[cfg(test)]

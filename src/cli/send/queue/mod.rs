@@ -10,16 +10,15 @@ mod status;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 
-pub(super) use self::job_view::single_line;
-use super::StoreHandle;
 use super::arguments::SendFormat;
 use crate::cli::exit;
 use crate::cli::messages::Messages;
 use crate::send::State;
-use crate::send::store::{self, JobFilter, JobOrder, JobSelector, QueueBounds, StoreError};
+use crate::send::store::{self, JobFilter, JobOrder, JobSelector, QueueBounds, Store, StoreError};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum QueueCommand {
@@ -100,7 +99,7 @@ impl StoreArgs {
     }
 
     /// Existing store; a missing one is not created.
-    fn open(&self) -> Result<StoreHandle, String> {
+    fn open(&self) -> Result<Arc<dyn Store>, String> {
         self.url()?.open(false, QueueBounds::default(), JobOrder::default()).map_err(|error| {
             let beside = default_store(&self.store);
             let is_other = matches!(error, StoreError::NoStore(_) | StoreError::NotAStore(_));

@@ -7,9 +7,10 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::job_view::{ago, single_line, size};
+use super::job_view::{ago, size};
 use super::{job_count, state_phrase};
 use crate::cli::exit;
+use crate::live::single_line;
 use crate::send::store::{ActiveSenders, JobFilter, KeyUsage, Store, StoreError, StoreUrl};
 use crate::send::{JobEntry, State, UnixMs, wall_ms};
 

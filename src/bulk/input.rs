@@ -18,17 +18,17 @@ pub(super) struct JobInput {
 
 /// Counts of the lines read so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct InputCounts {
+pub struct InputCounts {
     /// New jobs.
-    pub(super) accepted: u64,
+    pub accepted: u64,
     /// Jobs that were in the store already.
-    pub(super) duplicates: u64,
+    pub duplicates: u64,
     /// Lines that are not valid jobs.
-    pub(super) invalid: u64,
+    pub invalid: u64,
     /// Path of the file with the invalid lines, or number and error of the first one.
-    pub(super) invalid_location: String,
+    pub invalid_location: String,
     /// The input has ended.
-    pub(super) is_complete: bool,
+    pub is_complete: bool,
 }
 
 /// Bounds of a batch that is submitted at once, in jobs and bytes of lines.

@@ -1,20 +1,19 @@
 //! Summary of a run, as text or JSON.
 
 use std::fmt::Write;
-use std::io::{self, Write as _};
 
 use serde_json::{Map, Value, json};
 
 use super::counters::lock;
 use super::input::InputCounts;
 use super::progress::SendMonitor;
-use crate::cli::messages::Messages;
 use crate::measure::histogram::Histogram;
 use crate::send::state::State;
 use crate::send::store::JobCounts;
 
 /// Summary of a run, in both formats.
-pub(super) struct SendSummary {
+#[derive(Debug)]
+pub struct SendSummary {
     json: Value,
     text: String,
     counts: JobCounts,
@@ -104,15 +103,18 @@ impl SendSummary {
     }
 
     /// Jobs in each state at the end of the run.
-    pub(super) fn counts(&self) -> &JobCounts {
+    pub fn counts(&self) -> &JobCounts {
         &self.counts
     }
 
-    pub(super) fn show(&self, as_json: bool, messages: &Messages) {
-        let text = if as_json { format!("{}\n", self.json) } else { self.text.clone() };
-        if let Err(error) = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
-            messages.error(&format!("cannot write to stdout: {error}"));
-        }
+    /// Lines of text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// JSON object (docs/send.schema.json).
+    pub fn json(&self) -> &Value {
+        &self.json
     }
 }
 

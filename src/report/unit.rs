@@ -1,13 +1,14 @@
-//! Unit of a number, and its text form. `page.js` writes the same (`units`); a test in a browser compares both.
+//! Unit of a number, and its text form. `page/script/units.js` has the same rules; a test in a browser compares both.
 
 use crate::decide::Nanos;
 use crate::measure::compare::{ComparisonScale, Metric};
 use crate::report::number_format;
 
 /// Unit of a value in charts and tables.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ValueUnit {
     /// Count.
+    #[default]
     Count,
     /// Count per second.
     PerSecond,
@@ -70,7 +71,15 @@ impl ValueUnit {
         }
     }
 
-    /// Name of the unit in `page.js`.
+    /// Unit that [`Self::tick`] leaves out; empty for all others.
+    pub(super) fn tick_suffix(&self) -> &str {
+        match self {
+            Self::PerSecond => "/s",
+            _ => self.name(),
+        }
+    }
+
+    /// Name of the unit in `units.js`.
     pub(super) fn script_name(&self) -> &str {
         match self {
             Self::Count => "count",

@@ -1,19 +1,24 @@
-//! Where a value lies on an axis, and which round values stand there. `page.js` does the same.
+//! Scales of axes and their round values.
 
-/// How an axis is stretched.
+/// Scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AxisScale {
-    /// Evenly.
+    /// Equal steps.
     #[default]
     Linear,
-    /// Each step is ten times the one before; for values above 0.
+    /// Powers of ten are equal steps; for values above 0.
     Log,
-    /// For quantiles: each step is ten times rarer, 90%, 99%, 99.9%, as HdrHistogram plots them.
+    /// For quantiles: 90%, 99% and 99.9% are equal steps, as in plots of HdrHistogram.
     Tail,
 }
 
+/// Ratio of the highest to the lowest value above which measured values have a logarithmic scale.
+const MEASURED_LOG_RATIO: f64 = 30.0;
+/// Ratio of the highest to the lowest value from which a parameter has a logarithmic scale.
+const PARAMETER_LOG_RATIO: f64 = 8.0;
+
 impl AxisScale {
-    /// Where a value lies, in a measure that is even on paper.
+    /// Position of a value, in units that have equal lengths on the axis.
     pub(super) fn at(self, value: f64) -> f64 {
         match self {
             Self::Linear => value,
@@ -22,8 +27,8 @@ impl AxisScale {
         }
     }
 
-    /// Whether a value has a place on such an axis.
-    pub(super) fn contains(self, value: f64) -> bool {
+    /// Whether a value has a position on the scale.
+    pub(in crate::report) fn contains(self, value: f64) -> bool {
         match self {
             Self::Linear => value.is_finite(),
             Self::Log => value.is_finite() && value > 0.0,
@@ -31,8 +36,8 @@ impl AxisScale {
         }
     }
 
-    /// The word by which the script knows it.
-    pub(super) fn script_name(self) -> &'static str {
+    /// Name of the scale in the script of HTML reports.
+    pub(in crate::report) fn script_name(self) -> &'static str {
         match self {
             Self::Linear => "linear",
             Self::Log => "log",
@@ -40,7 +45,7 @@ impl AxisScale {
         }
     }
 
-    /// Logarithmic where values differ so much that small ones could not be seen otherwise.
+    /// Scale of measured values: logarithmic if small ones would not be visible otherwise.
     pub fn fitting(values: impl IntoIterator<Item = f64>) -> Self {
         let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
         for value in values {
@@ -49,10 +54,18 @@ impl AxisScale {
             }
             (low, high) = (low.min(value), high.max(value));
         }
-        if high > 30.0 * low { Self::Log } else { Self::Linear }
+        if high > MEASURED_LOG_RATIO * low { Self::Log } else { Self::Linear }
     }
 
-    /// Round values from `low` to `high`, about `wanted` of them; seconds are rounded to what clocks show.
+    /// Scale of the values of a parameter, in ascending order: logarithmic if they grow by factors.
+    pub(super) fn of_parameter(values: &[f64]) -> Self {
+        match (values.first(), values.last()) {
+            (Some(low), Some(high)) if *low > 0.0 && high / low >= PARAMETER_LOG_RATIO => Self::Log,
+            _ => Self::Linear,
+        }
+    }
+
+    /// Round values from `low` to `high`, about `wanted` of them; seconds in steps that divide minutes, hours or days.
     pub(super) fn ticks(self, low: f64, high: f64, wanted: f64, seconds: bool) -> Vec<f64> {
         match self {
             Self::Linear if seconds && high - low > 8.0 * wanted => clock(low, high, wanted),
@@ -64,7 +77,8 @@ impl AxisScale {
             Self::Tail => {
                 let nines = (1..9).map(|n| 1.0 - 0.1_f64.powi(n));
                 let all = [0.0, 0.5].into_iter().chain(nines);
-                all.filter(|q| (low - 1e-12..=high + 1e-12).contains(q)).collect()
+                let ticks: Vec<f64> = all.filter(is_within(low, high)).collect();
+                if ticks.len() > 2 { ticks } else { linear(low, high, wanted) }
             }
         }
     }
@@ -75,9 +89,18 @@ fn linear(low: f64, high: f64, wanted: f64) -> Vec<f64> {
     if raw.is_nan() || raw <= 0.0 || raw.is_infinite() {
         return vec![low];
     }
+    multiples(low, high, round_step(raw))
+}
+
+/// Round step at or above a raw one: 1, 2 or 5 times a power of ten.
+pub(in crate::report) fn round_step(raw: f64) -> f64 {
     let power = 10_f64.powf(raw.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * power).find(|step| *step >= raw * 0.999).unwrap_or(raw);
-    multiples(low, high, step)
+    [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * power).find(|step| *step >= raw * 0.999).unwrap_or(raw)
+}
+
+/// Filter of values from `low` to `high`, in spite of rounding errors.
+fn is_within(low: f64, high: f64) -> impl Fn(&f64) -> bool {
+    move |value| *value >= low - low.abs() * 1e-9 && *value <= high + high.abs() * 1e-9
 }
 
 /// Steps that divide minutes, hours or days.
@@ -100,9 +123,11 @@ fn decades(low: f64, high: f64, wanted: f64) -> Vec<f64> {
         return Vec::new();
     }
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let within = |v: &f64| *v >= low * 0.999 && *v <= high * 1.001;
     let all = |steps: &[f64]| -> Vec<f64> {
-        (first..=last).flat_map(|p| steps.iter().map(move |m| m * 10_f64.powi(p))).filter(within).collect()
+        (first..=last)
+            .flat_map(|p| steps.iter().map(move |m| m * 10_f64.powi(p)))
+            .filter(is_within(low, high))
+            .collect()
     };
     let fine = all(&[1.0, 2.0, 5.0]);
     if fine.len() as f64 <= wanted * 1.5 { fine } else { all(&[1.0]) }
@@ -125,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_is_stretched_by_rarity() {
+    fn a_tail_has_equal_steps_per_nine() {
         for (quantile, at) in [(0.0, 0.0), (0.9, 1.0), (0.999, 3.0)] {
             assert!((AxisScale::Tail.at(quantile) - at).abs() < 1e-9);
         }
@@ -133,11 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn values_far_apart_are_stretched_and_zeros_cannot_be() {
+    fn values_far_apart_have_a_logarithmic_scale_unless_one_is_zero() {
         assert_eq!(AxisScale::fitting([1.0, 20.0]), AxisScale::Linear);
         assert_eq!(AxisScale::fitting([1.0, 200.0]), AxisScale::Log);
         assert_eq!(AxisScale::fitting([0.0, 200.0]), AxisScale::Linear);
         assert_eq!(AxisScale::fitting([]), AxisScale::Linear);
+        assert_eq!(AxisScale::of_parameter(&[1.0, 8.0]), AxisScale::Log);
+        assert_eq!([&[0.0, 8.0][..], &[1.0, 7.0], &[]].map(AxisScale::of_parameter), [AxisScale::Linear; 3]);
     }
 
     proptest! {

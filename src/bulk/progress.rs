@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use super::StoreHandle;
 use super::counters::{KeySendStats, SendStats, lock};
-use super::queue::single_line;
 use crate::decide::Nanos;
+use crate::live::single_line;
 use crate::machine::clock::Clock;
 use crate::send::state::State;
 use crate::send::store::JobCounts;

@@ -1,0 +1,59 @@
+// A line of a chart with its band and its points.
+
+// More bands would merge into one area: then each point has its interval, as in svg.rs.
+const MAX_BANDS = 3;
+
+/// Draws a line. Of points that share a column of pixels only the lowest and the highest are drawn, so that no peak is
+/// lost.
+function drawLine(chart, group, line, from, to) {
+  const [start, end] = chart.inSight(line, from, to);
+  const { xs, y } = line;
+  let d = "", joined = false;
+  for (let i = start; i < end;) {
+    if (y[i] === null) { joined = false; i++; continue; }
+    const column = Math.floor(chart.toX(xs[i]));
+    let low = i, high = i;
+    const first = i;
+    for (i++; i < end && y[i] !== null && Math.floor(chart.toX(xs[i])) === column; i++) {
+      if (y[i] < y[low]) low = i;
+      if (y[i] > y[high]) high = i;
+    }
+    for (const j of low === high ? [low] : low < high ? [low, high] : [high, low]) {
+      d += `${joined ? "L" : "M"}${fixed(chart.toX(xs[j]))} ${fixed(chart.toY(y[j]))}`;
+      joined = true;
+    }
+    const alone = low === high && (first === 0 || y[first - 1] === null) && (i >= y.length || y[i] === null);
+    if (alone) d += "h.1";
+  }
+  const hue = `h${line.hue}`;
+  if (line.low) {
+    const upper = [], lower = [];
+    let last = -1;
+    for (let i = start; i < end; i++) {
+      if (line.low[i] === null || line.high[i] === null) continue;
+      const x = fixed(chart.toX(xs[i])), column = Math.floor(x);
+      const [a, b] = [chart.toY(line.low[i]), chart.toY(line.high[i])];
+      if (column === last) {
+        upper[upper.length - 1][1] = Math.min(upper[upper.length - 1][1], b);
+        lower[lower.length - 1][1] = Math.max(lower[lower.length - 1][1], a);
+      } else { upper.push([x, b]); lower.push([x, a]); }
+      last = column;
+    }
+    const outline = [...upper, ...lower.reverse()].map(([x, v]) => `${x} ${fixed(v)}`).join("L");
+    const banded = chart.spec.lines.filter((other) => other.low).length;
+    if (banded > MAX_BANDS) {
+      const beside = (chart.spec.lines.indexOf(line) - (banded - 1) / 2) * 2.5;
+      const reach = ([x, top], i) => `M${fixed(x + beside)} ${fixed(top)}V${fixed(lower[upper.length - 1 - i][1])}`;
+      const reaches = upper.map(reach);
+      group.append(shape("path", { class: `reach ${hue}`, d: reaches.join("") }));
+    } else if (outline) group.append(shape("path", { class: `band ${hue}`, d: `M${outline}Z` }));
+  }
+  group.append(shape("path", { class: `line ${hue}`, d }));
+  if (end - start < (chart.right - chart.left) / 16) {
+    for (let i = start; i < end; i++) {
+      if (y[i] === null) continue;
+      const kind = line.doubtful?.includes(i) ? `dot hollow ${hue}` : `dot ${hue}`;
+      group.append(shape("circle", { class: kind, cx: fixed(chart.toX(xs[i])), cy: fixed(chart.toY(y[i])), r: 2.5 }));
+    }
+  }
+}
