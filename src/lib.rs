@@ -14,19 +14,19 @@
 //!  │ ├──► capacity ─► agents, load, machine, measure, decide
 //!  │ ├──► agents ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
-//!  │ ├──► load ──► report ──────────► measure, decide
-//!  │ │      └────► http ────────────► machine, decide
+//!  │ ├──► report ───────────────────► measure, decide
+//!  │ ├──► load ──► http, machine, measure, decide
 //!  │ ├──► serve ─► server ──────────► machine, decide
 //!  │ ├──► gate ──► server, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
-//!  │ └──► send ──► call, http, redis, machine, decide
-//!  │                            └───► http
-//!  └────────────► machine ──────────► measure, decide
+//!  │ └──► send ──► http, redis, machine, decide
+//!  │                      └───► http
+//!  └────────────► machine ──────────► decide
 //! ```
 //!
 //! - [`decide`] PURE: every decision: what a load sends when ([`decide::load::feed`]), overload protection
-//!   ([`decide::admission`]), hedges and retries ([`decide::call::hedge`]), rate limits ([`decide::delivery::key_window`]), dispatch of jobs
-//!   ([`decide::delivery::dispatch`])
+//!   ([`decide::admission`]), hedges and retries ([`decide::call::hedge`]), rate limits
+//!   ([`decide::delivery::key_window`]), dispatch of jobs ([`decide::delivery::dispatch`])
 //! - [`measure`] PURE: the record of a request ([`measure::Outcome`]), histograms, runs, trust, objectives, comparisons
 //! - [`simulate`] PURE: overload in virtual time: callers, gateways, an upstream, published limiters
 //! - [`study`] studies: variants of a service started repeatedly, measured under the same load, compared
@@ -40,7 +40,7 @@
 //! - [`load`] the load generator: one event loop per thread
 //! - [`agents`] several processes, on one machine or many, that generate one load together
 //! - [`capacity`] search for the highest load at which all objectives are met
-//! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL and HTML
+//! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV and HTML
 //! - [`live`] progress of a run on the terminal while it goes
 //! - [`serve`] the test server: services with fault injection
 //! - [`server`] HTTP server framework: event loops, connections, timeouts, exact timers, access log, metrics

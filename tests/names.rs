@@ -113,6 +113,19 @@ impl<'a> Visit<'a> for Names {
         }
     }
 
+    /// Types that a macro declares, as `merged! { pub struct Counts { ... } }`; in the tokens a macro's own variables
+    /// follow `struct` and not a name.
+    fn visit_item_macro(&mut self, item: &'a syn::ItemMacro) {
+        let tokens = item.mac.tokens.to_string();
+        for (_, rest) in tokens.match_indices("struct ").map(|(at, word)| tokens.split_at(at + word.len())) {
+            if let Some(name) = rest.split_whitespace().next().filter(|name| name.starts_with(char::is_uppercase)) {
+                let line = item.mac.path.segments[0].ident.span().start().line;
+                let place = format!("{}:{line}", self.file.display());
+                self.types.push(NamedItem { name: name.to_owned(), place, is_associated: false });
+            }
+        }
+    }
+
     fn visit_item_trait(&mut self, item: &'a syn::ItemTrait) {
         if !is_test(&item.attrs) {
             self.add_type(&item.ident);

@@ -3,8 +3,6 @@
 use super::protocol::AgentEvent;
 use crate::decide::Nanos;
 use crate::decide::load::clock_offset::ClockOffset;
-use crate::load::{DriveResult, RunParts};
-use crate::measure::RunCounts;
 use crate::measure::agent_counts::AgentCounts;
 use crate::measure::interval_merger::IntervalMerger;
 use crate::measure::recorder::Interval;
@@ -88,20 +86,21 @@ impl AgentAggregator {
             {
                 return Err(format!("interval {number} is beyond the longest load"));
             }
-            AgentEvent::Interval(number, wire) => {
-                let interval = record_counts(entry, wire.decode()?);
+            AgentEvent::Interval(number, interval) => {
+                let interval = record_counts(entry, interval)?;
                 if let Some(whole) = self.merger.add(number, &interval) {
                     self.ended += whole.ok + whole.failed;
                     self.series.add(number, &whole);
                     return Ok(Some(whole));
                 }
             }
-            AgentEvent::PartialInterval(number, wire) => {
-                let interval = record_counts(entry, wire.decode()?);
+            AgentEvent::PartialInterval(number, interval) => {
+                let interval = record_counts(entry, interval)?;
                 self.series.add(number, &interval);
             }
-            AgentEvent::Done(wire) => {
-                entry.counts.counts.add_later(&wire.decode()?);
+            AgentEvent::Done(counts) => {
+                counts.check()?;
+                entry.counts.counts.add_later(&counts);
                 entry.stage = AgentStage::Done;
                 self.merger.remove_source();
             }
@@ -172,36 +171,31 @@ impl AgentAggregator {
         self.ended
     }
 
-    /// Results of the finished run; `stopped` is the time of an early stop, and `interrupted` whether a user caused it.
-    pub fn close(self, stopped: Option<Nanos>, interrupted: bool) -> RunParts {
+    /// Counts of each agent, and the series of all.
+    pub fn close(self) -> (Vec<AgentCounts>, RunSeries) {
         let Self { agents, merger, mut series, .. } = self;
         for (number, partial) in merger.into_partial() {
             series.add(number, &partial);
         }
-        let mut totals = RunCounts::default();
-        let take_counts = |entry: AgentState| {
-            totals.add(&entry.counts.counts);
-            entry.counts
-        };
-        let agents = agents.into_iter().map(take_counts).collect();
-        RunParts { result: DriveResult { counts: totals, stopped_at: stopped, interrupted }, series, agents }
+        (agents.into_iter().map(|entry| entry.counts).collect(), series)
     }
 }
 
-/// Moves the counts of an interval to the agent's state; returns the interval without them.
-fn record_counts(entry: &mut AgentState, mut interval: Interval) -> Interval {
+/// Checks an interval, and moves its counts to the agent's state; returns the interval without them.
+fn record_counts(entry: &mut AgentState, mut interval: Interval) -> Result<Interval, String> {
+    interval.check()?;
     if let Some(counts) = interval.counts.take() {
         entry.counts.counts.add_later(&counts);
     }
-    interval
+    Ok(interval)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::Counts;
     use crate::measure::outcome::{Outcome, RequestEnd};
     use crate::measure::recorder::Recorder;
-    use crate::measure::wire_form::{WireCounts, WireInterval};
     use proptest::prelude::*;
 
     fn outcome(ns: u64) -> Outcome {
@@ -231,10 +225,10 @@ mod tests {
         for (number, times) in (0..).zip(intervals) {
             times.iter().for_each(|ns| recorder.record(&outcome(*ns)));
             let mut interval = std::mem::take(&mut recorder.interval);
-            interval.counts = Some(Box::new(RunCounts { totals: recorder.take_totals(), ..RunCounts::default() }));
-            events.push(AgentEvent::Interval(number, WireInterval::encode(&interval)));
+            interval.counts = Some(Box::new(recorder.take_counts()));
+            events.push(AgentEvent::Interval(number, interval));
         }
-        events.push(AgentEvent::Done(Box::new(WireCounts::encode(&RunCounts::default()))));
+        events.push(AgentEvent::Done(Box::default()));
         events
     }
 
@@ -260,15 +254,15 @@ mod tests {
             prop_assert!(ledger.is_done());
             let mut whole = Recorder::new(Nanos::ZERO, Nanos::NEVER);
             agents.iter().flatten().flatten().for_each(|ns| whole.record(&outcome(*ns)));
-            let gathered = ledger.close(None, false);
-            let totals = &gathered.result.counts.totals;
-            prop_assert_eq!(totals.good.response.percentiles(), whole.totals.good.response.percentiles());
-            prop_assert_eq!(totals.failed_response().to_bytes(), whole.totals.failed_response().to_bytes());
-            prop_assert_eq!((totals.requests, totals.ok), (whole.totals.requests, whole.totals.ok));
-            let points = gathered.series.points(10.0);
-            prop_assert_eq!(points.iter().map(|point| point.ok).sum::<u64>(), whole.totals.ok);
-            for (account, own) in gathered.agents.iter().zip(&agents) {
-                prop_assert_eq!(account.counts.totals.requests, own.iter().flatten().count() as u64);
+            let (aggregated, series) = ledger.close();
+            let counts: Counts = aggregated.iter().map(|agent| &agent.counts).sum();
+            prop_assert_eq!(counts.good.response.percentiles(), whole.counts.good.response.percentiles());
+            prop_assert_eq!(counts.failed_response().to_bytes(), whole.counts.failed_response().to_bytes());
+            prop_assert_eq!((counts.requests, counts.ok), (whole.counts.requests, whole.counts.ok));
+            let points = series.points(10.0);
+            prop_assert_eq!(points.iter().map(|point| point.ok).sum::<u64>(), whole.counts.ok);
+            for (agent, own) in aggregated.iter().zip(&agents) {
+                prop_assert_eq!(agent.counts.requests, own.iter().flatten().count() as u64);
             }
         }
     }
@@ -288,9 +282,9 @@ mod tests {
         let whole: Vec<_> = rest.map(|news| ledger.on_event(0, news, Nanos(9)).expect("valid").is_some()).collect();
         assert_eq!(whole, [true, false]);
         assert!(ledger.is_done());
-        let gathered = ledger.close(Some(Nanos::SECOND), false);
-        assert_eq!(gathered.result.counts.totals.requests, 5);
-        assert_eq!(gathered.agents[1].failure.as_deref(), Some("gone"));
+        let (agents, _) = ledger.close();
+        assert_eq!(agents.iter().map(|agent| agent.counts.requests).sum::<u64>(), 5);
+        assert_eq!(agents[1].failure.as_deref(), Some("gone"));
     }
 
     #[test]
@@ -308,8 +302,8 @@ mod tests {
     #[test]
     fn an_invalid_event_is_an_error_and_changes_nothing() {
         let mut ledger = AgentAggregator::new(&nodes(1), Nanos::SECOND, Nanos::ZERO);
-        assert!(ledger.on_event(0, AgentEvent::Interval(u64::MAX, WireInterval::default()), Nanos(1)).is_err());
-        assert!(ledger.on_event(0, AgentEvent::PartialInterval(u64::MAX, WireInterval::default()), Nanos(1)).is_err());
+        assert!(ledger.on_event(0, AgentEvent::Interval(u64::MAX, Interval::default()), Nanos(1)).is_err());
+        assert!(ledger.on_event(0, AgentEvent::PartialInterval(u64::MAX, Interval::default()), Nanos(1)).is_err());
         assert_eq!(ledger.on_event(0, AgentEvent::Rejected("no".into()), Nanos(1)).err().as_deref(), Some("no"));
         assert!(ledger.on_event(9, AgentEvent::Ready(1), Nanos(1)).is_ok_and(|whole| whole.is_none()));
         assert!(!ledger.is_ready());

@@ -11,11 +11,10 @@ use super::{AgentSpec, Backend, local, ray};
 use crate::decide::Nanos;
 use crate::load::{self, AgentPosition, LoadError, LoadPlan, Options, ProgressCallback, RequestBodySource};
 use crate::machine::clock::{self, Clock};
-use crate::measure::Run;
-use crate::measure::RunProgress;
 use crate::measure::recorder::Interval;
 use crate::measure::run::Manifest;
 use crate::measure::trust::agent_label;
+use crate::measure::{Counts, Run, RunProgress};
 
 /// Coordinator of placed agents, for one load after the other. Dropping it ends the agents.
 #[derive(Debug)]
@@ -89,9 +88,11 @@ impl Coordinator {
         };
         let manifest = load::manifest(plan, command);
         let (stopped, interrupted) = self.monitor(&clock, &mut ledger, watch);
-        let gathered = ledger.close(stopped, interrupted);
-        let threads = gathered.agents.iter().map(|agent| agent.threads).sum();
-        Ok(gathered.into_run(plan, Manifest { threads, ..manifest }))
+        let (agents, series) = ledger.close();
+        let counts: Counts = agents.iter().map(|agent| &agent.counts).sum();
+        let facts = plan.facts(counts.last_done, stopped, interrupted);
+        let threads = agents.iter().map(|agent| agent.threads).sum();
+        Ok(Run::of(facts, &counts, &agents, &series, Manifest { threads, ..manifest }))
     }
 
     /// Prepares all agents, compares clocks, and sends the start time; returns a clock that is zero at the start.

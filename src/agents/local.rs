@@ -8,7 +8,8 @@ use super::child_channel::{ChildChannel, ChildLine};
 use super::placement::{Placement, PlacementEvent};
 use super::{AGENT_COMMAND, AgentSpec};
 use crate::decide::Nanos;
-use crate::machine::{self, clock::Clock};
+use crate::load::machine_manifest;
+use crate::machine::clock::Clock;
 
 /// Agents on this machine.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub(super) fn place(asked: &AgentSpec) -> Result<LocalPlacement, String> {
     let count = usize::try_from(asked.agents.unwrap_or(1)).unwrap_or(usize::MAX);
     let agents = (0..count).map(start).collect::<io::Result<Vec<_>>>();
     let agents = agents.map_err(|error| format!("cannot start agents: {error}"))?;
-    Ok(LocalPlacement { nodes: vec![machine::describe().hostname; agents.len()], agents, lines })
+    Ok(LocalPlacement { nodes: vec![machine_manifest().hostname; agents.len()], agents, lines })
 }
 
 impl Placement for LocalPlacement {

@@ -6,9 +6,9 @@
 //!
 //! - [`coordinator`]: coordinator of placed agents and their runs
 //! - [`process`]: process of an agent; [`protocol`]: protocol between both
-//! - `ledger`: aggregation of the agents' results
+//! - `aggregation`: aggregation of the agents' results
 //! - `placement`: interface of backends (place, watch, stop, logs); `local` and `ray`: the two backends;
-//!   `voice`: lines to and from a child process
+//!   `child_channel`: lines to and from a child process
 //!
 //! Reasons: `docs/design/agents.md`.
 

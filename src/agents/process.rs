@@ -11,7 +11,6 @@ use super::protocol::{AgentCommand, AgentEvent, LoadAssignment, next_line};
 use crate::decide::Nanos;
 use crate::load::{self, LoadPlan, ProgressEvent, StartGate};
 use crate::machine::clock::{self, Clock};
-use crate::measure::wire_form::{WireCounts, WireInterval};
 
 /// Time without a message after which the other side is considered lost.
 pub const HEARTBEAT_TIMEOUT: Nanos = Nanos::from_secs(10);
@@ -100,10 +99,8 @@ fn drive(job: &LoadAssignment, current: &CurrentLoad, shared: &AgentContext) -> 
         let ready = (!is_ready && current.start_gate.is_ready()).then_some(AgentEvent::Ready(plan.threads));
         is_ready |= ready.is_some();
         let news = progress.map(|progress| match progress {
-            ProgressEvent::Interval(number, interval) => AgentEvent::Interval(number, WireInterval::encode(&interval)),
-            ProgressEvent::PartialInterval(number, interval) => {
-                AgentEvent::PartialInterval(number, WireInterval::encode(&interval))
-            }
+            ProgressEvent::Interval(number, interval) => AgentEvent::Interval(number, interval),
+            ProgressEvent::PartialInterval(number, interval) => AgentEvent::PartialInterval(number, interval),
         });
         for news in ready.into_iter().chain(news) {
             failed = send_event(&news).err().or(failed.take());
@@ -119,7 +116,7 @@ fn drive(job: &LoadAssignment, current: &CurrentLoad, shared: &AgentContext) -> 
             if !is_ready {
                 send_event(&AgentEvent::Ready(plan.threads))?;
             }
-            send_event(&AgentEvent::Done(Box::new(WireCounts::encode(&driven.counts))))
+            send_event(&AgentEvent::Done(Box::new(driven.counts)))
         }
         Err(why) => send_event(&AgentEvent::Rejected(why.to_string())),
     }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::decide::Nanos;
 use crate::load::{AgentPosition, Options};
-use crate::measure::wire_form::{WireCounts, WireInterval};
+use crate::measure::Counts;
+use crate::measure::recorder::Interval;
 
 /// Command to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,11 +54,11 @@ pub enum AgentEvent {
     /// The load cannot be generated, for this reason.
     Rejected(String),
     /// Results of an interval, with its number.
-    Interval(u64, WireInterval),
+    Interval(u64, Interval),
     /// Results of an interval from some of the threads, after the others have finished.
-    PartialInterval(u64, WireInterval),
+    PartialInterval(u64, Interval),
     /// Done; counts that were not reported yet.
-    Done(Box<WireCounts>),
+    Done(Box<Counts>),
 }
 
 /// Maximum length of a line: all bodies of a load, or a second of an agent, with a large margin.

@@ -18,10 +18,11 @@ use crate::decide::base::units;
 use crate::decide::load::notation;
 use crate::decide::load::schedule::{Arrivals, LoadStage};
 use crate::live::progress_bar::{Extent, ProgressBar};
+use crate::load::request_log::RequestLog;
 use crate::load::{self, LoadError, LoadPlan, Options};
 use crate::measure::Run;
 use crate::measure::slo::Slo;
-use crate::report::{ReportFormat, csv, jtl, page, render, text};
+use crate::report::{ReportFormat, csv, page, render, text};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 30s\n  \
@@ -170,7 +171,7 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let label = plan.target.path.split('?').next().unwrap_or("/");
     let begin = |it: &OutputFile| {
         let file = it.file.try_clone()?;
-        Ok(jtl::JtlLog::new(file, !it.is_stdout(), label, &plan.target.url))
+        Ok(RequestLog::new(file, !it.is_stdout(), label, &plan.target.url))
     };
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
     let mut bar = (!messages.is_quiet())
@@ -270,7 +271,7 @@ impl LoadOutputs {
     }
 
     /// Writes all files, also after one failed; returns the exit code.
-    fn write(self, run: &Run, log: Option<jtl::JtlLog>, messages: &Messages) -> u8 {
+    fn write(self, run: &Run, log: Option<RequestLog>, messages: &Messages) -> u8 {
         let done = [
             self.json.map(|output| output.write(&run.to_json())),
             self.csv.map(|output| output.write(&csv::series(run))),

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::live::takes_escapes;
-use crate::report::jtl;
+use crate::load::request_log;
 
 /// Output file; `-` is stdout.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl OutputFile {
     /// One line, if the file cannot be written.
     pub(super) fn write(mut self, text: &str) -> Result<(), String> {
         // stdout may be a file with other content, which stays.
-        let emptied = if self.is_stdout() { Ok(()) } else { jtl::truncate(&self.file) };
+        let emptied = if self.is_stdout() { Ok(()) } else { request_log::truncate(&self.file) };
         let written = emptied.and_then(|()| self.file.write_all(text.as_bytes())).and_then(|()| sync(&self.file));
         self.finish(written)
     }

@@ -1,47 +1,24 @@
-//! A worker's counters besides the outcomes: requests in the system, connections, CPU, first messages of failures.
-
-use std::collections::BTreeMap;
+//! A worker's counts: outcomes, requests in the system, backlog, CPU, first messages of failures.
 
 use crate::decide::Nanos;
 use crate::decide::load::feed::Feed;
-use crate::measure::RunCounts;
+use crate::measure::Counts;
 use crate::measure::outcome::{Outcome, TransportFailure};
 use crate::measure::recorder::{Interval, Recorder};
 
-/// One worker's counters, reported by [`WorkerCounters::take_counts`].
+/// One worker's counts, reported by [`WorkerCounters::take_counts`].
 #[derive(Debug)]
 pub(super) struct WorkerCounters {
     recorder: Recorder,
     from: Nanos,
     until: Nanos,
     in_flight: u64,
-    /// Requests in the system, integrated over the window, in request nanoseconds.
-    area: f64,
+    /// Time up to which requests in the system are integrated.
     last: Nanos,
-    last_done: Nanos,
-    /// Requests in flight when the run was cut off.
-    unfinished: u64,
     max_backlog: u64,
-    pub(super) connections: u64,
-    pub(super) server: Option<String>,
-    pub(super) tls: Option<String>,
-    /// First message of each kind of failure.
-    details: BTreeMap<TransportFailure, String>,
+    /// Time, and CPU time of the thread, at the start and at the end of its window.
     cpu_start: Option<(Nanos, Nanos)>,
     cpu_end: (Nanos, Nanos),
-    /// Time from the run's start to this thread's.
-    pub(super) began: Nanos,
-    reported: ReportedCounters,
-}
-
-/// Already reported part of the growing counts.
-#[derive(Clone, Copy, Debug, Default)]
-struct ReportedCounters {
-    offered: u64,
-    dropped: u64,
-    max_backlog: u64,
-    connections: u64,
-    cpu: Nanos,
 }
 
 impl WorkerCounters {
@@ -51,20 +28,16 @@ impl WorkerCounters {
             from,
             until,
             in_flight: 0,
-            area: 0.0,
             last: Nanos::ZERO,
-            last_done: Nanos::ZERO,
-            unfinished: 0,
             max_backlog: 0,
-            connections: 0,
-            server: None,
-            tls: None,
-            details: BTreeMap::new(),
             cpu_start: None,
             cpu_end: (Nanos::ZERO, Nanos::ZERO),
-            began: Nanos::ZERO,
-            reported: ReportedCounters::default(),
         }
+    }
+
+    /// Counts that were not reported yet.
+    pub(super) fn counts(&mut self) -> &mut Counts {
+        &mut self.recorder.counts
     }
 
     pub(super) fn in_flight(&self) -> u64 {
@@ -75,7 +48,7 @@ impl WorkerCounters {
     #[inline]
     pub(super) fn begin(&mut self, intended: Nanos, now: Nanos) {
         self.integrate_to(now);
-        self.area += self.within(intended, now);
+        self.recorder.counts.area += self.within(intended, now);
         self.in_flight += 1;
     }
 
@@ -86,17 +59,18 @@ impl WorkerCounters {
             self.integrate_to(outcome.done);
         } else {
             // The kernel's time of the end is earlier than the read.
-            self.area -= self.within(outcome.done, self.last);
+            self.recorder.counts.area -= self.within(outcome.done, self.last);
         }
         self.in_flight -= 1;
-        self.last_done = self.last_done.max(outcome.done);
+        let counts = &mut self.recorder.counts;
+        counts.last_done = counts.last_done.max(outcome.done);
         self.recorder.record(outcome);
     }
 
     #[inline]
     fn integrate_to(&mut self, now: Nanos) {
         if now > self.last {
-            self.area += self.in_flight as f64 * self.within(self.last, now);
+            self.recorder.counts.area += self.in_flight as f64 * self.within(self.last, now);
             self.last = now;
         }
     }
@@ -114,22 +88,23 @@ impl WorkerCounters {
         if !capped || intended >= free {
             return intended;
         }
-        self.recorder.totals.waited += u64::from(intended >= self.from);
+        self.recorder.counts.waited += u64::from(intended >= self.from);
         free
     }
 
     /// Records a connection made before the start, and its time.
     pub(super) fn preconnected(&mut self, time: Nanos) {
-        self.recorder.totals.connect.record(time);
+        self.recorder.counts.connect.record(time);
     }
 
     pub(super) fn record_backlog(&mut self, backlog: u64) {
+        self.recorder.counts.max_backlog += backlog.saturating_sub(self.max_backlog);
         self.max_backlog = self.max_backlog.max(backlog);
     }
 
     /// Stores the first message of each kind of failure.
     pub(super) fn record_detail(&mut self, kind: TransportFailure, words: impl FnOnce() -> String) {
-        self.details.entry(kind).or_insert_with(words);
+        self.recorder.counts.details.entry(kind).or_insert_with(words);
     }
 
     /// Finds the `Server` header in the first head that comes in one piece; once.
@@ -141,15 +116,19 @@ impl WorkerCounters {
             return;
         }
         let named = response.headers.iter().find(|h| h.name.eq_ignore_ascii_case("server"));
-        self.server = Some(named.map_or_else(String::new, |h| String::from_utf8_lossy(h.value).into_owned()));
+        self.recorder.counts.server =
+            Some(named.map_or_else(String::new, |h| String::from_utf8_lossy(h.value).into_owned()));
     }
 
     /// Records the CPU time that this thread has used by `now`.
     pub(super) fn record_cpu(&mut self, now: Nanos, cpu: Nanos) {
-        if now >= self.from && self.cpu_start.is_none() {
-            self.cpu_start = Some((now, cpu));
+        if now < self.from {
+            return;
         }
-        if now <= self.until || self.cpu_end.0 < self.from {
+        if self.cpu_start.is_none() {
+            (self.cpu_start, self.cpu_end) = (Some((now, cpu)), (now, cpu));
+        } else if now <= self.until {
+            self.recorder.counts.cpu += cpu - self.cpu_end.1;
             self.cpu_end = (now, cpu);
         }
     }
@@ -164,44 +143,22 @@ impl WorkerCounters {
     /// Ends the counting with the run.
     pub(super) fn close(&mut self, now: Nanos) {
         self.integrate_to(now);
-        self.unfinished = self.in_flight;
+        self.recorder.counts.unfinished = self.in_flight;
     }
 
-    /// Growing counts since the last call.
-    pub(super) fn take_counts(&mut self, feed: &Feed) -> Box<RunCounts> {
-        let (cpu, cpu_utilization) = self.cpu();
-        let (connections, most_backlog) = (self.connections, self.max_backlog);
-        let now = ReportedCounters {
-            offered: feed.offered(),
-            dropped: feed.dropped(),
-            max_backlog: most_backlog,
-            connections,
-            cpu,
-        };
-        let before = std::mem::replace(&mut self.reported, now);
-        Box::new(RunCounts {
-            totals: self.recorder.take_totals(),
-            area: std::mem::take(&mut self.area),
-            last_done: self.last_done,
-            unfinished: std::mem::take(&mut self.unfinished),
-            offered: now.offered - before.offered,
-            dropped: now.dropped - before.dropped,
-            max_backlog: now.max_backlog - before.max_backlog,
-            connections: now.connections - before.connections,
-            server: self.server.clone(),
-            tls: self.tls.clone(),
-            details: self.details.clone(),
-            cpu: now.cpu - before.cpu,
-            cpu_utilization,
-            began: self.began,
-        })
+    /// Counts since the last call.
+    pub(super) fn take_counts(&mut self, feed: &mut Feed) -> Box<Counts> {
+        let counts = &mut self.recorder.counts;
+        counts.offered += feed.take_offered();
+        counts.dropped += feed.take_dropped();
+        self.recorder.counts.cpu_utilization = self.cpu_utilization();
+        Box::new(self.recorder.take_counts())
     }
 
-    /// CPU time in the window so far, and the fraction of a core that it is.
-    fn cpu(&self) -> (Nanos, f64) {
-        let Some((start, before)) = self.cpu_start else { return (Nanos::ZERO, 0.0) };
+    /// CPU time in the window so far, as a fraction of a core.
+    fn cpu_utilization(&self) -> f64 {
+        let Some((start, before)) = self.cpu_start else { return 0.0 };
         let (end, after) = self.cpu_end;
-        let cpu = after - before;
-        (cpu, if end > start { cpu.0 as f64 / (end - start).0 as f64 } else { 0.0 })
+        if end > start { (after - before).0 as f64 / (end - start).0 as f64 } else { 0.0 }
     }
 }

@@ -3,15 +3,18 @@
 //! - [`options`]: the user's options; [`plan`]: the same, validated
 //! - [`run`]: executes a plan and returns the [`Run`]; [`drive`]: an agent's part of one, with a [`StartGate`] of its
 //!   own
-//! - `worker`: one thread's event loop; `table` and `slot`: its connections; `tally`: its counters
+//! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
+//! - [`manifest`]: command, seed, time and machine; [`request_log`]: log of all requests
 
 mod connection;
 mod connections;
 mod counters;
+mod manifest;
 pub mod options;
 pub mod plan;
 mod poller;
 mod probe;
+pub mod request_log;
 mod start_gate;
 mod worker;
 
@@ -23,20 +26,20 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+pub use self::manifest::{machine_manifest, manifest};
 pub use self::options::{Options, RequestBodySource};
 pub use self::plan::{AgentPosition, LoadPlan, Pacing, PlanError};
+use self::request_log::RequestLog;
 pub use self::start_gate::StartGate;
 use self::worker::{Worker, WorkerContext, WorkerReport};
 use crate::decide::Nanos;
 use crate::machine;
 use crate::machine::clock::{self, Clock};
-use crate::measure::agent_counts::AgentCounts;
 use crate::measure::interval_merger::IntervalMerger;
 use crate::measure::recorder::Interval;
-use crate::measure::run::{Connections, Manifest, Run, RunInput, RunTarget};
+use crate::measure::run::Manifest;
 use crate::measure::series::RunSeries;
-use crate::measure::{RunCounts, RunProgress};
-use crate::report::jtl;
+use crate::measure::{Counts, Run, RunProgress};
 
 /// Reason why a run could not start. At most a connection was made to the service, without a request.
 #[derive(Debug)]
@@ -69,7 +72,7 @@ impl fmt::Display for LoadError {
             ),
             Self::Agents(why) => f.write_str(why),
             Self::Interrupted => f.write_str("interrupted before the start; nothing was sent"),
-            Self::System(e) => write!(f, "the system refuses: {e}"),
+            Self::System(e) => write!(f, "system error: {e}"),
         }
     }
 }
@@ -94,7 +97,7 @@ pub fn run(
     plan: &LoadPlan,
     command: &[String],
     watch: &mut ProgressCallback<'_>,
-    log: Option<&jtl::JtlLog>,
+    log: Option<&RequestLog>,
 ) -> Result<Run, LoadError> {
     let mut series = RunSeries::with_interval(plan.interval);
     let mut ended = 0;
@@ -114,27 +117,18 @@ pub fn run(
         };
         watch(&RunProgress { elapsed, ended, interval: whole.as_ref() })
     };
-    let driven = drive(plan, &StartGate::when_ready(), false, &mut listen, log)?;
+    let DriveResult { counts, stopped_at, interrupted } =
+        drive(plan, &StartGate::when_ready(), false, &mut listen, log)?;
     let manifest = Manifest { started_unix_s: started, ..manifest(plan, command) };
-    Ok(RunParts { result: driven, series, agents: Vec::new() }.into_run(plan, manifest))
-}
-
-/// Manifest of a run that starts now.
-pub fn manifest(plan: &LoadPlan, command: &[String]) -> Manifest {
-    Manifest {
-        command: command.to_vec(),
-        seed: plan.seed,
-        started_unix_s: clock::unix_s(),
-        threads: plan.threads,
-        ..machine::describe()
-    }
+    let facts = plan.facts(counts.last_done, stopped_at, interrupted);
+    Ok(Run::of(facts, &counts, &[], &series, manifest))
 }
 
 /// Result of executing a plan.
 #[derive(Debug, Default)]
 pub struct DriveResult {
     /// Counts that were not reported before.
-    pub counts: RunCounts,
+    pub counts: Counts,
     /// Time of an early end.
     pub stopped_at: Option<Nanos>,
     /// Whether the observer ended it.
@@ -151,7 +145,7 @@ pub fn drive(
     beginning: &StartGate,
     in_parts: bool,
     listen: &mut dyn FnMut(Nanos, Option<ProgressEvent>) -> bool,
-    log: Option<&jtl::JtlLog>,
+    log: Option<&RequestLog>,
 ) -> Result<DriveResult, LoadError> {
     if plan.threads == 0 {
         beginning.set_ready();
@@ -171,7 +165,7 @@ pub fn drive(
         started_unix_ns: OnceLock::new(),
     };
     let workers = (0..plan.threads)
-        .map(|index| Worker::new(&shared, index, sender.clone(), log.map(|log| log.lines(index))))
+        .map(|index| Worker::new(&shared, index, sender.clone(), log.map(|log| log.thread_log(index))))
         .collect::<io::Result<Vec<_>>>()
         .map_err(LoadError::System)?;
     drop(sender);
@@ -221,72 +215,4 @@ fn collect_reports(
         listen(elapsed(), Some(ProgressEvent::PartialInterval(stretch, rest)));
     }
     driven
-}
-
-/// Data of a finished run.
-#[derive(Debug)]
-pub struct RunParts {
-    /// Result of the execution, with all counts.
-    pub result: DriveResult,
-    /// Series of the run, by second.
-    pub series: RunSeries,
-    /// Results of the agents, if any.
-    pub agents: Vec<AgentCounts>,
-}
-
-impl RunParts {
-    /// The run's result.
-    pub fn into_run(self, plan: &LoadPlan, manifest: Manifest) -> Run {
-        let Self { result: DriveResult { counts: counted, stopped_at: stopped, interrupted }, series, agents } = self;
-        // A run limited by a count ends with its last response, one limited by time at that time.
-        let by_count = plan.limit.is_some() || matches!(plan.pacing, Pacing::Closed(users) if users.loops.is_some());
-        let natural = if by_count || plan.until == Nanos::NEVER { counted.last_done } else { plan.until };
-        let end = stopped.map_or(natural, |at| at.min(plan.until));
-        let length = end - plan.warmup;
-        let duration_s = length.as_secs_f64().max(1e-9);
-        let offered_per_s = match &plan.pacing {
-            Pacing::Open(schedule) => {
-                // With a limit of requests arrivals end before the last response.
-                let arriving = plan.limit.map_or(Nanos::NEVER, |limit| schedule.time_of(limit)).min(end);
-                let per_s = counted.offered as f64 / (arriving - plan.warmup).as_secs_f64().max(1e-9);
-                Some(if counted.offered == 0 { 0.0 } else { per_s })
-            }
-            Pacing::Closed(_) => None,
-        };
-        let in_flight_mean = counted.in_flight_mean(length);
-        let target = RunTarget {
-            url: plan.target.url.clone(),
-            method: plan.method.clone(),
-            host: plan.target.host.clone(),
-            port: plan.target.port,
-            path: plan.target.path.clone(),
-            server: counted.server.filter(|s| !s.is_empty()),
-            tls: counted.tls,
-            failure_details: counted.details.iter().map(|(kind, words)| (kind.name().into(), words.clone())).collect(),
-            ..RunTarget::default()
-        };
-        Run::new(RunInput {
-            model: plan.model(),
-            target,
-            series: series.points(counted.last_done.max(end).as_secs_f64()),
-            duration_s,
-            warmup_s: plan.warmup.as_secs_f64(),
-            offered_per_s,
-            dropped: counted.dropped,
-            unfinished: counted.unfinished,
-            connections: Connections {
-                max: plan.connections,
-                opened: counted.connections,
-                max_backlog: counted.max_backlog,
-            },
-            cpu_s: counted.cpu.as_secs_f64(),
-            cpu_utilization: counted.cpu_utilization,
-            spins: plan.spin,
-            in_flight_mean,
-            interrupted,
-            agents,
-            manifest,
-            totals: counted.totals,
-        })
-    }
 }

@@ -1,6 +1,7 @@
 //! Validated load: requests, schedule, length, connections.
 
 mod error;
+mod facts;
 mod requests;
 
 use std::time::Duration;

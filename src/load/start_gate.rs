@@ -61,10 +61,10 @@ impl StartGate {
     }
 
     /// The same; waits up to `timeout`.
-    pub(super) fn wait(&self, patience: Nanos) -> Option<&Clock> {
+    pub(super) fn wait(&self, timeout: Nanos) -> Option<&Clock> {
         let gate = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         let unknown = |(): &mut ()| self.clock.get().is_none();
-        drop(self.released.wait_timeout_while(gate, patience.as_duration(), unknown));
+        drop(self.released.wait_timeout_while(gate, timeout.as_duration(), unknown));
         self.clock()
     }
 }

@@ -1,4 +1,4 @@
-//! Access to the machine: clocks, limits, processes, and its description for a manifest.
+//! Access to the machine: clocks, limits, memory, processes, timers.
 //!
 //! - [`clock`]: the only module that reads the time
 //! - [`executor`]: executor of hyper's own tasks
@@ -15,12 +15,7 @@ pub mod processes;
 pub mod supervisor;
 pub mod timer;
 
-use std::fs;
-
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::system::uname;
-
-use crate::measure::run::Manifest;
 
 /// Number of cores that this process may use.
 pub fn cores() -> u64 {
@@ -51,28 +46,6 @@ pub fn allow_open_files(wanted: u64) -> Result<(), u64> {
         return Ok(());
     }
     Err(max_connections())
-}
-
-/// Description of the machine, as a manifest.
-pub fn describe() -> Manifest {
-    let name = uname();
-    let text = |s: &std::ffi::CStr| s.to_string_lossy().into_owned();
-    Manifest {
-        hostname: text(name.nodename()),
-        os: format!("{} {}", text(name.sysname()), text(name.release())),
-        cpu: field("/proc/cpuinfo", "model name").unwrap_or_else(|| text(name.machine())),
-        cores: cores(),
-        memory_mib: field("/proc/meminfo", "MemTotal")
-            .and_then(|kb| kb.split_whitespace().next()?.parse::<u64>().ok())
-            .map_or(0, |kb| kb / 1024),
-        ..Manifest::default()
-    }
-}
-
-fn field(file: &str, name: &str) -> Option<String> {
-    let text = fs::read_to_string(file).ok()?;
-    let line = text.lines().find(|line| line.starts_with(name))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
 }
 
 #[cfg(test)]

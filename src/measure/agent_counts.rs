@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::counts::RunCounts;
+use super::counts::Counts;
 use super::histogram::Percentiles;
 use crate::decide::Nanos;
 
@@ -44,7 +44,7 @@ pub struct AgentCounts {
     /// Number of generator threads; 0 without any work.
     pub threads: u64,
     /// Counts of the run.
-    pub counts: RunCounts,
+    pub counts: Counts,
     /// Maximum error of its clock.
     pub clock_error: Nanos,
     /// Reason why it was lost, if it was.
@@ -53,21 +53,21 @@ pub struct AgentCounts {
 
 impl Agent {
     /// Figures over a window of this length, in seconds.
-    pub fn of(account: &AgentCounts, duration_s: f64) -> Self {
-        let RunCounts { totals, .. } = &account.counts;
+    pub fn of(agent: &AgentCounts, duration_s: f64) -> Self {
+        let counts = &agent.counts;
         Self {
-            node: account.node.clone(),
-            threads: account.threads,
-            requests: totals.requests + account.counts.dropped,
-            ok: totals.ok,
-            rate_per_s: totals.responses_in_window as f64 / duration_s,
-            response_ms: totals.good.response.percentiles(),
-            lateness_ms: totals.lateness.percentiles(),
-            cpu_us_per_request: account.counts.cpu.as_secs_f64() * 1e6 / totals.requests.max(1) as f64,
-            cpu_utilization: account.counts.cpu_utilization,
-            start_offset_ms: account.counts.began.as_millis_f64(),
-            clock_error_ms: account.clock_error.as_millis_f64(),
-            failure: account.failure.clone(),
+            node: agent.node.clone(),
+            threads: agent.threads,
+            requests: counts.ended(),
+            ok: counts.ok,
+            rate_per_s: counts.responses_in_window as f64 / duration_s,
+            response_ms: counts.good.response.percentiles(),
+            lateness_ms: counts.lateness.percentiles(),
+            cpu_us_per_request: counts.cpu.as_secs_f64() * 1e6 / counts.requests.max(1) as f64,
+            cpu_utilization: counts.cpu_utilization,
+            start_offset_ms: counts.began.as_millis_f64(),
+            clock_error_ms: agent.clock_error.as_millis_f64(),
+            failure: agent.failure.clone(),
         }
     }
 }

@@ -3,8 +3,8 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::Histogram as Hdr;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
-use serde::{Deserialize as De, Serialize as Ser};
+use hdrhistogram::serialization::{self, Serializer as _, V2Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::decide::Nanos;
 
@@ -12,7 +12,7 @@ use crate::decide::Nanos;
 ///
 /// The memory is constant (270 kB at 3 digits, of which untouched pages cost nothing). Values are exact to the given
 /// number of significant digits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Histogram(Hdr<u64>);
 
 const HOUR_NS: u64 = 3_600_000_000_000;
@@ -43,11 +43,6 @@ impl Histogram {
             return;
         }
         self.0.add(&other.0).expect("the same bounds on both sides");
-    }
-
-    /// Removes all values and keeps the memory.
-    pub fn reset(&mut self) {
-        self.0.reset();
     }
 
     /// Number of recorded times.
@@ -138,8 +133,9 @@ impl Histogram {
     /// # Errors
     /// An invalid histogram.
     pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, String> {
-        let hdr: Hdr<u64> =
-            Deserializer::new().deserialize(&mut bytes).map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
+        let hdr: Hdr<u64> = serialization::Deserializer::new()
+            .deserialize(&mut bytes)
+            .map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
         if hdr.high() > HOUR_NS {
             return Err("a histogram that reaches beyond an hour".into());
         }
@@ -152,8 +148,38 @@ impl Histogram {
     }
 }
 
+/// Three significant digits.
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::precise()
+    }
+}
+
+/// As [`Histogram::to_base64`].
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.to_base64())
+    }
+}
+
+/// An empty text is a histogram of three digits.
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        deserialize_or(from, Self::precise)
+    }
+}
+
+/// Deserialises a histogram; an empty text is one of two digits.
+pub(super) fn deserialize_coarse<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram, D::Error> {
+    deserialize_or(from, Histogram::coarse)
+}
+
+fn deserialize_or<'de, D: Deserializer<'de>>(from: D, empty: fn() -> Histogram) -> Result<Histogram, D::Error> {
+    Histogram::from_base64(&String::deserialize(from)?, empty).map_err(de::Error::custom)
+}
+
 /// Distribution of times, in milliseconds; all 0 if it is empty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Ser, De)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
     /// Arithmetic mean.
     pub mean: f64,

@@ -3,14 +3,14 @@
 //! - [`outcome`]: record of one request: three clocks, outcome, bytes
 //! - [`histogram`]: times in fixed memory, merged without loss
 //! - [`times`]: histograms of whole responses, by all three clocks
-//! - [`recorder`]: outcomes -> totals and the current second; one per thread, not shared
-//! - [`counts`]: totals and all other counts; sums over threads, agents and intervals
+//! - [`recorder`]: outcomes -> counts and the current interval; one per thread, not shared
+//! - [`counts`]: all counts of a run or of a part of it; [`response_counts`]: by status and body length
+//! - `merge`: rules by which counts of threads, agents and intervals become one, and are checked
 //! - [`interval_merger`]: merger of the intervals of several threads or agents
-//! - [`wire_form`]: wire format of counts between agents and coordinator
 //! - [`agent_counts`]: figures of one agent of a run
 //! - [`series`]: time series of a run, in bounded memory
 //! - [`progress`]: progress of a run, for callbacks
-//! - [`run`]: result of a load test; [`run_input`]: its assembly; `kept`: reading and writing it as JSON
+//! - [`run`]: result of a load test; [`run_facts`]: its assembly; `saved`: reading and writing it as JSON
 //! - [`steady`]: detection of the end of a warm-up by change points
 //! - [`trust`]: validity of a run, and reasons against it
 //! - [`slo`]: objectives such as `p99<200ms`, met or missed
@@ -23,23 +23,24 @@ pub mod compare;
 pub mod counts;
 pub mod histogram;
 pub mod interval_merger;
+mod merge;
 pub mod outcome;
 pub mod progress;
 pub mod recorder;
+pub mod response_counts;
 pub mod run;
-pub mod run_input;
+pub mod run_facts;
 mod saved;
 pub mod series;
 pub mod slo;
 pub mod steady;
 pub mod times;
 pub mod trust;
-pub mod wire_form;
 
-pub use counts::RunCounts;
+pub use counts::Counts;
 pub use histogram::Histogram;
 pub use outcome::{Outcome, TransportFailure};
 pub use progress::RunProgress;
-pub use recorder::{Recorder, Totals};
+pub use recorder::Recorder;
 pub use run::Run;
 pub use times::ResponseTimes;

@@ -1,12 +1,15 @@
 //! Record of one request.
 
+use serde::{Deserialize, Serialize};
+
 use crate::decide::Nanos;
 
 /// Failure without a whole response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum TransportFailure {
-    /// No connection: refused, unreachable, no local port.
+    /// No connection: connection refused, host unreachable, no local port.
     Connect,
     /// The TLS handshake or a TLS record failed.
     Tls,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_counts::Agent;
 use super::histogram::{Histogram, Percentiles};
-pub use super::run_input::RunInput;
+pub use super::run_facts::RunFacts;
 use super::series::SeriesPoint;
 use super::trust::Trust;
 
@@ -14,10 +14,11 @@ use super::trust::Trust;
 pub const SCHEMA_VERSION: u32 = 3;
 
 /// Kind of loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoadModel {
     /// Users wait for responses.
+    #[default]
     Closed,
     /// Arrivals follow a schedule, independent of responses.
     Open,

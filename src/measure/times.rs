@@ -1,22 +1,33 @@
 //! Times of whole responses, by all three clocks.
 
+use serde::{Deserialize, Serialize};
+
 use super::histogram::Histogram;
+use super::merge::{AddPart, PeerValue, merged};
 use super::outcome::Outcome;
 
-/// Histograms of whole responses; sums over threads and agents.
-#[derive(Clone, Debug)]
-pub struct ResponseTimes {
-    /// Time from the intended start to the last byte.
-    pub response: Histogram,
-    /// Time from the send to the last byte.
-    pub service: Histogram,
-    /// Time from the send to the first byte.
-    pub first_byte: Histogram,
+merged! {
+    /// Histograms of whole responses; sums over threads and agents.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    pub struct ResponseTimes {
+        /// Time from the intended start to the last byte.
+        pub response: Histogram => sum,
+        /// Time from the send to the last byte.
+        pub service: Histogram => sum,
+        /// Time from the send to the first byte.
+        pub first_byte: Histogram => sum,
+    }
 }
 
-impl Default for ResponseTimes {
-    fn default() -> Self {
-        Self { response: Histogram::precise(), service: Histogram::precise(), first_byte: Histogram::precise() }
+impl AddPart for ResponseTimes {
+    fn add_part(&mut self, other: &Self) {
+        self.add(other);
+    }
+}
+
+impl PeerValue for ResponseTimes {
+    fn check(&self) -> Result<(), String> {
+        self.check_values()
     }
 }
 
@@ -27,13 +38,6 @@ impl ResponseTimes {
         self.response.record(outcome.response());
         self.service.record(outcome.service());
         self.first_byte.record(outcome.first_byte - outcome.sent);
-    }
-
-    /// Adds the times of other requests.
-    pub fn add(&mut self, other: &Self) {
-        self.response.add(&other.response);
-        self.service.add(&other.service);
-        self.first_byte.add(&other.first_byte);
     }
 
     /// Number of responses.

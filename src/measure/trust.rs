@@ -19,8 +19,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::agent_counts::{Agent, AgentCounts, clock_error_ms, skew_ms};
+use super::counts::Counts;
 use super::histogram::{Histogram, Percentiles};
-use super::recorder::Totals;
 use super::run::{LoadModel, Run};
 
 #[cfg(test)]
@@ -66,15 +66,9 @@ pub struct Evidence<'a> {
     /// Length of the window, in seconds.
     pub duration_s: f64,
     /// Counts of the window.
-    pub totals: &'a Totals,
-    /// Intended starts per second.
-    pub offered: f64,
+    pub counts: &'a Counts,
     /// Responses per second.
     pub achieved: f64,
-    /// Arrivals that were never sent.
-    pub dropped: u64,
-    /// CPU utilization of the busiest generator thread, in [0, 1].
-    pub cpu_utilization: f64,
     /// Requests in the system, averaged over time.
     pub in_flight_mean: f64,
     /// Kind of loop.
@@ -93,15 +87,15 @@ impl Trust {
         Self { ok: reasons.is_empty(), reasons }
     }
 
-    /// Applies every rule to a run of agents; lateness and saturation are judged for each agent.
-    pub fn judge_agents(whole: &Evidence<'_>, agents: &[(AgentCounts, Agent)]) -> Self {
-        let mut reasons: Vec<String> = failed_agents(agents).into_iter().chain(skewed_start(agents)).collect();
+    /// Applies every rule to a run of agents, of which `figures` are the same; lateness and saturation are judged for
+    /// each agent.
+    pub fn judge_agents(whole: &Evidence<'_>, agents: &[AgentCounts], figures: &[Agent]) -> Self {
+        let mut reasons: Vec<String> = failed_agents(agents).into_iter().chain(skewed_start(figures)).collect();
         reasons.extend([too_few_samples, littles_law, no_response].iter().filter_map(|rule| rule(whole)));
         for rule in [late_sends, saturated] {
-            let of = |(index, (account, figures)): (usize, &(AgentCounts, Agent))| {
-                let (totals, cpu_utilization) = (&account.counts.totals, figures.cpu_utilization);
-                let why = rule(&Evidence { totals, cpu_utilization, ..*whole })?;
-                Some(format!("{}: {why}", agent_label(index, &account.node)))
+            let of = |(index, agent): (usize, &AgentCounts)| {
+                let why = rule(&Evidence { counts: &agent.counts, ..*whole })?;
+                Some(format!("{}: {why}", agent_label(index, &agent.node)))
             };
             let found: Vec<String> = agents.iter().enumerate().filter_map(of).collect();
             let more = found.len().saturating_sub(MAX_NAMED_AGENTS);
@@ -117,20 +111,19 @@ pub fn agent_label(index: usize, node: &str) -> String {
     format!("agent {} on {node}", index + 1)
 }
 
-fn failed_agents(agents: &[(AgentCounts, Agent)]) -> Vec<String> {
-    let of = |(index, (account, _)): (usize, &(AgentCounts, Agent))| {
-        let why = account.failure.as_ref()?;
+fn failed_agents(agents: &[AgentCounts]) -> Vec<String> {
+    let of = |(index, agent): (usize, &AgentCounts)| {
+        let why = agent.failure.as_ref()?;
         Some(format!(
             "{} was lost: {why}. The run was ended then; its part of the load is missing from there on.",
-            agent_label(index, &account.node)
+            agent_label(index, &agent.node)
         ))
     };
     agents.iter().enumerate().filter_map(of).collect()
 }
 
-fn skewed_start(agents: &[(AgentCounts, Agent)]) -> Option<String> {
-    let figures: Vec<Agent> = agents.iter().map(|(_, figures)| figures.clone()).collect();
-    let (skew, error) = (skew_ms(&figures), clock_error_ms(&figures));
+fn skewed_start(agents: &[Agent]) -> Option<String> {
+    let (skew, error) = (skew_ms(agents), clock_error_ms(agents));
     (skew > MAX_SKEW_MS || error > MAX_CLOCK_ERROR_MS).then(|| {
         format!(
             "the agents started {skew:.1} ms apart, by clocks known to within {error:.1} ms. Run less \
@@ -154,7 +147,7 @@ fn is_distorted(late: f64, response: f64, least: f64) -> bool {
 }
 
 fn too_few_samples(e: &Evidence<'_>) -> Option<String> {
-    let (good, all) = (e.totals.good.count(), e.totals.requests + e.dropped);
+    let (good, all) = (e.counts.good.count(), e.counts.ended());
     if good == 0 && all > 0 {
         return Some(format!(
             "none of {all} requests succeeded: there is no response time of a success. See first why they failed."
@@ -170,7 +163,7 @@ fn too_few_samples(e: &Evidence<'_>) -> Option<String> {
 }
 
 fn late_sends(e: &Evidence<'_>) -> Option<String> {
-    let (times, lateness) = (&e.totals.good, &e.totals.lateness);
+    let (times, lateness) = (&e.counts.good, &e.counts.lateness);
     let ms = |histogram: &Histogram, q: f64| histogram.quantile(q).as_millis_f64();
     // Response time minus lateness is the service time, or more if the request waited for a connection. So lateness
     // distorts no quantile by more than the difference of both.
@@ -183,7 +176,7 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
             LoadModel::Open if e.spins => {
                 "Other processes took its cores: leave it one for each of its threads, or use another machine."
             }
-            LoadModel::Open if e.cpu_utilization < IDLE_CPU_FRACTION => {
+            LoadModel::Open if e.counts.cpu_utilization < IDLE_CPU_FRACTION => {
                 "It had time enough and was woken up late: --spin keeps it awake, at one core per thread."
             }
             LoadModel::Open => "Lower the rate, use more threads (-t), or another machine.",
@@ -201,22 +194,22 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
 }
 
 fn saturated(e: &Evidence<'_>) -> Option<String> {
-    (e.cpu_utilization > MAX_CPU_FRACTION && !e.spins).then(|| {
+    (e.counts.cpu_utilization > MAX_CPU_FRACTION && !e.spins).then(|| {
         format!(
             "weir's busiest thread used {:.0}% of a core: the limit may be weir's own, and response times contain \
              waiting inside weir. Use more threads (-t) or another machine, or fewer connections.",
-            e.cpu_utilization * 100.0
+            e.counts.cpu_utilization * 100.0
         )
     })
 }
 
 fn littles_law(e: &Evidence<'_>) -> Option<String> {
-    let product = e.achieved * e.totals.mean_response_ns() / 1e9;
+    let product = e.achieved * e.counts.mean_response_ns() / 1e9;
     // Requests without a response are in the system and not in the rate; rule 5 reports them.
-    let few_failures = e.totals.no_response_count() * 100 <= e.totals.requests && e.dropped == 0;
+    let few_failures = e.counts.no_response_count() * 100 <= e.counts.requests && e.counts.dropped == 0;
     let ratio = product / e.in_flight_mean;
     (few_failures
-        && e.totals.responses() >= MIN_SUCCESSES
+        && e.counts.responses() >= MIN_SUCCESSES
         && e.duration_s >= MIN_DURATION_S
         && (ratio - 1.0).abs() > MAX_LITTLE_DEVIATION_FRACTION)
         .then(|| {
@@ -230,15 +223,15 @@ fn littles_law(e: &Evidence<'_>) -> Option<String> {
 }
 
 fn no_response(e: &Evidence<'_>) -> Option<String> {
-    let missing = e.totals.no_response_count() + e.dropped;
-    let all = e.totals.requests + e.dropped;
+    let missing = e.counts.no_response_count() + e.counts.dropped;
+    let all = e.counts.ended();
     // From 1% on the 99th percentile itself is of a request without a time.
     (missing > 0 && missing * 100 >= all).then(|| {
         format!(
             "{missing} of {all} requests got no response{}; percentiles are of successes only, and those of all would be higher. \
              See why they failed; lower the load or raise --timeout.",
-            if e.dropped > 0 {
-                format!(" ({} never sent: no connection was free in time)", e.dropped)
+            if e.counts.dropped > 0 {
+                format!(" ({} never sent: no connection was free in time)", e.counts.dropped)
             } else {
                 String::new()
             }

@@ -1,12 +1,11 @@
 //! Reports: of a run, a comparison and a capacity search, as text, HTML, JSON and in the formats of other tools.
 //!
 //! Reports of a run are made from a [`Run`] alone, so a run read from its JSON gives the same reports as one that has
-//! just ended; only the log of all requests ([`jtl`]) is written during the run.
+//! just ended.
 //!
 //! - [`text`]: weir's own report
 //! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
 //! - [`csv`]: time series
-//! - [`jtl`]: JMeter log, one line per request
 //! - [`axis`]: axes of charts and plots
 //! - [`page`]: HTML reports
 //! - [`plot`]: plots as SVG and PNG
@@ -33,7 +32,6 @@ pub mod capacity;
 pub mod comparison;
 pub mod csv;
 pub mod jmeter;
-pub mod jtl;
 mod number_format;
 pub mod page;
 pub mod plot;

@@ -6,7 +6,7 @@ use super::findings::{Findings, PairVerdict};
 use super::measurement::Measurement;
 use super::plotting::StudyPlot;
 use super::results_folder::point_name;
-use crate::machine;
+use crate::load::machine_manifest;
 use crate::measure::compare::Finding;
 use crate::report::comparison::phrases::{change, figure, finding, interval, sentence};
 use crate::report::plot::XAxisKind;
@@ -289,7 +289,7 @@ pub(super) fn sampling_cores(findings: &Findings<'_>) -> f64 {
 
 fn method(findings: &Findings<'_>) -> String {
     let definition = findings.definition;
-    let machine = machine::describe();
+    let machine = machine_manifest();
     let [order, verdicts] = method_sentences(findings);
     let mut text = String::from("## Method\n\n");
     let variants = definition.variants.iter().map(|variant| {
@@ -348,7 +348,7 @@ pub fn json(findings: &Findings<'_>) -> Value {
         "limitations": limitations(findings),
         "verdicts": findings.verdicts.iter().map(judged).collect::<Vec<_>>(),
         "measurements": findings.outcome.measurements,
-        "machine": machine::describe(),
+        "machine": machine_manifest(),
     })
 }
 

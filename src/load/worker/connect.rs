@@ -44,7 +44,7 @@ impl Worker<'_> {
 
     fn open(&mut self, user: u32) -> io::Result<u32> {
         let index = self.connections.open(self.shared.address, self.wall.is_some(), user, self.clock.now())?;
-        self.counters.connections += 1;
+        self.counters.counts().connections += 1;
         Ok(index)
     }
 
@@ -94,8 +94,8 @@ impl Worker<'_> {
     fn opened(&mut self, index: u32) {
         let now = self.clock.now();
         let Some(slot) = self.connections.set_open(index) else { return };
-        if self.counters.tls.is_none() {
-            self.counters.tls = slot.stream.tls_description();
+        if self.counters.counts().tls.is_none() {
+            self.counters.counts().tls = slot.stream.tls_description();
         }
         if slot.flights.is_empty() {
             self.counters.preconnected(now - slot.opened);

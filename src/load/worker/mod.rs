@@ -18,16 +18,16 @@ use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
 use super::plan::LoadPlan;
 use super::poller::ReadinessEvent;
+use super::request_log::ThreadLog;
 use super::start_gate::StartGate;
 use crate::decide::Nanos;
 use crate::decide::load::feed::{DueRequest, Feed};
 use crate::http::target::SocketAddress;
 use crate::http::wire::HeadCache;
 use crate::machine::clock::{Clock, WallOffset, minimize_timer_slack, thread_cpu};
-use crate::measure::RunCounts;
+use crate::measure::Counts;
 use crate::measure::outcome::{Outcome, TransportFailure};
 use crate::measure::recorder::Interval;
-use crate::report::jtl::JtlThreadLog;
 
 /// State shared by all workers of a run.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(super) enum WorkerReport {
     /// Counts of interval number `.0`.
     Interval(u64, Box<Interval>),
     /// The end of the worker, with the counts not reported before.
-    Done(Box<RunCounts>),
+    Done(Box<Counts>),
 }
 
 pub(super) struct Worker<'a> {
@@ -65,7 +65,7 @@ pub(super) struct Worker<'a> {
     preconnect: usize,
     counters: WorkerCounters,
     reports: Sender<WorkerReport>,
-    log: Option<JtlThreadLog>,
+    log: Option<ThreadLog>,
     cache: HeadCache,
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
@@ -95,7 +95,7 @@ impl<'a> Worker<'a> {
         shared: &'a WorkerContext<'a>,
         index: u64,
         reports: Sender<WorkerReport>,
-        log: Option<JtlThreadLog>,
+        log: Option<ThreadLog>,
     ) -> io::Result<Self> {
         let plan = shared.plan;
         let clock = Clock::starting_in(Nanos::ZERO);
@@ -125,7 +125,7 @@ impl<'a> Worker<'a> {
         minimize_timer_slack();
         self.preconnect();
         self.start_together();
-        self.counters.began = self.clock.now();
+        self.counters.counts().began = self.clock.now();
         if let Some(log) = &mut self.log {
             let start = || self.clock.wall_offset().unix_ns(Nanos::ZERO);
             log.set_start(*self.shared.started_unix_ns.get_or_init(start));
@@ -353,14 +353,14 @@ impl<'a> Worker<'a> {
         for index in self.connections.indices() {
             let since = self.connections.get(index).and_then(|slot| slot.waiting_since());
             if since.is_some_and(|since| now - since > timeout) {
-                self.fail(index, TransportFailure::Timeout, || format!("no answer within {timeout}"));
+                self.fail(index, TransportFailure::Timeout, || format!("no response within {timeout}"));
             }
         }
     }
 
     fn publish(&mut self, backlog: u64) {
         let mut interval = self.counters.take_interval(backlog);
-        interval.counts = self.shared.per_interval.then(|| self.counters.take_counts(&self.feed));
+        interval.counts = self.shared.per_interval.then(|| self.counters.take_counts(&mut self.feed));
         // The receiver is dropped only when the run is abandoned.
         let _ = self.reports.send(WorkerReport::Interval(self.interval, interval));
     }
@@ -381,7 +381,7 @@ impl<'a> Worker<'a> {
         self.counters.record_cpu(now, thread_cpu());
         self.counters.close(now);
         drop(self.log.take());
-        let _ = self.reports.send(WorkerReport::Done(self.counters.take_counts(&self.feed)));
+        let _ = self.reports.send(WorkerReport::Done(self.counters.take_counts(&mut self.feed)));
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::decide::Nanos;
+use crate::measure::Counts;
 use crate::measure::agent_counts::Agent;
 use crate::measure::histogram::Percentiles;
 use crate::measure::outcome::{Outcome, RequestEnd, TransportFailure};
 use crate::measure::recorder::Recorder;
-use crate::measure::run::{Connections, LoadModel, Manifest, Run, RunInput, RunTarget};
+use crate::measure::run::{LoadModel, Manifest, Run, RunFacts, RunTarget};
 use crate::measure::series::RunSeries;
 use crate::measure::slo::Slo;
 
@@ -40,16 +41,16 @@ pub(crate) fn closed() -> Run {
             + if i.is_multiple_of(150) { 9_000 } else { 0 },
         ..SampleRequest::default()
     };
-    let mut parts = parts(LoadModel::Closed, 1.0, 2.0, 30_000, asked);
-    parts.target.url = "https://shop.example:8443/items?page=1".into();
-    parts.target.host = "shop.example".into();
-    parts.target.port = 8443;
-    parts.target.tls = Some("TLSv1.3,AES_256_GCM_SHA384".into());
-    parts.connections = Connections { max: 50, opened: 50, max_backlog: 0 };
-    parts.in_flight_mean = 49.8;
-    parts.cpu_s = 0.124;
-    parts.cpu_utilization = 0.31;
-    finished(parts, &["p99<200ms", "service.p50<10ms", "errors<1%"])
+    let mut sample = sample(LoadModel::Closed, 1.0, 2.0, 30_000, asked);
+    sample.facts.target.url = "https://shop.example:8443/items?page=1".into();
+    sample.facts.target.host = "shop.example".into();
+    sample.facts.target.port = 8443;
+    sample.counts.tls = Some("TLSv1.3,AES_256_GCM_SHA384".into());
+    sample.set_connections(50, 50, 0);
+    sample.set_in_flight_mean(49.8);
+    sample.counts.cpu = Nanos::from_millis(124);
+    sample.counts.cpu_utilization = 0.31;
+    sample.finish(&["p99<200ms", "service.p50<10ms", "errors<1%"])
 }
 
 /// An overloaded open loop: what had to wait took long, and some arrivals were dropped or failed.
@@ -67,22 +68,25 @@ pub(crate) fn open() -> Run {
         },
         body: 612 + i % 2,
     };
-    let mut parts = parts(LoadModel::Open, 0.0, 3.0, 1_500, asked);
-    parts.offered_per_s = Some(520.0);
-    parts.dropped = 60;
-    parts.unfinished = 12;
-    parts.interrupted = true;
-    parts.target.method = "POST".into();
-    parts.target.failure_details = BTreeMap::from([
-        ("dropped".into(), "waited longer than the timeout of 2s for a free connection".into()),
-        ("reset".into(), "connection reset by peer (os error 104)".into()),
-        ("timeout".into(), "no whole response within 2s".into()),
+    let mut sample = sample(LoadModel::Open, 0.0, 3.0, 1_500, asked);
+    sample.facts.arrivals_end = Some(sample.facts.end);
+    sample.counts.offered = 1_560;
+    sample.counts.dropped = 60;
+    sample.counts.unfinished = 12;
+    sample.facts.interrupted = true;
+    sample.facts.target.method = "POST".into();
+    sample.counts.details = BTreeMap::from([
+        (TransportFailure::Reset, "connection reset by peer (os error 104)".into()),
+        (TransportFailure::Timeout, "no whole response within 2s".into()),
     ]);
-    parts.connections = Connections { max: 20, opened: 75, max_backlog: 412 };
-    parts.in_flight_mean = 503.2;
-    parts.cpu_s = 0.05;
-    parts.cpu_utilization = 0.02;
-    finished(parts, &["p99<200ms", "errors<5%", "rate>100"])
+    sample.set_connections(20, 75, 412);
+    sample.set_in_flight_mean(503.2);
+    sample.counts.cpu = Nanos::from_millis(50);
+    sample.counts.cpu_utilization = 0.02;
+    let mut run = sample.finish(&["p99<200ms", "errors<5%", "rate>100"]);
+    let dropped = "waited longer than the timeout of 2s for a free connection";
+    run.target.failure_details.insert("dropped".into(), dropped.into());
+    run
 }
 
 /// Times from 20 us to 30 s.
@@ -92,30 +96,30 @@ pub(crate) fn wide() -> Run {
         connect_us: if i < 64 { 2_000 + i * 100 } else { 0 },
         ..SampleRequest::default()
     };
-    let mut parts = parts(LoadModel::Closed, 0.0, 40.0, 1_000, asked);
-    parts.connections = Connections { max: 64, opened: 64, max_backlog: 0 };
-    parts.in_flight_mean = 46.4;
-    finished(parts, &[])
+    let mut sample = sample(LoadModel::Closed, 0.0, 40.0, 1_000, asked);
+    sample.set_connections(64, 64, 0);
+    sample.set_in_flight_mean(46.4);
+    sample.finish(&[])
 }
 
 /// Run without requests.
 pub(crate) fn empty() -> Run {
-    let mut parts = parts(LoadModel::Closed, 0.0, 1.0, 0, |_| SampleRequest::default());
-    parts.target.server = None;
-    parts.connections = Connections { max: 1, opened: 0, max_backlog: 0 };
-    finished(parts, &["p99<200ms"])
+    let mut sample = sample(LoadModel::Closed, 0.0, 1.0, 0, |_| SampleRequest::default());
+    sample.counts.server = None;
+    sample.set_connections(1, 0, 0);
+    sample.finish(&["p99<200ms"])
 }
 
 /// Service that responds at once, with errors only.
 pub(crate) fn broken() -> Run {
     let end = |i: u64| RequestEnd::Response(if i.is_multiple_of(4) { 404 } else { 500 });
-    let mut parts = parts(LoadModel::Closed, 0.0, 2.0, 400, |i| SampleRequest {
+    let mut sample = sample(LoadModel::Closed, 0.0, 2.0, 400, |i| SampleRequest {
         response_us: 900,
         end: end(i),
         ..SampleRequest::default()
     });
-    parts.in_flight_mean = 0.2;
-    finished(parts, &["p99<200ms"])
+    sample.set_in_flight_mean(0.2);
+    sample.finish(&["p99<200ms"])
 }
 
 /// Closed loop of two agents and a lost third one.
@@ -158,8 +162,35 @@ fn scatter(i: u64, below: u64) -> u64 {
     (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % below
 }
 
-/// Input of a run with `n` requests, evenly over warm-up and window.
-fn parts(model: LoadModel, warmup_s: f64, duration_s: f64, n: u64, asked: impl Fn(u64) -> SampleRequest) -> RunInput {
+/// Run that is not assembled yet.
+struct SampleRun {
+    facts: RunFacts,
+    counts: Counts,
+    series: RunSeries,
+}
+
+impl SampleRun {
+    fn set_connections(&mut self, max: u64, opened: u64, max_backlog: u64) {
+        self.facts.max_connections = max;
+        (self.counts.connections, self.counts.max_backlog) = (opened, max_backlog);
+    }
+
+    fn set_in_flight_mean(&mut self, mean: f64) {
+        self.counts.area = mean * (self.facts.end - self.facts.warmup).0 as f64;
+    }
+
+    /// Run as it is read from a file.
+    fn finish(self, slo: &[&str]) -> Run {
+        let manifest = Manifest { threads: 2, seed: 1, hostname: "lab".into(), ..Manifest::default() };
+        let mut run = Run::of(self.facts, &self.counts, &[], &self.series, manifest);
+        run.slo = slo.iter().map(|text| text.parse::<Slo>().expect("an objective").check(&run)).collect();
+        run.weir = "0.1.0".into();
+        Run::from_json(&run.to_json()).expect("own JSON")
+    }
+}
+
+/// Run with `n` requests, evenly over warm-up and window.
+fn sample(model: LoadModel, warmup_s: f64, duration_s: f64, n: u64, asked: impl Fn(u64) -> SampleRequest) -> SampleRun {
     let end_s = warmup_s + duration_s;
     let mut recorder = Recorder::new(Nanos::from_secs_f64(warmup_s), Nanos::from_secs_f64(end_s));
     let mut series = RunSeries::default();
@@ -167,44 +198,32 @@ fn parts(model: LoadModel, warmup_s: f64, duration_s: f64, n: u64, asked: impl F
     for i in 0..n {
         let intended = Nanos::from_secs_f64(end_s * i as f64 / n as f64);
         if intended.0 / Nanos::SECOND.0 > second {
-            series.add(second, &recorder.interval);
-            recorder.interval.reset();
+            series.add(second, &std::mem::take(&mut recorder.interval));
             second += 1;
         }
         recorder.record(&outcome(i, intended, &asked(i)));
     }
-    recorder.totals.waited = (0..n).filter(|i| asked(*i).waited_us > 0).count() as u64;
+    recorder.counts.waited = (0..n).filter(|i| asked(*i).waited_us > 0).count() as u64;
     if n > 0 {
         (recorder.interval.in_flight, recorder.interval.backlog) = (17, 3);
         series.add(second, &recorder.interval);
     }
-    RunInput {
+    let target = RunTarget {
+        url: "http://127.0.0.1:8080/items?page=1".into(),
+        method: "GET".into(),
+        host: "127.0.0.1".into(),
+        port: 8080,
+        path: "/items?page=1".into(),
+        ..RunTarget::default()
+    };
+    let facts = RunFacts {
         model,
-        target: RunTarget {
-            url: "http://127.0.0.1:8080/items?page=1".into(),
-            method: "GET".into(),
-            host: "127.0.0.1".into(),
-            port: 8080,
-            path: "/items?page=1".into(),
-            server: Some("nginx/1.22.1".into()),
-            ..RunTarget::default()
-        },
-        totals: recorder.totals,
-        series: series.points(end_s),
-        duration_s,
-        warmup_s,
-        offered_per_s: None,
-        dropped: 0,
-        unfinished: 0,
-        connections: Connections::default(),
-        cpu_s: 0.0,
-        cpu_utilization: 0.0,
-        spins: false,
-        in_flight_mean: 0.0,
-        interrupted: false,
-        agents: Vec::new(),
-        manifest: Manifest { threads: 2, seed: 1, hostname: "lab".into(), ..Manifest::default() },
-    }
+        target,
+        warmup: Nanos::from_secs_f64(warmup_s),
+        end: Nanos::from_secs_f64(end_s),
+        ..RunFacts::default()
+    };
+    SampleRun { facts, counts: Counts { server: Some("nginx/1.22.1".into()), ..recorder.counts }, series }
 }
 
 fn outcome(number: u64, intended: Nanos, asked: &SampleRequest) -> Outcome {
@@ -212,7 +231,7 @@ fn outcome(number: u64, intended: Nanos, asked: &SampleRequest) -> Outcome {
     let ready = intended + us(asked.waited_us);
     let sent = ready + us(asked.connect_us) + Nanos(11_000 + number % 40 * 1_000);
     let done = (intended + us(asked.response_us + asked.connect_us)).max(sent + us(9));
-    let answered = matches!(asked.end, RequestEnd::Response(_));
+    let has_response = matches!(asked.end, RequestEnd::Response(_));
     Outcome {
         number,
         intended,
@@ -222,16 +241,8 @@ fn outcome(number: u64, intended: Nanos, asked: &SampleRequest) -> Outcome {
         done,
         connect: us(asked.connect_us),
         end: asked.end,
-        bytes_in: if answered { asked.body + 238 } else { 0 },
-        body_in: if answered { asked.body } else { 0 },
+        bytes_in: if has_response { asked.body + 238 } else { 0 },
+        body_in: if has_response { asked.body } else { 0 },
         bytes_out: 127,
     }
-}
-
-/// Run as it is read from a file.
-fn finished(parts: RunInput, slo: &[&str]) -> Run {
-    let mut run = Run::new(parts);
-    run.slo = slo.iter().map(|text| text.parse::<Slo>().expect("an objective").check(&run)).collect();
-    run.weir = "0.1.0".into();
-    Run::from_json(&run.to_json()).expect("own JSON")
 }

@@ -44,10 +44,18 @@ impl Leases {
         self.by_job.get(&lease.number).filter(|held| held.token == lease.token)
     }
 
-    pub(super) fn release(&mut self, number: u64) {
-        if let Some(held) = self.by_job.remove(&number) {
-            self.by_expiry.remove(&(held.expires_at, number));
-        }
+    /// Ends the lease of a job; returns it, for [`Self::restore`].
+    pub(super) fn release(&mut self, number: u64) -> Option<LeaseEntry> {
+        let held = self.by_job.remove(&number)?;
+        self.by_expiry.remove(&(held.expires_at, number));
+        Some(held)
+    }
+
+    /// Puts a lease back that was released, in place of a later one.
+    pub(super) fn restore(&mut self, number: u64, held: LeaseEntry) {
+        self.release(number);
+        self.by_expiry.insert((held.expires_at, number));
+        self.by_job.insert(number, held);
     }
 
     pub(super) fn renew(&mut self, leases: &[JobLease], until: Nanos) -> Vec<JobLease> {
@@ -88,8 +96,12 @@ mod tests {
         let second = leases.acquire(7, Nanos(40), 5);
         assert!(leases.get(first).is_none() && leases.get(second).is_some());
         assert_eq!(leases.renew(&[first], Nanos(50)), []);
-        leases.release(8);
+        let released = leases.release(8).expect("a lease");
         assert!(leases.get(other).is_none());
         assert_eq!(leases.expired(Nanos(40)), [(7, 5)]);
+        let third = leases.acquire(8, Nanos(40), 6);
+        leases.restore(8, released);
+        assert!(leases.get(other).is_some() && leases.get(third).is_none());
+        assert_eq!(leases.expired(Nanos(40)), [(8, 6), (7, 5)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Method section of the HTML report of a study, and its manifest.
 
-use crate::machine;
+use crate::load::machine_manifest;
 use crate::measure::run::Manifest;
 use crate::report::page::manifest::manifest_section;
 use crate::report::page::{Block, Section};
@@ -70,7 +70,7 @@ fn without_user(url: &str) -> String {
 }
 
 pub(super) fn manifest(findings: &Findings<'_>) -> Section {
-    let manifest = Manifest { seed: findings.definition.seed, ..machine::describe() };
+    let manifest = Manifest { seed: findings.definition.seed, ..machine_manifest() };
     let results = "study.json has all metrics, plots/ the numbers behind each plot, runs/ every run";
     manifest_section(env!("CARGO_PKG_VERSION"), &manifest, &[("results", results.to_owned())])
 }

@@ -8,7 +8,7 @@ pub enum ResendRule {
     /// Any time, also while another attempt runs.
     Always,
     /// Only after a failure before the request was sent
-    /// ([`FailureKind::is_unsent`](crate::decide::policy::FailureKind::is_unsent)), and one attempt at a time.
+    /// ([`FailureKind::is_unsent`](crate::decide::call::policy::FailureKind::is_unsent)), and one attempt at a time.
     IfUnsent,
     /// Never: its body is not available any more.
     Never,

@@ -3,7 +3,9 @@
 use super::*;
 use crate::measure::outcome::{Outcome, RequestEnd, TransportFailure};
 use crate::measure::recorder::Recorder;
-use crate::measure::run::{Connections, LoadModel, Manifest, RunInput, RunTarget};
+use crate::measure::run::Manifest;
+use crate::measure::run_facts::RunFacts;
+use crate::measure::series::RunSeries;
 
 /// A run with these requests: response time in microseconds, and end.
 fn run(requests: &[(u64, RequestEnd)]) -> Run {
@@ -24,25 +26,8 @@ fn run(requests: &[(u64, RequestEnd)]) -> Run {
             bytes_out: 1,
         });
     }
-    Run::new(RunInput {
-        model: LoadModel::Closed,
-        target: RunTarget::default(),
-        totals: recorder.totals,
-        series: Vec::new(),
-        duration_s: 10.0,
-        warmup_s: 0.0,
-        offered_per_s: None,
-        dropped: 0,
-        unfinished: 0,
-        connections: Connections::default(),
-        cpu_s: 0.0,
-        cpu_utilization: 0.0,
-        spins: false,
-        in_flight_mean: 1.0,
-        interrupted: false,
-        agents: Vec::new(),
-        manifest: Manifest::default(),
-    })
+    let facts = RunFacts { end: Nanos::from_secs(10), ..RunFacts::default() };
+    Run::of(facts, &recorder.counts, &[], &RunSeries::default(), Manifest::default())
 }
 
 fn slo(text: &str) -> Slo {

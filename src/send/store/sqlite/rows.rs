@@ -11,11 +11,10 @@ use rusqlite::{Connection, OptionalExtension, Statement, ToSql, params};
 use super::marks::{PreviousMarks, SentEvidence, SentMarks};
 use super::row::{self, headers_text, text_or_blob, to_signed};
 use super::statements::Statements;
-use crate::decide::Nanos;
 use crate::machine::clock::Clock;
 use crate::send::job::{Job, JobEntry, MAX_JOB_EVENTS, StoredAttempt, UnixMs};
 use crate::send::state::State;
-use crate::send::store::leases::Leases;
+use crate::send::store::leases::{LeaseEntry, Leases};
 use crate::send::store::submission_queue::SubmitResult;
 use crate::send::store::{
     JobChange, JobCounts, JobLane, JobOrder, JobStep, QueueBounds, Receipt, RecordReply, RecordRequest, Recovery,
@@ -29,6 +28,17 @@ type WriteResult<T> = rusqlite::Result<T>;
 /// Number, size, time of the send in the table, time of the lease.
 type LeasedRow = (u64, u64, Option<i64>, i64);
 
+/// Change of a lease by a transaction.
+enum LeaseChange {
+    Acquired(u64),
+    /// The lease of a job that was requeued or has ended; [`JobStep::Done`] leaves a harmless mark.
+    Released {
+        number: u64,
+        lease: LeaseEntry,
+        is_done: bool,
+    },
+}
+
 /// Tables with prepared statements, and the state of the current transaction.
 pub(super) struct TableWriter<'c> {
     sql: Statements<'c>,
@@ -41,11 +51,8 @@ pub(super) struct TableWriter<'c> {
     /// Counts at the beginning of the transaction.
     at_begin: (JobCounts, u64),
     last_number: u64,
-    new_leases: Vec<u64>,
-    /// Expired leases, with the sizes of their jobs.
-    expired_leases: Vec<(u64, u64)>,
-    /// Jobs whose leases end, and whether they are done.
-    ended_leases: Vec<(u64, bool)>,
+    /// Changes of leases by this transaction, in order: it may lease a job anew that it released.
+    lease_changes: Vec<LeaseChange>,
     /// Number of jobs that became claimable.
     pub(super) arrival_count: u64,
     /// Last lane that a claim returned, if there were more.
@@ -74,9 +81,7 @@ impl<'c> TableWriter<'c> {
             counts: JobCounts::default(),
             at_begin: Default::default(),
             last_number: 0,
-            new_leases: Vec::new(),
-            expired_leases: Vec::new(),
-            ended_leases: Vec::new(),
+            lease_changes: Vec::new(),
             arrival_count: 0,
             last_listed_lane: String::new(),
         })
@@ -105,27 +110,31 @@ impl<'c> TableWriter<'c> {
         Ok(())
     }
 
+    /// Ends a committed transaction. Marks are cleared before any reply: until then no job is sent under a new lease.
     pub(super) fn commit(&mut self) {
-        self.new_leases.clear();
-        let (ended, lapsed) = (std::mem::take(&mut self.ended_leases), std::mem::take(&mut self.expired_leases));
-        // Before any reply: until then none of them is leased again.
-        self.marks.clear(lapsed.iter().map(|(number, _)| (*number, false)).chain(ended.iter().copied()));
+        let ended = self.lease_changes.drain(..).filter_map(|change| match change {
+            LeaseChange::Acquired(_) => None,
+            LeaseChange::Released { number, is_done, .. } => Some((number, is_done)),
+        });
+        self.marks.clear(ended);
+    }
+
+    /// Undoes the changes of leases of a failed transaction.
+    pub(super) fn roll_back(&mut self) {
+        let changes = std::mem::take(&mut self.lease_changes);
         let mut leases = self.lock_leases();
-        for (number, _) in ended {
-            leases.release(number);
+        for change in changes.into_iter().rev() {
+            match change {
+                LeaseChange::Acquired(number) => drop(leases.release(number)),
+                LeaseChange::Released { number, lease, .. } => leases.restore(number, lease),
+            }
         }
     }
 
-    pub(super) fn roll_back(&mut self) {
-        self.ended_leases.clear();
-        let (taken, lapsed) = (std::mem::take(&mut self.new_leases), std::mem::take(&mut self.expired_leases));
-        let mut leases = self.lock_leases();
-        for number in taken {
-            leases.release(number);
-        }
-        for (number, bytes) in lapsed {
-            leases.acquire(number, Nanos::ZERO, bytes);
-        }
+    /// Ends the lease of a job, until a rollback.
+    fn release_lease(&mut self, number: u64, is_done: bool) {
+        let released = self.lock_leases().release(number);
+        self.lease_changes.extend(released.map(|lease| LeaseChange::Released { number, lease, is_done }));
     }
 
     fn lock_leases(&self) -> MutexGuard<'_, Leases> {
@@ -192,9 +201,6 @@ impl<'c> TableWriter<'c> {
     fn apply_change(&mut self, change: &JobChange) -> WriteResult<bool> {
         let number = change.lease.number;
         let Some(bytes) = self.lock_leases().get(change.lease).map(|held| held.bytes) else { return Ok(false) };
-        if self.ended_leases.iter().any(|(ended, _)| *ended == number) {
-            return Ok(false);
-        }
         let attempt = change.attempt.as_ref();
         let state = change.step.state();
         if change.step == JobStep::Sent {
@@ -227,7 +233,7 @@ impl<'c> TableWriter<'c> {
         }
         self.counts.shift(State::Leased, state, bytes);
         self.arrival_count += u64::from(state == State::Queued);
-        self.ended_leases.push((number, change.step == JobStep::Done));
+        self.release_lease(number, change.step == JobStep::Done);
         Ok(true)
     }
 

@@ -202,6 +202,27 @@ fn a_record_under_an_expired_lease_is_rejected() {
     });
 }
 
+/// A sender releases the jobs of a down host and claims them again at once: a store may commit both together.
+#[test]
+fn a_job_that_is_released_and_claimed_in_one_commit_has_a_lease() {
+    roomy(|store| {
+        submit(&store, vec![job("a")]);
+        for n in 0..30 {
+            let lease = claim(&store, any(1))[0].0;
+            // Keeps the store busy, so that the next two wait together.
+            let other = store.submit(vec![job(&format!("other {n}"))]);
+            let released = change(lease, JobStep::Released, None);
+            let released = store.record(RecordRequest { changes: vec![released], key_states: Vec::new() });
+            let claimed = store.claim(any(1));
+            other.wait().unwrap();
+            assert_eq!(released.wait().unwrap().stale, []);
+            let lease = claimed.wait().unwrap().jobs[0].0;
+            assert_eq!(store.renew(&[lease], LONG), [lease]);
+            assert_eq!(record(&store, change(lease, JobStep::Released, None)).stale, []);
+        }
+    });
+}
+
 #[test]
 fn a_job_marked_as_sent_without_an_outcome_is_flagged() {
     roomy(|store| {

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use rusqlite::params;
 
 use super::super::row::{self, to_signed};
-use super::{MAX_DUE_PER_CLAIM, TableWriter, WriteResult};
+use super::{LeaseChange, MAX_DUE_PER_CLAIM, TableWriter, WriteResult};
 use crate::decide::Nanos;
 use crate::send::job::{JobEntry, StoredAttempt, UnixMs};
 use crate::send::state::State;
@@ -17,8 +17,7 @@ impl TableWriter<'_> {
         let now = self.clock.now();
         let lapsed = self.lock_leases().expired(now);
         for (number, bytes) in lapsed {
-            self.lock_leases().release(number);
-            self.expired_leases.push((number, bytes));
+            self.release_lease(number, false);
             let Some((entry, _)) = self.entry(number)? else { continue };
             let sent = entry.status.last_attempt.map(|last| last.sent_at).or_else(|| self.marks.get(number));
             self.requeue(number, claim.now, audit_reason::LEASE_EXPIRED, sent, bytes)?;
@@ -92,7 +91,7 @@ impl TableWriter<'_> {
             self.counts.shift(State::Queued, State::Leased, bytes);
             claimed.jobs.push((leases.acquire(entry.number, now + claim.lease_duration, bytes), entry));
         }
-        self.new_leases.extend(claimed.jobs[first..].iter().map(|(lease, _)| lease.number));
+        self.lease_changes.extend(claimed.jobs[first..].iter().map(|(lease, _)| LeaseChange::Acquired(lease.number)));
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! JMeter log as CSV (JTL), one line per request, as JMeter, Jenkins, Taurus and BlazeMeter read it.
+//! Log of all requests, one line each: JMeter's CSV (JTL), as JMeter, Jenkins, Taurus and BlazeMeter read it.
 //!
 //! `timeStamp` is the intended start and `elapsed` the response time, including the wait for a connection; `Latency` is
 //! the time to the first byte, `Connect` the time to connect, both as in JMeter. A request without a response has the
@@ -24,16 +24,16 @@ const BLOCK_BYTES: usize = 64 * 1024;
 /// Maximum number of blocks queued for the disk: 16 MiB.
 const MAX_QUEUED_BLOCKS: usize = 256;
 
-/// JMeter log of a run.
+/// Log of the requests of a run.
 #[derive(Debug)]
-pub struct JtlLog {
+pub struct RequestLog {
     blocks: SyncSender<Vec<u8>>,
     writer: JoinHandle<io::Result<()>>,
     label: String,
     url: String,
 }
 
-impl JtlLog {
+impl RequestLog {
     /// Log in `file`; `over` replaces its content. `label` is JMeter's name of the sampler.
     pub fn new(file: File, over: bool, label: &str, url: &str) -> Self {
         let (blocks, waiting) = sync_channel(MAX_QUEUED_BLOCKS);
@@ -42,8 +42,8 @@ impl JtlLog {
     }
 
     /// Part of one thread, whose start is set later.
-    pub fn lines(&self, thread: u64) -> JtlThreadLog {
-        JtlThreadLog {
+    pub fn thread_log(&self, thread: u64) -> ThreadLog {
+        ThreadLog {
             block: Vec::with_capacity(BLOCK_BYTES + 1024),
             blocks: self.blocks.clone(),
             label: self.label.clone(),
@@ -90,7 +90,7 @@ pub fn truncate(file: &File) -> io::Result<()> {
 
 /// Part of one thread of a log.
 #[derive(Debug)]
-pub struct JtlThreadLog {
+pub struct ThreadLog {
     block: Vec<u8>,
     blocks: SyncSender<Vec<u8>>,
     label: String,
@@ -100,7 +100,7 @@ pub struct JtlThreadLog {
     start_ms: u64,
 }
 
-impl JtlThreadLog {
+impl ThreadLog {
     /// Sets the start of the run, in nanoseconds since 1970; the same for all parts of a log.
     pub fn set_start(&mut self, start_ns: u64) {
         self.start_ms = (start_ns + 500_000) / 1_000_000;
@@ -148,7 +148,7 @@ impl JtlThreadLog {
     }
 }
 
-impl Drop for JtlThreadLog {
+impl Drop for ThreadLog {
     fn drop(&mut self) {
         self.flush();
     }
@@ -179,8 +179,8 @@ mod tests {
     #[test]
     fn a_line_for_each_request_as_jmeter_writes_it() {
         let mut file = tempfile::tempfile().expect("a file");
-        let log = JtlLog::new(file.try_clone().expect("a file"), true, "/a,b", "http://h/a,b");
-        let mut lines = log.lines(0);
+        let log = RequestLog::new(file.try_clone().expect("a file"), true, "/a,b", "http://h/a,b");
+        let mut lines = log.thread_log(0);
         lines.set_start(1_000_000_600_000);
         let outcome = Outcome {
             number: 0,
@@ -210,8 +210,8 @@ mod tests {
     #[test]
     fn a_full_disk_is_said_at_the_end_and_stops_nobody() {
         let Ok(full) = File::create("/dev/full") else { return };
-        let log = JtlLog::new(full, true, "/", "http://h/");
-        drop(log.lines(0));
+        let log = RequestLog::new(full, true, "/", "http://h/");
+        drop(log.thread_log(0));
         let error = log.finish().expect_err("no space");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
