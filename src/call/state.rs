@@ -1,7 +1,5 @@
 //! A call in flight: launches and ends the attempts that [`HedgedCall`] decides on.
 
-use std::sync::PoisonError;
-
 use http::response::Parts;
 
 use super::admission::{BudgetWithPermits, CallAdmission};
@@ -21,6 +19,7 @@ use crate::decide::call::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, La
 use crate::decide::call::policy::{AttemptFailure, FailureKind};
 use crate::decide::call::retry_budget::Unlimited;
 use crate::http::client::OutgoingBody;
+use crate::machine::lock::lock;
 
 /// State of one call in flight.
 pub(super) struct CallState<'a> {
@@ -160,7 +159,7 @@ impl<'a> CallState<'a> {
         let (request, clock, permits) = (self.request, self.engine.timer.clock(), &mut self.launch_permits);
         match &request.plan.budget {
             Some(budget) => {
-                let budget = &mut *budget.lock().unwrap_or_else(PoisonError::into_inner);
+                let budget = &mut *lock(budget);
                 self.hedge.on(now, event, &mut BudgetWithPermits { budget, request, clock, permits }, actions);
             }
             None => {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub(super) use self::arguments::SendArgs;
 use self::arguments::SendFormat;
-use self::counters::{SendStats, lock};
+use self::counters::SendStats;
 use self::input::{InputCounts, JobInput, JobReader};
 use self::progress::SendMonitor;
 use self::results::ResultsFile;
@@ -27,6 +27,7 @@ use super::messages::Messages;
 use crate::decide::Nanos;
 use crate::live::dashboard::Dashboard;
 use crate::machine::clock::Clock;
+use crate::machine::lock::lock;
 use crate::send::state::State;
 use crate::send::store::Store;
 use crate::send::{Sender, SenderError};

@@ -5,10 +5,10 @@ use std::io::{self, Write as _};
 
 use serde_json::{Map, Value, json};
 
-use super::counters::lock;
 use super::input::InputCounts;
 use super::progress::SendMonitor;
 use crate::cli::messages::Messages;
+use crate::machine::lock::lock;
 use crate::measure::histogram::Histogram;
 use crate::send::state::State;
 use crate::send::store::JobCounts;

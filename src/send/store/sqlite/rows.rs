@@ -3,7 +3,7 @@
 mod claim;
 mod edit;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, OptionalExtension, Statement, ToSql, params};
@@ -13,6 +13,7 @@ use super::row::{self, headers_text, text_or_blob, to_signed};
 use super::statements::Statements;
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
+use crate::machine::lock::lock;
 use crate::send::job::{Job, JobEntry, MAX_JOB_EVENTS, StoredAttempt, UnixMs};
 use crate::send::state::State;
 use crate::send::store::leases::Leases;
@@ -110,7 +111,7 @@ impl<'c> TableWriter<'c> {
         let (ended, lapsed) = (std::mem::take(&mut self.ended_leases), std::mem::take(&mut self.expired_leases));
         // Before any reply: until then none of them is leased again.
         self.marks.clear(lapsed.iter().map(|(number, _)| (*number, false)).chain(ended.iter().copied()));
-        let mut leases = self.lock_leases();
+        let mut leases = lock(&self.leases);
         for (number, _) in ended {
             leases.release(number);
         }
@@ -119,17 +120,13 @@ impl<'c> TableWriter<'c> {
     pub(super) fn roll_back(&mut self) {
         self.ended_leases.clear();
         let (taken, lapsed) = (std::mem::take(&mut self.new_leases), std::mem::take(&mut self.expired_leases));
-        let mut leases = self.lock_leases();
+        let mut leases = lock(&self.leases);
         for number in taken {
             leases.release(number);
         }
         for (number, bytes) in lapsed {
             leases.acquire(number, Nanos::ZERO, bytes);
         }
-    }
-
-    fn lock_leases(&self) -> MutexGuard<'_, Leases> {
-        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn try_submit(&mut self, job: &Job) -> WriteResult<SubmitResult> {
@@ -191,7 +188,7 @@ impl<'c> TableWriter<'c> {
     /// Applies a change; false if its lease has expired.
     fn apply_change(&mut self, change: &JobChange) -> WriteResult<bool> {
         let number = change.lease.number;
-        let Some(bytes) = self.lock_leases().get(change.lease).map(|held| held.bytes) else { return Ok(false) };
+        let Some(bytes) = lock(&self.leases).get(change.lease).map(|held| held.bytes) else { return Ok(false) };
         if self.ended_leases.iter().any(|(ended, _)| *ended == number) {
             return Ok(false);
         }
