@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::load::feed::Feed;
 use crate::measure::RunCounts;
-use crate::measure::outcome::{Outcome, TransportFailure};
+use crate::measure::outcome::Outcome;
 use crate::measure::recorder::{Interval, Recorder};
 
 /// One worker's counters, reported by [`WorkerCounters::take_counts`].
@@ -26,7 +27,7 @@ pub(super) struct WorkerCounters {
     pub(super) server: Option<String>,
     pub(super) tls: Option<String>,
     /// First message of each kind of failure.
-    details: BTreeMap<TransportFailure, String>,
+    details: BTreeMap<FailureKind, String>,
     cpu_start: Option<(Nanos, Nanos)>,
     cpu_end: (Nanos, Nanos),
     /// Time from the run's start to this thread's.
@@ -128,7 +129,7 @@ impl WorkerCounters {
     }
 
     /// Stores the first message of each kind of failure.
-    pub(super) fn record_detail(&mut self, kind: TransportFailure, words: impl FnOnce() -> String) {
+    pub(super) fn record_detail(&mut self, kind: FailureKind, words: impl FnOnce() -> String) {
         self.details.entry(kind).or_insert_with(words);
     }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::outcome::TransportFailure;
 use super::recorder::Totals;
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 
 /// Counts of a run; sums over threads, agents and intervals.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,7 @@ pub struct RunCounts {
     /// TLS version and cipher.
     pub tls: Option<String>,
     /// Message of the first failure of each kind.
-    pub details: BTreeMap<TransportFailure, String>,
+    pub details: BTreeMap<FailureKind, String>,
     /// CPU time of the generator in the window.
     pub cpu: Nanos,
     /// CPU utilization of its busiest thread since the start of the window, in [0, 1].

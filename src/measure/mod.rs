@@ -38,7 +38,7 @@ pub mod wire_form;
 
 pub use counts::RunCounts;
 pub use histogram::Histogram;
-pub use outcome::{Outcome, TransportFailure};
+pub use outcome::Outcome;
 pub use progress::RunProgress;
 pub use recorder::{Recorder, Totals};
 pub use run::Run;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::counts::RunCounts;
 use super::histogram::Histogram;
-use super::outcome::{Outcome, RequestEnd, TransportFailure};
+use super::outcome::{Outcome, RequestEnd};
 use super::times::ResponseTimes;
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 
 /// Totals of the measured window; sums over threads.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ pub struct Totals {
     /// Number of responses by status.
     pub(super) statuses: Box<[u64; 1000]>,
     /// Requests without a response, by kind.
-    pub(super) failures: [u64; TransportFailure::ALL.len()],
+    pub(super) failures: [u64; FailureKind::ALL.len()],
     /// Bytes read, heads and framing included.
     pub bytes_in: u64,
     /// Bytes of response bodies.
@@ -52,7 +53,7 @@ impl Default for Totals {
             ok: 0,
             responses_in_window: 0,
             statuses: Box::new([0; 1000]),
-            failures: [0; TransportFailure::ALL.len()],
+            failures: [0; FailureKind::ALL.len()],
             bytes_in: 0,
             body_in: 0,
             bytes_out: 0,
@@ -125,7 +126,7 @@ impl Totals {
     /// Failed requests by kind: without a response, or of class `4xx` or `5xx` (and above).
     pub fn by_failure(&self) -> BTreeMap<String, u64> {
         let sum = |range: std::ops::Range<usize>| self.statuses[range].iter().sum::<u64>();
-        TransportFailure::ALL
+        FailureKind::ALL
             .iter()
             .map(|kind| (kind.name(), self.failures[*kind as usize]))
             .chain([("4xx", sum(400..500)), ("5xx", sum(500..1000))])
@@ -135,7 +136,7 @@ impl Totals {
     }
 
     /// Number of failures of a kind.
-    pub fn failed(&self, kind: TransportFailure) -> u64 {
+    pub fn failed(&self, kind: FailureKind) -> u64 {
         self.failures[kind as usize]
     }
 }
@@ -321,7 +322,7 @@ mod tests {
         recorder.record(&answer(0, 90_000, 200));
         for _ in 0..9 {
             recorder.record(&answer(0, 1_000, 500));
-            recorder.record(&Outcome { end: RequestEnd::Failed(TransportFailure::Reset), ..answer(0, 500, 200) });
+            recorder.record(&Outcome { end: RequestEnd::Failed(FailureKind::Reset), ..answer(0, 500, 200) });
         }
         let Recorder { totals, interval, .. } = &recorder;
         assert_eq!((totals.good.count(), totals.bad.count(), totals.no_response.count()), (1, 9, 9));

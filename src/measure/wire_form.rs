@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::RunCounts;
 use super::histogram::Histogram;
-use super::outcome::TransportFailure;
 use super::recorder::{Interval, Totals};
 use super::times::ResponseTimes;
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 
 /// Wire form of [`RunCounts`]. Histograms are HdrHistogram V2, base64; empty without values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ impl WireCounts {
     pub fn encode(counted: &RunCounts) -> Self {
         let totals = &counted.totals;
         let statuses = (0..).zip(totals.statuses.iter()).filter(|(_, n)| **n > 0).map(|(status, n)| (status, *n));
-        let kinds = TransportFailure::ALL.iter().map(|kind| (kind.name().to_owned(), totals.failed(*kind)));
+        let kinds = FailureKind::ALL.iter().map(|kind| (kind.name().to_owned(), totals.failed(*kind)));
         let details = counted.details.iter().map(|(kind, words)| (kind.name().to_owned(), truncated(words)));
         Self {
             requests: totals.requests,
@@ -253,8 +253,8 @@ fn check_counts(counts: &[u64]) -> Result<(), String> {
     }
 }
 
-fn parse_failure(name: &str) -> Result<TransportFailure, String> {
-    let known = TransportFailure::ALL.into_iter().find(|kind| kind.name() == name);
+fn parse_failure(name: &str) -> Result<FailureKind, String> {
+    let known = FailureKind::ALL.into_iter().find(|kind| kind.name() == name);
     known.ok_or_else(|| format!("unknown failure '{}'", truncated(name)))
 }
 
@@ -292,7 +292,7 @@ mod tests {
                 RequestEnd::Response(200),
                 RequestEnd::Response(404),
                 RequestEnd::Response(503),
-                RequestEnd::Failed(TransportFailure::Reset),
+                RequestEnd::Failed(FailureKind::Reset),
             ];
             recorder.record(&outcome(*ns, ends[way % 4]));
         }
@@ -316,7 +316,7 @@ mod tests {
                 cpu_utilization: share,
                 last_done: Nanos(7),
                 server: Some("nginx".into()),
-                details: BTreeMap::from([(TransportFailure::Reset, "gone".to_owned())]),
+                details: BTreeMap::from([(FailureKind::Reset, "gone".to_owned())]),
                 ..RunCounts::default()
             }));
             let slip = WireInterval::encode(&interval);

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::measure::agent_counts::Agent;
 use crate::measure::histogram::Percentiles;
-use crate::measure::outcome::{Outcome, RequestEnd, TransportFailure};
+use crate::measure::outcome::{Outcome, RequestEnd};
 use crate::measure::recorder::Recorder;
 use crate::measure::run::{Connections, LoadModel, Manifest, Run, RunInput, RunTarget};
 use crate::measure::series::RunSeries;
@@ -59,8 +60,8 @@ pub(crate) fn open() -> Run {
         waited_us: i * 1_400,
         connect_us: if i.is_multiple_of(20) { 300 + scatter(i, 400) } else { 0 },
         end: match i % 50 {
-            7 => RequestEnd::Failed(TransportFailure::Timeout),
-            19 if i % 100 == 19 => RequestEnd::Failed(TransportFailure::Reset),
+            7 => RequestEnd::Failed(FailureKind::Timeout),
+            19 if i % 100 == 19 => RequestEnd::Failed(FailureKind::Reset),
             31 => RequestEnd::Response(503),
             43 => RequestEnd::Response(404),
             _ => RequestEnd::Response(200),

@@ -15,9 +15,10 @@
 //! Not decided here: the host of an attempt ([`crate::decide::upstream::hosts`]), what a success is, and how bytes move.
 
 use super::backoff::BackoffDelays;
-use super::policy::{AttemptFailure, FailureKind, Policy};
+use super::policy::{AttemptFailure, Policy};
 use super::retry_budget::Budget;
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::base::rng::SeededRng;
 
 mod replay;
