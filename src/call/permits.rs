@@ -133,7 +133,8 @@ impl PermitPool {
         result
     }
 
-    /// Rejects a call below the shedding threshold, before anything else is done for it.
+    /// Rejection of a call below the shedding threshold, before its body is read; see
+    /// [`CallEngine::shed_early`](super::CallEngine::shed_early).
     pub(super) fn shed_early(self: &Arc<Self>, clock: Clock, now: Nanos, arrival: &CallArrival) -> Option<Rejection> {
         if !self.slots.sheds(arrival.rank()) {
             return None;
