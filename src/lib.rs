@@ -18,14 +18,14 @@
 //!  │ ├──► serve ─► server ──────────► machine, decide
 //!  │ ├──► gate ──► server, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
-//!  │ └──► send ──► call, http, redis, machine, decide
-//!  │                            └───► http
+//!  │ └──► send ──► http, redis, machine, decide
+//!  │                      └───► http
 //!  └────────────► machine ──────────► measure, decide
 //! ```
 //!
 //! - [`decide`] PURE: every decision: what a load sends when ([`decide::load::feed`]), overload protection
-//!   ([`decide::admission`]), hedges and retries ([`decide::call::hedge`]), rate limits ([`decide::delivery::key_window`]), dispatch of jobs
-//!   ([`decide::delivery::dispatch`])
+//!   ([`decide::admission`]), hedges and retries ([`decide::call::hedge`]), rate limits
+//!   ([`decide::delivery::key_window`]), dispatch of jobs ([`decide::delivery::dispatch`])
 //! - [`measure`] PURE: the record of a request ([`measure::Outcome`]), histograms, runs, trust, objectives, comparisons
 //! - [`simulate`] PURE: overload in virtual time: callers, gateways, an upstream, published limiters
 //! - [`study`] studies: variants of a service started repeatedly, measured under the same load, compared

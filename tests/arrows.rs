@@ -18,7 +18,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("capacity", &["agents", "load", "machine", "measure", "decide"]),
     ("call", &["http", "machine", "decide"]),
     ("gate", &["call", "server", "http", "document", "redis", "machine", "decide"]),
-    ("send", &["call", "http", "redis", "machine", "decide"]),
+    ("send", &["http", "redis", "machine", "decide"]),
     ("live", &["measure", "decide"]),
     ("load", &["report", "http", "machine", "measure", "decide"]),
     ("serve", &["server", "machine", "decide"]),

@@ -323,7 +323,7 @@ fn an_invalid_flag_is_one_line_with_what_to_write() {
         (&["--mix", "good=0"], "are 0"),
         (&["--delay", "soon"], "invalid time 'soon'"),
         (&["--delay", "2ms..1ms"], "goes backwards"),
-        (&["--delay", "@bad.txt"], "bad.txt: line 3: 'three'"),
+        (&["--delay", "@bad.txt"], "bad.txt: line 3: invalid time 'three'"),
         (&["--slow-delay", "@nowhere.txt"], "cannot read nowhere.txt"),
         (&["--slow-delay", "25h"], "a day (24h) is the most"),
         (&["--phases", "sick 1s"], "unknown phase 'sick'; choose mix, healthy"),

@@ -4,9 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir::agents::AgentAggregator;
-use weir::agents::speech::{AgentCommand, AgentEvent, next_line, parse_event};
+use weir::agents::protocol::{AgentCommand, AgentEvent, next_line, parse_event};
 use weir::decide::Nanos;
-use weir::measure::parcel::{WireCounts, WireInterval};
+use weir::measure::wire_form::{WireCounts, WireInterval};
 
 fuzz_target!(|bytes: &[u8]| {
     let nodes = ["a", "b", "c"].map(str::to_owned);

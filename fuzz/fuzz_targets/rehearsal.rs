@@ -3,11 +3,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir::decide::Nanos;
-use weir::decide::delay::Delay;
-use weir::decide::rng::SeededRng;
-use weir::decide::limit::{LimitModel, LimitWindow, ServerLimiter};
-use weir::decide::mix::Mix;
-use weir::decide::phases::Phases;
+use weir::decide::base::rng::SeededRng;
+use weir::decide::ratelimit::models::{LimitModel, LimitWindow, ServerLimiter};
+use weir::decide::service::delay::Delay;
+use weir::decide::service::mix::Mix;
+use weir::decide::service::phases::Phases;
 
 fuzz_target!(|text: &str| {
     let rng = SeededRng::new(text.len() as u64, 1);

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir::measure::compare::Settings;
-use weir::report::comparison::{MetricSelector, RunComparison, SavedRun, Side, likeness, markdown, text};
+use weir::report::comparison::{MetricSelector, RunComparison, SavedRun, Side, comparability, markdown, text};
 use weir::report::read::read;
 
 fuzz_target!(|data: &[u8]| {
@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
     let saved = SavedRun { file: "run".into(), result: reading };
     let side = |name: &str, runs: usize| Side { name: name.into(), runs: vec![saved.clone(); runs] };
     let sides = [side("a", 3), side("b", 3), side("c", 1)];
-    assert!(likeness::obstacles(&sides).is_empty(), "a run is comparable to itself");
+    assert!(comparability::obstacles(&sides).is_empty(), "a run is comparable to itself");
     let settings = Settings { resamples: 19, ..Settings::default() };
     let comparison = RunComparison::new(&sides, &MetricSelector::DEFAULTS, &settings, Vec::new());
     assert!(!comparison.has_worse(), "it is not worse than itself");

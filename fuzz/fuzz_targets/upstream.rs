@@ -8,7 +8,7 @@
 use std::iter;
 
 use libfuzzer_sys::fuzz_target;
-use weir::http::client::answer::{HeadParser, ResponseContext};
+use weir::http::client::response::{HeadParser, ResponseContext};
 use weir::http::wire::{Decoder, HeadCache};
 
 #[derive(Debug, PartialEq)]

@@ -4,20 +4,20 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir::call::TraceContext;
-use weir::decide::deadline::DeadlineFormat;
-use weir::decide::feedback::RateLimitHeaders;
-use weir::decide::words;
+use weir::decide::base::units;
+use weir::decide::call::deadline::DeadlineFormat;
+use weir::decide::delivery::limit_headers::RateLimitHeaders;
 use weir::decide::{Nanos, WallNanos};
 use weir::load::{LoadPlan, Options, Pacing};
 use weir::measure::slo::Slo;
 
 fuzz_target!(|text: &str| {
-    if let Ok(time) = words::time(text) {
+    if let Ok(time) = units::time(text) {
         assert!(time.as_secs_f64() <= 3e9, "{time:?}");
     }
-    let _ = words::arrivals(text);
+    let _ = units::arrivals(text);
     let _ = text.parse::<Slo>();
-    if let Ok(stages) = words::stages(text) {
+    if let Ok(stages) = units::stages(text) {
         let options = Options { url: "http://127.0.0.1:1/".into(), stages, ..Options::default() };
         check(&options);
     }

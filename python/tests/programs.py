@@ -1,12 +1,16 @@
 """Programs that tests start: each heeds Ctrl-C, and none outlives the tests."""
 
 import ctypes
+import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 TIMEOUT_S = 60
 _LIBC = ctypes.CDLL(None)
@@ -18,6 +22,16 @@ def _prepare() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Tests that are killed can end nothing.
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def redis_server() -> str:
+    """Path of redis-server. Without it the test is skipped; in continuous integration (``CI`` is set) it fails."""
+    program = shutil.which("redis-server")
+    if program is None and os.environ.get("CI"):
+        pytest.fail("no redis-server; install redis-server (CI is set, so its tests must not be skipped)")
+    if program is None:
+        pytest.skip("no redis-server")
+    return program
 
 
 def start(

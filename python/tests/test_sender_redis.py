@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from programs import started
+from programs import redis_server, started
 
 import weir
 
@@ -17,9 +16,7 @@ import weir
 @pytest.fixture
 def queue(tmp_path: Path) -> Iterator[str]:
     """The address of a queue on a private server."""
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.skip("there is no redis-server")
+    program = redis_server()
     # The path of a socket has a hundred characters at most.
     place = tmp_path / "r.sock"
     command = [program, "--port", "0", "--save", "", "--unixsocket", str(place), "--dir", str(tmp_path)]

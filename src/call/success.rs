@@ -25,7 +25,7 @@ pub struct Success {
     pub json: bool,
     /// JSON Schema that the body must match.
     pub(crate) schema: Option<Arc<Validator>>,
-    /// Maximum body that is checked, in bytes; a longer one is no success.
+    /// Maximum body that is checked, in bytes; a longer one is a failure.
     pub max_body_bytes: usize,
     /// Whether the body must be complete, whatever its content.
     pub require_complete: bool,

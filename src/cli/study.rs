@@ -45,8 +45,7 @@ pub(super) struct StudyArgs {
     /// results folder, resumed if it exists [default: results beside FILE]
     #[arg(short, long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// short trial run: applies [quick], or few repeats of 1s
-    #[arg(long)]
+    #[arg(long, help = "short trial run: applies [quick], or few repeats of 1s")]
     quick: bool,
     /// validation only: prints errors or the plan
     #[arg(long)]

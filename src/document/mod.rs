@@ -18,7 +18,7 @@ pub use self::problem::Diagnostic;
 use self::problem::Diagnostics;
 use self::read::DocumentTable;
 
-/// Parses a document: `take` reads its values and reports errors. Paths in the document are relative to `folder`.
+/// Parses a document: `take` reads its values and reports errors. Relative paths are resolved against `folder`.
 /// Returns the result of `take` and warnings.
 ///
 /// # Errors

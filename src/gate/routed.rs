@@ -176,7 +176,7 @@ impl RoutedRequest<'_> {
     /// The caller's remaining time: the shortest of its headers.
     fn caller_deadline(&self, headers: &HeaderMap) -> Option<Nanos> {
         let all = self.route.caller_deadlines.iter();
-        // An invalid header is no limit, but must not be passed on beside the gateway's own.
+        // An invalid header sets no limit, but must not be passed on beside the gateway's own.
         all.filter_map(|(name, form)| {
             headers.get(name).map(|value| form.read(value.as_bytes()).unwrap_or(Nanos::NEVER))
         })

@@ -69,7 +69,7 @@ impl fmt::Display for LoadError {
             ),
             Self::Agents(why) => f.write_str(why),
             Self::Interrupted => f.write_str("interrupted before the start; nothing was sent"),
-            Self::System(e) => write!(f, "the system refuses: {e}"),
+            Self::System(e) => write!(f, "system error: {e}"),
         }
     }
 }

@@ -86,7 +86,7 @@ fn describe_tls_error(error: &io::Error) -> String {
 
 fn describe_io_error(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        io::ErrorKind::TimedOut => "no response in time".to_owned(),
         io::ErrorKind::UnexpectedEof => {
             "it closed the connection during the TLS handshake; does it speak TLS there?".to_owned()
         }

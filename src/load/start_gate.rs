@@ -62,10 +62,10 @@ impl StartGate {
     }
 
     /// The same; waits up to `timeout`.
-    pub(super) fn wait(&self, patience: Nanos) -> Option<&Clock> {
+    pub(super) fn wait(&self, timeout: Nanos) -> Option<&Clock> {
         let gate = lock(&self.lock);
         let unknown = |(): &mut ()| self.clock.get().is_none();
-        drop(wait_timeout_while(&self.released, gate, patience.as_duration(), unknown));
+        drop(wait_timeout_while(&self.released, gate, timeout.as_duration(), unknown));
         self.clock()
     }
 }

@@ -242,8 +242,8 @@ impl Recorder {
         interval.ok += u64::from(ok);
         interval.failed += u64::from(!ok);
         interval.bytes_in += outcome.bytes_in;
-        let answered = matches!(outcome.end, RequestEnd::Response(_));
-        interval.responses += u64::from(answered);
+        let has_response = matches!(outcome.end, RequestEnd::Response(_));
+        interval.responses += u64::from(has_response);
         if ok {
             interval.response.record(response);
         } else {
@@ -251,7 +251,7 @@ impl Recorder {
         }
         // The rate counts all responses within the window: those to requests of the warm-up balance those that are
         // still in flight at its end.
-        if answered && outcome.done >= self.from && outcome.done <= self.until {
+        if has_response && outcome.done >= self.from && outcome.done <= self.until {
             self.totals.responses_in_window += 1;
         }
         if outcome.intended < self.from {

@@ -7,8 +7,8 @@
 //! - [`job_parser`]: parser of jobs; [`template`]: fields of a request that are filled in at a send
 //! - [`api_key`]: API keys; [`response_rules`]: classes of responses; [`events`]: events of a sender
 //!
-//! [`dispatch`](crate::decide::dispatch) decides what is sent when and with which key; a store guarantees that accepted
-//! jobs survive a crash.
+//! [`dispatch`](crate::decide::delivery::dispatch) decides what is sent when and with which key; a store guarantees
+//! that accepted jobs survive a crash.
 
 pub mod api_key;
 mod dispatcher;

@@ -103,7 +103,7 @@ async fn run_tunnel<S: Service>(
     read: &[u8],
     mut tunnel: Box<dyn Tunnel>,
 ) {
-    watch.update_timeouts(|patience| patience.switched(home.accounting.coarse_clock.now()));
+    watch.update_timeouts(|timeouts| timeouts.switched(home.accounting.coarse_clock.now()));
     socket.start_tunnel();
     // A failed end closes the other one, too; there is nothing to report it to.
     if tunnel.write_all(read).await.is_ok() {

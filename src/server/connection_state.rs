@@ -85,11 +85,11 @@ impl ConnectionState {
     }
 
     /// Updates the connection's timeouts.
-    pub(super) fn update_timeouts<T>(&self, tell: impl FnOnce(&mut TimeoutTracker) -> T) -> T {
-        let mut patience = self.timeout_tracker.get();
-        let told = tell(&mut patience);
-        self.timeout_tracker.set(patience);
-        told
+    pub(super) fn update_timeouts<T>(&self, update: impl FnOnce(&mut TimeoutTracker) -> T) -> T {
+        let mut timeouts = self.timeout_tracker.get();
+        let result = update(&mut timeouts);
+        self.timeout_tracker.set(timeouts);
+        result
     }
 
     pub(super) fn expired(&self, now: Nanos, limits: &Timeouts) -> Option<TimeoutKind> {

@@ -46,14 +46,14 @@ impl ServerMetrics {
         registry.register("http_requests", "Responses by status", new.requests.clone());
         registry.register_with_unit(
             "http_response",
-            "From a request's head to its answer's last byte",
+            "From a request's head to the last byte of its response",
             Unit::Seconds,
             new.seconds.clone(),
         );
         registry.register_with_unit("http_sent", "Bytes of bodies", Unit::Bytes, new.sent_bytes.clone());
         registry.register("connections", "Connections that were accepted", new.connections.clone());
         registry.register("connections_open", "Connections now", new.open.clone());
-        registry.register("http_requests_in_flight", "Requests that are being answered", new.in_flight.clone());
+        registry.register("http_requests_in_flight", "Requests in flight", new.in_flight.clone());
         registry.register("connections_ended", "Connections that ended before their time, by cause", new.ended.clone());
         add(&mut registry);
         Self { registry: Mutex::new(registry), ..new }

@@ -158,7 +158,7 @@ impl RequestContext {
         }
         let mut first = Bytes::new();
         let mut rest = BytesMut::new();
-        self.connection.update_timeouts(|patience| patience.wants_body(self.accounting.coarse_clock.now()));
+        self.connection.update_timeouts(|timeouts| timeouts.wants_body(self.accounting.coarse_clock.now()));
         let read = loop {
             let Some(frame) = body.frame().await else { break Ok(true) };
             let Ok(frame) = frame else { break Err(ReadBodyError::Broken) };
@@ -194,7 +194,7 @@ impl Body for RequestBodyStream {
             return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.prefix)))));
         }
         let Poll::Ready(frame) = Pin::new(&mut self.remaining).poll_frame(cx) else {
-            self.connection.update_timeouts(|patience| patience.wants_body(self.accounting.coarse_clock.now()));
+            self.connection.update_timeouts(|timeouts| timeouts.wants_body(self.accounting.coarse_clock.now()));
             return Poll::Pending;
         };
         self.connection.update_timeouts(TimeoutTracker::has_body);

@@ -100,7 +100,7 @@ impl RequestRecord {
 
     /// Marks the response as waiting for more of the request's body.
     pub(super) fn wants_body(&self) {
-        self.connection.update_timeouts(|patience| patience.wants_body(self.accounting.coarse_clock.now()));
+        self.connection.update_timeouts(|timeouts| timeouts.wants_body(self.accounting.coarse_clock.now()));
     }
 
     /// Records a received part of the request's body, or its `end`.
@@ -115,9 +115,9 @@ impl RequestRecord {
 impl Drop for RequestRecord {
     fn drop(&mut self) {
         let RequestAccounting { clock, coarse_clock: tick, metrics, access_log: pen } = &*self.accounting;
-        self.connection.update_timeouts(|patience| {
-            patience.has_body();
-            patience.request_ended(tick.now());
+        self.connection.update_timeouts(|timeouts| {
+            timeouts.has_body();
+            timeouts.request_ended(tick.now());
         });
         let took = clock.now() - self.began;
         metrics.in_flight.dec();

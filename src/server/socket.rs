@@ -89,7 +89,7 @@ impl ConnectionSocket {
             if poll_fn(|cx| self.poll_prefetch(cx)).await? == 0 {
                 return Ok(false);
             }
-            self.connection.update_timeouts(|patience| patience.received(self.coarse_clock.now()));
+            self.connection.update_timeouts(|timeouts| timeouts.received(self.coarse_clock.now()));
         }
     }
 
@@ -118,14 +118,14 @@ impl ConnectionSocket {
             match self.stream.poll_write_ready(cx) {
                 Poll::Ready(ready) => ready?,
                 Poll::Pending => {
-                    self.connection.update_timeouts(|patience| patience.stalled(self.coarse_clock.now()));
+                    self.connection.update_timeouts(|timeouts| timeouts.stalled(self.coarse_clock.now()));
                     return Poll::Pending;
                 }
             }
             match self.stream.try_io(Interest::WRITABLE, &mut send) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 sent => {
-                    self.connection.update_timeouts(|patience| patience.wrote(self.coarse_clock.now()));
+                    self.connection.update_timeouts(|timeouts| timeouts.wrote(self.coarse_clock.now()));
                     return Poll::Ready(sent);
                 }
             }
@@ -175,7 +175,7 @@ impl AsyncRead for ConnectionSocket {
                 this.send_state = SendState::Closed;
             }
         } else {
-            this.connection.update_timeouts(|patience| patience.received(this.coarse_clock.now()));
+            this.connection.update_timeouts(|timeouts| timeouts.received(this.coarse_clock.now()));
         }
         Poll::Ready(Ok(()))
     }
@@ -237,7 +237,7 @@ impl AsyncWrite for ConnectionSocket {
                     Err(_) if !this.connection.expects_bytes() => this.send_state = SendState::Closed,
                     Err(_) | Ok(1..) => {
                         rustix::net::shutdown(&this.stream, rustix::net::Shutdown::Write)?;
-                        this.connection.update_timeouts(|patience| patience.received(this.coarse_clock.now()));
+                        this.connection.update_timeouts(|timeouts| timeouts.received(this.coarse_clock.now()));
                         this.send_state = SendState::Draining { remaining: MAX_DRAINED_BYTES };
                     }
                     Ok(0) => this.send_state = SendState::Closed,

@@ -47,7 +47,7 @@ impl std::error::Error for NoResponse {}
 
 impl std::fmt::Display for NoResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("no answer on purpose")
+        f.write_str("deliberately no response")
     }
 }
 

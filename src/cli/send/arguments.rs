@@ -74,8 +74,12 @@ pub(in crate::cli) struct SendArgs {
     /// environment variable of API keys, separated by commas or spaces
     #[arg(long, value_name = "NAME", help_heading = LIMITS_HEADING)]
     keys_env: Option<String>,
-    /// rate limit per key and host, [host=HOST ][ALGORITHM:]COUNT/TIME or none; repeatable [default: learned]
-    #[arg(long = "limit", value_name = "LIMIT", help_heading = LIMITS_HEADING)]
+    #[arg(
+        long = "limit",
+        value_name = "LIMIT",
+        help_heading = LIMITS_HEADING,
+        help = "rate limit per key and host, [host=HOST ][ALGORITHM:]COUNT/TIME or none; repeatable [default: learned]"
+    )]
     limits: Vec<String>,
     /// the same for the jobs' weights, e.g. tokens; repeatable
     #[arg(long = "weight-limit", value_name = "LIMIT", help_heading = LIMITS_HEADING)]
@@ -124,7 +128,7 @@ pub(in crate::cli) struct SendArgs {
 }
 
 const EXAMPLES: &str = r#"Examples:
-  weir send jobs.jsonl --url "http://localhost:9999/api?key={key}" --keys-file keys.txt --limit 20/1s
+  weir send jobs.jsonl --url "http://localhost:9999/?key={key}" --keys-file keys.txt --limit 20/1s
   weir send - --url http://localhost:9999/jobs --out results.jsonl < jobs.jsonl
 
 Reference: docs/send.md"#;

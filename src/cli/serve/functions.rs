@@ -23,8 +23,8 @@ pub(super) struct FunctionsArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = FUNCTIONS)]
     max_queue: u32,
     /// full queue: wait for room, or reject with 503
-    #[arg(long, value_enum, default_value_t = OverflowFlag::Wait, help_heading = FUNCTIONS)]
-    overflow: OverflowFlag,
+    #[arg(long, value_enum, default_value_t = PoolOverflowFlag::Wait, help_heading = FUNCTIONS)]
+    overflow: PoolOverflowFlag,
     /// shared library of functions, see include/weir.h; repeatable
     #[arg(long, value_name = "FILE.so", help_heading = FUNCTIONS)]
     library: Vec<PathBuf>,
@@ -36,7 +36,7 @@ pub(super) struct FunctionsArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OverflowFlag {
+enum PoolOverflowFlag {
     Wait,
     Reject,
 }
@@ -54,8 +54,8 @@ impl FunctionsArgs {
             threads: self.threads.into(),
             queue: self.max_queue as usize,
             overflow: match self.overflow {
-                OverflowFlag::Wait => PoolOverflow::Wait,
-                OverflowFlag::Reject => PoolOverflow::Reject,
+                PoolOverflowFlag::Wait => PoolOverflow::Wait,
+                PoolOverflowFlag::Reject => PoolOverflow::Reject,
             },
             libraries: self.library,
             max_response_bytes: self.max_response as usize,

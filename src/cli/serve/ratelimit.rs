@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::{ServiceArgs, WorkerArgs};
 use crate::decide::ratelimit::models::{LimitModel, LimitWindow};
-use crate::serve::ratelimit::{self, OneWayDelay, Options, RateLimitHeaders};
+use crate::serve::ratelimit::{self, OneWayDelay, Options, RateLimitHeaderSet};
 use crate::server::{self, Logger, RunningServer};
 
 #[derive(Debug, Args)]
@@ -14,8 +14,13 @@ use crate::server::{self, Logger, RunningServer};
 
 Reference: docs/serve/ratelimit.md")]
 pub(super) struct RatelimitArgs {
-    /// rate limit per key, [ALGORITHM:]COUNT/TIME; repeatable
-    #[arg(long = "limit", value_name = "LIMIT", default_value = "20/1s", help_heading = LIMITS)]
+    #[arg(
+        long = "limit",
+        value_name = "LIMIT",
+        default_value = "20/1s",
+        help_heading = LIMITS,
+        help = "rate limit per key, [ALGORITHM:]COUNT/TIME; repeatable"
+    )]
     limits: Vec<String>,
     /// default algorithm: log, counter, aligned, bucket, concurrency
     #[arg(long, value_name = "ALGORITHM", default_value = "log", value_parser = LimitModel::read, help_heading = LIMITS)]
@@ -40,8 +45,8 @@ pub(super) struct RatelimitArgs {
     #[arg(long, value_name = "DELAY", default_value = "0ms..50ms", value_parser = OneWayDelay::read, help_heading = RESPONSES)]
     latency_out: OneWayDelay,
     /// rate-limit headers: retry-after, ratelimit, x-ratelimit, all
-    #[arg(long, value_name = "LIST", default_value = "none", value_parser = RateLimitHeaders::read, help_heading = RESPONSES)]
-    limit_headers: RateLimitHeaders,
+    #[arg(long, value_name = "LIST", default_value = "none", value_parser = RateLimitHeaderSet::read, help_heading = RESPONSES)]
+    limit_headers: RateLimitHeaderSet,
     /// HTTP/1.1 with keep-alive [default: HTTP/1.0, one response per connection]
     #[arg(long, help_heading = RESPONSES)]
     keepalive: bool,

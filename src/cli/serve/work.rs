@@ -39,7 +39,7 @@ pub(super) struct WorkArgs {
     max_queue: Option<u32>,
     /// full queue: reject with 429, or slow down [default: reject]
     #[arg(long, requires = "slots", help_heading = CONCURRENCY)]
-    overflow: Option<OverflowFlag>,
+    overflow: Option<StationOverflowFlag>,
     #[command(flatten)]
     service_args: ServiceArgs,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(super) struct WorkArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OverflowFlag {
+enum StationOverflowFlag {
     Reject,
     Slow,
 }
@@ -64,7 +64,7 @@ impl WorkArgs {
     pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
         let station = self.station()?;
         let options = self.service_args.options(Some(&self.workers), logger);
-        let rng = work::WorkDice::new(self.delay, self.slow_delay, self.mix, self.phases, self.service_args.seed);
+        let rng = work::WorkRng::new(self.delay, self.slow_delay, self.mix, self.phases, self.service_args.seed);
         let service = work::Service::new(rng, station).map_err(|error| error.to_string())?;
         server::start(service, &options).map_err(|error| error.to_string())
     }
@@ -72,11 +72,11 @@ impl WorkArgs {
     fn station(&self) -> Result<Option<Station>, String> {
         let Some(slots) = self.slots else { return Ok(None) };
         let overflow = match (self.overflow, self.max_queue) {
-            (Some(OverflowFlag::Slow), Some(_)) => {
+            (Some(StationOverflowFlag::Slow), Some(_)) => {
                 return Err("--max-queue cannot be used with --overflow slow, whose queue is unlimited".to_owned());
             }
-            (Some(OverflowFlag::Slow), None) => StationOverflow::Slow,
-            (Some(OverflowFlag::Reject) | None, queue) => {
+            (Some(StationOverflowFlag::Slow), None) => StationOverflow::Slow,
+            (Some(StationOverflowFlag::Reject) | None, queue) => {
                 StationOverflow::Reject { queue: queue.unwrap_or(DEFAULT_MAX_QUEUE) as usize }
             }
         };

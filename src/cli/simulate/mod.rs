@@ -31,8 +31,14 @@ pub struct SimulateArgs {
     /// scenario; repeatable; see --list [default: all]
     #[arg(long = "scenario", value_name = "NAME|all", value_delimiter = ',', value_parser = ScenarioNames::read)]
     scenarios: Vec<ScenarioNames>,
-    /// auto, static[:N], aimd, vegas, gradient2, envoy, codel, none; repeatable
-    #[arg(long = "limiter", value_name = "LIMITER|all", value_delimiter = ',', default_value = "auto", value_parser = LimiterList::read)]
+    #[arg(
+        long = "limiter",
+        value_name = "LIMITER|all",
+        value_delimiter = ',',
+        default_value = "auto",
+        value_parser = LimiterList::read,
+        help = "auto, static[:N], aimd, vegas, gradient2, envoy, codel, none; repeatable"
+    )]
     limiters: Vec<LimiterList>,
     /// seed of all random choices [default: 1]
     #[arg(long, value_name = "N")]

@@ -13,7 +13,7 @@
 pub enum FailureKind {
     /// DNS resolution failed.
     Dns,
-    /// No connection: refused, unreachable, no local port. The request was not sent.
+    /// No connection: connection refused, host unreachable, no local port. The request was not sent.
     Connect,
     /// TLS handshake failed; the request was not sent. The load generator, which never retries, also counts an invalid
     /// TLS record of an open connection here; for the client that is [`Protocol`](Self::Protocol).

@@ -4,8 +4,8 @@
 //! - [`nanos`]: time since the start of a run
 //! - [`rng`]: seeded random numbers that are the same in every version
 //! - [`units`]: notation of times, stages and arrival processes
-//! - [`sliding_count`]: counts over a sliding window, in fixed memory
-//! - [`set_cache`]: set-associative cache: state of many keys, in fixed memory
+//! - `sliding_count`: counts over a sliding window, in fixed memory
+//! - `set_cache`: set-associative cache: state of many keys, in fixed memory
 
 pub mod failure;
 pub mod nanos;

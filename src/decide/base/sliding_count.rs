@@ -1,37 +1,38 @@
-//! Counts of what happened within the length of a window, in fixed memory.
+//! Counts of the events within a sliding window, in fixed memory.
 //!
-//! To know that exactly takes every instant of the window. Here 64 stretches stand for them. The oldest is forgotten
-//! once all of it is over, so that what is counted reaches back by the window at least, and by 1/63 of it more at most.
-//! Who must not count what is over takes the stretch that is [partly over](SlidingCount::partly_expired) off.
+//! Exact counts would need the time of every event in the window. Here 64 intervals stand for these times. The oldest
+//! is dropped once it has fully expired, so that counts reach back by the window at least, and by 1/63 of it more at
+//! most.
+//! A caller that must not count expired events subtracts the [partly expired](SlidingCount::partly_expired) interval.
 //!
-//! A count costs a comparison and two additions; memory is 512 bytes for each kind of thing.
+//! A count costs a comparison and two additions; memory is 512 bytes per kind of event.
 
 use crate::decide::Nanos;
 
 const INTERVALS: usize = 64;
 
-/// How often each of several kinds of things happened within a window's length.
+/// Counts of several kinds of events within a window's length.
 ///
 /// A time before the latest counts as the latest.
 #[derive(Clone, Debug)]
 pub(in crate::decide) struct SlidingCount<const KINDS: usize> {
     window: u64,
-    /// The length of a stretch: 63 of them are not shorter than the window.
+    /// Length of an interval: 63 intervals are at least as long as the window.
     length: u64,
-    /// A ring: stretch number k is at k % 64.
+    /// Ring: interval k is at k % 64.
     ring: [[u64; KINDS]; INTERVALS],
-    /// Numbers of the oldest stretch that is not wholly over, and of the one that holds the latest time.
+    /// Numbers of the oldest interval that has not fully expired, and of the one that contains the latest time.
     oldest: u64,
     current: u64,
     latest: u64,
-    /// When either of them is another one.
+    /// Time at which either of them changes.
     next_change: u64,
-    /// Over the whole ring.
+    /// Sums over the ring.
     sums: [u64; KINDS],
 }
 
 impl<const KINDS: usize> SlidingCount<KINDS> {
-    /// Nothing has happened yet.
+    /// No events yet.
     pub(in crate::decide) fn new(window: Nanos) -> Self {
         let window = window.0.max(1);
         let length = window.div_ceil(INTERVALS as u64 - 1);
@@ -39,13 +40,13 @@ impl<const KINDS: usize> SlidingCount<KINDS> {
         Self { window, length, ring, oldest: 0, current: 0, latest: 0, next_change: length, sums }
     }
 
-    /// Something of this kind happened now.
+    /// Counts an event of this kind at `now`.
     pub(in crate::decide) fn count(&mut self, now: Nanos, kind: usize) {
         self.advance(now);
         self.add(self.current, kind);
     }
 
-    /// It happened at `at`, and is told now; it is not counted if that is over.
+    /// Counts an event of the time `at`, which is not later than `now`, unless it has expired.
     pub(in crate::decide) fn count_at(&mut self, now: Nanos, at: Nanos, kind: usize) {
         self.advance(now);
         let number = at.0 / self.length;
@@ -54,30 +55,30 @@ impl<const KINDS: usize> SlidingCount<KINDS> {
         }
     }
 
-    /// How often each kind happened, what is partly over included.
+    /// Counts per kind, including the partly expired interval.
     pub(in crate::decide) fn totals(&self) -> [u64; KINDS] {
         self.sums
     }
 
-    /// How often each kind happened in a stretch that has instants on both sides of the window's far end.
+    /// Counts per kind in the interval that contains the start of the window; zeros without one.
     pub(in crate::decide) fn partly_expired(&self) -> [u64; KINDS] {
-        // The window is open at its far end: what happened exactly so long ago is over.
-        let is_partly_over = self.oldest.saturating_mul(self.length).saturating_add(self.window) <= self.latest;
-        if is_partly_over { self.ring[slot(self.oldest)] } else { [0; KINDS] }
+        // The window excludes its start: an event exactly one window ago has expired.
+        let is_partly_expired = self.oldest.saturating_mul(self.length).saturating_add(self.window) <= self.latest;
+        if is_partly_expired { self.ring[slot(self.oldest)] } else { [0; KINDS] }
     }
 
-    /// Forgets the stretches that are wholly over.
+    /// Drops the fully expired intervals.
     pub(in crate::decide) fn advance(&mut self, now: Nanos) {
         self.latest = self.latest.max(now.0);
         if self.latest < self.next_change {
             return;
         }
         let current = self.latest / self.length;
-        // The first stretch with an instant that is later than the window's far end.
+        // The first interval that ends after the start of the window.
         let oldest = self.latest.checked_sub(self.window).map_or(0, |edge| (edge + 1) / self.length);
-        for over in self.oldest..oldest.min(self.current + 1) {
-            let stretch = std::mem::replace(&mut self.ring[slot(over)], [0; KINDS]);
-            for (sum, count) in self.sums.iter_mut().zip(stretch) {
+        for expired in self.oldest..oldest.min(self.current + 1) {
+            let counts = std::mem::replace(&mut self.ring[slot(expired)], [0; KINDS]);
+            for (sum, count) in self.sums.iter_mut().zip(counts) {
                 *sum -= count;
             }
         }
@@ -86,7 +87,7 @@ impl<const KINDS: usize> SlidingCount<KINDS> {
         self.next_change = next(current).min(next(oldest).saturating_add(self.window - 1));
     }
 
-    /// Forgets everything but the time.
+    /// Clears all counts, but not the time.
     pub(in crate::decide) fn clear(&mut self) {
         (self.ring, self.sums) = ([[0; KINDS]; INTERVALS], [0; KINDS]);
     }

@@ -11,20 +11,20 @@ use crate::decide::base::rng::SeededRng;
 #[derive(Clone, Copy, Debug)]
 pub struct BackoffDelays {
     last: Nanos,
-    random: SeededRng,
+    rng: SeededRng,
 }
 
 impl BackoffDelays {
-    /// The state before the first retry; `random` is a stream of this call alone.
-    pub fn new(backoff: Backoff, random: SeededRng) -> Self {
-        Self { last: backoff.min, random }
+    /// The state before the first retry; `rng` is a stream of this call alone.
+    pub fn new(backoff: Backoff, rng: SeededRng) -> Self {
+        Self { last: backoff.min, rng }
     }
 
     /// Next delay: uniform from the minimum to three times the last one, at most the maximum.
     pub fn next_delay(&mut self, backoff: Backoff) -> Nanos {
         let Backoff { min, max } = backoff;
         let span = Nanos(self.last.0.saturating_mul(3)) - min;
-        let jitter = Nanos((span.0 as f64 * self.random.unit()) as u64);
+        let jitter = Nanos((span.0 as f64 * self.rng.unit()) as u64);
         self.last = (min + jitter).min(max);
         self.last
     }

@@ -80,7 +80,7 @@ pub enum Arrivals {
 pub struct Schedule {
     stages: Vec<LoadStage>,
     kind: Arrivals,
-    random: SeededRng,
+    rng: SeededRng,
     /// Number of shards: each `step`-th arrival is in this one.
     step: u64,
     /// Number of this shard's next arrival.
@@ -97,15 +97,15 @@ pub struct Schedule {
 impl Schedule {
     /// All arrivals of a load.
     pub fn new(stages: Vec<LoadStage>, kind: Arrivals, seed: u64) -> Self {
-        let mut random = SeededRng::new(seed, SCHEDULE_SALT);
+        let mut rng = SeededRng::new(seed, SCHEDULE_SALT);
         let level = match kind {
             Arrivals::Constant => 0.0,
-            Arrivals::Poisson => random.exponential(),
+            Arrivals::Poisson => rng.exponential(),
         };
         Self {
             stages,
             kind,
-            random,
+            rng,
             step: 1,
             next_number: 0,
             number: 0,
@@ -156,7 +156,7 @@ impl Schedule {
         match self.kind {
             // Not `level += 1.0`: exact up to 2^53 either way, but this says why.
             Arrivals::Constant => self.level = self.number as f64,
-            Arrivals::Poisson => self.level += self.random.exponential(),
+            Arrivals::Poisson => self.level += self.rng.exponential(),
         }
     }
 }

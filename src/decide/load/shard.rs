@@ -1,9 +1,9 @@
-//! Which part of a plan is whose: numbers dealt out like cards.
+//! Shard of a plan: the request numbers of one agent, or of one of its threads.
 
-/// The numbers `first`, `first + step`, `first + 2 step`, ...: what one agent has of a plan, or one thread of it.
+/// The numbers `first`, `first + step`, `first + 2 step`, ...: the shard of an agent, or of a thread.
 ///
-/// Part `a` of `n`, and of that part `b` of `m`, is part `a + n b` of `n m`: so agents and their threads together are dealt
-/// the same as so many threads.
+/// Part `a` of `n`, and of that part `b` of `m`, is part `a + n b` of `n m`: so N threads get the same shards whether
+/// they belong to one agent or to several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     first: u64,

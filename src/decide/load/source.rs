@@ -7,7 +7,7 @@ use crate::decide::base::rng::SeededRng;
 pub struct RequestSource {
     /// Running sums of the weights, scaled to a total of 1; never empty.
     bounds: Vec<f64>,
-    random: SeededRng,
+    rng: SeededRng,
 }
 
 impl RequestSource {
@@ -25,7 +25,7 @@ impl RequestSource {
         if bounds.is_empty() || total <= 0.0 {
             bounds = vec![1.0];
         }
-        Self { bounds, random: SeededRng::new(seed, SOURCE_SALT) }
+        Self { bounds, rng: SeededRng::new(seed, SOURCE_SALT) }
     }
 
     /// Index of the request for arrival `number`.
@@ -33,7 +33,7 @@ impl RequestSource {
         if self.bounds.len() == 1 {
             return 0;
         }
-        let u = self.random.unit_at(number);
+        let u = self.rng.unit_at(number);
         self.bounds.partition_point(|b| *b < u).min(self.bounds.len() - 1)
     }
 }

@@ -1,38 +1,37 @@
-//! Whether a caller's claim of a high priority is honoured.
+//! Fair use of high priorities: which callers' claims of a high priority are honored.
 //!
-//! Under pressure the lowest priorities go first. Then a caller gains by calling everything it sends urgent, and where
-//! the priority comes from the caller, soon all do. So what one caller may claim is bounded by its *fair share*: of all
-//! calls that were accepted of late, what it would get if nobody had a priority. Within that a claim cannot gain more
-//! than the caller was due anyway; beyond it, the call is treated as one of the lowest. Honest callers never notice,
-//! for of theirs only some are urgent.
+//! Under overload the lowest priorities are shed first. A caller then gains by marking all its calls urgent, and where
+//! callers set the priority, soon all do. So the claims of a caller are bounded by its *fair share*: the part of the
+//! calls accepted recently that it would get if all priorities were equal. Up to there a claim gains no more than the
+//! caller is due; beyond it, the call gets the lowest priority. Honest callers are not affected, since only some of
+//! their calls are urgent.
 //!
-//! Fair is max-min fair: who asks for less than an equal part gets that, and what it leaves is divided among the
-//! others. So there is a level, and each caller's share is what it asks for, or the level if that is less. A flood of
-//! calls does not raise it. While everything that is asked for is accepted there is no level, and all claims are
-//! honoured.
+//! Fair is max-min fair: a caller that requests less than an equal part gets its requests, and the remainder is divided
+//! among the others. So there is a level, and each caller's share is the minimum of its requests and the level. A flood
+//! of calls does not raise the level. While all calls are accepted there is no level, and all claims are honored.
 //!
-//! What counts is of the last `window`, and fades evenly. The level is found anew 32 times in a window, by one pass
-//! over the table (about 10 us for 4096 callers), so it lags a little behind a flood. What a caller has claimed is then
-//! cut to the new level: that it was free to claim in quiet times is not held against it.
+//! Counts are of the last `window` and decay evenly. The level is computed 32 times per window, in one pass over the
+//! table (about 10 us for 4,096 callers), so it lags a little behind a flood. A caller's claims so far are then capped
+//! at the new level: claims from times without overload do not count against it.
 //!
-//! Memory is fixed. If there are more callers than places, those that ask for the least are forgotten. The others share
-//! what is accepted in proportion; were the forgotten ones due all that they ask for, a flood of names that are used
-//! once would leave nothing for anybody's claims. The price: a caller with many names has as many shares. A key is a
-//! good one if names cost something.
+//! Memory is fixed. With more callers than entries, those with the fewest requests are evicted. The others divide the
+//! accepted calls in proportion; if evicted callers were due all their requests, a flood of names that are used once
+//! would leave nothing for the claims of any caller. The price: a caller with N names has N shares. A key is suitable
+//! if names are costly to obtain.
 
 use crate::decide::Nanos;
 use crate::decide::base::set_cache::SetCache;
 
-/// What a claim may come to.
+/// Bound on the claims of each caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PriorityFairnessRule {
-    /// Calls are remembered so long.
+    /// Time for which calls count.
     pub window: Nanos,
-    /// Claims are honoured up to the fair share times this; at least 1. What is above 1 a liar gains.
+    /// Multiple of the fair share up to which claims are honored; at least 1. Dishonest callers gain the part above 1.
     pub slack: f64,
-    /// Claims of a caller that are always honoured, in a window.
+    /// Claims of a caller that are always honored, per window.
     pub min_claims: f64,
-    /// Callers that are remembered at the same time, rounded up to 16 times a power of two.
+    /// Maximum number of callers in the table, rounded up to 16 times a power of two.
     pub entries: usize,
 }
 
@@ -97,7 +96,7 @@ pub struct PriorityFairness {
 }
 
 impl PriorityFairness {
-    /// Nobody is known, and all claims are honoured.
+    /// Empty table: all claims are honored.
     pub fn new(rule: PriorityFairnessRule) -> Self {
         let callers = SetCache::new(rule.entries.min(PriorityFairnessRule::MAX_ENTRIES));
         Self { rule, callers, requested: 0.0, accepted: 0.0, level: f64::INFINITY, step: 0 }

@@ -72,8 +72,8 @@ impl Delay {
     pub const MAX: Nanos = Nanos::from_secs(24 * 3600);
 
     /// Delay of request `k`.
-    pub fn at(&self, random: &SeededRng, k: u64) -> Nanos {
-        let draw = |n: u64| random.unit_at(k.wrapping_mul(2).wrapping_add(n));
+    pub fn at(&self, rng: &SeededRng, k: u64) -> Nanos {
+        let draw = |n: u64| rng.unit_at(k.wrapping_mul(2).wrapping_add(n));
         match self {
             Self::Constant(delay) => *delay,
             Self::Uniform(range) => range.at(draw(1)),

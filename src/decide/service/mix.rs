@@ -67,9 +67,9 @@ impl Mix {
     }
 
     /// Behaviour of request `k`.
-    pub fn at(&self, random: &SeededRng, k: u64) -> Behaviour {
+    pub fn at(&self, rng: &SeededRng, k: u64) -> Behaviour {
         // A draw is above 0, so the first sum that reaches it belongs to a weight above 0.
-        let level = random.unit_at(k) * self.sums[6];
+        let level = rng.unit_at(k) * self.sums[6];
         Behaviour::ALL[self.sums.partition_point(|sum| *sum < level).min(6)]
     }
 
@@ -192,10 +192,10 @@ mod tests {
 
     #[test]
     fn behaviours_have_their_fractions() {
-        let (mix, random) = (Mix::read("good=5,limited=2,reset=2,hang=1").expect("valid"), SeededRng::new(11, 4));
+        let (mix, rng) = (Mix::read("good=5,limited=2,reset=2,hang=1").expect("valid"), SeededRng::new(11, 4));
         let mut counts = [0_u32; 7];
         for k in 0..100_000 {
-            counts[mix.at(&random, k) as usize] += 1;
+            counts[mix.at(&rng, k) as usize] += 1;
         }
         let expected = [50_000, 0, 0, 20_000, 0, 20_000, 10_000];
         assert!(counts.iter().zip(expected).all(|(n, of)| n.abs_diff(of) <= of / 50), "{counts:?}");
@@ -212,13 +212,13 @@ mod tests {
             let text: Vec<String> =
                 Behaviour::ALL.iter().zip(weights).map(|(b, weight)| format!("{}={weight}", b.name())).collect();
             let mix = Mix::read(&text.join(",")).expect("valid");
-            let random = SeededRng::new(seed, 4);
-            let mut left = random.unit_at(k) * total;
+            let rng = SeededRng::new(seed, 4);
+            let mut left = rng.unit_at(k) * total;
             let naive = Behaviour::ALL.into_iter().zip(weights).find(|(_, weight)| {
                 left -= weight;
                 left <= 0.0
             });
-            prop_assert_eq!(Some(mix.at(&random, k)), naive.map(|(b, _)| b));
+            prop_assert_eq!(Some(mix.at(&rng, k)), naive.map(|(b, _)| b));
             for (share, weight) in shares(&mix).into_iter().zip(weights) {
                 prop_assert!((share - weight / total).abs() < 1e-9);
             }

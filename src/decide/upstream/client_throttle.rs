@@ -46,8 +46,7 @@ impl ThrottleRule {
         } else if *window == Nanos::ZERO {
             Some((format!("a window of {window} remembers nothing"), "make it longer, e.g. 30s".into()))
         } else if !(0.0..1.0).contains(most) {
-            let what =
-                format!("with {most} as the greatest share dropped, nobody finds out that the upstream is well again");
+            let what = format!("with a maximum drop fraction of {most} a recovered upstream is never detected");
             Some((what, "make it 0 at least and below 1, e.g. 0.9".into()))
         } else {
             None
@@ -114,7 +113,7 @@ mod tests {
     /// Calls at a rate to an upstream that accepts a number per second (in ten windows) and responds after 200 ms.
     /// Returns sent and accepted calls, second by second.
     fn run(throttle: &mut Throttle, rate: u64, seconds: u64, accepts_per_s: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
-        let mut random = SeededRng::new(1, 1);
+        let mut rng = SeededRng::new(1, 1);
         let mut responses = std::collections::VecDeque::new();
         let mut capacity = 0;
         let mut by_second = vec![(0, 0); seconds as usize];
@@ -127,7 +126,7 @@ mod tests {
             while let Some((_, accepted)) = responses.pop_front_if(|(at, _)| *at <= now) {
                 if accepted { throttle.accepted(now) } else { throttle.rejected(now) }
             }
-            if throttle.allows(now, 1.0 - random.unit()) {
+            if throttle.allows(now, 1.0 - rng.unit()) {
                 responses.push_back((now + Nanos::from_millis(200), capacity > 0));
                 by_second[second].0 += 1;
                 by_second[second].1 += u64::from(capacity > 0);
@@ -188,7 +187,7 @@ mod tests {
                 "a k of 0.5 would drop calls that the upstream takes; make it 1 at least, e.g. 2",
                 "a k of NaN would drop calls that the upstream takes; make it 1 at least, e.g. 2",
                 "a window of 0ns remembers nothing; make it longer, e.g. 30s",
-                "with 1 as the greatest share dropped, nobody finds out that the upstream is well again; \
+                "with a maximum drop fraction of 1 a recovered upstream is never detected; \
                  make it 0 at least and below 1, e.g. 0.9",
             ]
         );

@@ -337,10 +337,10 @@ mod tests {
         #[test]
         fn an_ejected_host_is_not_picked_while_another_can_serve(
             weights in prop::collection::vec(0_u32..4, 1..6),
-            least: bool, failures in 0_u32..4, most_out in 0.0..=1.0,
+            least: bool, failures in 0_u32..4, max_ejected in 0.0..=1.0,
             steps in prop::collection::vec((0_u8..6, 0_usize..6, 0_u64..700, 0_u64..64), 1..200),
         ) {
-            let health = OutlierRule { consecutive_failures: failures, base_ejection: Nanos(1000), max_ejected_fraction: most_out };
+            let health = OutlierRule { consecutive_failures: failures, base_ejection: Nanos(1000), max_ejected_fraction: max_ejected };
             let balance = if least { BalancePolicy::LeastInFlight } else { BalancePolicy::RoundRobin };
             let mut hosts = HostBalancer::new(&weights, balance, health);
             let mut in_flight = vec![0_u32; weights.len()];
@@ -350,7 +350,7 @@ mod tests {
                 match kind {
                     0..3 => {
                         let up: Vec<usize> = (0..weights.len()).filter(|host| !hosts.is_ejected(now, *host)).collect();
-                        prop_assert!(up.len() as f64 >= (weights.len() as f64 * (1.0 - most_out)).floor());
+                        prop_assert!(up.len() as f64 >= (weights.len() as f64 * (1.0 - max_ejected)).floor());
                         let wanted: Vec<usize> = up.iter().copied().filter(|host| avoid >> host & 1 == 0).collect();
                         let host = hosts.pick(now, avoid);
                         prop_assert!(host < weights.len());

@@ -168,7 +168,7 @@ pub struct SuccessRule {
     pub schema: Option<serde_json::Value>,
     /// Headers that must be present, with these values.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// Maximum body that is checked, in bytes; a longer one is no success.
+    /// Maximum body that is checked, in bytes; a longer one is a failure.
     pub max_body_bytes: usize,
     /// Codes with which a gRPC response is a failure.
     pub grpc: Codes,

@@ -91,7 +91,10 @@ impl Exchange<'_> {
             let n = match read {
                 Ok(0) => {
                     self.closed = true;
-                    return Poll::Ready(Err(SendError::new(FailureKind::Closed, "connection closed before an answer")));
+                    return Poll::Ready(Err(SendError::new(
+                        FailureKind::Closed,
+                        "connection closed before a response",
+                    )));
                 }
                 Ok(n) => n,
                 Err(error) => return Poll::Ready(Err(SendError::connection_lost(&error))),

@@ -36,19 +36,19 @@ pub enum WireError {
 impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotHttp(start) => write!(f, "the answer is not HTTP/1.1: it begins with \"{start}\""),
+            Self::NotHttp(start) => write!(f, "the response is not HTTP/1.1: it begins with \"{start}\""),
             Self::HeadTooLarge => {
                 write!(
                     f,
-                    "the answer's head is over {} KiB or {} headers",
+                    "the response's head is over {} KiB or {} headers",
                     head::MAX_HEAD_BYTES / 1024,
                     head::MAX_HEADERS
                 )
             }
-            Self::BadLength => f.write_str("the answer's Content-Length is malformed or given twice"),
-            Self::BadChunk => f.write_str("the answer's chunked body is malformed"),
+            Self::BadLength => f.write_str("the response's Content-Length is malformed or given twice"),
+            Self::BadChunk => f.write_str("the response's chunked body is malformed"),
             Self::Unsolicited => f.write_str("bytes came that no request had asked for"),
-            Self::Truncated => f.write_str("the connection was closed before the whole answer"),
+            Self::Truncated => f.write_str("the connection was closed before the whole response"),
         }
     }
 }

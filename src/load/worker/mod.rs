@@ -354,7 +354,7 @@ impl<'a> Worker<'a> {
         for index in self.connections.indices() {
             let since = self.connections.get(index).and_then(|slot| slot.waiting_since());
             if since.is_some_and(|since| now - since > timeout) {
-                self.fail(index, FailureKind::Timeout, || format!("no answer within {timeout}"));
+                self.fail(index, FailureKind::Timeout, || format!("no response within {timeout}"));
             }
         }
     }

@@ -78,13 +78,13 @@ impl Worker<'_> {
     #[inline]
     fn process(&mut self, index: u32, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
         let plan = self.shared.plan;
-        let mut answered = false;
+        let mut has_responded = false;
         while !bytes.is_empty() {
             let Some(slot) = self.connections.get(index) else { return false };
             let early = slot.front_is_unsent();
             let written = slot.written();
             let Some(flight) = slot.flights.front_mut() else {
-                self.unsolicited(index, answered, now);
+                self.unsolicited(index, has_responded, now);
                 return false;
             };
             let request = &plan.requests[flight.request as usize];
@@ -111,20 +111,20 @@ impl Worker<'_> {
                 self.reconnect(index, now);
                 return false;
             }
-            answered = true;
+            has_responded = true;
         }
-        if answered {
+        if has_responded {
             self.fill_pipeline(index, at, now);
         }
         true
     }
 
-    /// Handles unsolicited bytes, which are not a failure of any request. But the connection is closed. `answered`: its
-    /// user has just had a response, and continues on a new one.
+    /// Handles unsolicited bytes, which are not a failure of any request. But the connection is closed.
+    /// `has_responded`: its user has just had a response, and continues on a new one.
     #[cold]
-    fn unsolicited(&mut self, index: u32, answered: bool, now: Nanos) {
+    fn unsolicited(&mut self, index: u32, has_responded: bool, now: Nanos) {
         self.counters.record_detail(FailureKind::Protocol, || WireError::Unsolicited.to_string());
-        if answered {
+        if has_responded {
             self.reconnect(index, now);
         } else {
             self.connections.close(index);
@@ -148,7 +148,7 @@ impl Worker<'_> {
                 self.reconnect(index, now);
             }
             (Some(_), Ok(None)) => {
-                self.fail(index, FailureKind::Closed, || "the connection was closed before an answer".into());
+                self.fail(index, FailureKind::Closed, || "the connection was closed before a response".into());
             }
             (Some(_), Err(error)) => self.fail(index, FailureKind::Closed, || error.to_string()),
         }

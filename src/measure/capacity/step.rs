@@ -55,7 +55,7 @@ pub struct StepDecision {
 }
 
 impl StepDecision {
-    /// Outcome for the search: inconclusive below [`MIN_CONFIDENCE`].
+    /// Outcome for the search: inconclusive below `MIN_CONFIDENCE`.
     pub fn end(&self) -> TrialResult {
         match self.failure {
             _ if self.confidence < MIN_CONFIDENCE => TrialResult::Inconclusive,

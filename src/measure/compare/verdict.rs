@@ -68,7 +68,7 @@ pub enum UnclearReason {
     /// Too few repeats for any verdict.
     TooFew,
     /// Too few repeats for the variation between runs; with an estimate of the number per side that would do, up to
-    /// [`MAX_PROPOSED_RUNS`].
+    /// `MAX_PROPOSED_RUNS`.
     TooNoisy(Option<u64>),
     /// Runs on the side that would win, or be the same, are not trusted.
     Untrusted,

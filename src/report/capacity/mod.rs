@@ -272,8 +272,8 @@ mod tests {
         let schema = serde_json::from_str(include_str!("../../../docs/capacity.schema.json")).expect("JSON");
         let validator = jsonschema::validator_for(&schema).expect("a schema");
         let lost = CapacityReport { lost_agent: Some("agent 1 on n1 was lost".into()), ..open() };
-        for answer in [open(), closed(), lost] {
-            let value = serde_json::from_str(&answer.to_json()).expect("own JSON");
+        for report in [open(), closed(), lost] {
+            let value = serde_json::from_str(&report.to_json()).expect("own JSON");
             let wrong: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
             assert!(wrong.is_empty(), "{wrong:?}");
         }

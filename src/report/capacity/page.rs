@@ -119,19 +119,19 @@ fn plots(answer: &CapacityReport) -> Section {
     response
         .levels
         .extend(answer.objectives.iter().filter_map(|text| ChartLevel::of_objective(text, &ValueUnit::Milliseconds)));
-    let mut answered = Chart::new("Throughput", x(), ChartAxis::new("requests per second", ValueUnit::PerSecond));
-    answered.lines.push(line("responses", &|tried| Some(tried.achieved_per_s)));
+    let mut throughput = Chart::new("Throughput", x(), ChartAxis::new("requests per second", ValueUnit::PerSecond));
+    throughput.lines.push(line("responses", &|tried| Some(tried.achieved_per_s)));
     if answer.model == LoadModel::Open {
-        answered.lines.push(line("offered", &|tried| Some(tried.load)).doubting([]));
+        throughput.lines.push(line("offered", &|tried| Some(tried.load)).doubting([]));
     }
     let mut cores =
         Chart::new("CPU of the service", x(), ChartAxis::new("cores busy", ValueUnit::Other("cores".into())));
     cores.lines.push(line("service", &|tried| tried.service_cores));
-    for chart in [&mut response, &mut answered, &mut cores] {
+    for chart in [&mut response, &mut throughput, &mut cores] {
         chart.group = "load".into();
     }
     let words = "Each point is a load level. Hollow: inconclusive, or limited by weir itself.";
-    let charts = [response, answered, cores].into_iter().filter(|chart| !chart.is_empty()).map(Block::Chart);
+    let charts = [response, throughput, cores].into_iter().filter(|chart| !chart.is_empty()).map(Block::Chart);
     Section::new("Load levels", [Block::Text(words.into())].into_iter().chain(charts).collect())
 }
 

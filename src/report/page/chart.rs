@@ -79,7 +79,7 @@ pub struct ChartLevel {
 }
 
 impl ChartLevel {
-    /// An objective on response times, or on the rate of good answers: where it lies on an axis of the unit.
+    /// Level of an objective on response times or on the rate of successes, on an axis of the unit.
     pub fn of_objective(objective: &str, unit: &ValueUnit) -> Option<Self> {
         let objective_read: Slo = objective.parse().ok()?;
         let at = match (unit, objective_read.criterion()) {

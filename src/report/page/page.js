@@ -432,7 +432,7 @@
       this.setView([middle - (middle - from) * factor, middle + (to - middle) * factor]);
     }
 
-    /// Moves the cursor by so many points, and the view along with it.
+    /// Moves the cursor by a number of points, and the view with it.
     step(points) {
       const { xs } = this.leader;
       if (!xs.length) return;

@@ -196,7 +196,7 @@ impl Plot {
 
     fn draw(&self, canvas: &mut dyn Canvas, index: usize, series: &PlotSeries, x: &PlotAxis, y: &PlotAxis) {
         let colour = COLOURS[series.colour % COLOURS.len()];
-        // Names in a row are no line; where several points belong to one, they stand beside each other.
+        // Categories are not joined by a line; several points of one category are drawn side by side.
         let alone = self.categories.is_empty() || self.series.iter().all(|series| series.points.len() == 1);
         let apart = if alone { 0.0 } else { 14.0 };
         let aside = apart * (index as f64 - (self.series.len() as f64 - 1.0) / 2.0);
@@ -207,7 +207,7 @@ impl Plot {
             canvas.band(&up.chain(down).collect::<Vec<_>>(), colour);
             canvas.path(&series.points.iter().map(|point| at(point, point.y)).collect::<Vec<_>>(), colour);
         }
-        // Of a course nobody looks at each point, and a point without a neighbour is no course.
+        // Marks at every point are drawn over values only; any other curve has a mark only if it is a single point.
         if self.x_kind != XAxisKind::Values && series.points.len() > 1 {
             return;
         }

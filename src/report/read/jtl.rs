@@ -38,9 +38,9 @@ pub(super) fn read(text: &str) -> Result<ToolResult, String> {
             return Err(format!("JMeter's log: line {number} has a time below 0"));
         }
         reading.failed += u64::from(line.get(success).is_none_or(|word| !word.eq_ignore_ascii_case("true")));
-        // What JMeter writes for a request without an answer: "Non HTTP response code: ...".
-        let answered = code.and_then(|at| line.get(at)).is_none_or(|code| !code.starts_with("Non HTTP"));
-        if answered {
+        // JMeter's code of a request without a response: "Non HTTP response code: ...".
+        let has_response = code.and_then(|at| line.get(at)).is_none_or(|code| !code.starts_with("Non HTTP"));
+        if has_response {
             // Below a millisecond JMeter's own column says nothing; weir's does.
             let exact_ms = exact.and_then(figure).map_or(elapsed_ms, |us| us / 1e3);
             times.record(Nanos::from_secs_f64(exact_ms.max(0.0) / 1e3));

@@ -10,7 +10,7 @@ pub(super) fn read(value: &Value) -> Result<ToolResult, String> {
     reading.plan.model = Some(LoadModel::Open);
     reading.plan.offered_per_s = number(value, &["rate"]);
     reading.requests = count(value, &["requests"]);
-    // Its throughput is of successes, from the first send to the last answer.
+    // Its throughput is of successes, from the first send to the last response.
     let success = number(value, &["success"]).unwrap_or(0.0);
     reading.failed = ((1.0 - success) * reading.requests as f64).round() as u64;
     reading.rate_per_s = number(value, &["throughput"]);

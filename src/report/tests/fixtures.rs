@@ -213,7 +213,7 @@ fn outcome(number: u64, intended: Nanos, asked: &SampleRequest) -> Outcome {
     let ready = intended + us(asked.waited_us);
     let sent = ready + us(asked.connect_us) + Nanos(11_000 + number % 40 * 1_000);
     let done = (intended + us(asked.response_us + asked.connect_us)).max(sent + us(9));
-    let answered = matches!(asked.end, RequestEnd::Response(_));
+    let has_response = matches!(asked.end, RequestEnd::Response(_));
     Outcome {
         number,
         intended,
@@ -223,8 +223,8 @@ fn outcome(number: u64, intended: Nanos, asked: &SampleRequest) -> Outcome {
         done,
         connect: us(asked.connect_us),
         end: asked.end,
-        bytes_in: if answered { asked.body + 238 } else { 0 },
-        body_in: if answered { asked.body } else { 0 },
+        bytes_in: if has_response { asked.body + 238 } else { 0 },
+        body_in: if has_response { asked.body } else { 0 },
         bytes_out: 127,
     }
 }

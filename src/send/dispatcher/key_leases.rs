@@ -1,5 +1,5 @@
 //! Leases of keys shared with other senders: executes the decisions of
-//! [`KeyLeases`](crate::decide::ownership::KeyLeases).
+//! [`KeyLeases`](crate::decide::delivery::key_lease::KeyLeases).
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 //!
 //! A store with cheap marks ([`Store::mark_sent`](super::Store::mark_sent)) gets one at the send. On a server the mark
 //! is recorded, and the request waits for it. To let few wait, the next jobs are marked with the records before
-//! ([`MarkAhead`](crate::decide::marking::MarkAhead)); only these are in doubt without cause after a crash.
+//! ([`MarkAhead`](crate::decide::delivery::mark_ahead::MarkAhead)); only these are in doubt without cause after a
+//! crash.
 
 use std::rc::Rc;
 

@@ -1,6 +1,6 @@
 //! `weir serve httpbin`: request and response bodies of all kinds, a small httpbin for load tests.
 //!
-//! - [`Service`]: routes
+//! - [`Service`]: routes of the service
 //! - `order`: `/validate`; `choice`: `/status/{code}`
 //! - `chunks`, `drip`, `cut`: streamed bodies
 //! - `query`: parameters of the query

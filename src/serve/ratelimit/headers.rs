@@ -7,7 +7,7 @@ use crate::decide::Nanos;
 use crate::decide::ratelimit::models::{LimitModel, LimitUsage, RetryTime};
 use crate::decide::service::key_quota::QuotaDecision;
 
-/// Rate-limit headers of responses. All times are in whole seconds, rounded up, so that a wait of that long is enough.
+/// Which rate-limit headers responses have. All times are in whole seconds, rounded up, so that a wait of that long is enough.
 ///
 /// | name | headers | on |
 /// |---|---|---|
@@ -15,7 +15,7 @@ use crate::decide::service::key_quota::QuotaDecision;
 /// | `ratelimit` | `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11), an item per window | all that the limiter judged |
 /// | `x-ratelimit` | `X-RateLimit-Limit`, `-Remaining`, `-Reset` (as GitHub's) of the window with the least room | all that the limiter judged |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RateLimitHeaders {
+pub struct RateLimitHeaderSet {
     /// `Retry-After`.
     pub retry_after: bool,
     /// `RateLimit-Policy` and `RateLimit`.
@@ -24,7 +24,7 @@ pub struct RateLimitHeaders {
     pub x_rate_limit: bool,
 }
 
-impl RateLimitHeaders {
+impl RateLimitHeaderSet {
     /// Parses a comma-separated list of `retry-after`, `ratelimit` and `x-ratelimit`, or `none`, or `all`.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ mod tests {
             slot: None,
         };
         let mut headers = HeaderMap::new();
-        RateLimitHeaders::read(which).expect("valid").add_to(&mut headers, &judged);
+        RateLimitHeaderSet::read(which).expect("valid").add_to(&mut headers, &judged);
         let text = |value: &HeaderValue| value.to_str().expect("ASCII").to_owned();
         let mut all: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect();
         all.sort();
@@ -192,11 +192,11 @@ mod tests {
 
     #[test]
     fn lists_of_header_names() {
-        assert_eq!(RateLimitHeaders::read("none"), Ok(RateLimitHeaders::default()));
-        let two = RateLimitHeaders { retry_after: true, rate_limit: false, x_rate_limit: true };
-        assert_eq!(RateLimitHeaders::read("x-ratelimit, retry-after"), Ok(two));
+        assert_eq!(RateLimitHeaderSet::read("none"), Ok(RateLimitHeaderSet::default()));
+        let two = RateLimitHeaderSet { retry_after: true, rate_limit: false, x_rate_limit: true };
+        assert_eq!(RateLimitHeaderSet::read("x-ratelimit, retry-after"), Ok(two));
         for wrong in ["", "date", "retry-after,", "all,none"] {
-            assert!(RateLimitHeaders::read(wrong).is_err_and(|why| why.contains("choose retry-after")), "{wrong}");
+            assert!(RateLimitHeaderSet::read(wrong).is_err_and(|why| why.contains("choose retry-after")), "{wrong}");
         }
     }
 }

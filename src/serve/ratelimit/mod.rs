@@ -9,7 +9,8 @@
 //! 5. nonce not above the key's last one: 400; it counts in the limits
 //! 6. one-way delay out, before errors, too
 //!
-//! Steps 3 to 5 are [`decide::account`](crate::decide::account). `GET /stats` has the counts of all outcomes.
+//! Steps 3 to 5 are [`decide::service::key_quota`](crate::decide::service::key_quota). `GET /stats` has the counts of
+//! all outcomes.
 
 mod accounts;
 mod headers;
@@ -30,7 +31,7 @@ use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
 use self::accounts::{AccountSlot, KeyAccounts};
-pub use self::headers::RateLimitHeaders;
+pub use self::headers::RateLimitHeaderSet;
 pub use self::options::{OneWayDelay, Options, generate_keys};
 use self::parameters::RequestParameters;
 use super::responses::{CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, response};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::RateLimitHeaders;
+use super::RateLimitHeaderSet;
 use crate::decide::Nanos;
 use crate::decide::base::rng::SeededRng;
 use crate::decide::ratelimit::models::{LimitModel, LimitWindow};
@@ -24,7 +24,7 @@ pub struct Options {
     /// Query parameter with the weight of a request; none: weight 1.
     pub weight_by: Option<String>,
     /// Rate-limit headers of responses.
-    pub headers: RateLimitHeaders,
+    pub headers: RateLimitHeaderSet,
     /// HTTP/1.1 with keep-alive; otherwise HTTP/1.0 with one response per connection.
     pub keep_alive: bool,
     /// Seed of the delays.
@@ -57,7 +57,7 @@ impl Default for Options {
             latency_out: delay,
             block_after: 10,
             weight_by: None,
-            headers: RateLimitHeaders::default(),
+            headers: RateLimitHeaderSet::default(),
             keep_alive: false,
             seed: 0,
         }

@@ -8,7 +8,7 @@ use crate::decide::service::phases::{Phases, ServicePhase};
 
 /// Seeded random numbers of a service, and the distributions that they draw from.
 #[derive(Clone, Debug)]
-pub struct WorkDice {
+pub struct WorkRng {
     delay: Delay,
     slow: Delay,
     mix: Mix,
@@ -27,7 +27,7 @@ pub struct WorkDecision {
     pub service_time: Nanos,
 }
 
-impl WorkDice {
+impl WorkRng {
     /// Choices with this seed: delays of responses and of slow ones, and the mix of behaviours in phase `mix`.
     pub fn new(delay: Delay, slow: Delay, mix: Mix, phases: Phases, seed: u64) -> Self {
         let [delay_rng, slow_rng, mix_rng] = [11, 12, 13].map(|salt| SeededRng::new(seed, salt));
@@ -73,9 +73,9 @@ impl WorkDice {
 mod tests {
     use super::*;
 
-    fn rng(phases: &str, seed: u64) -> WorkDice {
+    fn rng(phases: &str, seed: u64) -> WorkRng {
         let (delay, slow) = (Delay::read("100ms..600ms").expect("valid"), Delay::read("10s").expect("valid"));
-        WorkDice::new(delay, slow, Mix::default(), Phases::read(phases).expect("valid"), seed)
+        WorkRng::new(delay, slow, Mix::default(), Phases::read(phases).expect("valid"), seed)
     }
 
     #[test]

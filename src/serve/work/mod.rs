@@ -1,6 +1,6 @@
 //! `weir serve work`: an unreliable upstream.
 //!
-//! `GET /api/work` responds with `{"time": N}` after N ms, or fails, by seeded random numbers ([`WorkDice`]) or as its
+//! `GET /api/work` responds with `{"time": N}` after N ms, or fails, by seeded random numbers ([`WorkRng`]) or as its
 //! query asks for ([`ResponseOverrides`]). With slots, the delay is service time, and a request waits for a slot first.
 
 mod counts;
@@ -17,7 +17,7 @@ use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
 use self::counts::{Kind, WorkCounters};
-pub use self::decision::{WorkDecision, WorkDice};
+pub use self::decision::{WorkDecision, WorkRng};
 pub use self::ending::{Payload, ResponseEnding};
 pub use self::overrides::ResponseOverrides;
 use super::responses::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
@@ -29,7 +29,7 @@ use crate::server::{self, RequestContext, ServiceReply, StaticBody, Timer};
 /// Service with `/api/work` and `/stats`.
 #[derive(Debug)]
 pub struct Service {
-    rng: WorkDice,
+    rng: WorkRng,
     station: Option<Mutex<Station>>,
     /// Number of the next request, over all event loops.
     number: AtomicU64,
@@ -49,7 +49,7 @@ impl Service {
     ///
     /// # Errors
     /// No file for the static body.
-    pub fn new(rng: WorkDice, station: Option<Station>) -> io::Result<Self> {
+    pub fn new(rng: WorkRng, station: Option<Station>) -> io::Result<Self> {
         Ok(Self {
             rng,
             station: station.map(Mutex::new),

@@ -43,7 +43,7 @@ pub struct DeliveryScenario {
     pub latency_out: Delay,
     /// How long the service works on what it has accepted.
     pub service_time: Delay,
-    /// Stalls of the sender's machine: one begins so often, and lasts so long.
+    /// Stalls of the sender's machine: interval between their starts, and duration.
     pub stalls: Option<(Nanos, Nanos)>,
 }
 
@@ -56,7 +56,7 @@ pub struct DeliveryResult {
     pub rejected: Vec<Nanos>,
     /// When the last job was accepted.
     pub last_accepted_at: Nanos,
-    /// With nothing in flight the sender waited so long beyond the moment when all of the limits was free.
+    /// Time that the sender waited with nothing in flight after all limits were free.
     pub idle: Nanos,
 }
 

@@ -68,7 +68,7 @@ impl Service {
     pub(super) fn initial_count(&self) -> ServiceCount {
         let mut limiter = ServerLimiter::new(&self.limits, Nanos(1));
         for _ in 0..self.initial_used {
-            // What is used at the start has long been answered.
+            // The responses to requests before the start were sent long ago.
             let _ = limiter.judge(Nanos::ZERO, 1);
         }
         ServiceCount { limiter, next_change: 0 }
@@ -131,7 +131,7 @@ impl ServiceCount {
             self.limiter = ServerLimiter::new(limits, Nanos(1));
             self.next_change += 1;
         }
-        self.limiter.judge(now, service.weight.max(1)).map_err(|refusal| refusal.retry)
+        self.limiter.judge(now, service.weight.max(1)).map_err(|rejection| rejection.retry)
     }
 
     /// When all of every limit is free, if nothing else comes.
@@ -143,7 +143,7 @@ impl ServiceCount {
         lengths.max().unwrap_or_default()
     }
 
-    /// A request that was accepted has been answered.
+    /// Response to an accepted request was sent.
     pub(super) fn finished(&mut self, service: &Service) {
         self.limiter.finished(service.weight.max(1));
     }

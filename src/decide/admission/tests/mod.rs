@@ -244,12 +244,8 @@ fn slowly_read_responses_are_not_samples_of_the_upstream() {
             now += Nanos::from_millis(10) + read;
             for started in started {
                 let _ = admission.slots().release(ServiceOutcome::Responded);
-                let sample = ServiceSample {
-                    started: started,
-                    in_flight_at_start: 10,
-                    lag: Nanos::ZERO,
-                    read_delay: read.min(idle),
-                };
+                let sample =
+                    ServiceSample { started, in_flight_at_start: 10, lag: Nanos::ZERO, read_delay: read.min(idle) };
                 admission.ended(now, &sample, ServiceOutcome::Responded, &mut Vec::new());
             }
         }

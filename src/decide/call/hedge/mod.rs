@@ -12,7 +12,8 @@
 //!   next stage begins then. A retry is denied when its attempt fails if the budget is empty then; it is withdrawn
 //!   when it is launched.
 //!
-//! Not decided here: the host of an attempt ([`crate::decide::upstream::hosts`]), what a success is, and how bytes move.
+//! Not decided here: the host of an attempt ([`crate::decide::upstream::hosts`]), what a success is, and how bytes
+//! move.
 
 use super::backoff::BackoffDelays;
 use super::policy::{AttemptFailure, Policy};
@@ -142,14 +143,14 @@ impl<'p> HedgedCall<'p> {
     /// Starts a call: launches its first attempt, unless the deadline has passed already.
     ///
     /// `deadline` is a time: the earlier of the policy's and the caller's. `quantile` returns quantiles of recent first
-    /// attempts, and is called once per stage that waits for one. `random` is a stream of this call alone.
+    /// attempts, and is called once per stage that waits for one. `rng` is a stream of this call alone.
     pub fn start(
         policy: &'p Policy,
         now: Nanos,
         deadline: Nanos,
         replay: ResendRule,
         quantile: impl FnMut(f64) -> Option<Nanos>,
-        random: SeededRng,
+        rng: SeededRng,
         actions: &mut Vec<HedgeAction>,
     ) -> Self {
         let stages = if replay == ResendRule::Always {
@@ -171,7 +172,7 @@ impl<'p> HedgedCall<'p> {
             retrying: 0,
             attempt_times: [Nanos::ZERO; MAX_ATTEMPTS as usize],
             stages,
-            backoff_delays: BackoffDelays::new(policy.retry.backoff, random),
+            backoff_delays: BackoffDelays::new(policy.retry.backoff, rng),
         };
         if now >= deadline {
             hedge.finish(CallVerdict::DeadlineExceeded, actions);

@@ -1,32 +1,32 @@
-//! Whether a host answers at all, and when it is asked again if it does not.
+//! Circuit of one host: detects an outage, and probes for its end.
 //!
 //! ```text
-//!             ENOUGH jobs failed, one after the other          no answer in the usual time
-//!   closed ─────────────────────────────────────────► doubted ─────────────────────────────► open
-//!     ▲  ▲                                               │                                    │ a probe, now and
-//!     │  └──────────────── any answer ───────────────────┘                                    │ then
-//!     └────────────────────────────────── any answer ─────────────────────────────────────────┘
+//!             5 jobs failed without a response between       no response in the usual time
+//!   closed ───────────────────────────────────────► suspect ─────────────────────────────► open
+//!     ▲  ▲                                              │                                    │ a probe, now and
+//!     │  └──────────────── any response ────────────────┘                                    │ then
+//!     └─────────────────────────────── any response ────────────────────────────────────────┘
 //! ```
 //!
-//! A failure is evidence against the host only as long as nobody is answered. Failures in quick succession are no evidence
-//! where answers take long: hence the doubt, in which nothing is sent for about as long as an answer takes.
+//! A failure is evidence against the host only while there are no responses. Failures in quick succession are not,
+//! where responses take long: hence the suspect state, in which nothing is sent for about a response time.
 //!
-//! Probes are not the back-off of jobs. The wait for the next one is a twentieth of the outage so far, within the bounds of
-//! the back-off: the end of an outage is found within a twentieth of its length or the shortest wait, whichever is longer,
-//! and an outage of length D costs `20 + 20 ln(D / 10 s)` probes with the defaults. Doubling would cost fewer, and find the
-//! end as late as another whole outage after it.
+//! Probes are independent of the jobs' backoff. The wait for the next one is a twentieth of the outage so far, within
+//! the bounds of the backoff: the end of an outage is found within a twentieth of its length or the minimum, whichever
+//! is longer, and an outage of length D costs `20 + 20 ln(D / 10 s)` probes with the defaults. Doubling would cost
+//! fewer probes, and find the end up to another whole outage later.
 
 use super::{JobId, Nanos};
 use crate::decide::base::rng::SeededRng;
 use crate::decide::call::policy::Backoff;
 
-/// So many jobs that fail with no answer between them open the circuit.
+/// Jobs that have to fail without a response between them to open the circuit.
 pub(super) const MIN_FAILED_JOBS: usize = 5;
-/// So many probes may be without an answer: one that hangs is not to hide the end of the outage.
+/// Maximum probes in flight: several, so that one that hangs does not hide the end of the outage.
 const MAX_PROBES_IN_FLIGHT: usize = 4;
-/// The wait for the next probe is this part of the outage.
+/// The wait for the next probe is 1/N of the outage so far.
 const PROBE_WAIT_DIVISOR: u64 = 20;
-/// A doubt lasts so long at least, and at most.
+/// Minimum and maximum duration of the suspect state.
 const MIN_SUSPECT_TIME: Nanos = Nanos::from_millis(50);
 const MAX_SUSPECT_TIME: Nanos = Nanos::from_secs(2);
 
@@ -37,33 +37,33 @@ enum State {
     Open,
 }
 
-/// What may be sent.
+/// Permission to send to a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SendPermission {
-    /// Everything.
+    /// All requests.
     All,
-    /// One request, to find out.
+    /// One request as a probe.
     Probe,
-    /// Nothing before then; [`Nanos::NEVER`]: before a probe has ended.
+    /// None before this time; [`Nanos::NEVER`]: before a probe has ended.
     Wait(Nanos),
 }
 
-/// The circuit of one host.
+/// Circuit of one host.
 #[derive(Clone, Debug)]
 pub(super) struct HostCircuit {
     backoff: Backoff,
     state: State,
     rng: SeededRng,
-    /// Jobs that failed since the last answer, up to [`MIN_FAILED_JOBS`].
+    /// Jobs that failed since the last response, up to [`MIN_FAILED_JOBS`].
     failed_jobs: Vec<JobId>,
-    /// When the first of these failed.
+    /// Time of the first of these failures.
     failing_since: Nanos,
-    /// When a probe, or a job that failed before, may go next.
+    /// Earliest time of the next probe, or of a job that failed before.
     next_attempt: Nanos,
     probes_in_flight: usize,
     /// Probes since the circuit opened.
     probes: u64,
-    /// How long answers take, about.
+    /// Approximate response time.
     usual_response_time: Nanos,
 }
 
@@ -82,7 +82,7 @@ impl HostCircuit {
         }
     }
 
-    /// The host has answered a request that was sent then. Says whether probes had failed before.
+    /// Records a response to a request that was sent then. True if probes had failed before.
     pub(super) fn responded(&mut self, now: Nanos, sent: Nanos) -> bool {
         let took = now - sent;
         self.usual_response_time =
@@ -92,7 +92,7 @@ impl HostCircuit {
         std::mem::take(&mut self.probes) > 1
     }
 
-    /// A job failed in a way that says nothing about the job alone.
+    /// Records a failure that may be the host's.
     pub(super) fn failed(&mut self, now: Nanos, job: JobId) {
         if self.failed_jobs.is_empty() {
             self.failing_since = now;
@@ -111,7 +111,7 @@ impl HostCircuit {
         }
     }
 
-    /// Time has passed. Says whether the circuit has opened.
+    /// Advances the time. True if the circuit opens.
     pub(super) fn advance(&mut self, now: Nanos) -> bool {
         let opens = matches!(self.state, State::Suspect { until } if until <= now);
         if opens {
@@ -121,7 +121,7 @@ impl HostCircuit {
         opens
     }
 
-    /// What may be sent.
+    /// Requests that may be sent now.
     pub(super) fn permission(&self, now: Nanos) -> SendPermission {
         match self.state {
             State::Closed => SendPermission::All,
@@ -132,19 +132,19 @@ impl HostCircuit {
         }
     }
 
-    /// When a job that has failed since the last answer may be tried again, if there is nothing else to send.
+    /// Time at which a job that failed since the last response may be retried, if there are no others.
     pub(super) fn next_attempt(&self) -> Nanos {
         self.next_attempt
     }
 
-    /// A request goes out while the circuit is open.
+    /// Records a probe: a request that is sent while the circuit is open.
     pub(super) fn probe(&mut self, now: Nanos) {
         self.probes_in_flight += 1;
         self.probes += 1;
         self.next_attempt = now + self.next_wait(now);
     }
 
-    /// What was sent while it was open has ended, whatever came of it.
+    /// Records the end of a probe, whatever its outcome.
     pub(super) fn probe_ended(&mut self) {
         self.probes_in_flight = self.probes_in_flight.saturating_sub(1);
     }
@@ -153,12 +153,12 @@ impl HostCircuit {
         self.state == State::Open
     }
 
-    /// Since when nobody was answered, if jobs have failed since.
+    /// Start of the time without responses, if jobs have failed since.
     pub(super) fn silent_since(&self) -> Option<Nanos> {
         (!self.failed_jobs.is_empty()).then_some(self.failing_since)
     }
 
-    /// Without an answer for so long a host has fallen silent.
+    /// Time without a response after which a host counts as silent.
     pub(super) fn silence_timeout(&self) -> Nanos {
         Nanos(self.usual_response_time.0.saturating_mul(8)).max(Nanos::SECOND)
     }
@@ -166,7 +166,7 @@ impl HostCircuit {
     fn next_wait(&mut self, now: Nanos) -> Nanos {
         let Backoff { min: first, max: most } = self.backoff;
         let length = Nanos((now - self.failing_since).0 / PROBE_WAIT_DIVISOR).max(first).min(most);
-        // Senders that found out together are not to ask together.
+        // Jitter: senders that detected the outage together must not probe together.
         Nanos((length.0 as f64 * (0.8 + 0.4 * self.rng.unit())) as u64).max(Nanos::MILLI)
     }
 }
@@ -184,7 +184,7 @@ mod tests {
         HostCircuit::new(backoff, SeededRng::new(1, 1))
     }
 
-    /// Fails probes for so long, and says when they went.
+    /// Lets probes fail for a time; returns when they were sent.
     fn probes(circuit: &mut HostCircuit, until: Nanos) -> Vec<Nanos> {
         let (mut now, mut sent) = (Nanos::ZERO, Vec::new());
         while now < until {

@@ -1,27 +1,27 @@
-//! What happens to a dispatch, and what it has done about it.
+//! Events and actions of a dispatch.
 
 use super::{HostId, JobId};
 use crate::decide::Nanos;
 use crate::decide::base::failure::FailureKind;
 use crate::decide::delivery::limit_headers::RateLimitHeaders;
 
-/// What is to be delivered.
+/// Job to deliver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobSubmission {
-    /// Where it goes. A host that was not added has no limits of its own.
+    /// Destination. A host that was not added has the common limits.
     pub host: HostId,
-    /// It is not sent if it could arrive after this; NEVER: it does not expire.
+    /// Expiry: not sent if it could arrive later; [`Nanos::NEVER`]: it does not expire.
     pub expires_at: Nanos,
-    /// What it counts in windows that go by weight.
+    /// Weight in limits that count weight.
     pub weight: u64,
-    /// Higher goes first.
+    /// Priority; higher goes first.
     pub priority: i32,
-    /// Tries that are used up already.
+    /// Attempts that count already.
     pub attempts_used: u32,
-    /// It was on its way when an earlier process ended, and nobody knows what became of it.
+    /// Whether it was in flight when an earlier process crashed, with unknown outcome.
     pub maybe_sent: bool,
-    /// The one key that may send it; None: any. As long as that key is of no use it waits, and if there is no such key
-    /// for ever: who knows better withdraws it.
+    /// Only key that may send it; `None`: any. It waits while that key is unusable, and for ever if the key does not
+    /// exist: then the caller has to withdraw it.
     pub key: Option<u32>,
 }
 
@@ -39,46 +39,46 @@ impl Default for JobSubmission {
     }
 }
 
-/// What happens.
+/// Event of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// A job is there; one whose number is taken is ignored.
+    /// A job is submitted; ignored if its number is taken.
     Submitted(JobId, JobSubmission),
-    /// This attempt's bytes go out.
+    /// The bytes of this attempt leave.
     Departed(JobId, u32),
-    /// This attempt was answered.
+    /// This attempt has a response.
     Responded(JobId, u32, ResponseClass, &'a RateLimitHeaders),
-    /// This attempt has no answer, and will have none.
+    /// This attempt failed without a response.
     Failed(JobId, u32, FailureKind),
-    /// This attempt was called back before anything of it left; it says nothing about anybody.
+    /// This attempt was recalled before any byte left: no evidence.
     Recalled(JobId, u32),
-    /// The job is not wanted any more; one that is leased is done with, whatever comes of it.
+    /// The job is withdrawn; the outcome of a current attempt is ignored.
     Withdrawn(JobId),
-    /// This key can be used again.
+    /// This key is usable again.
     KeyUsable(u32),
     /// Time has passed.
     Tick,
 }
 
-/// What an answer means. The edge knows the service; [`ResponseClass::of`] is the custom.
+/// Class of a response. The caller knows the service; [`ResponseClass::of`] is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseClass {
-    /// It is done.
+    /// The job is done.
     Done,
-    /// Too many requests; the key may send later.
+    /// Rate limit exceeded; the key may send later.
     RateLimited,
-    /// Its nonce was not above the last one's.
+    /// The nonce was not above the last one.
     InvalidNonce,
-    /// The service does not know the key.
+    /// The key is unknown to the service.
     Unauthorized,
-    /// The service does not want to hear of the key again.
+    /// The key is blocked by the service.
     Blocked,
-    /// It failed, with this status.
+    /// Failure with this status.
     Failed(u16),
 }
 
 impl ResponseClass {
-    /// By status alone: 2xx, 401 and 429 are what they say, all others have failed.
+    /// Class by the status alone: 2xx, 401, 429; all others are failures.
     pub const fn of(status: u16) -> Self {
         match status {
             200..=299 => Self::Done,
@@ -89,104 +89,104 @@ impl ResponseClass {
     }
 }
 
-/// Why a job did not get on, or a key is not used.
+/// Reason why a job failed, or a key is unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DispatchFailure {
-    /// The answer meant this.
+    /// A response of this class.
     Response(ResponseClass),
-    /// There was no answer.
+    /// No response.
     NoResponse(FailureKind),
-    /// It weighs more than a window holds.
+    /// The job's weight exceeds a limit.
     TooHeavy,
-    /// It may have been sent before a crash, and is not to be sent twice.
+    /// The job may have been sent before a crash, and delivery is at most once.
     MaybeSent,
-    /// Its time went by before it was ever sent.
+    /// The job expired before it was ever sent.
     Expired,
-    /// Its host answered nobody for too long.
+    /// The host was down for too long.
     HostDown,
 }
 
-/// What to do.
+/// Action that the caller carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DispatchAction {
-    /// Keep this as the key's high-water mark of nonces.
+    /// Save a key's high-water mark of nonces.
     SaveHighWater {
-        /// Which key.
+        /// Key.
         key: u32,
-        /// No nonce above it will be sent before the next mark.
+        /// High-water mark: no nonce above it is sent before the next one.
         high_water: u64,
     },
-    /// Send it.
+    /// Send a job.
     Send {
-        /// What.
+        /// Job.
         job: JobId,
-        /// With which key.
+        /// Key.
         key: u32,
-        /// Its number among the job's.
+        /// Number of the attempt among the job's.
         attempt: u32,
-        /// The number to send with it.
+        /// Nonce of the request.
         nonce: u64,
-        /// An earlier attempt may have been done.
+        /// Whether an earlier attempt may have been executed.
         maybe_duplicate: bool,
     },
-    /// Drop this attempt, whose time is up.
+    /// Cancel this attempt, which has timed out.
     Cancel {
-        /// Of which job.
+        /// Job.
         job: JobId,
-        /// Its number.
+        /// Number of the attempt.
         attempt: u32,
     },
-    /// It is done. The end.
+    /// The job is done; final.
     Done(JobId),
-    /// It is among the dead letters.
+    /// The job is to be retried later.
     ScheduleRetry {
         /// Which.
         job: JobId,
-        /// Until then at least.
+        /// Time of the retry, at the earliest.
         until: Nanos,
-        /// What it died of.
+        /// Reason.
         reason: DispatchFailure,
     },
-    /// It is due, and queued once more.
+    /// The retry is due: the job is queued again.
     Requeue(JobId),
-    /// It has a new TTL.
+    /// The job's TTL is extended.
     ExtendTtl {
         /// Which.
         job: JobId,
-        /// When that is over.
+        /// New expiry.
         expires_at: Nanos,
     },
-    /// It expired. The end.
+    /// The job expired; final.
     Expire {
         /// Which.
         job: JobId,
-        /// What it died of before, if it was sent at all.
+        /// Failure of the last attempt; [`DispatchFailure::Expired`] if it was never sent.
         reason: DispatchFailure,
     },
-    /// It goes to the graveyard. The end.
+    /// The job is dead-lettered; final.
     DeadLetter {
         /// Which.
         job: JobId,
-        /// What it died of.
+        /// Reason.
         reason: DispatchFailure,
     },
-    /// This key is used no more.
+    /// The key is unusable.
     KeyUnusable {
         /// Which.
         key: u32,
-        /// What was said of it.
+        /// Reason.
         reason: DispatchFailure,
     },
-    /// This host answers nobody: nothing but a probe now and then goes to it until it does.
+    /// The host is down: it gets probes only until it responds.
     HostDown(HostId),
-    /// It answers again.
+    /// The host is up again.
     HostUp(HostId),
-    /// Send an [`Event::Tick`] then, and not at the instant that was named before; it is never [`Nanos::NEVER`].
+    /// Send an [`Event::Tick`] at this time; replaces the last such time. Never [`Nanos::NEVER`].
     WakeAt(Nanos),
 }
 
 impl DispatchAction {
-    /// The host that answers nobody, if this says so.
+    /// Host of a [`Self::HostDown`].
     pub const fn host_down(&self) -> Option<HostId> {
         if let Self::HostDown(host) = self { Some(*host) } else { None }
     }

@@ -1,4 +1,4 @@
-//! One host: its lines of jobs, its lanes, its circuit, and its share of the places.
+//! One host: its queues, its lanes, its circuit, and its slots.
 
 use std::collections::HashSet;
 
@@ -11,9 +11,9 @@ use super::{Dispatch, DispatchFailure, DispatchRules, HostId, JobId, Nanos};
 use crate::decide::base::rng::SeededRng;
 use crate::decide::delivery::key_window;
 
-/// More jobs than this are not remembered as failing of themselves.
+/// Maximum number of jobs that are remembered as faulty.
 const MAX_FAULTY_JOBS: usize = 4096;
-/// Of a host that has answered nobody for a shorter time nothing is said.
+/// Time without a response after which a host is reported as down.
 const MIN_DOWN_TIME: Nanos = Nanos::SECOND;
 
 #[derive(Clone, Debug)]
@@ -23,34 +23,34 @@ pub(super) struct DispatchHost {
     pub(super) lanes: KeyLanes,
     pub(super) circuit: HostCircuit,
     pub(super) slots: HostSlots,
-    /// Jobs that failed while others were answered: their failures are their own.
+    /// Jobs that failed while the host responded to others: further failures count at once.
     faulty_jobs: HashSet<JobId>,
-    /// Who goes next, if anybody can go now.
+    /// Job and key of the next send, if one is possible now.
     pub(super) next_job: Option<(JobId, u32)>,
-    /// When something may be done that cannot be done now.
+    /// Time of the next update.
     pub(super) wake_at: Nanos,
-    /// When it sent last, in sends.
+    /// Number of its last send.
     pub(super) last_send: u64,
-    /// Its place among the hosts that can send.
+    /// Rank among the hosts that can send.
     pub(super) ready_rank: Option<(usize, u64)>,
-    /// What the last failure was.
+    /// Last failure.
     pub(super) last_failure: DispatchFailure,
-    /// It is to be looked at.
+    /// Whether it has to be updated.
     pub(super) is_dirty: bool,
 }
 
-/// How a host is.
+/// Status of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostStatus {
-    /// Jobs in hand that have not been sent.
+    /// Queued jobs.
     pub queued: usize,
-    /// Jobs in hand that wait for the host to answer anybody.
+    /// Failed jobs that wait until the host responds to another one.
     pub waiting_for_host: usize,
-    /// Requests without an answer.
+    /// Requests in flight.
     pub in_flight: usize,
-    /// So long it has answered nobody; None: it answers, as far as is known.
+    /// Time without a response; `None` unless it is known to be down.
     pub down_for: Option<Nanos>,
-    /// What the last request failed of.
+    /// Last failure of a request.
     pub last_failure: DispatchFailure,
 }
 
@@ -92,40 +92,40 @@ impl DispatchHost {
         self.faulty_jobs.remove(&job);
     }
 
-    /// It has been silent for so long; None: it is not known to be down.
+    /// Time without a response; `None` unless it is known to be down.
     pub(super) fn down_for(&self, now: Nanos) -> Option<Nanos> {
-        let silent = now - self.circuit.silent_since()?;
-        (self.circuit.is_open() || silent >= MIN_DOWN_TIME).then_some(silent)
+        let silence = now - self.circuit.silent_since()?;
+        (self.circuit.is_open() || silence >= MIN_DOWN_TIME).then_some(silence)
     }
 
-    /// Whether what is sent then may arrive when it is of no use any more.
+    /// Whether a request sent then may arrive after its expiry.
     pub(super) fn arrives_late(&self, at: Nanos, expires: Nanos) -> bool {
         expires < at + self.lanes.applied_bound().unwrap_or_default()
     }
 
-    /// Whether nothing is to be sent that has not failed already.
+    /// Whether only jobs that have failed before are left to send.
     fn has_only_failed_jobs(&self) -> bool {
         self.queues.queued == 0 && (self.circuit.is_open() || self.slots.in_flight == 0)
     }
 
-    /// Finds out who goes next, and when it has to be looked at again.
+    /// Selects the next send, and the time of the next update.
     fn update_next(&mut self, now: Nanos, queue: &JobQueue) {
         let permit = self.circuit.permission(now);
-        let (turn, next) = self.select_next(now, queue);
+        let (selected, next) = self.select_next(now, queue);
         (self.next_job, self.wake_at) = match permit {
-            SendPermission::All | SendPermission::Probe => (turn, next),
+            SendPermission::All | SendPermission::Probe => (selected, next),
             SendPermission::Wait(until) => (None, until),
         };
         if permit == SendPermission::All && self.has_only_failed_jobs() && !self.queues.waiting_for_host.is_empty() {
             self.wake_at = self.wake_at.min(self.circuit.next_attempt().max(now + Nanos(1)));
         }
         if let Some((expires, _)) = self.queues.first_expiring() {
-            // It can still be sent at the very last instant.
+            // A job may still be sent at the last moment.
             self.wake_at = self.wake_at.min(expires - self.lanes.applied_bound().unwrap_or_default() + Nanos(1));
         }
     }
 
-    /// The job that failed longest ago, if it is time to try it once more.
+    /// The job that failed longest ago, if its retry is due.
     fn next_waiting(&self, now: Nanos) -> Option<JobId> {
         let is_due = match self.circuit.permission(now) {
             SendPermission::All => self.circuit.next_attempt() <= now,
@@ -137,14 +137,14 @@ impl DispatchHost {
 }
 
 impl Dispatch {
-    /// Another host, with these limits in place of those that hold for all; its number.
+    /// Adds a host, with limits of its own in place of the common ones; returns its number.
     pub fn add_host(&mut self, own: Option<key_window::KeyRules>) -> HostId {
         let id = self.hosts.len() as HostId;
         self.hosts.push(DispatchHost::new(id, &self.rules, own, &self.keys, self.seed));
         id
     }
 
-    /// How a host is.
+    /// Status of a host.
     pub fn host_status(&self, host: HostId) -> Option<HostStatus> {
         let host = self.hosts.get(host as usize)?;
         Some(HostStatus {
@@ -156,19 +156,19 @@ impl Dispatch {
         })
     }
 
-    /// How many jobs for a host are queued that any key may send, or only this one.
+    /// Queued jobs of a host: for any key, or for this one only.
     pub fn queued(&self, host: HostId, key: Option<u32>) -> usize {
         self.hosts.get(host as usize).map_or(0, |host| host.queues.queue_len(key))
     }
 
-    /// The jobs for a host that stand in a line.
+    /// All queued jobs of a host.
     pub fn queued_jobs(&self, host: HostId) -> impl Iterator<Item = JobId> {
         self.hosts.get(host as usize).into_iter().flat_map(|host| host.queues.all())
     }
 
-    /// The first `most` of each line: what goes next.
-    pub fn next_jobs(&self, most: usize) -> impl Iterator<Item = JobId> {
-        self.hosts.iter().flat_map(move |host| host.queues.next_jobs(most))
+    /// The first `count` jobs of each queue.
+    pub fn next_jobs(&self, count: usize) -> impl Iterator<Item = JobId> {
+        self.hosts.iter().flat_map(move |host| host.queues.next_jobs(count))
     }
 
     pub(super) fn host_mut(&mut self, id: HostId) -> Option<&mut DispatchHost> {
@@ -195,7 +195,7 @@ impl Dispatch {
         }
     }
 
-    /// Sees to all hosts of which something has changed, or whose time has come.
+    /// Updates all hosts that have changed, or whose time has come.
     pub(super) fn update_hosts(&mut self, now: Nanos, actions: &mut Vec<super::DispatchAction>) {
         while let Some((at, id)) = self.host_wakes.first().copied()
             && at <= now
@@ -236,21 +236,21 @@ impl Dispatch {
             self.host_wakes.insert((host.wake_at, id));
         }
         if host.next_job.is_some() {
-            let place = (host.slots.in_flight, host.last_send);
-            host.ready_rank = Some(place);
-            self.ready_hosts.insert((place.0, place.1, id));
+            let rank = (host.slots.in_flight, host.last_send);
+            host.ready_rank = Some(rank);
+            self.ready_hosts.insert((rank.0, rank.1, id));
         }
     }
 
-    /// A host that has answered nobody for too long: its jobs have come to their end, but for the one that finds out.
+    /// Dead-letters the jobs of a host that was down for too long, except for one probe.
     fn give_up_jobs(&mut self, now: Nanos, id: HostId, actions: &mut Vec<super::DispatchAction>) {
-        let Some((longest, host)) = self.rules.give_up_after.zip(self.hosts.get(id as usize)) else { return };
-        if host.down_for(now).is_none_or(|down_for| down_for < longest) {
+        let Some((max_down_time, host)) = self.rules.give_up_after.zip(self.hosts.get(id as usize)) else { return };
+        if host.down_for(now).is_none_or(|down_for| down_for < max_down_time) {
             return;
         }
         let keep = usize::from(host.circuit.permission(now) == SendPermission::Probe && host.queues.queued > 0);
-        let resting = host.queues.waiting_for_host.iter().map(|(_, job)| *job);
-        let jobs: Vec<JobId> = resting.chain(host.queues.all().skip(keep)).collect();
+        let waiting = host.queues.waiting_for_host.iter().map(|(_, job)| *job);
+        let jobs: Vec<JobId> = waiting.chain(host.queues.all().skip(keep)).collect();
         for job in jobs {
             let why = self.queue.get(job).map_or(DispatchFailure::Expired, |job| job.last_failure);
             let why = if why == DispatchFailure::Expired { DispatchFailure::HostDown } else { why };
@@ -258,7 +258,7 @@ impl Dispatch {
         }
     }
 
-    /// A job that has rested goes back to its line.
+    /// Returns a waiting job to its queue.
     pub(super) fn requeue_waiting(&mut self, id: JobId) {
         let Some(host) = self.queue.host_of(id).and_then(|host| self.hosts.get_mut(host as usize)) else { return };
         if let Some(mut job) = self.queue.take(id, &mut host.queues) {
@@ -267,7 +267,7 @@ impl Dispatch {
         }
     }
 
-    /// The host whose turn it is: of those that can send, the one with the fewest requests without an answer.
+    /// Next host to send: of those that can, the one with the fewest requests in flight.
     pub(super) fn next_host(&self, now: Nanos) -> Option<HostId> {
         let mut ready = self.ready_hosts.iter().map(|(.., id)| *id);
         ready.find(|id| {
@@ -276,7 +276,7 @@ impl Dispatch {
         })
     }
 
-    /// When a host that can send, and has no place, may have one by time alone.
+    /// Time at which a ready host without a slot may get one by time alone.
     pub(super) fn next_slot_at(&self, now: Nanos) -> Nanos {
         if self.leased >= self.rules.max_in_flight.max(1) {
             return Nanos::NEVER;
@@ -286,5 +286,5 @@ impl Dispatch {
     }
 }
 
-/// So many hosts that have no place are asked when they may have one.
+/// Hosts without a slot that are checked for that time.
 const MAX_HOSTS_CHECKED: usize = 16;

@@ -1,8 +1,8 @@
-//! The lanes of one host: what each key may send there, and when.
+//! Lanes of one host: what each key may send there, and when.
 //!
-//! A lane is where the limits of a host and of a key meet: it has the windows of that pair, and whatever else decides when
-//! the next request of the key may go to the host. A key itself is one thing for all hosts ([`DispatchKey`]): its nonces rise,
-//! whichever host they go to, and a key that is of no use is of use nowhere.
+//! A lane is a pair of host and key: it has the windows of the pair's limits, and whatever else decides when the key's
+//! next request may go to the host. A key itself is the same for all hosts ([`DispatchKey`]): its nonces ascend across
+//! hosts, and an unusable key is unusable at all hosts.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use super::{DispatchRules, Nanos};
 use crate::decide::delivery::key_window::{self, KeyWindows, OneWayDelayBound};
 use crate::decide::delivery::nonce::Nonces;
 
-/// One key, for all hosts.
+/// A key, for all hosts.
 #[derive(Clone, Debug)]
 pub(super) struct DispatchKey {
     pub(super) nonces: Nonces,
     pub(super) is_usable: bool,
-    /// It is ours now.
+    /// Whether this sender has the key's lease.
     pub(super) is_leased: bool,
 }
 
@@ -29,24 +29,24 @@ impl DispatchKey {
     }
 }
 
-/// One key at one host.
+/// A key at one host.
 #[derive(Clone, Debug)]
 pub(super) struct KeyLane {
     pub(super) windows: KeyWindows,
-    /// Its key may be used.
+    /// Whether the key may send.
     pub(super) is_open: bool,
     rank: (Nanos, u64),
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct KeyLanes {
-    /// What holds for each of them.
+    /// Rules of each lane.
     pub(super) rules: key_window::KeyRules,
     lanes: Vec<KeyLane>,
-    /// Those that are open: when the lightest job may be sent, then which was used longest ago.
+    /// Open lanes, by the time at which the lightest job may be sent, then the least recently used.
     by_time: BTreeSet<((Nanos, u64), u32)>,
     pub(super) delay_bound: OneWayDelayBound,
-    /// Lanes that may send at another time than before.
+    /// Lanes whose send time has changed.
     pub(super) changed: Vec<u32>,
     sends: u64,
     applied_bound: Option<Nanos>,
@@ -80,7 +80,7 @@ impl KeyLanes {
         self.lanes.get(key as usize)
     }
 
-    /// Does something to a lane, and finds its new place.
+    /// Updates a lane and its rank.
     pub(super) fn update<T>(&mut self, key: u32, act: impl FnOnce(&mut KeyLane) -> T) -> Option<T> {
         let lane = self.lanes.get_mut(key as usize)?;
         let done = act(lane);
@@ -93,7 +93,7 @@ impl KeyLanes {
         Some(done)
     }
 
-    /// A lane has sent: all others that could have go before it.
+    /// Records a send: the lane goes behind all others that could have sent.
     pub(super) fn mark_used(&mut self, key: u32) {
         self.sends += 1;
         let sends = self.sends;
@@ -112,8 +112,8 @@ impl KeyLanes {
         }
     }
 
-    /// The lane that may send this weight first, of those that are free for it, and when. If none may send anything now,
-    /// the time is only the least that it can be.
+    /// First lane, of those that `is_free` returns true for, that may send this weight, and its time. If none may send
+    /// now, the time is a lower bound.
     pub(super) fn first_available(
         &self,
         now: Nanos,
@@ -125,7 +125,7 @@ impl KeyLanes {
             if best.is_some_and(|(at, _)| at <= *at_least || at <= now) {
                 break;
             }
-            // Whoever it is free for, nobody can use it before.
+            // A later lane for the lightest weight: its time is a bound, whether it is free or not.
             let is_light_and_later = weight == 1 && *at_least > now;
             if !is_light_and_later && !is_free(*key) {
                 continue;
@@ -138,12 +138,12 @@ impl KeyLanes {
         best
     }
 
-    /// When a lane may send this weight; None if its key is of no use.
+    /// Time at which a lane may send this weight; `None` if its key may not send.
     pub(super) fn earliest(&self, key: u32, weight: u64) -> Option<Nanos> {
         self.get(key).filter(|lane| lane.is_open).map(|lane| lane.windows.earliest(weight))
     }
 
-    /// Tells all windows what has been learnt of the way in.
+    /// Passes a changed one-way delay bound to all windows.
     pub(super) fn apply_delay_bound(&mut self, now: Nanos) {
         if self.applied_bound != self.delay_bound.bound() {
             self.applied_bound = self.delay_bound.bound();
@@ -152,12 +152,12 @@ impl KeyLanes {
         }
     }
 
-    /// The bound on the way in that holds now.
+    /// Current one-way delay bound.
     pub(super) fn applied_bound(&self) -> Option<Nanos> {
         self.applied_bound
     }
 
-    /// Whether a job of this weight can be sent here at all.
+    /// Whether the limits allow a job of this weight.
     pub(super) fn fits(&self, weight: u64) -> bool {
         self.get(0).is_none_or(|lane| lane.windows.fits(weight))
     }

@@ -1,4 +1,4 @@
-//! A pile of jobs, a ring of keys: which job is sent now, by which key, and what becomes of it.
+//! Dispatch of queued jobs: which job is sent now, by which key, and its outcome.
 //!
 //! ```text
 //!             Submitted
@@ -6,37 +6,38 @@
 //!                 ▼      a key may send, and it arrives in time
 //!   ┌────────► queued ──────────────────────────────► leased ──► done
 //!   │             │                                      │
-//!   │ due, and    │ no longer                            │ refused, failed,
-//!   │ the budget  │ in time      the next try would      │ no answer in time
+//!   │ due, and    │ no longer                            │ rejected, failed,
+//!   │ the budget  │ in time      the next attempt would  │ timed out
 //!   │ allows it   ▼              be too late             ▼
-//!   │          expired ◄─────────────────────────────── ? ──► graveyard
-//!   │             │ may be renewed                       │    its tries are used up,
-//!   │             │                                      │    or another would not help
-//!   └─────────────┴─────────────── dead letters ◄────────┘
+//!   │          expired ◄─────────────────────────────── ? ──► dead-lettered
+//!   │             │ TTL extended                         │    attempts used up,
+//!   │             │                                      │    or a failure that is not retried
+//!   └─────────────┴───────────────── retrying ◄──────────┘
 //! ```
 //!
-//! [`Dispatch`] decides; an edge moves bytes and keeps rows. The contract:
+//! [`Dispatch`] decides; its caller moves bytes and stores rows. The contract:
 //!
-//! - The edge tells what happens with [`Dispatch::on`], and does what it is told, in order. Each job that was submitted
-//!   gets exactly one of [`DispatchAction::Done`], [`DispatchAction::Expire`], [`DispatchAction::DeadLetter`], or is [withdrawn](Event::Withdrawn).
-//! - What has to be on disk before a request leaves is told before its [`DispatchAction::Send`]; that a job is sent has to be,
-//!   too, if a crash is to be told from a job that waits. After one, such jobs are submitted with `maybe_sent`.
-//! - [`Event::Departed`] is said when the request's bytes go out, not when a connection is looked for: the bound on the way
-//!   in counts from there. Until then nothing else that depends on its arrival is sent by that key.
-//! - Each [`DispatchAction::Send`] is followed by one [`Event::Responded`] or [`Event::Failed`] with its number, unless it was
-//!   cancelled. What is said of another attempt is ignored.
-//! - A timer: there is an [`Event::Tick`] at the last [`DispatchAction::WakeAt`], or as soon after it as the clock allows. Ticks
-//!   too many do no harm; a late one only costs time.
+//! - The caller reports events to [`Dispatch::on`], and carries out the actions in order. Each submitted job gets
+//!   exactly one of [`DispatchAction::Done`], [`DispatchAction::Expire`] and [`DispatchAction::DeadLetter`], or is
+//!   [withdrawn](Event::Withdrawn).
+//! - What must be durable before a request leaves precedes its [`DispatchAction::Send`]. That a job is sent must be
+//!   durable, too, if after a crash sent jobs are to be distinguished from queued ones; they are submitted with
+//!   `maybe_sent`.
+//! - [`Event::Departed`] is reported when the request's bytes leave, not when a connection is requested: the one-way
+//!   delay bound counts from there. Until then the key sends nothing else that depends on its arrival.
+//! - Each [`DispatchAction::Send`] is followed by one [`Event::Responded`] or [`Event::Failed`] with its number, unless
+//!   it was cancelled. Events of other attempts are ignored.
+//! - [`Event::Tick`] is reported at the last [`DispatchAction::WakeAt`], or as soon after it as possible. Superfluous
+//!   ticks are harmless; a late one only costs time.
 //!
-//! Who goes first: jobs stand in line by deadline or as they came, and the first goes by the key that can send it first.
-//! A job that is too heavy for the moment is waited for: else light ones would pass it for ever. A job that failed
-//! keeps its place. A job that names a key stands in that key's own line (`turns`), in the way of nobody but those who
-//! come after it and could go by that key.
+//! Order: jobs are queued by deadline or first in, first out, and the first one goes by the key that can send it first.
+//! A job that is too heavy for the moment is waited for; otherwise light ones would overtake it for ever. A failed job
+//! keeps its place. A job for one key is in that key's own queue (`turns`), and delays only later jobs for that key.
 //!
-//! Whose fault it is: a refusal for rate and a nonce that was overtaken are about the key, which holds still for as long
-//! as it was told; the job may go by another one. A key that is blocked or not known is used no more, until somebody
-//! says that it can be. 503 with a Retry-After is about the service, and all keys hold still. What was never sent costs
-//! no try.
+//! Causes of failures: a rate-limit rejection and an overtaken nonce concern the key, which pauses for the time that
+//! the response states; the job may go by another key. A blocked or unknown key is not used until [`Event::KeyUsable`].
+//! 503 with Retry-After concerns the service, and all keys pause. A request that was never sent does not count as an
+//! attempt.
 
 mod circuit;
 mod events;
@@ -63,15 +64,15 @@ use crate::decide::base::failure::FailureKind;
 use crate::decide::base::rng::SeededRng;
 use crate::decide::call::retry_budget::RetryBudget;
 
-/// A job's number, given by the edge.
+/// Number of a job, chosen by the caller.
 pub type JobId = u64;
-/// A host's number, from 0 in the order in which they were added; see [`Dispatch::add_host`].
+/// Number of a host, from 0 in the order of [`Dispatch::add_host`].
 pub type HostId = u32;
 
-/// Jobs, keys and hosts: events and the time go in, actions come out.
+/// State machine of jobs, keys and hosts: events and the time go in, actions come out.
 ///
-/// An event costs the logarithm of the jobs, keys and hosts, and what the windows of one key cost. Time may stand still
-/// between two events; one before the latest counts as the latest.
+/// An event costs the logarithm of the jobs, keys and hosts, plus the windows of one key. Time may stand still between
+/// two events; a time before the latest one counts as the latest.
 #[derive(Clone, Debug)]
 pub struct Dispatch {
     rules: DispatchRules,
@@ -80,13 +81,13 @@ pub struct Dispatch {
     queue: JobQueue,
     retry_budget: Option<RetryBudget>,
     seed: u64,
-    /// All attempts in the order of sending; some behind the first have ended.
+    /// Attempts in the order of sending; some after the first have ended.
     attempts: VecDeque<(Nanos, JobId, u32)>,
     leased: usize,
-    /// Hosts that are to be looked at: now, and by when.
+    /// Hosts to update: now, and at a time.
     dirty_hosts: Vec<HostId>,
     host_wakes: BTreeSet<(Nanos, HostId)>,
-    /// Hosts that can send: by their requests without an answer, then by who sent longest ago.
+    /// Hosts that can send: by requests in flight, then by the least recent send.
     ready_hosts: BTreeSet<(usize, u64, HostId)>,
     sends: u64,
     timer_at: Nanos,
@@ -94,8 +95,8 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
-    /// No jobs and no hosts yet, and so many keys, numbered from 0. The seed spreads the waits of jobs that failed
-    /// together.
+    /// A dispatch without jobs and hosts, with a number of keys, numbered from 0. The seed is for the jitter of
+    /// backoffs.
     pub fn new(rules: DispatchRules, keys: u32, seed: u64) -> Self {
         Self {
             keys: vec![DispatchKey::new(); keys as usize],
@@ -115,35 +116,35 @@ impl Dispatch {
         }
     }
 
-    /// How many jobs are queued, wait for another try, and are leased.
+    /// Numbers of jobs that are queued, retrying, and leased.
     pub fn sizes(&self) -> (usize, usize, usize) {
         let (queued, dead, _) = self.queue.sizes();
         (queued, dead, self.leased)
     }
 
-    /// How many keys can be used.
+    /// Number of usable keys.
     pub fn usable_keys(&self) -> usize {
         self.keys.iter().filter(|key| key.is_usable).count()
     }
 
-    /// How many requests per second a key may send to a host, as far as its limits are believed; 0 if it is of no use.
+    /// Requests per second that a key may send to a host, by the estimated limits; 0 if it is unusable.
     pub fn allowed_per_s(&self, host: HostId, key: u32) -> f64 {
         let is_usable = self.keys.get(key as usize).is_some_and(|key| key.is_usable);
         let lane = self.hosts.get(host as usize).and_then(|host| host.lanes.get(key)).filter(|_| is_usable);
         lane.map_or(0.0, |lane| lane.windows.rate_per_s())
     }
 
-    /// The longest bound on the way in that holds now for any host; None: only answers tell.
+    /// Longest one-way delay bound of any host; `None` without a bound, when only responses count.
     pub fn delay_bound(&self) -> Option<Nanos> {
         self.hosts.iter().filter_map(|host| host.lanes.applied_bound()).max()
     }
 
-    /// Something happened, or time has passed.
+    /// Handles an event.
     pub fn on(&mut self, now: Nanos, event: Event<'_>, actions: &mut Vec<DispatchAction>) {
         self.latest = self.latest.max(now);
         let now = self.latest;
         match event {
-            Event::Submitted(id, asked) => self.submit(now, id, asked, actions),
+            Event::Submitted(id, submission) => self.submit(now, id, submission, actions),
             Event::Departed(id, attempt) => {
                 if let Some((host, State::Leased { key, slot, .. })) = self.leased_attempt(id, attempt)
                     && let Some(host) = self.host_mut(host)
@@ -151,8 +152,8 @@ impl Dispatch {
                     host.lanes.update(key, |lane| lane.windows.departed(slot, now));
                 }
             }
-            Event::Responded(id, attempt, meaning, feedback) => {
-                self.responded(now, (id, attempt), meaning, feedback, actions);
+            Event::Responded(id, attempt, class, feedback) => {
+                self.responded(now, (id, attempt), class, feedback, actions);
             }
             Event::Failed(id, attempt, kind) => self.failed(now, (id, attempt), kind, actions),
             Event::Withdrawn(id) => self.withdraw(now, id),
@@ -164,21 +165,21 @@ impl Dispatch {
         self.set_timer(now, actions);
     }
 
-    fn submit(&mut self, now: Nanos, id: JobId, asked: JobSubmission, actions: &mut Vec<DispatchAction>) {
-        let Some(job) = self.queue.submit(now, id, asked, &self.rules) else { return };
-        while self.hosts.len() <= asked.host as usize {
+    fn submit(&mut self, now: Nanos, id: JobId, submission: JobSubmission, actions: &mut Vec<DispatchAction>) {
+        let Some(job) = self.queue.submit(now, id, submission, &self.rules) else { return };
+        while self.hosts.len() <= submission.host as usize {
             self.add_host(None);
         }
-        let Some(host) = self.hosts.get_mut(asked.host as usize) else { return };
+        let Some(host) = self.hosts.get_mut(submission.host as usize) else { return };
         self.queue.put(id, job, &mut host.queues);
-        if !host.lanes.fits(asked.weight) {
+        if !host.lanes.fits(submission.weight) {
             self.dead_letter(id, DispatchFailure::TooHeavy, actions);
-        } else if asked.maybe_sent && self.rules.delivery == DeliveryGuarantee::AtMostOnce {
+        } else if submission.maybe_sent && self.rules.delivery == DeliveryGuarantee::AtMostOnce {
             self.dead_letter(id, DispatchFailure::MaybeSent, actions);
-        } else if let Some(ledger) = &mut self.retry_budget {
-            ledger.deposit(now);
+        } else if let Some(budget) = &mut self.retry_budget {
+            budget.deposit(now);
         }
-        self.host_mut(asked.host);
+        self.host_mut(submission.host);
     }
 
     fn dead_letter(&mut self, id: JobId, why: DispatchFailure, actions: &mut Vec<DispatchAction>) {
@@ -187,7 +188,7 @@ impl Dispatch {
         }
     }
 
-    /// Takes a job out of the queue and of its place.
+    /// Removes a job from its queue.
     fn take_job(&mut self, id: JobId) -> Option<DispatchJob> {
         let host = self.queue.host_of(id)?;
         self.host_mut(host);
@@ -195,7 +196,7 @@ impl Dispatch {
         self.queue.take(id, &mut host.queues)
     }
 
-    /// Puts a job back that was taken.
+    /// Returns a removed job to its queue.
     fn put_job(&mut self, id: JobId, job: DispatchJob) {
         self.host_mut(job.submission.host);
         if let Some(host) = self.hosts.get_mut(job.submission.host as usize) {
@@ -205,10 +206,10 @@ impl Dispatch {
 
     fn withdraw(&mut self, now: Nanos, id: JobId) {
         let Some(job) = self.take_job(id) else { return };
-        if let State::Leased { key, slot, is_probe: probe, .. } = job.state
+        if let State::Leased { key, slot, is_probe, .. } = job.state
             && let Some(host) = self.host_mut(job.submission.host)
         {
-            host.attempt_ended(probe);
+            host.attempt_ended(is_probe);
             host.lanes.update(key, |lane| lane.windows.abandoned(slot, now));
             self.leased -= 1;
         }
@@ -219,7 +220,7 @@ impl Dispatch {
         Some((job.submission.host, job.state)).filter(|(_, state)| matches!(state, State::Leased { .. }))
     }
 
-    /// What has become due by now, and what can be sent.
+    /// Handles timeouts and retries that are due, and sends what can be sent.
     fn process_due(&mut self, now: Nanos, actions: &mut Vec<DispatchAction>) {
         while let Some((sent, id, attempt)) = self.attempts.front().copied() {
             if let Some((host, _)) = self.leased_attempt(id, attempt) {
@@ -264,14 +265,14 @@ impl Dispatch {
         if let Some(high_water) = high_water {
             actions.push(DispatchAction::SaveHighWater { key: number, high_water });
         }
-        let probe = host.circuit.is_open();
-        if probe {
+        let is_probe = host.circuit.is_open();
+        if is_probe {
             host.circuit.probe(now);
         }
         self.sends += 1;
         host.last_send = self.sends;
         job.attempts += 1;
-        job.state = State::Leased { key: number, slot, sent_at: now, is_probe: probe };
+        job.state = State::Leased { key: number, slot, sent_at: now, is_probe };
         actions.push(DispatchAction::Send {
             job: job_id,
             key: number,
@@ -282,10 +283,10 @@ impl Dispatch {
         self.attempts.push_back((now, job_id, job.attempts));
         self.queue.put(job_id, job, &mut host.queues);
         let Some(host) = self.hosts.get(id as usize) else { return };
-        let places = self.slot_pool(host);
+        let pool = self.slot_pool(host);
         self.leased += 1;
         if let Some(host) = self.hosts.get_mut(id as usize) {
-            host.slots.sent(now, places);
+            host.slots.sent(now, pool);
         }
     }
 
@@ -300,7 +301,7 @@ impl Dispatch {
         }
     }
 
-    /// Does something to a key, which is the same one at all hosts.
+    /// Updates a key, which is the same at all hosts.
     fn update_key(&mut self, number: u32, act: impl FnOnce(&mut DispatchKey)) {
         let Some(key) = self.keys.get_mut(number as usize) else { return };
         act(key);
@@ -311,7 +312,7 @@ impl Dispatch {
         self.mark_all_dirty();
     }
 
-    /// SeededRng for one job.
+    /// Random stream of one job.
     fn rng(&self, id: JobId) -> SeededRng {
         SeededRng::new(self.seed, id)
     }

@@ -1,18 +1,18 @@
-//! What becomes of a job whose attempt has ended.
+//! Outcome of a job whose attempt has ended.
 //!
-//! Whose failure is it? A refusal for rate is the key's, at that host. A status of the 500s, a connection that cannot be
-//! made or breaks, an answer that does not come: these may be the host's, and cost the job nothing until it is known that
-//! they are its own. The job *rests* until the host has answered somebody else:
+//! A rate-limit rejection concerns the key at that host. A 5xx status, a failed or broken connection, and a timeout may
+//! be the host's failure or the job's; they do not count against the job until the cause is known. The job waits until
+//! the host has responded to another job:
 //!
-//! - The request that was answered was sent no earlier than this one; and it was out when this one failed, or was sent
-//!   after that and the host was not down in between: the host is well, and the failure is the job's own. It costs a try.
-//! - The host was down in between, or it is the job itself that is answered: it was the host. The job goes on.
-//! - What was sent before this one and is answered late says nothing: an outage may have begun between the two.
+//! - To a request that was sent no earlier than this one, and that was in flight when this one failed, or was sent
+//!   after that without an outage in between: the host is up, and the failure is the job's. It counts as an attempt.
+//! - After an outage in between, or to this job itself: the failure was the host's. The job goes on.
+//! - To a request that was sent before this one: no evidence, since an outage may have begun between the two.
 //!
-//! A job that has failed of itself is known to (*guilty*): its next failures are its own at once, unless the host is down.
-//! The last few jobs of a pile, too few to open the circuit, have nobody to be compared with any more. A host that gives
-//! them a response, and not a gateway's word that nobody is there (502 to 504), is up: the failures count as their own, or a
-//! pile that ends with a bad job would never end. Their tries and back-offs are what they have against an outage.
+//! A job that has failed by itself is remembered as *faulty*: its next failures count at once, unless the host is down.
+//! The last few jobs of a batch, too few to open the circuit, have no others to be compared with. If the host responds
+//! to them, other than with 502 to 504 of a gateway, it is up, and the failures count; otherwise a batch that ends with
+//! a faulty job would never end. Against an outage they have their attempts and backoffs.
 
 use super::circuit::MIN_FAILED_JOBS;
 use super::host::DispatchHost;
@@ -22,20 +22,20 @@ use super::{
 };
 use crate::decide::call::policy::AttemptFailure;
 
-/// What a failed attempt means for its job.
+/// Consequence of a failed attempt for its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RetryDecision {
-    /// It has failed of itself: it is tried again, and that attempt has cost a try.
+    /// The job's failure: it is retried, and the attempt counts.
     Charge,
-    /// The host may be to blame: that is to be seen.
+    /// The host's failure or the job's: the job waits until that is known.
     WaitForHost,
-    /// It is tried again at once, at no cost.
+    /// Not the job's failure: it is retried at once, and the attempt does not count.
     Free,
-    /// Another try would not help.
+    /// Not retryable: it is dead-lettered.
     DeadLetter,
 }
 
-/// Nothing is sent by a key that was refused for so long, whatever it was told.
+/// Minimum pause of a key after a rate-limit rejection, whatever its Retry-After.
 const MIN_HOLD: Nanos = Nanos::from_millis(50);
 
 impl Dispatch {
@@ -43,37 +43,37 @@ impl Dispatch {
         &mut self,
         now: Nanos,
         (id, attempt): (JobId, u32),
-        meaning: ResponseClass,
+        class: ResponseClass,
         feedback: &RateLimitHeaders,
         actions: &mut Vec<DispatchAction>,
     ) {
         let Some((mut job, lease)) = self.end_lease(id, attempt) else { return };
         let AttemptLease { host: host_id, key: number, slot, sent_at: sent } = lease;
-        let refused = matches!(meaning, ResponseClass::RateLimited | ResponseClass::Blocked);
+        let rejected = matches!(class, ResponseClass::RateLimited | ResponseClass::Blocked);
         let Some(host) = self.host_mut(host_id) else { return };
-        let way_in = &mut host.lanes.delay_bound;
-        let to_blame = (refused || meaning == ResponseClass::InvalidNonce) && way_in.rejected(now, sent);
-        let usual = way_in.usual_round_trip();
+        let delay_bound = &mut host.lanes.delay_bound;
+        let is_bound_exceeded = (rejected || class == ResponseClass::InvalidNonce) && delay_bound.rejected(now, sent);
+        let usual = delay_bound.usual_round_trip();
         let retry_after = feedback.retry_after.map(|length| length.max(MIN_HOLD));
         let round_trip = host.lanes.update(number, |lane| {
             lane.windows.apply_quotas(slot, now, &feedback.quotas);
-            match meaning {
-                // What was learnt of the way in is taken back first; the limit is as it was said until that was in vain.
-                ResponseClass::RateLimited => lane.windows.rejected(slot, now, retry_after, !to_blame),
+            match class {
+                // A learnt delay bound is raised first; the limit estimate is lowered only if that did not help.
+                ResponseClass::RateLimited => lane.windows.rejected(slot, now, retry_after, !is_bound_exceeded),
                 ResponseClass::Done => lane.windows.accepted(slot, now),
                 _ => {}
             }
             lane.windows.responded(slot, now, usual)
         });
         if let Some(round_trip) = round_trip.flatten()
-            && !refused
-            && meaning != ResponseClass::InvalidNonce
+            && !rejected
+            && class != ResponseClass::InvalidNonce
         {
             host.lanes.delay_bound.responded(round_trip);
         }
-        let why = DispatchFailure::Response(meaning);
+        let why = DispatchFailure::Response(class);
         let covered = |status| self.rules.retry.on.covers(AttemptFailure::Status(status));
-        let fate = match meaning {
+        let decision = match class {
             ResponseClass::Done | ResponseClass::RateLimited => RetryDecision::Free,
             ResponseClass::InvalidNonce => RetryDecision::Charge,
             ResponseClass::Unauthorized | ResponseClass::Blocked => {
@@ -87,26 +87,26 @@ impl Dispatch {
             ResponseClass::Failed(status) if covered(status) => RetryDecision::Charge,
             ResponseClass::Failed(_) => RetryDecision::DeadLetter,
         };
-        if fate == RetryDecision::WaitForHost {
-            if let (ResponseClass::Failed(503), Some(length)) = (meaning, retry_after)
+        if decision == RetryDecision::WaitForHost {
+            if let (ResponseClass::Failed(503), Some(length)) = (class, retry_after)
                 && let Some(host) = self.host_mut(host_id)
             {
                 host.lanes.update_all(|lane| lane.windows.hold_until(now + length));
             }
-        } else if !matches!(meaning, ResponseClass::Failed(500..)) {
+        } else if !matches!(class, ResponseClass::Failed(500..)) {
             let was_host = std::mem::take(&mut job.is_host_suspected);
             self.host_responded(now, host_id, sent, was_host, actions);
         }
-        if meaning == ResponseClass::Done {
+        if class == ResponseClass::Done {
             self.forget(host_id, id);
             return actions.push(DispatchAction::Done(id));
         }
-        let heeded = feedback.retry_after.filter(|_| self.rules.retry.honor_retry_after).unwrap_or_default();
-        // A refusal is about the key, not about the job.
-        let wait = if fate == RetryDecision::Charge { heeded } else { Nanos::ZERO };
-        // Who is told to come later is refused for its rate, whatever the status.
-        job.is_rate_limited = meaning == ResponseClass::Failed(503) && retry_after.is_some();
-        self.decide(now, id, job, fate, (sent, wait, why), actions);
+        let min_delay = feedback.retry_after.filter(|_| self.rules.retry.honor_retry_after).unwrap_or_default();
+        // A rate-limit rejection concerns the key, not the job.
+        let wait = if decision == RetryDecision::Charge { min_delay } else { Nanos::ZERO };
+        // 503 with Retry-After counts as a rate-limit rejection.
+        job.is_rate_limited = class == ResponseClass::Failed(503) && retry_after.is_some();
+        self.decide(now, id, job, decision, (sent, wait, why), actions);
     }
 
     pub(super) fn failed(
@@ -127,12 +127,12 @@ impl Dispatch {
             job.maybe_duplicate = true;
         }
         let covered = kind.is_unsent() || self.rules.retry.on.covers(AttemptFailure::Kind(kind));
-        let fate = if covered { RetryDecision::WaitForHost } else { RetryDecision::DeadLetter };
+        let decision = if covered { RetryDecision::WaitForHost } else { RetryDecision::DeadLetter };
         job.is_rate_limited = false;
-        self.decide(now, id, job, fate, (sent, Nanos::ZERO, DispatchFailure::NoResponse(kind)), actions);
+        self.decide(now, id, job, decision, (sent, Nanos::ZERO, DispatchFailure::NoResponse(kind)), actions);
     }
 
-    /// It was never sent, for a reason of our own.
+    /// Records that an attempt was recalled before it was sent.
     pub(super) fn recalled(&mut self, now: Nanos, (id, attempt): (JobId, u32)) {
         let Some((mut job, lease)) = self.end_lease(id, attempt) else { return };
         if let Some(host) = self.host_mut(lease.host) {
@@ -142,20 +142,19 @@ impl Dispatch {
         self.put_job(id, job);
     }
 
-    /// An attempt has ended: its job, out of the queue, and what it had.
+    /// Ends an attempt; returns its job, removed from the queue, and its lease.
     fn end_lease(&mut self, id: JobId, attempt: u32) -> Option<(DispatchJob, AttemptLease)> {
-        let (host, State::Leased { key, slot, sent_at: sent, is_probe: probe }) = self.leased_attempt(id, attempt)?
-        else {
+        let (host, State::Leased { key, slot, sent_at: sent, is_probe }) = self.leased_attempt(id, attempt)? else {
             return None;
         };
         let job = self.take_job(id)?;
         self.leased -= 1;
-        self.host_mut(host)?.attempt_ended(probe);
+        self.host_mut(host)?.attempt_ended(is_probe);
         Some((job, AttemptLease { host, key, slot, sent_at: sent }))
     }
 
-    /// A host has answered a request that was sent then: those that rest there are judged. `was_host`: the job that was
-    /// answered had failed before, so it was not the job.
+    /// Records a response to a request that was sent then, and decides on the jobs that wait for the host. `was_host`:
+    /// this job itself had failed before, so the failure was the host's.
     fn host_responded(
         &mut self,
         now: Nanos,
@@ -197,7 +196,7 @@ impl Dispatch {
         }
     }
 
-    /// A job has failed of itself.
+    /// Counts a failure of the job itself.
     fn charge(
         &mut self,
         now: Nanos,
@@ -207,7 +206,7 @@ impl Dispatch {
         why: DispatchFailure,
         actions: &mut Vec<DispatchAction>,
     ) {
-        // What was never sent costs no try.
+        // A request that was never sent does not count.
         if !matches!(why, DispatchFailure::NoResponse(kind) if kind.is_unsent()) {
             job.attempts_used += 1;
             if let Some(host) = self.hosts.get_mut(job.submission.host as usize) {
@@ -233,16 +232,16 @@ impl Dispatch {
         now: Nanos,
         id: JobId,
         mut job: DispatchJob,
-        fate: RetryDecision,
+        decision: RetryDecision,
         (sent, wait, why): (Nanos, Nanos, DispatchFailure),
         actions: &mut Vec<DispatchAction>,
     ) {
         job.last_failure = why;
-        // Without retries nothing is sent twice that may have been done.
+        // Without retries a job that may be done is not sent twice.
         let is_unsent = matches!(why, DispatchFailure::NoResponse(kind) if kind.is_unsent());
         let is_once = self.rules.retry.max_retries == 0 && matches!(why, DispatchFailure::NoResponse(_)) && !is_unsent;
         let Some(host) = self.host_mut(job.submission.host) else { return };
-        match fate {
+        match decision {
             RetryDecision::DeadLetter => {
                 host.forget(id);
                 actions.push(DispatchAction::DeadLetter { job: id, reason: why });
@@ -273,7 +272,7 @@ impl Dispatch {
         }
     }
 
-    /// Nothing else is there to compare those with that rest: what is known already counts.
+    /// Decides on waiting jobs without others to compare with, by what is known.
     fn charge_last_jobs(&mut self, now: Nanos, id: HostId, actions: &mut Vec<DispatchAction>) {
         let Some(host) = self.hosts.get(id as usize) else { return };
         let are_few = host.queues.waiting_for_host.len() < MIN_FAILED_JOBS;
@@ -293,7 +292,7 @@ impl Dispatch {
         }
     }
 
-    /// A dead letter until then.
+    /// Schedules a retry.
     fn schedule_retry(
         &mut self,
         now: Nanos,
@@ -316,8 +315,7 @@ impl Dispatch {
         self.put_job(id, job);
     }
 
-    /// How long a job waits that has failed so often: the shortest wait at first, twice as long each time, and up to half
-    /// as much again, so that jobs that failed together do not come back together.
+    /// Backoff of a job: the minimum at first, doubled each time, with up to 50% of jitter.
     fn backoff(&self, id: JobId, job: &DispatchJob) -> Nanos {
         let backoff = self.rules.retry.backoff;
         let doubled = backoff.min.0.saturating_mul(1 << job.attempts_used.saturating_sub(1).min(32));
@@ -325,11 +323,11 @@ impl Dispatch {
         Nanos((doubled as f64 * jitter) as u64).min(backoff.max)
     }
 
-    /// A dead letter is due. A retry that costs a try has to be paid for; if that is not possible, it waits once more.
+    /// Queues a job whose retry is due. A retry that counts needs the budget; without, the job backs off once more.
     pub(super) fn requeue(&mut self, now: Nanos, id: JobId, actions: &mut Vec<DispatchAction>) {
         let Some(mut job) = self.take_job(id) else { return };
-        if job.attempts_used > 0 && self.retry_budget.as_mut().is_some_and(|ledger| !ledger.withdraw(now)) {
-            // Not now, whatever the backoff says: time has to go on.
+        if job.attempts_used > 0 && self.retry_budget.as_mut().is_some_and(|budget| !budget.withdraw(now)) {
+            // Later than now in any case, so that time advances.
             let until = now + self.backoff(id, &job).max(Nanos::MILLI);
             job.state = State::Retrying { until };
             actions.push(DispatchAction::ScheduleRetry { job: id, until, reason: job.last_failure });
@@ -340,13 +338,13 @@ impl Dispatch {
         self.put_job(id, job);
     }
 
-    /// A job, which is out of the queue, can't be sent in time.
+    /// Expires a removed job that can no longer be sent in time, or extends its TTL.
     pub(super) fn expire(&mut self, now: Nanos, id: JobId, mut job: DispatchJob, actions: &mut Vec<DispatchAction>) {
         let expired = DispatchAction::Expire { job: id, reason: job.last_failure };
         let renewed = self.rules.ttl_extension.filter(|renew| job.ttl_extensions < renew.max_extensions);
         let from = if let State::Retrying { until } = job.state { until.max(now) } else { now };
         let expires = renewed.map(|renew| from + renew.ttl);
-        // A new TTL may be shorter than the way in.
+        // A new TTL may be shorter than the delay bound.
         let host = self.hosts.get(job.submission.host as usize);
         let Some(expires) = expires.filter(|expires| host.is_some_and(|host| !host.arrives_late(from, *expires)))
         else {
@@ -365,16 +363,16 @@ impl Dispatch {
 }
 
 impl DispatchHost {
-    /// What was out has ended.
-    pub(super) fn attempt_ended(&mut self, probe: bool) {
+    /// Records the end of an attempt.
+    pub(super) fn attempt_ended(&mut self, is_probe: bool) {
         self.slots.ended();
-        if probe {
+        if is_probe {
             self.circuit.probe_ended();
         }
     }
 }
 
-/// What an attempt had.
+/// What an attempt occupies.
 #[derive(Clone, Copy, Debug)]
 struct AttemptLease {
     host: HostId,

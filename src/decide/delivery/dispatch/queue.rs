@@ -1,31 +1,31 @@
-//! The jobs: each by its number, dead letters by when they are due; and the lines of one host.
+//! The jobs by number, retrying ones by time; and the queues of one host.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::{DispatchFailure, DispatchOrder, DispatchRules, HostId, JobId, JobSubmission, Nanos};
 use crate::decide::delivery::key_window::WindowSlot;
 
-/// One job.
+/// State of one job.
 #[derive(Clone, Debug)]
 pub(super) struct DispatchJob {
     pub(super) submission: JobSubmission,
     pub(super) state: State,
-    /// Attempts that count against its retries.
+    /// Attempts that count against the maximum.
     pub(super) attempts_used: u32,
-    /// Attempts of whatever kind; each has its number.
+    /// All attempts; the last one's number.
     pub(super) attempts: u32,
     pub(super) ttl_extensions: u32,
-    /// An earlier attempt may have been done.
+    /// Whether an earlier attempt may have been executed.
     pub(super) maybe_duplicate: bool,
-    /// It has failed in a way for which the host may be to blame, and has not been charged for it.
+    /// Whether it has a failure that may be the host's, and that does not count so far.
     pub(super) is_host_suspected: bool,
-    /// Its last failure was a refusal for rate.
+    /// Whether its last failure was a rate-limit rejection.
     pub(super) is_rate_limited: bool,
-    /// What its last attempt died of; [`DispatchFailure::Expired`] if there was none.
+    /// Failure of the last attempt; [`DispatchFailure::Expired`] if there was none.
     pub(super) last_failure: DispatchFailure,
-    /// Its place in its line.
+    /// Rank in its queue.
     pub(super) rank: QueueRank,
-    /// Where it stands as a number of submission.
+    /// Number of its submission.
     sequence: u64,
     submitted_at: Nanos,
 }
@@ -42,14 +42,14 @@ pub(super) enum State {
         sent_at: Nanos,
         is_probe: bool,
     },
-    /// It failed, and it is to be seen whether the host answers others.
+    /// Failed; waits until the host responds to another job.
     WaitingForHost {
         sent_at: Nanos,
         failed_at: Nanos,
     },
 }
 
-/// A place in a line, of whichever line; less is earlier.
+/// Rank in any queue; lower is earlier.
 pub(super) type QueueRank = (i128, u64);
 
 #[derive(Clone, Debug, Default)]
@@ -61,30 +61,30 @@ pub(super) struct JobQueue {
     submitted: u64,
 }
 
-/// The jobs of one host that are not on their way.
+/// Jobs of one host that are not leased.
 #[derive(Clone, Debug)]
 pub(super) struct HostQueues {
-    /// Those that any key may send.
+    /// Jobs for any key.
     shared: BTreeSet<(QueueRank, JobId)>,
-    /// By key: those that no other key may send.
+    /// Jobs for one key, by key.
     per_key: Vec<BTreeSet<(QueueRank, JobId)>>,
-    /// How many stand in a line, whichever it is.
+    /// Number of jobs in all queues.
     pub(super) queued: usize,
-    /// Keys whose own line has changed.
+    /// Keys whose own queue has changed.
     pub(super) changed: Vec<u32>,
-    /// Of those that are queued, dead or resting.
+    /// Queued, retrying and waiting jobs, by expiry.
     expiring: BTreeSet<(Nanos, JobId)>,
-    /// By when they failed.
+    /// Waiting jobs, by the time of the failure.
     pub(super) waiting_for_host: BTreeSet<(Nanos, JobId)>,
 }
 
 impl JobQueue {
-    /// Takes a job in, unless it is here already.
+    /// Creates a job; `None` if its number is taken.
     pub(super) fn submit(
         &mut self,
         now: Nanos,
         id: JobId,
-        asked: JobSubmission,
+        submission: JobSubmission,
         rules: &DispatchRules,
     ) -> Option<DispatchJob> {
         if self.jobs.contains_key(&id) {
@@ -92,12 +92,12 @@ impl JobQueue {
         }
         self.submitted += 1;
         let mut job = DispatchJob {
-            submission: asked,
+            submission,
             state: State::Queued,
-            attempts_used: asked.attempts_used,
-            attempts: asked.attempts_used,
+            attempts_used: submission.attempts_used,
+            attempts: submission.attempts_used,
             ttl_extensions: 0,
-            maybe_duplicate: asked.maybe_sent,
+            maybe_duplicate: submission.maybe_sent,
             is_host_suspected: false,
             is_rate_limited: false,
             last_failure: DispatchFailure::Expired,
@@ -109,49 +109,49 @@ impl JobQueue {
         Some(job)
     }
 
-    /// Puts a job in its place, which its state tells.
-    pub(super) fn put(&mut self, id: JobId, job: DispatchJob, lines: &mut HostQueues) {
+    /// Adds a job to the set of its state.
+    pub(super) fn put(&mut self, id: JobId, job: DispatchJob, queues: &mut HostQueues) {
         match job.state {
             State::Queued => {
                 self.queued += 1;
-                if let Some(line) = lines.queue_of(job.submission.key) {
-                    line.insert((job.rank, id));
-                    lines.queued += 1;
+                if let Some(queue) = queues.queue_of(job.submission.key) {
+                    queue.insert((job.rank, id));
+                    queues.queued += 1;
                 }
             }
             State::Retrying { until } => drop(self.retrying.insert((until, id))),
             State::WaitingForHost { failed_at: failed, .. } => {
                 self.waiting_for_host += 1;
-                lines.waiting_for_host.insert((failed, id));
+                queues.waiting_for_host.insert((failed, id));
             }
             State::Leased { .. } => {}
         }
         if !matches!(job.state, State::Leased { .. }) && job.submission.expires_at != Nanos::NEVER {
-            lines.expiring.insert((job.submission.expires_at, id));
+            queues.expiring.insert((job.submission.expires_at, id));
         }
         self.jobs.insert(id, job);
     }
 
-    /// Takes a job out of its place, and out of the queue.
-    pub(super) fn take(&mut self, id: JobId, lines: &mut HostQueues) -> Option<DispatchJob> {
+    /// Removes a job, also from the set of its state.
+    pub(super) fn take(&mut self, id: JobId, queues: &mut HostQueues) -> Option<DispatchJob> {
         let job = self.jobs.remove(&id)?;
         match job.state {
             State::Queued => {
                 self.queued -= 1;
-                if let Some(line) = lines.queue_of(job.submission.key)
-                    && line.remove(&(job.rank, id))
+                if let Some(queue) = queues.queue_of(job.submission.key)
+                    && queue.remove(&(job.rank, id))
                 {
-                    lines.queued -= 1;
+                    queues.queued -= 1;
                 }
             }
             State::Retrying { until } => drop(self.retrying.remove(&(until, id))),
             State::WaitingForHost { failed_at: failed, .. } => {
                 self.waiting_for_host -= 1;
-                lines.waiting_for_host.remove(&(failed, id));
+                queues.waiting_for_host.remove(&(failed, id));
             }
             State::Leased { .. } => {}
         }
-        lines.expiring.remove(&(job.submission.expires_at, id));
+        queues.expiring.remove(&(job.submission.expires_at, id));
         Some(job)
     }
 
@@ -159,12 +159,12 @@ impl JobQueue {
         self.jobs.get(&id)
     }
 
-    /// Which host a job is for.
+    /// Host of a job.
     pub(super) fn host_of(&self, id: JobId) -> Option<HostId> {
         self.jobs.get(&id).map(|job| job.submission.host)
     }
 
-    /// The dead letter that is due first.
+    /// Retrying job that is due first.
     pub(super) fn first_retrying(&self) -> Option<(Nanos, JobId)> {
         self.retrying.first().copied()
     }
@@ -174,7 +174,7 @@ impl JobQueue {
         self.jobs.values()
     }
 
-    /// How many are queued, wait for another try, and are there in all.
+    /// Numbers of jobs that are queued, that retry or wait for the host, and in all.
     pub(super) fn sizes(&self) -> (usize, usize, usize) {
         (self.queued, self.retrying.len() + self.waiting_for_host, self.jobs.len())
     }
@@ -192,31 +192,31 @@ impl HostQueues {
         }
     }
 
-    /// Where such a job stands. One whose key there is not stands nowhere.
+    /// Queue for a key, or for any; `None` if the key does not exist.
     fn queue_of(&mut self, key: Option<u32>) -> Option<&mut BTreeSet<(QueueRank, JobId)>> {
         let Some(key) = key else { return Some(&mut self.shared) };
-        let line = self.per_key.get_mut(key as usize)?;
+        let queue = self.per_key.get_mut(key as usize)?;
         self.changed.push(key);
-        Some(line)
+        Some(queue)
     }
 
-    /// Whose turn it is, of those that any key may send, or of those that only this one may.
+    /// First job for any key, or for this one only.
     pub(super) fn first(&self, key: Option<u32>) -> Option<JobId> {
-        let line = key.map_or(Some(&self.shared), |key| self.per_key.get(key as usize))?;
-        line.first().map(|(_, id)| *id)
+        let queue = key.map_or(Some(&self.shared), |key| self.per_key.get(key as usize))?;
+        queue.first().map(|(_, id)| *id)
     }
 
-    /// All that stand in a line.
+    /// All queued jobs.
     pub(super) fn all(&self) -> impl Iterator<Item = JobId> {
         self.per_key.iter().chain([&self.shared]).flatten().map(|(_, id)| *id)
     }
 
-    /// The first `most` of each line.
-    pub(super) fn next_jobs(&self, most: usize) -> impl Iterator<Item = JobId> {
-        self.per_key.iter().chain([&self.shared]).flat_map(move |line| line.iter().take(most)).map(|(_, id)| *id)
+    /// The first `count` jobs of each queue.
+    pub(super) fn next_jobs(&self, count: usize) -> impl Iterator<Item = JobId> {
+        self.per_key.iter().chain([&self.shared]).flat_map(move |queue| queue.iter().take(count)).map(|(_, id)| *id)
     }
 
-    /// How many stand in that line.
+    /// Length of that queue.
     pub(super) fn queue_len(&self, key: Option<u32>) -> usize {
         key.map_or(Some(&self.shared), |key| self.per_key.get(key as usize)).map_or(0, BTreeSet::len)
     }

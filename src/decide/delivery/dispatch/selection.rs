@@ -1,9 +1,9 @@
-//! Whose turn it is, and by which key, when some jobs may go by one key only.
+//! Selection of the next job and its key, when some jobs may go by one key only.
 //!
-//! There is a line of jobs that any key may send, and each key has a line of those that no other may. A key is for whoever
-//! is earlier, the first of the common line or of its own; so the common line goes by the keys whose own first is later, and
-//! a job that waits for its key is in the way of nobody who has another one. A heavy job at the head of the common line is
-//! waited for at the key that can send it first; the others go on with their own.
+//! There is a shared queue of jobs for any key, and a queue of each key for jobs that no other may send. A key is free
+//! for the earlier one of the two heads; so the shared queue goes by keys whose own head is later, and a job that waits
+//! for its key delays no job for another one. A heavy job at the head of the shared queue is waited for at the key that
+//! can send it first; the other keys go on with their own queues.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use super::host::DispatchHost;
 use super::queue::{JobQueue, QueueRank};
 use super::{JobId, Nanos};
 
-/// The first of each key's own line, and when it can go.
+/// Heads of the keys' own queues, and when they can be sent.
 #[derive(Clone, Debug)]
 pub(super) struct QueueHeads {
     heads: Vec<Option<QueueHead>>,
-    /// Their time has come: by place.
+    /// Heads that can be sent, by rank.
     ready: BTreeSet<(QueueRank, u32)>,
-    /// It has not: by time.
+    /// Heads that cannot be sent yet, by time.
     waiting: BTreeSet<(Nanos, u32)>,
-    /// So many lines are not empty.
+    /// Number of queues that are not empty.
     non_empty: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct QueueHead {
     rank: QueueRank,
-    /// None: the key is of no use.
+    /// `None`: the key may not send.
     sendable_at: Option<Nanos>,
 }
 
@@ -50,7 +50,7 @@ impl QueueHeads {
         }
     }
 
-    /// Those whose time has come.
+    /// Moves heads whose time has come.
     fn promote_due(&mut self, now: Nanos) {
         while let Some((at, key)) = self.waiting.first().copied()
             && at <= now
@@ -62,41 +62,41 @@ impl QueueHeads {
         }
     }
 
-    /// A key is not for a job of this place while one of its own is earlier.
+    /// Whether a key is free for a job of this rank: not while its own head is earlier.
     fn is_free(&self, key: u32, rank: QueueRank) -> bool {
         self.heads.get(key as usize).copied().flatten().is_none_or(|head| rank < head.rank)
     }
 }
 
 impl DispatchHost {
-    /// Who goes now, by which key; and when somebody can go who cannot now, as far as is known.
+    /// Job and key of the next send, if one is possible now; and a lower bound of the next time at which one may be.
     pub(super) fn select_next(&mut self, now: Nanos, queue: &JobQueue) -> (Option<(JobId, u32)>, Nanos) {
         self.update_heads(now, queue);
         let mut next = self.heads.waiting.first().map_or(Nanos::NEVER, |(at, _)| *at);
-        let (mut turn, mut awaited) = (None, None);
+        let (mut selected, mut awaited) = (None, None);
         if let Some(id) = self.queues.first(None)
             && let Some(job) = queue.get(id)
             && let Some((at, key)) =
                 self.lanes.first_available(now, job.submission.weight, |key| self.heads.is_free(key, job.rank))
         {
             if at <= now {
-                turn = Some((job.rank, id, key));
+                selected = Some((job.rank, id, key));
             } else {
                 awaited = Some(key);
                 next = next.min(at);
             }
         }
-        let own = self.heads.ready.iter().find(|(_, key)| awaited != Some(*key));
-        if let Some((rank, key)) = own
-            && turn.is_none_or(|(other, ..)| *rank < other)
+        let own_head = self.heads.ready.iter().find(|(_, key)| awaited != Some(*key));
+        if let Some((rank, key)) = own_head
+            && selected.is_none_or(|(other, ..)| *rank < other)
             && let Some(id) = self.queues.first(Some(*key))
         {
-            turn = Some((*rank, id, *key));
+            selected = Some((*rank, id, *key));
         }
-        (turn.map(|(_, id, key)| (id, key)), next)
+        (selected.map(|(_, id, key)| (id, key)), next)
     }
 
-    /// Sees to the lines and keys that have changed.
+    /// Updates the heads of queues and keys that have changed.
     fn update_heads(&mut self, now: Nanos, queue: &JobQueue) {
         if self.heads.non_empty > 0 || !self.queues.changed.is_empty() {
             let changed = [std::mem::take(&mut self.queues.changed), std::mem::take(&mut self.lanes.changed)];

@@ -19,7 +19,7 @@
 //!   older table is rejected by the store, and its reply has the newer one.
 //! - A key moves when none of its requests is in flight, with its history: the next owner continues at once. After a
 //!   crash the key is free when its lease expires, and everything that the owner may have sent until then counts
-//!   ([`KeyHistory::worst_case`](super::window::KeyHistory::worst_case)).
+//!   ([`KeyHistory::worst_case`](super::key_window::KeyHistory::worst_case)).
 //! - An expired lease that no other sender has taken meanwhile is renewed: the key was not used in between. A store
 //!   that may have forgotten the new owner renews only leases that have not expired by the sender's clock.
 
@@ -198,7 +198,7 @@ impl KeyLeases {
         self.expire_leases(now, actions);
         let acquire = self.rebalance(now, actions);
         (self.is_requesting, self.requested_at, self.next_request_at) = (true, Some(now), Nanos::NEVER);
-        let mut request = LeaseRequest { is_able: self.is_able, acquire: acquire, ..LeaseRequest::default() };
+        let mut request = LeaseRequest { is_able: self.is_able, acquire, ..LeaseRequest::default() };
         for (number, key) in self.keys.iter().enumerate() {
             match key.lease {
                 LeaseState::Held { token, .. } | LeaseState::Releasing { token, .. } => {
@@ -292,7 +292,7 @@ impl KeyLeases {
                     actions.push(LeaseAction::Expire(*number));
                 }
                 LeaseState::Expired { token: own_count } if own_count == *token && !*renewed => {
-                    key.lease = LeaseState::NotHeld
+                    key.lease = LeaseState::NotHeld;
                 }
                 _ => {}
             }

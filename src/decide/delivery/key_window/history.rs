@@ -110,7 +110,7 @@ mod tests {
             let rules = KeyRules {
                 limits: vec![KeyLimit { unit, ..limit }],
                 ordered: true,
-                delay_bound: delay_bound,
+                delay_bound,
                 ..KeyRules::default()
             };
             let begin = Nanos::from_secs(100);

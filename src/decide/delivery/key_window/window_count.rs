@@ -3,7 +3,7 @@
 use super::external_usage::{CountReport, ExternalSnapshot, ExternalUsage};
 use super::in_flight::InTransit;
 use super::limit_estimate::{HIGH_LIMIT, LimitEstimate};
-use super::model_count::ModelCount;
+use super::worst_case_count::WorstCaseCount;
 use super::{KeyLimit, KeyRules, Nanos, WindowHistory};
 use crate::decide::delivery::limit_headers::Quota;
 use crate::decide::ratelimit::models::LimitModel;
@@ -13,7 +13,7 @@ use crate::decide::ratelimit::models::LimitModel;
 pub(super) struct WindowCount {
     pub(super) limit: KeyLimit,
     estimate: LimitEstimate,
-    count: ModelCount,
+    count: WorstCaseCount,
     clock_tick: Nanos,
     /// One-way delay bound that the counter's bucket is sized for.
     delay_bound: Nanos,
@@ -67,7 +67,7 @@ impl WindowCount {
     pub(super) fn new(limit: KeyLimit, rules: &KeyRules) -> Self {
         let per = limit.window.per();
         let delay_bound = rules.delay_bound.unwrap_or(Nanos(per.0 / 4));
-        let count = ModelCount::new(limit.window, rules, delay_bound);
+        let count = WorstCaseCount::new(limit.window, rules, delay_bound);
         let estimate = LimitEstimate::new(limit.window.limit(), per);
         Self {
             limit,
@@ -197,7 +197,7 @@ impl WindowCount {
         let mut event = match self.last_rejection.filter(|_| first.is_some()) {
             Some(event) => event,
             None => RejectionEvent {
-                sent_at: sent_at,
+                sent_at,
                 total_sent: self.total_sent,
                 used,
                 rejected: 0,

@@ -1,13 +1,13 @@
-//! The headers themselves: lists of items with parameters, and one number each.
+//! Syntax of rate-limit headers: lists of items with parameters, and single numbers.
 //!
-//! The draft's fields are structured (RFC 9651), where one mistake makes a whole field void. Services make mistakes,
-//! names without quotes most of all, so each item is read for itself, and what can be understood of it is taken.
+//! The draft's fields are structured (RFC 9651), where one error invalidates a whole field. Services make errors,
+//! mostly names without quotes, so each item is parsed by itself, and its valid parts are used.
 
 use super::times::reset;
 use super::{Nanos, Quota, RateLimitHeaders, WallNanos};
 use crate::decide::delivery::key_window::LimitUnit;
 
-/// `"p";q=100;w=60`, or `100;w=60`.
+/// Parses `"p";q=100;w=60`, or `100;w=60`.
 pub(super) fn policies(value: &str, feedback: &mut RateLimitHeaders) {
     for item in split(value, ',') {
         let mut parts = split(item, ';');
@@ -27,7 +27,7 @@ pub(super) fn policies(value: &str, feedback: &mut RateLimitHeaders) {
     }
 }
 
-/// `"p";r=50;t=30`, or `limit=100, remaining=50, reset=30`.
+/// Parses `"p";r=50;t=30`, or `limit=100, remaining=50, reset=30`.
 pub(super) fn limits(value: &str, feedback: &mut RateLimitHeaders) {
     for item in split(value, ',') {
         let mut parts = split(item, ';');
@@ -48,7 +48,7 @@ pub(super) fn limits(value: &str, feedback: &mut RateLimitHeaders) {
     }
 }
 
-/// `x-ratelimit-remaining-tokens`: which number it is, and of what; `name` is in small letters.
+/// Parses a custom header such as `x-ratelimit-remaining-tokens`; `name` is in lower case.
 pub(super) fn custom(name: &str, value: &str, now: WallNanos, feedback: &mut RateLimitHeaders) {
     let Some((_, rest)) = name.split_once("ratelimit-").or_else(|| name.split_once("rate-limit-")) else { return };
     let Some(field) = rest.split('-').find(|word| matches!(*word, "limit" | "remaining" | "reset")) else { return };
@@ -56,7 +56,7 @@ pub(super) fn custom(name: &str, value: &str, now: WallNanos, feedback: &mut Rat
     let Some(quota) = feedback.quota_mut(&of.join("-")) else { return };
     quota.unit = of.iter().find_map(|word| unit(word)).or(quota.unit);
     quota.per = of.iter().find_map(|word| period(word)).or(quota.per);
-    // An older draft's `100, 100;w=60` has the number first, and then how it comes about.
+    // An older draft's `100, 100;w=60` has the number first, then its policies.
     let mut items = split(value, ',');
     let number = whole_number(items.next().unwrap_or_default());
     if field == "limit"
@@ -100,18 +100,18 @@ fn seconds(s: u64) -> Nanos {
     Nanos(s.saturating_mul(Nanos::SECOND.0))
 }
 
-/// A whole number of digits alone; none of more than 64 bits.
+/// Parses digits alone; `None` beyond 64 bits.
 fn whole_number(text: &str) -> Option<u64> {
     let text = text.trim();
     text.parse().ok().filter(|_| !text.starts_with('+'))
 }
 
-/// Without its quotes.
+/// Removes quotes.
 fn unquoted(text: &str) -> &str {
     text.trim().trim_matches('"')
 }
 
-/// The parts between separators that are not in quotes, without blanks around; empty ones are left out.
+/// Parts between separators outside of quotes, trimmed; empty ones are left out.
 fn split(text: &str, by: char) -> impl Iterator<Item = &str> {
     let mut quoted = false;
     let parts = text.split(move |c| {

@@ -1,14 +1,15 @@
-//! What an answer's headers say about limits, as data that a [`window`](super::window) can use. Every dialect is read; what cannot be understood is left out.
+//! Rate-limit headers of a response, as data for a [`key_window`](super::key_window). All dialects are parsed; invalid
+//! parts are ignored.
 //!
 //! | dialect | headers |
 //! |---|---|
-//! | RFC 9110 | `Retry-After`: seconds or a date; `Retry-After-Ms` and `X-Ms-Retry-After-Ms`, as some write |
+//! | RFC 9110 | `Retry-After`: seconds or a date; also `Retry-After-Ms` and `X-Ms-Retry-After-Ms` |
 //! | draft-ietf-httpapi-ratelimit-headers-11 | `RateLimit-Policy: "p";q=100;w=60` and `RateLimit: "p";r=50;t=30` |
-//! | its older forms | `RateLimit-Limit`, `-Remaining`, `-Reset`; `RateLimit: limit=100, remaining=50, reset=30`; `RateLimit-Policy: 100;w=60` |
-//! | custom | `X-RateLimit-*`, `X-Rate-Limit-*`, `anthropic-ratelimit-*`, with or without a word for what is counted or for how long: `x-ratelimit-remaining-tokens`, `X-RateLimit-Limit-Minute` |
+//! | its older versions | `RateLimit-Limit`, `-Remaining`, `-Reset`; `RateLimit: limit=100, remaining=50, reset=30`; `RateLimit-Policy: 100;w=60` |
+//! | custom | `X-RateLimit-*`, `X-Rate-Limit-*`, `anthropic-ratelimit-*`, with or without a unit or a period: `x-ratelimit-remaining-tokens`, `X-RateLimit-Limit-Minute` |
 //!
-//! A reset is a length in seconds, a length with units (`6m0s`, `20ms`), an instant since 1970 in seconds or
-//! milliseconds, or a date: the customs differ, and the values do not overlap.
+//! A reset is a duration in seconds, a duration with units (`6m0s`, `20ms`), a time since 1970 in seconds or
+//! milliseconds, or a date: services differ, and the values do not overlap.
 
 mod fields;
 mod times;
@@ -17,58 +18,58 @@ pub use self::times::retry_after;
 use super::key_window::LimitUnit;
 use crate::decide::{Nanos, WallNanos};
 
-/// What one answer says.
+/// Rate-limit headers of one response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RateLimitHeaders {
-    /// Nothing is to be sent for so long.
+    /// Time for which nothing may be sent.
     pub retry_after: Option<Nanos>,
-    /// Where the sender stands in each limit.
+    /// Quota of each limit.
     pub quotas: Vec<Quota>,
 }
 
-/// Where the sender stood in one limit when the answer was made.
+/// Quota of the sender in one limit, at the time of the response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
-    /// The server's name for it; empty if it has none.
+    /// Name of the limit; empty without one.
     pub name: String,
-    /// What is counted, if it is said.
+    /// Counted unit, if it is reported.
     pub unit: Option<LimitUnit>,
-    /// How much in all.
+    /// Maximum per window.
     pub limit: Option<u64>,
-    /// In how long.
+    /// Length of the window.
     pub per: Option<Nanos>,
-    /// How much is left.
+    /// Remaining quota.
     pub remaining: Option<u64>,
-    /// In how long there will be more, counted from the answer.
+    /// Time from the response until the quota is replenished.
     pub reset: Option<Nanos>,
 }
 
-/// More than so many limits in one answer are not meant seriously.
+/// Maximum number of limits per response; further ones are ignored.
 const MAX_QUOTAS: usize = 16;
 
 impl RateLimitHeaders {
-    /// Reads an answer's headers; names in any case. `now` turns dates into lengths.
+    /// Parses a response's headers; names in any case. `now` turns dates into durations.
     pub fn read<'a>(headers: impl IntoIterator<Item = (&'a str, &'a [u8])>, now: WallNanos) -> Self {
-        let mut feedback = Self::default();
+        let mut reported = Self::default();
         for (name, value) in headers {
             let Ok(value) = std::str::from_utf8(value) else { continue };
             let lower = name.to_ascii_lowercase();
             match lower.as_str() {
-                "retry-after" => feedback.raise_retry_after(times::retry_after(value, now)),
-                "retry-after-ms" | "x-ms-retry-after-ms" => feedback.raise_retry_after(times::millis(value)),
-                "ratelimit-policy" => fields::policies(value, &mut feedback),
-                "ratelimit" => fields::limits(value, &mut feedback),
-                other => fields::custom(other, value, now, &mut feedback),
+                "retry-after" => reported.raise_retry_after(times::retry_after(value, now)),
+                "retry-after-ms" | "x-ms-retry-after-ms" => reported.raise_retry_after(times::millis(value)),
+                "ratelimit-policy" => fields::policies(value, &mut reported),
+                "ratelimit" => fields::limits(value, &mut reported),
+                other => fields::custom(other, value, now, &mut reported),
             }
         }
-        feedback
+        reported
     }
 
     fn raise_retry_after(&mut self, length: Option<Nanos>) {
         self.retry_after = self.retry_after.max(length);
     }
 
-    /// The quota of this name, which may be new.
+    /// Quota of this name, added if it is new; `None` beyond the maximum.
     fn quota_mut(&mut self, name: &str) -> Option<&mut Quota> {
         let index = self.quotas.iter().position(|quota| quota.name == name).or_else(|| {
             let room = self.quotas.len() < MAX_QUOTAS;
@@ -99,13 +100,13 @@ mod tests {
 
     #[test]
     fn the_drafts_two_fields() {
-        let feedback = read(&[
+        let reported = read(&[
             ("RateLimit-Policy", r#""burst";q=100;w=60;pk=:c2Q=:, "daily, all";q=1000;w=86400;qu="requests""#),
             ("RateLimit", r#""burst";r=50;t=30"#),
             ("ratelimit", r#""daily, all";r=997"#),
         ]);
         assert_eq!(
-            feedback.quotas,
+            reported.quotas,
             [
                 quota("burst", None, [Some(100), Some(60), Some(50), Some(30_000)]),
                 quota("daily, all", Some(LimitUnit::Requests), [Some(1000), Some(86400), Some(997), None]),
@@ -114,9 +115,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_at_a_time_has_no_length() {
-        let feedback = read(&[("ratelimit-policy", r#""concurrency:5";q=5;qu="concurrent-requests""#)]);
-        assert_eq!(feedback.quotas, [quota("concurrency:5", Some(LimitUnit::Requests), [Some(5), None, None, None])]);
+    fn a_concurrency_quota_has_no_window() {
+        let reported = read(&[("ratelimit-policy", r#""concurrency:5";q=5;qu="concurrent-requests""#)]);
+        assert_eq!(reported.quotas, [quota("concurrency:5", Some(LimitUnit::Requests), [Some(5), None, None, None])]);
     }
 
     #[test]
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_customs_of_known_services() {
+    fn the_headers_of_known_services() {
         let github = [
             ("x-ratelimit-limit", "5000"),
             ("x-ratelimit-remaining", "4999"),
@@ -177,22 +178,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_left_out() {
+    fn invalid_parts_are_ignored() {
         for value in ["", "-1", "1;2;3", "\"", "\"a", ";;;", ",,,", "q=", "\"p\";r=x;t=-1", "many", "1e9", "NaN"] {
             let names = ["ratelimit", "ratelimit-policy", "ratelimit-limit", "x-ratelimit-reset", "retry-after"];
             for name in names {
-                let feedback = read(&[(name, value)]);
+                let reported = read(&[(name, value)]);
                 let empty = |quota: &Quota| quota.limit.is_none() && quota.reset.is_none() && quota.remaining.is_none();
-                let first = value == "1;2;3" && quota_of_one(&feedback);
-                assert!(feedback.quotas.iter().all(empty) || first, "{name}: {value}: {feedback:?}");
+                let first = value == "1;2;3" && quota_of_one(&reported);
+                assert!(reported.quotas.iter().all(empty) || first, "{name}: {value}: {reported:?}");
             }
         }
         let many: Vec<String> = (0..1000).map(|n| format!("\"{n}\";r=1")).collect();
         assert_eq!(read(&[("ratelimit", &many.join(","))]).quotas.len(), MAX_QUOTAS);
     }
 
-    fn quota_of_one(feedback: &RateLimitHeaders) -> bool {
-        feedback.quotas.iter().all(|quota| quota.limit == Some(1))
+    fn quota_of_one(reported: &RateLimitHeaders) -> bool {
+        reported.quotas.iter().all(|quota| quota.limit == Some(1))
     }
 
     proptest! {
@@ -205,8 +206,8 @@ mod tests {
         ) {
             let all = names.iter().zip(&values).map(|(name, value)| (name.as_str(), value.as_bytes()));
             let odd = [("ratelimit", bytes.as_slice()), ("x-ratelimit-reset", bytes.as_slice())];
-            let feedback = RateLimitHeaders::read(all.chain(odd), WallNanos(now));
-            prop_assert!(feedback.quotas.len() <= MAX_QUOTAS);
+            let reported = RateLimitHeaders::read(all.chain(odd), WallNanos(now));
+            prop_assert!(reported.quotas.len() <= MAX_QUOTAS);
         }
     }
 }

@@ -1,32 +1,31 @@
-//! Instants and lengths in headers, as services write them.
+//! Times and durations in headers.
 
 use std::time::UNIX_EPOCH;
 
 use super::{Nanos, WallNanos};
 use crate::decide::call::deadline::DeadlineFormat;
 
-/// Reads the value of `Retry-After`: seconds, or a date (RFC 9110, 10.2.3), from which `now` makes a length; zero if it
-/// has passed.
+/// Parses `Retry-After`: seconds, or a date (RFC 9110, 10.2.3), as a duration from `now`; zero if it has passed.
 pub fn retry_after(text: &str, now: WallNanos) -> Option<Nanos> {
     let text = text.trim();
     DeadlineFormat::Seconds.read(text.as_bytes()).or_else(|| Some(until(date(text)?, now)))
 }
 
-/// Milliseconds, with a fraction or without.
+/// Parses milliseconds, with or without a fraction.
 pub(super) fn millis(text: &str) -> Option<Nanos> {
     DeadlineFormat::Seconds.read(text.trim().as_bytes()).map(|thousandfold| Nanos(thousandfold.0.div_ceil(1000)))
 }
 
-/// Plain numbers up to this are lengths, above it they are instants since 1970: 2001 in seconds.
+/// Largest plain number that is a duration in seconds; larger ones are times since 1970 (in seconds it is 2001).
 const MAX_LENGTH_S: u64 = 1_000_000_000;
-/// Instants above this are in milliseconds: 5138 in seconds, 1973 in milliseconds.
+/// Largest time since 1970 in seconds (the year 5138); larger ones are in milliseconds (it is 1973).
 const MAX_INSTANT_S: u64 = 100_000_000_000;
 
-/// Reads when there will be more, as a length from `now`.
+/// Parses a reset, as a duration from `now`.
 pub(super) fn reset(text: &str, now: WallNanos) -> Option<Nanos> {
     let text = text.trim();
     if let Some(seconds) = DeadlineFormat::Seconds.read(text.as_bytes()) {
-        // Whatever has more digits than fit is NEVER, and no instant that anybody means.
+        // A number with too many digits is NEVER, not a time.
         let whole: u64 = text.split('.').next()?.parse().ok()?;
         return match whole {
             0..MAX_LENGTH_S => Some(seconds),
@@ -42,12 +41,12 @@ fn until(at: u128, now: WallNanos) -> Nanos {
     Nanos(u64::try_from(left).unwrap_or(u64::MAX))
 }
 
-/// A date as HTTP writes it (RFC 9110, 5.6.7), in nanoseconds since 1970.
+/// Parses an HTTP date (RFC 9110, 5.6.7), in ns since 1970.
 fn date(text: &str) -> Option<u128> {
     Some(httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?.as_nanos())
 }
 
-/// Numbers with units, as in `6m0s`, `20ms` and `1h2m3.5s`.
+/// Parses numbers with units, as in `6m0s`, `20ms` and `1h2m3.5s`.
 fn length(text: &str) -> Option<Nanos> {
     let mut rest = text;
     let mut sum = Nanos::ZERO;
@@ -66,7 +65,7 @@ fn length(text: &str) -> Option<Nanos> {
             "d" => 86_400_000_000_000,
             _ => return None,
         };
-        // Read as seconds, that is in billionths.
+        // The number is in billionths, as for seconds.
         let billionths = DeadlineFormat::Seconds.read(number.as_bytes())?;
         let ns = (u128::from(billionths.0) * per_unit).div_ceil(1_000_000_000);
         sum += Nanos(u64::try_from(ns).unwrap_or(u64::MAX));
@@ -75,7 +74,7 @@ fn length(text: &str) -> Option<Nanos> {
     (!text.is_empty()).then_some(sum)
 }
 
-/// `2025-11-22T00:01:30.5Z`, or with an offset (RFC 3339), in nanoseconds since 1970.
+/// Parses `2025-11-22T00:01:30.5Z`, or with an offset (RFC 3339), in ns since 1970.
 fn timestamp(text: &str) -> Option<u128> {
     let (day, time) = text.split_once(['T', 't', ' '])?;
     let mut parts = day.splitn(3, '-').map(number);
@@ -106,7 +105,7 @@ fn offset_minutes(text: &str) -> Option<i64> {
     Some(number(hours)? * 60 + number(minutes)?)
 }
 
-/// Up to four digits.
+/// Parses up to four digits.
 fn number(text: &str) -> Option<i64> {
     let plain = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| plain)

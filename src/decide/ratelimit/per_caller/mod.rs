@@ -1,15 +1,13 @@
-//! How much each caller may send.
+//! Rate limit per caller.
 //!
-//! One caller's loop must not use up what is there for all. So each has a bucket of tokens, which come back evenly
-//! ([`super::models`] has the other models, for those who need to know how a service counts): in any span of time it
-//! gets the burst and what has come back in that span, and never more. Whoever is refused is told the wait after which
-//! the same call would be allowed, to the nanosecond.
+//! One caller's loop must not use up the capacity for all. So each has a token bucket, which is refilled evenly
+//! ([`super::models`] has the other models of limits): in any interval a caller gets at most the burst plus the refill
+//! of that interval. A rejection carries the wait after which the same call would be allowed, to the nanosecond.
 //!
-//! Callers are known by a hash of what names them (a header, an address), and there may be any number. Memory is fixed:
-//! 24 bytes for each of `entries`. A caller whose bucket is full again has nothing to be remembered for, and gives up
-//! its place first; after those, the one whose bucket lacks the least. To forget that one gives away what it lacked,
-//! and nothing else; the oldest could lack a whole burst. It also means that a flood of names that are used once, which
-//! lack a token each, pushes out one another and not the caller that is at its limit.
+//! Callers are identified by a hash of a header or an address, and their number is unbounded. Memory is fixed: 24 bytes
+//! for each of `entries`. A caller whose bucket is full is evicted first; after those, the one whose bucket lacks the
+//! fewest tokens. An eviction gives away no more than these tokens; the oldest entry could lack a whole burst. So names
+//! that are used once, which lack a token each, evict one another and not the caller that is at its limit.
 //!
 //! Where several gates share the rate, each has a [`Fraction`] of it, and of what a bucket holds; `together.rs` says what
 //! becomes of the tokens when it is another one.
@@ -103,7 +101,7 @@ impl CallerLimiter {
     }
 
     /// What callers could use of the rate, in the parts of a portion, since this was asked last: of those that have a
-    /// portion of their own, and of those that were refused.
+    /// portion of their own, and of those that were rejected.
     pub fn demand(&mut self, now: Nanos) -> Vec<(u64, u32)> {
         self.shared.as_mut().map_or_else(Vec::new, |together| together.demand(now))
     }
@@ -124,7 +122,7 @@ impl CallerLimiter {
             if weight > self.refill.capacity {
                 return Err(Nanos::NEVER);
             }
-            // Who is not known has a full bucket and is not refused, so that a refusal takes nobody's place.
+            // An unknown caller has a full bucket and is not rejected, so a rejection never evicts another caller.
             return take(&self.refill, self.full_at.get_or_insert(key, |full| *full), self.latest, weight)
                 .map_err(|at| at - now);
         };
@@ -196,7 +194,7 @@ mod tests {
         let (mut now, mut allowed) = (Nanos::ZERO, 0);
         for _ in 0..1_000_000 {
             now += Nanos(10_000);
-            assert_eq!(callers.allows(now, rng.bits(), 1), Ok(()), "nobody pays for another one");
+            assert_eq!(callers.allows(now, rng.bits(), 1), Ok(()), "callers do not pay for one another");
             allowed += u32::from(callers.allows(now, 42, 1).is_ok());
         }
         assert_eq!(callers.full_at.values().count(), places);
@@ -251,7 +249,7 @@ mod tests {
                         known.0.push((now, weight));
                     }
                     Err(wait) => {
-                        prop_assert!(!expected, "refused, at {now}");
+                        prop_assert!(!expected, "rejected, at {now}");
                         prop_assert_eq!(wait == Nanos::NEVER, weight > burst);
                         if wait != Nanos::NEVER {
                             let at = Nanos(now) + wait;

@@ -26,7 +26,7 @@ pub(super) struct SharedBuckets {
     /// The bucket of those with the usual part.
     refill: Refill,
     own_buckets: BTreeMap<u64, OwnBucket>,
-    /// What was refused to others since the last count.
+    /// Weight rejected to callers without a bucket of their own since the last count.
     rejected_weight: BTreeMap<u64, u64>,
     counted_at: Nanos,
     salt: u64,
@@ -56,7 +56,7 @@ impl SharedBuckets {
         }
     }
 
-    /// Where the roster has a caller with the usual part: nobody who knows its key knows that.
+    /// Key of a caller without a bucket of its own in the set cache; salted, so that callers cannot choose collisions.
     pub(super) fn cache_key(&self, key: u64) -> u64 {
         key.wrapping_mul(self.salt | 1).rotate_left(32)
     }
@@ -68,7 +68,7 @@ impl SharedBuckets {
         Some((own.refill, &mut own.full_at))
     }
 
-    /// A call was refused.
+    /// Records a rejected call.
     pub(super) fn rejected(&mut self, key: u64, weight: u64) {
         if !self.own_buckets.contains_key(&key)
             && (self.rejected_weight.len() < MAX_REJECTED_CALLERS || self.rejected_weight.contains_key(&key))

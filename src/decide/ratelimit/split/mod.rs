@@ -248,7 +248,7 @@ impl Allocations {
             match self.own_allocations.get_mut(&claim) {
                 Some(own) => own.demand = own.demand.max(demand),
                 None if demand > default.parts() => {
-                    new.push(AllocationRequest { allocation: claim, in_use: default, demand: demand });
+                    new.push(AllocationRequest { allocation: claim, in_use: default, demand });
                 }
                 None => {}
             }
@@ -307,7 +307,7 @@ impl Allocations {
             let requested = request.allocations.iter().find(|requested| requested.allocation == *claim);
             let (demand, is_counted) =
                 (requested.map_or(fraction.parts(), |requested| requested.demand), requested.is_some());
-            let new = OwnAllocation { fraction: Fraction::NONE, demand: demand, is_counted, reported_in: 0 };
+            let new = OwnAllocation { fraction: Fraction::NONE, demand, is_counted, reported_in: 0 };
             let own = self.own_allocations.entry(*claim).or_insert(new);
             if own.fraction != fraction {
                 (own.fraction, own.reported_in) = (fraction, 0);

@@ -41,7 +41,7 @@ impl http_body::Body for OutgoingFrames {
         let this = self.get_mut();
         let state = this.stream.as_ref();
         if state.is_some_and(|state| state.is_over.get()) {
-            return Poll::Ready(Some(Err("its answer is state".into())));
+            return Poll::Ready(Some(Err("the response has ended".into())));
         }
         let frame = match &mut this.body {
             FrameSource::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),

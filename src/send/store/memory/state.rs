@@ -162,7 +162,7 @@ impl MemoryStoreState {
         for (number, _) in self.leases.expired(now) {
             self.leases.release(number);
             self.update_job(number, |kept| {
-                kept.requeue(claim.now, audit_reason::LEASE_EXPIRED, audit_reason::LEASE_EXPIRED)
+                kept.requeue(claim.now, audit_reason::LEASE_EXPIRED, audit_reason::LEASE_EXPIRED);
             });
         }
         let mut claimed = ClaimReply::default();

@@ -315,8 +315,8 @@ impl RedisWriter {
                 Err(RedisFailure::Fatal(why)) => return Err(why),
                 Err(RedisFailure::Unreachable(why)) => {
                     self.shared.set_unreachable_reason(Some(why.clone()));
-                    let patience = if self.shared.work_queue.is_closed() { CLOSE_TIMEOUT } else { UNREACHABLE_TIMEOUT };
-                    if self.clock.now() - begun >= patience {
+                    let timeout = if self.shared.work_queue.is_closed() { CLOSE_TIMEOUT } else { UNREACHABLE_TIMEOUT };
+                    if self.clock.now() - begun >= timeout {
                         return Err(StoreError::Unreachable(self.shared.context.address.path(), why));
                     }
                     self.shared.work_queue.sleep_unless_closed(pause);

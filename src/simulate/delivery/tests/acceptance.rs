@@ -170,7 +170,7 @@ fn a_declared_limit_that_is_too_high_is_mended_by_rejections_alone() {
     assert!(missed.is_empty(), "{} missed: {missed:#?}", missed.len());
 }
 
-/// What the service reports of limits that the sender was not told of is no hindrance, and saves rejections.
+/// Limits that the service reports, and the sender has not declared, cost nothing and save rejections.
 #[test]
 fn reported_limits_are_used_where_none_is_declared() {
     let mut missed = Vec::new();

@@ -1,4 +1,4 @@
-//! Limits of a request per second and fewer that nobody has declared.
+//! Undeclared limits of one request per second or fewer.
 
 use super::acceptance::{delay, window, world};
 use crate::decide::Nanos;

@@ -10,11 +10,11 @@ const MS: f64 = 1e6;
 
 /// Curve of random samples: concurrency uniform in `from..to`, and `time` of the concurrency and a uniform draw.
 fn drawn(from: f64, to: f64, samples: u64, time: impl Fn(f64, f64) -> f64) -> LatencyCurve {
-    let random = SeededRng::new(7, 1);
+    let rng = SeededRng::new(7, 1);
     let mut curve = LatencyCurve::default();
     for at in 0..samples {
-        let in_flight = (from + (to - from) * random.unit_at(2 * at)).round();
-        curve.add(in_flight, time(in_flight, random.unit_at(2 * at + 1)));
+        let in_flight = (from + (to - from) * rng.unit_at(2 * at)).round();
+        curve.add(in_flight, time(in_flight, rng.unit_at(2 * at + 1)));
     }
     curve
 }
@@ -78,9 +78,9 @@ fn times_independent_of_concurrency_have_no_knee() {
 #[test]
 fn a_slower_service_is_detected_soon() {
     let mut curve = drawn(40.0, 50.0, 5000, |_, unit| uniform(unit));
-    let random = SeededRng::new(8, 1);
+    let rng = SeededRng::new(8, 1);
     for at in 0..150 {
-        curve.add(40.0 + 10.0 * random.unit_at(2 * at), 2.0 * uniform(random.unit_at(2 * at + 1)));
+        curve.add(40.0 + 10.0 * rng.unit_at(2 * at), 2.0 * uniform(rng.unit_at(2 * at + 1)));
     }
     let base = curve.no_load_ns().unwrap_or(0.0);
     // Without that the 5,000 earlier samples would still outweigh these by far.

@@ -71,7 +71,7 @@ fn the_examples_have_their_traces() {
     }
 }
 
-/// Runs the story in virtual time, and tells everything that the machine does. Times are in ms.
+/// Runs an example in virtual time; returns all actions as text, with times in ms.
 fn run_example(ends: &[(u32, u64, ScriptedEnd)], deadline: u64) -> String {
     let stage = HedgeStage { after: StageTrigger::Time(Nanos::from_millis(300)), on_failure: true, attempts: 2 };
     let policy = Policy { stages: vec![stage], budget: None, ..Policy::default() };
@@ -79,13 +79,13 @@ fn run_example(ends: &[(u32, u64, ScriptedEnd)], deadline: u64) -> String {
     let deadline = Nanos::from_millis(deadline);
     let rng = SeededRng::new(1, 1);
     let mut hedge = HedgedCall::start(&policy, Nanos::ZERO, deadline, ResendRule::Always, |_| None, rng, &mut actions);
-    let mut told = Vec::new();
+    let mut trace = Vec::new();
     let mut ends = ends.iter().peekable();
     let mut now = Nanos::ZERO;
     let mut wake = Nanos::NEVER;
     loop {
         if !actions.is_empty() {
-            told.push(format!("{}: {}", now.as_millis_f64(), format_actions(&actions)));
+            trace.push(format!("{}: {}", now.as_millis_f64(), format_actions(&actions)));
         }
         for action in actions.drain(..) {
             if let HedgeAction::WakeAt(at) = action {
@@ -94,7 +94,7 @@ fn run_example(ends: &[(u32, u64, ScriptedEnd)], deadline: u64) -> String {
         }
         if hedge.is_finished() {
             assert!(ends.next().is_none(), "over too early");
-            return told.join("; ");
+            return trace.join("; ");
         }
         let event = match ends.next_if(|(_, at, _)| Nanos::from_millis(*at) <= wake) {
             Some((attempt, at, end)) => {
@@ -164,6 +164,6 @@ fn what_was_not_sent_is_sent_again_once_at_a_time() {
     hedge.on(Nanos(60), failed(1, FailureKind::Reset), &mut Unlimited, &mut actions);
     let launches = [(0, LaunchReason::First), (1, LaunchReason::Failure(0))]
         .map(|(attempt, why)| HedgeAction::Launch { attempt, reason: why });
-    let answer = HedgeAction::Finish(CallVerdict::Failed { last: 1 });
-    assert_eq!(actions, [launches[0], HedgeAction::WakeAt(Nanos(1000)), launches[1], answer]);
+    let verdict = HedgeAction::Finish(CallVerdict::Failed { last: 1 });
+    assert_eq!(actions, [launches[0], HedgeAction::WakeAt(Nanos(1000)), launches[1], verdict]);
 }

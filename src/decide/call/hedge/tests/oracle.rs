@@ -102,19 +102,19 @@ fn a_hundred_thousand_calls_end_as_their_whole_schedule_predicts() {
         if compared == 100_000 {
             break;
         }
-        let mut random = TestRng(SeededRng::new(seed, 11));
-        let mut case = random.case(Nanos(1000), 10_000).on_time();
+        let mut rng = TestRng(SeededRng::new(seed, 11));
+        let mut case = rng.case(Nanos(1000), 10_000).on_time();
         case.policy.retry.max_retries = 0;
         case.resend = ResendRule::Always;
         // A failure that the caller causes launches nothing; `rules.rs` tests that.
         for script in case.scripts.iter_mut().filter(|script| script.failure.side() == FailureSide::Caller) {
             script.failure = AttemptFailure::Kind(FailureKind::Closed);
         }
-        if random.one_in(8) {
+        if rng.one_in(8) {
             // Exactly at the deadline.
             case.deadline = case.start + case.scripts[0].after;
         }
-        let granted: Vec<bool> = (0..16).map(|_| !random.one_in(4)).collect();
+        let granted: Vec<bool> = (0..16).map(|_| !rng.one_in(4)).collect();
         match expected_trace(&case, &granted) {
             Ok(expected) => {
                 let trace = case.run(&mut DrawnBudget(granted.iter()));

@@ -29,24 +29,24 @@ fn the_rules_hold_for_a_hundred_thousand_calls() {
     let mut start = Nanos(1000);
     let mut budget = AuditedBudget::new(BudgetRule::default());
     for seed in 0..100_000_u64 {
-        let mut random = TestRng(SeededRng::new(seed, 7));
+        let mut rng = TestRng(SeededRng::new(seed, 7));
         if seed % 64 == 0 {
-            let share = [0.0, 0.05, 0.5, 3.0][random.below(4) as usize];
-            let floor = [0, 1, 2, 1000][random.below(4) as usize];
+            let share = [0.0, 0.05, 0.5, 3.0][rng.below(4) as usize];
+            let floor = [0, 1, 2, 1000][rng.below(4) as usize];
             budget = AuditedBudget::new(BudgetRule {
                 fraction: share,
                 min_per_window: floor,
-                window: Nanos(1 + random.below(2000)),
+                window: Nanos(1 + rng.below(2000)),
             });
         }
         // Few distinct times, so that events often coincide.
-        let case = random.case(start, 96);
+        let case = rng.case(start, 96);
         budget.call(start);
         let trace = case.run(&mut budget);
         for (rule, holds) in RULES {
             assert!(holds(&case, &trace), "{rule}: seed {seed}: {case:?}\n{trace:#?}");
         }
-        start = trace.last().map_or(start, |(now, ..)| *now) + Nanos(random.below(40));
+        start = trace.last().map_or(start, |(now, ..)| *now) + Nanos(rng.below(40));
     }
 }
 
@@ -167,9 +167,7 @@ fn first_success_wins(case: &Case, trace: &HedgeTrace) -> bool {
     match (first, final_verdict(trace)) {
         (first, Some((at, CallVerdict::Won(attempt)))) => first == Some((at, attempt)),
         (Some(_), None) => false,
-        (Some((at, _)), Some((answered, _))) => {
-            answered < at || (answered, at) == (case.client_closes, case.client_closes)
-        }
+        (Some((at, _)), Some((ended, _))) => ended < at || (ended, at) == (case.client_closes, case.client_closes),
         (None, _) => true,
     }
 }

@@ -89,7 +89,7 @@ impl TestRng {
             start,
             deadline,
             quantile: (!self.one_in(3)).then(|| Nanos(self.below(range / 2))),
-            scripts: scripts,
+            scripts,
             spurious: (0..self.below(4)).map(|_| start + Nanos(self.below(2 * range))).collect(),
             lateness: if self.one_in(2) { Nanos::ZERO } else { Nanos(self.below(range / 8)) },
             client_closes: if self.one_in(4) { start + Nanos(self.below(2 * range)) } else { Nanos::NEVER },
@@ -184,29 +184,29 @@ impl Budget for EmptyBudget {
 /// Budget with all its times, so that each window can be recounted.
 pub(crate) struct AuditedBudget {
     budget: BudgetRule,
-    ledger: RetryBudget,
+    retry_budget: RetryBudget,
     calls: Vec<Nanos>,
     withdrawals: Vec<Nanos>,
 }
 
 impl AuditedBudget {
     pub(crate) fn new(budget: BudgetRule) -> Self {
-        Self { budget, ledger: RetryBudget::new(budget), calls: Vec::new(), withdrawals: Vec::new() }
+        Self { budget, retry_budget: RetryBudget::new(budget), calls: Vec::new(), withdrawals: Vec::new() }
     }
 
     pub(crate) fn call(&mut self, now: Nanos) {
-        self.ledger.deposit(now);
+        self.retry_budget.deposit(now);
         self.calls.push(now);
     }
 }
 
 impl Budget for AuditedBudget {
     fn can_withdraw(&mut self, now: Nanos) -> bool {
-        self.ledger.can_withdraw(now)
+        self.retry_budget.can_withdraw(now)
     }
 
     fn withdraw(&mut self, now: Nanos) -> bool {
-        let granted = self.ledger.withdraw(now);
+        let granted = self.retry_budget.withdraw(now);
         if granted {
             self.withdrawals.push(now);
             let inside = |at: &&Nanos| at.0 + self.budget.window.0 > now.0;

@@ -66,16 +66,9 @@ fn simulate(stages: Vec<HedgeStage>, slow: impl Fn(Nanos) -> f64) -> HedgeSimRes
                 arrived += 1;
                 budget.deposit(arrives);
                 let quantile = |q| recent.quantile(arrives, q);
-                let random = SeededRng::new(call, 3);
-                let hedge = HedgedCall::start(
-                    &policy,
-                    arrives,
-                    Nanos::NEVER,
-                    ResendRule::Always,
-                    quantile,
-                    random,
-                    &mut actions,
-                );
+                let rng = SeededRng::new(call, 3);
+                let hedge =
+                    HedgedCall::start(&policy, arrives, Nanos::NEVER, ResendRule::Always, quantile, rng, &mut actions);
                 calls.insert(call, (hedge, arrives));
                 (arrives, call)
             }

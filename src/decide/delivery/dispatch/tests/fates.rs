@@ -1,4 +1,4 @@
-//! What becomes of a job, one by one.
+//! Outcomes of jobs, case by case.
 
 use crate::decide::base::failure::FailureKind;
 use crate::decide::call::policy::{Backoff, BudgetRule};
@@ -34,7 +34,7 @@ impl DispatchDriver {
         Self { dispatch: Dispatch::new(rules, keys, 1), no_headers: RateLimitHeaders::default() }
     }
 
-    /// What is done about it, without the timer and the marks.
+    /// Actions for an event, without timers and high-water marks.
     fn on(&mut self, at: Nanos, event: Event<'_>) -> Vec<DispatchAction> {
         let mut actions = Vec::new();
         self.dispatch.on(at, event, &mut actions);
@@ -46,13 +46,13 @@ impl DispatchDriver {
         self.on(at, Event::Submitted(job, JobSubmission::default()))
     }
 
-    fn respond(&mut self, at: Nanos, job: u64, attempt: u32, meaning: ResponseClass) -> Vec<DispatchAction> {
+    fn respond(&mut self, at: Nanos, job: u64, attempt: u32, class: ResponseClass) -> Vec<DispatchAction> {
         let silent = self.no_headers.clone();
-        self.on(at, Event::Responded(job, attempt, meaning, &silent))
+        self.on(at, Event::Responded(job, attempt, class, &silent))
     }
 }
 
-/// Job and key of each that is sent.
+/// Job and key of each send.
 fn sent(actions: &[DispatchAction]) -> Vec<(u64, u32)> {
     let sends = actions.iter().filter_map(|action| match action {
         DispatchAction::Send { job, key, .. } => Some((*job, *key)),
@@ -61,8 +61,8 @@ fn sent(actions: &[DispatchAction]) -> Vec<(u64, u32)> {
     sends.collect()
 }
 
-/// Answers job `other`, which is sent for it, so that the host is known to be well.
-fn somebody_is_answered(world: &mut DispatchDriver, at: Nanos, other: u64) -> Vec<DispatchAction> {
+/// Submits job `other` and responds to it, so that the host is known to be up.
+fn respond_to_another(world: &mut DispatchDriver, at: Nanos, other: u64) -> Vec<DispatchAction> {
     world.submit(at, other);
     let mut actions = world.respond(at + ms(1), other, 1, ResponseClass::Done);
     actions.retain(|action| *action != DispatchAction::Done(other));
@@ -70,18 +70,18 @@ fn somebody_is_answered(world: &mut DispatchDriver, at: Nanos, other: u64) -> Ve
 }
 
 #[test]
-fn a_job_that_fails_while_others_are_answered_is_a_dead_letter_until_its_tries_are_used_up() {
+fn a_job_that_fails_while_others_get_responses_is_retried_until_its_attempts_are_used_up() {
     let mut world = DispatchDriver::new(rules("100/1s"), 1);
     assert_eq!(sent(&world.submit(ms(0), 7)), [(7, 0)]);
     let why = DispatchFailure::Response(ResponseClass::Failed(503));
     assert_eq!(world.respond(ms(100), 7, 1, ResponseClass::Failed(503)), [], "it is to be seen whose fault it is");
-    let dead = somebody_is_answered(&mut world, ms(101), 8);
-    assert_eq!(dead, [DispatchAction::ScheduleRetry { job: 7, until: ms(110), reason: why }], "its own");
+    let retrying = respond_to_another(&mut world, ms(101), 8);
+    assert_eq!(retrying, [DispatchAction::ScheduleRetry { job: 7, until: ms(110), reason: why }], "its own");
     assert_eq!(world.on(ms(109), Event::Tick), []);
     let again = world.on(ms(110), Event::Tick);
     assert!(again[0] == DispatchAction::Requeue(7) && sent(&again) == [(7, 0)], "{again:?}");
-    let dead = world.respond(ms(200), 7, 2, ResponseClass::Failed(503));
-    assert_eq!(dead, [DispatchAction::ScheduleRetry { job: 7, until: ms(210), reason: why }], "now it is known to");
+    let retrying = world.respond(ms(200), 7, 2, ResponseClass::Failed(503));
+    assert_eq!(retrying, [DispatchAction::ScheduleRetry { job: 7, until: ms(210), reason: why }], "now it is known to");
     world.on(ms(210), Event::Tick);
     assert_eq!(
         world.respond(ms(300), 7, 3, ResponseClass::Failed(503)),
@@ -91,7 +91,7 @@ fn a_job_that_fails_while_others_are_answered_is_a_dead_letter_until_its_tries_a
 }
 
 #[test]
-fn a_job_costs_nothing_that_fails_with_nobody_answered_and_is_answered_itself() {
+fn a_failure_without_other_responses_does_not_count_if_the_job_then_succeeds() {
     let mut world = DispatchDriver::new(rules("100/1s"), 1);
     world.submit(ms(0), 7);
     let mut now = ms(0);
@@ -105,13 +105,13 @@ fn a_job_costs_nothing_that_fails_with_nobody_answered_and_is_answered_itself() 
 }
 
 #[test]
-fn a_pile_of_one_bad_job_ends_with_its_tries_though_no_other_job_was_ever_answered() {
+fn a_batch_of_one_faulty_job_ends_with_its_attempts_without_any_other_response() {
     let mut world = DispatchDriver::new(rules("100/1s"), 1);
     world.submit(ms(0), 7);
     let mut now = ms(0);
     for attempt in 1..3 {
-        let dead = world.respond(now, 7, attempt, ResponseClass::Failed(500));
-        let [DispatchAction::ScheduleRetry { until, .. }] = dead[..] else { panic!("{dead:?}") };
+        let retrying = world.respond(now, 7, attempt, ResponseClass::Failed(500));
+        let [DispatchAction::ScheduleRetry { until, .. }] = retrying[..] else { panic!("{retrying:?}") };
         world.on(until, Event::Tick);
         now = until + ms(1);
     }
@@ -123,35 +123,35 @@ fn a_pile_of_one_bad_job_ends_with_its_tries_though_no_other_job_was_ever_answer
 }
 
 #[test]
-fn the_last_job_of_a_pile_that_gets_a_500_while_others_are_answered_has_failed_of_itself() {
+fn the_last_job_of_a_batch_that_gets_a_500_while_others_get_responses_has_failed_by_itself() {
     for (status, is_own) in [(500, true), (503, false), (502, false)] {
         let mut world = DispatchDriver::new(rules("100/1s"), 1);
         (0..3).for_each(|job| drop(world.submit(ms(0), job)));
         world.respond(ms(5), 0, 1, ResponseClass::Done);
         world.respond(ms(5), 1, 1, ResponseClass::Done);
-        let dead = world.respond(ms(6), 2, 1, ResponseClass::Failed(status));
-        assert_eq!(matches!(dead[..], [DispatchAction::ScheduleRetry { .. }]), is_own, "{status}: {dead:?}");
+        let retrying = world.respond(ms(6), 2, 1, ResponseClass::Failed(status));
+        assert_eq!(matches!(retrying[..], [DispatchAction::ScheduleRetry { .. }]), is_own, "{status}: {retrying:?}");
     }
 }
 
 #[test]
-fn a_refusal_for_rate_is_never_a_try_whatever_its_status() {
+fn a_rate_limit_rejection_never_counts_as_an_attempt_whatever_its_status() {
     let mut world = DispatchDriver::new(DispatchRules { attempt_timeout: ms(9000), ..rules("1000/1s") }, 2);
     world.submit(ms(0), 7);
-    let told = RateLimitHeaders { retry_after: Some(ms(100)), ..RateLimitHeaders::default() };
+    let headers = RateLimitHeaders { retry_after: Some(ms(100)), ..RateLimitHeaders::default() };
     for attempt in 1..40 {
         let at = ms(400 * u64::from(attempt));
-        let meaning = if attempt % 2 == 0 { ResponseClass::RateLimited } else { ResponseClass::Failed(503) };
-        let mut actions = world.on(at, Event::Responded(7, attempt, meaning, &told));
+        let class = if attempt % 2 == 0 { ResponseClass::RateLimited } else { ResponseClass::Failed(503) };
+        let mut actions = world.on(at, Event::Responded(7, attempt, class, &headers));
         actions.extend(world.on(at + ms(150), Event::Tick));
-        actions.extend(somebody_is_answered(&mut world, at + ms(200), 1000 + u64::from(attempt)));
+        actions.extend(respond_to_another(&mut world, at + ms(200), 1000 + u64::from(attempt)));
         assert!(!actions.iter().any(|action| matches!(action, DispatchAction::DeadLetter { .. })), "{actions:?}");
     }
     assert_eq!(world.respond(ms(16_000), 7, 40, ResponseClass::Done), [DispatchAction::Done(7)]);
 }
 
 #[test]
-fn what_another_try_would_not_help_is_buried_at_once() {
+fn failures_that_are_not_retryable_are_dead_lettered_at_once() {
     let mut world = DispatchDriver::new(rules("100/1s"), 1);
     world.submit(ms(0), 7);
     let why = DispatchFailure::Response(ResponseClass::Failed(404));
@@ -165,20 +165,20 @@ fn what_another_try_would_not_help_is_buried_at_once() {
 }
 
 #[test]
-fn what_was_never_sent_costs_no_try_and_no_slot_even_if_others_are_answered() {
+fn an_unsent_request_costs_no_attempt_and_no_slot_even_if_others_get_responses() {
     let mut world = DispatchDriver::new(rules("1000/1s"), 1);
     world.submit(ms(0), 7);
     for attempt in 1..50 {
         let at = ms(20 * u64::from(attempt));
         world.on(at, Event::Failed(7, attempt, FailureKind::Connect));
-        let dead = somebody_is_answered(&mut world, at, 1000 + u64::from(attempt));
-        assert!(matches!(dead[..], [DispatchAction::ScheduleRetry { .. }]), "{dead:?}");
+        let retrying = respond_to_another(&mut world, at, 1000 + u64::from(attempt));
+        assert!(matches!(retrying[..], [DispatchAction::ScheduleRetry { .. }]), "{retrying:?}");
         assert_eq!(sent(&world.on(at + ms(10), Event::Tick)), [(7, 0)]);
     }
 }
 
 #[test]
-fn a_key_that_was_refused_holds_still_and_another_one_goes_on() {
+fn a_rate_limited_key_pauses_and_another_one_goes_on() {
     let mut world = DispatchDriver::new(rules("100/1s"), 2);
     assert_eq!(sent(&world.submit(ms(0), 7)), [(7, 0)]);
     let feedback = RateLimitHeaders { retry_after: Some(ms(5000)), ..RateLimitHeaders::default() };
@@ -187,7 +187,7 @@ fn a_key_that_was_refused_holds_still_and_another_one_goes_on() {
     for job in 10..20 {
         assert_eq!(sent(&world.submit(ms(200), job)), [(job, 1)]);
     }
-    // One key alone is never earlier than it was told.
+    // A single key is never earlier than its Retry-After.
     let mut world = DispatchDriver::new(rules("100/1s"), 1);
     world.submit(ms(0), 7);
     world.on(ms(100), Event::Responded(7, 1, ResponseClass::RateLimited, &feedback));
@@ -203,12 +203,12 @@ fn a_service_that_asks_for_a_pause_gets_it_from_all_keys() {
     world.on(ms(100), Event::Responded(7, 1, ResponseClass::Failed(503), &feedback));
     assert_eq!(sent(&world.submit(ms(200), 8)), []);
     assert_eq!(sent(&world.on(ms(3099), Event::Tick)), []);
-    assert_eq!(sent(&world.on(ms(3100), Event::Tick)), [(8, 1)], "the one that failed waits for an answer to it");
+    assert_eq!(sent(&world.on(ms(3100), Event::Tick)), [(8, 1)], "the failed job waits for a response to this one");
     assert_eq!(sent(&world.respond(ms(3101), 8, 1, ResponseClass::Done)), [(7, 0)]);
 }
 
 #[test]
-fn a_key_that_is_of_no_use_is_left_alone_until_somebody_says_otherwise() {
+fn an_unusable_key_is_not_used_until_it_is_usable_again() {
     let mut world = DispatchDriver::new(rules("100/1s"), 2);
     assert_eq!(sent(&world.submit(ms(0), 7)), [(7, 0)]);
     let why = DispatchFailure::Response(ResponseClass::Unauthorized);
@@ -230,7 +230,7 @@ fn a_key_that_is_of_no_use_is_left_alone_until_somebody_says_otherwise() {
 }
 
 #[test]
-fn a_request_without_an_answer_is_cancelled_and_said_to_be_sent_again() {
+fn a_request_without_a_response_is_cancelled_and_flagged_when_sent_again() {
     let mut world = DispatchDriver::new(rules("100/1s"), 1);
     world.submit(ms(0), 7);
     assert_eq!(world.on(ms(999), Event::Tick), []);
@@ -246,7 +246,7 @@ fn a_job_is_not_sent_when_it_can_not_arrive_in_time() {
     let asked = |ttl| JobSubmission { expires_at: ms(ttl), ..JobSubmission::default() };
     assert_eq!(sent(&world.on(ms(0), Event::Submitted(1, asked(50)))), [(1, 0)]);
     world.on(ms(0), Event::Departed(1, 1));
-    // The slot is free at 1051, and the way in is 50 ms.
+    // The slot is free at 1051, and the delay bound is 50 ms.
     world.on(ms(1), Event::Submitted(2, asked(1100)));
     assert_eq!(world.on(ms(1050), Event::Tick), []);
     assert_eq!(world.on(ms(1051), Event::Tick), [DispatchAction::Expire { job: 2, reason: DispatchFailure::Expired }]);
@@ -258,7 +258,7 @@ fn a_job_is_not_sent_when_it_can_not_arrive_in_time() {
 }
 
 #[test]
-fn an_expired_job_may_be_renewed() {
+fn the_ttl_of_an_expired_job_may_be_extended() {
     let mut rules = rules("1/1s");
     rules.ttl_extension = Some(TtlExtension { max_extensions: 1, ttl: ms(100) });
     let mut world = DispatchDriver::new(rules, 1);
@@ -270,7 +270,7 @@ fn an_expired_job_may_be_renewed() {
 }
 
 #[test]
-fn what_may_have_been_sent_before_a_crash_is_flagged_or_buried() {
+fn a_job_that_may_have_been_sent_before_a_crash_is_flagged_or_dead_lettered() {
     let asked = JobSubmission { maybe_sent: true, ..JobSubmission::default() };
     let mut again = DispatchDriver::new(rules("1/1s"), 1);
     let actions = again.on(ms(0), Event::Submitted(1, asked));
@@ -305,7 +305,7 @@ fn a_withdrawn_job_has_no_end_and_its_number_is_free() {
     assert_eq!(world.respond(ms(2), 1, 1, ResponseClass::Done), []);
     assert_eq!(world.dispatch.sizes(), (0, 0, 0));
     assert_eq!(sent(&world.submit(ms(3), 1)), [(1, 0)]);
-    // Its slot is taken all the same.
+    // Its slot is taken nevertheless.
     assert_eq!(sent(&world.submit(ms(4), 2)), []);
 }
 
@@ -335,7 +335,7 @@ fn another_process_goes_on_with_keys_and_nonces() {
 }
 
 #[test]
-fn a_timer_is_asked_for_once_and_for_what_comes_next() {
+fn a_timer_is_set_once_and_for_the_next_event() {
     let mut dispatch = Dispatch::new(rules("1/1s"), 1, 1);
     let mut actions = Vec::new();
     dispatch.on(ms(0), Event::Submitted(1, JobSubmission::default()), &mut actions);

@@ -1,4 +1,4 @@
-//! The lines that jobs stand in: one for all keys, and one for each.
+//! Queues of jobs: one for all keys, and one for each.
 
 use proptest::prelude::*;
 
@@ -11,13 +11,13 @@ use crate::decide::delivery::limit_headers::RateLimitHeaders;
 use crate::decide::ratelimit::models::{LimitModel, LimitWindow as Counted};
 
 impl Dispatch {
-    /// The naive way to see that nobody waits in vain: whoever is first, of those that a key may send, cannot go by it yet.
+    /// Naive check that no job waits in vain: the first job that a key may send cannot go by it yet.
     pub(crate) fn assert_no_job_is_held_up(&self) {
         if self.leased >= self.rules.max_in_flight.max(1) {
             return;
         }
         for (id, host) in (0..).zip(&self.hosts) {
-            // What the host itself keeps back is no matter of lines.
+            // Jobs that the host itself holds back do not concern the queues.
             if host.circuit.permission(self.latest) != crate::decide::delivery::dispatch::circuit::SendPermission::All
                 || !host.slots.has_slot(self.latest, self.slot_pool(host))
             {
@@ -67,7 +67,7 @@ fn sent(actions: &[DispatchAction]) -> Vec<(JobId, u32)> {
     sends.collect()
 }
 
-/// What is sent for it; what is sent leaves at once.
+/// Jobs sent for an event; they depart at once.
 fn on(dispatch: &mut Dispatch, at: Nanos, event: Event<'_>) -> Vec<(JobId, u32)> {
     let mut actions = Vec::new();
     dispatch.on(at, event, &mut actions);
@@ -93,7 +93,7 @@ fn a_job_goes_by_the_key_that_it_names_and_waits_for_it() {
 }
 
 #[test]
-fn a_line_for_one_key_holds_up_nobody_who_has_another() {
+fn a_queue_for_one_key_delays_no_job_for_another() {
     let mut world = dispatch("1/1s", 2);
     submit(&mut world, ms(0), 0, Some(0));
     for job in 1..100 {
@@ -101,13 +101,13 @@ fn a_line_for_one_key_holds_up_nobody_who_has_another() {
     }
     assert_eq!(submit(&mut world, ms(2), 200, None), [(200, 1)], "the other key is free");
     assert_eq!(submit(&mut world, ms(3), 201, None), []);
-    assert_eq!(on(&mut world, ms(1051), Event::Tick), [(1, 0)], "whoever was earlier");
+    assert_eq!(on(&mut world, ms(1051), Event::Tick), [(1, 0)], "the earlier job");
     assert_eq!(on(&mut world, ms(1053), Event::Tick), [(201, 1)]);
     assert_eq!((world.queued(0, Some(0)), world.queued(0, None), world.sizes().0), (98, 0, 98));
 }
 
 #[test]
-fn an_earlier_job_that_any_key_may_send_goes_before_those_that_name_it() {
+fn an_earlier_job_for_any_key_goes_before_those_for_one() {
     let mut world = dispatch("1/1s", 1);
     submit(&mut world, ms(0), 0, None);
     submit(&mut world, ms(1), 1, None);
@@ -135,7 +135,7 @@ fn a_heavy_job_is_waited_for_at_one_key_and_the_others_go_on_with_their_own() {
 }
 
 #[test]
-fn a_job_for_a_key_of_no_use_waits_and_is_in_nobodys_way() {
+fn a_job_for_an_unusable_key_waits_and_delays_no_others() {
     let mut world = dispatch("100/1s", 2);
     submit(&mut world, ms(0), 1, Some(0));
     let silent = RateLimitHeaders::default();
@@ -164,33 +164,33 @@ fn a_job_for_a_key_of_no_use_waits_and_is_in_nobodys_way() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// What any key may send goes as fast as if the keys that others wait for were not there.
+    /// Jobs for any key go as fast as without the keys that other jobs wait for.
     #[test]
     fn jobs_for_busy_keys_cost_the_others_nothing(gaps in prop::collection::vec(0_u64..40, 1..20)) {
-        // Keys 0 and 1 have far too much to do; 2 and 3 are nobody's own.
+        // Keys 0 and 1 are overloaded with jobs of their own; 2 and 3 have none.
         let mut crowded = dispatch("3/1s", 4);
         let mut alone = dispatch("3/1s", 2);
         for job in 0..120 {
             submit(&mut crowded, ms(0), 1000 + job, Some(job as u32 % 2));
         }
-        let mut told = [Vec::new(), Vec::new()];
+        let mut sent_by_world = [Vec::new(), Vec::new()];
         let mut jobs = gaps.iter().zip(0..);
         let mut next = jobs.next().map(|(gap, job)| (ms(10 * gap), job));
         for now in (0..1500).map(|step| ms(10 * step)) {
             let is_there = next.filter(|(at, _)| *at <= now);
-            for (world, told) in [&mut crowded, &mut alone].into_iter().zip(&mut told) {
+            for (world, sent_by_world) in [&mut crowded, &mut alone].into_iter().zip(&mut sent_by_world) {
                 let comes = is_there.map(|(_, job)| Event::Submitted(job, JobSubmission::default()));
                 for event in comes.into_iter().chain([Event::Tick]) {
                     let sent = on(world, now, event).into_iter().filter(|(job, _)| *job < 1000);
-                    told.extend(sent.map(|(job, _)| (now, job)));
+                    sent_by_world.extend(sent.map(|(job, _)| (now, job)));
                 }
             }
             if is_there.is_some() {
                 next = jobs.next().map(|(gap, job)| (now + ms(10 * gap), job));
             }
         }
-        prop_assert_eq!(told[1].len(), gaps.len());
-        prop_assert_eq!(&told[0], &told[1]);
+        prop_assert_eq!(sent_by_world[1].len(), gaps.len());
+        prop_assert_eq!(&sent_by_world[0], &sent_by_world[1]);
         prop_assert!(crowded.queued(0, Some(0)) > 0 && crowded.queued(0, Some(1)) > 0, "they are still busy");
     }
 }

@@ -1,4 +1,4 @@
-//! Hosts that are down for a while, hang or fail some jobs, in virtual time.
+//! Hosts with outages, hangs and faulty jobs, in virtual time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -17,7 +17,7 @@ fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
 }
 
-/// How a host is down.
+/// Kind of an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FailureMode {
     Responds(u16),
@@ -28,13 +28,13 @@ enum FailureMode {
 
 #[derive(Clone, Debug)]
 struct FaultyHost {
-    /// A good answer takes so long, a bad one half of it.
+    /// Response time of a success; a failure takes half of it.
     response_time: Nanos,
-    /// From when to when nobody is answered.
+    /// Begin and end of the outage.
     outage: (Nanos, Nanos),
     mode: FailureMode,
     jobs: u64,
-    /// One in so many jobs gets a 500 for ever; 0: none.
+    /// One in N jobs always gets a 500; 0: none.
     poison: u64,
 }
 
@@ -58,28 +58,28 @@ impl FaultyHost {
     }
 }
 
-/// What came of it, by host.
+/// Result, by host.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct OutageResult {
     done: u64,
     dead_lettered: u64,
     good_dead_lettered: u64,
-    /// Requests that were sent while the host was down.
+    /// Requests sent during the outage.
     sent_into_outage: u64,
     last_done: Nanos,
-    /// When each was done.
+    /// Completion times.
     done_at: Vec<Nanos>,
-    /// Requests by job.
+    /// Requests, by job.
     attempts: BTreeMap<JobId, u32>,
 }
 
 const JOB_IDS_PER_HOST: u64 = 1_000_000;
-/// When which attempt ends, and how: a status, or 0 refused, 1 reset.
+/// End of an attempt: time, attempt, and a status, or 0 for a refused connection, 1 for a reset one.
 type ScheduledEnd = (Nanos, u64, JobId, u32, u16);
 
 fn run(services: &[FaultyHost], rules: DispatchRules, until: Nanos) -> Vec<OutageResult> {
     let mut dispatch = Dispatch::new(rules, 1, 1);
-    let mut stories = vec![OutageResult::default(); services.len()];
+    let mut results = vec![OutageResult::default(); services.len()];
     let mut events: BinaryHeap<Reverse<ScheduledEnd>> = BinaryHeap::new();
     let (mut wake, mut number, mut now) = (Nanos::NEVER, 0, Nanos::ZERO);
     let mut actions = Vec::new();
@@ -103,13 +103,13 @@ fn run(services: &[FaultyHost], rules: DispatchRules, until: Nanos) -> Vec<Outag
                 DispatchAction::Send { job, attempt, .. } => {
                     live.insert(job, attempt);
                     let host = (job / JOB_IDS_PER_HOST) as usize;
-                    let (service, story) = (&services[host], &mut stories[host]);
-                    *story.attempts.entry(job).or_default() += 1;
+                    let (service, result) = (&services[host], &mut results[host]);
+                    *result.attempts.entry(job).or_default() += 1;
                     let is_poison = service.is_poisoned(job);
                     let half = Nanos(service.response_time.0 / 2);
                     let (at, says) = match service.mode {
                         _ if !service.is_down(now) && is_poison => (now + half, 500),
-                        // What the outage finds on its way does not come back either.
+                        // Requests in flight at the begin of the outage get no response, either.
                         _ if !service.is_down(now) && !service.is_down(now + service.response_time) => {
                             (now + service.response_time, 200)
                         }
@@ -118,7 +118,7 @@ fn run(services: &[FaultyHost], rules: DispatchRules, until: Nanos) -> Vec<Outag
                         FailureMode::Resets => (now + half, 1),
                         FailureMode::Hangs => (Nanos::NEVER, 2),
                     };
-                    story.sent_into_outage += u64::from(service.is_down(now));
+                    result.sent_into_outage += u64::from(service.is_down(now));
                     number += 1;
                     if at < Nanos::NEVER {
                         events.push(Reverse((at, number, job, attempt, says)));
@@ -126,15 +126,15 @@ fn run(services: &[FaultyHost], rules: DispatchRules, until: Nanos) -> Vec<Outag
                 }
                 DispatchAction::Cancel { job, .. } => drop(live.remove(&job)),
                 DispatchAction::Done(job) => {
-                    let story = &mut stories[(job / JOB_IDS_PER_HOST) as usize];
-                    (story.done, story.last_done) = (story.done + 1, now);
-                    story.done_at.push(now);
+                    let result = &mut results[(job / JOB_IDS_PER_HOST) as usize];
+                    (result.done, result.last_done) = (result.done + 1, now);
+                    result.done_at.push(now);
                 }
                 DispatchAction::DeadLetter { job, .. } => {
-                    let (story, service) =
-                        (&mut stories[(job / JOB_IDS_PER_HOST) as usize], &services[(job / JOB_IDS_PER_HOST) as usize]);
-                    story.dead_lettered += 1;
-                    story.good_dead_lettered += u64::from(!service.is_poisoned(job));
+                    let (result, service) =
+                        (&mut results[(job / JOB_IDS_PER_HOST) as usize], &services[(job / JOB_IDS_PER_HOST) as usize]);
+                    result.dead_lettered += 1;
+                    result.good_dead_lettered += u64::from(!service.is_poisoned(job));
                 }
                 _ => {}
             }
@@ -142,7 +142,7 @@ fn run(services: &[FaultyHost], rules: DispatchRules, until: Nanos) -> Vec<Outag
         let next = events.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at);
         let (queued, dead, leased) = dispatch.sizes();
         if queued + dead + leased == 0 || next.min(wake) > until {
-            return stories;
+            return results;
         }
         if wake <= next {
             now = wake;
@@ -150,7 +150,7 @@ fn run(services: &[FaultyHost], rules: DispatchRules, until: Nanos) -> Vec<Outag
             dispatch.on(now, Event::Tick, &mut actions);
             continue;
         }
-        let Some(Reverse((at, _, job, attempt, says))) = events.pop() else { return stories };
+        let Some(Reverse((at, _, job, attempt, says))) = events.pop() else { return results };
         now = at;
         if live.get(&job) != Some(&attempt) {
             continue;
@@ -166,25 +166,25 @@ fn run(services: &[FaultyHost], rules: DispatchRules, until: Nanos) -> Vec<Outag
     }
 }
 
-fn rules(places: usize) -> DispatchRules {
-    DispatchRules { max_in_flight: places, ..DispatchRules::default() }
+fn rules(slots: usize) -> DispatchRules {
+    DispatchRules { max_in_flight: slots, ..DispatchRules::default() }
 }
 
 const FAILURE_MODES: [FailureMode; 4] =
     [FailureMode::Responds(503), FailureMode::Responds(500), FailureMode::RefusesConnections, FailureMode::Resets];
 
 #[test]
-fn an_outage_of_ten_seconds_costs_no_job_and_thirty_requests_and_full_pace_is_back_within_a_second() {
+fn an_outage_of_ten_seconds_costs_no_job_and_thirty_requests_and_the_full_rate_is_back_within_a_second() {
     for down in FAILURE_MODES {
         for from in [0, 100] {
             let outage = (ms(from), ms(from + 10_000));
             let service = FaultyHost { outage, mode: down, ..FaultyHost::healthy(20, 1000) };
-            let story = run(&[service], rules(256), Nanos::from_secs(600)).remove(0);
-            assert_eq!((story.done, story.dead_lettered), (1000, 0), "{down:?}");
-            // What is sent until the first failure is heard of could not know.
-            assert!(story.sent_into_outage <= 30, "{down:?} from {from}: {} requests", story.sent_into_outage);
+            let result = run(&[service], rules(256), Nanos::from_secs(600)).remove(0);
+            assert_eq!((result.done, result.dead_lettered), (1000, 0), "{down:?}");
+            // Requests sent before the first failure was detected are unavoidable.
+            assert!(result.sent_into_outage <= 30, "{down:?} from {from}: {} requests", result.sent_into_outage);
             let a_second_later = outage.1 + Nanos::SECOND;
-            assert!(story.last_done <= a_second_later, "{down:?} from {from}: {}", story.last_done - outage.1);
+            assert!(result.last_done <= a_second_later, "{down:?} from {from}: {}", result.last_done - outage.1);
         }
     }
 }
@@ -196,22 +196,22 @@ fn a_long_outage_is_found_to_be_over_within_a_twentieth_of_it() {
         mode: FailureMode::RefusesConnections,
         ..FaultyHost::healthy(20, 1000)
     };
-    let story = run(&[service], rules(256), Nanos::from_secs(7200)).remove(0);
-    assert_eq!((story.done, story.dead_lettered), (1000, 0));
-    assert!(story.sent_into_outage < 250, "{}", story.sent_into_outage);
-    assert!(story.last_done < ms(3_600_000 + 75_000), "{}", story.last_done);
+    let result = run(&[service], rules(256), Nanos::from_secs(7200)).remove(0);
+    assert_eq!((result.done, result.dead_lettered), (1000, 0));
+    assert!(result.sent_into_outage < 250, "{}", result.sent_into_outage);
+    assert!(result.last_done < ms(3_600_000 + 75_000), "{}", result.last_done);
 }
 
 #[test]
-fn poisoned_jobs_end_in_their_own_tries_and_the_others_are_delivered() {
+fn poisoned_jobs_use_up_their_own_attempts_and_the_others_are_delivered() {
     for (one_in, jobs) in [(1000, 1000), (100, 1000), (10, 1000), (3, 300), (2, 40), (10, 10)] {
         for takes in [1, 20, 1000] {
             let service = FaultyHost { poison: one_in, ..FaultyHost::healthy(takes, jobs) };
-            let story = run(&[service], rules(64), Nanos::from_secs(7200)).remove(0);
+            let result = run(&[service], rules(64), Nanos::from_secs(7200)).remove(0);
             let poisoned = jobs.div_ceil(one_in);
             let setting = format!("one in {one_in} of {jobs}, {takes} ms");
             assert_eq!(
-                (story.done, story.dead_lettered, story.good_dead_lettered),
+                (result.done, result.dead_lettered, result.good_dead_lettered),
                 (jobs - poisoned, poisoned, 0),
                 "{setting}"
             );
@@ -220,17 +220,17 @@ fn poisoned_jobs_end_in_their_own_tries_and_the_others_are_delivered() {
 }
 
 #[test]
-fn a_host_that_hangs_costs_the_others_less_than_a_twentieth_of_their_pace() {
+fn a_host_that_hangs_costs_the_others_less_than_a_twentieth_of_their_rate() {
     for takes in [5, 50, 500] {
         let well = || (0..5).map(|_| FaultyHost::healthy(takes, 4000));
         let hanging =
             FaultyHost { outage: (ms(0), Nanos::NEVER), mode: FailureMode::Hangs, ..FaultyHost::healthy(1, 10_000) };
-        let last = |stories: &[OutageResult]| stories.iter().map(|story| story.last_done).max().unwrap_or_default();
+        let last = |results: &[OutageResult]| results.iter().map(|result| result.last_done).max().unwrap_or_default();
         let until = Nanos::from_secs(600);
         let alone = last(&run(&well().collect::<Vec<_>>(), rules(256), until));
-        // Its jobs come first.
+        // Its jobs are first in the queue.
         let beside = run(&std::iter::once(hanging).chain(well()).collect::<Vec<_>>(), rules(256), until);
-        assert!(beside[1..].iter().all(|story| story.done == 4000));
+        assert!(beside[1..].iter().all(|result| result.done == 4000));
         let beside = last(&beside[1..]);
         println!("{takes} ms: {alone} alone, {beside} beside it");
         assert!(beside.0 as f64 <= alone.0 as f64 * 1.05, "{takes} ms: {alone} alone, {beside} beside it");
@@ -238,43 +238,45 @@ fn a_host_that_hangs_costs_the_others_less_than_a_twentieth_of_their_pace() {
 }
 
 #[test]
-fn a_service_that_answers_500_to_everything_keeps_its_jobs_unless_they_are_to_be_given_up() {
+fn jobs_of_a_service_that_responds_500_to_all_wait_unless_give_up_after_is_set() {
     let service = FaultyHost { poison: 1, ..FaultyHost::healthy(5, 100) };
-    let story = run(std::slice::from_ref(&service), rules(64), Nanos::from_secs(86_400)).remove(0);
-    assert_eq!((story.done, story.dead_lettered), (0, 0));
+    let result = run(std::slice::from_ref(&service), rules(64), Nanos::from_secs(86_400)).remove(0);
+    assert_eq!((result.done, result.dead_lettered), (0, 0));
     let give_up = DispatchRules { give_up_after: Some(Nanos::from_secs(60)), ..rules(64) };
-    let story = run(&[service], give_up, Nanos::from_secs(600)).remove(0);
-    assert_eq!((story.done, story.dead_lettered), (0, 100));
+    let result = run(&[service], give_up, Nanos::from_secs(600)).remove(0);
+    assert_eq!((result.done, result.dead_lettered), (0, 100));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever the hosts do, good jobs are delivered (but for the last few of a long outage that says 500), and an outage costs what the naive sum says.
+    /// Whatever the hosts do, good jobs are delivered (except for the last few of a long outage with status 500), and
+    /// an outage costs as many requests as the naive sum.
     #[test]
     fn good_jobs_are_delivered_whatever_the_hosts_do(seed: u64) {
-        let mut lots = TestRng(SeededRng::new(seed, 96));
-        let services: Vec<FaultyHost> = (0..1 + lots.below(5)).map(|_| {
-            let from = ms(lots.below(2000));
-            let outage = if lots.one_in(2) { (from, from + ms(lots.below(60_000))) } else { (Nanos::NEVER, Nanos::NEVER) };
-            let down = if lots.one_in(5) { FailureMode::Hangs } else { FAILURE_MODES[lots.below(4) as usize] };
-            let poison = if lots.one_in(3) { 7 + lots.below(50) } else { 0 };
-            FaultyHost { outage, mode: down, poison, ..FaultyHost::healthy(1 + lots.below(300), 1 + lots.below(300)) }
+        let mut rng = TestRng(SeededRng::new(seed, 96));
+        let services: Vec<FaultyHost> = (0..1 + rng.below(5)).map(|_| {
+            let from = ms(rng.below(2000));
+            let outage = if rng.one_in(2) { (from, from + ms(rng.below(60_000))) } else { (Nanos::NEVER, Nanos::NEVER) };
+            let down = if rng.one_in(5) { FailureMode::Hangs } else { FAILURE_MODES[rng.below(4) as usize] };
+            let poison = if rng.one_in(3) { 7 + rng.below(50) } else { 0 };
+            FaultyHost { outage, mode: down, poison, ..FaultyHost::healthy(1 + rng.below(300), 1 + rng.below(300)) }
         }).collect();
-        let places = 1 + lots.below(300) as usize;
-        let stories = run(&services, rules(places), Nanos::from_secs(3600));
-        for (service, story) in services.iter().zip(&stories) {
-            // The last few jobs that get a 500 through all of their back-offs look like bad ones.
+        let slots = 1 + rng.below(300) as usize;
+        let results = run(&services, rules(slots), Nanos::from_secs(3600));
+        for (service, result) in services.iter().zip(&results) {
+            // The last few jobs that get a 500 through all of their backoffs look like faulty ones.
             let is_long = service.outage.1 - service.outage.0 > Nanos::from_secs(15);
             let may_end = if is_long && matches!(service.mode, FailureMode::Responds(500)) { MIN_FAILED_JOBS as u64 - 1 } else { 0 };
-            prop_assert!(story.good_dead_lettered <= may_end, "{} of {:?}", story.good_dead_lettered, service);
+            prop_assert!(result.good_dead_lettered <= may_end, "{} of {:?}", result.good_dead_lettered, service);
             let poisoned = if service.poison > 0 { service.jobs.div_ceil(service.poison) } else { 0 };
-            prop_assert_eq!(story.done, service.jobs - poisoned - story.good_dead_lettered, "{:?} {} places", service, places);
-            // Probes, and what was out or went out before enough had failed; again where it was not the host.
+            prop_assert_eq!(result.done, service.jobs - poisoned - result.good_dead_lettered, "{:?} {} places", service, slots);
+            // Probes, requests in flight, and those before enough had failed; repeated for failures that were not the
+            // host's.
             let length = service.outage.1 - service.outage.0;
             let probes = 30.0 + 25.0 * (length.as_secs_f64() / 10.0).max(1.0).ln() + length.as_secs_f64() * 2.6;
-            let most = probes + 2.0 * places as f64;
-            prop_assert!((story.sent_into_outage as f64) < most, "{} requests: {:?}", story.sent_into_outage, service);
+            let most = probes + 2.0 * slots as f64;
+            prop_assert!((result.sent_into_outage as f64) < most, "{} requests: {:?}", result.sent_into_outage, service);
         }
     }
 }

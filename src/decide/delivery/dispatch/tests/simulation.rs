@@ -1,4 +1,4 @@
-//! A dispatcher at an exchange, in virtual time: random settings, and the document's.
+//! A dispatcher and a rate-limited service in virtual time: random settings, and the reference workload.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,44 +13,44 @@ use crate::decide::ratelimit::models::{self, RetryTime, ServerLimiter};
 use crate::decide::service::delay::Delay;
 use crate::decide::service::key_quota::{KeyQuota, QuotaDecision};
 
-/// A service, and what is sent to it.
+/// A service, and the jobs that are sent to it.
 #[derive(Clone, Debug)]
 pub(crate) struct DispatchScenario {
     pub(crate) rules: DispatchRules,
     pub(crate) keys: u32,
-    /// The server's limits; those of the rules, unless the user is mistaken.
+    /// Limits of the server; those of the rules, unless the configuration is wrong.
     pub(crate) limits: Vec<models::LimitWindow>,
     pub(crate) delay_in: Delay,
     pub(crate) delay_out: Delay,
-    /// Between two jobs.
+    /// Time between two jobs.
     pub(crate) gap: Delay,
     /// Jobs before the first gap.
     pub(crate) initial_jobs: u64,
     pub(crate) jobs: u64,
     pub(crate) ttl: Option<Nanos>,
-    /// If there are different ones.
+    /// Shortest TTL, if they differ.
     pub(crate) min_ttl: Option<Nanos>,
     pub(crate) max_weight: u64,
     pub(crate) priorities: u64,
-    /// In a thousand jobs: those that name a key.
+    /// Jobs in a thousand that name a key.
     pub(crate) pinned_per_mille: u64,
-    /// In a thousand requests: answers that are lost, connections that fail, answers with 500.
+    /// Requests in a thousand: responses that are lost, connections that fail, responses with 500.
     pub(crate) lost_per_mille: u64,
     pub(crate) unsent_per_mille: u64,
     pub(crate) errors_per_mille: u64,
-    /// Answers say where the key stands, in whole seconds, as RateLimit and RateLimit-Policy do.
+    /// Whether responses report the key's quota, in whole seconds, as RateLimit and RateLimit-Policy do.
     pub(crate) has_headers: bool,
-    /// Somebody else spends one from each key's limits so often.
+    /// Interval at which another client spends one request of each key's limits.
     pub(crate) others_interval: Option<Nanos>,
-    /// So many refusals block a key; 0: none.
+    /// Rejections that block a key; 0: none.
     pub(crate) block_after: u64,
-    /// Until then; the jobs that are left are not looked at.
+    /// End of the simulation; the remaining jobs are ignored.
     pub(crate) until: Nanos,
-    /// How late a timer is.
+    /// Lateness of a timer.
     pub(crate) timer_lateness: Nanos,
 }
 
-/// How a job ended.
+/// End of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobEnd {
     Done,
@@ -58,20 +58,20 @@ pub(crate) enum JobEnd {
     DeadLettered(DispatchFailure),
 }
 
-/// What came of it.
+/// Result of a simulation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DispatchResult {
     pub(crate) ends: BTreeMap<JobId, JobEnd>,
-    /// By job: how often the server did it.
+    /// Executions at the server, by job.
     pub(crate) done: BTreeMap<JobId, u32>,
     pub(crate) exceeded: u64,
     pub(crate) invalid_nonces: u64,
     pub(crate) accepted: u64,
     pub(crate) per_key: Vec<u64>,
-    /// From submission to the answer.
+    /// Time from submission to response.
     pub(crate) responses: Vec<Nanos>,
     pub(crate) delay_bound: Option<Nanos>,
-    /// When each was submitted and when it was first sent.
+    /// Submission and first send, by job.
     pub(crate) waited: BTreeMap<JobId, Nanos>,
 }
 
@@ -87,10 +87,10 @@ enum DispatchSimulationEvent {
 }
 
 impl DispatchScenario {
-    /// The document's: five keys, 20 per second each, up to 50 ms each way, blocked after ten refusals; saturated.
+    /// The reference workload: five keys, 20/s each, up to 50 ms each way, blocked after ten rejections; saturated.
     pub(crate) fn reference() -> Self {
         let window = models::LimitWindow::read("20/1s", models::LimitModel::SlidingLog).expect("valid");
-        // Places enough: what is looked at are the windows.
+        // Enough slots: the windows are tested.
         let epoch = Nanos::from_secs(1_700_000_000);
         let mut rules = DispatchRules { epoch, max_in_flight: 100_000, ..DispatchRules::default() };
         rules.key.limits = vec![crate::decide::delivery::key_window::KeyLimit::new(window)];
@@ -150,11 +150,11 @@ struct DispatchSimulation<'a> {
     number: u64,
     wake_at: Option<Nanos>,
     submissions: BTreeMap<JobId, (Nanos, JobSubmission)>,
-    /// The attempts that the dispatcher waits for.
+    /// Attempts in flight.
     awaited: BTreeMap<JobId, u32>,
     nonces: Vec<u64>,
     saved_high_water: Vec<u64>,
-    /// What answers said; the first said nothing.
+    /// Headers of responses; the first ones are empty.
     response_headers: Vec<RateLimitHeaders>,
     result: DispatchResult,
 }
@@ -233,7 +233,7 @@ impl<'a> DispatchSimulation<'a> {
                 self.dispatch.on(now, Event::Submitted(job, asked), actions);
             }
             DispatchSimulationEvent::Tick => {
-                // A timer that was set anew does not ring.
+                // A replaced timer does not fire.
                 if self.wake_at.is_some_and(|at| at + self.scenario.timer_lateness <= now) {
                     self.wake_at = None;
                     self.dispatch.on(now, Event::Tick, actions);
@@ -283,7 +283,7 @@ impl<'a> DispatchSimulation<'a> {
 
     fn arrive(&mut self, now: Nanos, (job, attempt, key, nonce): (JobId, u32, u32, u64)) {
         let account = &mut self.accounts[key as usize];
-        // Where the order does not matter, every nonce is good.
+        // Without an order each nonce is valid.
         let nonce = if self.scenario.rules.key.ordered { nonce } else { account.counts().accepted + 1 };
         let judged = account.judge(now, self.submissions[&job].1.weight, Some(nonce.into()));
         if self.scenario.has_headers {
@@ -352,7 +352,7 @@ impl<'a> DispatchSimulation<'a> {
                     assert!(now + way_in <= asked.expires_at, "{job} can't arrive in time");
                 }
                 let before = self.result.done.get(&job).copied().unwrap_or(0);
-                assert!(before == 0 || again, "{job} may be done twice and nobody is told");
+                assert!(before == 0 || again, "{job} may be done twice without a flag");
                 if self.lots.below(1000) < self.scenario.unsent_per_mille {
                     return self.schedule(now + Nanos::MILLI, DispatchSimulationEvent::Unsent { job, attempt });
                 }

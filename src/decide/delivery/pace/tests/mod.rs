@@ -151,7 +151,7 @@ impl PacedService {
                 let weight = request.0.weight;
                 request.2 = !self.is_outage(now);
                 if request.2 {
-                    request.1 = limiter.judge(now, weight).err().map(|refusal| refusal.retry);
+                    request.1 = limiter.judge(now, weight).err().map(|rejection| rejection.retry);
                 }
                 let mut done = now + Nanos(rng.below(self.max_delay.0));
                 match (request.2, request.1) {
@@ -167,9 +167,9 @@ impl PacedService {
                 back.push(Reverse((done, number)));
             } else if comes <= now {
                 let Some(Reverse((_, number))) = back.pop() else { break };
-                let (request, judged, answered) = sent[number as usize];
+                let (request, judged, responded) = sent[number as usize];
                 match judged {
-                    _ if !answered => pace.ended(),
+                    _ if !responded => pace.ended(),
                     None => pace.accepted(now, request),
                     Some(RetryTime::After(length)) if self.retry_after => pace.rejected(now, request, Some(length)),
                     Some(_) => pace.rejected(now, request, None),

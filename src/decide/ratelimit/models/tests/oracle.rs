@@ -191,7 +191,7 @@ fn a_request_that_one_window_rejects_counts_in_none() {
     assert_eq!(rejected, Err(LimitRejection { window: 2, retry: RetryTime::Finished }), "one at a time");
     limiter.finished(1);
     assert_eq!(limiter.judge(Nanos::ZERO, 1), Ok(()));
-    let rejected = limiter.judge(Nanos::ZERO, 3).map_err(|refusal| refusal.retry);
+    let rejected = limiter.judge(Nanos::ZERO, 3).map_err(|rejection| rejection.retry);
     assert_eq!(rejected, Err(RetryTime::Never), "of 2");
     let used: Vec<u64> = limiter.usages(Nanos::ZERO).iter().map(|standing| standing.used).collect();
     assert_eq!(used, [2, 2, 1]);

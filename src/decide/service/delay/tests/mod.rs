@@ -13,8 +13,8 @@ fn range(low: u64, high: u64) -> DelayRange {
 
 /// Many draws in ms, in ascending order.
 fn drawn(text: &str) -> Vec<f64> {
-    let (delay, random) = (Delay::read(text).expect(text), SeededRng::new(5, 3));
-    let mut all: Vec<f64> = (0..100_000).map(|k| delay.at(&random, k).as_millis_f64()).collect();
+    let (delay, rng) = (Delay::read(text).expect(text), SeededRng::new(5, 3));
+    let mut all: Vec<f64> = (0..100_000).map(|k| delay.at(&rng, k).as_millis_f64()).collect();
     all.sort_by(f64::total_cmp);
     all
 }
@@ -91,10 +91,10 @@ fn a_file_of_samples_is_milliseconds_or_times() {
     for (file, named) in [
         ("", "no samples"),
         ("# nothing\n", "no samples"),
-        ("1\n2\nthree\n", "line 3: 'three'"),
-        ("1\n-2\n", "line 2: '-2'"),
-        ("inf", "line 1: 'inf'"),
-        ("NaN", "line 1: 'NaN'"),
+        ("1\n2\nthree\n", "line 3: invalid time 'three'"),
+        ("1\n-2\n", "line 2: invalid delay '-2'"),
+        ("inf", "line 1: invalid delay 'inf'"),
+        ("NaN", "line 1: invalid delay 'NaN'"),
         ("1e12", "line 1: '1e12' is too long"),
     ] {
         let why = Delay::samples(file).expect_err(file);
@@ -158,20 +158,20 @@ fn the_mean_and_the_p99_are_those_of_many_draws() {
 
 #[test]
 fn samples_are_equally_likely() {
-    let (delay, random) = (Delay::samples("10\n20\n20\n30\n").expect("samples"), SeededRng::new(5, 3));
+    let (delay, rng) = (Delay::samples("10\n20\n20\n30\n").expect("samples"), SeededRng::new(5, 3));
     let mut counts = [0_u32; 3];
     for k in 0..40_000 {
-        counts[(delay.at(&random, k).as_millis_f64() / 10.0) as usize - 1] += 1;
+        counts[(delay.at(&rng, k).as_millis_f64() / 10.0) as usize - 1] += 1;
     }
     assert!(counts.iter().zip([10_000, 20_000, 10_000]).all(|(n, of)| n.abs_diff(of) < 300), "{counts:?}");
 }
 
 #[test]
 fn delays_of_subsequent_requests_are_not_correlated() {
-    let random = SeededRng::new(1, 3);
+    let rng = SeededRng::new(1, 3);
     for text in ["0ms..1s", "bimodal:0ms..400ms,600ms..1s,50%", "lognormal:200ms,0.5"] {
         let delay = Delay::read(text).expect(text);
-        let all: Vec<f64> = (0..100_000).map(|k| delay.at(&random, k).as_millis_f64()).collect();
+        let all: Vec<f64> = (0..100_000).map(|k| delay.at(&rng, k).as_millis_f64()).collect();
         let mean = mean(&all);
         let product = |lag| all.iter().zip(&all[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>();
         for lag in 1..4 {
@@ -202,9 +202,9 @@ proptest! {
     fn a_delay_is_within_its_distribution_and_depends_on_its_number_alone(
         delay in delays(), seed: u64, numbers in prop::collection::vec(any::<u64>(), 1..20)
     ) {
-        let random = SeededRng::new(seed, 3);
-        let forwards: Vec<Nanos> = numbers.iter().map(|k| delay.at(&random, *k)).collect();
-        let mut backwards: Vec<Nanos> = numbers.iter().rev().map(|k| delay.at(&random, *k)).collect();
+        let rng = SeededRng::new(seed, 3);
+        let forwards: Vec<Nanos> = numbers.iter().map(|k| delay.at(&rng, *k)).collect();
+        let mut backwards: Vec<Nanos> = numbers.iter().rev().map(|k| delay.at(&rng, *k)).collect();
         backwards.reverse();
         prop_assert_eq!(&forwards, &backwards);
         for drawn in forwards {

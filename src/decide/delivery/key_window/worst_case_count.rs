@@ -17,14 +17,14 @@ use crate::decide::ratelimit::models::LimitModel;
 /// | counter | a bucket of B that refills N - B per `per`, or a log of 2 x `per`, whichever allows first | the server's estimate is at most B + (N - B) in the one case, and at most what two windows hold in the other |
 /// | concurrency | requests that have not ended | the same |
 #[derive(Clone, Debug)]
-pub(super) enum ModelCount {
+pub(super) enum WorstCaseCount {
     Log(ArrivalLog),
     Bucket(WorstCaseBucket),
     BucketOrLog(WorstCaseBucket, ArrivalLog),
     Concurrency(ConcurrencyCount),
 }
 
-impl ModelCount {
+impl WorstCaseCount {
     pub(super) fn new(window: models::LimitWindow, rules: &KeyRules, delay_bound: Nanos) -> Self {
         let (max, per) = (window.limit(), window.per());
         let span = per + rules.clock_tick;
