@@ -15,7 +15,7 @@ use super::super::template::{Escaping, TemplateFields};
 use super::marks::SentMark;
 use super::{DispatchFailure, Event, InFlightAttempt, JobId, LastAttempt, SenderRuntime, SenderState};
 use crate::decide::Nanos;
-use crate::decide::call::policy::FailureKind;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::delivery::dispatch::ResponseClass;
 use crate::decide::delivery::limit_headers::RateLimitHeaders;
 use crate::http::client::{ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError};
