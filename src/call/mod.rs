@@ -31,6 +31,7 @@ mod upload;
 mod upstream;
 mod upstream_guard;
 
+pub(crate) use self::attempt::read_body;
 pub use self::counts::{CallCounts, UpstreamCounts};
 pub use self::engine::CallEngine;
 pub use self::permits::PermitPool;
