@@ -171,7 +171,7 @@ async fn read_start(mut body: IncomingBody) -> Result<BodyRead, BodyReadError> {
 }
 
 /// Error of reading a body.
-type BodyReadError = (FailureKind, Cow<'static, str>);
+pub(crate) type BodyReadError = (FailureKind, Cow<'static, str>);
 
 fn too_long(max_bytes: usize) -> BodyReadError {
     (FailureKind::Body, format!("the response is longer than {max_bytes} bytes").into())
@@ -183,7 +183,7 @@ async fn read_trailers(mut body: IncomingBody) -> Option<Box<HeaderMap>> {
 }
 
 /// Reads a body of at most `max_bytes`.
-async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<BufferedBody, BodyReadError> {
+pub(crate) async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<BufferedBody, BodyReadError> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     let mut trailers = None;

@@ -28,8 +28,8 @@ pub enum CallBody {
 
 /// Complete bytes and trailers of a body.
 #[derive(Debug, Default)]
-pub(super) struct BufferedBody {
-    pub(super) bytes: Bytes,
+pub(crate) struct BufferedBody {
+    pub(crate) bytes: Bytes,
     pub(super) trailers: Option<Box<HeaderMap>>,
 }
 
