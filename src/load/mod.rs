@@ -4,7 +4,7 @@
 //! - [`run`]: executes a plan and returns the [`Run`]; [`drive`]: an agent's part of one, with a [`StartGate`] of its
 //!   own
 //! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
-//! - [`manifest`](mod@manifest): command, seed, time and machine; [`request_log`]: log of all requests
+//! - `manifest`: command, seed, time and machine; [`request_log`]: log of all requests
 
 mod connection;
 mod connections;
