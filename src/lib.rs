@@ -19,8 +19,8 @@
 //!  │ ├──► serve ─► server ──────────► machine, decide
 //!  │ ├──► gate ──► server, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
-//!  │ └──► send ──► http, redis, machine, decide
-//!  │                      └───► http
+//!  │ └──► send ──► call, http, redis, machine, decide
+//!  │                            └───► http
 //!  └────────────► machine ──────────► decide
 //! ```
 //!

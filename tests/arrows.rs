@@ -19,7 +19,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("capacity", &["agents", "load", "machine", "measure", "decide"]),
     ("call", &["http", "machine", "decide"]),
     ("gate", &["call", "server", "http", "document", "redis", "machine", "decide"]),
-    ("send", &["http", "redis", "machine", "decide"]),
+    ("send", &["call", "http", "redis", "machine", "decide"]),
     ("live", &["measure", "decide"]),
     ("load", &["http", "machine", "measure", "decide"]),
     ("serve", &["server", "machine", "decide"]),

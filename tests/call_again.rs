@@ -13,9 +13,9 @@ use support::{Reply, Seen, Server, call, calling, get, ms, plan, text, upstream}
 use weir::call::attempt_log::AttemptStatus;
 use weir::call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success};
 use weir::decide::Nanos;
+use weir::decide::base::failure::FailureKind;
 use weir::decide::call::policy::{
-    AttemptFailure, Backoff, BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass,
-    StageTrigger,
+    AttemptFailure, Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 use weir::http::client::{BodyStream, OutgoingBody};
 use weir::machine::clock::unix_s;

@@ -12,7 +12,8 @@ use support::{Gate, Reply, Server, call, calling, get, ms, text, upstream};
 use tokio::io::AsyncReadExt;
 use weir::call::attempt_log::AttemptStatus;
 use weir::call::{CallBody, CallFailureReason, CallPlan, CallRequest, Success};
-use weir::decide::call::policy::{AttemptFailure, FailureKind, Policy, RetryPolicy};
+use weir::decide::base::failure::FailureKind;
+use weir::decide::call::policy::{AttemptFailure, Policy, RetryPolicy};
 use weir::http::client::OutgoingBody;
 
 /// A plan with one retry after any failure.

@@ -141,16 +141,21 @@ fn a_down_service_gets_probes_and_not_every_job() {
     let weir = Weir::new();
     jobs(&weir, 5000);
     let place = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", place.local_addr().unwrap());
+    let address = place.local_addr().unwrap();
     drop(place);
-    let running = send(&weir, &url, &[]);
+    let running = send(&weir, &format!("http://{address}/"), &[]);
     let options = store::Options { create: false, ..store::Options::default() };
     until("all jobs to be accepted, and some to be tried", TIMEOUT, || {
         let Ok(queue) = SqliteStore::open(&weir.path("jobs.db"), &options) else { return false };
         let counts = queue.counts().unwrap();
         counts.open_jobs() == 5000 && has_put_back(&queue)
     });
-    std::thread::sleep(Duration::from_secs(2));
+    let (service, mut probes) = (std::net::TcpListener::bind(address).unwrap(), 0);
+    service.set_nonblocking(true).unwrap();
+    until("some probes, whose connections are closed at once", TIMEOUT, || {
+        probes += usize::from(service.accept().is_ok());
+        probes >= 3
+    });
     running.interrupt();
     let output = running.finish();
     assert_eq!(output.code, 130, "{output:?}");

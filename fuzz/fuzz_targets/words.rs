@@ -7,6 +7,7 @@ use weir::call::TraceContext;
 use weir::decide::base::units;
 use weir::decide::call::deadline::DeadlineFormat;
 use weir::decide::delivery::limit_headers::RateLimitHeaders;
+use weir::decide::load::notation;
 use weir::decide::{Nanos, WallNanos};
 use weir::load::{LoadPlan, Options, Pacing};
 use weir::measure::slo::Slo;
@@ -15,9 +16,9 @@ fuzz_target!(|text: &str| {
     if let Ok(time) = units::time(text) {
         assert!(time.as_secs_f64() <= 3e9, "{time:?}");
     }
-    let _ = units::arrivals(text);
+    let _ = notation::arrivals(text);
     let _ = text.parse::<Slo>();
-    if let Ok(stages) = units::stages(text) {
+    if let Ok(stages) = notation::stages(text) {
         let options = Options { url: "http://127.0.0.1:1/".into(), stages, ..Options::default() };
         check(&options);
     }

@@ -1,10 +1,11 @@
 //! Services for Python, on threads of their own.
 
 use std::ffi::OsString;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use weir::machine::lock::lock;
 use weir::server::{Logger, RunningServer};
 
 use crate::errors;
@@ -44,7 +45,7 @@ impl ServiceHandle {
     fn stop(&self, py: Python<'_>, grace_s: f64) -> PyResult<()> {
         let grace = Duration::try_from_secs_f64(grace_s)
             .map_err(|_| errors::usage(&format!("invalid grace {grace_s}; write seconds, e.g. 5.0")))?;
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let running = lock(&self.running).take();
         py.detach(|| {
             if let Some(running) = running {
                 running.stop(grace);

@@ -136,7 +136,7 @@ def test_an_error_in_the_block_leaves_jobs_in_the_file(service: Service, tmp_pat
             await asyncio.sleep(0)
             await sender.stop()
             for job in (asyncio.ensure_future(ticket), waiting):
-                with pytest.raises(weir.SenderEnded, match="it was in memory and is gone"):
+                with pytest.raises(weir.SenderEnded, match="it was in memory and is lost"):
                     await job
 
     run(work())

@@ -83,7 +83,7 @@ def begin(request: RequestHandle) -> Future[ResponseHandle]:
 def abandon(future: Future[Any]) -> None:
     """Cancel the call with this future, if it still runs."""
 
-def wait(request: RequestHandle) -> ResponseHandle:
+def wait(handle: RequestHandle) -> ResponseHandle:
     """Make a call and wait for its outcome; the GIL is released."""
 
 def release_connections() -> None:
@@ -234,5 +234,5 @@ class Mailbox:
         """File descriptor to watch."""
     def on_readable(self) -> None:
         """Set the futures of all completed IDs."""
-    def forget(self, letter: int) -> None:
+    def forget(self, id: int) -> None:
         """Forget a future that is not awaited any more."""

@@ -5,12 +5,13 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::protocol;
 use crate::decide::Nanos;
 use crate::machine::clock::{self, Clock};
+use crate::machine::lock::lock;
 use crate::machine::supervisor::ProgramExit;
 
 /// Child process with a line-based channel over stdin and stdout.
@@ -146,8 +147,4 @@ fn describe_exit(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     let signal = status.signal().map(ProgramExit::Signal);
     status.code().map(ProgramExit::Code).or(signal).map_or_else(|| "it ended".to_owned(), |ending| ending.to_string())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

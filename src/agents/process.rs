@@ -3,7 +3,7 @@
 use std::io::{self, BufReader, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use super::protocol::{AgentCommand, AgentEvent, LoadAssignment, next_line};
 use crate::decide::Nanos;
 use crate::load::{self, LoadPlan, ProgressEvent, StartGate};
 use crate::machine::clock::{self, Clock};
+use crate::machine::lock::lock;
 
 /// Time without a message after which the other side is considered lost.
 pub const HEARTBEAT_TIMEOUT: Nanos = Nanos::from_secs(10);
@@ -132,7 +133,7 @@ fn send_event(news: &AgentEvent) -> io::Result<()> {
 
 impl AgentContext {
     fn current_load(&self) -> std::sync::MutexGuard<'_, Option<Arc<CurrentLoad>>> {
-        self.current_load.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.current_load)
     }
 
     /// Whether there was no command for [`HEARTBEAT_TIMEOUT`].

@@ -1,7 +1,5 @@
 //! Counters of a run.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use crate::decide::Nanos;
 use crate::measure::histogram::Histogram;
 use crate::send::SenderEvent;
@@ -101,9 +99,4 @@ impl SendStats {
             }
         }
     }
-}
-
-/// Locks; the content is valid even if a thread panicked with the lock.
-pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

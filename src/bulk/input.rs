@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::StoreHandle;
-use super::counters::lock;
+use crate::machine::lock::lock;
 use crate::send::store::{Receipt, StoreError};
 use crate::send::{ApiKey, Job, JobDefaults, wall_ms};
 

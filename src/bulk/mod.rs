@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use self::counters::{SendStats, lock};
+use self::counters::SendStats;
 pub use self::input::InputCounts;
 use self::input::{JobInput, JobReader};
 use self::progress::SendMonitor;
@@ -28,6 +28,7 @@ pub use self::summary::SendSummary;
 use crate::decide::Nanos;
 use crate::live::dashboard::Dashboard;
 use crate::machine::clock::Clock;
+use crate::machine::lock::lock;
 use crate::send::store::{JobOrder, QueueBounds, Store, StoreUrl};
 use crate::send::{self, JobDefaults, Sender, SenderError};
 

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use super::StoreHandle;
-use super::counters::{KeySendStats, SendStats, lock};
+use super::counters::{KeySendStats, SendStats};
 use crate::decide::Nanos;
 use crate::live::single_line;
 use crate::machine::clock::Clock;
+use crate::machine::lock::lock;
 use crate::send::state::State;
 use crate::send::store::JobCounts;
 use crate::send::{SenderProgress, wall_ms};

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 
 use super::StoreHandle;
-use super::counters::{SendStats, lock};
+use super::counters::SendStats;
+use crate::machine::lock::lock;
 use crate::send::api_key::fingerprint;
 use crate::send::state::State;
 use crate::send::{FinishedJob, JobEntry, Listener, SenderEvent};

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::counters::lock;
 use super::input::InputCounts;
 use super::progress::SendMonitor;
+use crate::machine::lock::lock;
 use crate::measure::histogram::Histogram;
 use crate::send::state::State;
 use crate::send::store::JobCounts;

@@ -8,14 +8,15 @@ use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 
+use super::body::{BufferedBody, CallBody};
 use super::headers::{AttemptHeaders, HeaderList};
 use super::request::CallRequest;
-use super::response::StreamingBody;
 use super::success::grpc_failure;
 use super::upstream::HostPermit;
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::call::grpc::Codes;
-use crate::decide::call::policy::{AttemptFailure, FailureKind};
+use crate::decide::call::policy::AttemptFailure;
 use crate::decide::delivery::limit_headers::retry_after;
 use crate::http::client::{Client, IncomingBody, OutgoingBody, OutgoingRequest};
 use crate::machine::clock;
@@ -23,7 +24,7 @@ use crate::machine::clock;
 /// Outcome of an attempt.
 #[derive(Debug)]
 pub(super) enum AttemptOutcome {
-    Success(Parts, AttemptBody),
+    Success(Parts, CallBody),
     Failure {
         failure: AttemptFailure,
         /// Cause as text, if there is more than the kind.
@@ -31,23 +32,8 @@ pub(super) enum AttemptOutcome {
         /// Retry-After of the response.
         retry_after: Option<Nanos>,
         /// The response, if there was one.
-        response: Option<(Parts, AttemptBody)>,
+        response: Option<(Parts, CallBody)>,
     },
-}
-
-/// Body of an attempt's response; while incomplete it holds the permit of its host.
-#[derive(Debug)]
-pub(super) enum AttemptBody {
-    Buffered(BufferedBody),
-    /// Boxed already here, to be moved into [`super::CallBody`] as it is.
-    Streaming(Box<StreamingBody>),
-}
-
-/// A complete body.
-#[derive(Debug, Default)]
-pub(super) struct BufferedBody {
-    pub(super) bytes: Bytes,
-    pub(super) trailers: Option<Box<HeaderMap>>,
 }
 
 fn failed_outcome(failure: AttemptFailure, cause: impl Into<Cow<'static, str>>) -> AttemptOutcome {
@@ -153,13 +139,13 @@ async fn evaluate_response(
     let body = match content {
         BodyRead::Complete(buffered) => {
             host_permit.complete();
-            AttemptBody::Buffered(buffered)
+            CallBody::complete(buffered)
         }
         BodyRead::Started(first, rest) => {
             if verdict.is_ok() {
                 host_permit.set_failing_codes(codes);
             }
-            AttemptBody::Streaming(Box::new(StreamingBody::new(first, rest, host_permit)))
+            CallBody::incomplete(first, rest, host_permit)
         }
     };
     AttemptOutcome::from_response(verdict, head, body)
@@ -185,7 +171,7 @@ async fn read_start(mut body: IncomingBody) -> Result<BodyRead, BodyReadError> {
 }
 
 /// Error of reading a body.
-type BodyReadError = (FailureKind, Cow<'static, str>);
+pub(crate) type BodyReadError = (FailureKind, Cow<'static, str>);
 
 fn too_long(max_bytes: usize) -> BodyReadError {
     (FailureKind::Body, format!("the response is longer than {max_bytes} bytes").into())
@@ -197,7 +183,7 @@ async fn read_trailers(mut body: IncomingBody) -> Option<Box<HeaderMap>> {
 }
 
 /// Reads a body of at most `max_bytes`.
-async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<BufferedBody, BodyReadError> {
+pub(crate) async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<BufferedBody, BodyReadError> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     let mut trailers = None;
@@ -224,7 +210,7 @@ async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<BufferedB
 }
 
 impl AttemptOutcome {
-    fn from_response(verdict: Result<(), AttemptFailure>, head: Parts, body: AttemptBody) -> Self {
+    fn from_response(verdict: Result<(), AttemptFailure>, head: Parts, body: CallBody) -> Self {
         match verdict {
             Ok(()) => Self::Success(head, body),
             Err(failure) => {

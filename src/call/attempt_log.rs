@@ -255,7 +255,7 @@ impl fmt::Display for CallTrace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::call::policy::FailureKind;
+    use crate::decide::base::failure::FailureKind;
     use crate::http::client::ConnectOptions;
     use crate::http::target::Target;
 

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::decide::admission::{self, Priority};
+use crate::decide::base::failure::FailureKind;
 use crate::decide::call::grpc::Code;
 use crate::decide::call::hedge::LaunchReason;
-use crate::decide::call::policy::{AttemptFailure, FailureKind};
+use crate::decide::call::policy::AttemptFailure;
 
 /// Counters of one plan's calls, by outcome.
 #[derive(Debug, Default)]
@@ -123,10 +124,7 @@ impl UpstreamCounts {
     /// Counts a failure that came after a response was passed on, without counting its attempt as failed.
     pub(super) fn count_failure(&self, failure: AttemptFailure) {
         match failure {
-            AttemptFailure::Kind(kind) => {
-                let index = FailureKind::ALL.iter().position(|one| *one == kind);
-                index.and_then(|index| self.by_kind.get(index))
-            }
+            AttemptFailure::Kind(kind) => self.by_kind.get(kind as usize),
             AttemptFailure::Grpc(code) => self.by_grpc.get(usize::from(code.number())),
             AttemptFailure::Status(status) => self.by_class.get(usize::from(status / 100).wrapping_sub(1)),
         }

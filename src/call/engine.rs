@@ -32,8 +32,8 @@ use crate::machine::timer::Timer;
 /// use http::{HeaderMap, Method};
 /// use weir::call::{CallEngine, CallPlan, CallRequest, Success, Upstream, UpstreamHost};
 /// use weir::decide::Nanos;
-/// use weir::decide::upstream::hosts::{BalancePolicy, OutlierRule};
 /// use weir::decide::call::policy::{HedgeStage, Policy, StageTrigger};
+/// use weir::decide::upstream::hosts::{BalancePolicy, OutlierRule};
 /// use weir::http::client::{Client, ConnectOptions, Options, Origin, OutgoingBody};
 /// use weir::http::target::Target;
 /// use weir::machine::{clock::Clock, timer::Timer};
@@ -111,8 +111,12 @@ impl CallEngine {
         (self.shared.call_count.get().wrapping_mul(GOLDEN_RATIO) >> 56) as u8
     }
 
-    /// Rejects a call at once, before its body is read, if its priority is below the shedding threshold. The rejection
-    /// is counted.
+    /// Rejection of a call whose priority is below the upstream's shedding threshold, before its body is read. The
+    /// rejection is counted.
+    ///
+    /// [`Self::call`] decides on admission anyway, once the body has arrived. A server with a body to read asks here
+    /// first, since under overload a call that is to be shed would otherwise cost the upload and its memory. `None` is
+    /// not an admission: no permit is held while a caller sends, and the threshold can rise until then.
     pub fn shed_early(&self, plan: &CallPlan, priority: Priority, spread: u8, deadline: Nanos) -> Option<CallFailure> {
         let permits = plan.upstream.permits()?;
         let (now, arrival) = (self.timer.now(), CallArrival { deadline, priority, spread });

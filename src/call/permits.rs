@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 
@@ -18,6 +18,7 @@ use crate::decide::admission::{
     QueueTicket, Rejection, ServiceOutcome, ServiceSample, Slots,
 };
 use crate::machine::clock::Clock;
+use crate::machine::lock::{lock, try_lock};
 
 /// Pool of concurrency permits, shared by all event loops.
 pub struct PermitPool {
@@ -81,16 +82,12 @@ impl PermitPool {
 
     /// Unloaded service time divided by recent service time, in (0, 1]; None for a fixed limit.
     pub fn gradient(&self) -> Option<f64> {
-        self.locked().admission.adaptive().map(crate::decide::admission::AdaptiveLimit::gradient)
+        lock(&self.locked).admission.adaptive().map(crate::decide::admission::AdaptiveLimit::gradient)
     }
 
     /// Total time that calls have waited for a slot, in seconds.
     pub fn waited_s(&self) -> f64 {
         self.waited_ns.load(Relaxed) as f64 / 1e9
-    }
-
-    fn locked(&self) -> MutexGuard<'_, LockedPermitPool> {
-        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a slot if one is free and the queue is empty.
@@ -111,7 +108,7 @@ impl PermitPool {
 
     /// Requests a slot after [`Self::try_acquire`] found none.
     pub(super) fn acquire(self: &Arc<Self>, clock: Clock, now: Nanos, arrival: &CallArrival) -> AcquireResult {
-        let mut slow = self.locked();
+        let mut slow = lock(&self.locked);
         let LockedPermitPool { admission, waiters, actions } = &mut *slow;
         admission.set_total_pause(pulse::total_pause(clock, now));
         let result = match admission.arrive(now, arrival, actions) {
@@ -136,7 +133,8 @@ impl PermitPool {
         result
     }
 
-    /// Rejects a call below the shedding threshold, before anything else is done for it.
+    /// Rejection of a call below the shedding threshold, before its body is read; see
+    /// [`CallEngine::shed_early`](super::CallEngine::shed_early).
     pub(super) fn shed_early(self: &Arc<Self>, clock: Clock, now: Nanos, arrival: &CallArrival) -> Option<Rejection> {
         if !self.slots.sheds(arrival.rank()) {
             return None;
@@ -155,7 +153,7 @@ impl PermitPool {
         now: Nanos,
         ticket: QueueTicket,
     ) -> Option<Result<Nanos, Rejection>> {
-        let mut slow = self.locked();
+        let mut slow = lock(&self.locked);
         slow.admission.set_total_pause(pulse::total_pause(clock, now));
         let found = slow.admission.recheck(now, ticket);
         if let Some(Err(_)) = found {
@@ -167,7 +165,7 @@ impl PermitPool {
     /// Removes a call from the queue, if it is still there, and counts its wait.
     pub(super) fn withdraw(&self, ticket: QueueTicket, waited: Nanos) {
         self.waited_ns.fetch_add(waited.0, Relaxed);
-        let mut slow = self.locked();
+        let mut slow = lock(&self.locked);
         slow.admission.withdraw(ticket);
         let sender = slow.waiters.remove(&ticket);
         drop(slow);
@@ -186,13 +184,10 @@ impl PermitPool {
                 if self.slots.can_skip_sample(started) {
                     return;
                 }
-                match self.locked.try_lock() {
-                    Err(TryLockError::WouldBlock) => return,
-                    Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                    Ok(slow) => slow,
-                }
+                let Some(slow) = try_lock(&self.locked) else { return };
+                slow
             }
-            PermitOutcome::Ended(_) | PermitOutcome::Cancelled(_) => self.locked(),
+            PermitOutcome::Ended(_) | PermitOutcome::Cancelled(_) => lock(&self.locked),
         };
         let now = clock.now();
         let sample = ServiceSample { started, in_flight_at_start, lag: pulse::lag(clock, started, now), read_delay };

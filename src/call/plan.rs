@@ -1,6 +1,6 @@
 //! Settings and state that many calls share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use http::HeaderName;
 
@@ -12,6 +12,7 @@ use crate::decide::Nanos;
 use crate::decide::call::deadline::DeadlineFormat;
 use crate::decide::call::policy::{Policy, StageTrigger};
 use crate::decide::call::retry_budget::RetryBudget;
+use crate::machine::lock::lock;
 
 /// Policy, upstream, budget and counters of many calls, shared by all event loops.
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl CallPlan {
     /// Counts the begin of a call in the budget.
     pub(super) fn count_call(&self, now: Nanos) {
         if let Some(budget) = &self.budget {
-            budget.lock().unwrap_or_else(PoisonError::into_inner).deposit(now);
+            lock(budget).deposit(now);
         }
     }
 }

@@ -1,26 +1,27 @@
 //! A call in flight: launches and ends the attempts that [`HedgedCall`] decides on.
 
-use std::sync::PoisonError;
-
 use http::response::Parts;
 
 use super::admission::{BudgetWithPermits, CallAdmission};
-use super::attempt::{AttemptBody, AttemptOutcome, LaunchedAttempt};
+use super::attempt::{AttemptOutcome, LaunchedAttempt};
 use super::attempt_log::{AttemptStatus, CallTrace};
+use super::body::CallBody;
 use super::counts::CallOutcome;
 use super::engine::CallEngine;
 use super::permits::{CallPermit, PermitOutcome};
 use super::request::CallRequest;
-use super::response::{CallBody, CallFailure, CallFailureReason, CallResponse};
+use super::response::{CallFailure, CallFailureReason, CallResponse};
 use super::upload::{UploadState, track_upload};
 use super::upstream::BlameRule;
 use crate::decide::Nanos;
 use crate::decide::admission::{self, AbandonReason};
+use crate::decide::base::failure::FailureKind;
 use crate::decide::base::rng::SeededRng;
 use crate::decide::call::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
-use crate::decide::call::policy::{AttemptFailure, FailureKind};
+use crate::decide::call::policy::AttemptFailure;
 use crate::decide::call::retry_budget::Unlimited;
 use crate::http::client::OutgoingBody;
+use crate::machine::lock::lock;
 
 /// State of one call in flight.
 pub(super) struct CallState<'a> {
@@ -39,8 +40,8 @@ pub(super) struct CallState<'a> {
     /// Hosts of the attempts so far, as a bit set.
     attempted_hosts: u64,
     call_trace: CallTrace,
-    success: Option<(Parts, AttemptBody)>,
-    last_response: Option<(Parts, AttemptBody)>,
+    success: Option<(Parts, CallBody)>,
+    last_response: Option<(Parts, CallBody)>,
     is_counted: bool,
     /// Called with the trace if the call is dropped before its end.
     on_cancel: &'a dyn Fn(CallTrace),
@@ -160,7 +161,7 @@ impl<'a> CallState<'a> {
         let (request, clock, permits) = (self.request, self.engine.timer.clock(), &mut self.launch_permits);
         match &request.plan.budget {
             Some(budget) => {
-                let budget = &mut *budget.lock().unwrap_or_else(PoisonError::into_inner);
+                let budget = &mut *lock(budget);
                 self.hedge.on(now, event, &mut BudgetWithPermits { budget, request, clock, permits }, actions);
             }
             None => {
@@ -169,10 +170,8 @@ impl<'a> CallState<'a> {
             }
         }
         // An attempt of this call may wait for the connection that a failed response holds.
-        let holds =
-            |(_, body): &mut (Parts, AttemptBody)| matches!(body, AttemptBody::Streaming(body) if body.is_limited());
         if !actions.iter().any(|action| matches!(action, HedgeAction::Finish(_))) {
-            drop(self.last_response.take_if(holds));
+            drop(self.last_response.take_if(|(_, body)| body.holds_limited_connection()));
         }
     }
 
@@ -224,26 +223,18 @@ impl<'a> CallState<'a> {
             self.call_trace.revoke();
         }
         let call_trace = std::mem::take(&mut self.call_trace);
-        if let (None, Some((head, body))) = (reason, success) {
+        let (timer, deadline) = (&self.engine.timer, self.deadline);
+        let deadline = || (deadline < Nanos::NEVER).then(|| timer.sleep_until(deadline));
+        if let (None, Some((head, mut body))) = (reason, success) {
             self.request.plan.upstream.counts.won();
-            return Ok(CallResponse { head, body: self.call_body(body), call_trace });
+            body.pass_on(&mut self.admission.route_permit, deadline);
+            return Ok(CallResponse { head, body, call_trace });
         }
-        let last_response = self.last_response.take().map(|(head, body)| (head, self.call_body(body)));
+        let mut last_response = self.last_response.take();
+        if let Some((_, body)) = &mut last_response {
+            body.pass_on(&mut self.admission.route_permit, deadline);
+        }
         Err(CallFailure { reason: reason.unwrap_or(CallFailureReason::AllFailed), last_response, call_trace })
-    }
-
-    /// The body of an attempt as that of the call; a streaming one takes over the route's permit and the deadline.
-    fn call_body(&mut self, body: AttemptBody) -> CallBody {
-        match body {
-            AttemptBody::Buffered(body) => CallBody::buffered(body),
-            AttemptBody::Streaming(mut body) => {
-                body.set_route_permit(self.admission.route_permit.take());
-                if self.deadline < Nanos::NEVER {
-                    body.set_deadline(self.engine.timer.sleep_until(self.deadline));
-                }
-                CallBody::Streaming(body)
-            }
-        }
     }
 
     fn record_outcome(&mut self, outcome: CallOutcome) {

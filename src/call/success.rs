@@ -10,8 +10,9 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use jsonschema::Validator;
 use serde::de::IgnoredAny;
 
+use crate::decide::base::failure::FailureKind;
 use crate::decide::call::grpc::{Code, Codes, is_grpc};
-use crate::decide::call::policy::{AttemptFailure, FailureKind};
+use crate::decide::call::policy::AttemptFailure;
 
 /// Conditions of a successful response.
 #[derive(Clone, Debug)]

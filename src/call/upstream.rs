@@ -1,7 +1,7 @@
 //! Upstreams: hosts, load balancing, and the permits of attempts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use http::HeaderMap;
 
@@ -12,14 +12,16 @@ use super::upload::UploadState;
 use super::upstream_guard::{GuardOutcome, UpstreamGuard};
 use crate::decide::Nanos;
 use crate::decide::admission::{AbandonReason, AdmissionConfig, ServiceOutcome};
+use crate::decide::base::failure::{FailureKind, FailureSide};
 use crate::decide::call::grpc::Codes;
 use crate::decide::call::hedge::LaunchReason;
 use crate::decide::call::latency_quantile::LatencyQuantile;
-use crate::decide::call::policy::{AttemptFailure, FailureKind, FailureSide};
+use crate::decide::call::policy::AttemptFailure;
 use crate::decide::upstream::circuit_breaker::{BreakerPermit, BreakerRule, State};
 use crate::decide::upstream::client_throttle::ThrottleRule;
 use crate::decide::upstream::hosts::{BalancePolicy, HostBalancer, HostOutcome, OutlierRule};
 use crate::http::client::Origin;
+use crate::machine::lock::lock;
 use crate::machine::timer::Timer;
 
 /// One host of an upstream.
@@ -131,11 +133,11 @@ impl Upstream {
     }
 
     fn balancer(&self) -> MutexGuard<'_, HostBalancer> {
-        self.balancer.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.balancer)
     }
 
     fn latencies(&self) -> MutexGuard<'_, LatencyQuantile> {
-        self.latencies.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.latencies)
     }
 
     /// Records the latency of a first attempt, or a lower bound of it.

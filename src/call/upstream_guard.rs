@@ -1,12 +1,13 @@
 //! Guard of an upstream: a circuit breaker and adaptive throttling.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::decide::Nanos;
 use crate::decide::admission::{Rejection, RejectionReason};
 use crate::decide::upstream::circuit_breaker::{Breaker, BreakerPermit, BreakerRule, State};
 use crate::decide::upstream::client_throttle::{Throttle, ThrottleRule};
+use crate::machine::lock::lock;
 
 /// Circuit breaker and throttle of an upstream; either may be missing.
 #[derive(Debug, Default)]
@@ -36,10 +37,6 @@ pub(super) enum GuardOutcome {
     Cancelled,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl UpstreamGuard {
     pub(super) fn new(breaker: Option<BreakerRule>, throttle: Option<ThrottleRule>) -> Self {
         let throttled = |rule: ThrottleRule| GuardThrottle {
@@ -53,12 +50,12 @@ impl UpstreamGuard {
     /// Admits or rejects a call; a permit is returned by [`Self::ended`]. `random` is uniform in [0, 1).
     pub(super) fn allows(&self, now: Nanos, random: impl FnOnce() -> f64) -> Result<Option<BreakerPermit>, Rejection> {
         if let Some(throttle) = self.throttle.as_ref().filter(|throttle| throttle.is_active(now))
-            && !locked(&throttle.state).allows(now, random())
+            && !lock(&throttle.state).allows(now, random())
         {
             return Err(Rejection { reason: RejectionReason::Throttled, retry_after: Nanos::SECOND });
         }
         let Some(breaker) = &self.breaker else { return Ok(None) };
-        locked(breaker)
+        lock(breaker)
             .allows(now)
             .map(Some)
             .map_err(|wait| Rejection { reason: RejectionReason::CircuitOpen, retry_after: wait })
@@ -70,30 +67,30 @@ impl UpstreamGuard {
             match outcome {
                 GuardOutcome::Overloaded => {
                     throttle.active_until.fetch_max((now + throttle.window).0, Relaxed);
-                    locked(&throttle.state).rejected(now);
+                    lock(&throttle.state).rejected(now);
                 }
-                GuardOutcome::Responded(_) if throttle.is_active(now) => locked(&throttle.state).accepted(now),
+                GuardOutcome::Responded(_) if throttle.is_active(now) => lock(&throttle.state).accepted(now),
                 GuardOutcome::Responded(_) | GuardOutcome::Failed | GuardOutcome::Cancelled => {}
             }
         }
         if let (Some(breaker), Some(permit)) = (&self.breaker, permit) {
             match outcome {
-                GuardOutcome::Responded(ok) => locked(breaker).ended(now, permit, ok),
-                GuardOutcome::Failed => locked(breaker).ended(now, permit, false),
-                GuardOutcome::Overloaded | GuardOutcome::Cancelled => locked(breaker).cancelled(permit),
+                GuardOutcome::Responded(ok) => lock(breaker).ended(now, permit, ok),
+                GuardOutcome::Failed => lock(breaker).ended(now, permit, false),
+                GuardOutcome::Overloaded | GuardOutcome::Cancelled => lock(breaker).cancelled(permit),
             }
         }
     }
 
     /// State of the circuit breaker, if there is one.
     pub(super) fn state(&self, now: Nanos) -> Option<State> {
-        self.breaker.as_ref().map(|breaker| locked(breaker).state(now))
+        self.breaker.as_ref().map(|breaker| lock(breaker).state(now))
     }
 
     /// Fraction of calls that the throttle rejects now, if there is one.
     pub(super) fn dropped_fraction(&self, now: Nanos) -> Option<f64> {
         let throttle = self.throttle.as_ref()?;
-        Some(if throttle.is_active(now) { locked(&throttle.state).dropped_fraction(now) } else { 0.0 })
+        Some(if throttle.is_active(now) { lock(&throttle.state).dropped_fraction(now) } else { 0.0 })
     }
 }
 

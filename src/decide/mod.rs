@@ -4,7 +4,7 @@
 //! or draws random numbers but from a stream that was passed in. The same code therefore runs on real sockets, in tests
 //! with a hundred thousand random schedules, and in virtual time.
 //!
-//! - [`base`]: time, seeded random numbers, fixed-memory counters
+//! - [`base`]: time, kinds of failures, seeded random numbers, fixed-memory counters
 //! - [`load`]: load generation: which request starts when, and by whom
 //! - [`call`]: one call: attempts, retries, hedges, deadline
 //! - [`upstream`]: load balancing, outlier detection, circuit breaker, client-side throttling

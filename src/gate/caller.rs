@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, HeaderValue};
 
@@ -15,6 +15,7 @@ use crate::decide::admission::{Priority, Rejection, RejectionReason};
 use crate::decide::ratelimit::fair_priority::{PriorityFairness, PriorityFairnessRule};
 use crate::decide::ratelimit::per_caller::{CallerLimiter, CallerRule};
 use crate::decide::ratelimit::split::Fraction;
+use crate::machine::lock::lock;
 
 /// Rate limits and priorities of a route's callers.
 #[derive(Debug)]
@@ -44,10 +45,6 @@ impl CallerPolicyConfig {
         let RouteConfig { priority, caller, rate, .. } = route;
         Self { priority: priority.clone(), caller: caller.clone(), rate: *rate, proxies: Arc::clone(proxies) }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl CallerPolicy {
@@ -86,14 +83,14 @@ impl CallerPolicy {
             return (requested, None);
         }
         let key = self.key(headers, captures, peer);
-        let wait = self.caller_limiter.as_ref().and_then(|callers| locked(callers).allows(now, key, 1).err());
+        let wait = self.caller_limiter.as_ref().and_then(|callers| lock(callers).allows(now, key, 1).err());
         if let Some(retry_after) = wait {
             return (requested, Some(Rejection { reason: RejectionReason::RateLimited, retry_after }));
         }
         let Some(fairness) = &self.priority_fairness else { return (requested, None) };
         // Cluster-wide hashes have no random keys.
         let key = if self.is_shared { self.hasher.hash_one(key) } else { key };
-        let mut fairness = locked(fairness);
+        let mut fairness = lock(fairness);
         fairness.arrived(now, key);
         let raised = requested > self.config.priority.default;
         (if raised && !fairness.honours(now, key) { Priority::Low } else { requested }, None)
@@ -102,19 +99,19 @@ impl CallerPolicy {
     /// Applies this gateway's fractions of the rate limit: the default one, and those of callers with an allocation.
     pub(super) fn apply_split(&self, now: Nanos, default: Fraction, own: impl Iterator<Item = (u64, Fraction)>) {
         if let Some(callers) = &self.caller_limiter {
-            locked(callers).set_fractions(now, default, own);
+            lock(callers).set_fractions(now, default, own);
         }
     }
 
     /// Demand of callers, by their hashes.
     pub(super) fn wanted(&self, now: Nanos) -> Vec<(u64, u32)> {
-        self.caller_limiter.as_ref().map_or_else(Vec::new, |callers| locked(callers).demand(now))
+        self.caller_limiter.as_ref().map_or_else(Vec::new, |callers| lock(callers).demand(now))
     }
 
     /// Counts an admitted call.
     pub(super) fn record_accepted(&self, now: Nanos) {
         if let Some(fairness) = &self.priority_fairness {
-            locked(fairness).accepted(now);
+            lock(fairness).accepted(now);
         }
     }
 

@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::runtime::GateRuntime;
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
+use crate::machine::lock::lock;
 
 /// The current runtime, shared by all event loops.
 #[derive(Debug)]
@@ -28,12 +29,12 @@ impl ConfigCell {
     }
 
     pub(super) fn get(&self) -> Arc<GateRuntime> {
-        Arc::clone(&self.runtime.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.runtime))
     }
 
     /// Replaces the runtime for calls that begin from now on.
     pub(super) fn replace(&self, runtime: GateRuntime) {
-        *self.runtime.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(runtime);
+        *lock(&self.runtime) = Arc::new(runtime);
         self.version.fetch_add(1, Ordering::Release);
     }
 

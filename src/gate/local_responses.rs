@@ -8,8 +8,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use crate::call::attempt_log::{AttemptStatus, CallTrace};
 use crate::decide::Nanos;
 use crate::decide::admission::{Rejection, RejectionReason};
+use crate::decide::base::failure::FailureSide;
 use crate::decide::call::grpc::{Code, is_grpc};
-use crate::decide::call::policy::FailureSide;
 use crate::server::ResponseBody;
 
 /// Format of the gateway's own responses to a caller.

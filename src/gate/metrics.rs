@@ -2,7 +2,7 @@
 //! the configuration needs no bookkeeping.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -14,6 +14,7 @@ use super::config_cell::ConfigCell;
 use super::distributed_limits::{DistributedLimits, State as Cluster};
 use crate::decide::admission::Slots;
 use crate::decide::upstream::circuit_breaker::State;
+use crate::machine::lock::lock;
 
 /// Collector over the current configuration.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Collector for GateMetrics {
         encode_family(e, MetricType::Counter, "gate_attempts_skipped", help, skipped)?;
         let now = self.config_cell.now();
         let remaining = setup.routes.iter().filter_map(|one| {
-            let remaining = one.plan.budget.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).remaining(now);
+            let remaining = lock(one.plan.budget.as_ref()?).remaining(now);
             Some(gauge(route(&one.name), remaining.into()))
         });
         let help = "Extra attempts that the budget allows now";

@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::load::feed::DueRequest;
 use crate::http::stream::Stream;
 use crate::http::wire::{DecodedResponse, Decoder, WireRequest};
-use crate::measure::outcome::{Outcome, RequestEnd, TransportFailure};
+use crate::measure::outcome::{Outcome, RequestEnd};
 
 /// Phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,13 +76,12 @@ impl Flight {
     pub(super) fn completed(&self, answer: &DecodedResponse, done: Nanos, bytes_out: usize, timeout: Nanos) -> Outcome {
         // A response after the timeout, before the scan for timeouts.
         let in_time = done - self.sent <= timeout;
-        let end =
-            if in_time { RequestEnd::Response(answer.status) } else { RequestEnd::Failed(TransportFailure::Timeout) };
+        let end = if in_time { RequestEnd::Response(answer.status) } else { RequestEnd::Failed(FailureKind::Timeout) };
         self.outcome(end, done, (answer.wire, answer.body), bytes_out)
     }
 
     /// Its outcome with a failure.
-    pub(super) fn failed(&self, kind: TransportFailure, done: Nanos, bytes_out: usize) -> Outcome {
+    pub(super) fn failed(&self, kind: FailureKind, done: Nanos, bytes_out: usize) -> Outcome {
         self.outcome(RequestEnd::Failed(kind), done, (0, 0), bytes_out)
     }
 

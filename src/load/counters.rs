@@ -1,9 +1,10 @@
 //! A worker's counts: outcomes, requests in the system, backlog, CPU, first messages of failures.
 
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::load::feed::Feed;
 use crate::measure::Counts;
-use crate::measure::outcome::{Outcome, TransportFailure};
+use crate::measure::outcome::Outcome;
 use crate::measure::recorder::{Interval, Recorder};
 
 /// One worker's counts, reported by [`WorkerCounters::take_counts`].
@@ -103,7 +104,7 @@ impl WorkerCounters {
     }
 
     /// Stores the first message of each kind of failure.
-    pub(super) fn record_detail(&mut self, kind: TransportFailure, words: impl FnOnce() -> String) {
+    pub(super) fn record_detail(&mut self, kind: FailureKind, words: impl FnOnce() -> String) {
         self.recorder.counts.details.entry(kind).or_insert_with(words);
     }
 

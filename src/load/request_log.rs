@@ -14,8 +14,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::measure::Outcome;
-use crate::measure::outcome::{RequestEnd, TransportFailure};
+use crate::measure::outcome::RequestEnd;
 
 const HEADER: &str = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,\
                       bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect,\"elapsed_us\",\"Latency_us\",\
@@ -154,7 +155,7 @@ impl Drop for ThreadLog {
     }
 }
 
-fn failure_columns(kind: TransportFailure) -> (String, String) {
+fn failure_columns(kind: FailureKind) -> (String, String) {
     (format!("Non HTTP response code: {}", kind.name()), format!("Non HTTP response message: {}", kind.name()))
 }
 
@@ -196,7 +197,7 @@ mod tests {
             bytes_out: 80,
         };
         lines.push(&outcome, 6, 3);
-        lines.push(&Outcome { end: RequestEnd::Failed(TransportFailure::Timeout), bytes_in: 0, ..outcome }, 6, 3);
+        lines.push(&Outcome { end: RequestEnd::Failed(FailureKind::Timeout), bytes_in: 0, ..outcome }, 6, 3);
         drop(lines);
         log.finish().expect("written");
         let mut text = String::new();

@@ -1,10 +1,11 @@
 //! The start of a run: as soon as all its threads are ready, or at a given time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock};
 
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
+use crate::machine::lock::{lock, wait_timeout_while};
 
 /// Gate that the threads of a run wait at.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl StartGate {
 
     /// Starts the run at zero of this clock; only the first call counts.
     pub fn release_at(&self, clock: Clock) {
-        let gate = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let gate = lock(&self.lock);
         self.clock.get_or_init(|| clock);
         drop(gate);
         self.released.notify_all();
@@ -62,9 +63,9 @@ impl StartGate {
 
     /// The same; waits up to `timeout`.
     pub(super) fn wait(&self, timeout: Nanos) -> Option<&Clock> {
-        let gate = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let gate = lock(&self.lock);
         let unknown = |(): &mut ()| self.clock.get().is_none();
-        drop(self.released.wait_timeout_while(gate, timeout.as_duration(), unknown));
+        drop(wait_timeout_while(&self.released, gate, timeout.as_duration(), unknown));
         self.clock()
     }
 }

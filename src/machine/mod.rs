@@ -2,6 +2,7 @@
 //!
 //! - [`clock`]: the only module that reads the time
 //! - [`executor`]: executor of hyper's own tasks
+//! - [`lock`]: locks whose poison is ignored
 //! - [`memory`]: return of freed memory to the system
 //! - [`supervisor`]: supervisor process of a program
 //! - [`process_tree`]: sampling of a process tree's use of resources; [`processes`]: processes and their descendants
@@ -9,6 +10,7 @@
 
 pub mod clock;
 pub mod executor;
+pub mod lock;
 pub mod memory;
 pub mod process_tree;
 pub mod processes;

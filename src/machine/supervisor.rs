@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::clock::Clock;
 use super::processes;
 use crate::decide::Nanos;
+use crate::machine::lock::lock;
 
 /// Command to a supervisor, one line of JSON each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -133,7 +134,7 @@ fn next_command(commands: &mut impl BufRead) -> Option<SupervisorCommand> {
 
 fn send_event(socket: &Mutex<UnixStream>, news: &SupervisorEvent) -> io::Result<()> {
     let line = serde_json::to_string(news)?;
-    let mut socket = socket.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut socket = lock(socket);
     writeln!(socket, "{line}")
 }
 

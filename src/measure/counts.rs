@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
 use super::merge::{AddPart, PeerValue, merged, texts};
-use super::outcome::TransportFailure;
 use super::response_counts::{BodyLengths, StatusCounts};
 use super::times::ResponseTimes;
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 
 merged! {
     /// Counts of the measured window; agents send them as JSON.
@@ -25,7 +25,7 @@ merged! {
         /// Number of responses by status.
         pub statuses: StatusCounts => sum,
         /// Requests without a response, by kind.
-        pub failures: [u64; TransportFailure::ALL.len()] => sum,
+        pub failures: [u64; FailureKind::ALL.len()] => sum,
         /// Bytes read, heads and framing included.
         pub bytes_in: u64 => sum,
         /// Bytes of response bodies.
@@ -69,7 +69,7 @@ merged! {
         pub tls: Option<String> => first,
         /// Message of the first failure of each kind.
         #[serde(serialize_with = "texts::serialize_each")]
-        pub details: BTreeMap<TransportFailure, String> => first_of_each,
+        pub details: BTreeMap<FailureKind, String> => first_of_each,
         /// CPU time of the generator in the window.
         pub cpu: Nanos => sum,
         /// CPU utilization of its busiest thread since the start of the window, in [0, 1].
@@ -141,7 +141,7 @@ impl Counts {
 
     /// Failed requests by kind: without a response, of class `4xx` or `5xx` (and above), or `dropped`.
     pub fn by_failure(&self) -> BTreeMap<String, u64> {
-        TransportFailure::ALL
+        FailureKind::ALL
             .iter()
             .map(|kind| (kind.name(), self.failures[*kind as usize]))
             .chain([("4xx", self.statuses.sum(400..500)), ("5xx", self.statuses.sum(500..1000))])

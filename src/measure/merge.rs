@@ -3,10 +3,10 @@
 //! A counter has one declaration, in [`merged!`]: its name, type, and the rule by which two parts become one. Merging
 //! and the check of a record that a peer sent follow from it.
 
+use crate::decide::base::failure::FailureKind;
 use std::collections::BTreeMap;
 
 use super::histogram::Histogram;
-use super::outcome::TransportFailure;
 use crate::decide::Nanos;
 
 /// Maximum of a count: above any count of a run, and small enough that a million of them does not overflow.
@@ -170,7 +170,7 @@ impl PeerValue for Option<String> {
     }
 }
 
-impl PeerValue for BTreeMap<TransportFailure, String> {
+impl PeerValue for BTreeMap<FailureKind, String> {
     fn check(&self) -> Result<(), String> {
         self.values().try_for_each(PeerValue::check)
     }

@@ -39,7 +39,7 @@ pub mod trust;
 
 pub use counts::Counts;
 pub use histogram::Histogram;
-pub use outcome::{Outcome, TransportFailure};
+pub use outcome::Outcome;
 pub use progress::RunProgress;
 pub use recorder::Recorder;
 pub use run::Run;

@@ -1,44 +1,7 @@
 //! Record of one request.
 
-use serde::{Deserialize, Serialize};
-
 use crate::decide::Nanos;
-
-/// Failure without a whole response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[repr(u8)]
-pub enum TransportFailure {
-    /// No connection: connection refused, host unreachable, no local port.
-    Connect,
-    /// The TLS handshake or a TLS record failed.
-    Tls,
-    /// No whole response within the timeout.
-    Timeout,
-    /// The service closed the connection before the whole response.
-    Closed,
-    /// The connection was reset.
-    Reset,
-    /// The response is not HTTP/1.1, or its head is too large.
-    Protocol,
-}
-
-impl TransportFailure {
-    /// All kinds, in order of their numbers.
-    pub const ALL: [Self; 6] = [Self::Connect, Self::Tls, Self::Timeout, Self::Closed, Self::Reset, Self::Protocol];
-
-    /// Name in reports and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Closed => "closed",
-            Self::Reset => "reset",
-            Self::Protocol => "protocol",
-        }
-    }
-}
+use crate::decide::base::failure::FailureKind;
 
 /// End of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +9,7 @@ pub enum RequestEnd {
     /// Whole response with this status (100..=999).
     Response(u16),
     /// No whole response.
-    Failed(TransportFailure),
+    Failed(FailureKind),
 }
 
 /// Record of one request. All times count from the start of the run.

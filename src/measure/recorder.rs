@@ -140,8 +140,8 @@ impl Recorder {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::outcome::TransportFailure;
     use super::*;
+    use crate::decide::base::failure::FailureKind;
 
     fn answer(intended: u64, done: u64, status: u16) -> Outcome {
         Outcome {
@@ -179,7 +179,7 @@ mod tests {
         recorder.record(&answer(0, 90_000, 200));
         for _ in 0..9 {
             recorder.record(&answer(0, 1_000, 500));
-            recorder.record(&Outcome { end: RequestEnd::Failed(TransportFailure::Reset), ..answer(0, 500, 200) });
+            recorder.record(&Outcome { end: RequestEnd::Failed(FailureKind::Reset), ..answer(0, 500, 200) });
         }
         let Recorder { counts, interval, .. } = &recorder;
         assert_eq!((counts.good.count(), counts.bad.count(), counts.no_response.count()), (1, 9, 9));

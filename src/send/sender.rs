@@ -1,6 +1,6 @@
 //! Sender: delivers the jobs of a store on a thread of its own, and reports events to a listener.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::{oneshot, watch};
@@ -13,6 +13,7 @@ use super::options::Options;
 use super::store::{Receipt, Recovery, Store, StoreError, StoreFuture};
 use crate::decide::Nanos;
 use crate::machine::clock;
+use crate::machine::lock::lock;
 
 /// Condition under which a sender ends; a later one replaces an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -201,10 +202,6 @@ impl Drop for Sender {
             let _ = thread.join();
         }
     }
-}
-
-pub(super) fn lock(progress: &Mutex<SenderProgress>) -> MutexGuard<'_, SenderProgress> {
-    progress.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Wall clock, in milliseconds since 1970.

@@ -1,7 +1,7 @@
 //! Counters for Prometheus.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -11,6 +11,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::decide::Nanos;
+use crate::machine::lock::lock;
 
 /// Metrics of every server, and its service's own.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ impl ServerMetrics {
     pub(super) fn render(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
-        let _ = encode(&mut text, &self.registry.lock().unwrap_or_else(PoisonError::into_inner));
+        let _ = encode(&mut text, &lock(&self.registry));
         text
     }
 }

@@ -1,7 +1,7 @@
 //! Loads of a measurement: the warm-up until the service is steady, then the measured run.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::cpu_sets::{CpuSets, pin_to};
@@ -12,6 +12,7 @@ use super::placeholders::PlaceholderValues;
 use crate::agents::{self, Coordinator};
 use crate::decide::Nanos;
 use crate::load::{self, LoadError, LoadPlan, Options};
+use crate::machine::lock::lock;
 use crate::measure::steady::{self, STEADY_INTERVALS};
 use crate::measure::{Run, RunProgress};
 
@@ -120,12 +121,12 @@ pub(super) fn warm_up(
     let failing = Mutex::new(vec![0; loads.len()]);
     let look = |index: usize, progress: &RunProgress<'_>| {
         if let Some(interval) = progress.interval {
-            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = lock(&seen);
             seen[index].add(interval.ok as f64, interval.response.quantile(0.5).as_millis_f64());
             if seen.iter().all(steady::WarmUpDetector::is_steady) {
                 steady.store(true, Relaxed);
             }
-            let mut failing = failing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut failing = lock(&failing);
             failing[index] = if interval.ok == 0 && interval.failed > 0 { failing[index] + 1 } else { 0 };
             if failing[index] >= STEADY_INTERVALS {
                 hopeless.store(true, Relaxed);
@@ -162,7 +163,7 @@ fn side_by_side(
         let mut watch = |progress: &RunProgress<'_>| look(index, progress);
         match &drive.coordinator {
             None => load::run(plan, &[], &mut watch, None),
-            Some(crew) => crew.lock().unwrap_or_else(PoisonError::into_inner).run(options, plan, &[], &mut watch),
+            Some(crew) => lock(crew).run(options, plan, &[], &mut watch),
         }
     };
     thread::scope(|scope| {

@@ -6,12 +6,13 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
 use super::failure::MeasurementError;
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
+use crate::machine::lock::{lock, wait_timeout_while};
 use crate::machine::supervisor::{ProgramExit, ProgramSpec, SupervisorCommand, SupervisorEvent};
 
 /// Command that starts this program again: program and leading arguments.
@@ -84,7 +85,7 @@ impl GuardedProcess {
             .spawn()
             .map_err(cannot_start)?;
         let (stdout, stderr) = (Arc::new(OutputTail::default()), Arc::new(OutputTail::default()));
-        stdout.lock().awaited_line = wanted_line.map(|line| (line.to_owned(), false));
+        lock(&stdout.buffer).awaited_line = wanted_line.map(|line| (line.to_owned(), false));
         if let Some(stream) = guard.stdout.take() {
             stdout.follow(stream);
         }
@@ -136,8 +137,7 @@ impl GuardedProcess {
     /// Waits until the condition holds, or for the timeout.
     fn wait_until(&self, timeout: Nanos, mut holds: impl FnMut(&State) -> bool) -> MutexGuard<'_, State> {
         let state = lock(&self.state.0);
-        let waited = self.state.1.wait_timeout_while(state, timeout.as_duration(), |state| !holds(state));
-        waited.unwrap_or_else(PoisonError::into_inner).0
+        wait_timeout_while(&self.state.1, state, timeout.as_duration(), |state| !holds(state))
     }
 
     /// Process ID of its supervisor, the ancestor of all its processes.
@@ -196,7 +196,7 @@ impl GuardedProcess {
     /// Waits for the remaining output of a program that has ended.
     fn wait_for_output(&self, tail: &OutputTail) {
         let clock = Clock::started_ago(Nanos::ZERO);
-        while self.has_terminated() && !tail.lock().closed && clock.now() < OUTPUT_TIMEOUT {
+        while self.has_terminated() && !lock(&tail.buffer).closed && clock.now() < OUTPUT_TIMEOUT {
             clock.sleep_until(clock.now() + Nanos::MILLI);
         }
     }
@@ -227,24 +227,20 @@ impl OutputTail {
         thread::spawn(move || {
             let mut buffer = vec![0; 64 * 1024];
             while let Ok(length @ 1..) = stream.read(&mut buffer) {
-                tail.lock().append(&buffer[..length]);
+                lock(&tail.buffer).append(&buffer[..length]);
             }
-            tail.lock().closed = true;
+            lock(&tail.buffer).closed = true;
         });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, TailBuffer> {
-        lock(&self.buffer)
     }
 
     /// Whether the awaited line has come.
     pub(super) fn has_awaited_line(&self) -> bool {
-        self.lock().awaited_line.as_ref().is_some_and(|(_, came)| *came)
+        lock(&self.buffer).awaited_line.as_ref().is_some_and(|(_, came)| *came)
     }
 
     /// The kept bytes as text.
     pub(super) fn text(&self) -> String {
-        let mut buffer = self.lock();
+        let mut buffer = lock(&self.buffer);
         String::from_utf8_lossy(buffer.bytes.make_contiguous()).into_owned()
     }
 
@@ -272,8 +268,4 @@ impl TailBuffer {
             self.line.clear();
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,13 @@
 //! Sampling of a variant's use of resources during a measurement.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use super::measurement::ResourceUsage;
 use crate::decide::Nanos;
 use crate::machine::clock::{Clock, thread_cpu};
+use crate::machine::lock::lock;
 use crate::machine::process_tree::{ProcessTree, ProcessTreeSample};
 
 /// Interval between samples.
@@ -74,13 +75,13 @@ impl VariantSampler {
             None => sample.rss_bytes,
         };
         if used > most {
-            *self.excess_memory_bytes.lock().unwrap_or_else(PoisonError::into_inner) = Some(used);
+            *lock(&self.excess_memory_bytes) = Some(used);
         }
     }
 
     /// Memory used, in bytes, once it is above the limit.
     pub(super) fn excess_memory_bytes(&self) -> Option<u64> {
-        *self.excess_memory_bytes.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.excess_memory_bytes)
     }
 
     /// Time of the sampler's clock.

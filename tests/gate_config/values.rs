@@ -6,9 +6,10 @@ use http::{HeaderName, HeaderValue, Method};
 use weir::call::PermitPool;
 use weir::decide::Nanos;
 use weir::decide::admission::{AdmissionConfig, ConcurrencyLimitConfig, Priority, adaptive_limit};
+use weir::decide::base::failure::FailureKind;
 use weir::decide::call::deadline::DeadlineFormat;
 use weir::decide::call::policy::{
-    Backoff, BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
+    Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 use weir::decide::ratelimit::per_caller::CallerRule;
 use weir::decide::upstream::circuit_breaker::BreakerRule;

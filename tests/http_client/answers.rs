@@ -3,7 +3,7 @@
 use http::Method;
 use http_body_util::BodyExt;
 use proptest::prelude::*;
-use weir::decide::call::policy::FailureKind;
+use weir::decide::base::failure::FailureKind;
 use weir::http::client::OutgoingBody;
 use weir::http::client::response::{HeadParser, ResponseContext};
 

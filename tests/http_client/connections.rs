@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use http::{HeaderMap, HeaderValue, Method};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use weir::decide::Nanos;
-use weir::decide::call::policy::FailureKind;
+use weir::decide::base::failure::FailureKind;
 use weir::http::client::{ClientCounts, ConnectOptions, Options, OutgoingBody, OutgoingRequest};
 
 use super::support::{Gate, Reply, Server, Weir};

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::{ClientConfig, ServerConfig};
 use weir::decide::Nanos;
-use weir::decide::call::policy::FailureKind;
+use weir::decide::base::failure::FailureKind;
 use weir::http::client::{
     Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError,
 };

@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use weir::decide::Nanos;
-use weir::decide::call::policy::FailureKind;
+use weir::decide::base::failure::FailureKind;
 use weir::http::client::{Client, ConnectOptions, Origin, OutgoingBody, Protocol};
 
 use super::support::{Reply, Server};

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full};
-use weir::decide::call::policy::FailureKind;
+use weir::decide::base::failure::FailureKind;
 use weir::http::client::{OutgoingBody, OutgoingRequest};
 
 use super::support::{Reply, Server};

@@ -8,7 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
 use pyo3::intern;
@@ -24,6 +24,7 @@ use super::event_loop::EventLoop;
 use super::kin::ForkSafe;
 use super::request::{ClientRequest, RequestHandle};
 use crate::errors;
+use weir::machine::lock::lock;
 
 /// Entries of all asyncio loops with calls. Only locked with the GIL held, so that it is unlocked after a fork.
 static ASYNCIO_LOOPS: Mutex<Vec<LoopEntry>> = Mutex::new(Vec::new());
@@ -84,7 +85,7 @@ struct LoopEntry {
 fn find_loop<'py>(asyncio: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, AsyncioLoop>>> {
     let py = asyncio.py();
     let address = asyncio.as_ptr() as usize;
-    let mut entries = ASYNCIO_LOOPS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut entries = lock(&ASYNCIO_LOOPS);
     let Some(at) = entries.iter().position(|entry| entry.address == address) else { return Ok(None) };
     let entry = &entries[at];
     if let Some(found) = entry.asyncio_loop.bind(py).upgrade() {
@@ -119,7 +120,7 @@ fn current_loop(py: Python<'_>) -> PyResult<Bound<'_, AsyncioLoop>> {
     let created = AsyncioLoop::install(&asyncio)?;
     let epoll = created.borrow().fork_owned.events.epoll();
     let weak = PyWeakrefReference::new(&created)?.unbind();
-    let mut entries = ASYNCIO_LOOPS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut entries = lock(&ASYNCIO_LOOPS);
     entries.retain(|entry| entry.asyncio_loop.bind(py).upgrade().is_some());
     entries.push(LoopEntry { address, thread: thread::current().id(), epoll, asyncio_loop: weak });
     Ok(created)

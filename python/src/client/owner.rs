@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use http::HeaderName;
 use pyo3::prelude::*;
@@ -17,6 +17,7 @@ use weir::decide::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir::http::client::{ConnectOptions, Origin, Protocol};
 use weir::http::target::Target;
 use weir::http::tls::{Tls, TlsOptions};
+use weir::machine::lock::lock;
 
 use super::engine::{self, UpstreamPlan};
 use super::kin;
@@ -121,7 +122,7 @@ impl ClientHandle {
 impl ClientHandle {
     fn shared<T>(&self, access: impl FnOnce(&mut ClientShared) -> T) -> T {
         // Only locked with the GIL held, and Python forks with the GIL held: in a child it is unlocked.
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.shared);
         if shared.generation != kin::generation() {
             *shared = ClientShared::new(self.max_concurrency);
         }
@@ -131,7 +132,7 @@ impl ClientHandle {
     fn upstream_plan(&self, policy: &PolicyHandle, target: &Target) -> PyResult<Arc<UpstreamPlan>> {
         let origin = (target.tls, target.host.to_ascii_lowercase(), target.port);
         let key = (kin::generation(), origin);
-        let mut plans = policy.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut plans = lock(&policy.plans);
         if let Some(planned) = plans.get(&key) {
             return Ok(Arc::clone(planned));
         }
@@ -189,7 +190,7 @@ impl ClientHandle {
         if !tls {
             return Ok(ConnectOptions { protocol, ..ConnectOptions::default() });
         }
-        let mut cache = TLS_CONNECT_OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = lock(&TLS_CONNECT_OPTIONS);
         if let Some((_, cached)) = cache.iter().find(|(options, _)| *options == self.tls) {
             return Ok(ConnectOptions { protocol, ..cached.clone() });
         }

@@ -12,9 +12,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use weir::call::Success;
 use weir::decide::Nanos;
+use weir::decide::base::failure::FailureKind;
 use weir::decide::call::grpc::Codes;
 use weir::decide::call::policy::{
-    Backoff, BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
+    Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 
 use super::engine::UpstreamPlan;

@@ -1,9 +1,10 @@
 //! Results of jobs that this process submitted and another process of the same queue sent.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use weir::machine::lock::{lock, wait_timeout_while};
 use weir::send::State;
 use weir::send::store::{JobSelector, Store, StoreError};
 
@@ -30,9 +31,8 @@ impl RemoteWatch {
         thread::Builder::new().name("weir-elsewhere".into()).spawn(move || {
             let mut from = 0;
             loop {
-                let is_over = over.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let waited = over.1.wait_timeout_while(is_over, POLL_INTERVAL, |is_over| !*is_over);
-                if *waited.unwrap_or_else(PoisonError::into_inner).0 {
+                let is_over = lock(&over.0);
+                if *wait_timeout_while(&over.1, is_over, POLL_INTERVAL, |is_over| !*is_over) {
                     break;
                 }
                 let Some(store) = store.upgrade() else { break };
@@ -62,7 +62,7 @@ fn poll_store(store: &dyn Store, registry: &Waiters, awaited: &[u64], renews: bo
 
 impl Drop for RemoteWatch {
     fn drop(&mut self) {
-        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *lock(&self.0.0) = true;
         self.0.1.notify_all();
     }
 }

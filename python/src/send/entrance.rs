@@ -1,10 +1,11 @@
 //! Submissions: jobs on their way into the store, completed on the store's thread.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::task::Unconstrained;
+use weir::machine::lock::lock;
 use weir::send::Job;
 use weir::send::store::{Receipt, Store, StoreError, StoreFuture};
 
@@ -45,7 +46,7 @@ impl Submission {
     }
 
     fn ticket(&self) -> MutexGuard<'_, Option<Unconstrained<StoreFuture<Vec<Receipt>>>>> {
-        self.ticket.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ticket)
     }
 
     /// Completes the submission if the store has replied.

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -12,6 +12,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::client::kin;
 use crate::errors;
+use weir::machine::lock::lock;
 
 /// Channel of completed IDs, from any thread to a loop.
 #[derive(Debug)]
@@ -115,8 +116,4 @@ impl Mailbox {
         let future = lock(&self.futures).waiting.remove(&id);
         drop(future);
     }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

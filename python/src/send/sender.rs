@@ -1,12 +1,13 @@
 //! `SenderHandle`: the core's sender for Python.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use weir::decide::Nanos;
+use weir::machine::lock::lock;
 use weir::send::store::{JobSelector, Recovery, Store, StoreError, StoreUrl};
 use weir::send::{self, State, wall_ms};
 
@@ -78,7 +79,7 @@ impl SenderInner {
     }
 
     fn core(&self) -> MutexGuard<'_, CoreSender> {
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.core)
     }
 
     fn store(&self) -> Option<Arc<dyn Store>> {

@@ -1,6 +1,6 @@
 //! Value whose changes threads and asyncio loops wait for.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use pyo3::intern;
@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use weir::decide::Nanos;
 use weir::machine::clock::Clock;
+use weir::machine::lock::{lock, wait, wait_timeout};
 
 use super::mailbox::{CompletionFuture, EventfdChannel, Mailbox};
 
@@ -35,18 +36,14 @@ pub(crate) enum WatchResult<'py, R> {
 }
 
 impl<T: Send> WatchedValue<T> {
-    fn lock(&self) -> MutexGuard<'_, WatchedState<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Accesses the value without waking waiters.
     pub(crate) fn with<R>(&self, action: impl FnOnce(&mut T) -> R) -> R {
-        action(&mut self.lock().value)
+        action(&mut lock(&self.state).value)
     }
 
     /// Changes the value and wakes all waiters.
     pub(crate) fn change<R>(&self, action: impl FnOnce(&mut T) -> R) -> R {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let done = action(&mut state.value);
         for (channel, id) in state.channels.drain(..) {
             channel.complete(id);
@@ -89,7 +86,7 @@ impl<T: Send> WatchedValue<T> {
     }
 
     fn sleep<R>(&self, most: Option<Duration>, mut ready: impl FnMut(&mut T) -> Option<R>) -> Option<R> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         loop {
             if let Some(found) = ready(&mut state.value) {
                 return Some(found);
@@ -97,11 +94,8 @@ impl<T: Send> WatchedValue<T> {
             state.sleepers += 1;
             let over;
             (state, over) = match most {
-                None => (self.changed.wait(state).unwrap_or_else(PoisonError::into_inner), false),
-                Some(most) => {
-                    let (state, over) = self.changed.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner);
-                    (state, over.timed_out())
-                }
+                None => (wait(&self.changed, state), false),
+                Some(most) => wait_timeout(&self.changed, state, most),
             };
             state.sleepers -= 1;
             if over {
@@ -121,7 +115,7 @@ impl<T: Send> WatchedValue<T> {
             return Ok(WatchResult::Ready(found));
         }
         let (id, future) = mailbox.new_future(py)?;
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if let Some(found) = ready(&mut state.value) {
             drop(state);
             mailbox.forget(id);

@@ -3,6 +3,7 @@
 use super::grpc::{Code, Codes};
 use super::hedge::{MAX_ATTEMPTS, MAX_STAGES};
 use crate::decide::Nanos;
+use crate::decide::base::failure::{FailureKind, FailureSide};
 
 /// Policy of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -203,98 +204,5 @@ impl AttemptFailure {
             Self::Grpc(code) => Some(code.name()),
             Self::Status(_) => None,
         }
-    }
-}
-
-/// Side that caused a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FailureSide {
-    /// The upstream, or the network: counts against the host, the breaker and the limit.
-    Upstream,
-    /// The caller: not evidence about the upstream, and a retry would fail as well.
-    Caller,
-}
-
-/// Kinds of failures other than a status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FailureKind {
-    /// DNS resolution failed.
-    Dns,
-    /// TCP connection failed; the request was not sent.
-    Connect,
-    /// TLS handshake failed; the request was not sent.
-    Tls,
-    /// The attempt's timeout passed.
-    Timeout,
-    /// Connection closed before the end of the response.
-    Closed,
-    /// Connection or stream reset.
-    Reset,
-    /// Received bytes are not HTTP.
-    Protocol,
-    /// Response body does not meet the success rule: not JSON, not valid by the schema, or too long to validate.
-    Body,
-    /// Response lacks a header of the success rule.
-    Header,
-    /// Invalid request: its body broke off or differs from its length, or its target, host or length cannot be sent.
-    /// The only kind that the caller causes.
-    Request,
-}
-
-impl FailureKind {
-    /// All kinds.
-    pub const ALL: [Self; 10] = [
-        Self::Dns,
-        Self::Connect,
-        Self::Tls,
-        Self::Timeout,
-        Self::Closed,
-        Self::Reset,
-        Self::Protocol,
-        Self::Body,
-        Self::Header,
-        Self::Request,
-    ];
-
-    /// Side that causes failures of this kind.
-    pub const fn side(self) -> FailureSide {
-        match self {
-            Self::Request => FailureSide::Caller,
-            Self::Dns
-            | Self::Connect
-            | Self::Tls
-            | Self::Timeout
-            | Self::Closed
-            | Self::Reset
-            | Self::Protocol
-            | Self::Body
-            | Self::Header => FailureSide::Upstream,
-        }
-    }
-
-    /// Kinds that can be configured as retryable.
-    pub fn retryable() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|kind| kind.side() == FailureSide::Upstream)
-    }
-
-    /// Name in configurations, logs and metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dns => "dns",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Closed => "closed",
-            Self::Reset => "reset",
-            Self::Protocol => "protocol",
-            Self::Body => "body",
-            Self::Header => "header",
-            Self::Request => "request",
-        }
-    }
-
-    /// Whether the upstream has certainly not received the request, so that any method may be retried.
-    pub const fn is_unsent(self) -> bool {
-        matches!(self, Self::Dns | Self::Connect | Self::Tls)
     }
 }

@@ -4,9 +4,10 @@ use super::read::{DocumentNode, DocumentTable};
 use super::{PolicyConfig, SuccessRule, file, headers, units};
 use crate::call::Success;
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::call::grpc::{Code, Codes};
 use crate::decide::call::policy::{
-    BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
+    BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 
 /// Maximum attempts of one call.

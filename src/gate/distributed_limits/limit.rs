@@ -1,6 +1,6 @@
 //! A cluster-wide limit: a caller rate limit or a retry budget.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use ring::digest;
 
@@ -8,6 +8,7 @@ use crate::decide::Nanos;
 use crate::decide::call::retry_budget::RetryBudget;
 use crate::decide::ratelimit::split::{AllocationKey, Allocations};
 use crate::gate::caller::CallerPolicy;
+use crate::machine::lock::lock;
 
 /// The first 64 bits of SHA-256 of these parts: the same at all gateways, and a second name with a given hash cannot be
 /// chosen.
@@ -31,7 +32,7 @@ pub(in crate::gate) enum DistributedLimit<'a> {
 }
 
 fn with_budget<T>(budget: &Mutex<RetryBudget>, work: impl FnOnce(&mut RetryBudget) -> T) -> T {
-    work(&mut budget.lock().unwrap_or_else(PoisonError::into_inner))
+    work(&mut lock(budget))
 }
 
 impl DistributedLimit<'_> {

@@ -12,7 +12,7 @@ mod tests;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use super::runtime::GateRuntime;
 use crate::decide::Nanos;
 use crate::decide::ratelimit::split::{Allocations, Fraction};
 use crate::machine::clock::Clock;
+use crate::machine::lock::lock;
 use crate::server::Logger;
 
 /// Time beyond a lease that a starting gateway waits for its allocation, for busy machines.
@@ -71,7 +72,7 @@ impl DistributedLimits {
     }
 
     fn split(&self) -> MutexGuard<'_, Allocations> {
-        self.split.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.split)
     }
 
     /// The state of the cluster.

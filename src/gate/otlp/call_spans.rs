@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
     use crate::decide::admission::{self, Priority, Rejection};
-    use crate::decide::call::policy::FailureKind;
+    use crate::decide::base::failure::FailureKind;
     use crate::gate::otlp::attributes::MAX_TEXT_BYTES;
     use crate::http::client::{ConnectOptions, Origin};
     use crate::http::target::Target;

@@ -16,7 +16,7 @@ use super::error::{SendError, error_message};
 use super::origin::{Origin, OriginAddress};
 use super::socket::{ClientSocket, PlainSocket};
 use crate::decide::Nanos;
-use crate::decide::call::policy::FailureKind;
+use crate::decide::base::failure::FailureKind;
 use crate::machine::timer::{Sleep, Timer};
 
 /// Delay before the next address is tried while the previous one is pending (RFC 8305, section 8).

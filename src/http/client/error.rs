@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::{fmt, io};
 
-use crate::decide::call::policy::FailureKind;
+use crate::decide::base::failure::FailureKind;
 use crate::http::wire::WireError;
 
 /// Reason why a response is missing or incomplete.

@@ -19,7 +19,7 @@ use super::request::{RequestWriter, UploadError};
 use super::response::{BodyDecoder, DecodedBody, HeadParser, ResponseHead};
 use super::socket::ClientSocket;
 use super::upgraded::UpgradedConnection;
-use crate::decide::call::policy::FailureKind;
+use crate::decide::base::failure::FailureKind;
 
 /// Failure of an exchange, and the request if it may be sent again.
 pub(super) struct ExchangeError {

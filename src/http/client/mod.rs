@@ -5,8 +5,8 @@
 //! with a task per connection.
 //!
 //! - [`Client`]: one per event loop; [`Origin`]: the upstream; [`OutgoingRequest`] to [`IncomingBody`]
-//! - `pool`: the connections to an origin; `dial`: a new one; `socket`: its bytes, `outstanding`: unacknowledged ones;
-//!   `stall`: its progress timeout
+//! - `pool`: the connections to an origin; `connect`: a new one; `socket`: its bytes, `unacknowledged`: those that the
+//!   origin has not received; `progress_timeout`: its progress timeout
 //! - `request`, [`response`], `http1`: an exchange over HTTP/1.1; `http2`: the same over HTTP/2
 
 mod body;

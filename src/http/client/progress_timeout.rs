@@ -9,7 +9,7 @@ use slab::Slab;
 
 use super::error::SendError;
 use crate::decide::Nanos;
-use crate::decide::call::policy::FailureKind;
+use crate::decide::base::failure::FailureKind;
 
 /// All exchanges in progress with one origin.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use super::{MAX_SLEEP, Worker};
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::load::feed::DueRequest;
 use crate::load::connection::{ConnectionPhase, Flight};
-use crate::measure::outcome::TransportFailure;
 
 /// Delay of a user after a failed connection.
 const CONNECT_RETRY_DELAY: Nanos = Nanos::from_millis(100);
@@ -60,8 +60,8 @@ impl Worker<'_> {
                 }
             }
             Err(error) => {
-                self.end(&flight.failed(TransportFailure::Connect, now, 0), start.user);
-                self.counters.record_detail(TransportFailure::Connect, || error.to_string());
+                self.end(&flight.failed(FailureKind::Connect, now, 0), start.user);
+                self.counters.record_detail(FailureKind::Connect, || error.to_string());
                 self.feed.pause_user(start.user, now + CONNECT_RETRY_DELAY);
             }
         }
@@ -71,11 +71,11 @@ impl Worker<'_> {
         let plan = self.shared.plan;
         let Some(slot) = self.connections.get(index) else { return };
         if let Err(error) = slot.stream.connected() {
-            return self.fail(index, TransportFailure::Connect, || error.to_string());
+            return self.fail(index, FailureKind::Connect, || error.to_string());
         }
         let Some(tls) = &plan.tls else { return self.opened(index) };
         if let Err(error) = slot.stream.start_tls(tls) {
-            return self.fail(index, TransportFailure::Tls, || error.to_string());
+            return self.fail(index, FailureKind::Tls, || error.to_string());
         }
         slot.phase = ConnectionPhase::Handshaking;
         self.handshake(index);
@@ -86,7 +86,7 @@ impl Worker<'_> {
         match slot.stream.handshake() {
             Ok(true) => self.opened(index),
             Ok(false) => {}
-            Err(error) => self.fail(index, TransportFailure::Tls, || error.to_string()),
+            Err(error) => self.fail(index, FailureKind::Tls, || error.to_string()),
         }
     }
 
@@ -113,8 +113,7 @@ impl Worker<'_> {
     pub(super) fn reconnect(&mut self, index: u32, now: Nanos) {
         let Some(slot) = self.connections.get(index) else { return };
         if !slot.flights.is_empty() {
-            return self
-                .fail(index, TransportFailure::Closed, || "the service closed with requests in the pipeline".into());
+            return self.fail(index, FailureKind::Closed, || "the service closed with requests in the pipeline".into());
         }
         let user = slot.user;
         let capped = self.connections.is_exhausted();
@@ -127,7 +126,7 @@ impl Worker<'_> {
     }
 
     /// Fails the connection, and all requests on it.
-    pub(super) fn fail(&mut self, index: u32, kind: TransportFailure, detail: impl FnOnce() -> String) {
+    pub(super) fn fail(&mut self, index: u32, kind: FailureKind, detail: impl FnOnce() -> String) {
         let now = self.clock.now();
         let Some(slot) = self.connections.get(index) else { return };
         let (user, phase, written) = (slot.user, slot.phase, slot.written());

@@ -21,12 +21,13 @@ use super::poller::ReadinessEvent;
 use super::request_log::ThreadLog;
 use super::start_gate::StartGate;
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::load::feed::{DueRequest, Feed};
 use crate::http::target::SocketAddress;
 use crate::http::wire::HeadCache;
 use crate::machine::clock::{Clock, WallOffset, minimize_timer_slack, thread_cpu};
 use crate::measure::Counts;
-use crate::measure::outcome::{Outcome, TransportFailure};
+use crate::measure::outcome::Outcome;
 use crate::measure::recorder::Interval;
 
 /// State shared by all workers of a run.
@@ -353,7 +354,7 @@ impl<'a> Worker<'a> {
         for index in self.connections.indices() {
             let since = self.connections.get(index).and_then(|slot| slot.waiting_since());
             if since.is_some_and(|since| now - since > timeout) {
-                self.fail(index, TransportFailure::Timeout, || format!("no response within {timeout}"));
+                self.fail(index, FailureKind::Timeout, || format!("no response within {timeout}"));
             }
         }
     }
@@ -385,10 +386,10 @@ impl<'a> Worker<'a> {
     }
 }
 
-fn failure_of(error: &io::Error) -> TransportFailure {
+fn failure_of(error: &io::Error) -> FailureKind {
     match error.kind() {
-        io::ErrorKind::InvalidData => TransportFailure::Tls,
-        io::ErrorKind::UnexpectedEof => TransportFailure::Closed,
-        _ => TransportFailure::Reset,
+        io::ErrorKind::InvalidData => FailureKind::Tls,
+        io::ErrorKind::UnexpectedEof => FailureKind::Closed,
+        _ => FailureKind::Reset,
     }
 }

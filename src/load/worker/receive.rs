@@ -4,10 +4,10 @@ use std::io;
 
 use super::Worker;
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::http::stream::StreamRead;
 use crate::http::wire::WireError;
 use crate::load::poller::ReadinessEvent;
-use crate::measure::outcome::TransportFailure;
 
 pub(super) const READ_BUFFER_BYTES: usize = 64 * 1024;
 /// Minimum size of a body, in bytes, that the kernel discards unread.
@@ -97,7 +97,7 @@ impl Worker<'_> {
             let step = match slot.decoder.push(bytes, request.bodyless, &mut self.cache) {
                 Ok(step) => step,
                 Err(error) => {
-                    self.fail(index, TransportFailure::Protocol, || error.to_string());
+                    self.fail(index, FailureKind::Protocol, || error.to_string());
                     return false;
                 }
             };
@@ -123,7 +123,7 @@ impl Worker<'_> {
     /// `has_responded`: its user has just had a response, and continues on a new one.
     #[cold]
     fn unsolicited(&mut self, index: u32, has_responded: bool, now: Nanos) {
-        self.counters.record_detail(TransportFailure::Protocol, || WireError::Unsolicited.to_string());
+        self.counters.record_detail(FailureKind::Protocol, || WireError::Unsolicited.to_string());
         if has_responded {
             self.reconnect(index, now);
         } else {
@@ -148,9 +148,9 @@ impl Worker<'_> {
                 self.reconnect(index, now);
             }
             (Some(_), Ok(None)) => {
-                self.fail(index, TransportFailure::Closed, || "the connection was closed before a response".into());
+                self.fail(index, FailureKind::Closed, || "the connection was closed before a response".into());
             }
-            (Some(_), Err(error)) => self.fail(index, TransportFailure::Closed, || error.to_string()),
+            (Some(_), Err(error)) => self.fail(index, FailureKind::Closed, || error.to_string()),
         }
     }
 }

@@ -129,8 +129,9 @@ fn decades(low: f64, high: f64, wanted: f64) -> Vec<f64> {
             .filter(is_within(low, high))
             .collect()
     };
-    let fine = all(&[1.0, 2.0, 5.0]);
-    if fine.len() as f64 <= wanted * 1.5 { fine } else { all(&[1.0]) }
+    // From fine to coarse.
+    let steps: [&[f64]; 2] = [&[1.0, 2.0, 5.0], &[1.0, 3.0]];
+    steps.into_iter().map(all).find(|ticks| ticks.len() as f64 <= wanted * 1.5).unwrap_or_else(|| all(&[1.0]))
 }
 
 #[cfg(test)]
@@ -143,6 +144,7 @@ mod tests {
         assert_eq!(AxisScale::Linear.ticks(0.0, 103.0, 5.0, false), [0.0, 50.0, 100.0]);
         assert_eq!(AxisScale::Linear.ticks(0.0, 9.0, 5.0, false), [0.0, 2.0, 4.0, 6.0, 8.0]);
         assert_eq!(AxisScale::Log.ticks(1.5, 60.0, 5.0, false), [2.0, 5.0, 10.0, 20.0, 50.0]);
+        assert_eq!(AxisScale::Log.ticks(14.0, 6100.0, 5.0, false), [30.0, 100.0, 300.0, 1000.0, 3000.0]);
         assert_eq!(AxisScale::Log.ticks(0.9, 12_000.0, 5.0, false), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
         assert_eq!(AxisScale::Log.ticks(100.0, 104.0, 5.0, false), [100.0, 101.0, 102.0, 103.0, 104.0]);
         assert_eq!(AxisScale::Linear.ticks(0.0, 10_000.0, 6.0, true), [0.0, 1800.0, 3600.0, 5400.0, 7200.0, 9000.0]);

@@ -5,7 +5,7 @@
 //! makes HTML of all of them and is the only place where text becomes HTML.
 //!
 //! - [`chart`]: lines over an axis, with bands; [`bars`]: bars of values
-//! - [`table`]: tables
+//! - [`table`]: tables of figures
 //! - [`svg`]: static picture of a chart, without the script
 //! - [`manifest`]: last section of every report
 //! - `html`: HTML; `script/*.js`, `page.css` and `chart.css` are included verbatim

@@ -1,12 +1,13 @@
 //! Small deterministic runs for the tests of all formats.
 
+use crate::decide::base::failure::FailureKind;
 use std::collections::BTreeMap;
 
 use crate::decide::Nanos;
 use crate::measure::Counts;
 use crate::measure::agent_counts::Agent;
 use crate::measure::histogram::Percentiles;
-use crate::measure::outcome::{Outcome, RequestEnd, TransportFailure};
+use crate::measure::outcome::{Outcome, RequestEnd};
 use crate::measure::recorder::Recorder;
 use crate::measure::run::{LoadModel, Manifest, Run, RunFacts, RunTarget};
 use crate::measure::series::RunSeries;
@@ -60,8 +61,8 @@ pub(crate) fn open() -> Run {
         waited_us: i * 1_400,
         connect_us: if i.is_multiple_of(20) { 300 + scatter(i, 400) } else { 0 },
         end: match i % 50 {
-            7 => RequestEnd::Failed(TransportFailure::Timeout),
-            19 if i % 100 == 19 => RequestEnd::Failed(TransportFailure::Reset),
+            7 => RequestEnd::Failed(FailureKind::Timeout),
+            19 if i % 100 == 19 => RequestEnd::Failed(FailureKind::Reset),
             31 => RequestEnd::Response(503),
             43 => RequestEnd::Response(404),
             _ => RequestEnd::Response(200),
@@ -76,8 +77,8 @@ pub(crate) fn open() -> Run {
     sample.facts.interrupted = true;
     sample.facts.target.method = "POST".into();
     sample.counts.details = BTreeMap::from([
-        (TransportFailure::Reset, "connection reset by peer (os error 104)".into()),
-        (TransportFailure::Timeout, "no whole response within 2s".into()),
+        (FailureKind::Reset, "connection reset by peer (os error 104)".into()),
+        (FailureKind::Timeout, "no whole response within 2s".into()),
     ]);
     sample.set_connections(20, 75, 412);
     sample.set_in_flight_mean(503.2);

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use http_body_util::BodyExt;
 
 use super::super::options::Options;
 use super::super::sender::wall_ms;
@@ -14,8 +13,8 @@ use super::super::store::JobStep;
 use super::super::template::{Escaping, TemplateFields};
 use super::marks::SentMark;
 use super::{DispatchFailure, Event, InFlightAttempt, JobId, LastAttempt, SenderRuntime, SenderState};
+use crate::call;
 use crate::decide::Nanos;
-use crate::decide::call::policy::FailureKind;
 use crate::decide::delivery::dispatch::ResponseClass;
 use crate::decide::delivery::limit_headers::RateLimitHeaders;
 use crate::http::client::{ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError};
@@ -227,16 +226,8 @@ async fn read_response(response: http::Response<IncomingBody>, max_bytes: usize)
     let bytes = match body.take_complete() {
         Some(bytes) => bytes,
         None => {
-            let mut all = BytesMut::new();
-            while let Some(frame) = body.frame().await {
-                let Ok(data) = frame?.into_data() else { continue };
-                if all.len() + data.len() > max_bytes {
-                    let why = format!("the response body is longer than {max_bytes} bytes");
-                    return Err(SendError::new(FailureKind::Body, why));
-                }
-                all.extend_from_slice(&data);
-            }
-            all.freeze()
+            let read = call::read_body(body, max_bytes).await;
+            read.map_err(|(kind, cause)| SendError::new(kind, cause))?.bytes
         }
     };
     Ok((head.status, head.headers, bytes))

@@ -1,9 +1,9 @@
 //! Progress of a sender.
 
-use super::super::sender::lock;
 use super::{HostId, HostProgress, SenderRuntime, SenderState};
 use crate::decide::Nanos;
 use crate::decide::delivery::key_window::KeyWindows;
+use crate::machine::lock::lock;
 
 /// Progress of a sender.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 mod job;
 mod state;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use tokio::sync::watch;
 
@@ -19,6 +19,7 @@ use super::{
 };
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
+use crate::machine::lock::lock;
 use crate::send::job::{Job, JobDetail, JobEdit, JobEntry, StoredAttempt, UnixMs};
 use crate::send::state::State;
 
@@ -43,17 +44,13 @@ impl MemoryStore {
     /// they may get a new TTL.
     #[must_use]
     pub fn discarding(self, states: &[State]) -> Self {
-        self.lock().discarded_states = states.to_vec();
+        lock(&self.inner).discarded_states = states.to_vec();
         self
-    }
-
-    fn lock(&self) -> MutexGuard<'_, MemoryStoreState> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the state, admits waiting submissions, and notifies watchers.
     fn update<T>(&self, change: impl FnOnce(&mut MemoryStoreState) -> T) -> T {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         let (counts, arrived) = (inner.counts, inner.arrival_count);
         let done = change(&mut inner);
         inner.admit_waiting();
@@ -75,7 +72,7 @@ impl Store for MemoryStore {
     }
 
     fn start_sending(&self, _: UnixMs) -> Result<Recovery, StoreError> {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         if std::mem::replace(&mut inner.has_sender, true) {
             return Err(StoreError::AnotherSender("memory".into(), Some(std::process::id())));
         }
@@ -92,33 +89,33 @@ impl Store for MemoryStore {
     }
 
     fn mark_sent(&self, lease: JobLease, at: UnixMs) -> bool {
-        self.lock().mark_sent(lease, at)
+        lock(&self.inner).mark_sent(lease, at)
     }
 
     fn renew(&self, leases: &[JobLease], length: Nanos) -> Vec<JobLease> {
-        self.lock().leases.renew(leases, self.clock.now() + length)
+        lock(&self.inner).leases.renew(leases, self.clock.now() + length)
     }
 
     fn counts(&self) -> Result<JobCounts, StoreError> {
-        Ok(self.lock().counts)
+        Ok(lock(&self.inner).counts)
     }
 
     fn queued_by_key(&self) -> Result<Vec<(Option<String>, u64)>, StoreError> {
-        Ok(JobLane::by_key(self.lock().queued.iter().map(|(lane, jobs)| (lane.clone(), jobs.len() as u64))))
+        Ok(JobLane::by_key(lock(&self.inner).queued.iter().map(|(lane, jobs)| (lane.clone(), jobs.len() as u64))))
     }
 
     fn expiring(&self, before: UnixMs, most: usize) -> Result<usize, StoreError> {
-        Ok(self.lock().expiries.range(..(before, 0)).take(most).count())
+        Ok(lock(&self.inner).expiries.range(..(before, 0)).take(most).count())
     }
 
     fn list(&self, filter: &JobFilter, after: u64, most: usize) -> Result<Vec<JobEntry>, StoreError> {
-        let inner = self.lock();
+        let inner = lock(&self.inner);
         let entries = inner.jobs.range(after.saturating_add(1)..).map(|(_, kept)| &kept.entry);
         Ok(entries.filter(|entry| filter.matches(entry)).take(most).cloned().collect())
     }
 
     fn inspect(&self, which: &JobSelector) -> Result<Option<JobDetail>, StoreError> {
-        let inner = self.lock();
+        let inner = lock(&self.inner);
         let number = match which {
             JobSelector::Number(number) => Some(number),
             JobSelector::Id(id) => inner.ids.get(id),
@@ -144,7 +141,7 @@ impl Store for MemoryStore {
     }
 
     fn key_states(&self) -> Result<Vec<StoredKeyState>, StoreError> {
-        let inner = self.lock();
+        let inner = lock(&self.inner);
         Ok(inner.keys.iter().map(|(key, note)| StoredKeyState { key: key.clone(), state: note.clone() }).collect())
     }
 
@@ -157,12 +154,16 @@ impl Store for MemoryStore {
     }
 
     fn active_senders(&self) -> Result<ActiveSenders, StoreError> {
-        Ok(if self.lock().has_sender { ActiveSenders::Process(Some(std::process::id())) } else { ActiveSenders::None })
+        Ok(if lock(&self.inner).has_sender {
+            ActiveSenders::Process(Some(std::process::id()))
+        } else {
+            ActiveSenders::None
+        })
     }
 
     fn key_usage(&self) -> Result<Vec<KeyUsage>, StoreError> {
         let mut uses = KeyUsageCounter::default();
-        for status in self.lock().entries().map(|entry| &entry.status) {
+        for status in lock(&self.inner).entries().map(|entry| &entry.status) {
             if let Some(StoredAttempt { key: Some(key), sent_at: sent, .. }) = &status.last_attempt {
                 uses.add(key, *sent, status.state == State::Done);
             }

@@ -1,11 +1,12 @@
 //! Work queue of a store's writer thread: filled by callers, taken by the thread in groups.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use super::submission_queue::{SubmitBatch, SubmitQueue};
 use crate::decide::Nanos;
+use crate::machine::lock::{lock, wait, wait_timeout, wait_timeout_while};
 
 /// Pending tasks and batches.
 pub(super) struct WorkQueue<T> {
@@ -36,12 +37,8 @@ impl<T> Default for WorkQueue<T> {
 }
 
 impl<T> WorkQueue<T> {
-    fn lock(&self) -> MutexGuard<'_, WorkQueueState<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn update(&self, change: impl FnOnce(&mut WorkQueueState<T>)) {
-        change(&mut self.lock());
+        change(&mut lock(&self.state));
         self.changed.notify_one();
     }
 
@@ -62,14 +59,14 @@ impl<T> WorkQueue<T> {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.lock().closed
+        lock(&self.state).closed
     }
 
     /// Moves new batches to those that wait, and takes at most `most` tasks. Blocks while there is nothing to do, at
-    /// most for `wait`. `None` when the queue is closed and empty.
-    pub(super) fn take(&self, waiting: &mut SubmitQueue, most: usize, wait: Nanos) -> Option<WorkBatch<T>> {
-        let mut work = self.lock();
-        let mut over = wait == Nanos::ZERO;
+    /// most for `timeout`. `None` when the queue is closed and empty.
+    pub(super) fn take(&self, waiting: &mut SubmitQueue, most: usize, timeout: Nanos) -> Option<WorkBatch<T>> {
+        let mut work = lock(&self.state);
+        let mut over = timeout == Nanos::ZERO;
         loop {
             let look = std::mem::take(&mut work.may_have_room) && !waiting.is_empty();
             if over || look || !work.tasks.is_empty() || !work.batches.is_empty() {
@@ -82,21 +79,19 @@ impl<T> WorkQueue<T> {
             if work.closed {
                 return None;
             }
-            if wait == Nanos::NEVER {
-                work = self.changed.wait(work).unwrap_or_else(PoisonError::into_inner);
+            if timeout == Nanos::NEVER {
+                work = wait(&self.changed, work);
             } else {
-                let waited = self.changed.wait_timeout(work, Duration::from_nanos(wait.0));
-                let (back, result) = waited.unwrap_or_else(PoisonError::into_inner);
-                (work, over) = (back, result.timed_out());
+                (work, over) = wait_timeout(&self.changed, work, Duration::from_nanos(timeout.0));
             }
         }
     }
 
     /// Sleeps, unless the queue is closed.
     pub(super) fn sleep_unless_closed(&self, length: Duration) {
-        let work = self.lock();
+        let work = lock(&self.state);
         if !work.closed {
-            drop(self.changed.wait_timeout_while(work, length, |work| !work.closed));
+            drop(wait_timeout_while(&self.changed, work, length, |work| !work.closed));
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use super::state::{EnqueueResult, ReplyTo};
 use super::{JobError, PoolJob, PoolShared, run};
+use crate::machine::lock::lock;
 
 /// Event loop's side of a pool: submits jobs.
 pub struct PoolHandle<J: PoolJob> {
@@ -37,7 +38,7 @@ impl<J: PoolJob> PoolHandle<J> {
     /// Handle for the event loop of this thread, which has to run local tasks.
     pub(super) fn new(shared: Arc<PoolShared<J>>) -> Self {
         let notify = Arc::new(Notify::new());
-        let handle_index = shared.lock().open_handle(Arc::clone(&notify));
+        let handle_index = lock(&shared.state).open_handle(Arc::clone(&notify));
         let inner = Rc::new(PoolHandleInner { shared, handle_index, slots: RefCell::default() });
         tokio::task::spawn_local(deliver_replies(Rc::clone(&inner), notify));
         Self { inner }
@@ -47,7 +48,7 @@ impl<J: PoolJob> PoolHandle<J> {
     /// cancelled.
     pub fn submit(&self, job: J) -> JobFuture<'_, J> {
         let handle = &*self.inner;
-        let mut state = handle.shared.lock();
+        let mut state = lock(&handle.shared.state);
         if job.is_brief() && state.has_free_thread() {
             state.completed += 1;
             drop(state);
@@ -73,7 +74,7 @@ impl<J: PoolJob> PoolHandle<J> {
         let shared = &self.inner.shared;
         loop {
             let idle = shared.idle.notified();
-            if shared.lock().busy == 0 {
+            if lock(&shared.state).busy == 0 {
                 return;
             }
             idle.await;
@@ -86,7 +87,7 @@ async fn deliver_replies<J: PoolJob>(handle: Rc<PoolHandleInner<J>>, notify: Arc
     let mut fetched = Vec::new();
     loop {
         notify.notified().await;
-        handle.shared.lock().take_completions(handle.handle_index, &mut fetched);
+        lock(&handle.shared.state).take_completions(handle.handle_index, &mut fetched);
         for done in fetched.drain(..) {
             let waker = match handle.slots.borrow_mut().get_mut(done.slot) {
                 Some(slot) if slot.ticket == done.ticket => {
@@ -151,7 +152,7 @@ impl<J: PoolJob> Drop for JobFuture<'_, J> {
         let slot = self.handle.slots.borrow_mut().try_remove(slot);
         if slot.is_some_and(|slot| slot.result.is_none()) {
             // The job is dropped after the lock is released.
-            let cancelled = self.handle.shared.lock().cancel(ticket);
+            let cancelled = lock(&self.handle.shared.state).cancel(ticket);
             drop(cancelled);
         }
     }

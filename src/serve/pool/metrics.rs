@@ -9,12 +9,13 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::{PoolJob, PoolShared};
+use crate::machine::lock::lock;
 
 pub(super) struct PoolMetrics<J: PoolJob>(pub(super) Arc<PoolShared<J>>);
 
 impl<J: PoolJob> Collector for PoolMetrics<J> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let state = self.0.lock();
+        let state = lock(&self.0.state);
         let (queue, backlog) = state.lengths();
         let gauges = [
             ("pool_threads", "Threads of the pool", state.threads),

@@ -24,7 +24,7 @@ mod tests;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 
 use prometheus_client::registry::Registry;
@@ -32,6 +32,7 @@ use tokio::sync::Notify;
 
 pub use self::handle::{JobFuture, PoolHandle};
 use self::state::{JobCompletion, State};
+use crate::machine::lock::{lock, wait};
 
 /// Job of a pool.
 pub trait PoolJob: Send + 'static {
@@ -74,6 +75,7 @@ pub struct ThreadPool<J: PoolJob> {
 
 /// State that threads and event loops share.
 struct PoolShared<J: PoolJob> {
+    /// Consistent also after a panic: jobs run without the lock.
     state: Mutex<State<J>>,
     /// Signalled when a job is queued for a sleeping thread.
     work_available: Condvar,
@@ -97,10 +99,10 @@ impl<J: PoolJob> ThreadPool<J> {
         });
         let mut pool = Self { shared, threads: Vec::new() };
         for number in 1..=threads.max(1) {
-            pool.shared.lock().threads += 1;
+            lock(&pool.shared.state).threads += 1;
             let shared = Arc::clone(&pool.shared);
             let thread = thread::Builder::new().name(format!("pool-{number}")).spawn(move || shared.run_thread());
-            pool.threads.push(thread.inspect_err(|_| pool.shared.lock().threads -= 1)?);
+            pool.threads.push(thread.inspect_err(|_| lock(&pool.shared.state).threads -= 1)?);
         }
         Ok(pool)
     }
@@ -122,19 +124,14 @@ fn run<J: PoolJob>(job: J) -> Option<J::Output> {
 }
 
 impl<J: PoolJob> PoolShared<J> {
-    /// Locks the state. Jobs run, and panic, without the lock, so the state is always consistent.
-    fn lock(&self) -> MutexGuard<'_, State<J>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Main loop of a thread.
     fn run_thread(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         loop {
             if let Some(next) = state.start_next() {
                 drop(state);
                 let output = run(next.job);
-                state = self.lock();
+                state = lock(&self.state);
                 let done = JobCompletion { ticket: next.ticket, slot: next.reply_to.slot, output };
                 let notify = state.complete(next.reply_to.handle, done);
                 let idle = state.busy == 0;
@@ -145,7 +142,7 @@ impl<J: PoolJob> PoolShared<J> {
                 if idle {
                     self.idle.notify_waiters();
                 }
-                state = self.lock();
+                state = lock(&self.state);
             } else if state.closed {
                 break;
             } else {
@@ -161,7 +158,7 @@ impl<J: PoolJob> PoolShared<J> {
     fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State<J>>) -> MutexGuard<'a, State<J>> {
         state.mark_sleeping();
         while !state.closed && !state.take_wakeup() {
-            state = self.work_available.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = wait(&self.work_available, state);
         }
         state
     }
@@ -169,13 +166,16 @@ impl<J: PoolJob> PoolShared<J> {
 
 impl<J: PoolJob> Drop for ThreadPool<J> {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
+        let mut state = lock(&self.shared.state);
         state.closed = true;
         let waiting = std::mem::take(&mut state.queue);
         self.shared.work_available.notify_all();
         // Idle threads end at once.
-        let state = self.shared.thread_ended.wait_while(state, |state| state.threads > state.busy);
-        let all_ended = state.unwrap_or_else(PoisonError::into_inner).threads == 0;
+        while state.threads > state.busy {
+            state = wait(&self.shared.thread_ended, state);
+        }
+        let all_ended = state.threads == 0;
+        drop(state);
         drop(waiting);
         for thread in self.threads.drain(..) {
             if all_ended || thread.is_finished() {

@@ -1,14 +1,15 @@
 //! Quotas of all keys.
 
 use std::collections::HashMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Options;
 use crate::decide::Nanos;
 use crate::decide::ratelimit::models::{LimitUsage, ServerLimiter};
 use crate::decide::service::key_quota::{KeyQuota, QuotaDecision};
 use crate::machine::clock;
+use crate::machine::lock::lock;
 use crate::server::RequestContext;
 
 /// Resolution of times in the limiter, as in the reference workload.
@@ -87,7 +88,7 @@ impl KeyAccounts {
         with_usages: bool,
         context: &RequestContext,
     ) -> RequestDecision<'a> {
-        let mut quota = lock_account(account);
+        let mut quota = lock(account);
         // Read behind the lock, so that times are in the order of decisions.
         let at = self.unix_now(context);
         let decision = quota.judge(at, weight, nonce);
@@ -104,11 +105,6 @@ impl KeyAccounts {
 
 impl Drop for AccountSlot<'_> {
     fn drop(&mut self) {
-        lock_account(self.account).finished(self.weight);
+        lock(self.account).finished(self.weight);
     }
-}
-
-/// Locks a quota. A panic while it is locked leaves it consistent.
-pub(super) fn lock_account(account: &Mutex<KeyQuota>) -> MutexGuard<'_, KeyQuota> {
-    account.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,10 +11,11 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use serde::Serialize;
 
-use super::accounts::{KeyAccounts, lock_account};
+use super::accounts::KeyAccounts;
 use crate::decide::Nanos;
 use crate::decide::ratelimit::models::LimitWindow;
 use crate::decide::service::key_quota::QuotaCounts;
+use crate::machine::lock::lock;
 
 /// Body of `GET /stats`.
 #[derive(Debug, Serialize)]
@@ -69,7 +70,7 @@ impl KeyAccounts {
             .keys
             .iter()
             .map(|(key, account)| {
-                let mut account = lock_account(account);
+                let mut account = lock(account);
                 let QuotaCounts { accepted, blocked, exceeded, invalid_nonce } = account.counts();
                 let usages = account.limiter().usages(now);
                 let windows = usages.iter().zip(account.limiter().peaks());
@@ -116,7 +117,7 @@ impl KeyAccounts {
         let mut sum = QuotaCounts::default();
         let mut windows: Vec<(LimitWindow, u64)> = Vec::new();
         for account in self.keys.values() {
-            let mut account = lock_account(account);
+            let mut account = lock(account);
             let QuotaCounts { accepted, blocked, exceeded, invalid_nonce } = account.counts();
             sum.accepted += accepted;
             sum.blocked += blocked;

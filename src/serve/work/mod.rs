@@ -10,7 +10,7 @@ mod overrides;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
@@ -23,6 +23,7 @@ pub use self::overrides::ResponseOverrides;
 use super::responses::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
 use crate::decide::Nanos;
 use crate::decide::service::station::{Station, StationOutcome};
+use crate::machine::lock::lock;
 use crate::server::{self, RequestContext, ServiceReply, StaticBody, Timer};
 
 /// Service with `/api/work` and `/stats`.
@@ -104,7 +105,7 @@ impl Service {
     /// Outcome of work with this service time.
     fn arrive(&self, now: Nanos, service_time: Nanos) -> StationOutcome {
         match &self.station {
-            Some(station) => station.lock().unwrap_or_else(PoisonError::into_inner).arrive(now, service_time),
+            Some(station) => lock(station).arrive(now, service_time),
             None => StationOutcome::Done { start: now, done: now + service_time },
         }
     }
@@ -113,7 +114,7 @@ impl Service {
     fn stats(&self, now: Nanos) -> String {
         let mut all = self.counts.json();
         if let Some(station) = &self.station {
-            let in_system = station.lock().unwrap_or_else(PoisonError::into_inner).in_system(now);
+            let in_system = lock(station).in_system(now);
             all.insert("in_system".to_owned(), in_system.into());
         }
         all.insert("phase".to_owned(), self.rng.phase(now).name().into());

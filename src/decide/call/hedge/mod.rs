@@ -16,9 +16,10 @@
 //! move.
 
 use super::backoff::BackoffDelays;
-use super::policy::{AttemptFailure, FailureKind, Policy};
+use super::policy::{AttemptFailure, Policy};
 use super::retry_budget::Budget;
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::base::rng::SeededRng;
 
 mod replay;

@@ -1,6 +1,7 @@
 //! Permission to send a request more than once.
 
-use crate::decide::call::policy::{AttemptFailure, FailureSide, RetryableMethodClass};
+use crate::decide::base::failure::FailureSide;
+use crate::decide::call::policy::{AttemptFailure, RetryableMethodClass};
 
 /// Permission to send a request more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +9,7 @@ pub enum ResendRule {
     /// Any time, also while another attempt runs.
     Always,
     /// Only after a failure before the request was sent
-    /// ([`FailureKind::is_unsent`](crate::decide::call::policy::FailureKind::is_unsent)), and one attempt at a time.
+    /// ([`FailureKind::is_unsent`](crate::decide::base::failure::FailureKind::is_unsent)), and one attempt at a time.
     IfUnsent,
     /// Never: its body is not available any more.
     Never,

@@ -2,7 +2,7 @@
 
 use super::{HostId, JobId};
 use crate::decide::Nanos;
-use crate::decide::call::policy::FailureKind;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::delivery::limit_headers::RateLimitHeaders;
 
 /// Job to deliver.

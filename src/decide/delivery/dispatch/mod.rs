@@ -60,8 +60,8 @@ use self::queue::{DispatchJob, JobQueue, State};
 pub use self::rules::{DeliveryGuarantee, DispatchOrder, DispatchRules, TtlExtension};
 use super::limit_headers::RateLimitHeaders;
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::base::rng::SeededRng;
-use crate::decide::call::policy::FailureKind;
 use crate::decide::call::retry_budget::RetryBudget;
 
 /// Number of a job, chosen by the caller.

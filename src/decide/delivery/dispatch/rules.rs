@@ -1,6 +1,7 @@
 //! Configuration of a delivery.
 
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::call::policy;
 use crate::decide::delivery::key_window;
 
@@ -42,7 +43,7 @@ impl Default for DispatchRules {
         let mut retryable =
             policy::Retryable { statuses: vec![(408, 408), (425, 425), (500, 599)], ..Default::default() };
         // Protocol errors and failed handshakes are not the job's failures.
-        retryable.kinds.extend([policy::FailureKind::Protocol, policy::FailureKind::Tls]);
+        retryable.kinds.extend([FailureKind::Protocol, FailureKind::Tls]);
         let backoff = policy::Backoff { min: Nanos::from_millis(500), max: Nanos::from_secs(60) };
         Self {
             key: key_window::KeyRules::default(),

@@ -15,7 +15,7 @@ use super::super::pool::{Checkout, ConnectionPool, PooledConnection, update_coun
 use super::super::{Protocol, socket};
 use super::{Http2Connection, failure};
 use crate::decide::Nanos;
-use crate::decide::call::policy::FailureKind;
+use crate::decide::base::failure::FailureKind;
 use crate::http::client::client_state::ClientState;
 use crate::http::client::connect;
 use crate::machine::executor::LocalExecutor;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 
 use super::super::error::SendError;
-use crate::decide::call::policy::FailureKind;
+use crate::decide::base::failure::FailureKind;
 
 fn root_cause(error: &hyper::Error) -> &(dyn Error + 'static) {
     let mut cause: &(dyn Error + 'static) = error;

@@ -1,5 +1,6 @@
 //! Counts between agents and coordinator: encoded, checked and merged.
 
+use crate::decide::base::failure::FailureKind;
 use proptest::prelude::*;
 
 use super::super::outcome::{Outcome, RequestEnd};
@@ -29,7 +30,7 @@ fn recorder(times: &[(u64, usize)]) -> Recorder {
             RequestEnd::Response(200),
             RequestEnd::Response(404),
             RequestEnd::Response(503),
-            RequestEnd::Failed(TransportFailure::Reset),
+            RequestEnd::Failed(FailureKind::Reset),
         ];
         recorder.record(&outcome(*ns, ends[way % 4]));
     }
@@ -58,7 +59,7 @@ proptest! {
             cpu_utilization: utilization,
             last_done: Nanos(7),
             server: Some("nginx".into()),
-            details: BTreeMap::from([(TransportFailure::Reset, "gone".to_owned())]),
+            details: BTreeMap::from([(FailureKind::Reset, "gone".to_owned())]),
             ..recorder.take_counts()
         }));
         let back: Interval = sent(&interval);
@@ -93,7 +94,7 @@ fn impossible_counts_are_rejected() {
         |counts| counts.body_lengths.same = 2,
         |counts| counts.bytes_in = u64::MAX,
         |counts| counts.offered = u64::MAX,
-        |counts| counts.failures = [u64::MAX; 6],
+        |counts| counts.failures = [u64::MAX; 10],
         |counts| counts.good = ResponseTimes::default(),
         |counts| counts.bad = counts.good.clone(),
         |counts| counts.good.service = Histogram::precise(),
@@ -135,9 +136,9 @@ fn values_outside_of_their_type_are_no_counts() {
 #[test]
 fn a_long_text_is_sent_truncated() {
     let long = "ä".repeat(2000);
-    let details = BTreeMap::from([(TransportFailure::Tls, long.clone())]);
+    let details = BTreeMap::from([(FailureKind::Tls, long.clone())]);
     let counts = sent(&Counts { server: Some(long), details, ..Counts::default() });
     assert_eq!(counts.check(), Ok(()));
     assert_eq!(counts.server, Some("ä".repeat(1000)));
-    assert_eq!(counts.details[&TransportFailure::Tls], "ä".repeat(1000));
+    assert_eq!(counts.details[&FailureKind::Tls], "ä".repeat(1000));
 }

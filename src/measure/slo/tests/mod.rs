@@ -1,7 +1,8 @@
 //! What objectives hold of which runs.
 
 use super::*;
-use crate::measure::outcome::{Outcome, RequestEnd, TransportFailure};
+use crate::decide::base::failure::FailureKind;
+use crate::measure::outcome::{Outcome, RequestEnd};
 use crate::measure::recorder::Recorder;
 use crate::measure::run::Manifest;
 use crate::measure::run_facts::RunFacts;
@@ -49,7 +50,7 @@ fn times_of_successes_are_judged_and_fast_failures_do_not_make_them_better() {
 fn without_a_success_all_objectives_on_times_are_missed() {
     for run in [
         run(&[(5, RequestEnd::Response(500)); 200]),
-        run(&[(5, RequestEnd::Failed(TransportFailure::Reset)); 200]),
+        run(&[(5, RequestEnd::Failed(FailureKind::Reset)); 200]),
         run(&[]),
     ] {
         for text in ["p50<1h", "mean<1h", "max<=1h", "service.p1<1h"] {

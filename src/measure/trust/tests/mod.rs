@@ -1,12 +1,13 @@
 //! Each rule with a sound and a faulty run.
 
-use super::super::outcome::{Outcome, RequestEnd, TransportFailure};
+use super::super::outcome::{Outcome, RequestEnd};
 use super::super::recorder::Recorder;
 use super::super::run::{LoadModel, Manifest};
 use super::super::run_facts::RunFacts;
 use super::super::series::RunSeries;
 use super::*;
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 
 fn outcome(response_ms: u64, late_us: u64, end: RequestEnd) -> Outcome {
     let done = Nanos::from_millis(response_ms);
@@ -111,7 +112,7 @@ fn the_remedy_for_lateness_depends_on_its_cause() {
 #[test]
 fn a_run_without_responses_has_no_absurd_reasons() {
     let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
-    (0..500).for_each(|_| recorder.record(&outcome(1, 0, RequestEnd::Failed(TransportFailure::Reset))));
+    (0..500).for_each(|_| recorder.record(&outcome(1, 0, RequestEnd::Failed(FailureKind::Reset))));
     let reasons = reasons(&Evidence { achieved: 0.0, in_flight_mean: 0.0, ..evidence(&recorder.counts) });
     assert!(reasons.len() == 2 && reasons[0].contains("none of 500 requests succeeded"), "{reasons:?}");
 }

@@ -33,8 +33,8 @@ function logTicks(low, high, wanted) {
     }
     return found.filter(within(low, high));
   };
-  const fine = all([1, 2, 5]);
-  const ticks = fine.length <= wanted * 1.5 ? fine : all([1]);
+  // From fine to coarse.
+  const ticks = [[1, 2, 5], [1, 3]].map(all).find((ticks) => ticks.length <= wanted * 1.5) ?? all([1]);
   return ticks.length > 2 ? ticks : evenTicks(low, high, wanted);
 }
 function tailTicks(low, high, wanted) {

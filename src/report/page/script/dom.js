@@ -1,4 +1,4 @@
-// Elements of the document. Text enters as text nodes only.
+// Elements of the page. Text enters as text nodes only.
 
 const SVG = "http://www.w3.org/2000/svg";
 

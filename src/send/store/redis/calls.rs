@@ -1,12 +1,13 @@
 //! Calls of scripts.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use ::redis::Value;
 
 use super::script::{RedisScript, ScriptCall};
 use super::writer::{RedisStoreShared, RedisTask};
 use super::{RedisStore, store_error};
+use crate::machine::lock::lock;
 use crate::redis::RedisValues;
 use crate::send::store::{Store, StoreError, StoreFuture};
 
@@ -17,7 +18,7 @@ impl RedisStore {
             // Fails at once: the writer notices when the server is reachable again.
             return Err(StoreError::Unreachable(self.shared.context.address.path(), why));
         }
-        let mut link = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut link = lock(&self.reader);
         let mut last = StoreError::Closed;
         for _ in 0..2 {
             match link.call_all(&[(0, ask)]) {

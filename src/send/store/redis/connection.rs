@@ -93,6 +93,10 @@ impl RedisConnection {
     fn initialize(&mut self, connection: &mut Connection) -> Result<(), RedisFailure> {
         let terms = Arc::clone(&self.context);
         let info = info(connection).map_err(|error| self.classify_error(&error))?;
+        // Until a restarted server has loaded its data, it reports no append-only file.
+        if field(&info, "loading") == Some("1") {
+            return Err(RedisFailure::Unreachable("the server is loading its data".into()));
+        }
         durability::check(connection, &info, &terms.address).map_err(RedisFailure::Fatal)?;
         let mut names = Vec::with_capacity(ALL_SCRIPTS.len());
         for (_, text) in ALL_SCRIPTS {

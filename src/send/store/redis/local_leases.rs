@@ -5,9 +5,10 @@
 //! sent; the rest of what is leased to it is requeued.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use super::script::{RedisScript, ScriptCall};
+use crate::machine::lock::lock;
 use crate::send::store::{JobLease, JobStep, RecordRequest};
 
 /// Jobs leased without an end, by number.
@@ -22,20 +23,16 @@ struct LocalLease {
 }
 
 impl LocalLeases {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, LocalLease>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds the jobs of a claim; `sent` if all of them are marked as sent.
     pub(super) fn add_claimed(&self, leases: impl IntoIterator<Item = JobLease>, sent: bool) {
-        self.lock().extend(
+        lock(&self.0).extend(
             leases.into_iter().map(|lease| (lease.number, LocalLease { token: lease.token, is_marked_sent: sent })),
         );
     }
 
     /// Marks jobs as sent before the call, since the reply may be lost.
     pub(super) fn mark_sent(&self, record: &RecordRequest) {
-        let mut leases = self.lock();
+        let mut leases = lock(&self.0);
         for change in record.changes.iter().filter(|change| change.step == JobStep::Sent) {
             if let Some(held) = leases.get_mut(&change.lease.number).filter(|held| held.token == change.lease.token) {
                 held.is_marked_sent = true;
@@ -45,7 +42,7 @@ impl LocalLeases {
 
     /// Removes jobs that were recorded, or whose records were rejected as stale.
     pub(super) fn remove_recorded(&self, record: &RecordRequest) {
-        let mut leases = self.lock();
+        let mut leases = lock(&self.0);
         for change in record.changes.iter().filter(|change| change.step != JobStep::Sent) {
             // The same job may have been leased again.
             if leases.get(&change.lease.number).is_some_and(|held| held.token == change.lease.token) {
@@ -57,7 +54,7 @@ impl LocalLeases {
     /// Call that requeues all other jobs leased to this process.
     pub(super) fn reconcile_call(&self) -> ScriptCall {
         let mut ask = ScriptCall::new(RedisScript::Reconcile);
-        for (number, LocalLease { token, is_marked_sent: sent }) in &*self.lock() {
+        for (number, LocalLease { token, is_marked_sent: sent }) in &*lock(&self.0) {
             ask.number(number).number(token).flag(*sent);
         }
         ask

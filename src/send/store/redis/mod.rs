@@ -25,7 +25,7 @@ mod writer;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::watch;
@@ -48,6 +48,7 @@ use super::{
     QueueBounds, Receipt, RecordReply, RecordRequest, Recovery, Store, StoreError, StoreFuture, StoredKeyState,
 };
 use crate::decide::Nanos;
+use crate::machine::lock::lock;
 use crate::redis::{RedisValue, RedisValues, unique_name};
 use crate::send::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
 use crate::send::state::State;
@@ -349,7 +350,7 @@ impl Store for RedisStore {
     }
 
     fn unreachable_reason(&self) -> Option<String> {
-        self.shared.unreachable_reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.shared.unreachable_reason).clone()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writer thread: all pending calls share a round trip.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ::redis::Value;
@@ -13,6 +13,7 @@ use super::local_leases::LocalLeases;
 use super::script::{RedisScript, ScriptCall};
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
+use crate::machine::lock::lock;
 use crate::redis::{RedisValue, RedisValues};
 use crate::send::store::StoreError;
 use crate::send::store::submission_queue::{SubmitQueue, SubmitResult};
@@ -65,7 +66,7 @@ pub(super) struct RedisStoreShared {
 
 impl RedisStoreShared {
     fn set_unreachable_reason(&self, why: Option<String>) {
-        *self.unreachable_reason.lock().unwrap_or_else(PoisonError::into_inner) = why;
+        *lock(&self.unreachable_reason) = why;
     }
 
     /// Notifies watchers of changes that a script reported.

@@ -11,8 +11,9 @@
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once};
 
+use crate::machine::lock;
 use libc::{c_int, c_void};
 use rusqlite::ffi;
 
@@ -61,7 +62,7 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
         return unsafe { libc::fcntl(fd, ofd, &raw mut *lock) };
     }
     let Some(file) = file_of(fd) else { return -1 };
-    let mut owners = LOCK_OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut owners = lock::lock(&LOCK_OWNERS);
     let owners = owners.get_or_insert_default();
     let unlocks = lock.l_type == libc::F_UNLCK as libc::c_short;
     let mut is_first = false;

@@ -14,10 +14,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use super::write_lock::with_suffix;
 use crate::machine::clock;
+use crate::machine::lock::lock;
 use crate::send::job::UnixMs;
 
 /// Length of the header: the session, as a line of text.
@@ -100,15 +101,11 @@ pub(super) fn new_session() -> String {
 }
 
 impl SentMarks {
-    fn lock(&self) -> MutexGuard<'_, MarkSlots> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Starts a session without marks, once the store has requeued leased jobs and has the session's name. If the file
     /// is not writable, nothing is marked here.
     pub(super) fn begin_session(&self, store: &Path, session: &str) {
         let file = Self::create_file(store, session).ok();
-        *self.lock() = MarkSlots { file, ..MarkSlots::default() };
+        *lock(&self.0) = MarkSlots { file, ..MarkSlots::default() };
     }
 
     fn create_file(store: &Path, session: &str) -> io::Result<File> {
@@ -127,7 +124,7 @@ impl SentMarks {
 
     /// Marks a job as sent. False if it cannot be marked here.
     pub(super) fn set(&self, number: u64, at: UnixMs) -> bool {
-        let mut slots = self.lock();
+        let mut slots = lock(&self.0);
         let MarkSlots { file: Some(file), by_job: of, free, count } = &mut *slots else { return false };
         if of.contains_key(&number) {
             return true;
@@ -145,13 +142,13 @@ impl SentMarks {
 
     /// Time at which the job was marked as sent.
     pub(super) fn get(&self, number: u64) -> Option<UnixMs> {
-        self.lock().by_job.get(&number).map(|(_, at)| *at)
+        lock(&self.0).by_job.get(&number).map(|(_, at)| *at)
     }
 
     /// Releases the marks of jobs whose outcomes are recorded. Marks of requeued jobs are erased; that of a `done` job
     /// is harmless and is overwritten by the next one.
     pub(super) fn clear(&self, jobs: impl IntoIterator<Item = (u64, bool)>) {
-        let mut slots = self.lock();
+        let mut slots = lock(&self.0);
         let MarkSlots { file, by_job: of, free, .. } = &mut *slots;
         for (number, done) in jobs {
             let Some((slot, _)) = of.remove(&number) else { continue };

@@ -19,7 +19,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
@@ -43,6 +43,7 @@ use super::{
 };
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
+use crate::machine::lock::lock;
 use crate::send::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
 
 /// Options of opening a store.
@@ -147,7 +148,7 @@ impl SqliteStore {
     }
 
     fn read<T>(&self, reads: impl FnOnce(TableReader<'_>) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        let connection = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = lock(&self.reader);
         reads(TableReader(&connection)).map_err(|error| store_error(&self.shared.path, &error))
     }
 
@@ -169,7 +170,7 @@ impl SqliteStore {
     }
 
     fn is_sender(&self) -> bool {
-        self.sender.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        lock(&self.sender).is_some()
     }
 }
 
@@ -210,7 +211,7 @@ impl Store for SqliteStore {
     }
 
     fn start_sending(&self, now: UnixMs) -> Result<Recovery, StoreError> {
-        let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sender = lock(&self.sender);
         let lock = self.with_write_lock(SenderLock::try_acquire)?;
         let lock = lock.map_err(|pid| StoreError::AnotherSender(self.shared.path.clone(), pid))?;
         let (path, session) = (&self.shared.path, new_session());
@@ -246,7 +247,7 @@ impl Store for SqliteStore {
     }
 
     fn renew(&self, leases: &[JobLease], length: Nanos) -> Vec<JobLease> {
-        let mut held = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.leases);
         held.renew(leases, self.clock.now() + length)
     }
 

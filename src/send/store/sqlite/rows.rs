@@ -3,7 +3,7 @@
 mod claim;
 mod edit;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, OptionalExtension, Statement, ToSql, params};
@@ -12,6 +12,7 @@ use super::marks::{PreviousMarks, SentEvidence, SentMarks};
 use super::row::{self, headers_text, text_or_blob, to_signed};
 use super::statements::Statements;
 use crate::machine::clock::Clock;
+use crate::machine::lock::lock;
 use crate::send::job::{Job, JobEntry, MAX_JOB_EVENTS, StoredAttempt, UnixMs};
 use crate::send::state::State;
 use crate::send::store::leases::{LeaseEntry, Leases};
@@ -122,7 +123,7 @@ impl<'c> TableWriter<'c> {
     /// Undoes the changes of leases of a failed transaction.
     pub(super) fn roll_back(&mut self) {
         let changes = std::mem::take(&mut self.lease_changes);
-        let mut leases = self.lock_leases();
+        let mut leases = lock(&self.leases);
         for change in changes.into_iter().rev() {
             match change {
                 LeaseChange::Acquired(number) => drop(leases.release(number)),
@@ -133,12 +134,8 @@ impl<'c> TableWriter<'c> {
 
     /// Ends the lease of a job, until a rollback.
     fn release_lease(&mut self, number: u64, is_done: bool) {
-        let released = self.lock_leases().release(number);
+        let released = lock(&self.leases).release(number);
         self.lease_changes.extend(released.map(|lease| LeaseChange::Released { number, lease, is_done }));
-    }
-
-    fn lock_leases(&self) -> MutexGuard<'_, Leases> {
-        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn try_submit(&mut self, job: &Job) -> WriteResult<SubmitResult> {
@@ -200,7 +197,7 @@ impl<'c> TableWriter<'c> {
     /// Applies a change; false if its lease has expired.
     fn apply_change(&mut self, change: &JobChange) -> WriteResult<bool> {
         let number = change.lease.number;
-        let Some(bytes) = self.lock_leases().get(change.lease).map(|held| held.bytes) else { return Ok(false) };
+        let Some(bytes) = lock(&self.leases).get(change.lease).map(|held| held.bytes) else { return Ok(false) };
         let attempt = change.attempt.as_ref();
         let state = change.step.state();
         if change.step == JobStep::Sent {

@@ -13,6 +13,7 @@ use tokio::task::{LocalSet, yield_now};
 
 use super::{JobError, PoolJob, PoolOverflow, ThreadPool};
 use crate::decide::base::rng::SeededRng;
+use crate::machine::lock::lock;
 
 /// Job of a closure, brief or not.
 struct TestJob {
@@ -125,13 +126,13 @@ fn jobs_wait_in_front_of_a_full_queue() {
         let first = handle.submit(first);
         until(|| gated.has_started()).await;
         let others: Vec<_> = (0..30).map(|n| handle.submit(brief(move || n))).collect();
-        assert_eq!(shared.lock().lengths(), (5, 25));
+        assert_eq!(lock(&shared.state).lengths(), (5, 25));
         open.send(()).unwrap();
         assert_eq!(first.await, Ok(1));
         for (n, other) in others.into_iter().enumerate() {
             assert_eq!(other.await, Ok(n));
         }
-        assert_eq!(shared.lock().lengths(), (0, 0));
+        assert_eq!(lock(&shared.state).lengths(), (0, 0));
     });
 }
 
@@ -216,9 +217,9 @@ fn no_job_is_lost_under_random_submissions_and_cancellations() {
                 }
             }
             let shared = &pool.shared;
-            until(|| shared.lock().busy == 0 && shared.lock().queue.is_empty()).await;
+            until(|| lock(&shared.state).busy == 0 && lock(&shared.state).queue.is_empty()).await;
             assert!(done.load(Ordering::SeqCst) >= wanted);
-            let state = shared.lock();
+            let state = lock(&shared.state);
             assert_eq!(state.completed as usize, done.load(Ordering::SeqCst));
             assert!(state.cancelled > 0);
         });
@@ -244,11 +245,11 @@ fn a_cancelled_job_is_not_started() {
         until(|| gated.has_started()).await;
         let mut submitted: Vec<_> = (0..6).map(|n| Some(handle.submit(counting(n)))).collect();
         // Cancels two in the queue and one in front of it; others move up.
-        assert_eq!(pool.shared.lock().lengths(), (2, 4));
+        assert_eq!(lock(&pool.shared.state).lengths(), (2, 4));
         for n in [0, 1, 3] {
             submitted[n] = None;
         }
-        assert_eq!(pool.shared.lock().lengths(), (2, 1));
+        assert_eq!(lock(&pool.shared.state).lengths(), (2, 1));
         open.send(()).unwrap();
         assert_eq!(first.await, Ok(1));
         for (n, submitted) in submitted.into_iter().enumerate() {
@@ -256,7 +257,7 @@ fn a_cancelled_job_is_not_started() {
                 assert_eq!(submitted.await, Ok(n));
             }
         }
-        assert_eq!((done.load(Ordering::SeqCst), pool.shared.lock().cancelled), (3, 3));
+        assert_eq!((done.load(Ordering::SeqCst), lock(&pool.shared.state).cancelled), (3, 3));
     });
 }
 
@@ -275,7 +276,7 @@ fn a_late_result_does_not_reach_a_reused_slot() {
         let mut submitted = Box::pin(handle.submit(task));
         until(|| next.has_started()).await;
         open_late.send(()).unwrap();
-        until(|| pool.shared.lock().completed == 1).await;
+        until(|| lock(&pool.shared.state).completed == 1).await;
         yield_now().await;
         yield_now().await;
         assert!(std::future::poll_fn(|cx| std::task::Poll::Ready(submitted.as_mut().poll(cx).is_pending())).await);

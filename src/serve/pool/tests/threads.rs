@@ -1,6 +1,7 @@
 //! Tests of threads: panics, brief jobs, overflow, several event loops, idle and drop.
 
 use super::*;
+use crate::machine::lock::lock;
 
 #[test]
 fn a_panic_does_not_end_the_thread() {
@@ -67,7 +68,7 @@ fn a_full_queue_rejects_with_overflow_reject() {
             assert_eq!(submitted.await, Ok(2));
         }
         assert_eq!(handle.submit(long(|| 4)).await, Ok(4));
-        assert_eq!(pool.shared.lock().rejected, 2);
+        assert_eq!(lock(&pool.shared.state).rejected, 2);
     });
 }
 
@@ -93,10 +94,10 @@ fn several_event_loops_share_a_pool() {
         }
     });
     // Dropped futures do not wait for jobs that have started.
-    while pool.shared.lock().busy > 0 {
+    while lock(&pool.shared.state).busy > 0 {
         std::thread::yield_now();
     }
-    let state = pool.shared.lock();
+    let state = lock(&pool.shared.state);
     assert_eq!((state.completed + state.cancelled, state.queue.len()), (4 * 300 * 6, 0));
 }
 

@@ -2,10 +2,11 @@
 //! an error at the deadline.
 
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::base::rng::SeededRng;
 use crate::decide::call::hedge::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
 use crate::decide::call::policy;
-use crate::decide::call::policy::{AttemptFailure, FailureKind, HedgeStage, Policy, StageTrigger};
+use crate::decide::call::policy::{AttemptFailure, HedgeStage, Policy, StageTrigger};
 use crate::decide::call::retry_budget::Unlimited;
 
 /// Outcome of an attempt.

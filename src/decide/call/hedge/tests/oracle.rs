@@ -2,9 +2,10 @@
 
 use super::simulation::{Case, HedgeTrace};
 use crate::decide::Nanos;
+use crate::decide::base::failure::{FailureKind, FailureSide};
 use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::call::hedge::{CallVerdict, HedgeAction, ResendRule};
-use crate::decide::call::policy::{AttemptFailure, FailureKind, FailureSide, StageTrigger};
+use crate::decide::call::policy::{AttemptFailure, StageTrigger};
 use crate::decide::call::retry_budget::Budget;
 
 /// Launch times, and the verdict with its time; `None` for a call that hangs. The budget grants the k-th extra attempt

@@ -2,9 +2,10 @@
 
 use super::simulation::{AuditedBudget, Case, EmptyBudget, HedgeTrace};
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureSide;
 use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::call::hedge::{CallVerdict, Event, HedgeAction, LaunchReason, ResendRule};
-use crate::decide::call::policy::{AttemptFailure, BudgetRule, FailureSide, StageTrigger};
+use crate::decide::call::policy::{AttemptFailure, BudgetRule, StageTrigger};
 
 type Rule = fn(&Case, &HedgeTrace) -> bool;
 

@@ -1,11 +1,12 @@
 //! Random calls with random attempts and events, simulated in virtual time.
 
 use crate::decide::Nanos;
+use crate::decide::base::failure::FailureKind;
 use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::call::grpc::Code;
 use crate::decide::call::hedge::{Event, HedgeAction, HedgedCall, ResendRule};
 use crate::decide::call::policy::{
-    AttemptFailure, Backoff, BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, StageTrigger,
+    AttemptFailure, Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, StageTrigger,
 };
 use crate::decide::call::retry_budget::{Budget, RetryBudget};
 

@@ -1,6 +1,7 @@
 //! Outcomes of jobs, case by case.
 
-use crate::decide::call::policy::{Backoff, BudgetRule, FailureKind};
+use crate::decide::base::failure::FailureKind;
+use crate::decide::call::policy::{Backoff, BudgetRule};
 use crate::decide::delivery::dispatch::{
     DeliveryGuarantee, Dispatch, DispatchAction, DispatchFailure, DispatchRules, Event, JobSubmission, Nanos,
     ResponseClass, TtlExtension,

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 
 use super::simulation::{DispatchScenario, JobEnd};
+use crate::decide::base::failure::FailureKind;
 use crate::decide::base::rng::{SeededRng, TestRng};
-use crate::decide::call::policy::{Backoff, BudgetRule, FailureKind};
+use crate::decide::call::policy::{Backoff, BudgetRule};
 use crate::decide::delivery::dispatch::{
     DispatchFailure, DispatchOrder, DispatchRules, Nanos, ResponseClass, TtlExtension,
 };

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use proptest::prelude::*;
 
+use crate::decide::base::failure::FailureKind;
 use crate::decide::base::rng::{SeededRng, TestRng};
-use crate::decide::call::policy::FailureKind;
 use crate::decide::delivery::dispatch::circuit::MIN_FAILED_JOBS;
 use crate::decide::delivery::dispatch::{
     Dispatch, DispatchAction, DispatchRules, Event, JobId, JobSubmission, Nanos, ResponseClass,

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use crate::decide::base::failure::FailureKind;
 use crate::decide::base::rng::{SeededRng, TestRng};
-use crate::decide::call::policy::FailureKind;
 use crate::decide::delivery::dispatch::{
     Dispatch, DispatchAction, DispatchFailure, DispatchRules, Event, JobId, JobSubmission, Nanos, ResponseClass,
 };

@@ -1,7 +1,7 @@
-//! Both loops, and their permits, pauses, drops and backlog.
+//! Open and closed feeds: examples, and the balance of arrivals that are sent, dropped or waiting.
 
-use super::super::schedule::{Arrivals, LoadStage};
 use super::*;
+use crate::decide::load::schedule::{Arrivals, LoadStage};
 use proptest::prelude::*;
 
 fn schedule(rate: f64, seconds: u64) -> Schedule {
@@ -95,9 +95,9 @@ proptest! {
     /// dropped; all others that were due are the backlog. Oracle: the schedule.
     #[test]
     fn each_arrival_is_sent_once_or_dropped_or_waits(
-        rate in 1.0..500.0_f64, patience_ms in 0..400_u64, steps in prop::collection::vec((0..80_u64, 0..6_usize), 1..80)
+        rate in 1.0..500.0_f64, max_wait_ms in 0..400_u64, steps in prop::collection::vec((0..80_u64, 0..6_usize), 1..80)
     ) {
-        let mut feed = open(rate, 2, Nanos::from_millis(patience_ms));
+        let mut feed = open(rate, 2, Nanos::from_millis(max_wait_ms));
         let arrived = |now: Nanos| schedule(rate, 2).take_while(|arrival| arrival.intended <= now).count() as u64;
         let (mut now, mut sent, mut dropped, mut last) = (Nanos::ZERO, 0_u64, 0_u64, None);
         for (ms, free) in steps {
@@ -105,7 +105,7 @@ proptest! {
             for _ in 0..free {
                 if let Some(start) = feed.due(now) {
                     prop_assert!(start.arrival.intended <= now);
-                    prop_assert!(now - start.arrival.intended <= Nanos::from_millis(patience_ms));
+                    prop_assert!(now - start.arrival.intended <= Nanos::from_millis(max_wait_ms));
                     prop_assert!(last.is_none_or(|l| l < start.arrival.number));
                     last = Some(start.arrival.number);
                     sent += 1;

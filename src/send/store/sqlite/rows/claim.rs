@@ -1,12 +1,11 @@
 //! Claims of jobs.
 
-use std::sync::PoisonError;
-
 use rusqlite::params;
 
 use super::super::row::{self, to_signed};
 use super::{LeaseChange, MAX_DUE_PER_CLAIM, TableWriter, WriteResult};
 use crate::decide::Nanos;
+use crate::machine::lock::lock;
 use crate::send::job::{JobEntry, StoredAttempt, UnixMs};
 use crate::send::state::State;
 use crate::send::store::lane::MAX_CLAIM_LANES;
@@ -15,7 +14,7 @@ use crate::send::store::{ClaimReply, ClaimRequest, JobLane, audit_reason};
 impl TableWriter<'_> {
     pub(in crate::send::store::sqlite) fn claim(&mut self, claim: &ClaimRequest) -> WriteResult<ClaimReply> {
         let now = self.clock.now();
-        let lapsed = self.lock_leases().expired(now);
+        let lapsed = lock(&self.leases).expired(now);
         for (number, bytes) in lapsed {
             self.release_lease(number, false);
             let Some((entry, _)) = self.entry(number)? else { continue };
@@ -86,7 +85,7 @@ impl TableWriter<'_> {
                 sent.map(|sent| StoredAttempt { key: key.map(str::to_owned), sent_at: UnixMs(sent), status: None });
         }
         claimed.jobs.reserve(found.len());
-        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leases = lock(&self.leases);
         for (entry, bytes) in found {
             self.counts.shift(State::Queued, State::Leased, bytes);
             claimed.jobs.push((leases.acquire(entry.number, now + claim.lease_duration, bytes), entry));
