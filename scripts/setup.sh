@@ -221,7 +221,7 @@ ray() {
 
 package() {
     local now
-    now=$(find src python Cargo.toml Cargo.lock pyproject.toml README.md -type f -not -name '*.pyc' \
+    now=$(find src crates python Cargo.toml Cargo.lock pyproject.toml README.md -type f -not -name '*.pyc' \
         -not -path 'python/tests/*' -print0 | sort -z | xargs -0 sha256sum | digest -)
     if ! is_done package "$now" || ! [ -x .venv/bin/weir ]; then
         say "building weir and installing it into .venv (some minutes the first time)"

@@ -5,7 +5,7 @@
 //! arguments; edges read the clock, move bytes and call them. `docs/design` has the reasons, `docs/glossary.md` the
 //! terms.
 //!
-//! The modules and their dependencies (tested by `tests/arrows.rs`):
+//! The modules and their dependencies (tested by `tests/it/arrows.rs`):
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
@@ -53,23 +53,23 @@
 //! [`http::wire::Decoder`], and records the [`measure::Outcome`] in its [`measure::Recorder`]. All recorders together
 //! become a [`measure::Run`], which [`report`] renders.
 
-pub mod agents;
-pub mod bulk;
-pub mod call;
-pub mod capacity;
-pub mod cli;
-pub mod decide;
-pub mod document;
-pub mod gate;
-pub mod http;
-pub mod live;
-pub mod load;
-pub mod machine;
-pub mod measure;
-pub mod redis;
-pub mod report;
-pub mod send;
-pub mod serve;
-pub mod server;
-pub mod simulate;
-pub mod study;
+pub use weir_agents as agents;
+pub use weir_bulk as bulk;
+pub use weir_call as call;
+pub use weir_capacity as capacity;
+pub use weir_cli as cli;
+pub use weir_decide as decide;
+pub use weir_document as document;
+pub use weir_gate as gate;
+pub use weir_http as http;
+pub use weir_live as live;
+pub use weir_load as load;
+pub use weir_machine as machine;
+pub use weir_measure as measure;
+pub use weir_redis as redis;
+pub use weir_report as report;
+pub use weir_send as send;
+pub use weir_serve as serve;
+pub use weir_server as server;
+pub use weir_simulate as simulate;
+pub use weir_study as study;

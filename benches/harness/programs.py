@@ -64,7 +64,7 @@ def find() -> Programs:
 def build() -> dict[str, Path]:
     """Build the command and the bench programs for release; paths of what could be built."""
     command = ["cargo", "build", "--release", "--quiet", "--message-format=json-render-diagnostics"]
-    targets = ["--bin", "weir", "--bench", "floor", "--bench", "lean", "--bench", "cost", "--bench", "store"]
+    targets = ["-p", "weir-cli", "-p", "weir-http", "--bin", "weir", "--bench", "floor", "--bench", "lean", "--bench", "cost", "--bench", "store"]
     built = subprocess.run([*command, *targets], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     paths = {}
     for line in built.stdout.splitlines():

@@ -55,7 +55,7 @@ def flags() -> Iterator[Name]:
 
 def toml_keys() -> Iterator[Name]:
     """Yield the keys that the readers of configurations and studies take."""
-    for folder in ("src/gate/config", "src/study/file"):
+    for folder in ("crates/gate/src/config", "crates/study/src/file"):
         for path in sorted((ROOT / folder).rglob("*.rs")):
             yield from ((key, str(path.relative_to(ROOT))) for key in _TOML_KEY.findall(path.read_text("utf-8")))
 
@@ -82,7 +82,7 @@ def _properties(schema: Any) -> Iterator[str]:
 
 def metrics() -> Iterator[Name]:
     """Yield the names and labels of metrics."""
-    for path in sorted((ROOT / "src").rglob("*.rs")):
+    for path in sorted(ROOT.glob("crates/*/src/**/*.rs")):
         text = path.read_text("utf-8")
         found = _METRIC.findall(text)
         labels = _LABEL.findall(text) if found and path.name == "metrics.rs" else []

@@ -8,7 +8,7 @@ from naming import ROOT
 
 PAGES = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "design").glob("*.md"))]
 
-_FOLDERS = "src|tests|python|docs|benches|fuzz|studies|examples|scripts"
+_FOLDERS = "src|crates|tests|python|docs|benches|fuzz|studies|examples|scripts"
 _PATH = re.compile(rf"`((?:{_FOLDERS})/[\w./*-]*)`")
 _PLACEHOLDER = re.compile(r"NAME|TARGET")
 

@@ -93,7 +93,7 @@ REPLACED = [
     Replaced(r"\b(?:an?|the|each|this|first|last|one) stretch(?:es)?\b|\bstretch_\w+", "interval, phase, period"),
 ]
 
-SEARCHED = ["docs", "src", "python", "examples", "include", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+SEARCHED = ["docs", "src", "crates/*/src", "python", "examples", "include", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 SUFFIXES = {".md", ".json", ".rs", ".py", ".pyi", ".toml", ".h", ".c", ".js", ".css", ".sql", ".lua", ".txt"}
 
 EXCEPTIONS = {
@@ -111,8 +111,7 @@ _TEST_NAME = re.compile(r"^\s*(?:async )?(?:def test_|fn )\w+")
 
 
 def searched() -> Iterator[Path]:
-    for name in SEARCHED:
-        path = ROOT / name
+    for path in (path for name in SEARCHED for path in sorted(ROOT.glob(name))):
         for file in [path] if path.is_file() else sorted(path.rglob("*")):
             place = file.relative_to(ROOT).as_posix()
             is_excepted = any(place == exception or place.startswith(f"{exception}/") for exception in EXCEPTIONS)

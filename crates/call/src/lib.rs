@@ -1,0 +1,46 @@
+//! Calls and their attempts under a policy of deadline, hedging, retries and budget. Base of the gateway and the
+//! client.
+//!
+//! - [`CallPlan`]: settings of many calls; [`Upstream`]: the hosts of their attempts
+//! - [`CallEngine`]: one per event loop; [`CallEngine::call`] makes a call; `state`: a call in flight
+//! - [`CallResponse`], [`CallFailure`]: the outcome; [`CallBody`]: the response's body, of an attempt and of its call;
+//!   [`attempt_log`]: the attempt log
+//! - [`PermitPool`]: concurrency limits; `admission`: admission of a call; `permit_wait`: its wait for a slot;
+//!   `upstream_guard`: circuit breaker and throttle
+//! - `attempt`: one attempt; `headers`: its own headers; `upload`: a request body that the caller still sends;
+//!   `counts`: counters
+//! - [`TraceContext`]: W3C trace context
+//!
+//! What to launch, what to cancel and when to respond is decided in [`weir_decide::call::hedge`] and done here.
+
+mod admission;
+mod attempt;
+pub mod attempt_log;
+mod body;
+mod counts;
+mod engine;
+mod headers;
+mod permit_wait;
+mod permits;
+mod plan;
+mod pulse;
+mod request;
+mod response;
+mod state;
+mod success;
+mod traceparent;
+mod upload;
+mod upstream;
+mod upstream_guard;
+
+pub(crate) use self::attempt::read_body;
+pub use self::body::{CallBody, CallBodyError};
+pub use self::counts::{CallCounts, UpstreamCounts};
+pub use self::engine::CallEngine;
+pub use self::permits::PermitPool;
+pub use self::plan::CallPlan;
+pub use self::request::CallRequest;
+pub use self::response::{CallFailure, CallFailureReason, CallResponse};
+pub use self::success::{InvalidSchema, Success};
+pub use self::traceparent::TraceContext;
+pub use self::upstream::{Upstream, UpstreamHost};

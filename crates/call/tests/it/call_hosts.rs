@@ -1,0 +1,187 @@
+//! Load balancing of attempts, and concurrency limits of upstreams.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::future::{Future, poll_fn};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+use weir_testing::{Reply, Server, calling, get, ms, origin, upstream, waiting};
+use weir_call::{CallEngine, CallFailureReason, CallPlan, Success, Upstream, UpstreamHost};
+use weir_decide::Nanos;
+use weir_decide::admission::RejectionReason;
+use weir_decide::call::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
+use weir_decide::upstream::hosts::{BalancePolicy, OutlierRule};
+use weir_machine::clock::Clock;
+
+fn retrying(times: u32) -> Policy {
+    let backoff = Backoff { min: ms(1), max: ms(2) };
+    Policy {
+        retry: RetryPolicy { max_retries: times, backoff, ..RetryPolicy::default() },
+        budget: None,
+        ..Policy::default()
+    }
+}
+
+fn hosts(of: &[(&Server, u32)], health: OutlierRule) -> Arc<Upstream> {
+    let host = |(server, weight): &(&Server, u32)| UpstreamHost { origin: origin(&server.url("/")), weight: *weight };
+    Arc::new(Upstream::new(of.iter().map(host).collect(), BalancePolicy::RoundRobin, health))
+}
+
+async fn calls(engine: &CallEngine, plan: &CallPlan, count: usize) -> usize {
+    let mut good = 0;
+    for _ in 0..count {
+        good += usize::from(get(engine, plan).await.is_ok());
+    }
+    good
+}
+
+#[test]
+fn attempts_are_balanced_by_weight() {
+    let servers = [Server::hello(), Server::hello(), Server::hello()];
+    let of = [(&servers[0], 1), (&servers[1], 2), (&servers[2], 5)];
+    let plan = CallPlan::new(Policy::default(), Success::default(), hosts(&of, OutlierRule::default()));
+    calling(async |engine| {
+        assert_eq!(calls(&engine, &plan, 80).await, 80);
+        assert_eq!(servers.each_ref().map(Server::requests), [10, 20, 50]);
+    });
+}
+
+#[test]
+fn a_retry_goes_to_another_host() {
+    let (bad, good) = (Server::start(|_| Reply::status(503, "")), Server::hello());
+    // Round robin alone would send the second attempt to the heavy one again.
+    let health = OutlierRule { consecutive_failures: 0, ..OutlierRule::default() };
+    let plan = CallPlan::new(retrying(1), Success::default(), hosts(&[(&bad, 10), (&good, 1)], health));
+    calling(async |engine| {
+        assert_eq!(calls(&engine, &plan, 22).await, 22);
+        assert_eq!((bad.requests(), good.requests()), (20, 22));
+    });
+}
+
+#[test]
+fn a_failing_host_is_ejected_and_returns() {
+    let well = Arc::new(Mutex::new(false));
+    let ill = Server::start({
+        let well = Arc::clone(&well);
+        move |_| if *well.lock().unwrap() { Reply::ok("") } else { Reply::nothing().close() }
+    });
+    let good = Server::hello();
+    let health = OutlierRule { consecutive_failures: 3, base_ejection: ms(100), max_ejected_fraction: 0.5 };
+    let plan = CallPlan::new(Policy::default(), Success::default(), hosts(&[(&ill, 1), (&good, 1)], health));
+    let out = |engine: &CallEngine| plan.upstream.ejected_hosts(engine.timer().now());
+    calling(async |engine| {
+        let good = calls(&engine, &plan, 30).await;
+        assert_eq!(good, 27, "after three failures nothing goes there");
+        assert_eq!(out(&engine), [true, false]);
+        *well.lock().unwrap() = true;
+        engine.timer().sleep(ms(100)).await;
+        assert_eq!(calls(&engine, &plan, 30).await, 30);
+        assert_eq!(out(&engine), [false, false]);
+        assert!(ill.requests() > 10, "{}", ill.requests());
+    });
+}
+
+#[test]
+fn a_host_that_hangs_until_the_deadline_is_ejected() {
+    let (hangs, good) = (Server::start(|_| Reply::nothing()), Server::hello());
+    let health =
+        OutlierRule { consecutive_failures: 2, base_ejection: Nanos::from_secs(100), max_ejected_fraction: 0.5 };
+    let policy = Policy { deadline: ms(20), ..Policy::default() };
+    let plan = CallPlan::new(policy, Success::default(), hosts(&[(&hangs, 1), (&good, 1)], health));
+    calling(async |engine| {
+        let good = calls(&engine, &plan, 20).await;
+        // On a busy machine another one may be late.
+        assert!((15..=18).contains(&good), "{good}");
+        assert_eq!(hangs.requests(), 2);
+    });
+}
+
+#[test]
+fn a_cancelled_attempt_is_no_failure_of_its_host() {
+    let (slow, good) = (Server::start(|_| Reply::nothing()), Server::hello());
+    let health =
+        OutlierRule { consecutive_failures: 1, base_ejection: Nanos::from_secs(100), max_ejected_fraction: 0.5 };
+    let stages = vec![HedgeStage { after: StageTrigger::Time(ms(3)), on_failure: true, attempts: 1 }];
+    let policy = Policy { stages, budget: None, deadline: Nanos::from_secs(10), ..Policy::default() };
+    let plan = CallPlan::new(policy, Success::default(), hosts(&[(&slow, 1), (&good, 1)], health));
+    calling(async |engine| {
+        assert_eq!(calls(&engine, &plan, 10).await, 10);
+        assert_eq!(plan.upstream.ejected_hosts(engine.timer().now()), [false, false]);
+        let [(_, won), (_, lost), (_, cancelled)] = plan.upstream.counts.outcomes();
+        assert!(won == 10 && lost == 0 && cancelled >= 5, "{won} {lost} {cancelled}");
+    });
+}
+
+#[test]
+fn the_limit_holds_and_the_queue_is_first_in_first_out() {
+    let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(5)));
+    let places = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(3, 100));
+    let plan = CallPlan::new(Policy::default(), Success::default(), Arc::clone(&places));
+    assert_eq!(places.concurrency_limit(), Some(3));
+    calling(async |engine| {
+        let order = Mutex::new(Vec::new());
+        let one = async |number: u32| {
+            let answer = get(&engine, &plan).await.unwrap();
+            order.lock().unwrap().push(number);
+            assert!(places.counts.in_flight() <= 3);
+            drop(answer);
+        };
+        let mut all: Vec<_> = (0..30).map(|number| Box::pin(one(number))).collect();
+        poll_fn(|cx| {
+            all.retain_mut(|call| call.as_mut().poll(cx).is_pending());
+            if all.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        assert_eq!(server.counts().most_open, 3);
+        let order = order.lock().unwrap();
+        // Concurrent calls end in any order: a call has a slot once two of the three before it have ended.
+        for (place, number) in order.iter().enumerate() {
+            let later = order[place..].iter().filter(|other| *other < number).count();
+            assert!(later <= 2, "{number} overtook {later}: {order:?}");
+        }
+        assert_eq!((places.counts.in_flight(), waiting(&plan)), (0, 0));
+        let waited = places.permits().unwrap().waited_s();
+        assert!(waited > 0.1, "{waited}");
+    });
+}
+
+#[test]
+fn a_full_queue_rejects_at_once() {
+    let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(30)));
+    let places = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(1, 1));
+    let plan = CallPlan::new(retrying(60), Success::default(), Arc::clone(&places));
+    calling(async |engine| {
+        let (first, second, third) = tokio::join!(get(&engine, &plan), get(&engine, &plan), get(&engine, &plan));
+        assert!(first.is_ok() && second.is_ok());
+        let failed = third.unwrap_err();
+        let CallFailureReason::Rejected(refusal) = failed.reason else { panic!("{failed:?}") };
+        assert!(refusal.reason == RejectionReason::QueueFull && refusal.retry_after >= Nanos::SECOND, "{refusal:?}");
+        assert!(
+            failed.call_trace.to_string().contains("rejected (queue_full, priority normal)"),
+            "{}",
+            failed.call_trace
+        );
+        assert!(failed.call_trace.json().get().contains(r#""rejected":"queue_full","priority":"normal""#));
+        let [(_, won), (_, lost), (_, cancelled)] = places.counts.outcomes();
+        let sent: u64 = places.counts.sent().iter().map(|(_, count)| count).sum();
+        assert_eq!((won, cancelled, won + lost, server.requests()), (2, 0, sent, 2));
+        assert_eq!(plan.counts.outcomes().map(|(_, count)| count), [2, 0, 0, 0, 1]);
+    });
+}
+
+#[test]
+fn all_event_loops_share_the_slots() {
+    let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(5)));
+    let places = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(1, 100));
+    let plan = Arc::new(CallPlan::new(Policy::default(), Success::default(), places));
+    let begun = Clock::starting_in(Nanos::ZERO);
+    let loops = [(); 2].map(|()| {
+        let plan = Arc::clone(&plan);
+        std::thread::spawn(move || calling(async |engine| assert_eq!(calls(&engine, &plan, 20).await, 20)))
+    });
+    loops.into_iter().for_each(|one| one.join().unwrap());
+    assert!(begun.now() >= ms(40 * 5), "one after the other: {}", begun.now());
+    let counts = &plan.upstream.counts;
+    assert_eq!((counts.in_flight(), waiting(&plan), counts.outcomes()[0]), (0, 0, ("won", 40)));
+}

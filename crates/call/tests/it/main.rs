@@ -1,0 +1,10 @@
+//! Calls over real sockets.
+
+mod call_again;
+mod call_cancel;
+mod call_examples;
+mod call_hosts;
+mod call_http2;
+mod call_leaks;
+mod call_success;
+mod call_told;

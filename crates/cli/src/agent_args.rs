@@ -1,0 +1,43 @@
+//! Flags of agents, shared by `load`, `capacity` and `study`.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use super::self_exec::self_command;
+use weir_agents::{AgentSpec, Backend};
+
+const AGENTS: &str = "Agents";
+
+/// Location and number of agents.
+#[derive(Clone, Debug, Args)]
+pub(super) struct AgentArgs {
+    /// where agents generate the load: local processes, or a Ray cluster
+    #[arg(long = "on", value_name = "local|auto|ray://HOST:PORT", value_parser = str::parse::<Backend>, help_heading = AGENTS)]
+    backend: Option<Backend>,
+    /// number of agents [default: one per node; local: 1]
+    #[arg(long, value_name = "N", requires = "backend", help_heading = AGENTS)]
+    agents: Option<u64>,
+    /// maximum agents per node
+    #[arg(long, value_name = "N", requires = "backend", default_value_t = 1, help_heading = AGENTS)]
+    per_node: u64,
+}
+
+impl AgentArgs {
+    /// Whether agents generate the load.
+    pub(super) fn has_agents(&self) -> bool {
+        self.backend.is_some()
+    }
+
+    /// Specification of the agents, if there are any; `connections` is the total to divide among them, if known.
+    ///
+    /// # Errors
+    /// One line with the invalid flag.
+    pub(super) fn agent_spec(&self, args: &[OsString], connections: Option<u64>) -> Result<Option<AgentSpec>, String> {
+        let Some(on) = self.backend.clone() else { return Ok(None) };
+        let asked =
+            AgentSpec { backend: on, agents: self.agents, per_node: self.per_node, launcher: self_command(args) };
+        asked.check(connections)?;
+        Ok(Some(asked))
+    }
+}

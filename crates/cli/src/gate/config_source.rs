@@ -1,0 +1,76 @@
+//! The source of the configuration: a file, the shipped demo, or flags.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::ConfigErrors;
+use weir_decide::call::policy::Policy;
+use weir_gate::config::{self, Config, Diagnostic, FlagConfig};
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(super) struct ConfigSource {
+    /// configuration (TOML); reloaded on SIGHUP
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// demo: GET /api/smart/{timeout} in front of this URL
+    #[arg(long, value_name = "URL")]
+    smart: Option<String>,
+    /// upstream URL; repeatable, load-balanced in turn
+    #[arg(long, value_name = "URL")]
+    upstream: Vec<String>,
+}
+
+impl ConfigSource {
+    /// The source's name in messages.
+    pub(super) fn name(&self) -> Cow<'_, str> {
+        match (&self.config, &self.smart) {
+            (Some(path), _) => path.to_string_lossy(),
+            (None, Some(_)) => "--smart".into(),
+            (None, None) => "--upstream".into(),
+        }
+    }
+
+    /// Whether the source is a file, which can be reloaded.
+    pub(super) fn is_file(&self) -> bool {
+        self.config.is_some()
+    }
+
+    /// The configuration; `policy` is that of upstreams that flags name.
+    ///
+    /// # Errors
+    /// All errors in it, one line each.
+    pub(super) fn load(&self, policy: Policy) -> Result<Config, ConfigErrors> {
+        if let Some(path) = &self.config {
+            return self.read_file(path);
+        }
+        let made = match &self.smart {
+            Some(url) => config::smart(url),
+            None => config::from_flags(&FlagConfig { upstreams: self.upstream.clone(), policy }),
+        };
+        made.map_err(|why| vec![format!("{}: {why}", self.name())])
+    }
+
+    fn read_file(&self, path: &Path) -> Result<Config, ConfigErrors> {
+        let text = fs::read_to_string(path).map_err(|error| vec![format!("cannot read {}: {error}", self.name())])?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let named = |problem: &Diagnostic| format!("{}:{problem}", self.name());
+        config::parse(&text, folder).map_err(|problems| problems.iter().map(named).collect())
+    }
+}
+
+/// The numbers of routes, upstreams and policies, as text.
+pub(super) fn summary(config: &Config) -> String {
+    let policies: BTreeSet<&str> = config.routes.iter().map(|route| route.policy.name.as_str()).collect();
+    let some = |count, one, more| format!("{count} {}", if count == 1 { one } else { more });
+    [
+        some(config.routes.len(), "route", "routes"),
+        some(config.upstreams.len(), "upstream", "upstreams"),
+        some(policies.len(), "policy", "policies"),
+    ]
+    .join(", ")
+}

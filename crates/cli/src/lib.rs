@@ -1,0 +1,148 @@
+//! Command line: from arguments to validated options. `main.rs` and the Python package's script both call [`run`].
+
+mod agent_args;
+mod capacity;
+pub mod compare;
+mod gate;
+mod help;
+mod interrupt;
+mod load;
+mod messages;
+mod output;
+mod report;
+mod request_args;
+mod self_exec;
+mod send;
+pub mod serve;
+mod server_args;
+mod server_lifecycle;
+pub mod simulate;
+mod study;
+mod usage_error;
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use self::messages::Messages;
+
+/// Exit codes, the same for every command.
+pub mod exit {
+    /// Done; all objectives met.
+    pub const OK: u8 = 0;
+    /// Done; an objective was missed, or a side is worse.
+    pub const OBJECTIVE: u8 = 1;
+    /// Bad usage or setup, or a file could not be written.
+    pub const USAGE: u8 = 2;
+    /// No request succeeded; or the run is not trusted, and `--strict` was given; or an agent was lost.
+    pub const UNTRUSTED: u8 = 3;
+    /// Interrupted; what was measured has been written.
+    pub const INTERRUPTED: u8 = 130;
+}
+
+/// Load-test HTTP services; with a test server, a gateway and a job sender
+#[derive(Debug, Parser)]
+#[command(name = "weir", version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: CliCommand,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// Flags of all commands.
+#[derive(Debug, Args)]
+struct CommonArgs {
+    /// errors only: no progress, no notes
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// format of messages on stderr
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+}
+
+const EXAMPLES: &str =
+    "Examples:\n  weir serve httpbin --port 8080\n  weir load http://localhost:8080/ --rate 200 -d 10s";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum CliCommand {
+    /// Measure throughput, response times and errors under a given load
+    #[command(visible_alias = "run")]
+    Load(Box<load::LoadArgs>),
+    /// Find the highest load that meets the objectives
+    Capacity(Box<capacity::CapacityArgs>),
+    /// Compare saved runs, also of other tools, with statistics
+    Compare(compare::CompareArgs),
+    /// Compare variants of a service by repeated, randomized measurements
+    Study(study::StudyArgs),
+    /// Print a saved run in any format
+    Report(report::ReportArgs),
+    /// Run a test server with fault injection
+    Serve(serve::ServeArgs),
+    /// Run a gateway: hedging, retries, deadlines, overload protection
+    Gate(Box<gate::GateArgs>),
+    /// Deliver jobs through rate limits, resumable after a crash
+    Send(Box<send::SendArgs>),
+    /// Simulate overload protection in virtual time
+    Simulate(Box<simulate::SimulateArgs>),
+    /// Supervise a program that a study has started
+    #[command(name = weir_study::GUARD, hide = true)]
+    Guard,
+    /// Generate one agent's part of a load
+    #[command(name = weir_agents::AGENT_COMMAND, hide = true)]
+    Agent,
+}
+
+/// Runs the command line (the program's name first) and returns the exit code ([`exit`]).
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match parse(&args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, &args, &Messages::for_invalid_args(&args)),
+    };
+    let messages = Messages::new(&cli.common);
+    match cli.command {
+        CliCommand::Load(asked) => load::run(*asked, &args, &messages),
+        CliCommand::Serve(asked) => serve::run(asked, &messages),
+        CliCommand::Gate(asked) => gate::run(&asked, &messages),
+        CliCommand::Send(asked) => send::run(&asked, &messages),
+        CliCommand::Simulate(asked) => simulate::run(&asked, &messages),
+        CliCommand::Study(asked) => study::run(&asked, &args, &messages),
+        CliCommand::Guard => study::guard(&messages),
+        CliCommand::Agent => load::run_agent(&messages),
+        CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages),
+        CliCommand::Compare(asked) => compare::run(&asked, &args, &messages),
+        CliCommand::Report(asked) => report::run(&asked, &messages),
+    }
+}
+
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut matches = help::command().try_get_matches_from(args)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut help::command()))
+}
+
+/// Prints help and version on stdout, and an error as one line on stderr.
+fn usage(error: &clap::Error, args: &[OsString], messages: &Messages) -> u8 {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let _ = error.print();
+        return exit::OK;
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        return exit::USAGE;
+    }
+    messages.error(&usage_error::message(error, &usage_error::target_command(help::command(), args)));
+    exit::USAGE
+}
+
+/// Error in arguments of a command that are not from the command line, as one line.
+fn one_line(error: &clap::Error, command: &str) -> String {
+    usage_error::message(error, &usage_error::target_command(help::command(), &["weir".into(), command.into()]))
+}

@@ -1,0 +1,309 @@
+//! `weir load`: from arguments to a plan, a run, its report and files.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Command, FromArgMatches};
+
+use super::agent_args::AgentArgs;
+use super::exit;
+use super::interrupt::Interrupt;
+use super::messages::Messages;
+use super::output::{OutputFile, colors, print};
+use super::request_args::{RequestArgs, redacted};
+use weir_agents::{Coordinator, process};
+use weir_decide::base::units;
+use weir_decide::load::notation;
+use weir_decide::load::schedule::{Arrivals, LoadStage};
+use weir_live::progress_bar::{Extent, ProgressBar};
+use weir_load::request_log::RequestLog;
+use weir_load::{self as load, LoadError, LoadPlan, Options};
+use weir_measure::Run;
+use weir_measure::slo::Slo;
+use weir_report::{ReportFormat, csv, page, render, text};
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 30s\n  \
+    weir load http://localhost:8080/ --rate 200 -d 1m --slo \"p99<200ms\" --out run.json";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct LoadArgs {
+    /// concurrent connections [default: 50]; open loop: maximum [default: 1000]
+    #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = CLOSED)]
+    connections: Option<u64>,
+    /// number of requests
+    #[arg(short = 'n', long, value_name = "N", value_parser = units::count, help_heading = CLOSED)]
+    requests: Option<u64>,
+    /// duration; bare numbers are seconds [default: 10s without -n, --loops]
+    #[arg(short, long, value_name = "TIME", value_parser = units::seconds, help_heading = CLOSED)]
+    duration: Option<Duration>,
+    /// generator threads [default: one per core, or per 20,000 requests/s]
+    #[arg(short, long, value_name = "N", help_heading = CLOSED)]
+    threads: Option<u64>,
+
+    /// closed-loop users, each with its own connection
+    #[arg(long, value_name = "N", value_parser = units::count, help_heading = USERS)]
+    users: Option<u64>,
+    /// time over which users start, evenly [default: 0s]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = USERS)]
+    ramp_up: Option<Duration>,
+    /// requests per user [default: unlimited]
+    #[arg(long, value_name = "N", value_parser = units::count, help_heading = USERS)]
+    loops: Option<u64>,
+
+    /// open-loop arrival rate, independent of responses: 500, 10k, 6000/m
+    #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = OPEN)]
+    rate: Option<f64>,
+    /// arrival process: constant or poisson
+    #[arg(long, value_name = "KIND", default_value = "constant", value_parser = notation::arrivals, help_heading = OPEN)]
+    arrivals: Arrivals,
+    /// arrival rate over time, e.g. 0-200/30s,200/1m
+    #[arg(long, value_name = "STAGES", value_parser = StagesFlag::read, help_heading = OPEN)]
+    stages: Option<StagesFlag>,
+    /// busy-wait for exact send times; one core per thread
+    #[arg(long, help_heading = OPEN)]
+    spin: bool,
+
+    #[command(flatten)]
+    request_args: RequestArgs,
+    #[command(flatten)]
+    agent_args: AgentArgs,
+
+    /// initial time excluded from the result [default: 0s]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
+    warmup: Option<Duration>,
+    /// seed of arrivals and body choices
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESULT)]
+    seed: u64,
+    /// objective, e.g. "p99<200ms", "errors<1%"; repeatable; exit code 1
+    #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
+    slos: Vec<Slo>,
+    /// exit code 3 if the run is not trusted
+    #[arg(long, action = ArgAction::SetTrue, help_heading = RESULT)]
+    strict: bool,
+    /// report format on stdout
+    #[arg(short, long, value_enum, default_value_t = ReportFormat::Text, help_heading = RESULT)]
+    format: ReportFormat,
+    /// file for the run as JSON; - is stdout
+    #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
+    out: Option<PathBuf>,
+    /// file for a JMeter log (CSV), one line per request
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    jtl: Option<PathBuf>,
+    /// file for the time series as CSV
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    csv: Option<PathBuf>,
+    /// file for the HTML report
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    html: Option<PathBuf>,
+}
+
+const CLOSED: &str = "Closed loop (as ab, wrk)";
+const USERS: &str = "Closed loop (as JMeter)";
+const OPEN: &str = "Open loop";
+const RESULT: &str = "Result";
+
+/// Stages as one value; clap would take a bare `Vec` for a repeatable option.
+#[derive(Clone, Debug)]
+struct StagesFlag(Vec<LoadStage>);
+
+impl StagesFlag {
+    fn read(text: &str) -> Result<Self, String> {
+        notation::stages(text).map(Self)
+    }
+}
+
+/// Names of the flags of `weir load`, without dashes.
+pub(super) fn flags() -> Vec<String> {
+    let command = LoadArgs::augment_args(Command::new("load"));
+    command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
+}
+
+/// Options of a load from arguments in another place than the command line, such as a study file.
+///
+/// # Errors
+/// One line with the invalid argument.
+pub(super) fn parse(args: &[String]) -> Result<Options, String> {
+    let command = LoadArgs::augment_args(Command::new("load")).no_binary_name(true).disable_help_flag(true);
+    let read = command.try_get_matches_from(args).and_then(|matches| LoadArgs::from_arg_matches(&matches));
+    read.map(LoadArgs::into_options).map_err(|error| super::one_line(&error, "load"))
+}
+
+pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8 {
+    match try_run(asked, args, messages) {
+        Ok(code) => code,
+        Err(why) => {
+            messages.error(&why);
+            exit::USAGE
+        }
+    }
+}
+
+/// Hidden command of an agent process.
+pub(super) fn run_agent(messages: &Messages) -> u8 {
+    match process::run() {
+        Ok(()) => exit::OK,
+        Err(error) => {
+            messages.error(&format!("internal command of 'weir load --on': {error}"));
+            exit::USAGE
+        }
+    }
+}
+
+/// Errors before the run are returned as one line; errors after it are logged and do not lose the run.
+fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
+    if asked.agent_args.has_agents() && asked.jtl.is_some() {
+        return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
+    }
+    let outputs = LoadOutputs::open(&asked)?;
+    let mut asked = asked;
+    asked.request_args.read_stdin()?;
+    let (format, strict, slos) = (asked.format, asked.strict, asked.slos.clone());
+    let command = redacted(args, &asked.request_args.secrets());
+    let driving = asked.agent_args.clone();
+    let options = asked.into_options();
+    let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
+    let agents = driving.agent_spec(args, Some(plan.connections))?;
+    let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
+    let label = plan.target.path.split('?').next().unwrap_or("/");
+    let begin = |it: &OutputFile| {
+        let file = it.file.try_clone()?;
+        Ok(RequestLog::new(file, !it.is_stdout(), label, &plan.target.url))
+    };
+    let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
+    let mut bar = (!messages.is_quiet())
+        .then(|| ProgressBar::new(Extent { until: plan.until, requests: plan.expected_requests() }));
+    let mut watch = |progress: &weir_measure::RunProgress<'_>| {
+        if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
+            messages.note(&line);
+        }
+        !interrupt.is_requested()
+    };
+    // Dropped at the end, after the result has been written: ending agents may take seconds.
+    let mut crew = None;
+    let run = match agents {
+        None => load::run(&plan, &command, &mut watch, log.as_ref()),
+        Some(asked) => Coordinator::place(&asked, &options, &mut || !interrupt.is_requested())
+            .and_then(|placed| crew.insert(placed).run(&options, &plan, &command, &mut watch)),
+    };
+    if let Some(bar) = bar {
+        bar.finish();
+    }
+    let mut run = match run {
+        Ok(run) => run,
+        Err(why @ LoadError::Interrupted) => {
+            messages.error(&why.to_string());
+            return Ok(exit::INTERRUPTED);
+        }
+        Err(why) => return Err(why.to_string()),
+    };
+    run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
+    if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
+        // Reports of other tools have no field for these.
+        text::failures(&run).iter().for_each(|words| messages.note(words));
+        run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not trusted: {reason}")));
+    }
+    let taken = outputs.uses_stdout();
+    let shown = match taken && messages.is_quiet() {
+        true => Ok(()),
+        false => print(&render(&run, format, colors() && !taken), taken),
+    };
+    let shown = shown.map_or_else(|why| messages.usage_error(&why), |()| exit::OK);
+    let kept = outputs.write(&run, log, messages);
+    Ok(exit_code(&run, strict, shown.max(kept), messages))
+}
+
+fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
+    if run.interrupted {
+        return exit::INTERRUPTED;
+    }
+    if written != exit::OK {
+        return written;
+    }
+    if let Some(why) = run.failed_agent() {
+        messages.error(why);
+        return exit::UNTRUSTED;
+    }
+    if run.requests.ok == 0 {
+        let first = run.target.failure_details.iter().next();
+        let why = match first {
+            Some((kind, words)) => format!("{kind}: {words}"),
+            None if run.requests.total == 0 => "none was sent".to_owned(),
+            None => run.failed_by_kind(),
+        };
+        messages.error(&format!("none of {} requests succeeded; {why}", run.requests.total));
+        return exit::UNTRUSTED;
+    }
+    if strict && !run.trust.ok {
+        return exit::UNTRUSTED;
+    }
+    if run.slo.iter().all(|held| held.ok) { exit::OK } else { exit::OBJECTIVE }
+}
+
+/// Output files of a run.
+struct LoadOutputs {
+    json: Option<OutputFile>,
+    csv: Option<OutputFile>,
+    html: Option<OutputFile>,
+    jtl: Option<OutputFile>,
+}
+
+impl LoadOutputs {
+    fn open(asked: &LoadArgs) -> Result<Self, String> {
+        let open = |path: &Option<PathBuf>| OutputFile::open(path.as_deref());
+        let all =
+            Self { json: open(&asked.out)?, csv: open(&asked.csv)?, html: open(&asked.html)?, jtl: open(&asked.jtl)? };
+        OutputFile::ensure_distinct(&all.by_flag())?;
+        Ok(all)
+    }
+
+    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 4] {
+        let Self { json, csv, html, jtl } = self;
+        [("--out", json.as_ref()), ("--csv", csv.as_ref()), ("--html", html.as_ref()), ("--jtl", jtl.as_ref())]
+    }
+
+    /// Whether one of the files is stdout.
+    fn uses_stdout(&self) -> bool {
+        self.by_flag().iter().any(|(_, output)| output.is_some_and(OutputFile::is_stdout))
+    }
+
+    /// Writes all files, also after one failed; returns the exit code.
+    fn write(self, run: &Run, log: Option<RequestLog>, messages: &Messages) -> u8 {
+        let done = [
+            self.json.map(|output| output.write(&run.to_json())),
+            self.csv.map(|output| output.write(&csv::series(run))),
+            self.html.map(|output| output.write(&page::render(&page::of_run(run)))),
+            self.jtl.zip(log).map(|(output, log)| output.finish(log.finish())),
+        ];
+        let mut code = exit::OK;
+        for why in done.into_iter().flatten().filter_map(Result::err) {
+            messages.error(&why);
+            code = exit::USAGE;
+        }
+        code
+    }
+}
+
+impl LoadArgs {
+    fn into_options(self) -> Options {
+        Options {
+            connections: self.connections,
+            threads: self.threads,
+            requests: self.requests,
+            duration: self.duration,
+            users: self.users,
+            ramp_up: self.ramp_up,
+            loops: self.loops,
+            rate: self.rate,
+            arrivals: self.arrivals,
+            stages: self.stages.map(|s| s.0).unwrap_or_default(),
+            warmup: self.warmup,
+            seed: Some(self.seed),
+            spin: self.spin,
+            ..self.request_args.into_options()
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Messages on stderr: one line each, as text or JSON.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use super::{CommonArgs, LogFormat, exit};
+use weir_live::single_line;
+
+/// Writer of messages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Messages {
+    quiet: bool,
+    format: LogFormat,
+}
+
+impl Messages {
+    pub(super) fn new(common: &CommonArgs) -> Self {
+        Self { quiet: common.quiet, format: common.log_format }
+    }
+
+    /// Writer for invalid arguments, in the format that they name.
+    pub(super) fn for_invalid_args(args: &[OsString]) -> Self {
+        let json = args.iter().any(|arg| arg == "--log-format=json")
+            || args.windows(2).any(|pair| pair[0] == "--log-format" && pair[1] == "json");
+        Self { quiet: false, format: if json { LogFormat::Json } else { LogFormat::Text } }
+    }
+
+    /// Whether only errors are written (`--quiet`).
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Writes an error.
+    pub(super) fn error(&self, text: &str) {
+        self.write("error", &without_os_error(text));
+    }
+
+    /// Writes an error and returns its exit code.
+    pub(super) fn usage_error(&self, text: &str) -> u8 {
+        self.error(text);
+        exit::USAGE
+    }
+
+    /// Writes a note.
+    pub(super) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.write("note", text);
+        }
+    }
+
+    /// Writes lines that belong together, such as an attempt log; the first is a heading.
+    pub(super) fn block(&self, text: &str) {
+        match self.format {
+            LogFormat::Text => {
+                let lines: String = text.lines().map(|line| format!("{}\n", single_line(line))).collect();
+                // One write, so that two blocks do not mix.
+                let _ = io::stderr().lock().write_all(lines.as_bytes());
+            }
+            LogFormat::Json => {
+                let line = serde_json::json!({ "level": "trace", "message": text.trim_end() });
+                let _ = writeln!(io::stderr(), "{line}");
+            }
+        }
+    }
+
+    fn write(&self, level: &str, text: &str) {
+        let text = single_line(text);
+        let line = match self.format {
+            LogFormat::Text => format!("weir: {text}"),
+            LogFormat::Json => serde_json::json!({ "level": level, "message": text }).to_string(),
+        };
+        // An unwritable stderr is ignored.
+        let _ = writeln!(io::stderr(), "{line}");
+    }
+}
+
+/// Error message of the system without its number.
+fn without_os_error(text: &str) -> String {
+    let Some((before, rest)) = text.split_once(" (os error ") else { return text.to_owned() };
+    let after = rest.split_once(')').map_or("", |(_, after)| after);
+    format!("{before}{after}")
+}

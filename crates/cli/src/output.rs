@@ -1,0 +1,153 @@
+//! Output files and stdout. Files are opened before the work starts, so that an unwritable path is an error before ten
+//! minutes of load.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use weir_live::takes_escapes;
+use weir_load::request_log;
+
+/// Output file; `-` is stdout.
+#[derive(Debug)]
+pub(super) struct OutputFile {
+    path: PathBuf,
+    /// Open file, not truncated before the write.
+    pub(super) file: File,
+    /// Whether the file was created here: it is removed if it stays empty.
+    is_new: bool,
+}
+
+impl OutputFile {
+    /// Opens the file, if `path` is given. It is not truncated yet: a run that cannot start keeps an earlier result.
+    ///
+    /// # Errors
+    /// One line, if the file cannot be written.
+    pub(super) fn open(path: Option<&Path>) -> Result<Option<Self>, String> {
+        let Some(path) = path else { return Ok(None) };
+        let opened = if is_stdout(path) {
+            io::stdout().as_fd().try_clone_to_owned().map(|stdout| (File::from(stdout), false))
+        } else {
+            let new = File::options().write(true).create_new(true).open(path).map(|file| (file, true));
+            let open = || File::options().write(true).create(true).truncate(false).open(path);
+            new.or_else(|_| open().map(|file| (file, false)))
+        };
+        match opened {
+            Ok((file, is_new)) => Ok(Some(Self { path: path.to_owned(), file, is_new })),
+            Err(error) => Err(format!("cannot write {}: {error}", path.display())),
+        }
+    }
+
+    /// Rejects two outputs in one file or both on stdout.
+    ///
+    /// # Errors
+    /// One line with both flags.
+    pub(super) fn ensure_distinct(all: &[(&str, Option<&Self>)]) -> Result<(), String> {
+        let there = || all.iter().filter_map(|(flag, output)| Some((*flag, (*output)?)));
+        for (at, (flag, output)) in there().enumerate() {
+            if let Some((other, _)) = there().take(at).find(|(_, other)| output.is_same(other)) {
+                let place = if output.is_stdout() { "stdout".into() } else { output.path.display().to_string() };
+                return Err(format!("{other} and {flag} both write to {place}; give each its own file"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rejects an output that is also the input.
+    ///
+    /// # Errors
+    /// One line with the flag.
+    pub(super) fn ensure_not_input(&self, flag: &str, input: &Path) -> Result<(), String> {
+        let read = fs::metadata(input).ok().filter(Metadata::is_file).map(|of| (of.dev(), of.ino()));
+        if read.is_some() && self.identity() == read {
+            return Err(format!("{flag} would write over {}, which is an input; give another file", input.display()));
+        }
+        Ok(())
+    }
+
+    /// Device and inode of a regular file; none for devices and pipes.
+    fn identity(&self) -> Option<(u64, u64)> {
+        self.file.metadata().ok().filter(Metadata::is_file).map(|of| (of.dev(), of.ino()))
+    }
+
+    /// Whether both are stdout, or the same file under any names.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.is_stdout() && other.is_stdout()) || self.identity().is_some_and(|own| other.identity() == Some(own))
+    }
+
+    /// Whether it is stdout; the report then goes to stderr.
+    pub(super) fn is_stdout(&self) -> bool {
+        is_stdout(&self.path)
+    }
+
+    /// Replaces the content by the text.
+    ///
+    /// # Errors
+    /// One line, if the file cannot be written.
+    pub(super) fn write(mut self, text: &str) -> Result<(), String> {
+        // stdout may be a file with other content, which stays.
+        let emptied = if self.is_stdout() { Ok(()) } else { request_log::truncate(&self.file) };
+        let written = emptied.and_then(|()| self.file.write_all(text.as_bytes())).and_then(|()| sync(&self.file));
+        self.finish(written)
+    }
+
+    /// Result of a write, as an error message. A closed pipe at stdout is not an error.
+    ///
+    /// # Errors
+    /// One line, if the file could not be written.
+    pub(super) fn finish(mut self, written: io::Result<()>) -> Result<(), String> {
+        self.is_new = false;
+        match written {
+            Err(error) if self.is_stdout() && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(|error| format!("cannot write {}: {error}", self.path.display())),
+        }
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        let is_empty = || self.file.metadata().is_ok_and(|of| of.is_file() && of.len() == 0);
+        if self.is_new && is_empty() {
+            // A file that cannot be removed stays.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Whether reports on stdout have colours.
+pub(super) fn colors() -> bool {
+    io::stdout().is_terminal() && takes_escapes()
+}
+
+/// Prints a report on stdout, or on stderr if an output file is stdout. A closed pipe (`| head`) is not an error.
+///
+/// # Errors
+/// One line, if stdout cannot be written.
+pub(super) fn print(report: &str, stdout_is_taken: bool) -> Result<(), String> {
+    let written = if stdout_is_taken {
+        io::stderr().lock().write_all(report.as_bytes())
+    } else {
+        let mut out = io::stdout().lock();
+        out.write_all(report.as_bytes()).and_then(|()| out.flush())
+    };
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !stdout_is_taken => {
+            Err(format!("cannot write the report to stdout: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Syncs the file, since some file systems report only then that they are full; pipes and terminals cannot sync.
+fn sync(file: &File) -> io::Result<()> {
+    match file.sync_all() {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,68 @@
+//! `weir report`: a saved run in any format.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::exit;
+use super::messages::Messages;
+use super::output::{OutputFile, colors, print};
+use weir_measure::Run;
+use weir_report::{ReportFormat, csv, page, render};
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "Examples:\n  weir report run.json --format wrk\n  weir report run.json --html run.html";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ReportArgs {
+    /// run saved by --out or --format json; - is stdin
+    #[arg(value_name = "RUN.json")]
+    file: PathBuf,
+    /// report format on stdout
+    #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
+    /// file for the time series as CSV
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// file for the HTML report
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
+    let shown = asked.file.display();
+    let text =
+        if asked.file.as_os_str() == "-" { io::read_to_string(io::stdin()) } else { fs::read_to_string(&asked.file) };
+    let run = text.map_err(|e| e.to_string()).and_then(|text| Run::from_json(&text));
+    let run = match run {
+        Ok(run) => run,
+        Err(why) => {
+            messages.error(&format!("{shown}: {why}"));
+            return exit::USAGE;
+        }
+    };
+    write(&run, asked, messages.is_quiet()).map_or_else(|why| messages.usage_error(&why), |()| exit::OK)
+}
+
+/// Writes the files and prints the report.
+fn write(run: &Run, asked: &ReportArgs, is_quiet: bool) -> Result<(), String> {
+    let (csv, html) = (OutputFile::open(asked.csv.as_deref())?, OutputFile::open(asked.html.as_deref())?);
+    OutputFile::ensure_distinct(&[("--csv", csv.as_ref()), ("--html", html.as_ref())])?;
+    for (flag, output) in [("--csv", &csv), ("--html", &html)] {
+        output.as_ref().map_or(Ok(()), |output| output.ensure_not_input(flag, &asked.file))?;
+    }
+    let taken = [&csv, &html].into_iter().flatten().any(OutputFile::is_stdout);
+    if let Some(output) = csv {
+        output.write(&csv::series(run))?;
+    }
+    if let Some(output) = html {
+        output.write(&page::render(&page::of_run(run)))?;
+    }
+    if taken && is_quiet {
+        return Ok(());
+    }
+    print(&render(run, asked.format, colors() && !taken), taken)
+}

@@ -1,0 +1,163 @@
+//! Flags of the request and of the connections, shared by `load` and `capacity`.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use weir_decide::base::units;
+use weir_http::tls::TlsOptions;
+use weir_load::Options;
+use weir_load::options::RequestBodySource;
+
+const REQUEST: &str = "Request";
+const CONNECTION: &str = "Connection";
+
+/// Request, and the connections that carry it.
+#[derive(Clone, Debug, Args)]
+pub(super) struct RequestArgs {
+    /// target URL, e.g. http://localhost:8080/path
+    url: String,
+
+    /// request method [default: GET, or POST with a body]
+    #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
+    method: Option<String>,
+    /// request header; repeatable; 'NAME:' removes a default one
+    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = REQUEST)]
+    headers: Vec<String>,
+    /// request body; @FILE or @-; repeatable, chosen at random
+    #[arg(short, long = "body", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
+    bodies: Vec<RequestBodySource>,
+    /// weights of the bodies, in order [default: equal]
+    #[arg(long, value_name = "W,W,...", value_delimiter = ',', help_heading = REQUEST)]
+    weights: Vec<f64>,
+    /// basic authentication
+    #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
+    auth: Option<String>,
+    /// timeout of a request, and of waiting for a connection [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
+    timeout: Option<Duration>,
+
+    /// new connection for each request
+    #[arg(long = "no-keepalive", help_heading = CONNECTION)]
+    no_keep_alive: bool,
+    /// requests in flight per connection [default: 1]
+    #[arg(long, value_name = "N", help_heading = CONNECTION)]
+    pipeline: Option<u64>,
+    /// Unix socket to connect to
+    #[arg(long, value_name = "PATH", help_heading = CONNECTION)]
+    unix_socket: Option<PathBuf>,
+    /// address to connect to, instead of the URL's
+    #[arg(long, value_name = "HOST:PORT", help_heading = CONNECTION)]
+    connect_to: Option<String>,
+    /// CA certificates to trust, instead of the system's (PEM)
+    #[arg(long = "cacert", value_name = "FILE", help_heading = CONNECTION)]
+    ca_cert: Option<PathBuf>,
+    /// client certificate (PEM); needs --cert-key
+    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
+    cert: Option<PathBuf>,
+    /// private key of the client certificate (PEM); needs --cert
+    #[arg(long = "cert-key", value_name = "FILE", help_heading = CONNECTION)]
+    cert_key: Option<PathBuf>,
+    /// no verification of certificates
+    #[arg(short = 'k', long, help_heading = CONNECTION)]
+    insecure: bool,
+    /// TLS server name [default: the URL's host]
+    #[arg(long, value_name = "NAME", help_heading = CONNECTION)]
+    sni: Option<String>,
+}
+
+/// Command line for the manifest, without passwords in any notation (`-a X`, `-qaX`, `--auth=X`, `X@host`).
+pub(super) fn redacted(args: &[OsString], secrets: &[String]) -> Vec<String> {
+    let hide = |arg: &OsString| {
+        let text = arg.to_string_lossy().into_owned();
+        secrets.iter().filter(|secret| !secret.is_empty()).fold(text, |text, secret| text.replace(secret, "***"))
+    };
+    args.iter().map(hide).collect()
+}
+
+/// Whether the value of this header is a credential.
+pub(super) fn is_secret(header: &str) -> bool {
+    let name = header.trim().to_ascii_lowercase();
+    ["authorization", "cookie", "token", "secret", "api-key", "apikey"].iter().any(|word| name.ends_with(word))
+}
+
+impl RequestArgs {
+    /// Reads the body `@-` from stdin. Must run once, before the load, also with agents.
+    ///
+    /// # Errors
+    /// One line, if stdin cannot be read or is given to two bodies.
+    pub(super) fn read_stdin(&mut self) -> Result<(), String> {
+        let is_stdin =
+            |body: &&mut RequestBodySource| matches!(body, RequestBodySource::File(path) if path.as_os_str() == "-");
+        let mut wanted = self.bodies.iter_mut().filter(is_stdin);
+        let Some(body) = wanted.next() else { return Ok(()) };
+        if wanted.next().is_some() {
+            return Err("-b @-: stdin can be read once; give it to one body".into());
+        }
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map_err(|e| format!("-b @-: cannot read stdin: {e}"))?;
+        *body = RequestBodySource::Bytes(bytes);
+        Ok(())
+    }
+
+    /// Credentials in URL, headers and `--auth`, to be left out of the manifest.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let headers = self.headers.iter().filter_map(|line| line.split_once(':'));
+        let values = headers.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.trim());
+        let after_scheme = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
+        let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
+        let user = authority.rsplit_once('@').map(|(user, _)| user);
+        values.chain(user).chain(self.auth.as_deref()).map(str::to_owned).collect()
+    }
+
+    /// Options of a load, without rate, users and length.
+    pub(super) fn into_options(self) -> Options {
+        Options {
+            url: self.url,
+            method: self.method,
+            headers: self.headers,
+            bodies: self.bodies,
+            weights: self.weights,
+            auth: self.auth,
+            timeout: self.timeout,
+            no_keepalive: self.no_keep_alive,
+            pipeline: self.pipeline,
+            unix_socket: self.unix_socket,
+            connect_to: self.connect_to,
+            tls: TlsOptions { cacert: self.ca_cert, cert: self.cert, key: self.cert_key, insecure: self.insecure },
+            sni: self.sni,
+            ..Options::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manifest_holds_no_password() {
+        let typed = [
+            "weir",
+            "load",
+            "http://me:pw@h/a@b",
+            "-a",
+            "me:pw",
+            "-ame:pw",
+            "--auth=me:pw",
+            "-H",
+            "Authorization: Bearer pw",
+            "-HX-Api-Key: pw",
+            "--header=cookie: pw",
+            "-H",
+            "Accept: */*",
+        ];
+        let kept = redacted(&typed.map(OsString::from), &["me:pw", "Bearer pw", "pw"].map(String::from));
+        assert!(!kept.join(" ").contains("pw"), "{kept:?}");
+        assert_eq!(kept[2], "http://***@h/a@b");
+        assert_eq!(kept.last().map(String::as_str), Some("Accept: */*"));
+    }
+}

@@ -1,0 +1,379 @@
+//! Flags of `weir send`, and the options that follow from them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use rustls::ClientConfig;
+
+use super::queue::{QueueCommand, default_store};
+use super::request;
+use weir_bulk::BulkOptions;
+use weir_decide::Nanos;
+use weir_decide::base::units;
+use weir_decide::call::policy::{Backoff, RetryPolicy};
+use weir_decide::delivery::dispatch::{self, DeliveryGuarantee, DispatchRules};
+use weir_decide::delivery::key_window::{self, LimitUnit};
+use weir_http::tls::{Tls, TlsOptions};
+use weir_send::store::{JobOrder, StoreUrl};
+use weir_send::template::has_field;
+use weir_send::{ApiKey, HostLimit, JobDefaults, Options, ResponseRules, TtlExtensionOptions};
+
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    after_help = EXAMPLES
+)]
+pub(crate) struct SendArgs {
+    #[command(subcommand)]
+    pub(super) queue: Option<QueueCommand>,
+    /// jobs, one JSON object per line; - is stdin
+    #[arg(required = true, value_name = "JOBS")]
+    jobs: Option<PathBuf>,
+
+    /// default URL; {key}, {nonce} and {id} are filled in
+    #[arg(long, value_name = "URL", help_heading = REQUESTS_HEADING)]
+    url: Option<String>,
+    /// request method [default: GET, or POST with a body]
+    #[arg(short, long, value_name = "METHOD", help_heading = REQUESTS_HEADING)]
+    method: Option<String>,
+    /// request header; repeatable
+    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = REQUESTS_HEADING)]
+    headers: Vec<String>,
+    /// request body; @FILE
+    #[arg(short, long, value_name = "TEXT|@FILE", help_heading = REQUESTS_HEADING)]
+    body: Option<String>,
+    /// timeout of a request
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::time, help_heading = REQUESTS_HEADING)]
+    timeout: Duration,
+    /// new connection for each request
+    #[arg(long, help_heading = REQUESTS_HEADING)]
+    no_keepalive: bool,
+    /// CA certificates to trust, instead of the system's (PEM)
+    #[arg(long, value_name = "FILE", help_heading = REQUESTS_HEADING)]
+    cacert: Option<PathBuf>,
+    /// no verification of certificates
+    #[arg(short = 'k', long, help_heading = REQUESTS_HEADING)]
+    insecure: bool,
+    /// maximum requests in flight
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=60_000), help_heading = REQUESTS_HEADING)]
+    max_concurrency: u32,
+    /// statuses of success, e.g. 200-299,404
+    #[arg(long, value_name = "LIST", default_value = "200-299", value_parser = StatusRanges::read, help_heading = REQUESTS_HEADING)]
+    success: StatusRanges,
+
+    /// API key, filled in as {key}; repeatable
+    #[arg(long = "key", value_name = "[NAME=]KEY", help_heading = LIMITS_HEADING)]
+    keys: Vec<String>,
+    /// file of API keys, one [NAME=]KEY per line, # comments
+    #[arg(long, value_name = "FILE", help_heading = LIMITS_HEADING)]
+    keys_file: Option<PathBuf>,
+    /// environment variable of API keys, separated by commas or spaces
+    #[arg(long, value_name = "NAME", help_heading = LIMITS_HEADING)]
+    keys_env: Option<String>,
+    #[arg(
+        long = "limit",
+        value_name = "LIMIT",
+        help_heading = LIMITS_HEADING,
+        help = "rate limit per key and host, [host=HOST ][ALGORITHM:]COUNT/TIME or none; repeatable [default: learned]"
+    )]
+    limits: Vec<String>,
+    /// the same for the jobs' weights, e.g. tokens; repeatable
+    #[arg(long = "weight-limit", value_name = "LIMIT", help_heading = LIMITS_HEADING)]
+    weight_limits: Vec<String>,
+    /// maximum one-way delay to the service
+    #[arg(long, value_name = "TIME|learn|none", default_value = "learn", value_parser = DelayBoundArg::read, help_heading = LIMITS_HEADING)]
+    delay_bound: DelayBoundArg,
+    /// arrival of each key's requests in nonce order
+    #[arg(long, help_heading = LIMITS_HEADING)]
+    ordered: bool,
+
+    /// time to live of a job [default: unlimited]
+    #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = JOBS_HEADING)]
+    ttl: Option<Duration>,
+    /// maximum retries per job
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=1000), help_heading = JOBS_HEADING)]
+    retries: u32,
+    /// first and longest wait before a retry, doubling
+    #[arg(long, value_name = "TIME..TIME", default_value = "500ms..60s", value_parser = backoff, help_heading = JOBS_HEADING)]
+    backoff: Backoff,
+    /// time until a down host's jobs are dead-lettered [default: never]
+    #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = JOBS_HEADING)]
+    give_up_after: Option<Duration>,
+    /// new TTL for expired jobs, at most --retries times
+    #[arg(long, requires = "ttl", help_heading = JOBS_HEADING)]
+    renew_expired: bool,
+    /// job order: earliest deadline first, or first in, first out
+    #[arg(long, value_name = "ORDER", default_value = "deadline", help_heading = JOBS_HEADING)]
+    order: OrderArg,
+    /// dead-letter jobs that a crashed run may have sent
+    #[arg(long, help_heading = JOBS_HEADING)]
+    at_most_once: bool,
+    /// job store [default: JOBS.db; memory for stdin]
+    #[arg(long, value_name = "FILE|memory|redis://...", help_heading = JOBS_HEADING)]
+    store: Option<PathBuf>,
+    /// results file, appended to; invalid lines go to FILE.invalid
+    #[arg(short, long, value_name = "FILE", help_heading = JOBS_HEADING)]
+    out: Option<PathBuf>,
+    /// graceful-shutdown timeout for requests in flight
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::time, help_heading = JOBS_HEADING)]
+    grace: Duration,
+
+    /// summary format on stdout
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(super) format: SendFormat,
+}
+
+const EXAMPLES: &str = r#"Examples:
+  weir send jobs.jsonl --url "http://localhost:9999/?key={key}" --keys-file keys.txt --limit 20/1s
+  weir send - --url http://localhost:9999/jobs --out results.jsonl < jobs.jsonl
+
+Reference: docs/send.md"#;
+
+const REQUESTS_HEADING: &str = "Requests";
+const LIMITS_HEADING: &str = "Keys and limits";
+const JOBS_HEADING: &str = "Jobs";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SendFormat {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OrderArg {
+    Deadline,
+    Arrival,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DelayBoundArg {
+    Learnt,
+    Unknown,
+    Given(Nanos),
+}
+
+impl DelayBoundArg {
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "learn" => Ok(Self::Learnt),
+            "none" => Ok(Self::Unknown),
+            _ => units::time(text)
+                .map(|time| Self::Given(time.into()))
+                .map_err(|why| format!("{why}; or write learn or none")),
+        }
+    }
+}
+
+/// Ranges of statuses, both ends included. Not a bare `Vec`, which clap reads as a repeatable flag.
+#[derive(Clone, Debug)]
+struct StatusRanges(Vec<(u16, u16)>);
+
+impl StatusRanges {
+    fn read(text: &str) -> Result<Self, String> {
+        let wrong = || format!("invalid statuses '{text}'; write e.g. 200-299,404");
+        let status =
+            |text: &str| text.trim().parse().ok().filter(|status| (100..=599).contains(status)).ok_or_else(wrong);
+        let range = |part: &str| {
+            let (low, high) = part.split_once('-').unwrap_or((part, part));
+            let range = (status(low)?, status(high)?);
+            if range.0 <= range.1 { Ok(range) } else { Err(wrong()) }
+        };
+        text.split(',').map(range).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl SendArgs {
+    /// File of jobs; required without a subcommand.
+    fn jobs(&self) -> &Path {
+        self.jobs.as_deref().unwrap_or_else(|| Path::new("-"))
+    }
+
+    /// Options of the delivery.
+    pub(super) fn bulk_options(&self, shows_progress: bool) -> Result<BulkOptions, String> {
+        let job_defaults = self.job_defaults()?;
+        Ok(BulkOptions {
+            sender: self.sender_options(&job_defaults)?,
+            jobs: self.jobs().to_owned(),
+            out: self.out.clone(),
+            store: self.store_url()?,
+            order: match self.order {
+                OrderArg::Deadline => JobOrder::Deadline,
+                OrderArg::Arrival => JobOrder::Fifo,
+            },
+            job_defaults,
+            grace: self.grace.into(),
+            shows_progress,
+        })
+    }
+
+    /// Defaults of all jobs.
+    fn job_defaults(&self) -> Result<JobDefaults, String> {
+        let form = JobDefaults {
+            url: self.url.clone(),
+            method: self.method.as_deref().map(request::method).transpose()?,
+            headers: self.headers.iter().map(|line| request::header(line)).collect::<Result<_, _>>()?,
+            body: self.body.as_deref().map(request::body).transpose()?,
+            ttl_ms: self.ttl.map(to_ms),
+        };
+        form.check()?;
+        Ok(form)
+    }
+
+    /// Options of the sender.
+    fn sender_options(&self, form: &JobDefaults) -> Result<Options, String> {
+        let keys = self.api_keys()?;
+        let needs_key = form.url.iter().any(|url| has_field(url, "key"))
+            || form.headers.iter().any(|(_, value)| has_field(value, "key"));
+        if keys.is_empty() && needs_key {
+            return Err("'{key}' is used, but there is no API key; give --key, --keys-file or --keys-env".into());
+        }
+        let read = |flag: &str, texts: &[String], unit: LimitUnit| {
+            let limits = texts.iter().map(|text| HostLimit::read(text, unit));
+            limits.collect::<Result<Vec<_>, _>>().map_err(|why| format!("{flag}: {why}"))
+        };
+        let is_unlimited = HostLimit::is_unlimited(&self.limits);
+        let stated: &[String] = if is_unlimited { &[] } else { &self.limits };
+        let mut all = read("--limit", stated, LimitUnit::Requests)?;
+        all.extend(read("--weight-limit", &self.weight_limits, LimitUnit::Weight)?);
+        let (limits, host_limits) = HostLimit::split_by_host(all)?;
+        let way_in = match self.delay_bound {
+            DelayBoundArg::Given(bound) => Some(bound),
+            DelayBoundArg::Learnt | DelayBoundArg::Unknown => None,
+        };
+        let defaults = DispatchRules::default();
+        let rules = DispatchRules {
+            key: key_window::KeyRules {
+                limits,
+                ordered: self.ordered,
+                delay_bound: way_in,
+                learns_pace: !is_unlimited,
+                ..key_window::KeyRules::default()
+            },
+            learns_delay_bound: self.delay_bound == DelayBoundArg::Learnt,
+            max_in_flight: self.max_concurrency as usize,
+            order: match self.order {
+                OrderArg::Deadline => dispatch::DispatchOrder::Deadline,
+                OrderArg::Arrival => dispatch::DispatchOrder::Fifo,
+            },
+            attempt_timeout: self.timeout.into(),
+            retry: RetryPolicy { max_retries: self.retries, backoff: self.backoff, ..defaults.retry.clone() },
+            give_up_after: self.give_up_after.map(Nanos::from),
+            delivery: if self.at_most_once { DeliveryGuarantee::AtMostOnce } else { DeliveryGuarantee::AtLeastOnce },
+            ..defaults
+        };
+        let judge = ResponseRules {
+            success: self.success.0.clone(),
+            unauthorized_blames_key: !keys.is_empty(),
+            ..ResponseRules::default()
+        };
+        let renew = self
+            .ttl
+            .filter(|_| self.renew_expired)
+            .map(|ttl| TtlExtensionOptions { max_times: self.retries, ttl_ms: to_ms(ttl) });
+        Ok(Options {
+            rules,
+            host_limits,
+            response_rules: judge,
+            keys: if keys.is_empty() { vec![ApiKey::none()] } else { keys },
+            keepalive: !self.no_keepalive,
+            connect_timeout: Nanos::from(self.timeout).min(Nanos::from_secs(5)),
+            tls: self.tls()?,
+            // Responses are stored once: in the results file if there is one.
+            keep_responses: self.out.is_none() && !matches!(self.store_url()?, StoreUrl::Memory),
+            ttl_extension: renew,
+            ..Options::default()
+        })
+    }
+
+    /// TLS configuration; None for the system's certificates.
+    fn tls(&self) -> Result<Option<Arc<ClientConfig>>, String> {
+        let options = TlsOptions { cacert: self.cacert.clone(), insecure: self.insecure, ..TlsOptions::default() };
+        let given = options != TlsOptions::default();
+        given.then(|| Tls::shared(&options)).transpose().map_err(|why| why.to_string())
+    }
+
+    fn api_keys(&self) -> Result<Vec<ApiKey>, String> {
+        let mut keys = self.keys.clone();
+        if let Some(path) = &self.keys_file {
+            let text = fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+            keys.extend(lines.map(str::to_owned));
+        }
+        if let Some(name) = &self.keys_env {
+            let text = std::env::var(name)
+                .map_err(|_| format!("environment variable {name} is not set; set it, or give --key"))?;
+            let parts = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty());
+            keys.extend(parts.map(str::to_owned));
+        }
+        if keys.is_empty() && (self.keys_file.is_some() || self.keys_env.is_some()) {
+            return Err("no API keys in --keys-file or --keys-env; write one per line".into());
+        }
+        let keys: Vec<ApiKey> = keys.iter().map(|text| ApiKey::read(text)).collect();
+        for (number, key) in keys.iter().enumerate() {
+            let before = &keys[..number];
+            if before.iter().any(|other| other.secret() == key.secret()) {
+                return Err(format!("key {} is given twice; remove one", key.default_name()));
+            }
+            if before.iter().any(|other| other.matches(key.name()) || key.matches(other.name())) {
+                return Err(format!("two keys have the name '{}'; each needs its own", key.name()));
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Address of the job store.
+    fn store_url(&self) -> Result<StoreUrl, String> {
+        match &self.store {
+            Some(store) => StoreUrl::read(store).map_err(|error| error.to_string()),
+            None if self.jobs() == Path::new("-") => Ok(StoreUrl::Memory),
+            None => Ok(StoreUrl::File(default_store(self.jobs()))),
+        }
+    }
+}
+
+/// `500ms..60s`.
+fn backoff(text: &str) -> Result<Backoff, String> {
+    let wrong = || format!("invalid backoff '{text}'; write the first and the longest wait, e.g. 500ms..60s");
+    let (first, most) = text.split_once("..").ok_or_else(wrong)?;
+    let time = |text: &str| units::time(text.trim()).map(Nanos::from).map_err(|_| wrong());
+    let backoff = Backoff { min: time(first)?, max: time(most)? };
+    if backoff.min == Nanos::ZERO || backoff.max < backoff.min { Err(wrong()) } else { Ok(backoff) }
+}
+
+pub(super) fn to_ms(time: Duration) -> u64 {
+    Nanos::from(time).0 / Nanos::MILLI.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_are_a_list_of_ranges() {
+        assert_eq!(StatusRanges::read("200-299, 404").unwrap().0, [(200, 299), (404, 404)]);
+        for wrong in ["", "2xx", "300-200", "99", "200-"] {
+            assert!(StatusRanges::read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_backoff_is_its_shortest_and_its_longest_wait() {
+        let (first, most) = (Nanos::from_millis(20), Nanos::from_secs(3));
+        assert_eq!(backoff("20ms..3s"), Ok(Backoff { min: first, max: most }));
+        for wrong in ["1s", "3s..1s", "0s..1s", "..", "a..b"] {
+            assert!(backoff(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_delay_bound_is_a_time_learn_or_none() {
+        assert_eq!(DelayBoundArg::read("50ms"), Ok(DelayBoundArg::Given(Nanos::from_millis(50))));
+        assert_eq!(DelayBoundArg::read("learn"), Ok(DelayBoundArg::Learnt));
+        assert!(DelayBoundArg::read("soon").unwrap_err().contains("learn"));
+    }
+}

@@ -1,0 +1,176 @@
+//! `weir send status`, `list`, `retry`, `edit` and `purge`: inspection and changes of a job store, also while another
+//! process sends from it.
+
+mod edit;
+mod job_view;
+mod list;
+mod purge;
+mod retry;
+mod status;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+
+use super::arguments::SendFormat;
+use crate::exit;
+use crate::messages::Messages;
+use weir_send::State;
+use weir_send::store::{self, JobFilter, JobOrder, JobSelector, QueueBounds, Store, StoreError};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum QueueCommand {
+    /// Print counts by state, senders and last use of keys
+    Status(status::StatusArgs),
+    /// Print jobs by state, or everything about some of them
+    List(list::ListArgs),
+    /// Requeue retrying, dead-lettered or expired jobs
+    Retry(retry::RetryArgs),
+    /// Change a job that is neither leased nor done
+    Edit(Box<edit::EditArgs>),
+    /// Remove jobs, and their IDs, from the store
+    Purge(purge::PurgeArgs),
+}
+
+/// Store and output format of a subcommand.
+#[derive(Debug, Args)]
+struct StoreArgs {
+    /// job store: JOBS.db, or the value of --store
+    store: PathBuf,
+    /// output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = SendFormat::Text)]
+    format: SendFormat,
+}
+
+/// Jobs by ID or number.
+#[derive(Debug, Args)]
+struct JobIdArgs {
+    /// job IDs
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// job number in the store; repeatable
+    #[arg(long = "number", value_name = "N")]
+    numbers: Vec<u64>,
+}
+
+/// Filter of jobs; the parts are combined with AND.
+#[derive(Debug, Args)]
+struct JobFilterArgs {
+    #[command(flatten)]
+    id_args: JobIdArgs,
+    /// queued, leased, done, retrying, dead_lettered, expired; comma-separated
+    #[arg(long = "state", value_name = "STATES", value_delimiter = ',', value_parser = str::parse::<State>)]
+    states: Vec<State>,
+    /// name of the API key that sent the last attempt
+    #[arg(long, value_name = "NAME")]
+    last_key: Option<String>,
+    /// substring of ID, URL or reason
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+}
+
+impl JobIdArgs {
+    fn selectors(&self) -> Vec<JobSelector> {
+        let ids = self.ids.iter().cloned().map(JobSelector::Id);
+        ids.chain(self.numbers.iter().copied().map(JobSelector::Number)).collect()
+    }
+}
+
+impl JobFilterArgs {
+    fn filter(&self) -> JobFilter {
+        JobFilter {
+            states: self.states.clone(),
+            only: self.id_args.selectors(),
+            text: self.text.clone(),
+            key: self.last_key.clone(),
+            ..JobFilter::default()
+        }
+    }
+}
+
+impl StoreArgs {
+    fn url(&self) -> Result<store::StoreUrl, String> {
+        match store::StoreUrl::read(&self.store).map_err(|error| error.to_string())? {
+            store::StoreUrl::Memory => Ok(store::StoreUrl::File(self.store.clone())),
+            place => Ok(place),
+        }
+    }
+
+    /// Existing store; a missing one is not created.
+    fn open(&self) -> Result<Arc<dyn Store>, String> {
+        self.url()?.open(false, QueueBounds::default(), JobOrder::default()).map_err(|error| {
+            let beside = default_store(&self.store);
+            let is_other = matches!(error, StoreError::NoStore(_) | StoreError::NotAStore(_));
+            if is_other && beside.is_file() {
+                return format!("'{}' is not a job store; did you mean '{}'?", self.store.display(), beside.display());
+            }
+            error.to_string()
+        })
+    }
+
+    /// Prints text or JSON on stdout; a closed pipe (`| head`) is not an error.
+    fn print(&self, text: &str, json: impl FnOnce() -> serde_json::Value) -> Result<(), String> {
+        let text = if self.format == SendFormat::Json { format!("{}\n", json()) } else { text.to_owned() };
+        print(&text)
+    }
+}
+
+/// Default store of a file of jobs: `JOBS.db` beside it.
+pub(super) fn default_store(jobs: &Path) -> PathBuf {
+    let mut name = jobs.as_os_str().to_owned();
+    name.push(".db");
+    name.into()
+}
+
+fn print(text: &str) -> Result<(), String> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot write to stdout: {error}")),
+        _ => Ok(()),
+    }
+}
+
+/// Skipped jobs, each with the reason.
+type SkippedJobs = Vec<(String, String)>;
+
+/// Prints skipped jobs on stderr; returns the exit code.
+fn report_skipped(skipped: &SkippedJobs, messages: &Messages) -> u8 {
+    for (which, reason) in skipped {
+        messages.error(&format!("{which}: {reason}"));
+    }
+    if skipped.is_empty() { exit::OK } else { exit::OBJECTIVE }
+}
+
+fn skipped_json(skipped: &SkippedJobs) -> serde_json::Value {
+    skipped.iter().map(|(which, reason)| serde_json::json!({ "job": which, "reason": reason })).collect()
+}
+
+/// Job as it was named on the command line.
+fn job_name(which: &JobSelector) -> String {
+    match which {
+        JobSelector::Id(id) => format!("job '{id}'"),
+        JobSelector::Number(number) => format!("job number {number}"),
+    }
+}
+
+/// State in prose: `dead-lettered` for `dead_lettered`.
+pub(super) fn state_phrase(state: State) -> &'static str {
+    if state == State::DeadLettered { "dead-lettered" } else { state.name() }
+}
+
+/// `1 job`, `3 jobs`.
+fn job_count(count: u64) -> String {
+    if count == 1 { "1 job".into() } else { format!("{count} jobs") }
+}
+
+pub(super) fn run(asked: &QueueCommand, messages: &Messages) -> Result<u8, String> {
+    match asked {
+        QueueCommand::Status(asked) => asked.run(),
+        QueueCommand::List(asked) => asked.run(messages),
+        QueueCommand::Retry(asked) => asked.run(messages),
+        QueueCommand::Edit(asked) => asked.run(messages),
+        QueueCommand::Purge(asked) => asked.run(messages),
+    }
+}

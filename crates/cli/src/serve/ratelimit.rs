@@ -1,0 +1,90 @@
+//! Arguments of `weir serve ratelimit`.
+
+use clap::Args;
+
+use super::{ServiceArgs, WorkerArgs};
+use weir_decide::ratelimit::models::{LimitModel, LimitWindow};
+use weir_serve::ratelimit::{self, OneWayDelay, Options, RateLimitHeaderSet};
+use weir_server::{self as server, Logger, RunningServer};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  weir serve ratelimit --limit 20/1s --limit bucket:1000/1m
+  weir serve ratelimit --key alpha-1 --key beta-2 --limit-headers all
+
+Reference: docs/serve/ratelimit.md")]
+pub(super) struct RatelimitArgs {
+    #[arg(
+        long = "limit",
+        value_name = "LIMIT",
+        default_value = "20/1s",
+        help_heading = LIMITS,
+        help = "rate limit per key, [ALGORITHM:]COUNT/TIME; repeatable"
+    )]
+    limits: Vec<String>,
+    /// default algorithm: log, counter, aligned, bucket, concurrency
+    #[arg(long, value_name = "ALGORITHM", default_value = "log", value_parser = LimitModel::read, help_heading = LIMITS)]
+    algorithm: LimitModel,
+    /// 429s that block a key for good; 0: never
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = LIMITS)]
+    block_after: u64,
+    /// query parameter with the request's weight [default: weight 1]
+    #[arg(long, value_name = "NAME", help_heading = LIMITS)]
+    weight_by: Option<String>,
+    /// number of accepted API keys, listed by /stats [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = LIMITS)]
+    keys: Option<u32>,
+    /// accepted API key; repeatable; replaces --keys
+    #[arg(long = "key", value_name = "KEY", conflicts_with = "keys", help_heading = LIMITS)]
+    explicit_keys: Vec<String>,
+
+    /// one-way delay of requests, e.g. 5ms, 0ms..50ms
+    #[arg(long, value_name = "DELAY", default_value = "0ms..50ms", value_parser = OneWayDelay::read, help_heading = RESPONSES)]
+    latency_in: OneWayDelay,
+    /// one-way delay of responses
+    #[arg(long, value_name = "DELAY", default_value = "0ms..50ms", value_parser = OneWayDelay::read, help_heading = RESPONSES)]
+    latency_out: OneWayDelay,
+    /// rate-limit headers: retry-after, ratelimit, x-ratelimit, all
+    #[arg(long, value_name = "LIST", default_value = "none", value_parser = RateLimitHeaderSet::read, help_heading = RESPONSES)]
+    limit_headers: RateLimitHeaderSet,
+    /// HTTP/1.1 with keep-alive [default: HTTP/1.0, one response per connection]
+    #[arg(long, help_heading = RESPONSES)]
+    keepalive: bool,
+
+    #[command(flatten)]
+    service_args: ServiceArgs,
+    #[command(flatten)]
+    workers: WorkerArgs,
+}
+
+const LIMITS: &str = "Limits";
+const RESPONSES: &str = "Responses";
+
+impl RatelimitArgs {
+    pub(super) fn service_args(&self) -> &ServiceArgs {
+        &self.service_args
+    }
+
+    pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
+        let server = self.service_args.options(Some(&self.workers), logger);
+        let limits: Result<_, String> =
+            self.limits.iter().map(|text| LimitWindow::read(text, self.algorithm)).collect();
+        let keys = match self.keys {
+            None if !self.explicit_keys.is_empty() => self.explicit_keys,
+            count => ratelimit::generate_keys(count.unwrap_or(5) as usize, self.service_args.seed),
+        };
+        let options = Options {
+            limits: limits?,
+            keys,
+            latency_in: self.latency_in,
+            latency_out: self.latency_out,
+            block_after: self.block_after,
+            weight_by: self.weight_by,
+            headers: self.limit_headers,
+            keep_alive: self.keepalive,
+            seed: self.service_args.seed,
+        };
+        let service = ratelimit::Service::new(options)?;
+        server::start(service, &server).map_err(|error| error.to_string())
+    }
+}

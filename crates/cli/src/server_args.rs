@@ -1,0 +1,59 @@
+//! The server flags of `weir serve` and `weir gate`: timeouts, limits and the access log.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use weir_decide::base::units;
+use weir_decide::service::timeouts::Timeouts;
+use weir_server::{Logger, Options};
+
+/// Heading of these flags in the help.
+pub(super) const SERVER: &str = "Server";
+
+/// Server flags.
+#[derive(Debug, Args)]
+pub(super) struct ServerArgs {
+    /// access log file, one JSON line per request; - is stderr
+    #[arg(long, value_name = "FILE", help_heading = SERVER)]
+    access_log: Option<PathBuf>,
+    /// graceful-shutdown timeout for requests in flight
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::time, help_heading = SERVER)]
+    pub(super) grace: Duration,
+    /// idle keep-alive timeout
+    #[arg(long, value_name = "TIME", default_value = "75s", value_parser = units::time, help_heading = SERVER)]
+    idle_timeout: Duration,
+    /// timeout for reading a request head
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time, help_heading = SERVER)]
+    head_timeout: Duration,
+    /// no-progress timeout while reading or writing a body
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::time, help_heading = SERVER)]
+    stall_timeout: Duration,
+    /// maximum request head in bytes; above it 431
+    #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(8192..=1_048_576), help_heading = SERVER)]
+    max_head: u32,
+    /// maximum header fields of a request; above it 431
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(16..=4096), help_heading = SERVER)]
+    max_headers: u32,
+}
+
+impl ServerArgs {
+    /// Server options without a listen address.
+    pub(super) fn options(&self, logger: Logger) -> Options {
+        Options {
+            timeouts: Timeouts {
+                idle: self.idle_timeout.into(),
+                head: self.head_timeout.into(),
+                body: self.stall_timeout.into(),
+                write: self.stall_timeout.into(),
+                ..Timeouts::default()
+            },
+            max_head_bytes: self.max_head as usize,
+            max_header_fields: self.max_headers as usize,
+            access_log: self.access_log.clone(),
+            logger,
+            ..Options::default()
+        }
+    }
+}

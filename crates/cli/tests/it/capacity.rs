@@ -1,0 +1,103 @@
+//! `weir capacity`: against real services, as short as may be.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::time::Duration;
+
+use serde_json::Value;
+use weir_testing::{Reply, Server, Serving, Weir};
+
+#[test]
+fn a_service_of_few_slots_is_bracketed_and_its_cpu_is_seen() {
+    // 2 slots of 20 ms: 100/s. How close the bounds are is for simulations; a busy machine is late.
+    let serving =
+        Serving::start(&["work", "--mix", "good=1", "--delay", "20ms", "--slots", "2", "--max-queue", "100000"]);
+    let url = format!("{}/api/work", serving.url);
+    let weir = Weir::new();
+    let pid = serving.pid().to_string();
+    let args =
+        ["--slo", "p99<2s", "--from", "60", "--to", "400", "--step-time", "4s", "--precision", "50%", "--pid", &pid];
+    let output = weir.run(&[&["capacity", &url, "--format", "json", "--out", "saved.json", "-q"], &args[..]].concat());
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{}", output.stdout);
+    assert_eq!(weir.read("saved.json"), output.stdout);
+    let value: Value = serde_json::from_str(&output.stdout).unwrap();
+    let (passes, fails) = (value["passes"].as_f64().unwrap(), value["fails"].as_f64().unwrap());
+    assert!(passes < 115.0 && fails > 90.0 && fails <= 400.0, "{value:#}");
+    assert!(value["reason"].as_str().is_some_and(|why| !why.is_empty()));
+    let steps = value["steps"].as_array().unwrap();
+    assert!(steps.len() >= 2 && steps.iter().all(|step| step["service_cores"].is_number()), "{value:#}");
+}
+
+#[test]
+fn users_are_searched_in_whole_numbers_and_growth_is_fitted() {
+    let serving =
+        Serving::start(&["work", "--mix", "good=1", "--delay", "20ms", "--slots", "2", "--max-queue", "100000"]);
+    let url = format!("{}/api/work", serving.url);
+    let args = ["--closed", "--slo", "p50<70ms", "--step-time", "3s", "--to", "64", "--format", "json", "-q"];
+    let output = Weir::new().run(&[&["capacity", &url], &args[..]].concat());
+    let value: Value = serde_json::from_str(&output.stdout).unwrap();
+    // n users share 2 slots: a request takes n x 10 ms, so 6 pass and 8 do not.
+    let (passes, fails) = (value["passes"].as_f64().unwrap(), value["fails"].as_f64().unwrap());
+    assert!((4.0..8.0).contains(&passes) && fails > passes && fails <= 16.0, "{value:#}");
+    assert_eq!((passes.fract(), fails.fract()), (0.0, 0.0));
+    assert!(value["usl"]["per_user"].as_f64().is_some_and(|rate| (20.0..60.0).contains(&rate)), "{value:#}");
+}
+
+#[test]
+fn an_interrupted_search_reports_its_bounds_so_far() {
+    let server = Server::start(|_| Reply::ok("hello"));
+    let weir = Weir::new();
+    let url = server.url("/");
+    let running =
+        weir.start(&["capacity", &url, "--slo", "p99<5s", "--from", "5", "--step-time", "1h", "--precision", "0.5%"]);
+    weir_testing::until("a step to begin", Duration::from_secs(30), || server.counts().requests > 12);
+    running.interrupt();
+    let output = running.finish();
+    assert_eq!(output.code, 130);
+    assert!(output.stdout.contains("interrupted"), "{output:?}");
+}
+
+#[test]
+fn a_search_ends_when_its_time_is_over_with_the_reason() {
+    let server = Server::hello();
+    let args = ["--slo", "p99<5s", "--from", "5", "--step-time", "1h", "--max-time", "3s", "--format", "json", "-q"];
+    let output = Weir::new().run(&[&["capacity", &server.url("/")], &args[..]].concat());
+    let value: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
+    assert_eq!((value["interrupted"].as_bool(), output.code), (Some(false), 1), "{value:#}");
+    assert_eq!(value["stop_reason"], "--max-time of 3s was over", "{value:#}");
+}
+
+#[test]
+fn a_step_too_short_for_the_rate_ends_the_search_above_one_a_second() {
+    let serving = Serving::start(&["work", "--mix", "good=1", "--delay", "20ms"]);
+    let url = format!("{}/api/work", serving.url);
+    let args = ["--slo", "p99<1ms", "--from", "4", "--step-time", "3s", "--warmup", "1s", "--format", "json", "-q"];
+    let output = Weir::new().run(&[&["capacity", &url], &args[..]].concat());
+    let value: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
+    let loads: Vec<f64> =
+        value["steps"].as_array().unwrap().iter().map(|step| step["load"].as_f64().unwrap()).collect();
+    assert!(loads.iter().all(|load| *load >= 1.0) && loads.len() <= 8, "{loads:?}");
+    assert!(value["stop_reason"].as_str().is_some_and(|why| !why.is_empty()), "{value:#}");
+    assert_eq!(value["objectives"], serde_json::json!(["p99<1ms", "errors<1%"]));
+}
+
+#[test]
+fn what_cannot_be_searched_is_one_line_and_exit_code_2() {
+    let server = Server::start(|_| Reply::status(500, "broken"));
+    let (url, unreachable) = (server.url("/"), "http://127.0.0.1:9/".to_owned());
+    for (args, words) in [
+        ([unreachable.as_str(), "--slo", "p99<1s"].as_slice(), "cannot connect"),
+        (&[&url, "--slo", "p99<1s"], "no request of a single user succeeds: 5xx"),
+        (&[&url, "--slo", "rate>5"], "is not an upper bound"),
+        (&[&url, "--slo", "service.p99<1s"], "is not an upper bound"),
+        (&[&url], "--slo"),
+        (&[&url, "--slo", "p99<1s", "--from", "0"], "--from"),
+        (&[&url, "--slo", "p99<1s", "--precision", "0%"], "--precision"),
+        (&[&url, "--slo", "p99<1s", "--step-time", "1s"], "--step-time"),
+        (&[&url, "--slo", "p99<1s", "--pid", "4194305"], "no process 4194305"),
+        (&[&url, "--slo", "p99<1s", "--closed", "-c", "5"], "--closed"),
+    ] {
+        let output = Weir::new().run(&[&["capacity"], args].concat());
+        assert_eq!(output.code, 2, "{args:?}: {output:?}");
+        assert!(output.one_line().contains(words), "{args:?}: {output:?}");
+    }
+}

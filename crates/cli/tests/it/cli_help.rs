@@ -1,0 +1,122 @@
+//! `--help` of each command: short texts, examples, and a page that has all of its flags.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use weir_testing::Weir;
+
+/// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
+const COMMANDS: [(&[&str], &[&str]); 20] = [
+    (&["load"], &["load.md", "agents.md"]),
+    (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
+    (&["compare"], &["compare.md"]),
+    (&["study"], &["study.md", "agents.md"]),
+    (&["study", "new"], &["study.md"]),
+    (&["report"], &["cli.md"]),
+    (&["serve"], &["serve.md"]),
+    (&["serve", "work"], &["serve.md", "serve/work.md"]),
+    (&["serve", "ratelimit"], &["serve.md", "serve/ratelimit.md"]),
+    (&["serve", "functions"], &["serve.md", "serve/functions.md"]),
+    (&["serve", "sleep"], &["serve.md", "serve/sleep.md"]),
+    (&["serve", "httpbin"], &["serve.md", "serve/httpbin.md"]),
+    (&["gate"], &["gate.md"]),
+    (&["send"], &["send.md", "send/"]),
+    (&["send", "status"], &["send.md", "send/"]),
+    (&["send", "list"], &["send.md", "send/"]),
+    (&["send", "retry"], &["send.md", "send/"]),
+    (&["send", "edit"], &["send.md", "send/"]),
+    (&["send", "purge"], &["send.md", "send/"]),
+    (&["simulate"], &["simulate.md"]),
+];
+
+fn help(command: &[&str]) -> String {
+    let output = Weir::new().run(&[command, &["--help"]].concat());
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{command:?}");
+    output.stdout
+}
+
+/// The text of a page, or of all pages in a folder.
+fn page(name: &str) -> String {
+    let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
+    if !name.ends_with('/') {
+        return std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    }
+    let files = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|file| file.is_file()).map(|file| std::fs::read_to_string(file).unwrap()).collect()
+}
+
+#[test]
+fn the_pages_on_the_command_line_name_every_flag_of_the_help() {
+    let common = page("cli.md");
+    let mut missing = Vec::new();
+    for (command, pages) in COMMANDS {
+        let text: String = pages.iter().map(|name| page(name)).chain([common.clone()]).collect();
+        let help = help(command);
+        let names = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
+        // Flags stand before the text, which may name those of other commands.
+        let names = names.filter_map(|line| line.split("  ").next());
+        let flags = names.flat_map(|line| line.split([' ', ','])).filter(|word| word.starts_with("--"));
+        missing.extend(
+            flags
+                .filter(|flag| !text.contains(&format!("`{flag}")))
+                .map(|flag| format!("{} {flag}", command.join(" "))),
+        );
+    }
+    assert!(missing.is_empty(), "on no page: {missing:#?}");
+}
+
+#[test]
+fn every_help_ends_with_two_examples_and_the_page() {
+    let mut wrong = Vec::new();
+    for command in [&[] as &[&str]].into_iter().chain(COMMANDS.iter().map(|(command, _)| *command)) {
+        let help = help(command);
+        let lines: Vec<&str> = help.trim_end().lines().collect();
+        let [.., heading, first, second, "", reference] = lines.as_slice() else {
+            wrong.push(format!("{command:?}: {:?}", lines.last()));
+            continue;
+        };
+        let is_example = |line: &str| line.starts_with("  weir ") && command.iter().all(|word| line.contains(word));
+        let address = reference.strip_prefix("Reference: docs/").map(|page| page.split('#').next().unwrap_or(page));
+        let is_page = address.is_some_and(|name| !page(name).is_empty());
+        if *heading != "Examples:" || !is_page || !(command.is_empty() || is_example(first) && is_example(second)) {
+            wrong.push(format!("{command:?}: {:#?}", &lines[lines.len() - 5..]));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Fewer than 13 words for a flag, without the default and the possible values, which clap adds or the text has in
+/// brackets.
+#[test]
+fn help_of_a_flag_is_short() {
+    let mut long = Vec::new();
+    for (command, _) in COMMANDS {
+        for entry in entries(&help(command)) {
+            let words = entry.split('[').next().unwrap_or_default().split_whitespace().count();
+            if words >= 13 {
+                long.push(format!("{}: {entry}", command.join(" ")));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{long:#?}");
+}
+
+/// The text of each flag: on the line of the flag after two spaces, or indented on the lines below it.
+fn entries(help: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut is_flag = false;
+    for line in help.lines() {
+        let text = line.trim_start();
+        let indent = line.len() - text.len();
+        if text.starts_with('-') && (1..=6).contains(&indent) && !text.starts_with("- ") {
+            is_flag = true;
+            found.push(text.split_once("  ").map_or("", |(_, words)| words.trim()).to_owned());
+        } else if is_flag && indent > 6 && !text.starts_with("- ") && !text.starts_with("Possible values:") {
+            if let Some(entry) = found.last_mut() {
+                entry.push(' ');
+                entry.push_str(text);
+            }
+        } else {
+            is_flag = false;
+        }
+    }
+    found
+}

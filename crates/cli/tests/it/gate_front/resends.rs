@@ -1,0 +1,48 @@
+//! An upstream gets as many requests as the gateway counts attempts.
+
+use std::time::Duration;
+
+use weir_testing::{Reply, Server, Serving};
+use super::{configured, to};
+
+fn sent(gate: &Serving) -> f64 {
+    let of = |why| gate.metric(&format!("weir_gate_attempts_total{{upstream=\"backend\",reason=\"{why}\"}}"));
+    ["first", "stage", "failure", "retry"].map(of).iter().sum()
+}
+
+#[test]
+fn a_reset_on_a_reused_connection_is_a_failed_attempt() {
+    for (policy, status, attempts) in [
+        ("", 502, 1),
+        ("retries = 1", 200, 2),
+        ("hedge = [{ after = \"20ms\", attempts = 2 }]\nbudget = \"none\"\ndeadline = \"280ms\"", 504, 3),
+    ] {
+        let hangs = status == 504;
+        let server = Server::start(move |seen| match (seen.number, seen.line().contains("/warm")) {
+            (_, true) => Reply::ok("warm"),
+            (1, _) => Reply::nothing().wait(Duration::from_millis(80)).reset(),
+            _ if hangs => Reply::nothing(),
+            _ => Reply::ok("well"),
+        });
+        let gate = configured(&to(&server.url(""), "", policy));
+        assert_eq!(gate.get("/warm").status, 200);
+        let (before, counted) = (server.requests(), sent(&gate));
+        let answer = gate.get("/");
+        assert_eq!(answer.status, status, "{policy}: {}", answer.text());
+        assert_eq!(server.requests() - before, attempts, "{policy}: what the upstream sees");
+        assert_eq!(sent(&gate) - counted, attempts as f64, "{policy}: what is counted");
+    }
+}
+
+#[test]
+fn a_connection_closed_while_idle_costs_no_attempt() {
+    let server = Server::build().closes_idle_after(Duration::from_millis(20)).start(|_| Reply::ok("well"));
+    let gate = configured(&to(&server.url(""), "", ""));
+    for k in 0..40 {
+        // Around the time of the close.
+        std::thread::sleep(Duration::from_millis(15 + k % 10));
+        let answer = if k % 2 == 0 { gate.get("/") } else { gate.post("/", "body") };
+        assert_eq!(answer.status, 200, "{k}: {}", answer.text());
+    }
+    assert_eq!((server.requests(), sent(&gate)), (40, 40.0));
+}

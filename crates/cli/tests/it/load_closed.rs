@@ -1,0 +1,198 @@
+//! The closed loop: how many requests on how many connections, and when.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use weir_testing::{Reply, Server, Weir, close, load};
+
+#[test]
+fn a_number_of_requests_is_exact_on_any_number_of_threads() {
+    for (threads, connections, requests) in
+        [("1", "7", 1000), ("2", "7", 1001), ("4", "16", 997), ("4", "50", 13), ("2", "1", 3), ("3", "64", 65)]
+    {
+        let server = Server::hello();
+        let asked = requests.to_string();
+        let run = load(&server.url("/"), &["-n", &asked, "-c", connections, "-t", threads]);
+        assert_eq!(server.requests(), requests, "-t {threads} -c {connections}");
+        assert_eq!((run.requests.total, run.requests.ok, run.requests.failed), (requests, requests, 0));
+        assert_eq!(run.status, BTreeMap::from([("200".to_owned(), requests)]));
+        let most: u64 = connections.parse().unwrap();
+        assert_eq!(run.connections.opened, most.min(requests));
+        assert_eq!(server.counts().connections, run.connections.opened + 1, "one more, to see whether it is there");
+        assert_eq!(run.series.iter().map(|point| point.ok).sum::<u64>(), requests);
+    }
+}
+
+#[test]
+fn requests_with_a_duration_end_at_whichever_comes_first() {
+    let server = Server::hello();
+    let run = load(&server.url("/"), &["-n", "40", "-d", "1m", "-c", "2"]);
+    assert_eq!((run.requests.total, server.requests()), (40, 40));
+    assert!(run.duration_s < 20.0, "{}", run.duration_s);
+
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(20)));
+    let run = load(&server.url("/"), &["-n", "100000", "-d", "300ms", "-c", "2"]);
+    assert!(run.requests.total < 40 && run.requests.total == server.requests(), "{}", run.requests.total);
+}
+
+#[test]
+fn a_duration_bounds_the_starts_and_every_response_is_awaited() {
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(30)));
+    let begun = Instant::now();
+    let run = load(&server.url("/"), &["-d", "1s", "-c", "4", "-t", "2"]);
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+    assert_eq!(run.requests.total, server.requests());
+    assert_eq!(run.requests.unfinished, 0);
+    assert!(close(run.duration_s, 1.0, 1e-9), "{}", run.duration_s);
+    // 33 turns of 30 ms each for 4 connections, if nothing else takes time; a busy machine makes it less.
+    assert!((40..=4 * 34).contains(&run.requests.total), "{}", run.requests.total);
+}
+
+#[test]
+fn users_make_their_loops_and_no_more() {
+    for threads in ["1", "2", "4"] {
+        let server = Server::hello();
+        let run = load(&server.url("/"), &["--users", "9", "--loops", "7", "-t", threads]);
+        assert_eq!((run.requests.total, server.requests()), (63, 63));
+        let mut by_connection = BTreeMap::new();
+        server.seen().iter().for_each(|seen| *by_connection.entry(seen.connection).or_insert(0) += 1);
+        assert_eq!(by_connection.values().collect::<Vec<_>>(), [&7; 9], "a user keeps its connection");
+    }
+}
+
+#[test]
+fn users_start_evenly_over_the_ramp_up() {
+    for (threads, extra) in [("1", ["-n", "30"]), ("2", ["-d", "1m"])] {
+        let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(700)));
+        let users = ["--users", "30", "--ramp-up", "660ms", "--loops", "1", "-t", threads];
+        let run = load(&server.url("/"), &[users.as_slice(), &extra].concat());
+        assert_eq!(run.requests.total, 30);
+        let seen = server.seen();
+        let first = seen[0].at;
+        let mut late: Vec<f64> = seen
+            .iter()
+            .enumerate()
+            .map(|(i, seen)| ((seen.at - first).as_secs_f64() - i as f64 * 0.022).abs())
+            .collect();
+        late.sort_by(f64::total_cmp);
+        // All at once, the last would be 640 ms early; how late one is noticed is the machine's affair.
+        assert!(late[15] < 0.022 && late[29] < 0.3, "half of them within one step, -t {threads}: {late:?}");
+    }
+}
+
+#[test]
+fn a_ramp_up_beyond_the_duration_starts_only_those_whose_turn_comes() {
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(400)));
+    let run = load(&server.url("/"), &["--users", "10", "--ramp-up", "2s", "-d", "500ms", "--loops", "1"]);
+    assert_eq!((run.requests.total, server.requests()), (3, 3), "at 0, 0.2 and 0.4 s");
+}
+
+#[test]
+fn no_keepalive_takes_a_connection_for_each_request() {
+    for flags in
+        [["--users", "3", "--loops", "5", "--no-keepalive"].as_slice(), &["-c", "3", "-n", "15", "--no-keepalive"]]
+    {
+        let server = Server::hello();
+        let run = load(&server.url("/"), flags);
+        let counts = server.counts();
+        assert_eq!((run.requests.ok, counts.requests, counts.used), (15, 15, 15), "{flags:?}");
+        assert_eq!((run.connections.opened, counts.connections), (15, 16));
+        assert_eq!(run.requests.failed, 0);
+        assert!(server.seen().iter().all(|seen| seen.header("connection") == Some("close")));
+        assert!(run.connect_ms.max > 0.0);
+    }
+}
+
+#[test]
+fn a_pipeline_is_as_deep_as_asked() {
+    for (requests, connections) in [("8", "1"), ("64", "2"), ("320", "4")] {
+        let server = Server::build().answers_in_batches_of(8).start(|_| Reply::ok("hello"));
+        let flags = ["-n", requests, "-c", connections, "-t", "1", "--pipeline", "8", "--timeout", "3s"];
+        let output = Weir::new().run(&[&["load", &server.url("/"), "--format", "json"], flags.as_slice()].concat());
+        let run = output.json();
+        assert_eq!(run.requests.ok.to_string(), requests, "{flags:?}: {:?}", run.failures);
+        assert_eq!(run.connections.opened.to_string(), connections);
+    }
+}
+
+#[test]
+fn without_a_pipeline_a_connection_has_one_request_at_a_time() {
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(2)));
+    load(&server.url("/"), &["-n", "60", "-c", "3"]);
+    assert_eq!(server.counts().deepest, 1);
+    // Not `most_open`: the connection that weir looked with, before the run, may not be closed yet.
+    assert_eq!(server.counts().used, 3);
+}
+
+#[test]
+fn a_service_that_says_close_each_time_gets_a_new_connection_each_time() {
+    for pipeline in ["1", "4"] {
+        let script = |_: &weir_testing::Seen| {
+            Reply::raw("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi").close()
+        };
+        let server = Server::start(script);
+        let output = Weir::new().run(&[
+            "load",
+            &server.url("/"),
+            "-n",
+            "40",
+            "-c",
+            "2",
+            "--format",
+            "json",
+            "--pipeline",
+            pipeline,
+        ]);
+        let run = output.json();
+        assert_eq!(run.requests.total, 40);
+        if pipeline == "1" {
+            assert_eq!((run.requests.ok, run.connections.opened), (40, 40));
+        } else {
+            // What was behind in the pipeline went with the connection: said, not hidden.
+            assert_eq!(run.requests.ok + run.failures_of("closed") + run.failures_of("reset"), 40);
+            assert!(run.requests.ok >= 10, "{}", run.requests.ok);
+        }
+    }
+}
+
+#[test]
+fn hundreds_of_users_meet_no_failure_of_our_own_making() {
+    for flags in [["--users", "400", "--loops", "5"].as_slice(), &["--users", "400", "--loops", "2", "--no-keepalive"]]
+    {
+        let server = Server::hello();
+        let run = load(&server.url("/"), flags);
+        assert_eq!((run.requests.ok, run.requests.failed), (server.requests(), 0), "{:?}", run.target.failure_details);
+        assert!(run.requests.ok == 2000 || run.requests.ok == 800);
+    }
+}
+
+#[test]
+fn a_closed_loop_obeys_littles_law() {
+    let server = Server::start(|seen| Reply::ok("hello").after(Duration::from_millis(2 + seen.number % 7)));
+    for threads in ["1", "2"] {
+        let run = load(&server.url("/"), &["-c", "10", "-d", "1s", "-t", threads]);
+        let product = run.rate_per_s.achieved * run.response_ms.mean / 1e3;
+        assert!(close(product, run.in_flight_mean, 0.05), "X R = {product}, N = {}", run.in_flight_mean);
+        assert!(close(run.in_flight_mean, 10.0, 0.05), "{}", run.in_flight_mean);
+    }
+}
+
+#[test]
+fn the_warm_up_is_left_out_of_the_result_and_not_of_the_series() {
+    let begun = Instant::now();
+    // The first 500 ms are slow, so that one warm-up request in the result would show.
+    let script = move |_: &weir_testing::Seen| {
+        let slow = begun.elapsed() < Duration::from_millis(500);
+        Reply::ok("hello").after(Duration::from_millis(if slow { 400 } else { 1 }))
+    };
+    let server = Server::start(script);
+    let run = load(&server.url("/"), &["-c", "2", "-d", "2s", "--warmup", "1s"]);
+    assert!(close(run.duration_s, 1.0, 1e-6) && close(run.warmup_s, 1.0, 1e-6));
+    assert!(run.requests.total < server.requests());
+    assert!(run.response_ms.max < 400.0, "{}", run.response_ms.max);
+    assert_eq!(run.series.iter().map(|point| point.ok).sum::<u64>(), server.requests());
+    let product = run.rate_per_s.achieved * run.response_ms.mean / 1e3;
+    assert!(close(product, run.in_flight_mean, 0.05), "X R = {product}, N = {}", run.in_flight_mean);
+}

@@ -1,0 +1,208 @@
+//! The policy of a call as data: deadline, attempts, hedge stages, retries, budget.
+
+use super::grpc::{Code, Codes};
+use super::hedge::{MAX_ATTEMPTS, MAX_STAGES};
+use crate::Nanos;
+use crate::base::failure::{FailureKind, FailureSide};
+
+/// Policy of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// Time from the call's start to its response at the latest; [`Nanos::NEVER`] for no limit.
+    pub deadline: Nanos,
+    /// Timeout of each attempt ([`FailureKind::Timeout`]); [`Nanos::NEVER`] for none.
+    pub attempt_timeout: Nanos,
+    /// Hedge stages: further attempts beside the first one; each stage waits for the one before.
+    pub stages: Vec<HedgeStage>,
+    /// Retries: new attempts in place of failed ones, once no stage is left for that.
+    pub retry: RetryPolicy,
+    /// Methods of requests that may be sent more than once.
+    pub retryable_methods: RetryableMethodClass,
+    /// Bound on the extra attempts (hedges and retries) of all calls together; `None` for no limit.
+    pub budget: Option<BudgetRule>,
+}
+
+impl Default for Policy {
+    /// One attempt, without a deadline.
+    fn default() -> Self {
+        Self {
+            deadline: Nanos::NEVER,
+            attempt_timeout: Nanos::NEVER,
+            stages: Vec::new(),
+            retry: RetryPolicy::default(),
+            retryable_methods: RetryableMethodClass::default(),
+            budget: Some(BudgetRule::default()),
+        }
+    }
+}
+
+impl Policy {
+    /// Whether a call can have a second attempt.
+    pub fn allows_extra_attempts(&self) -> bool {
+        !self.stages.is_empty() || self.retry.max_retries > 0
+    }
+
+    /// Problem of a policy with too many attempts, and the remedy.
+    pub fn validation_error(&self) -> Option<(String, String)> {
+        let attempts =
+            self.stages.iter().fold(1 + u64::from(self.retry.max_retries), |sum, one| sum + u64::from(one.attempts));
+        if self.stages.len() > MAX_STAGES {
+            let what = format!("{} stages are too many", self.stages.len());
+            Some((what, format!("make it {MAX_STAGES} at most")))
+        } else if attempts > u64::from(MAX_ATTEMPTS) {
+            let what = format!("{attempts} attempts per call (one, all copies, all retries) are too many");
+            Some((what, format!("make it {MAX_ATTEMPTS} at most")))
+        } else {
+            None
+        }
+    }
+}
+
+/// Hedge stage: attempts that are launched together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HedgeStage {
+    /// Trigger, counted from the stage before (the first: from the call's start).
+    pub after: StageTrigger,
+    /// Whether the failure of an attempt launches the stage at once.
+    pub on_failure: bool,
+    /// Number of attempts; at least 1.
+    pub attempts: u32,
+}
+
+/// Trigger of a hedge stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StageTrigger {
+    /// A constant delay.
+    Time(Nanos),
+    /// A quantile of the response times of recent first attempts, in (0, 1); never with too few samples.
+    Quantile(f64),
+    /// The failure of an attempt.
+    Failure,
+}
+
+/// Retries of failed attempts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RetryPolicy {
+    /// Maximum retries per call; 0 for none.
+    pub max_retries: u32,
+    /// Failures that are retried.
+    pub on: Retryable,
+    /// Delay before each retry.
+    pub backoff: Backoff,
+    /// Whether the delay is at least the response's Retry-After; without a retry if that is past the deadline.
+    pub honor_retry_after: bool,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self { max_retries: 0, on: Retryable::default(), backoff: Backoff::default(), honor_retry_after: true }
+    }
+}
+
+/// Failures that are retried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retryable {
+    /// Kinds of failures without a valid response.
+    pub kinds: Vec<FailureKind>,
+    /// HTTP statuses, as inclusive ranges. They include the gRPC codes that correspond to them.
+    pub statuses: Vec<(u16, u16)>,
+    /// Further gRPC codes.
+    pub grpc: Codes,
+}
+
+impl Default for Retryable {
+    /// No response, and 429, 502, 503, 504; so of gRPC RESOURCE_EXHAUSTED, UNAVAILABLE, DEADLINE_EXCEEDED.
+    fn default() -> Self {
+        let kinds =
+            vec![FailureKind::Dns, FailureKind::Connect, FailureKind::Closed, FailureKind::Reset, FailureKind::Timeout];
+        Self { kinds, statuses: vec![(429, 429), (502, 504)], grpc: Codes::NONE }
+    }
+}
+
+impl Retryable {
+    /// Whether this failure is retried.
+    pub fn covers(&self, failure: AttemptFailure) -> bool {
+        let of_status = |status| self.statuses.iter().any(|(low, high)| (*low..=*high).contains(&status));
+        match failure {
+            AttemptFailure::Kind(kind) => self.kinds.contains(&kind),
+            AttemptFailure::Status(status) => of_status(status),
+            AttemptFailure::Grpc(code) => self.grpc.contains(code) || code.as_http().is_some_and(of_status),
+        }
+    }
+}
+
+/// Exponential backoff with jitter: each delay is uniform between `min` and three times the one before, at most `max`
+/// ("decorrelated jitter": M. Brooker, Exponential Backoff And Jitter, AWS Architecture Blog, 2015).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// Shortest delay.
+    pub min: Nanos,
+    /// Longest delay.
+    pub max: Nanos,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { min: Nanos::from_millis(25), max: Nanos::from_secs(1) }
+    }
+}
+
+/// Methods of requests that may be sent more than once (RFC 9110, 9.2.1 and 9.2.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetryableMethodClass {
+    /// Safe methods: GET, HEAD, OPTIONS, TRACE.
+    #[default]
+    Safe,
+    /// Idempotent methods: also PUT and DELETE.
+    Idempotent,
+    /// All methods.
+    All,
+}
+
+/// Bound on extra attempts: in any `window` that ends with one, at most `min_per_window` plus `fraction` of the calls
+/// that began in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BudgetRule {
+    /// Extra attempts per call; in [0, 100].
+    pub fraction: f64,
+    /// Extra attempts per window in addition, whatever the number of calls.
+    pub min_per_window: u32,
+    /// Length of the window.
+    pub window: Nanos,
+}
+
+impl Default for BudgetRule {
+    fn default() -> Self {
+        Self { fraction: 0.05, min_per_window: 1, window: Nanos::SECOND }
+    }
+}
+
+/// Failure of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AttemptFailure {
+    /// No valid response, or one with a wrong body or header.
+    Kind(FailureKind),
+    /// Response with a status that is not a success.
+    Status(u16),
+    /// Response with a gRPC status, in its head or trailers, that is not a success.
+    Grpc(Code),
+}
+
+impl AttemptFailure {
+    /// Side that caused the failure.
+    pub const fn side(self) -> FailureSide {
+        match self {
+            Self::Kind(kind) => kind.side(),
+            Self::Status(_) | Self::Grpc(_) => FailureSide::Upstream,
+        }
+    }
+
+    /// Name in logs and metrics; `None` for a status, whose name is its number.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Kind(kind) => Some(kind.name()),
+            Self::Grpc(code) => Some(code.name()),
+            Self::Status(_) => None,
+        }
+    }
+}

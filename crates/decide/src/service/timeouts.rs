@@ -1,0 +1,243 @@
+//! Timeouts of a server's connections.
+
+use crate::Nanos;
+
+/// Timeouts of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Idle keep-alive timeout: for the first byte of the next request.
+    pub idle: Nanos,
+    /// For the rest of a request's head, from its first byte (against Slowloris attacks).
+    pub head: Nanos,
+    /// For further bytes of a request's body.
+    pub body: Nanos,
+    /// For the peer to accept further bytes of a response.
+    pub write: Nanos,
+    /// For any byte, in either direction, of a connection that was upgraded to another protocol.
+    pub tunnel: Nanos,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            idle: Nanos::from_secs(75),
+            head: Nanos::from_secs(10),
+            body: Nanos::from_secs(60),
+            write: Nanos::from_secs(60),
+            tunnel: Nanos::from_secs(3600),
+        }
+    }
+}
+
+/// Timeout that has expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeoutKind {
+    /// [`Timeouts::idle`].
+    Idle,
+    /// [`Timeouts::head`].
+    Head,
+    /// [`Timeouts::body`].
+    Body,
+    /// [`Timeouts::write`].
+    Write,
+    /// [`Timeouts::tunnel`].
+    Tunnel,
+}
+
+/// State of one connection's timeouts. None runs while the service works on a response.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeoutTracker {
+    /// Requests in progress; several with HTTP/2.
+    open_requests: u32,
+    /// End of the last request.
+    idle: Nanos,
+    head: Option<Nanos>,
+    body: Option<Nanos>,
+    write: Option<Nanos>,
+    /// Last byte of an upgraded connection.
+    tunnel: Option<Nanos>,
+}
+
+impl TimeoutTracker {
+    /// State of a new connection.
+    pub fn new(now: Nanos) -> Self {
+        Self { open_requests: 0, idle: now, head: None, body: None, write: None, tunnel: None }
+    }
+
+    /// Whether no request is in progress, not even a part of a head.
+    pub fn is_idle(&self) -> bool {
+        self.open_requests == 0 && self.head.is_none()
+    }
+
+    /// Whether it is idle, and all responses are written.
+    pub fn is_drained(&self) -> bool {
+        self.is_idle() && self.write.is_none()
+    }
+
+    /// Records received bytes.
+    pub fn received(&mut self, now: Nanos) {
+        if let Some(last) = &mut self.tunnel {
+            *last = now;
+        } else if self.body.is_some() {
+            self.body = Some(now);
+        } else if self.open_requests == 0 && self.head.is_none() {
+            self.head = Some(now);
+        }
+    }
+
+    /// Records a complete head.
+    pub fn request_began(&mut self) {
+        self.open_requests += 1;
+        self.head = None;
+    }
+
+    /// Records a response that is complete or cancelled.
+    pub fn request_ended(&mut self, now: Nanos) {
+        self.open_requests = self.open_requests.saturating_sub(1);
+        self.idle = now;
+    }
+
+    /// Records that the service waits for more of a body.
+    pub fn wants_body(&mut self, now: Nanos) {
+        self.body.get_or_insert(now);
+    }
+
+    /// Records that the service waits no longer for a body.
+    pub fn has_body(&mut self) {
+        self.body = None;
+    }
+
+    /// Records that the peer accepted no bytes.
+    pub fn stalled(&mut self, now: Nanos) {
+        self.write.get_or_insert(now);
+    }
+
+    /// Records written bytes.
+    pub fn wrote(&mut self, now: Nanos) {
+        self.write = None;
+        if let Some(last) = &mut self.tunnel {
+            *last = now;
+        }
+    }
+
+    /// Records the upgrade to another protocol.
+    pub fn switched(&mut self, now: Nanos) {
+        self.tunnel = Some(now);
+    }
+
+    /// Whether the connection was upgraded.
+    pub fn has_switched(&self) -> bool {
+        self.tunnel.is_some()
+    }
+
+    /// Timeout that has expired by these limits.
+    pub fn expired(&self, now: Nanos, limits: &Timeouts) -> Option<TimeoutKind> {
+        let over = |since: Option<Nanos>, limit: Nanos| since.is_some_and(|since| now - since > limit);
+        if over(self.write, limits.write) {
+            Some(TimeoutKind::Write)
+        } else if self.tunnel.is_some() {
+            over(self.tunnel, limits.tunnel).then_some(TimeoutKind::Tunnel)
+        } else if over(self.body, limits.body) {
+            Some(TimeoutKind::Body)
+        } else if over(self.head, limits.head) {
+            Some(TimeoutKind::Head)
+        } else if self.is_idle() && over(Some(self.idle), limits.idle) {
+            Some(TimeoutKind::Idle)
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUTS: Timeouts = Timeouts {
+        idle: Nanos::from_secs(75),
+        head: Nanos::from_secs(10),
+        body: Nanos::from_secs(30),
+        write: Nanos::from_secs(20),
+        tunnel: Nanos::from_secs(600),
+    };
+
+    fn at(timeouts: &TimeoutTracker, s: u64) -> Option<TimeoutKind> {
+        timeouts.expired(Nanos::from_secs(s), &TIMEOUTS)
+    }
+
+    #[test]
+    fn a_connection_that_asks_nothing_is_let_go_after_the_idle_limit() {
+        let timeouts = TimeoutTracker::new(Nanos::from_secs(5));
+        assert_eq!(at(&timeouts, 80), None);
+        assert_eq!(at(&timeouts, 81), Some(TimeoutKind::Idle));
+    }
+
+    #[test]
+    fn a_head_that_drips_in_gains_no_time_by_its_bytes() {
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
+        for s in 0..=10 {
+            timeouts.received(Nanos::from_secs(s));
+            assert_eq!(at(&timeouts, s), None);
+        }
+        assert_eq!(at(&timeouts, 11), Some(TimeoutKind::Head));
+    }
+
+    #[test]
+    fn a_service_may_take_its_time() {
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
+        timeouts.received(Nanos::ZERO);
+        timeouts.request_began();
+        assert_eq!(at(&timeouts, 100_000), None);
+        timeouts.request_ended(Nanos::from_secs(100_000));
+        assert_eq!(at(&timeouts, 100_075), None);
+        assert_eq!(at(&timeouts, 100_076), Some(TimeoutKind::Idle));
+    }
+
+    #[test]
+    fn a_body_gains_time_by_each_of_its_bytes() {
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
+        timeouts.request_began();
+        timeouts.wants_body(Nanos::ZERO);
+        timeouts.received(Nanos::from_secs(25));
+        assert_eq!(at(&timeouts, 55), None);
+        assert_eq!(at(&timeouts, 56), Some(TimeoutKind::Body));
+        timeouts.has_body();
+        assert_eq!(at(&timeouts, 56), None);
+    }
+
+    #[test]
+    fn a_reader_that_does_not_read_is_let_go() {
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
+        timeouts.request_began();
+        timeouts.stalled(Nanos::from_secs(1));
+        timeouts.stalled(Nanos::from_secs(15));
+        assert_eq!(at(&timeouts, 22), Some(TimeoutKind::Write));
+        timeouts.wrote(Nanos::from_secs(22));
+        assert_eq!(at(&timeouts, 22), None);
+    }
+
+    #[test]
+    fn a_tunnel_lives_by_its_bytes_in_either_direction() {
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
+        timeouts.request_began();
+        timeouts.request_ended(Nanos::ZERO);
+        timeouts.switched(Nanos::ZERO);
+        assert_eq!(at(&timeouts, 600), None);
+        timeouts.received(Nanos::from_secs(500));
+        assert_eq!(at(&timeouts, 1100), None);
+        timeouts.wrote(Nanos::from_secs(1000));
+        assert_eq!(at(&timeouts, 1600), None);
+        assert_eq!(at(&timeouts, 1601), Some(TimeoutKind::Tunnel));
+    }
+
+    #[test]
+    fn http_2_is_idle_when_its_last_request_is_done() {
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
+        timeouts.request_began();
+        timeouts.request_began();
+        timeouts.request_ended(Nanos::from_secs(1));
+        assert_eq!(at(&timeouts, 1000), None);
+        timeouts.request_ended(Nanos::from_secs(2));
+        assert_eq!(at(&timeouts, 1000), Some(TimeoutKind::Idle));
+    }
+}

@@ -1,0 +1,66 @@
+//! Slots of admission, taken and returned by several threads.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+use weir_decide::Nanos;
+use weir_decide::admission::{
+    Admission, AdmissionConfig, AdmissionVerdict, CallArrival, ConcurrencyLimitConfig, Priority, ServiceOutcome,
+};
+
+#[test]
+fn no_slot_is_lost_and_no_call_stranded_between_threads() {
+    const THREADS: u64 = 4;
+    const CALLS: u64 = 20_000;
+    let config = AdmissionConfig {
+        limit: ConcurrencyLimitConfig::Fixed(3),
+        max_queue_wait: Nanos::NEVER,
+        ..AdmissionConfig::default()
+    };
+    let admission = Mutex::new(Admission::new(&config, Nanos::ZERO));
+    let slots = admission.lock().unwrap().slots().clone();
+    // Calls with a granted slot that have not run yet.
+    let (running, granted, done) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
+    let call = CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };
+    let run = |now: Nanos| {
+        assert!(running.fetch_add(1, SeqCst) < 3, "more calls run than the limit");
+        std::hint::spin_loop();
+        running.fetch_sub(1, SeqCst);
+        done.fetch_add(1, SeqCst);
+        if slots.release(ServiceOutcome::Failed) {
+            let mut actions = Vec::new();
+            admission.lock().unwrap().grant_slots(now, &mut actions);
+            granted.fetch_add(actions.len() as u32, SeqCst);
+        }
+    };
+    let run_granted = |now: Nanos| {
+        while granted.fetch_update(SeqCst, SeqCst, |count| count.checked_sub(1)).is_ok() {
+            run(now);
+        }
+    };
+    let rejected = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for turn in 0..CALLS {
+                    let now = Nanos(turn);
+                    let verdict = if slots.try_acquire(call.rank()) {
+                        AdmissionVerdict::Run
+                    } else {
+                        admission.lock().unwrap().arrive(now, &call, &mut Vec::new())
+                    };
+                    match verdict {
+                        AdmissionVerdict::Run => run(now),
+                        AdmissionVerdict::Wait(..) => {}
+                        AdmissionVerdict::Reject(_) => drop(rejected.fetch_add(1, SeqCst)),
+                    }
+                    run_granted(now);
+                }
+            });
+        }
+    });
+    run_granted(Nanos(CALLS));
+    assert_eq!((slots.in_flight(), slots.waiting()), (0, 0));
+    assert_eq!(u64::from(done.into_inner() + rejected.into_inner()), THREADS * CALLS);
+}

@@ -1,0 +1,3 @@
+//! Decisions between threads.
+
+mod admission;

@@ -1,0 +1,153 @@
+//! Callers of a route: identification, rate limit and priority.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+use http::{HeaderMap, HeaderValue};
+
+use super::config::{CallerFrom, PriorityRule, Proxies, RouteConfig};
+use super::distributed_limits::hash;
+use super::headers;
+use super::routes::Captures;
+use weir_decide::Nanos;
+use weir_decide::admission::{Priority, Rejection, RejectionReason};
+use weir_decide::ratelimit::fair_priority::{PriorityFairness, PriorityFairnessRule};
+use weir_decide::ratelimit::per_caller::{CallerLimiter, CallerRule};
+use weir_decide::ratelimit::split::Fraction;
+use weir_machine::lock::lock;
+
+/// Rate limits and priorities of a route's callers.
+#[derive(Debug)]
+pub(super) struct CallerPolicy {
+    config: CallerPolicyConfig,
+    caller_limiter: Option<Mutex<CallerLimiter>>,
+    /// Bounds raised priorities; None if callers cannot raise theirs.
+    priority_fairness: Option<Mutex<PriorityFairness>>,
+    /// Hasher with random keys, so that colliding names cannot be chosen.
+    hasher: RandomState,
+    /// Whether the rate limit is cluster-wide, so that callers need the same hashes at all gateways.
+    is_shared: bool,
+}
+
+/// Configuration of a [`CallerPolicy`]: a reload that does not change it keeps the policy's state.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CallerPolicyConfig {
+    priority: PriorityRule,
+    caller: Option<CallerFrom>,
+    rate: Option<CallerRule>,
+    /// Trusted proxies, for callers' addresses.
+    proxies: Arc<Proxies>,
+}
+
+impl CallerPolicyConfig {
+    pub(super) fn of(route: &RouteConfig, proxies: &Arc<Proxies>) -> Self {
+        let RouteConfig { priority, caller, rate, .. } = route;
+        Self { priority: priority.clone(), caller: caller.clone(), rate: *rate, proxies: Arc::clone(proxies) }
+    }
+}
+
+impl CallerPolicy {
+    /// A policy without state. With a salt the rate limit is cluster-wide, and nothing is allocated yet.
+    pub(super) fn new(config: CallerPolicyConfig, salt: Option<u64>) -> Self {
+        let PriorityRule { header, values, default } = &config.priority;
+        let may_raise = header.is_some() && values.iter().any(|(_, priority)| priority > default);
+        Self {
+            caller_limiter: config.rate.map(|rule| {
+                Mutex::new(match salt {
+                    Some(salt) => CallerLimiter::shared(rule, salt),
+                    None => CallerLimiter::new(rule),
+                })
+            }),
+            priority_fairness: may_raise.then(|| Mutex::new(PriorityFairness::new(PriorityFairnessRule::default()))),
+            hasher: RandomState::new(),
+            is_shared: salt.is_some() && config.rate.is_some(),
+            config,
+        }
+    }
+
+    pub(super) fn has_config(&self, config: &CallerPolicyConfig) -> bool {
+        self.config == *config
+    }
+
+    /// The priority of a call, and a rejection if its caller is over its rate limit.
+    pub(super) fn check(
+        &self,
+        now: Nanos,
+        headers: &HeaderMap,
+        captures: &Captures<'_>,
+        peer: IpAddr,
+    ) -> (Priority, Option<Rejection>) {
+        let requested = self.requested_priority(headers);
+        if self.caller_limiter.is_none() && self.priority_fairness.is_none() {
+            return (requested, None);
+        }
+        let key = self.key(headers, captures, peer);
+        let wait = self.caller_limiter.as_ref().and_then(|callers| lock(callers).allows(now, key, 1).err());
+        if let Some(retry_after) = wait {
+            return (requested, Some(Rejection { reason: RejectionReason::RateLimited, retry_after }));
+        }
+        let Some(fairness) = &self.priority_fairness else { return (requested, None) };
+        // Cluster-wide hashes have no random keys.
+        let key = if self.is_shared { self.hasher.hash_one(key) } else { key };
+        let mut fairness = lock(fairness);
+        fairness.arrived(now, key);
+        let raised = requested > self.config.priority.default;
+        (if raised && !fairness.honours(now, key) { Priority::Low } else { requested }, None)
+    }
+
+    /// Applies this gateway's fractions of the rate limit: the default one, and those of callers with an allocation.
+    pub(super) fn apply_split(&self, now: Nanos, default: Fraction, own: impl Iterator<Item = (u64, Fraction)>) {
+        if let Some(callers) = &self.caller_limiter {
+            lock(callers).set_fractions(now, default, own);
+        }
+    }
+
+    /// Demand of callers, by their hashes.
+    pub(super) fn wanted(&self, now: Nanos) -> Vec<(u64, u32)> {
+        self.caller_limiter.as_ref().map_or_else(Vec::new, |callers| lock(callers).demand(now))
+    }
+
+    /// Counts an admitted call.
+    pub(super) fn record_accepted(&self, now: Nanos) {
+        if let Some(fairness) = &self.priority_fairness {
+            lock(fairness).accepted(now);
+        }
+    }
+
+    fn requested_priority(&self, headers: &HeaderMap) -> Priority {
+        let PriorityRule { header, values, default } = &self.config.priority;
+        let sent = header.as_ref().and_then(|name| headers.get(name));
+        let known = sent.and_then(|sent| values.iter().find(|(value, _)| value.as_bytes() == sent.as_bytes()));
+        known.map_or(*default, |(_, priority)| *priority)
+    }
+
+    fn key(&self, headers: &HeaderMap, captures: &Captures<'_>, peer: IpAddr) -> u64 {
+        let named = match &self.config.caller {
+            Some(CallerFrom::Header(name)) => headers.get(name).map(HeaderValue::as_bytes),
+            Some(CallerFrom::Path(name)) => captures.get(name).map(str::as_bytes),
+            Some(CallerFrom::Address) | None => None,
+        };
+        match named {
+            Some(name) if self.is_shared => hash(&[b"name", name]),
+            Some(name) => self.hasher.hash_one(name),
+            // Without a name a caller is identified by its address.
+            None if self.is_shared => hash(&[b"network", &self.network(headers, peer)]),
+            None => self.hasher.hash_one(self.network(headers, peer)),
+        }
+    }
+
+    /// The caller's IPv4 address, or its IPv6 /64, since one caller has all addresses of that.
+    fn network(&self, headers: &HeaderMap, peer: IpAddr) -> [u8; 8] {
+        match headers::client_address(headers, peer, &self.config.proxies) {
+            IpAddr::V4(address) => {
+                let [a, b, c, d] = address.octets();
+                [0, 0, 0, 0, a, b, c, d]
+            }
+            IpAddr::V6(address) => {
+                let [a, b, c, d, e, f, g, h, ..] = address.octets();
+                [a, b, c, d, e, f, g, h]
+            }
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Configuration of the gateway, as data: upstreams, policies, routes.
+
+mod caller;
+mod cluster;
+mod file;
+mod headers;
+mod parse;
+mod pattern;
+mod policy;
+mod protection;
+mod proxies;
+mod response;
+mod rewrite;
+mod route;
+mod smart;
+mod units;
+mod upstream;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method};
+
+pub use self::parse::parse;
+pub(crate) use self::pattern::captures;
+pub use self::proxies::{Network, Proxies};
+pub use self::smart::{FlagConfig, SMART_CONFIG, from_flags, smart};
+pub(crate) use self::units::{budget, quantile};
+use weir_decide::Nanos;
+use weir_decide::admission::{AdmissionConfig, Priority};
+use weir_decide::call::deadline::DeadlineFormat;
+use weir_decide::call::grpc::Codes;
+use weir_decide::call::policy::Policy;
+use weir_decide::ratelimit::per_caller::CallerRule;
+use weir_decide::upstream::circuit_breaker::BreakerRule;
+use weir_decide::upstream::client_throttle::ThrottleRule;
+use weir_decide::upstream::hosts::{BalancePolicy, OutlierRule};
+pub use weir_document::Diagnostic;
+use weir_document::{problem, read};
+use weir_http::client::Protocol;
+use weir_http::path::PathRule;
+use weir_http::tls::TlsOptions;
+use weir_redis::RedisAddress;
+
+/// A whole configuration, validated.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `HOST:PORT` to listen on; `--listen` comes first.
+    pub listen: Option<String>,
+    /// Event-loop threads, 1 to 256; `--workers` comes first.
+    pub workers: Option<usize>,
+    /// Path of the metrics; empty for none.
+    pub metrics: String,
+    /// Path that returns 200 while the gateway runs; empty for none.
+    pub health: String,
+    /// Networks of the proxies whose forwarding headers are kept and extended.
+    pub trusted_proxies: Arc<Proxies>,
+    /// Rules of the normal form of paths.
+    pub path_rule: PathRule,
+    /// Upstreams, each with a unique name.
+    pub upstreams: Vec<UpstreamConfig>,
+    /// Routes, in the file's order, which has no meaning.
+    pub routes: Vec<RouteConfig>,
+    /// Cluster with which limits are shared; None for limits of this gateway alone.
+    pub distributed_limits: Option<DistributedLimitConfig>,
+    /// Valid but probably unintended settings, in order of position.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Cluster of gateways that share rate limits and budgets through Redis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DistributedLimitConfig {
+    /// Redis server of the cluster.
+    pub redis: RedisAddress,
+    /// Name of the cluster: gateways with the same one share limits.
+    pub name: String,
+    /// Lease time: a gateway that has not renewed for this long loses its allocation.
+    pub lease: Nanos,
+    /// Assumed cluster size if Redis is unreachable at startup.
+    pub gates: u32,
+}
+
+/// One upstream: 1 to 64 hosts that do the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpstreamConfig {
+    /// Name that routes refer to.
+    pub name: String,
+    /// Hosts, 1 to 64.
+    pub hosts: Vec<HostConfig>,
+    /// HTTP version, or automatic.
+    pub protocol: Protocol,
+    /// Load balancing.
+    pub balance: BalancePolicy,
+    /// Timeout of name resolution, connection and TLS together.
+    pub connect_timeout: Nanos,
+    /// No-progress timeout of an attempt.
+    pub stall_timeout: Nanos,
+    /// Maximum connections per host and event loop; None for no limit.
+    pub max_connections: Option<usize>,
+    /// Concurrency limit and queue; None for no limit.
+    pub admission: Option<AdmissionConfig>,
+    /// Circuit breaker; None for none.
+    pub breaker: Option<BreakerRule>,
+    /// Adaptive throttling; None for none.
+    pub throttle: Option<ThrottleRule>,
+    /// Idle keep-alive timeout of connections.
+    pub idle_timeout: Nanos,
+    /// Certificates and their verification.
+    pub tls: TlsOptions,
+    /// Name that certificates must have, if not the host's.
+    pub server_name: Option<String>,
+    /// Outlier detection.
+    pub health: OutlierRule,
+    /// Active health check; None for none.
+    pub health_check: Option<HealthCheck>,
+}
+
+/// One host of an upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostConfig {
+    /// `http://host:port` or `https://host:port`; for a Unix socket the URL of its requests.
+    pub url: String,
+    /// Path of the Unix socket, if the host is one.
+    pub socket: Option<PathBuf>,
+    /// Weight in load balancing, 1 to 1000.
+    pub weight: u32,
+}
+
+/// Active health check: a GET to each host in turn, beside all calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthCheck {
+    /// Path and query of the request.
+    pub path: String,
+    /// Time from the end of one round to the start of the next.
+    pub interval: Nanos,
+    /// Timeout of one request.
+    pub timeout: Nanos,
+    /// Good statuses, as inclusive ranges.
+    pub statuses: Vec<(u16, u16)>,
+}
+
+/// A policy, with the settings that apply to requests and responses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicyConfig {
+    /// Name; calls of one policy to one upstream share a budget.
+    pub name: String,
+    /// Deadlines, hedge stages, retries and budget.
+    pub policy: Policy,
+    /// Conditions of a successful response.
+    pub success: SuccessRule,
+    /// Maximum request body that is buffered to be sent again, in bytes.
+    pub max_buffer_bytes: usize,
+    /// Headers in which callers give their remaining time.
+    pub deadlines_in: Vec<(HeaderName, DeadlineFormat)>,
+    /// Headers that give upstreams the remaining time.
+    pub deadlines_out: Vec<(HeaderName, DeadlineFormat)>,
+}
+
+/// Conditions of a successful response.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SuccessRule {
+    /// Statuses of success, as inclusive ranges.
+    pub statuses: Vec<(u16, u16)>,
+    /// Whether the body must be JSON.
+    pub json: bool,
+    /// JSON Schema that the body must match; valid.
+    pub schema: Option<serde_json::Value>,
+    /// Headers that must be present, with these values.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Maximum body that is checked, in bytes; a longer one is a failure.
+    pub max_body_bytes: usize,
+    /// Codes with which a gRPC response is a failure.
+    pub grpc: Codes,
+}
+
+/// One route: which requests go to which upstream, by which policy.
+#[derive(Clone, Debug)]
+pub struct RouteConfig {
+    /// Path with captures: `/path/{name}/{*rest}`.
+    pub path: String,
+    /// Methods; empty for all.
+    pub methods: Vec<Method>,
+    /// Host in lower case, without port; None for any.
+    pub host: Option<String>,
+    /// Name of the upstream.
+    pub upstream: String,
+    /// Policy of the route's calls.
+    pub policy: PolicyConfig,
+    /// Concurrency limit and queue of the route's calls; None for no limit.
+    pub admission: Option<AdmissionConfig>,
+    /// Priority of a call.
+    pub priority: PriorityRule,
+    /// Identification of callers; None for their addresses.
+    pub caller: Option<CallerFrom>,
+    /// Rate limit per caller; None for no limit.
+    pub rate: Option<CallerRule>,
+    /// Changes to request and response.
+    pub rewrite: Rewrite,
+    /// Deadline in the request's target.
+    pub deadline_from: Option<DeadlineFrom>,
+    /// Custom responses.
+    pub response: ResponseRule,
+}
+
+/// Rule for the priority of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PriorityRule {
+    /// Header with the priority; None if the route sets it.
+    pub header: Option<HeaderName>,
+    /// Values of the header, and the priority of each.
+    pub values: Vec<(String, Priority)>,
+    /// Priority without such a value.
+    pub default: Priority,
+}
+
+/// Identification of a call's caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallerFrom {
+    /// The address that the call comes from.
+    Address,
+    /// The value of this header.
+    Header(HeaderName),
+    /// This capture of the route's path.
+    Path(String),
+}
+
+/// Changes to a route's requests and responses.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rewrite {
+    /// Path of the upstream request, with `{name}` for captures; None keeps the caller's.
+    pub path: Option<String>,
+    /// Query of the upstream request.
+    pub query: QueryRule,
+    /// Host header of the upstream request.
+    pub host: HostRule,
+    /// Request headers to set.
+    pub set: Vec<(HeaderName, HeaderValue)>,
+    /// Request headers to remove.
+    pub remove: Vec<HeaderName>,
+    /// Response headers to set.
+    pub response_set: Vec<(HeaderName, HeaderValue)>,
+    /// Response headers to remove.
+    pub response_remove: Vec<HeaderName>,
+}
+
+/// Rule for the query of the upstream request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum QueryRule {
+    /// The caller's.
+    #[default]
+    Keep,
+    /// None.
+    Drop,
+    /// A new one, with `{name}` for captures.
+    Set(String),
+}
+
+/// Rule for the Host header of the upstream request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HostRule {
+    /// The caller's.
+    #[default]
+    Keep,
+    /// The upstream host's own.
+    Upstream,
+    /// A fixed name.
+    Set(HeaderValue),
+}
+
+/// A deadline that callers give in the target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeadlineFrom {
+    /// Location of the deadline in the target.
+    pub location: DeadlineLocation,
+    /// Unit of the number.
+    pub unit: Nanos,
+    /// Exclusive lower bound, in units.
+    pub above: u64,
+    /// Response if the deadline is missing or not a whole number.
+    pub invalid_response: LocalResponse,
+    /// Response if the deadline is not above the bound.
+    pub too_low_response: LocalResponse,
+}
+
+/// Location of a deadline in the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeadlineLocation {
+    /// This capture of the path.
+    Path(String),
+    /// This parameter of the query; the first of its name.
+    Query(String),
+}
+
+/// Custom responses of a route.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResponseRule {
+    /// Members that are added to the JSON object of a success.
+    pub merge: Vec<(String, serde_json::Value)>,
+    /// Response when the deadline has passed.
+    pub deadline_exceeded: Option<LocalResponse>,
+    /// Response when all attempts have failed; None passes the last upstream response on.
+    pub failed: Option<LocalResponse>,
+    /// Response to a rejected call; its status follows from the reason of the rejection.
+    pub rejected: Option<LocalResponse>,
+}
+
+/// A response of the gateway's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalResponse {
+    /// Status, 200 to 599.
+    pub status: u16,
+    /// Content-Type.
+    pub content_type: HeaderValue,
+    /// Body.
+    pub body: Bytes,
+}
+
+impl Default for Config {
+    /// No upstream and no route; the defaults of everything else.
+    fn default() -> Self {
+        Self {
+            listen: None,
+            workers: None,
+            metrics: "/metrics".to_owned(),
+            health: "/healthz".to_owned(),
+            trusted_proxies: Arc::default(),
+            path_rule: PathRule::default(),
+            upstreams: Vec::new(),
+            routes: Vec::new(),
+            distributed_limits: None,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl RouteConfig {
+    /// A route that passes requests of this path on unchanged, with one attempt each.
+    pub fn forward_all(upstream: &str, path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            methods: Vec::new(),
+            host: None,
+            upstream: upstream.to_owned(),
+            policy: PolicyConfig::new(policy::DEFAULT_POLICY),
+            admission: None,
+            priority: PriorityRule::default(),
+            caller: None,
+            rate: None,
+            rewrite: Rewrite::default(),
+            deadline_from: None,
+            response: ResponseRule::default(),
+        }
+    }
+}

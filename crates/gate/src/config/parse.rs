@@ -1,0 +1,142 @@
+//! Parses a whole configuration.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::problem::{Diagnostic, Diagnostics};
+use super::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};
+use super::route::{RouteScope, check_duplicates, route};
+use super::{Config, Network, PolicyConfig, Proxies, RouteConfig, UpstreamConfig, cluster, policy, upstream};
+use weir_document as document;
+use weir_http::path::PathRule;
+use weir_server::MAX_WORKERS;
+
+/// Parses a configuration. Files that it names are relative to `folder`, and are read as well.
+///
+/// # Errors
+/// All errors in it, in order of position; of a text that is not TOML, the first.
+pub fn parse(text: &str, folder: &Path) -> Result<Config, Vec<Diagnostic>> {
+    let (config, warnings) = document::parse(text, folder, config)?;
+    Ok(Config { warnings, ..config })
+}
+
+fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
+    let listen = root.get("listen").and_then(|node| listen(&node));
+    let workers = root.get("workers").and_then(|node| node.integer(1..=u64::from(MAX_WORKERS))).map(|n| n as usize);
+    let path = |key, default: &str| root.get(key).map_or(Some(default.to_owned()), |node| builtin_path(&node));
+    let metrics = path("metrics", "/metrics").unwrap_or_default();
+    let health = path("health", "/healthz").unwrap_or_default();
+    let own = root.get("health").or_else(|| root.get("metrics"));
+    if let Some(node) = own.filter(|_| !metrics.is_empty() && metrics == health) {
+        node.error(format!("metrics and health are both {metrics:?}"), "give each a path of its own");
+    }
+    let trusted_proxies = root.get("trusted_proxies").map(|node| proxies(&node)).unwrap_or_default();
+    let mut paths = PathRule::default();
+    if let Some(merge) = root.get("merge_slashes").and_then(|node| node.boolean()) {
+        paths.merge_slashes = merge;
+    }
+    if let Some(node) = root.get("ambiguous_paths") {
+        paths.pass_ambiguous = node.choice(&[("reject", false), ("pass", true)]).unwrap_or_default();
+    }
+
+    let upstreams = root.get("upstreams");
+    let of_upstreams = named_nodes(upstreams.as_ref());
+    if of_upstreams.is_empty() {
+        root.error("no upstream", r#"write [upstreams.NAME] with urls = ["http://HOST:PORT"]"#);
+    }
+    let of_policies = named_nodes(root.get("policies").as_ref());
+    let upstreams: Vec<UpstreamConfig> = of_upstreams.iter().filter_map(upstream::upstream).collect();
+    let policies: Vec<(&str, Option<PolicyConfig>)> = of_policies.iter().map(|it| (it.key, policy_named(it))).collect();
+    let names = RouteScope { upstreams: of_upstreams.iter().map(|it| it.key).collect(), policies, path_rule: paths };
+
+    let routes = root.get("routes");
+    let nodes = match &routes {
+        Some(node) if node.is_table() => {
+            node.expected("list of routes", "write its head as [[routes]]");
+            Vec::new()
+        }
+        routes => routes.as_ref().and_then(DocumentNode::list).unwrap_or_default(),
+    };
+    if routes.is_none_or(|node| node.value().as_array().is_some_and(|list| list.is_empty())) {
+        root.error("no route", r#"write [[routes]] with match = { path = "/{*rest}" }"#);
+    }
+    let routes: Vec<_> = nodes.iter().filter_map(|node| route(node, &names)).collect();
+    let cluster = root.get("cluster");
+    let distributed_limits = cluster.as_ref().and_then(cluster::distributed_limits);
+    root.check_unknown_keys();
+    check_duplicates(&routes, notes);
+    for it in &routes {
+        if it.route.host.is_none() && [&metrics, &health].contains(&&it.route.path) {
+            it.path.warn("path of the gateway's own metrics or health", "give metrics or health another path");
+        }
+    }
+    // A route with an error may be the one that uses an upstream or policy.
+    if routes.len() == nodes.len() {
+        for it in of_upstreams.iter().filter(|it| !routes.iter().any(|of| of.route.upstream == it.key)) {
+            notes.warning(it.start, &it.node.path, "no route uses this upstream", "leave it out");
+        }
+        let is_shared = |route: &RouteConfig| {
+            let policy = &route.policy.policy;
+            route.rate.is_some() || policy.allows_extra_attempts() && policy.budget.is_some()
+        };
+        if let Some(node) = cluster.filter(|_| !routes.iter().any(|of| is_shared(&of.route))) {
+            node.warn("no route has a rate limit or a budget to share", "leave it out");
+        }
+        for it in of_policies.iter().filter(|it| !routes.iter().any(|of| of.policy.as_deref() == Some(it.key))) {
+            notes.warning(it.start, &it.node.path, "no route uses this policy", "leave it out");
+        }
+    }
+    Config {
+        listen,
+        workers,
+        metrics,
+        health,
+        trusted_proxies: Arc::new(trusted_proxies),
+        path_rule: paths,
+        upstreams,
+        routes: routes.into_iter().map(|it| it.route).collect(),
+        distributed_limits,
+        warnings: Vec::new(),
+    }
+}
+
+/// Parses `["10.0.0.0/8", "::1"]`.
+fn proxies(node: &DocumentNode<'_>) -> Proxies {
+    let network = |node: &DocumentNode<'_>| {
+        let read = Network::parse(node.string()?);
+        read.map_err(|(what, remedy)| node.error(format!("{} {what}", node.display()), remedy)).ok()
+    };
+    Proxies::new(node.list().unwrap_or_default().iter().filter_map(network).collect())
+}
+
+fn policy_named(it: &NamedNode<'_>) -> Option<PolicyConfig> {
+    if it.key == policy::DEFAULT_POLICY {
+        let what = "\"default\" is the policy of routes without one";
+        it.node.diagnostics().error(it.start, &it.node.path, what, "choose another name, and name it in the routes");
+    }
+    policy::policy(&it.node, it.key)
+}
+
+fn listen(node: &DocumentNode<'_>) -> Option<String> {
+    let text = node.string()?;
+    let good = text.rsplit_once(':').is_some_and(|(host, port)| {
+        let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let named = inner.map_or(!host.is_empty() && !host.contains([':', '[', ']', ' ', '/']), |inner| {
+            inner.parse::<std::net::Ipv6Addr>().is_ok()
+        });
+        named && port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok()
+    });
+    if !good {
+        node.expected("address", r#"write it as "127.0.0.1:8080" or "[::1]:8080""#);
+    }
+    Some(text.to_owned())
+}
+
+/// A path of the gateway's own, or "" for none.
+fn builtin_path(node: &DocumentNode<'_>) -> Option<String> {
+    let text = node.string()?;
+    if !text.is_empty() && (!text.starts_with('/') || !super::pattern::is_path(text)) {
+        node.expected("path", r#"write it as "/path", or "" for none"#);
+    }
+    Some(text.to_owned())
+}

@@ -1,0 +1,252 @@
+//! Parses `[upstreams.NAME]`.
+
+use std::path::{Path, PathBuf};
+
+use rustls::pki_types::ServerName;
+
+use super::problem::suggestion;
+use super::read::{DocumentNode, DocumentTable, NamedNode};
+use super::{HealthCheck, HostConfig, UpstreamConfig, file, protection};
+use weir_decide::Nanos;
+use weir_decide::admission::AdmissionConfig;
+use weir_decide::upstream::client_throttle::ThrottleRule;
+use weir_decide::upstream::hosts::{BalancePolicy, MAX_HOSTS, OutlierRule};
+use weir_http::client::Protocol;
+use weir_http::target::Target;
+use weir_http::tls::{Tls, TlsError, TlsOptions};
+
+/// Maximum of connections and of failures in a row.
+const MAX_COUNT: u64 = 1_000_000;
+
+pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
+    let table = named.node.table()?;
+    let notes = named.node.diagnostics();
+    let mut read = UpstreamConfig::new(named.key);
+    match table.get("urls") {
+        Some(node) => read.hosts = hosts(&node),
+        None => table.error("urls missing", r#"write urls = ["http://HOST:PORT"]"#),
+    }
+    if let Some(node) = table.get("protocol") {
+        let words = [("auto", Protocol::Auto), ("http1", Protocol::Http1), ("http2", Protocol::Http2)];
+        read.protocol = node.choice(&words).unwrap_or_default();
+    }
+    if let Some(node) = table.get("balance") {
+        let words = [("round-robin", BalancePolicy::RoundRobin), ("least-in-flight", BalancePolicy::LeastInFlight)];
+        read.balance = node.choice(&words).unwrap_or_default();
+    }
+    if let Some(time) = table.get("connect_timeout").and_then(|node| node.time()) {
+        read.connect_timeout = time;
+    }
+    if let Some(time) = table.get("stall_timeout").and_then(|node| node.time()) {
+        read.stall_timeout = time;
+    }
+    let limit = |node: &DocumentNode<'_>| node.integer(1..=MAX_COUNT).map(|number| number as usize);
+    read.max_connections = table.get("max_connections").and_then(|node| limit(&node));
+    read.admission = protection::upstream_admission(&table);
+    read.breaker = table.get("breaker").as_ref().and_then(protection::breaker);
+    if let Some(node) = table.get("throttle") {
+        read.throttle = protection::throttle(&node);
+    }
+    if let Some(time) = table.get("idle_timeout").and_then(|node| node.time()) {
+        read.idle_timeout = time;
+    }
+    if let Some(node) = table.get("tls") {
+        if let Some(tls) = node.table() {
+            (read.tls, read.server_name) = certificates(&tls, notes.folder);
+        }
+        if !read.hosts.is_empty() && !read.hosts.iter().any(|host| host.url.starts_with("https:")) {
+            node.warn("none of the urls is https", "write them as https://, or leave it out");
+        }
+    }
+    if let Some(health) = table.get("health").and_then(|node| node.table()) {
+        (read.health, read.health_check) = read_health(&health);
+    }
+    table.check_unknown_keys();
+    Some(read)
+}
+
+impl UpstreamConfig {
+    /// An upstream with defaults and without hosts.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            hosts: Vec::new(),
+            protocol: Protocol::default(),
+            balance: BalancePolicy::default(),
+            connect_timeout: Nanos::from_secs(5),
+            stall_timeout: Nanos::from_secs(60),
+            max_connections: None,
+            admission: Some(AdmissionConfig::default()),
+            breaker: None,
+            throttle: Some(ThrottleRule::default()),
+            idle_timeout: Nanos::from_secs(60),
+            tls: TlsOptions::default(),
+            server_name: None,
+            health: OutlierRule::default(),
+            health_check: None,
+        }
+    }
+}
+
+fn hosts(node: &DocumentNode<'_>) -> Vec<HostConfig> {
+    let Some(list) = node.list() else { return Vec::new() };
+    if list.is_empty() {
+        node.error("empty list", r#"write it as ["http://HOST:PORT"]"#);
+    }
+    if list.len() > MAX_HOSTS {
+        node.error(format!("{} hosts are too many", list.len()), format!("give {MAX_HOSTS} at most"));
+    }
+    let mut hosts: Vec<HostConfig> = Vec::new();
+    for node in &list {
+        let Some(host) = one_host(node) else { continue };
+        if hosts.iter().any(|it| (&it.url, &it.socket) == (&host.url, &host.socket)) {
+            node.warn("duplicate host", "give it a weight instead");
+        }
+        hosts.push(host);
+    }
+    hosts
+}
+
+fn one_host(node: &DocumentNode<'_>) -> Option<HostConfig> {
+    if !node.is_table() {
+        return node.string().and_then(|text| parse_host(node, text, 1));
+    }
+    let table = node.table()?;
+    let weight = table.get("weight").and_then(|node| node.integer(1..=1000)).unwrap_or(1);
+    let url = table.get("url");
+    table.check_unknown_keys();
+    let Some(url) = url else {
+        table.error("url missing", r#"write it as { url = "http://HOST:PORT", weight = 2 }"#);
+        return None;
+    };
+    let text = url.string()?;
+    parse_host(&url, text, u32::try_from(weight).unwrap_or(1))
+}
+
+fn parse_host(node: &DocumentNode<'_>, text: &str, weight: u32) -> Option<HostConfig> {
+    match host(text, node.diagnostics().folder) {
+        Ok(host) => Some(HostConfig { weight, ..host }),
+        Err((what, remedy)) => {
+            // A password must not be printed.
+            let shown = if text.contains('@') { "the URL".to_owned() } else { node.display() };
+            node.error(format!("{shown} {what}"), remedy);
+            None
+        }
+    }
+}
+
+/// Parses `http://host:port`, `https://host:port` or `unix:/path`.
+///
+/// # Errors
+/// The error, as a text to follow the URL, and its remedy.
+pub(super) fn host(text: &str, folder: &Path) -> Result<HostConfig, (String, String)> {
+    const HOST_REMEDY: &str = r#"write it as "http://HOST:PORT", "https://HOST:PORT" or "unix:/PATH""#;
+    if let Some(path) = text.strip_prefix("unix:") {
+        if path.is_empty() || path.contains('\0') {
+            return Err(("has no path of a socket".into(), HOST_REMEDY.into()));
+        }
+        return Ok(HostConfig { url: "http://localhost".into(), socket: Some(folder.join(path)), weight: 1 });
+    }
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Err(("is not a URL".into(), HOST_REMEDY.into()));
+    };
+    let target = Target::parse(text).map_err(|_| ("is not a URL".to_owned(), HOST_REMEDY.to_owned()))?;
+    if target.userinfo.is_some() {
+        let remedy = "leave them out, and set the header authorization in a route's rewrite.set";
+        return Err(("has a user or a password".into(), remedy.into()));
+    }
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    if !matches!(path, "" | "/") {
+        let remedy = "leave it out, and write a route's rewrite.path";
+        return Err((format!("has a path ({path:?})"), remedy.into()));
+    }
+    if ServerName::try_from(target.host.as_str()).is_err() {
+        return Err(("has an invalid host".into(), HOST_REMEDY.into()));
+    }
+    let scheme = scheme.to_ascii_lowercase();
+    Ok(HostConfig { url: format!("{scheme}://{authority}"), socket: None, weight: 1 })
+}
+
+fn certificates(table: &DocumentTable<'_>, folder: &Path) -> (TlsOptions, Option<String>) {
+    let mut unreadable = false;
+    let mut path = |key| -> Option<PathBuf> {
+        let node = table.get(key)?;
+        let path = folder.join(node.string()?);
+        if let Err(why) = file::read(&path) {
+            node.error(format!("cannot read {}: {why}", path.display()), "");
+            unreadable = true;
+        }
+        Some(path)
+    };
+    let (cacert, cert, key) = (path("cacert"), path("cert"), path("cert_key"));
+    let insecure = table.get("insecure").and_then(|node| node.boolean()).unwrap_or(false);
+    let server_name = table.get("server_name").and_then(|node| {
+        let name = node.string()?;
+        if ServerName::try_from(name).is_err() {
+            node.expected("name for a certificate", r#"write it as "example.org""#);
+        }
+        Some(name.to_owned())
+    });
+    table.check_unknown_keys();
+    let options = TlsOptions { cacert, cert, key, insecure };
+    if unreadable {
+        return (options, server_name);
+    }
+    match Tls::shared(&options) {
+        Ok(_) | Err(TlsError::Name(_)) => {}
+        Err(TlsError::IncompletePair) => table.error("cert and cert_key belong together", "give both"),
+        Err(TlsError::Mismatch(why)) => table.error(format!("cert and cert_key do not match: {why}"), ""),
+        Err(TlsError::File(_, path, why)) => table.error(format!("{}: {why}", path.display()), "give a PEM file"),
+        Err(TlsError::NoRoots(why)) => {
+            // The configuration may be meant for another machine.
+            table.warn(
+                format!("this machine has no CA certificates ({why})"),
+                "install ca-certificates, or give cacert",
+            );
+        }
+    }
+    (options, server_name)
+}
+
+fn read_health(table: &DocumentTable<'_>) -> (OutlierRule, Option<HealthCheck>) {
+    let mut health = OutlierRule::default();
+    if let Some(failures) = table.get("consecutive_failures").and_then(|node| node.integer(0..=MAX_COUNT)) {
+        health.consecutive_failures = u32::try_from(failures).unwrap_or(u32::MAX);
+    }
+    if let Some(time) = table.get("ejection_time").and_then(|node| node.time()) {
+        health.base_ejection = time;
+    }
+    if let Some(fraction) = table.get("max_ejected").and_then(|node| node.number(0.0..=1.0)) {
+        health.max_ejected_fraction = fraction;
+    }
+    let check = table.get("check").and_then(|node| node.table()).map(|table| health_check(&table));
+    table.check_unknown_keys();
+    (health, check)
+}
+
+fn health_check(table: &DocumentTable<'_>) -> HealthCheck {
+    let path = table.get("path");
+    if path.is_none() {
+        table.error("path missing", r#"write path = "/healthz""#);
+    }
+    let path = path.and_then(|node| {
+        let text = node.string()?;
+        if !text.starts_with('/') || text.contains('#') || text.parse::<http::uri::PathAndQuery>().is_err() {
+            node.expected("path", r#"write it as "/healthz""#);
+        }
+        Some(text.to_owned())
+    });
+    let time = |key, default| table.get(key).and_then(|node| node.time()).unwrap_or(default);
+    let interval = time("interval", Nanos::from_secs(5));
+    let timeout = time("timeout", Nanos::SECOND);
+    let statuses = table.get("status").and_then(|node| node.statuses()).unwrap_or_else(|| vec![(200, 299)]);
+    table.check_unknown_keys();
+    HealthCheck { path: path.unwrap_or_default(), interval, timeout, statuses }
+}
+
+/// Reports an unknown upstream or policy, with the nearest known name as remedy.
+pub(super) fn unknown(node: &DocumentNode<'_>, kind: &str, tables: &str, given: &str, known: &[&str]) {
+    let remedy = if known.is_empty() { format!("write a table [{tables}.{given}]") } else { suggestion(given, known) };
+    node.error(format!("unknown {kind} {}", node.display()), remedy);
+}

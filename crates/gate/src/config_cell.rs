@@ -1,0 +1,65 @@
+//! The current runtime, which a reload replaces while calls are in flight.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::runtime::GateRuntime;
+use weir_decide::Nanos;
+use weir_machine::clock::Clock;
+use weir_machine::lock::lock;
+
+/// The current runtime, shared by all event loops.
+#[derive(Debug)]
+pub(super) struct ConfigCell {
+    runtime: Mutex<Arc<GateRuntime>>,
+    /// Number of replacements.
+    version: AtomicU64,
+    /// The clock of all event loops, set by the first one.
+    clock: OnceLock<Clock>,
+}
+
+/// One event loop's copy of the current runtime, with its version.
+#[derive(Debug)]
+pub(super) struct CachedRuntime(RefCell<(u64, Arc<GateRuntime>)>);
+
+impl ConfigCell {
+    pub(super) fn new(runtime: GateRuntime) -> Self {
+        Self { runtime: Mutex::new(Arc::new(runtime)), version: AtomicU64::new(0), clock: OnceLock::new() }
+    }
+
+    pub(super) fn get(&self) -> Arc<GateRuntime> {
+        Arc::clone(&lock(&self.runtime))
+    }
+
+    /// Replaces the runtime for calls that begin from now on.
+    pub(super) fn replace(&self, runtime: GateRuntime) {
+        *lock(&self.runtime) = Arc::new(runtime);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Current time; zero before the first event loop has begun.
+    pub(super) fn now(&self) -> Nanos {
+        self.clock.get().map_or(Nanos::ZERO, Clock::now)
+    }
+
+    /// A copy for an event loop with this clock.
+    pub(super) fn cached(&self, clock: Clock) -> CachedRuntime {
+        self.clock.get_or_init(|| clock);
+        // Version first, so that an old runtime never has a new version.
+        let version = self.version.load(Ordering::Acquire);
+        CachedRuntime(RefCell::new((version, self.get())))
+    }
+}
+
+impl CachedRuntime {
+    /// The current runtime; takes a lock only after a reload.
+    pub(super) fn get(&self, current: &ConfigCell) -> Arc<GateRuntime> {
+        let version = current.version.load(Ordering::Acquire);
+        let mut cached = self.0.borrow_mut();
+        if cached.0 != version {
+            *cached = (version, current.get());
+        }
+        Arc::clone(&cached.1)
+    }
+}

@@ -1,0 +1,78 @@
+//! A cluster-wide limit: a caller rate limit or a retry budget.
+
+use std::sync::Mutex;
+
+use ring::digest;
+
+use weir_decide::Nanos;
+use weir_decide::call::retry_budget::RetryBudget;
+use weir_decide::ratelimit::split::{AllocationKey, Allocations};
+use crate::caller::CallerPolicy;
+use weir_machine::lock::lock;
+
+/// The first 64 bits of SHA-256 of these parts: the same at all gateways, and a second name with a given hash cannot be
+/// chosen.
+pub(crate) fn hash(parts: &[&[u8]]) -> u64 {
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in parts {
+        // Lengths make different lists of parts different bytes.
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part);
+    }
+    context.finish().as_ref().first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+}
+
+/// A limit, and its ID in the table.
+#[derive(Debug)]
+pub(crate) enum DistributedLimit<'a> {
+    /// Rate limit of each caller of a route.
+    Rate(u64, &'a CallerPolicy),
+    /// Budget of extra attempts.
+    Budget(u64, &'a Mutex<RetryBudget>),
+}
+
+fn with_budget<T>(budget: &Mutex<RetryBudget>, work: impl FnOnce(&mut RetryBudget) -> T) -> T {
+    work(&mut lock(budget))
+}
+
+impl DistributedLimit<'_> {
+    /// Applies this gateway's allocation from now on.
+    pub(super) fn apply_split(&self, now: Nanos, allocations: &Allocations) {
+        match self {
+            Self::Rate(limit, callers) => {
+                callers.apply_split(now, allocations.default_fraction(), allocations.own_of_limit(*limit));
+            }
+            Self::Budget(limit, budget) => {
+                let fraction = allocations.fraction_of(AllocationKey { limit: *limit, key: 0 });
+                with_budget(budget, |budget| budget.apply_split(now, fraction));
+            }
+        }
+    }
+
+    /// Demand per allocation since the last call.
+    pub(super) fn wanted(&self, now: Nanos) -> Vec<(AllocationKey, u32)> {
+        match self {
+            Self::Rate(limit, callers) => {
+                let demand = callers.wanted(now).into_iter();
+                demand.map(|(key, demand)| (AllocationKey { limit: *limit, key }, demand)).collect()
+            }
+            Self::Budget(limit, budget) => {
+                let demand = with_budget(budget, |budget| budget.wanted(now));
+                demand.map(|demand| (AllocationKey { limit: *limit, key: 0 }, demand)).into_iter().collect()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hash;
+
+    #[test]
+    fn hashes_are_the_same_everywhere() {
+        // The same in all versions: it is part of the protocol between gateways.
+        assert_eq!(hash(&[]), 0xe3b0_c442_98fc_1c14);
+        assert_ne!(hash(&[b"ab", b"c"]), hash(&[b"a", b"bc"]));
+        assert_ne!(hash(&[b"a"]), hash(&[b"a", b""]));
+    }
+}

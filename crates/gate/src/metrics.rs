@@ -1,0 +1,158 @@
+//! Prometheus metrics of the gateway. They are read from plans and upstreams when they are scraped, so that a reload of
+//! the configuration needs no bookkeeping.
+
+use std::fmt;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+use super::config_cell::ConfigCell;
+use super::distributed_limits::{DistributedLimits, State as Cluster};
+use weir_decide::admission::Slots;
+use weir_decide::upstream::circuit_breaker::State;
+use weir_machine::lock::lock;
+
+/// Collector over the current configuration.
+#[derive(Debug)]
+pub(super) struct GateMetrics {
+    pub(super) config_cell: Arc<ConfigCell>,
+    pub(super) distributed_limits: Option<Arc<DistributedLimits>>,
+}
+
+type MetricLabels = Vec<(&'static str, String)>;
+
+/// Encodes one metric with all its labels.
+fn encode_family<M: EncodeMetric>(
+    encoder: &mut DescriptorEncoder<'_>,
+    kind: MetricType,
+    name: &str,
+    help: &str,
+    values: impl IntoIterator<Item = (MetricLabels, M)>,
+) -> fmt::Result {
+    let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
+    for (labels, value) in values {
+        value.encode(metric.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+impl Collector for GateMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let setup = self.config_cell.get();
+        let e = &mut encoder;
+        let counter = |labels: MetricLabels, value: u64| (labels, ConstCounter::new(value));
+        let gauge = |labels: MetricLabels, value: f64| (labels, ConstGauge::new(value));
+
+        let calls = setup.routes.iter().flat_map(|route| {
+            let label = move |outcome: &str| vec![("route", route.name.clone()), ("outcome", outcome.to_owned())];
+            route.plan.counts.outcomes().map(|(outcome, count)| counter(label(outcome), count))
+        });
+        encode_family(e, MetricType::Counter, "gate_calls", "Calls by outcome", calls)?;
+        let route = |name: &str| vec![("route", name.to_owned())];
+        let rejections = setup.routes.iter().flat_map(|one| {
+            let seen = one.plan.counts.rejections().filter(|(_, _, n)| *n > 0);
+            seen.map(move |(reason, priority, n)| {
+                let names = [("route", one.name.as_str()), ("upstream", &one.upstream), ("reason", reason.name())];
+                let labels = names.into_iter().chain([("priority", priority.name())]);
+                counter(labels.map(|(label, value)| (label, value.to_owned())).collect(), n)
+            })
+        });
+        encode_family(e, MetricType::Counter, "gate_rejected", "Rejected calls by reason and priority", rejections)?;
+        let skipped = setup.routes.iter().map(|one| counter(route(&one.name), one.plan.counts.budget_exhausted()));
+        let help = "Extra attempts skipped because the budget was spent or no slot was free";
+        encode_family(e, MetricType::Counter, "gate_attempts_skipped", help, skipped)?;
+        let now = self.config_cell.now();
+        let remaining = setup.routes.iter().filter_map(|one| {
+            let remaining = lock(one.plan.budget.as_ref()?).remaining(now);
+            Some(gauge(route(&one.name), remaining.into()))
+        });
+        let help = "Extra attempts that the budget allows now";
+        encode_family(e, MetricType::Gauge, "gate_retry_budget_remaining", help, remaining)?;
+        let cluster = self.distributed_limits.as_ref().map(|sharing| (sharing.config.name.as_str(), sharing.state()));
+        let named = |name: &str| vec![("cluster", name.to_owned())];
+        let of_cluster = |value: fn(&Cluster) -> f64| cluster.map(|(name, state)| gauge(named(name), value(&state)));
+        let help = "Fraction of each limit that this gateway has by default, 0 to 1";
+        encode_family(e, MetricType::Gauge, "gate_cluster_fraction", help, of_cluster(|state| state.fraction))?;
+        let gates = of_cluster(|state| state.gates.into());
+        let help = "Gateways, as Redis counts them; 0 if it has never responded";
+        encode_family(e, MetricType::Gauge, "gate_cluster_gates", help, gates)?;
+        let allocations = of_cluster(|state| state.own_allocations as f64);
+        let help = "Callers and budgets with an allocation of their own";
+        encode_family(e, MetricType::Gauge, "gate_cluster_allocations", help, allocations)?;
+        let disconnected = of_cluster(|state| f64::from(u8::from(state.is_disconnected)));
+        let help = "1 while Redis has not responded for a lease";
+        encode_family(e, MetricType::Gauge, "gate_cluster_disconnected", help, disconnected)?;
+        let renewals = cluster.into_iter().flat_map(|(name, state)| state.renewals.map(|of| (name, of)));
+        let renewals = renewals.map(|(name, (outcome, n))| {
+            counter(vec![("cluster", name.to_owned()), ("outcome", outcome.to_owned())], n)
+        });
+        encode_family(e, MetricType::Counter, "gate_cluster_renewals", "Lease renewals by outcome", renewals)?;
+
+        let label = |upstream: &str, name: &'static str, value: &str| {
+            vec![("upstream", upstream.to_owned()), (name, value.to_owned())]
+        };
+        let of = |name: &str| vec![("upstream", name.to_owned())];
+        let all = &setup.upstreams;
+        let sent = all.iter().flat_map(|(name, one)| {
+            one.upstream.counts.sent().map(|(reason, n)| counter(label(name, "reason", reason), n))
+        });
+        encode_family(e, MetricType::Counter, "gate_attempts", "Attempts by reason", sent)?;
+        let ended = all.iter().flat_map(|(name, one)| {
+            one.upstream.counts.outcomes().map(|(outcome, n)| counter(label(name, "outcome", outcome), n))
+        });
+        encode_family(e, MetricType::Counter, "gate_attempts_ended", "Attempts by outcome", ended)?;
+        let failures = all.iter().flat_map(|(name, one)| {
+            let seen = one.upstream.counts.failures().filter(|(_, n)| *n > 0);
+            seen.map(move |(kind, n)| counter(label(name, "kind", kind), n))
+        });
+        encode_family(e, MetricType::Counter, "gate_attempts_failed", "Failed attempts by kind", failures)?;
+        let in_flight = all.iter().map(|(name, one)| gauge(of(name), one.upstream.counts.in_flight() as f64));
+        let help = "Attempts in flight, until the last byte of their responses";
+        encode_family(e, MetricType::Gauge, "gate_attempts_in_flight", help, in_flight)?;
+        let permits = || {
+            let of_upstreams = all.iter().map(|(name, one)| (of(name), one.upstream.permits()));
+            let of_routes = setup.routes.iter().map(|one| (route(&one.name), one.plan.permits.as_ref()));
+            of_upstreams.chain(of_routes).filter_map(|(labels, pool)| Some((labels, pool?)))
+        };
+        let slots =
+            |value: fn(&Slots) -> u32| permits().map(move |(labels, it)| gauge(labels, value(it.slots()).into()));
+        encode_family(e, MetricType::Gauge, "gate_concurrency_limit", "Concurrency limit", slots(Slots::limit))?;
+        encode_family(e, MetricType::Gauge, "gate_in_flight", "Occupied slots", slots(Slots::in_flight))?;
+        encode_family(e, MetricType::Gauge, "gate_queue_length", "Calls that wait for a slot", slots(Slots::waiting))?;
+        // A number of priorities: 1.5 is all of low and half of normal.
+        let threshold = permits().map(|(labels, it)| gauge(labels, f64::from(it.slots().shed_threshold()) / 256.0));
+        let help = "Shedding threshold: calls with a priority below it are rejected, 0 (low) to 3 (critical)";
+        encode_family(e, MetricType::Gauge, "gate_shed_threshold", help, threshold)?;
+        let waited = permits().map(|(labels, it)| (labels, ConstCounter::new(it.waited_s())));
+        let help = "Total time that calls have waited for a slot";
+        encode_family(e, MetricType::Counter, "gate_queue_wait_seconds", help, waited)?;
+        let gradient = permits().filter_map(|(labels, it)| Some(gauge(labels, it.gradient()?)));
+        let help = "Unloaded service time divided by recent service time, 0 to 1";
+        encode_family(e, MetricType::Gauge, "gate_concurrency_limit_gradient", help, gradient)?;
+        let open = all.iter().filter_map(|(name, one)| {
+            let state = match one.upstream.breaker_state(now)? {
+                State::Closed => 0.0,
+                State::HalfOpen => 0.5,
+                State::Open => 1.0,
+            };
+            Some(gauge(of(name), state))
+        });
+        let help = "1 while the circuit is open, 0.5 while it is half-open";
+        encode_family(e, MetricType::Gauge, "gate_breaker_open", help, open)?;
+        let throttled =
+            all.iter().filter_map(|(name, one)| Some(gauge(of(name), one.upstream.throttled_fraction(now)?)));
+        let help = "Fraction of calls not sent because of 429 and 503 responses";
+        encode_family(e, MetricType::Gauge, "gate_throttled_fraction", help, throttled)?;
+        let ejected = all.iter().flat_map(|(name, one)| {
+            let hosts = one.upstream.hosts().iter().zip(one.upstream.ejected_hosts(now));
+            hosts.map(move |(host, is_ejected)| {
+                gauge(label(name, "host", host.origin.name()), f64::from(u8::from(is_ejected)))
+            })
+        });
+        encode_family(e, MetricType::Gauge, "gate_host_ejected", "1 while a host is ejected", ejected)
+    }
+}

@@ -1,0 +1,296 @@
+//! A request on its route: its deadline, its body and headers, its call, and the reply.
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use super::headers;
+use super::local_responses::{self, ErrorFormat};
+use super::otlp::CallSpanFacts;
+use super::runtime::GateRoute;
+use super::service::Service;
+use super::tracing::{TracedCall, Tracer};
+use weir_call::attempt_log::CallTrace;
+use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallRequest, CallResponse};
+use weir_decide::Nanos;
+use weir_decide::admission::Priority;
+use weir_http::client::OutgoingBody;
+use weir_server::{BodyPrefix, RequestContext, ResponseBody, ServiceReply};
+
+/// One request and its route.
+pub(super) struct RoutedRequest<'a> {
+    pub(super) service: &'a Service,
+    pub(super) engine: &'a CallEngine,
+    pub(super) route: &'a GateRoute,
+    pub(super) context: &'a RequestContext,
+    pub(super) tracer: Option<&'a Tracer>,
+    pub(super) error_format: ErrorFormat,
+}
+
+impl RoutedRequest<'_> {
+    pub(super) async fn forward(
+        &self,
+        parts: &Parts,
+        mut headers: HeaderMap,
+        body: Incoming,
+        target_deadline: Option<Nanos>,
+        target: &str,
+        priority: Priority,
+    ) -> ServiceReply {
+        let began = self.context.began();
+        let upgrade = headers::upgrade(&headers).filter(|_| parts.version == Version::HTTP_11);
+        let header_deadline = self.caller_deadline(&headers);
+        // The shortest of the policy's and the caller's.
+        let deadline = began
+            + [header_deadline, target_deadline]
+                .into_iter()
+                .flatten()
+                .fold(self.route.plan.policy.deadline, Nanos::min);
+        let spread = self.engine.spread();
+        if !body.is_end_stream()
+            && let Some(failed) = self.engine.shed_early(&self.route.plan, priority, spread, deadline)
+        {
+            return self.reject(parts, &headers, failed);
+        }
+        let body = match self.read_body(parts, body, deadline).await {
+            Ok(body) => body,
+            Err(response) => return self.error_format.format(response).into(),
+        };
+        let traced = self.tracer.and_then(|tracer| tracer.begin(&headers));
+        if traced.is_some() {
+            headers.remove("traceparent");
+        }
+        if header_deadline.is_some() {
+            for (name, _) in &self.route.caller_deadlines {
+                headers.remove(name);
+            }
+        }
+        self.sanitize_headers(parts, &mut headers, upgrade.as_ref());
+        let request = CallRequest {
+            plan: &self.route.plan,
+            method: &parts.method,
+            target,
+            headers: &headers,
+            deadline,
+            upgrade: upgrade.is_some(),
+            trace: traced.map(|traced| traced.context),
+            priority,
+            spread,
+        };
+        let on_cancel = |trace: CallTrace| {
+            if self.context.is_logged() {
+                self.context.log_attempts(trace.json());
+            }
+            self.report(&self.span_facts(parts, &headers, traced, (None, "client_closed")), &trace);
+        };
+        let ended = self.engine.call_with_cancel_hook(&request, body, &on_cancel).await;
+        if !matches!(ended, Err(CallFailure { reason: CallFailureReason::Rejected(_), .. })) {
+            self.route.caller_policy.record_accepted(self.engine.timer().now());
+        }
+        self.finish(parts, &headers, traced, ended, upgrade.is_some())
+    }
+
+    /// The reply to a call that was rejected before it was made.
+    pub(super) fn reject(&self, parts: &Parts, headers: &HeaderMap, failed: CallFailure) -> ServiceReply {
+        let traced = self.tracer.and_then(|tracer| tracer.begin(headers));
+        self.finish(parts, headers, traced, Err(failed), false)
+    }
+
+    /// Reports the outcome of a call, and returns its reply.
+    fn finish(
+        &self,
+        parts: &Parts,
+        headers: &HeaderMap,
+        traced: Option<TracedCall>,
+        ended: Result<CallResponse, CallFailure>,
+        upgrade: bool,
+    ) -> ServiceReply {
+        let (trace, outcome) = match &ended {
+            Ok(response) => (&response.call_trace, "succeeded"),
+            Err(failed) => match failed.reason {
+                CallFailureReason::DeadlineExceeded => (&failed.call_trace, "deadline_exceeded"),
+                CallFailureReason::Rejected(_) => (&failed.call_trace, "rejected"),
+                CallFailureReason::AllFailed => (&failed.call_trace, "failed"),
+            },
+        };
+        if self.context.is_logged() {
+            self.context.log_attempts(trace.json());
+        }
+        let reported = (traced.is_some() || self.service.options.call_logger.is_some()).then(|| trace.clone());
+        let reply = match ended {
+            Ok(response) => self.success_reply(response, upgrade),
+            Err(failed) => self.failure_response(failed).into(),
+        };
+        if let Some(trace) = reported {
+            let status = reply.status().map(|status| status.as_u16());
+            self.report(&self.span_facts(parts, headers, traced, (status, outcome)), &trace);
+        }
+        reply
+    }
+
+    fn span_facts<'a>(
+        &'a self,
+        parts: &'a Parts,
+        headers: &'a HeaderMap,
+        traced: Option<TracedCall>,
+        (status, outcome): (Option<u16>, &'static str),
+    ) -> CallSpanFacts<'a> {
+        CallSpanFacts {
+            trace_id: traced.map_or(0, |traced| traced.context.trace_id),
+            span_id: traced.map_or(0, |traced| traced.context.span_id),
+            parent: traced.and_then(|traced| traced.parent),
+            route: Some(&self.route.name),
+            method: &parts.method,
+            path: parts.uri.path_and_query().map_or("*", |both| both.as_str()),
+            host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
+            status,
+            outcome,
+            began: self.context.began(),
+            ended: self.context.now(),
+        }
+    }
+
+    /// Exports the call's spans, and prints its attempt log.
+    fn report(&self, call: &CallSpanFacts<'_>, trace: &CallTrace) {
+        if let Some(tracer) = self.tracer.filter(|_| call.trace_id != 0) {
+            tracer.record(call, trace);
+        }
+        if let Some(logger) = &self.service.options.call_logger {
+            let CallSpanFacts { method, path, began, ended, .. } = call;
+            let status = call.status.map_or_else(|| "no response".to_owned(), |status| status.to_string());
+            let why = match call.outcome {
+                "deadline_exceeded" => ": deadline exceeded",
+                "rejected" => ": rejected",
+                "failed" => ": no attempt succeeded",
+                "client_closed" if self.context.is_server_abort() => ": the gateway closed the connection",
+                "client_closed" => ": the caller disconnected",
+                _ => "",
+            };
+            let ms = (*ended - *began).as_millis_f64();
+            logger.log(&format!("{method} {path} -> {status} after {ms:.1} ms{why}\n{trace}"));
+        }
+    }
+
+    /// The caller's remaining time: the shortest of its headers.
+    fn caller_deadline(&self, headers: &HeaderMap) -> Option<Nanos> {
+        let all = self.route.caller_deadlines.iter();
+        // An invalid header sets no limit, but must not be passed on beside the gateway's own.
+        all.filter_map(|(name, form)| {
+            headers.get(name).map(|value| form.read(value.as_bytes()).unwrap_or(Nanos::NEVER))
+        })
+        .min()
+    }
+
+    /// Reads the request's body into memory if it may have to be sent again; otherwise it is streamed.
+    async fn read_body(
+        &self,
+        parts: &Parts,
+        body: Incoming,
+        deadline: Nanos,
+    ) -> Result<OutgoingBody, Response<ResponseBody>> {
+        if body.is_end_stream() {
+            return Ok(OutgoingBody::Empty);
+        }
+        // A body of unknown length may go on while the response comes.
+        let is_buffered = body.size_hint().exact().is_some() || self.route.is_retryable(&parts.method);
+        let max_bytes = if is_buffered { self.route.buffer } else { 0 };
+        let prefix = tokio::select! {
+            biased;
+            prefix = self.context.read_prefix(body, max_bytes) => prefix,
+            () = self.context.sleep_until(deadline), if deadline < Nanos::NEVER => return Err(self.route.deadline_response()),
+        };
+        match prefix {
+            Ok(BodyPrefix::Complete(bytes)) => Ok(OutgoingBody::Bytes(bytes)),
+            Ok(BodyPrefix::Streaming(upload)) => Ok(OutgoingBody::Stream(Box::pin(upload))),
+            Err(_) => Err(local_responses::text(StatusCode::BAD_REQUEST, "the body broke off")),
+        }
+    }
+
+    /// Turns the caller's headers into those of the upstream request.
+    fn sanitize_headers(&self, parts: &Parts, headers: &mut HeaderMap, upgrade: Option<&HeaderValue>) {
+        let route = self.route;
+        headers::remove_hop_by_hop(headers);
+        headers.remove(header::EXPECT);
+        headers::keep_te_trailers(headers);
+        if parts.version == Version::HTTP_2 {
+            headers::join_cookies(headers);
+        }
+        if route.plan.success.inspects_bodies() {
+            // Bodies are checked as they are sent, uncompressed.
+            headers.remove(header::ACCEPT_ENCODING);
+        }
+        if let Some(protocol) = upgrade {
+            headers.insert(header::UPGRADE, protocol.clone());
+        }
+        if let Some(authority) = parts.uri.authority() {
+            // The host in the target comes before the header (RFC 9112, 3.2.2).
+            if let Ok(host) = HeaderValue::try_from(authority.as_str()) {
+                headers.insert(header::HOST, host);
+            }
+        }
+        let host = headers.get(header::HOST).cloned();
+        let trusted = route.proxies.contains(self.context.peer().ip());
+        headers::set_forwarded(headers, self.context.client_address(), host.as_ref(), trusted);
+        route.rewrite_request(headers);
+    }
+
+    fn success_reply(&self, response: CallResponse, upgrade: bool) -> ServiceReply {
+        let CallResponse { mut head, body, .. } = response;
+        if head.status == StatusCode::SWITCHING_PROTOCOLS && upgrade {
+            let Some(tunnel) = body.into_upgraded() else {
+                let response = local_responses::text(StatusCode::BAD_GATEWAY, "the upstream did not switch protocols");
+                return self.error_format.format(response).into();
+            };
+            let mut switch = Response::new(ResponseBody::empty());
+            *switch.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+            *switch.headers_mut() = head.headers;
+            headers::remove_content_headers(StatusCode::SWITCHING_PROTOCOLS, switch.headers_mut());
+            return ServiceReply::Upgrade(switch, Box::new(tunnel));
+        }
+        headers::remove_hop_by_hop(&mut head.headers);
+        headers::remove_content_headers(head.status, &mut head.headers);
+        self.route.rewrite_response(&mut head.headers);
+        let body = match self.route.merge() {
+            Some(merge) => body.map_buffered(|bytes| merge.apply(bytes)).inspect(|_| {
+                head.headers.remove(header::CONTENT_LENGTH);
+            }),
+            None => Err(body),
+        };
+        let body = body.unwrap_or_else(|body| body);
+        head.version = Version::HTTP_11;
+        Response::from_parts(head, server_body(body)).into()
+    }
+
+    fn failure_response(&self, failed: CallFailure) -> Response<ResponseBody> {
+        let CallFailure { reason, last_response, call_trace } = failed;
+        match reason {
+            CallFailureReason::DeadlineExceeded => return self.error_format.format(self.route.deadline_response()),
+            CallFailureReason::Rejected(rejection) => {
+                return self.error_format.format(self.route.rejection_response(rejection));
+            }
+            CallFailureReason::AllFailed => {}
+        }
+        if let Some(own) = local_responses::bad_request(&call_trace).or_else(|| self.route.failure_response()) {
+            return self.error_format.format(own);
+        }
+        match last_response {
+            Some((mut head, body)) => {
+                headers::remove_hop_by_hop(&mut head.headers);
+                headers::remove_content_headers(head.status, &mut head.headers);
+                self.route.rewrite_response(&mut head.headers);
+                head.version = Version::HTTP_11;
+                Response::from_parts(head, server_body(body))
+            }
+            None => self.error_format.format(local_responses::no_response(&call_trace)),
+        }
+    }
+}
+
+fn server_body(body: CallBody) -> ResponseBody {
+    match body {
+        CallBody::Buffered(bytes) => bytes.into(),
+        CallBody::Streaming(_) => ResponseBody::from_stream(body.map_err(Into::into)),
+    }
+}

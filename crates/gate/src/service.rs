@@ -1,0 +1,152 @@
+//! The gateway as a service of the server: routing of requests.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::request::Parts;
+use http::uri::Scheme;
+use http::{HeaderMap, Request, StatusCode, Version, header};
+use hyper::body::Incoming;
+use prometheus_client::registry::Registry;
+
+use super::config_cell::{CachedRuntime, ConfigCell};
+use super::distributed_limits::DistributedLimits;
+use super::headers;
+use super::local_responses::{self, ErrorFormat};
+use super::metrics::GateMetrics;
+use super::otlp::SpanSender;
+use super::routed::RoutedRequest;
+use super::routes::RouteMatch;
+use super::tracing::Tracer;
+use weir_call::CallEngine;
+use weir_decide::Nanos;
+use weir_http::client::{Client, Options as ClientOptions};
+use weir_http::path::{PathRule, normalize};
+use weir_server::{self as server, RequestContext, ServiceReply, Timer};
+
+/// The gateway, for all event loops.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) config_cell: Arc<ConfigCell>,
+    pub(super) options: super::Options,
+    /// Exporter of traces, and the sampled fraction.
+    pub(super) span_sender: Option<(SpanSender, f64)>,
+    /// Whether an event loop runs the health checks already.
+    pub(super) has_health_checks: AtomicBool,
+    /// Cluster-wide limits, if the gateway is in a cluster.
+    pub(super) distributed_limits: Option<Arc<DistributedLimits>>,
+}
+
+/// State of one event loop.
+#[derive(Debug)]
+pub(super) struct GateThread {
+    engine: CallEngine,
+    runtime: CachedRuntime,
+    tracer: Option<Tracer>,
+}
+
+impl server::Service for Service {
+    type Local = GateThread;
+
+    fn init_thread(&self, timer: &Timer) -> io::Result<GateThread> {
+        let client = Client::new(timer.clone(), ClientOptions::default());
+        let engine = CallEngine::new(client.clone(), timer.clone(), self.options.seed);
+        tokio::task::spawn_local(sweep_connections(client, timer.clone()));
+        if !self.has_health_checks.swap(true, Ordering::Relaxed) {
+            super::health_checks::start(Arc::clone(&self.config_cell), engine.clone());
+        }
+        let tracer =
+            self.span_sender.as_ref().map(|(sender, fraction)| Tracer::new(sender.clone(), *fraction, timer.clock()));
+        Ok(GateThread { engine, runtime: self.config_cell.cached(timer.clock()), tracer })
+    }
+
+    fn register_metrics(&self, registry: &mut Registry) {
+        let (config_cell, distributed_limits) = (Arc::clone(&self.config_cell), self.distributed_limits.clone());
+        registry.register_collector(Box::new(GateMetrics { config_cell, distributed_limits }));
+    }
+
+    fn builtin_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        normalize(path, PathRule::default()).unwrap_or(Cow::Borrowed(path))
+    }
+
+    async fn handle(&self, local: &GateThread, request: Request<Incoming>, context: &RequestContext) -> ServiceReply {
+        let runtime = local.runtime.get(&self.config_cell);
+        let (mut parts, body) = request.into_parts();
+        let headers = std::mem::take(&mut parts.headers);
+        let error_format = ErrorFormat::of(&headers);
+        let bad = |why: &str| error_format.format(local_responses::text(StatusCode::BAD_REQUEST, why)).into();
+        let host = match check_scheme(&parts).and_then(|()| request_host(&parts, &headers)) {
+            Ok(host) => host,
+            Err(why) => return bad(why),
+        };
+        let path = match normalize(parts.uri.path(), runtime.path_rule) {
+            Ok(path) => path,
+            Err(ambiguity) => return bad(&format!("ambiguous path: {ambiguity}")),
+        };
+        let (route, captures) = match runtime.route_table.find(&parts.method, host.as_deref(), &path) {
+            RouteMatch::Route { index, captures } => (&runtime.routes[index], captures),
+            RouteMatch::MethodNotAllowed { allow } => {
+                return error_format.format(local_responses::not_allowed(&allow)).into();
+            }
+            RouteMatch::NotFound => {
+                return error_format.format(local_responses::text(StatusCode::NOT_FOUND, "no route matches")).into();
+            }
+        };
+        let target_deadline = match route.target_deadline(&captures, parts.uri.query()) {
+            Ok(deadline) => deadline,
+            Err(invalid) => return error_format.format(invalid.response()).into(),
+        };
+        let target = route.target(&captures, &path, &parts.uri);
+        let tracer = local.tracer.as_ref();
+        let routed = RoutedRequest { service: self, engine: &local.engine, route, context, tracer, error_format };
+        let (priority, rejection) =
+            route.caller_policy.check(local.engine.timer().now(), &headers, &captures, context.peer().ip());
+        if let Some(rejection) = rejection {
+            let failed = local.engine.reject(&route.plan, priority, context.began(), rejection);
+            return routed.reject(&parts, &headers, failed);
+        }
+        routed.forward(&parts, headers, body, target_deadline, &target, priority).await
+    }
+}
+
+/// Closes connections that have been idle for too long, once per second.
+async fn sweep_connections(client: Client, timer: Timer) {
+    loop {
+        timer.sleep(Nanos::SECOND).await;
+        client.sweep(timer.now());
+    }
+}
+
+/// Rejects a target with another scheme than `http` (RFC 9110, 7.4). Over HTTP/2 it may be `https`, since a proxy may
+/// have ended TLS (RFC 9113, 8.3.1).
+fn check_scheme(parts: &Parts) -> Result<(), &'static str> {
+    match parts.uri.scheme() {
+        Some(scheme) if *scheme == Scheme::HTTPS && parts.version == Version::HTTP_2 => Ok(()),
+        Some(scheme) if *scheme != Scheme::HTTP => Err("the target's scheme is not http"),
+        _ => Ok(()),
+    }
+}
+
+/// The host that a request is for (RFC 9112, 3.2).
+fn request_host<'a>(parts: &'a Parts, headers: &'a HeaderMap) -> Result<Option<Cow<'a, str>>, &'static str> {
+    let mut named = headers.get_all(header::HOST).iter();
+    let first = named.next();
+    if named.next().is_some() {
+        return Err("more than one Host header");
+    }
+    if let Some(authority) = parts.uri.authority() {
+        // User and password are not allowed (RFC 9110, 4.2.4), and an upstream might take them for the host.
+        let is_host = headers::is_host(authority.as_str().as_bytes());
+        return if is_host { Ok(Some(authority.host().into())) } else { Err("invalid host in the target") };
+    }
+    match first {
+        None if parts.version == Version::HTTP_11 => Err("no Host header"),
+        None => Ok(None),
+        Some(host) => match host.to_str() {
+            Ok(host) if headers::is_host(host.as_bytes()) => Ok(Some(host.into())),
+            _ => Err("invalid Host header"),
+        },
+    }
+}

@@ -1,0 +1,162 @@
+//! New connections to an origin: name resolution, connecting, TLS.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+
+use super::error::{SendError, error_message};
+use super::origin::{Origin, OriginAddress};
+use super::socket::{ClientSocket, PlainSocket};
+use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
+use weir_machine::timer::{Sleep, Timer};
+
+/// Delay before the next address is tried while the previous one is pending (RFC 8305, section 8).
+const CONNECTION_ATTEMPT_DELAY: Nanos = Nanos::from_millis(250);
+
+/// Connects to the origin; dropping the future cancels it.
+pub(super) async fn connect_origin(origin: &Origin, timer: &Timer) -> Result<ClientSocket, SendError> {
+    let step = Cell::new(FailureKind::Dns);
+    let late = match timer.clone() {
+        _ if origin.connect_timeout == Nanos::NEVER => None,
+        timer => Some(timer.sleep(origin.connect_timeout)),
+    };
+    let mut late = pin!(late);
+    let mut dialled = pin!(connect(origin, timer, &step));
+    let done = poll_fn(|cx| {
+        if let Poll::Ready(done) = dialled.as_mut().poll(cx) {
+            return Poll::Ready(Some(done));
+        }
+        match late.as_mut().as_pin_mut() {
+            Some(late) => late.poll(cx).map(|()| None),
+            None => Poll::Pending,
+        }
+    })
+    .await;
+    done.unwrap_or_else(|| {
+        let missing = match step.get() {
+            FailureKind::Dns => "address",
+            FailureKind::Tls => "TLS",
+            _ => "connection",
+        };
+        let text = format!("no {missing} within {} ({})", origin.connect_timeout, display_address(&origin.address));
+        Err(SendError::new(step.get(), text))
+    })
+}
+
+fn display_address(place: &OriginAddress) -> String {
+    match place {
+        OriginAddress::Inet(host, port) if host.contains(':') => format!("[{host}]:{port}"),
+        OriginAddress::Inet(host, port) => format!("{host}:{port}"),
+        OriginAddress::Unix(path) => path.display().to_string(),
+    }
+}
+
+async fn connect(origin: &Origin, timer: &Timer, step: &Cell<FailureKind>) -> Result<ClientSocket, SendError> {
+    let plain = match &origin.address {
+        OriginAddress::Unix(path) => {
+            step.set(FailureKind::Connect);
+            let connected = UnixStream::connect(path).await;
+            PlainSocket::Unix(connected.map_err(|error| connect_error(&error, &path.display().to_string()))?)
+        }
+        OriginAddress::Inet(host, port) => {
+            let addresses = addresses(host, *port).await?;
+            step.set(FailureKind::Connect);
+            PlainSocket::Tcp(connect_first(addresses, timer).await?)
+        }
+    };
+    let Some(tls) = &origin.tls else { return Ok(ClientSocket::Plain(plain)) };
+    step.set(FailureKind::Tls);
+    let connector = TlsConnector::from(Arc::clone(&tls.config));
+    let stream = connector.connect(tls.name.clone(), plain).await;
+    let stream = stream.map_err(|error| {
+        let why = if error.kind() == io::ErrorKind::UnexpectedEof {
+            "the connection was closed in its handshake".to_owned()
+        } else {
+            error_message(&error)
+        };
+        SendError::new(FailureKind::Tls, format!("no TLS: {why} ({})", display_address(&origin.address)))
+    })?;
+    Ok(ClientSocket::Tls(Box::new(stream)))
+}
+
+/// The addresses of a host, alternating between the families.
+async fn addresses(host: &str, port: u16) -> Result<VecDeque<SocketAddr>, SendError> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok([SocketAddr::new(address, port)].into());
+    }
+    let failed = |why: &str| SendError::new(FailureKind::Dns, format!("no address for host '{host}': {why}"));
+    let found = tokio::net::lookup_host((host, port)).await.map_err(|error| {
+        let text = error.to_string();
+        failed(text.rsplit(": ").next().unwrap_or(&text))
+    })?;
+    let all: Vec<SocketAddr> = found.collect();
+    let Some(first) = all.first() else { return Err(failed("the name exists, but has none")) };
+    let (mut some, mut others): (VecDeque<_>, VecDeque<_>) =
+        all.iter().copied().partition(|address| address.is_ipv4() == first.is_ipv4());
+    let mut turns = VecDeque::with_capacity(all.len());
+    while turns.len() < all.len() {
+        turns.extend(some.pop_front());
+        turns.extend(others.pop_front());
+    }
+    Ok(turns)
+}
+
+/// The first established connection; the others are dropped.
+async fn connect_first(mut addresses: VecDeque<SocketAddr>, timer: &Timer) -> Result<TcpStream, SendError> {
+    type ConnectAttempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
+    let mut trying: Vec<(SocketAddr, ConnectAttempt)> = Vec::new();
+    let mut failure = SendError::new(FailureKind::Connect, "no address");
+    let mut next: Option<Sleep> = None;
+    let mut begun = false;
+    poll_fn(|cx| {
+        loop {
+            let mut failures = false;
+            let mut k = 0;
+            while let Some((address, attempt)) = trying.get_mut(k) {
+                match attempt.as_mut().poll(cx) {
+                    Poll::Ready(Ok(stream)) => {
+                        // Without it responses are only slower.
+                        let _ = stream.set_nodelay(true);
+                        return Poll::Ready(Ok(stream));
+                    }
+                    Poll::Ready(Err(error)) => {
+                        failure = connect_error(&error, &address.to_string());
+                        failures = true;
+                        drop(trying.swap_remove(k));
+                    }
+                    Poll::Pending => k += 1,
+                }
+            }
+            let due = next.as_mut().is_some_and(|sleep| Pin::new(sleep).poll(cx).is_ready());
+            if begun && !failures && !due {
+                return Poll::Pending;
+            }
+            begun = true;
+            match addresses.pop_front() {
+                Some(address) => {
+                    trying.push((address, Box::pin(TcpStream::connect(address))));
+                    next = (!addresses.is_empty()).then(|| timer.sleep(CONNECTION_ATTEMPT_DELAY));
+                }
+                None if trying.is_empty() => return Poll::Ready(Err(failure.clone())),
+                None => {
+                    next = None;
+                    return Poll::Pending;
+                }
+            }
+        }
+    })
+    .await
+}
+
+fn connect_error(error: &io::Error, to: &str) -> SendError {
+    SendError::new(FailureKind::Connect, format!("{} ({to})", error_message(error)))
+}

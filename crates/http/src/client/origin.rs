@@ -1,0 +1,144 @@
+//! The origin of requests, and its connection options.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use http::HeaderValue;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+
+use weir_decide::Nanos;
+use crate::target::Target;
+use crate::tls::{Tls, TlsError, TlsOptions};
+
+/// HTTP version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// With TLS by negotiation (ALPN), without it HTTP/1.1.
+    #[default]
+    Auto,
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2; without TLS by prior knowledge (RFC 9113, 3.3).
+    Http2,
+}
+
+/// Connection options of an origin.
+#[derive(Clone, Debug)]
+pub struct ConnectOptions {
+    /// Unix socket in place of host and port.
+    pub socket: Option<PathBuf>,
+    /// TLS configuration of an https origin (see [`Tls::shared`]); None: the default.
+    pub tls: Option<Arc<ClientConfig>>,
+    /// Server name, sent as SNI and verified; None: the URL's host.
+    pub server_name: Option<String>,
+    /// HTTP version.
+    pub protocol: Protocol,
+    /// Timeout of name resolution, connecting and TLS together.
+    pub connect_timeout: Nanos,
+    /// Progress timeout while a response is awaited: no byte of it comes, and none of the request is taken. Checked by
+    /// [`Client::sweep`](super::Client::sweep), so its resolution is that of the sweeps. NEVER: none.
+    pub stall_timeout: Nanos,
+    /// Idle timeout of a connection; None: the client's.
+    pub idle_timeout: Option<Nanos>,
+    /// Maximum number of connections; further requests wait for one. At least 1; None: unlimited.
+    pub max_connections: Option<usize>,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        Self {
+            socket: None,
+            tls: None,
+            server_name: None,
+            protocol: Protocol::Auto,
+            connect_timeout: Nanos::from_secs(5),
+            stall_timeout: Nanos::from_secs(60),
+            idle_timeout: None,
+            max_connections: None,
+        }
+    }
+}
+
+/// An upstream, shared by all event loops; each has a pool for it.
+#[derive(Debug)]
+pub struct Origin {
+    /// ID within the process, by which pools are found.
+    pub(super) id: u64,
+    pub(super) address: OriginAddress,
+    /// Host header of requests without one.
+    pub(super) host: HeaderValue,
+    pub(super) tls: Option<Tls>,
+    pub(super) protocol: Protocol,
+    pub(super) connect_timeout: Nanos,
+    pub(super) stall_timeout: Nanos,
+    pub(super) idle_timeout: Option<Nanos>,
+    pub(super) max_connections: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum OriginAddress {
+    /// Host without brackets, port.
+    Inet(String, u16),
+    Unix(PathBuf),
+}
+
+impl Origin {
+    /// The origin of a URL; its path and query do not matter.
+    ///
+    /// # Errors
+    /// If its name is not valid in a certificate, or the system has no trusted certificates.
+    pub fn new(target: &Target, reach: &ConnectOptions) -> Result<Self, TlsError> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+        let host_header = target.host_header();
+        let named = || TlsError::Name(target.host.clone());
+        let tls = if target.tls {
+            let shared = match &reach.tls {
+                Some(config) => Arc::clone(config),
+                None => Tls::shared(&TlsOptions::default())?,
+            };
+            let name = reach.server_name.as_ref().unwrap_or(&target.host);
+            let name = ServerName::try_from(name.clone()).map_err(|_| TlsError::Name(name.clone()))?;
+            // The copy shares the session cache.
+            let mut config = (*shared).clone();
+            config.alpn_protocols = match reach.protocol {
+                Protocol::Auto => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+                Protocol::Http1 => vec![b"http/1.1".to_vec()],
+                Protocol::Http2 => vec![b"h2".to_vec()],
+            };
+            Some(Tls { config: Arc::new(config), name })
+        } else {
+            None
+        };
+        Ok(Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            address: match &reach.socket {
+                Some(path) => OriginAddress::Unix(path.clone()),
+                None => OriginAddress::Inet(target.host.clone(), target.port),
+            },
+            host: HeaderValue::from_str(&host_header).map_err(|_| named())?,
+            tls,
+            protocol: reach.protocol,
+            connect_timeout: reach.connect_timeout,
+            stall_timeout: reach.stall_timeout,
+            idle_timeout: reach.idle_timeout,
+            max_connections: reach.max_connections.map_or(usize::MAX, |most| most.max(1)),
+        })
+    }
+
+    /// Host and port, as text.
+    pub fn name(&self) -> &str {
+        self.host.to_str().unwrap_or_default()
+    }
+
+    /// Whether connections are limited, so that a request may have to wait for one.
+    pub fn is_limited(&self) -> bool {
+        self.max_connections < usize::MAX
+    }
+
+    /// Host header for requests without one.
+    pub fn host(&self) -> &HeaderValue {
+        &self.host
+    }
+}

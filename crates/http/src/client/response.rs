@@ -1,0 +1,343 @@
+//! Decoding of responses: heads with all headers, bodies, trailers. No socket is used here.
+//!
+//! Ambiguous framing of a response is rejected (RFC 9112, section 6.3): a proxy must not read a response differently
+//! from the next reader.
+
+use std::mem::MaybeUninit;
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
+
+use super::error::SendError;
+use crate::wire::{
+    Chunked, ChunkedPart, MAX_HEAD_BYTES, MAX_HEADERS, WireError, content_length, has_token, lenient_parser, printable,
+    tokens,
+};
+
+/// Properties of the request that its response is decoded by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResponseContext {
+    /// Whether the method is HEAD: the response has no body.
+    pub is_head: bool,
+    /// Whether another protocol is requested: 101 is a final response.
+    pub upgrade: bool,
+}
+
+/// The head of a response. Content-Length is removed where it does not apply, Transfer-Encoding always.
+#[derive(Debug)]
+pub struct ResponseHead {
+    /// The final status, or 101.
+    pub status: StatusCode,
+    /// HTTP/1.0 or HTTP/1.1.
+    pub version: Version,
+    /// Headers, as parts of one buffer of their own.
+    pub headers: HeaderMap,
+    /// Decoder of the body that follows.
+    pub body: BodyDecoder,
+    /// Whether the connection may be used again.
+    pub keep_alive: bool,
+}
+
+/// Maximum number of interim responses.
+const MAX_INTERIM_RESPONSES: u32 = 100;
+
+/// Decoder of one response's head, from bytes in pieces.
+#[derive(Debug, Default)]
+pub struct HeadParser {
+    context: ResponseContext,
+    /// An incomplete head.
+    partial: Vec<u8>,
+    interim: u32,
+}
+
+impl HeadParser {
+    /// A decoder for the response to one request.
+    pub fn new(context: ResponseContext) -> Self {
+        Self { context, ..Self::default() }
+    }
+
+    /// Whether no byte has come yet.
+    pub fn is_empty(&self) -> bool {
+        self.partial.is_empty() && self.interim == 0
+    }
+
+    /// Decodes bytes; returns the completed head and the number of bytes used. Without a head all were used. Interim
+    /// responses (1xx) are skipped.
+    ///
+    /// # Errors
+    /// If the bytes are not a response.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Option<(ResponseHead, usize)>, SendError> {
+        if self.partial.is_empty() {
+            let found = self.find(bytes)?;
+            if let Err(kept) = found {
+                self.partial.extend_from_slice(&bytes[kept..]);
+            }
+            return Ok(found.ok());
+        }
+        let before = self.partial.len();
+        self.partial.extend_from_slice(bytes);
+        // Only the end of a line can complete a head, so a head that comes byte by byte is not parsed at each.
+        if self.partial.len() <= MAX_HEAD_BYTES && !bytes.contains(&b'\n') {
+            return Ok(None);
+        }
+        let partial = std::mem::take(&mut self.partial);
+        match self.find(&partial)? {
+            Ok((head, used)) => Ok(Some((head, used - before))),
+            Err(kept) => {
+                self.partial = partial;
+                self.partial.drain(..kept);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The final head in `bytes` and its end; or the start of an incomplete one.
+    fn find(&mut self, bytes: &[u8]) -> Result<Result<(ResponseHead, usize), usize>, SendError> {
+        let mut at = 0;
+        while let Some((head, length)) = parse_head(&bytes[at..], self.context)? {
+            at += length;
+            if !head.status.is_informational() || head.status == StatusCode::SWITCHING_PROTOCOLS {
+                return Ok(Ok((head, at)));
+            }
+            self.interim += 1;
+            if self.interim > MAX_INTERIM_RESPONSES {
+                return Err(SendError::protocol("interim answers without end"));
+            }
+        }
+        Ok(Err(at))
+    }
+}
+
+/// Parses one head at the start of `bytes`; None if it is incomplete.
+fn parse_head(bytes: &[u8], context: ResponseContext) -> Result<Option<(ResponseHead, usize)>, SendError> {
+    let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut parsed = httparse::Response::new(&mut []);
+    let length = match lenient_parser().parse_response_with_uninit_headers(&mut parsed, bytes, &mut room) {
+        Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD_BYTES => length,
+        Ok(httparse::Status::Partial) if bytes.len() <= MAX_HEAD_BYTES => return Ok(None),
+        Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(WireError::HeadTooLarge.into()),
+        Err(_) => return Err(not_http(bytes)),
+    };
+    let status = parsed.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or_else(|| not_http(bytes))?;
+    let is_1_1 = parsed.version == Some(1);
+    let own = Bytes::copy_from_slice(&bytes[..length]);
+    let mut headers = HeaderMap::with_capacity(parsed.headers.len());
+    let mut framing = FramingHeaders { keep_alive: is_1_1, ..FramingHeaders::default() };
+    for header in parsed.headers.iter() {
+        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| not_http(bytes))?;
+        let value = header_value(header.value, bytes, &own)?;
+        framing.add_header(&name, &value)?;
+        if name != TRANSFER_ENCODING {
+            headers.append(name, value);
+        }
+    }
+    if framing.has_transfer_coding {
+        headers.remove(CONTENT_LENGTH);
+    }
+    let rest = match status.as_u16() {
+        101 if !context.upgrade => {
+            return Err(SendError::protocol("it switches to a protocol that was not context for"));
+        }
+        100..200 | 204 | 304 => BodyState::Ended,
+        _ if context.is_head => BodyState::Ended,
+        _ => framing.body_state(),
+    };
+    let keep_alive =
+        framing.allows_keep_alive(is_1_1) && !matches!(rest, BodyState::UntilClose) && status.as_u16() != 101;
+    let version = if is_1_1 { Version::HTTP_11 } else { Version::HTTP_10 };
+    Ok(Some((ResponseHead { status, version, headers, body: BodyDecoder { state: rest }, keep_alive }, length)))
+}
+
+fn not_http(bytes: &[u8]) -> SendError {
+    WireError::NotHttp(printable(bytes)).into()
+}
+
+/// A header's value as a part of `own`, a copy of the beginning of `bytes`.
+fn header_value(value: &[u8], bytes: &[u8], own: &Bytes) -> Result<HeaderValue, SendError> {
+    let start = value.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
+    let made = match own.len().checked_sub(value.len()) {
+        Some(most) if start <= most => HeaderValue::from_maybe_shared(own.slice(start..start + value.len())).ok(),
+        // An empty value may point elsewhere.
+        _ => HeaderValue::from_bytes(value).ok(),
+    };
+    made.or_else(|| unfold(value)).ok_or_else(|| SendError::protocol("a header holds what no header can hold"))
+}
+
+/// Unfolds a value (RFC 9112, 5.2): each break and the white space around it become one space.
+fn unfold(value: &[u8]) -> Option<HeaderValue> {
+    let lines = value.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    HeaderValue::from_bytes(&lines.collect::<Vec<_>>().join(&b' ')).ok()
+}
+
+#[derive(Debug, Default)]
+struct FramingHeaders {
+    length: Option<u64>,
+    has_transfer_coding: bool,
+    chunked: bool,
+    keep_alive: bool,
+}
+
+impl FramingHeaders {
+    fn add_header(&mut self, name: &HeaderName, value: &HeaderValue) -> Result<(), SendError> {
+        let bytes = value.as_bytes();
+        if *name == CONTENT_LENGTH {
+            let length = content_length(bytes).ok_or(WireError::BadLength)?;
+            if self.length.replace(length).is_some_and(|earlier| earlier != length) {
+                return Err(WireError::BadLength.into());
+            }
+        } else if *name == TRANSFER_ENCODING {
+            for coding in tokens(bytes).filter(|coding| !coding.is_empty()) {
+                // Chunked twice, or below another coding, is a sign of smuggling.
+                if self.chunked || !coding.eq_ignore_ascii_case(b"chunked") {
+                    let coding = printable(bytes);
+                    return Err(SendError::protocol(format!("transfer coding \"{coding}\" was not context for")));
+                }
+                self.chunked = true;
+            }
+            self.has_transfer_coding = true;
+        } else if *name == CONNECTION {
+            if has_token(bytes, b"close") {
+                self.keep_alive = false;
+            } else if has_token(bytes, b"keep-alive") {
+                self.keep_alive = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn body_state(&self) -> BodyState {
+        match self.length {
+            _ if self.chunked => BodyState::Chunked(Box::new((Chunked::new(), Vec::new()))),
+            _ if self.has_transfer_coding => BodyState::UntilClose,
+            Some(0) => BodyState::Ended,
+            Some(length) => BodyState::Length(length),
+            None => BodyState::UntilClose,
+        }
+    }
+
+    /// Contradictory framing, or chunked in HTTP/1.0, enables response smuggling: RFC 9112 (6.1, 6.3) has the
+    /// connection closed after it.
+    fn allows_keep_alive(&self, is_1_1: bool) -> bool {
+        self.keep_alive && !(self.has_transfer_coding && (self.length.is_some() || !is_1_1))
+    }
+}
+
+/// Decoder of a body; its state is what is still to come.
+#[derive(Debug)]
+pub struct BodyDecoder {
+    state: BodyState,
+}
+
+#[derive(Debug)]
+enum BodyState {
+    Ended,
+    Length(u64),
+    /// Chunks, up to one of size 0 and the trailers, which are stored.
+    Chunked(Box<(Chunked, Vec<u8>)>),
+    UntilClose,
+}
+
+/// Result of decoding some bytes.
+#[derive(Debug, Default)]
+pub struct DecodedBody {
+    /// Number of bytes that belong to the response.
+    pub used: usize,
+    /// Body data.
+    pub data: Bytes,
+    /// Trailers after the end of the body.
+    pub trailers: Option<HeaderMap>,
+}
+
+impl BodyDecoder {
+    pub(super) fn ended() -> Self {
+        Self { state: BodyState::Ended }
+    }
+
+    /// Whether the body is complete.
+    pub fn is_ended(&self) -> bool {
+        matches!(self.state, BodyState::Ended)
+    }
+
+    /// Remaining bytes, if known.
+    pub fn remaining(&self) -> Option<u64> {
+        match self.state {
+            BodyState::Ended => Some(0),
+            BodyState::Length(left) => Some(left),
+            BodyState::Chunked(_) | BodyState::UntilClose => None,
+        }
+    }
+
+    /// Decodes bytes; copies the body data.
+    ///
+    /// # Errors
+    /// If chunks or trailers are malformed.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<DecodedBody, SendError> {
+        let BodyState::Chunked(coding) = &mut self.state else {
+            let used = self.consume(bytes.len());
+            return Ok(DecodedBody { used, data: Bytes::copy_from_slice(&bytes[..used]), trailers: None });
+        };
+        let (chunked, trailer) = &mut **coding;
+        let mut data = Vec::new();
+        let (used, ended) = chunked.decode(bytes, |part| match part {
+            ChunkedPart::Data(some) => {
+                if data.is_empty() {
+                    data.reserve_exact(bytes.len().min(some.len() + 64));
+                }
+                data.extend_from_slice(some);
+            }
+            ChunkedPart::Trailer(byte) => trailer.push(byte),
+        })?;
+        let trailers = if ended { trailers(trailer)? } else { None };
+        if ended {
+            self.state = BodyState::Ended;
+        }
+        Ok(DecodedBody { used, data: data.into(), trailers })
+    }
+
+    /// Counts the next bytes without a copy; returns the number that belong to the body. Not for chunks.
+    pub(super) fn consume(&mut self, length: usize) -> usize {
+        match &mut self.state {
+            BodyState::Length(left) => {
+                let used = usize::try_from(*left).unwrap_or(usize::MAX).min(length);
+                *left -= used as u64;
+                if *left == 0 {
+                    self.state = BodyState::Ended;
+                }
+                used
+            }
+            BodyState::UntilClose => length,
+            BodyState::Ended | BodyState::Chunked(_) => 0,
+        }
+    }
+
+    /// Ends the input since the connection was closed.
+    ///
+    /// # Errors
+    /// If the body is incomplete.
+    pub fn close(&mut self) -> Result<(), SendError> {
+        match &mut self.state {
+            BodyState::Ended => Ok(()),
+            BodyState::UntilClose => {
+                self.state = BodyState::Ended;
+                Ok(())
+            }
+            BodyState::Length(_) | BodyState::Chunked(_) => Err(WireError::Truncated.into()),
+        }
+    }
+}
+
+/// Parses trailers, up to and with their empty line; None if there are none.
+fn trailers(bytes: &[u8]) -> Result<Option<HeaderMap>, SendError> {
+    let bad = |_| SendError::from(WireError::BadChunk);
+    let mut room = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let Ok(httparse::Status::Complete((_, parsed))) = httparse::parse_headers(bytes, &mut room) else {
+        return Err(bad(()));
+    };
+    let mut found = HeaderMap::with_capacity(parsed.len());
+    for header in parsed {
+        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| bad(()))?;
+        found.append(name, HeaderValue::from_bytes(header.value).map_err(|_| bad(()))?);
+    }
+    Ok((!found.is_empty()).then_some(found))
+}

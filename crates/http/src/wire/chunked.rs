@@ -1,0 +1,142 @@
+//! The chunked coding (RFC 9112 section 7.1), decoded in constant memory; data and trailers are handed to the caller.
+
+use super::WireError;
+
+/// Maximum length of a size line (extensions included), and of the trailers.
+const MAX_LINE_BYTES: u32 = 16 * 1024;
+
+/// Decoder of a chunked body; its state is the position of the next byte.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunked {
+    state: State,
+    /// Size of the current chunk, or its remaining bytes.
+    size: u64,
+    /// Bytes of the current line, or of all trailers.
+    line: u32,
+    /// Bytes of body so far.
+    pub(super) body: u64,
+}
+
+/// A piece of a chunked body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ChunkedPart<'a> {
+    /// Body data.
+    Data(&'a [u8]),
+    /// The next byte of the trailers, the empty line behind them included.
+    Trailer(u8),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In the digits of a size; whether there was one.
+    Size { digits: bool },
+    /// Behind the digits: white space, extensions.
+    Extension,
+    /// In the data of a chunk.
+    Data,
+    /// Behind the data: CR LF.
+    DataEnd { cr: bool },
+    /// In the trailers; whether the line is empty so far.
+    Trailer { empty: bool },
+}
+
+impl Chunked {
+    pub(crate) fn new() -> Self {
+        Self { state: State::Size { digits: false }, size: 0, line: 0, body: 0 }
+    }
+
+    /// Decodes bytes; returns the number that belong to the body, and whether it has ended.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(usize, bool), WireError> {
+        self.decode(bytes, |_| {})
+    }
+
+    /// The same, and passes the data and trailers on, piece by piece.
+    pub(crate) fn decode(
+        &mut self,
+        bytes: &[u8],
+        mut hand_on: impl FnMut(ChunkedPart<'_>),
+    ) -> Result<(usize, bool), WireError> {
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.state == State::Data {
+                let take = self.size.min((bytes.len() - at) as u64);
+                self.size -= take;
+                self.body += take;
+                hand_on(ChunkedPart::Data(&bytes[at..at + take as usize]));
+                at += take as usize;
+                if self.size == 0 {
+                    self.state = State::DataEnd { cr: false };
+                }
+                continue;
+            }
+            if matches!(self.state, State::Trailer { .. }) {
+                hand_on(ChunkedPart::Trailer(bytes[at]));
+            }
+            let ended = self.byte(bytes[at])?;
+            at += 1;
+            if ended {
+                return Ok((at, true));
+            }
+        }
+        Ok((at, false))
+    }
+
+    fn byte(&mut self, byte: u8) -> Result<bool, WireError> {
+        self.line += 1;
+        if self.line > MAX_LINE_BYTES {
+            return Err(WireError::BadChunk);
+        }
+        self.state = match (self.state, byte) {
+            (State::Size { .. }, b) if b.is_ascii_hexdigit() => {
+                if self.size >> 60 != 0 {
+                    return Err(WireError::BadChunk);
+                }
+                self.size = self.size << 4 | u64::from((b as char).to_digit(16).unwrap_or(0));
+                State::Size { digits: true }
+            }
+            (State::Size { digits: true } | State::Extension, b'\n') => {
+                self.line = 0;
+                if self.size == 0 { State::Trailer { empty: true } } else { State::Data }
+            }
+            (State::Size { digits: true }, b';' | b' ' | b'\t' | b'\r') => State::Extension,
+            (State::Extension, _) => State::Extension,
+            (State::DataEnd { cr: false }, b'\r') => State::DataEnd { cr: true },
+            (State::DataEnd { .. }, b'\n') => {
+                self.line = 0;
+                State::Size { digits: false }
+            }
+            (State::Trailer { empty: true }, b'\n') => return Ok(true),
+            (State::Trailer { .. }, b'\n') => State::Trailer { empty: true },
+            (State::Trailer { empty }, b) => State::Trailer { empty: empty && b == b'\r' },
+            _ => return Err(WireError::BadChunk),
+        };
+        Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(text: &str) -> Result<(usize, bool, u64), WireError> {
+        let mut chunked = Chunked::new();
+        chunked.push(text.as_bytes()).map(|(used, ended)| (used, ended, chunked.body))
+    }
+
+    #[test]
+    fn sizes_extensions_and_trailers() {
+        assert_eq!(whole("5\r\nhello\r\n0\r\n\r\n"), Ok((15, true, 5)));
+        assert_eq!(whole("a;name=\"v\"\r\n0123456789\r\n0\r\n\r\n"), Ok((29, true, 10)));
+        assert_eq!(whole("A \r\n0123456789\r\n000\r\nTrailer: x\r\nOther: y\r\n\r\nNEXT"), Ok((45, true, 10)));
+        assert_eq!(whole("1\nx\n0\n\n"), Ok((7, true, 1)));
+        assert_eq!(whole("ffffffffffffff\r\nx").map(|r| (r.1, r.2)), Ok((false, 1)));
+    }
+
+    #[test]
+    fn what_is_malformed_is_refused() {
+        let long = format!("1;{}\r\n", "x".repeat(20_000));
+        for text in ["\r\n", "g\r\n", "-1\r\n", "5\r\nhelloX", "11111111111111111\r\n", "1\r\nx\rX", &long] {
+            assert_eq!(whole(text), Err(WireError::BadChunk), "{text}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Encoding of requests and decoding of responses. No socket is opened here, so everything is tested and fuzzed on
+//! plain bytes.
+
+mod chunked;
+mod decoder;
+mod head;
+mod request;
+
+pub(crate) use chunked::{Chunked, ChunkedPart};
+pub use decoder::{DecodeStep, DecodedResponse, Decoder};
+pub use head::{HeadCache, WireHead};
+pub(crate) use head::{
+    MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token, lenient_parser, printable, tokens,
+};
+pub use request::{RequestError, WireRequest};
+
+use std::fmt;
+
+/// Reason why bytes are not an HTTP/1.x response; always the peer's fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WireError {
+    /// The head does not parse; with its beginning, made printable.
+    NotHttp(String),
+    /// The head is longer than 64 KiB or has more than 256 headers.
+    HeadTooLarge,
+    /// Content-Length is not a number, or two of them differ.
+    BadLength,
+    /// A chunk's size or end is malformed, or its line or the trailers are too long.
+    BadChunk,
+    /// Unsolicited bytes, without a request.
+    Unsolicited,
+    /// The connection was closed before the whole response: truncated, not malformed.
+    Truncated,
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotHttp(start) => write!(f, "the response is not HTTP/1.1: it begins with \"{start}\""),
+            Self::HeadTooLarge => {
+                write!(
+                    f,
+                    "the response's head is over {} KiB or {} headers",
+                    head::MAX_HEAD_BYTES / 1024,
+                    head::MAX_HEADERS
+                )
+            }
+            Self::BadLength => f.write_str("the response's Content-Length is malformed or given twice"),
+            Self::BadChunk => f.write_str("the response's chunked body is malformed"),
+            Self::Unsolicited => f.write_str("bytes came that no request had asked for"),
+            Self::Truncated => f.write_str("the connection was closed before the whole response"),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Progress line of a run: progress, rate, response times. It is updated in place on a terminal; elsewhere a line is
+//! logged every ten seconds.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use console::Term;
+
+use weir_decide::Nanos;
+use weir_measure::RunProgress;
+use weir_measure::recorder::Interval;
+
+/// Planned length of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Duration, or [`Nanos::NEVER`].
+    pub until: Nanos,
+    /// Number of requests, if it is limited.
+    pub requests: Option<u64>,
+}
+
+/// Progress line of a run, on stderr.
+#[derive(Debug)]
+pub struct ProgressBar {
+    /// None if the line cannot be updated in place: no terminal, or one without escapes.
+    terminal: Option<Term>,
+    extent: Extent,
+    /// Summary of the last second, the most important part first.
+    last_summary: Vec<String>,
+    /// Number of columns of the line on the terminal.
+    shown_columns: usize,
+    /// Time of the next line, without a terminal.
+    next_line: Nanos,
+}
+
+/// Minimum terminal width for a bar before the text.
+const MIN_COLUMNS_WITH_BAR: usize = 64;
+/// Columns of the bar.
+const BAR_COLUMNS: usize = 24;
+/// Minimum width that is assumed of a terminal.
+const MIN_COLUMNS: usize = 20;
+/// Interval of lines without a terminal.
+const LINE_INTERVAL: Nanos = Nanos::from_secs(10);
+
+impl ProgressBar {
+    /// Progress line that is not drawn yet.
+    pub fn new(extent: Extent) -> Self {
+        let terminal = Term::stderr();
+        let changes = terminal.features().is_attended() && super::takes_escapes();
+        Self {
+            terminal: changes.then_some(terminal),
+            extent,
+            last_summary: Vec::new(),
+            shown_columns: 0,
+            next_line: LINE_INTERVAL,
+        }
+    }
+
+    /// Draws the progress; without a terminal, returns a line to log if one is due.
+    pub fn update(&mut self, progress: &RunProgress<'_>) -> Option<String> {
+        if let Some(second) = progress.interval {
+            self.last_summary = summary(second);
+        }
+        let elapsed = progress.elapsed;
+        let (fraction, text) = self.progress(progress);
+        let parts: Vec<String> = [text].into_iter().chain(self.last_summary.iter().cloned()).collect();
+        let Some(terminal) = &self.terminal else {
+            if elapsed < self.next_line {
+                return None;
+            }
+            self.next_line = Nanos((elapsed.0 / LINE_INTERVAL.0 + 1) * LINE_INTERVAL.0);
+            return Some(parts.join("  "));
+        };
+        let waiting = (fraction > 1.0).then(|| "waiting for the last responses".to_owned());
+        let parts: Vec<String> = parts.into_iter().chain(waiting).collect();
+        // A character in the last column would wrap the line.
+        let width = usize::from(terminal.size().1).max(MIN_COLUMNS) - 1;
+        self.draw(&fit(fraction, &parts, width));
+        None
+    }
+
+    /// Fraction of the run that is over, and its text.
+    fn progress(&self, progress: &RunProgress<'_>) -> (f64, String) {
+        let elapsed = Duration::from_secs(progress.elapsed.0 / 1_000_000_000);
+        match self.extent {
+            Extent { until, .. } if until != Nanos::NEVER => {
+                (progress.elapsed.as_secs_f64() / until.as_secs_f64(), format!("{elapsed:?}/{:?}", until.as_duration()))
+            }
+            Extent { requests: Some(n), .. } => {
+                (progress.ended as f64 / n.max(1) as f64, format!("{elapsed:?} {}/{n}", progress.ended))
+            }
+            Extent { .. } => (0.0, format!("{elapsed:?}")),
+        }
+    }
+
+    fn draw(&mut self, line: &str) {
+        let columns = line.chars().count();
+        // Blanks overwrite the end of a longer previous line, without an escape.
+        let rest = " ".repeat(self.shown_columns.saturating_sub(columns));
+        self.shown_columns = columns;
+        let mut stderr = io::stderr().lock();
+        // A closed terminal is ignored.
+        let _ = write!(stderr, "\r{line}{rest}").and_then(|()| stderr.flush());
+    }
+
+    /// Clears the line.
+    pub fn finish(mut self) {
+        if self.shown_columns > 0 {
+            self.draw("");
+            let mut stderr = io::stderr().lock();
+            let _ = write!(stderr, "\r").and_then(|()| stderr.flush());
+        }
+    }
+}
+
+/// Summary of a second, the most important part first. Times are those of successes.
+fn summary(second: &Interval) -> Vec<String> {
+    let mut words = vec![format!("{}/s", second.ok + second.failed)];
+    if second.failed > 0 {
+        words.push(format!("{} failed/s", second.failed));
+    }
+    if second.response.count() > 0 {
+        words.push(format!("p50 {}", second.response.quantile(0.5)));
+        words.push(format!("p99 {}", second.response.quantile(0.99)));
+    }
+    if second.backlog > 0 {
+        words.push(format!("{} waiting", second.backlog));
+    }
+    words
+}
+
+/// Line of the parts that fit into the width, after a bar if the width allows one.
+fn fit(fraction: f64, parts: &[String], width: usize) -> String {
+    let mut line = if width >= MIN_COLUMNS_WITH_BAR { format!("{} ", bar(fraction)) } else { String::new() };
+    for (at, part) in parts.iter().enumerate() {
+        let blanks = if at == 0 { "" } else { "  " };
+        if line.chars().count() + blanks.len() + part.chars().count() > width {
+            break;
+        }
+        line.push_str(blanks);
+        line.push_str(part);
+    }
+    match parts.first() {
+        Some(first) if line.is_empty() => first.chars().take(width).collect(),
+        _ => line,
+    }
+}
+
+fn bar(fraction: f64) -> String {
+    let done = (fraction.clamp(0.0, 1.0) * BAR_COLUMNS as f64).round() as usize;
+    "━".repeat(done) + &"─".repeat(BAR_COLUMNS - done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_fits_every_width_and_the_most_important_part_comes_first() {
+        let parts =
+            ["12s/1m30s", "12345/s", "17 failed/s", "p50 12.3ms", "p99 1.25s", "400 waiting"].map(str::to_owned);
+        for width in MIN_COLUMNS - 1..200 {
+            let line = fit(0.3, &parts, width);
+            assert!(line.chars().count() <= width, "{width}: {line}");
+            assert!(line.contains("12s/1m30s") && line.contains("12345/s"), "{width}: {line}");
+        }
+        assert!(fit(0.3, &parts, 199).ends_with("400 waiting"));
+        let endless = ["9".repeat(80)];
+        assert_eq!(fit(0.0, &endless, 19).chars().count(), 19);
+    }
+
+    #[test]
+    fn without_a_terminal_a_line_is_logged_every_ten_seconds() {
+        let extent = Extent { until: Nanos::from_secs(60), requests: None };
+        let mut bar = ProgressBar { terminal: None, ..ProgressBar::new(extent) };
+        let second = Interval { ok: 50, failed: 3, ..Interval::default() };
+        let lines: Vec<String> = (0..350)
+            .filter_map(|tenth| {
+                let elapsed = Nanos::from_millis(100 * tenth);
+                bar.update(&RunProgress { elapsed, ended: 0, interval: Some(&second) })
+            })
+            .collect();
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert_eq!(lines[0], "10s/60s  53/s  3 failed/s");
+    }
+}

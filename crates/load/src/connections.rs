@@ -1,0 +1,160 @@
+//! A worker's connections: open, idle, and those still allowed.
+
+use std::io;
+
+use super::connection::{ConnectionPhase, LoadConnection};
+use super::poller::{Poller, ReadinessEvent};
+use weir_decide::Nanos;
+use weir_http::stream::Stream;
+use weir_http::target::SocketAddress;
+
+/// The connections of one worker, by index. An index is reused after its connection has ended; a generation
+/// distinguishes the events.
+#[derive(Debug)]
+pub(super) struct ConnectionTable {
+    poller: Poller,
+    connections: Vec<Option<LoadConnection>>,
+    generations: Vec<u32>,
+    vacant: Vec<u32>,
+    idle: Vec<u32>,
+    /// Connections that are not open yet.
+    connecting: usize,
+    max_connecting: usize,
+    max_connections: usize,
+}
+
+/// Maximum number of connections that all workers make at a time: a service's accept queue is short (100 is usual in
+/// Python), and the kernel silently retries one that does not fit a second later.
+const MAX_CONNECTING: u64 = 64;
+
+/// Minimum idle time after which a service may close a connection.
+const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);
+
+impl ConnectionTable {
+    /// A table for `most` connections, for one of `workers` workers.
+    pub(super) fn new(most: usize, workers: u64) -> io::Result<Self> {
+        Ok(Self {
+            poller: Poller::new()?,
+            connections: Vec::new(),
+            generations: Vec::new(),
+            vacant: Vec::new(),
+            idle: Vec::new(),
+            connecting: 0,
+            max_connecting: (MAX_CONNECTING / workers).max(1) as usize,
+            max_connections: most,
+        })
+    }
+
+    #[inline]
+    pub(super) fn get(&mut self, index: u32) -> Option<&mut LoadConnection> {
+        self.connections.get_mut(index as usize)?.as_mut()
+    }
+
+    pub(super) fn indices(&self) -> std::ops::Range<u32> {
+        0..self.connections.len() as u32
+    }
+
+    /// Number of connections.
+    pub(super) fn in_use(&self) -> usize {
+        self.connections.len() - self.vacant.len()
+    }
+
+    pub(super) fn connecting(&self) -> usize {
+        self.connecting
+    }
+
+    /// Whether another connection may be made now.
+    pub(super) fn can_open(&self) -> bool {
+        self.connecting < self.max_connecting && self.in_use() < self.max_connections
+    }
+
+    /// Whether there is an idle connection.
+    pub(super) fn has_idle(&self) -> bool {
+        !self.idle.is_empty()
+    }
+
+    /// Whether a request can be started now.
+    pub(super) fn can_start(&self) -> bool {
+        !self.idle.is_empty() || self.can_open()
+    }
+
+    /// Whether a request would have to wait because all allowed connections are busy.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.idle.is_empty() && self.in_use() >= self.max_connections
+    }
+
+    /// Starts a connection for `user`.
+    pub(super) fn open(&mut self, address: &SocketAddress, stamped: bool, user: u32, now: Nanos) -> io::Result<u32> {
+        let stream = Stream::connect(address, stamped)?;
+        let index = self.vacant.last().copied().unwrap_or(self.connections.len() as u32);
+        if index as usize == self.connections.len() {
+            self.connections.push(None);
+            self.generations.push(0);
+            self.vacant.push(index);
+        }
+        self.poller.add(&stream, u64::from(self.generations[index as usize]) << 32 | u64::from(index))?;
+        self.vacant.pop();
+        self.connections[index as usize] = Some(LoadConnection::new(stream, user, now));
+        self.connecting += 1;
+        Ok(index)
+    }
+
+    /// Marks the connection as open.
+    pub(super) fn set_open(&mut self, index: u32) -> Option<&mut LoadConnection> {
+        self.connecting -= 1;
+        let slot = self.connections[index as usize].as_mut()?;
+        slot.phase = ConnectionPhase::Open;
+        Some(slot)
+    }
+
+    /// Marks the connection as idle.
+    pub(super) fn set_idle(&mut self, index: u32, now: Nanos) {
+        if let Some(slot) = self.get(index) {
+            slot.idle_since = Some(now);
+            self.idle.push(index);
+        }
+    }
+
+    /// The connection that became idle last, which is the least likely to be closed. One that the service has closed
+    /// since the last events is not returned: its next request would fail by weir's own fault.
+    pub(super) fn take_idle(&mut self, now: Nanos) -> Option<u32> {
+        while let Some(&index) = self.idle.last() {
+            let slot = self.get(index)?;
+            let rested = slot.idle_since.is_some_and(|since| now - since > MIN_IDLE_BEFORE_CHECK);
+            if rested && !slot.stream.is_quiet() {
+                self.close(index);
+                continue;
+            }
+            slot.idle_since = None;
+            self.idle.pop();
+            return Some(index);
+        }
+        None
+    }
+
+    /// Ends a connection.
+    pub(super) fn close(&mut self, index: u32) {
+        let Some(slot) = self.connections.get_mut(index as usize).and_then(Option::take) else { return };
+        if slot.phase != ConnectionPhase::Open {
+            self.connecting -= 1;
+        }
+        if slot.idle_since.is_some() {
+            self.idle.retain(|i| *i != index);
+        }
+        let generation = &mut self.generations[index as usize];
+        *generation = generation.wrapping_add(1);
+        self.vacant.push(index);
+    }
+
+    /// Waits up to `most` for events and appends them to `ready`.
+    pub(super) fn wait(&self, most: Nanos, ready: &mut Vec<ReadinessEvent>) -> io::Result<()> {
+        self.poller.wait(most, ready)
+    }
+
+    /// Connection of the event, if it still exists.
+    #[inline]
+    pub(super) fn owner(&self, event: &ReadinessEvent) -> Option<u32> {
+        let (index, generation) = (event.key as u32, (event.key >> 32) as u32);
+        (self.generations.get(index as usize) == Some(&generation)).then_some(index)
+    }
+}

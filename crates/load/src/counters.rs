@@ -1,0 +1,165 @@
+//! A worker's counts: outcomes, requests in the system, backlog, CPU, first messages of failures.
+
+use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
+use weir_decide::load::feed::Feed;
+use weir_measure::Counts;
+use weir_measure::outcome::Outcome;
+use weir_measure::recorder::{Interval, Recorder};
+
+/// One worker's counts, reported by [`WorkerCounters::take_counts`].
+#[derive(Debug)]
+pub(super) struct WorkerCounters {
+    recorder: Recorder,
+    from: Nanos,
+    until: Nanos,
+    in_flight: u64,
+    /// Time up to which requests in the system are integrated.
+    last: Nanos,
+    max_backlog: u64,
+    /// Time, and CPU time of the thread, at the start and at the end of its window.
+    cpu_start: Option<(Nanos, Nanos)>,
+    cpu_end: (Nanos, Nanos),
+}
+
+impl WorkerCounters {
+    pub(super) fn new(from: Nanos, until: Nanos) -> Self {
+        Self {
+            recorder: Recorder::new(from, until),
+            from,
+            until,
+            in_flight: 0,
+            last: Nanos::ZERO,
+            max_backlog: 0,
+            cpu_start: None,
+            cpu_end: (Nanos::ZERO, Nanos::ZERO),
+        }
+    }
+
+    /// Counts that were not reported yet.
+    pub(super) fn counts(&mut self) -> &mut Counts {
+        &mut self.recorder.counts
+    }
+
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Records a request intended at `intended` that starts at `now`; it is in the system since the former.
+    #[inline]
+    pub(super) fn begin(&mut self, intended: Nanos, now: Nanos) {
+        self.integrate_to(now);
+        self.recorder.counts.area += self.within(intended, now);
+        self.in_flight += 1;
+    }
+
+    /// Records the end of a request.
+    #[inline]
+    pub(super) fn end(&mut self, outcome: &Outcome) {
+        if outcome.done >= self.last {
+            self.integrate_to(outcome.done);
+        } else {
+            // The kernel's time of the end is earlier than the read.
+            self.recorder.counts.area -= self.within(outcome.done, self.last);
+        }
+        self.in_flight -= 1;
+        let counts = &mut self.recorder.counts;
+        counts.last_done = counts.last_done.max(outcome.done);
+        self.recorder.record(outcome);
+    }
+
+    #[inline]
+    fn integrate_to(&mut self, now: Nanos) {
+        if now > self.last {
+            self.recorder.counts.area += self.in_flight as f64 * self.within(self.last, now);
+            self.last = now;
+        }
+    }
+
+    /// Part of the time between two instants that lies in the window, in nanoseconds.
+    #[inline]
+    fn within(&self, a: Nanos, b: Nanos) -> f64 {
+        (b.min(self.until) - a.max(self.from)).0 as f64
+    }
+
+    /// Time when a request intended at `intended` could have been sent on a connection that is `free` since then; with
+    /// `capped` it had to wait for that, since all allowed ones were busy.
+    #[inline]
+    pub(super) fn ready(&mut self, intended: Nanos, capped: bool, free: Nanos) -> Nanos {
+        if !capped || intended >= free {
+            return intended;
+        }
+        self.recorder.counts.waited += u64::from(intended >= self.from);
+        free
+    }
+
+    /// Records a connection made before the start, and its time.
+    pub(super) fn preconnected(&mut self, time: Nanos) {
+        self.recorder.counts.connect.record(time);
+    }
+
+    pub(super) fn record_backlog(&mut self, backlog: u64) {
+        self.recorder.counts.max_backlog += backlog.saturating_sub(self.max_backlog);
+        self.max_backlog = self.max_backlog.max(backlog);
+    }
+
+    /// Stores the first message of each kind of failure.
+    pub(super) fn record_detail(&mut self, kind: FailureKind, words: impl FnOnce() -> String) {
+        self.recorder.counts.details.entry(kind).or_insert_with(words);
+    }
+
+    /// Finds the `Server` header in the first head that comes in one piece; once.
+    #[cold]
+    pub(super) fn find_server(&mut self, bytes: &[u8]) {
+        let mut headers = [httparse::EMPTY_HEADER; 64];
+        let mut response = httparse::Response::new(&mut headers);
+        if !response.parse(bytes).is_ok_and(|status| status.is_complete()) || response.code < Some(200) {
+            return;
+        }
+        let named = response.headers.iter().find(|h| h.name.eq_ignore_ascii_case("server"));
+        self.recorder.counts.server =
+            Some(named.map_or_else(String::new, |h| String::from_utf8_lossy(h.value).into_owned()));
+    }
+
+    /// Records the CPU time that this thread has used by `now`.
+    pub(super) fn record_cpu(&mut self, now: Nanos, cpu: Nanos) {
+        if now < self.from {
+            return;
+        }
+        if self.cpu_start.is_none() {
+            (self.cpu_start, self.cpu_end) = (Some((now, cpu)), (now, cpu));
+        } else if now <= self.until {
+            self.recorder.counts.cpu += cpu - self.cpu_end.1;
+            self.cpu_end = (now, cpu);
+        }
+    }
+
+    /// Counts since the last call.
+    pub(super) fn take_interval(&mut self, backlog: u64) -> Box<Interval> {
+        let mut taken = Box::new(std::mem::take(&mut self.recorder.interval));
+        (taken.backlog, taken.in_flight) = (backlog, self.in_flight);
+        taken
+    }
+
+    /// Ends the counting with the run.
+    pub(super) fn close(&mut self, now: Nanos) {
+        self.integrate_to(now);
+        self.recorder.counts.unfinished = self.in_flight;
+    }
+
+    /// Counts since the last call.
+    pub(super) fn take_counts(&mut self, feed: &mut Feed) -> Box<Counts> {
+        let counts = &mut self.recorder.counts;
+        counts.offered += feed.take_offered();
+        counts.dropped += feed.take_dropped();
+        self.recorder.counts.cpu_utilization = self.cpu_utilization();
+        Box::new(self.recorder.take_counts())
+    }
+
+    /// CPU time in the window so far, as a fraction of a core.
+    fn cpu_utilization(&self) -> f64 {
+        let Some((start, before)) = self.cpu_start else { return 0.0 };
+        let (end, after) = self.cpu_end;
+        if end > start { (after - before).0 as f64 / (end - start).0 as f64 } else { 0.0 }
+    }
+}

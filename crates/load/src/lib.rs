@@ -1,0 +1,218 @@
+//! The load generator: schedule, HTTP and measurement.
+//!
+//! - [`options`]: the user's options; [`plan`]: the same, validated
+//! - [`run`]: executes a plan and returns the [`Run`]; [`drive`]: an agent's part of one, with a [`StartGate`] of its
+//!   own
+//! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
+//! - `manifest`: command, seed, time and machine; [`request_log`]: log of all requests
+
+mod connection;
+mod connections;
+mod counters;
+mod manifest;
+pub mod options;
+pub mod plan;
+mod poller;
+mod probe;
+pub mod request_log;
+mod start_gate;
+mod worker;
+
+use std::fmt;
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+pub use self::manifest::{machine_manifest, manifest};
+pub use self::options::{Options, RequestBodySource};
+pub use self::plan::{AgentPosition, LoadPlan, Pacing, PlanError};
+use self::request_log::RequestLog;
+pub use self::start_gate::StartGate;
+use self::worker::{Worker, WorkerContext, WorkerReport};
+use weir_decide::Nanos;
+use weir_machine as machine;
+use weir_machine::clock::{self, Clock};
+use weir_measure::interval_merger::IntervalMerger;
+use weir_measure::recorder::Interval;
+use weir_measure::run::Manifest;
+use weir_measure::series::RunSeries;
+use weir_measure::{Counts, Run, RunProgress};
+
+/// Reason why a run could not start. At most a connection was made to the service, without a request.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The service does not accept connections: address and reason.
+    Unreachable(String, String),
+    /// TLS with the service failed.
+    Handshake(String, String),
+    /// The system limits open files: required, allowed.
+    OpenFiles(u64, u64),
+    /// The agents cannot run: reason.
+    Agents(String),
+    /// `watch` returned false before the start.
+    Interrupted,
+    /// The system has no thread or poller left.
+    System(io::Error),
+}
+
+impl std::error::Error for LoadError {}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(address, why) => write!(f, "cannot connect to {address}: {why}"),
+            Self::Handshake(address, why) => write!(f, "no TLS with {address}: {why}"),
+            Self::OpenFiles(wanted, possible) => write!(
+                f,
+                "{wanted} connections need more open files than this system allows (room for {possible}); \
+                 raise 'ulimit -n', or ask for fewer with -c"
+            ),
+            Self::Agents(why) => f.write_str(why),
+            Self::Interrupted => f.write_str("interrupted before the start; nothing was sent"),
+            Self::System(e) => write!(f, "system error: {e}"),
+        }
+    }
+}
+
+/// Observer of a run, called about ten times a second; `false` ends the run.
+pub type ProgressCallback<'a> = dyn FnMut(&RunProgress<'_>) -> bool + 'a;
+
+/// Progress of a run's threads.
+#[derive(Debug)]
+pub enum ProgressEvent {
+    /// A complete interval.
+    Interval(u64, Interval),
+    /// An interval at the end, which some threads did not reach.
+    PartialInterval(u64, Interval),
+}
+
+/// Executes the plan to its end, or until `watch` returns false; `log` gets a line for each request.
+///
+/// # Errors
+/// If the run cannot start.
+pub fn run(
+    plan: &LoadPlan,
+    command: &[String],
+    watch: &mut ProgressCallback<'_>,
+    log: Option<&RequestLog>,
+) -> Result<Run, LoadError> {
+    let mut series = RunSeries::with_interval(plan.interval);
+    let mut ended = 0;
+    let started = clock::unix_s();
+    let mut listen = |elapsed: Nanos, told: Option<ProgressEvent>| {
+        let whole = match told {
+            Some(ProgressEvent::Interval(stretch, whole)) => {
+                ended += whole.ok + whole.failed;
+                series.add(stretch, &whole);
+                Some(whole)
+            }
+            Some(ProgressEvent::PartialInterval(stretch, rest)) => {
+                series.add(stretch, &rest);
+                None
+            }
+            None => None,
+        };
+        watch(&RunProgress { elapsed, ended, interval: whole.as_ref() })
+    };
+    let DriveResult { counts, stopped_at, interrupted } =
+        drive(plan, &StartGate::when_ready(), false, &mut listen, log)?;
+    let manifest = Manifest { started_unix_s: started, ..manifest(plan, command) };
+    let facts = plan.facts(counts.last_done, stopped_at, interrupted);
+    Ok(Run::of(facts, &counts, &[], &series, manifest))
+}
+
+/// Result of executing a plan.
+#[derive(Debug, Default)]
+pub struct DriveResult {
+    /// Counts that were not reported before.
+    pub counts: Counts,
+    /// Time of an early end.
+    pub stopped_at: Option<Nanos>,
+    /// Whether the observer ended it.
+    pub interrupted: bool,
+}
+
+/// Executes the plan from its `beginning` to its end, or until `listen` returns false: called about ten times a second
+/// with the time since the start, and with each interval. With `in_parts` each interval has all its counts.
+///
+/// # Errors
+/// If the run cannot start.
+pub fn drive(
+    plan: &LoadPlan,
+    beginning: &StartGate,
+    in_parts: bool,
+    listen: &mut dyn FnMut(Nanos, Option<ProgressEvent>) -> bool,
+    log: Option<&RequestLog>,
+) -> Result<DriveResult, LoadError> {
+    if plan.threads == 0 {
+        beginning.set_ready();
+        return Ok(DriveResult::default());
+    }
+    machine::allow_open_files(plan.connections).map_err(|possible| LoadError::OpenFiles(plan.connections, possible))?;
+    let address = probe::find_address(plan, &mut |_| listen(Nanos::ZERO, None))?;
+    let (sender, reports) = mpsc::channel();
+    let shared = WorkerContext {
+        plan,
+        address: &address,
+        start_gate: beginning,
+        ready: AtomicU64::new(0),
+        per_interval: in_parts,
+        stop: AtomicBool::new(false),
+        claimed: AtomicU64::new(0),
+        started_unix_ns: OnceLock::new(),
+    };
+    let workers = (0..plan.threads)
+        .map(|index| Worker::new(&shared, index, sender.clone(), log.map(|log| log.thread_log(index))))
+        .collect::<io::Result<Vec<_>>>()
+        .map_err(LoadError::System)?;
+    drop(sender);
+    thread::scope(|scope| {
+        for worker in workers {
+            let builder = thread::Builder::new().name("weir-load".into()).stack_size(256 * 1024);
+            if let Err(error) = builder.spawn_scoped(scope, move || worker.run()) {
+                shared.stop.store(true, Ordering::Relaxed);
+                return Err(LoadError::System(error));
+            }
+        }
+        Ok(collect_reports(&shared, &reports, listen))
+    })
+}
+
+fn collect_reports(
+    shared: &WorkerContext<'_>,
+    reports: &Receiver<WorkerReport>,
+    listen: &mut dyn FnMut(Nanos, Option<ProgressEvent>) -> bool,
+) -> DriveResult {
+    let mut driven = DriveResult::default();
+    // Workers report each interval separately; it is complete once all have, or at the end of the run.
+    let mut gathering = IntervalMerger::new(shared.plan.threads);
+    let elapsed = || shared.start_gate.clock().map_or(Nanos::ZERO, Clock::now);
+    let mut running = shared.plan.threads;
+    while running > 0 {
+        let mut told = None;
+        match reports.recv_timeout(Duration::from_millis(100)) {
+            Ok(WorkerReport::Interval(stretch, interval)) => {
+                told = gathering.add(stretch, &interval).map(|whole| ProgressEvent::Interval(stretch, whole));
+            }
+            Ok(WorkerReport::Done(counted)) => {
+                running -= 1;
+                gathering.remove_source();
+                driven.counts.add(&counted);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        let now = elapsed();
+        if !listen(now, told) && driven.stopped_at.is_none() {
+            (driven.stopped_at, driven.interrupted) = (Some(now), true);
+            shared.stop.store(true, Ordering::Relaxed);
+        }
+    }
+    for (stretch, rest) in gathering.into_partial() {
+        listen(elapsed(), Some(ProgressEvent::PartialInterval(stretch, rest)));
+    }
+    driven
+}

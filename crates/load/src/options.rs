@@ -1,0 +1,105 @@
+//! Options of a load as given on the command line or in Python, not yet validated.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use weir_decide::load::schedule::{Arrivals, LoadStage};
+use weir_http::tls::TlsOptions;
+
+/// Options of a load, not yet validated. `None` and empty lists mean "not given".
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    /// Target URL.
+    pub url: String,
+    /// Concurrent connections; in the open loop the maximum.
+    pub connections: Option<u64>,
+    /// Number of generator threads.
+    pub threads: Option<u64>,
+    /// Number of requests.
+    pub requests: Option<u64>,
+    /// Duration.
+    pub duration: Option<Duration>,
+    /// Closed-loop users, each with its own connection.
+    pub users: Option<u64>,
+    /// Time over which users start, evenly.
+    pub ramp_up: Option<Duration>,
+    /// Requests per user.
+    pub loops: Option<u64>,
+    /// Open-loop arrival rate, in requests per second.
+    pub rate: Option<f64>,
+    /// Arrival process of the open loop.
+    pub arrivals: Arrivals,
+    /// Open-loop arrival rate over time.
+    pub stages: Vec<LoadStage>,
+    /// Request method; by default GET, or POST with a body.
+    pub method: Option<String>,
+    /// Request headers, as `Name: value`.
+    pub headers: Vec<String>,
+    /// Request bodies, chosen at random.
+    pub bodies: Vec<RequestBodySource>,
+    /// Weights of the bodies, in order; equal if empty.
+    pub weights: Vec<f64>,
+    /// `user:password` for basic authentication.
+    pub auth: Option<String>,
+    /// Timeout of a request, and of waiting for a connection.
+    pub timeout: Option<Duration>,
+    /// New connection for each request.
+    pub no_keepalive: bool,
+    /// Requests in flight per connection.
+    pub pipeline: Option<u64>,
+    /// Unix socket to connect to.
+    pub unix_socket: Option<PathBuf>,
+    /// HOST:PORT to connect to, instead of the URL's.
+    pub connect_to: Option<String>,
+    /// Certificates and their verification.
+    pub tls: TlsOptions,
+    /// TLS server name, instead of the URL's host.
+    pub sni: Option<String>,
+    /// Initial time excluded from the result.
+    pub warmup: Option<Duration>,
+    /// Seed of arrivals and body choices.
+    pub seed: Option<u64>,
+    /// Busy-wait for exact send times; one core per thread.
+    pub spin: bool,
+}
+
+/// Source of a request body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestBodySource {
+    /// These bytes.
+    Bytes(#[serde(with = "in_base64")] Vec<u8>),
+    /// All of this file.
+    File(PathBuf),
+}
+
+/// Reads the command-line form: text, or `@FILE`.
+impl FromStr for RequestBodySource {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text.strip_prefix('@') {
+            Some(path) => Self::File(path.into()),
+            None => Self::Bytes(text.into()),
+        })
+    }
+}
+
+mod in_base64 {
+    use super::{BASE64_STANDARD, Deserialize, Deserializer, Engine, Error, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        BASE64_STANDARD.encode(bytes).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        BASE64_STANDARD.decode(String::deserialize(from)?).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,351 @@
+//! Validated load: requests, schedule, length, connections.
+
+mod error;
+mod facts;
+mod requests;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::error::PlanError;
+use self::requests::requests;
+use super::options::Options;
+use weir_decide::Nanos;
+use weir_decide::load::feed::{ClosedFeed, Feed, OpenFeed};
+use weir_decide::load::schedule::{LoadStage, Schedule};
+use weir_decide::load::shard::Shard;
+use weir_decide::load::source::RequestSource;
+use weir_decide::load::users::Users;
+use weir_http::target::{SocketAddress, Target};
+use weir_http::tls::Tls;
+use weir_http::wire::WireRequest;
+use weir_machine as machine;
+use weir_measure::run::LoadModel;
+
+/// Validated load, or the shard of one agent.
+#[derive(Debug)]
+pub struct LoadPlan {
+    /// Target of the requests.
+    pub target: Target,
+    /// Addresses in order of preference; the run uses the first that accepts a connection.
+    pub addresses: Vec<SocketAddress>,
+    /// TLS, for an https URL.
+    pub tls: Option<Tls>,
+    /// Request method.
+    pub method: String,
+    /// Requests to choose from.
+    pub requests: Vec<WireRequest>,
+    /// Choice of a request by weight and seed.
+    pub source: RequestSource,
+    /// Start times of requests.
+    pub pacing: Pacing,
+    /// Part of all requests that this process sends.
+    pub shard: Shard,
+    /// Maximum number of connections of this process.
+    pub connections: u64,
+    /// Number of generator threads.
+    pub threads: u64,
+    /// Length of the run: no request starts later.
+    pub until: Nanos,
+    /// Maximum number of requests of all agents together.
+    pub limit: Option<u64>,
+    /// Warm-up: requests with an earlier intended start are excluded from the result.
+    pub warmup: Nanos,
+    /// Timeout of a request, and of waiting for a connection.
+    pub timeout: Nanos,
+    /// Whether connections are reused.
+    pub keep_alive: bool,
+    /// Requests in flight per connection.
+    pub pipeline: usize,
+    /// Number of connections opened before the start.
+    pub preconnect: u64,
+    /// Whether threads busy-wait instead of sleeping.
+    pub spin: bool,
+    /// Seed of arrivals and body choices.
+    pub seed: u64,
+    /// Interval of worker reports and of the time series.
+    pub interval: Nanos,
+}
+
+/// Position of an agent among all agents of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentPosition {
+    /// Number of the agent, from 0.
+    pub index: u64,
+    /// Number of agents; >= 1.
+    #[serde(rename = "of")]
+    pub count: u64,
+    /// Number of agents on the same machine, itself included; >= 1.
+    #[serde(rename = "here")]
+    pub on_host: u64,
+}
+
+impl AgentPosition {
+    /// Position without other agents.
+    pub const SINGLE: Self = Self { index: 0, count: 1, on_host: 1 };
+}
+
+/// Start times of requests.
+#[derive(Clone, Debug)]
+pub enum Pacing {
+    /// Closed loop: users that wait for responses.
+    Closed(Users),
+    /// Open loop: arrivals by schedule.
+    Open(Schedule),
+}
+
+/// Default duration.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+/// Default connections of a closed loop.
+const DEFAULT_CONNECTIONS: u64 = 50;
+/// Default maximum of connections of an open loop.
+const DEFAULT_MAX_CONNECTIONS: u64 = 1000;
+/// Default timeout.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum rate per generator thread that is still sent evenly.
+const THREAD_RATE_PER_S: f64 = 20_000.0;
+/// Maximum of `--connections`: above the number of local ports.
+const MAX_CONNECTIONS: u64 = 1_000_000;
+/// Maximum of `--rate`, in requests per second: above the ability of any machine.
+const MAX_RATE_PER_S: f64 = 100e6;
+
+impl LoadPlan {
+    /// Validates the options, reads the files that they name and resolves the host.
+    ///
+    /// # Errors
+    /// The first invalid option.
+    pub fn new(options: &Options) -> Result<Self, PlanError> {
+        Self::for_agent(options, AgentPosition::SINGLE)
+    }
+
+    /// Shard of one agent: its part of the arrivals, users, requests and connections.
+    ///
+    /// # Errors
+    /// The first invalid option.
+    pub fn for_agent(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
+        check_conflicts(options)?;
+        let target = Target::parse(&options.url)?;
+        check_tls(options, &target)?;
+        let addresses = match &options.unix_socket {
+            Some(path) => vec![SocketAddress::Unix(path.clone())],
+            None => target.resolve(options.connect_to.as_deref())?,
+        };
+        let tls =
+            target.tls.then(|| Tls::new(options.sni.as_deref().unwrap_or(&target.host), &options.tls)).transpose()?;
+        let seed = options.seed.unwrap_or(0);
+        let keep_alive = !options.no_keepalive;
+        let method =
+            options.method.clone().unwrap_or_else(|| if options.bodies.is_empty() { "GET" } else { "POST" }.into());
+        let requests = requests(options, &target, &method, keep_alive)?;
+        let weights: Vec<f64> = requests.iter().map(|r| r.weight).collect();
+        let length = RunLength::of(options)?;
+        let (pace, connections) = pacing(options, seed)?;
+        let until = match &pace {
+            Pacing::Closed(_) => length.until,
+            Pacing::Open(schedule) => schedule.length(),
+        };
+        let warmup = Nanos::from(options.warmup.unwrap_or_default());
+        if warmup >= until {
+            return Err(PlanError::Value("warmup", format!("{warmup} is not shorter than the run of {until}")));
+        }
+        let deal = Shard::WHOLE.split(position.index, position.count);
+        let connections = deal.count(connections);
+        let threads = threads(options, &pace, connections, position)?;
+        Ok(Self {
+            target,
+            addresses,
+            tls,
+            method,
+            source: RequestSource::new(&weights, seed),
+            requests,
+            shard: deal,
+            connections,
+            threads,
+            until,
+            limit: length.requests,
+            warmup,
+            timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
+            keep_alive,
+            pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
+            preconnect: if keep_alive && matches!(pace, Pacing::Closed(_)) && options.users.is_none() {
+                connections
+            } else {
+                0
+            },
+            pacing: pace,
+            spin: options.spin,
+            seed,
+            interval: Nanos::SECOND,
+        })
+    }
+
+    /// Kind of loop.
+    pub fn model(&self) -> LoadModel {
+        match self.pacing {
+            Pacing::Closed(_) => LoadModel::Closed,
+            Pacing::Open(_) => LoadModel::Open,
+        }
+    }
+
+    /// Requests of thread `index` of `of`.
+    pub fn feed(&self, index: u64, of: u64) -> Feed {
+        match &self.pacing {
+            Pacing::Closed(users) => Feed::Closed(ClosedFeed::new(*users, self.until, self.shard, index, of)),
+            Pacing::Open(schedule) => {
+                let limit = self.limit.unwrap_or(u64::MAX);
+                let open = OpenFeed::new(schedule.clone().sharded(self.shard.split(index, of)), limit, self.timeout);
+                Feed::Open(open.counting_from(self.warmup))
+            }
+        }
+    }
+
+    /// Maximum number of connections of thread `index`.
+    pub fn connections_of(&self, index: u64) -> usize {
+        self.per_thread(self.connections, index)
+    }
+
+    /// Number of connections that thread `index` opens before the start.
+    pub fn preconnect_of(&self, index: u64) -> usize {
+        self.per_thread(self.preconnect, index)
+    }
+
+    fn per_thread(&self, all: u64, index: u64) -> usize {
+        usize::try_from(Shard::WHOLE.split(index, self.threads).count(all)).unwrap_or(usize::MAX)
+    }
+
+    /// Number of requests of the whole plan, if known beforehand.
+    pub fn expected_requests(&self) -> Option<u64> {
+        let by_pace = match &self.pacing {
+            Pacing::Closed(users) => users.loops.map(|loops| loops.saturating_mul(users.count)),
+            Pacing::Open(schedule) => Some(schedule.expected().ceil() as u64),
+        };
+        by_pace.into_iter().chain(self.limit).min()
+    }
+}
+
+/// End of a run.
+struct RunLength {
+    until: Nanos,
+    requests: Option<u64>,
+}
+
+impl RunLength {
+    fn of(options: &Options) -> Result<Self, PlanError> {
+        let requests = options.requests.map(|n| in_range("requests", n, 1, u64::MAX)).transpose()?;
+        let until = match options.duration {
+            Some(duration) => positive_time("duration", duration)?,
+            None if requests.is_some() || options.loops.is_some() => Nanos::NEVER,
+            None => DEFAULT_DURATION.into(),
+        };
+        Ok(Self { until, requests })
+    }
+}
+
+fn check_conflicts(options: &Options) -> Result<(), PlanError> {
+    let open = options.rate.is_some() || !options.stages.is_empty();
+    let users = options.users.is_some();
+    let rules = [
+        (
+            options.rate.is_some() && !options.stages.is_empty(),
+            "--rate and --stages do not go together; a stage has its rate",
+        ),
+        (
+            !options.stages.is_empty() && options.duration.is_some(),
+            "--duration and --stages do not go together; stages have lengths",
+        ),
+        (open && users, "--users is a closed loop, --rate and --stages are an open one; choose"),
+        (
+            users && options.connections.is_some(),
+            "--users and --connections do not go together; each user has one connection",
+        ),
+        (!users && (options.ramp_up.is_some() || options.loops.is_some()), "--ramp-up and --loops need --users"),
+        (
+            options.pipeline.unwrap_or(1) > 1 && options.no_keepalive,
+            "--pipeline and --no-keepalive do not go together; pipelining needs open connections",
+        ),
+        (
+            options.pipeline.unwrap_or(1) > 1 && users,
+            "--pipeline and --users do not go together; a user waits for each response",
+        ),
+        (
+            options.unix_socket.is_some() && options.connect_to.is_some(),
+            "--unix-socket and --connect-to do not go together",
+        ),
+        (options.spin && !open, "--spin is for an open loop (--rate, --stages)"),
+    ];
+    rules.into_iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))
+}
+
+/// Rejects TLS options of a plain URL: they would be ignored without notice.
+fn check_tls(options: &Options, target: &Target) -> Result<(), PlanError> {
+    let tls = &options.tls;
+    let given = tls.cacert.is_some() || tls.cert.is_some() || tls.key.is_some() || options.sni.is_some();
+    if given && !target.tls {
+        return Err(PlanError::Conflict("--cacert, --cert, --cert-key and --sni need an https:// URL"));
+    }
+    Ok(())
+}
+
+fn pacing(options: &Options, seed: u64) -> Result<(Pacing, u64), PlanError> {
+    // The default stays below the limit of open files.
+    let cap = DEFAULT_MAX_CONNECTIONS.min(machine::max_connections().max(1));
+    let connections = |default| in_range("connections", options.connections.unwrap_or(default), 1, MAX_CONNECTIONS);
+    if let Some(rate) = options.rate {
+        if !(rate > 0.0 && rate <= MAX_RATE_PER_S) {
+            return Err(PlanError::Value("rate", format!("invalid rate {rate}; write requests per second above 0")));
+        }
+        // Without a duration, the number of requests sets the length.
+        let endless = |_| PlanError::Value("rate", format!("{rate} is so slow that the requests never end"));
+        let lasts = |n: u64| Duration::try_from_secs_f64(n as f64 / rate).map_err(endless);
+        let by_requests = options.requests.map(lasts).transpose()?;
+        let length = options.duration.or(by_requests).unwrap_or(DEFAULT_DURATION);
+        let stage = LoadStage { from_per_s: rate, to_per_s: rate, length: positive_time("duration", length)? };
+        return Ok((Pacing::Open(Schedule::new(vec![stage], options.arrivals, seed)), connections(cap)?));
+    }
+    if !options.stages.is_empty() {
+        let schedule = Schedule::new(options.stages.clone(), options.arrivals, seed);
+        if schedule.expected() < 1.0 || options.stages.iter().any(|s| s.from_per_s.max(s.to_per_s) > MAX_RATE_PER_S) {
+            return Err(PlanError::Value("stages", "the stages have no request; write rates above 0".into()));
+        }
+        return Ok((Pacing::Open(schedule), connections(cap)?));
+    }
+    if let Some(count) = options.users {
+        let count = in_range("users", count, 1, MAX_CONNECTIONS)?;
+        let loops = options.loops.map(|n| in_range("loops", n, 1, u64::MAX)).transpose()?;
+        let ramp_up = options.ramp_up.unwrap_or_default().into();
+        return Ok((Pacing::Closed(Users { count, ramp_up, loops }), count));
+    }
+    let count = connections(DEFAULT_CONNECTIONS)?;
+    // More connections than requests would stay unused.
+    let count = options.requests.map_or(count, |n| count.min(n.max(1)));
+    Ok((Pacing::Closed(Users { count, ramp_up: Nanos::ZERO, loops: None }), count))
+}
+
+fn threads(options: &Options, pace: &Pacing, connections: u64, place: AgentPosition) -> Result<u64, PlanError> {
+    let cores = (machine::cores() / place.on_host.max(1)).max(1);
+    let wanted = match (options.threads, pace) {
+        (Some(threads), _) => in_range("threads", threads, 1, 1024)?,
+        (None, Pacing::Closed(_)) => cores,
+        // An even schedule is easier to keep for one thread than for several that share the cores with the service.
+        (None, Pacing::Open(schedule)) => {
+            ((schedule.peak_per_s() / place.count as f64 / THREAD_RATE_PER_S).ceil() as u64).clamp(1, cores)
+        }
+    };
+    Ok(wanted.min(connections))
+}
+
+fn in_range(option: &'static str, value: u64, least: u64, most: u64) -> Result<u64, PlanError> {
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    let range = if most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") };
+    Err(PlanError::Value(option, format!("{value} is out of range; give {range}")))
+}
+
+fn positive_time(option: &'static str, value: Duration) -> Result<Nanos, PlanError> {
+    if value.is_zero() {
+        return Err(PlanError::Value(option, "invalid time 0; write e.g. 10s or 500ms".into()));
+    }
+    Ok(value.into())
+}

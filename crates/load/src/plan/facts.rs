@@ -1,0 +1,39 @@
+//! Facts of a plan's run, for its result.
+
+use super::{LoadPlan, Pacing};
+use weir_decide::Nanos;
+use weir_measure::run::{RunFacts, RunTarget};
+
+impl LoadPlan {
+    /// Facts of a run whose last request ended at `last_done`; `stopped_at` is the time of an early stop, and
+    /// `interrupted` whether a user caused it.
+    pub fn facts(&self, last_done: Nanos, stopped_at: Option<Nanos>, interrupted: bool) -> RunFacts {
+        // A run limited by a count ends with its last response, one limited by time at that time.
+        let by_count = self.limit.is_some() || matches!(self.pacing, Pacing::Closed(users) if users.loops.is_some());
+        let natural = if by_count || self.until == Nanos::NEVER { last_done } else { self.until };
+        let end = stopped_at.map_or(natural, |at| at.min(self.until));
+        RunFacts {
+            model: self.model(),
+            target: RunTarget {
+                url: self.target.url.clone(),
+                method: self.method.clone(),
+                host: self.target.host.clone(),
+                port: self.target.port,
+                path: self.target.path.clone(),
+                ..RunTarget::default()
+            },
+            warmup: self.warmup,
+            end,
+            arrivals_end: match &self.pacing {
+                // With a limit of requests arrivals end before the last response.
+                Pacing::Open(schedule) => {
+                    Some(self.limit.map_or(Nanos::NEVER, |limit| schedule.time_of(limit)).min(end))
+                }
+                Pacing::Closed(_) => None,
+            },
+            max_connections: self.connections,
+            spins: self.spin,
+            interrupted,
+        }
+    }
+}

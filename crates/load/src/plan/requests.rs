@@ -1,0 +1,56 @@
+//! Requests of a plan: one for each body, with its weight.
+
+use std::fs;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::PlanError;
+use weir_http::target::Target;
+use weir_http::wire::WireRequest;
+use crate::options::{Options, RequestBodySource};
+
+pub(super) fn requests(
+    options: &Options,
+    target: &Target,
+    method: &str,
+    keep_alive: bool,
+) -> Result<Vec<WireRequest>, PlanError> {
+    let mut headers = options.headers.clone();
+    if let Some(auth) = options.auth.as_ref().or(target.userinfo.as_ref()) {
+        headers.push(format!("Authorization: Basic {}", BASE64_STANDARD.encode(auth)));
+    }
+    let bodies = options.bodies.iter().map(read_body).collect::<Result<Vec<_>, _>>()?;
+    let weights = weights(options, bodies.len())?;
+    let bodies = if bodies.is_empty() { vec![Vec::new()] } else { bodies };
+    let host = target.host_header();
+    let build = |(body, weight): (&Vec<u8>, f64)| {
+        let request = WireRequest::build(method, &target.path, &host, &headers, body, keep_alive)?;
+        Ok(WireRequest { weight, ..request })
+    };
+    bodies.iter().zip(weights).map(build).collect()
+}
+
+fn weights(options: &Options, bodies: usize) -> Result<Vec<f64>, PlanError> {
+    let given = &options.weights;
+    if given.is_empty() {
+        return Ok(vec![1.0; bodies.max(1)]);
+    }
+    let wrong = |why: String| Err(PlanError::Value("weights", why));
+    if given.len() != bodies {
+        return wrong(format!("{} weights for {bodies} bodies; give one for each", given.len()));
+    }
+    if given.iter().any(|w| !w.is_finite() || *w < 0.0) || given.iter().sum::<f64>() <= 0.0 {
+        return wrong("weights are numbers from 0 on, and not all 0".into());
+    }
+    Ok(given.clone())
+}
+
+fn read_body(body: &RequestBodySource) -> Result<Vec<u8>, PlanError> {
+    match body {
+        RequestBodySource::Bytes(bytes) => Ok(bytes.clone()),
+        RequestBodySource::File(path) => {
+            fs::read(path).map_err(|e| PlanError::File(path.to_string_lossy().into_owned(), e.to_string()))
+        }
+    }
+}

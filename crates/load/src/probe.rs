@@ -1,0 +1,95 @@
+//! Check before the start whether the service accepts connections.
+//!
+//! One connection (with its TLS handshake) is made and closed; no request is sent, since a POST may have effects. Of
+//! several addresses, such as `localhost`'s IPv6 and IPv4, the run uses the first that connects.
+
+use std::io;
+
+use super::plan::LoadPlan;
+use super::poller::Poller;
+use super::{LoadError, ProgressCallback};
+use weir_decide::Nanos;
+use weir_http::stream::Stream;
+use weir_http::target::SocketAddress;
+use weir_machine::clock::Clock;
+use weir_measure::RunProgress;
+
+/// Interval of checks for an interrupt.
+const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
+
+/// The first of the plan's addresses that accepts a connection.
+pub(super) fn find_address(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result<SocketAddress, LoadError> {
+    let mut failed = LoadError::Unreachable(plan.target.host.clone(), "it has no address".into());
+    for address in &plan.addresses {
+        match connect_once(plan, address, watch) {
+            Ok(()) => return Ok(address.clone()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Err(LoadError::Interrupted),
+            Err(e) if e.kind() == io::ErrorKind::InvalidData => {
+                failed = LoadError::Handshake(format_address(plan, address), describe_tls_error(&e));
+            }
+            Err(e) => failed = LoadError::Unreachable(format_address(plan, address), describe_io_error(&e)),
+        }
+    }
+    Err(failed)
+}
+
+fn connect_once(plan: &LoadPlan, address: &SocketAddress, watch: &mut ProgressCallback<'_>) -> io::Result<()> {
+    let mut stream = Stream::connect(address, false)?;
+    let poller = Poller::new()?;
+    poller.add(&stream, 0)?;
+    let clock = Clock::starting_in(Nanos::ZERO);
+    let mut waits = || -> io::Result<()> {
+        let elapsed = clock.now();
+        if elapsed >= plan.timeout {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        if !watch(&RunProgress { elapsed: Nanos::ZERO, ended: 0, interval: None }) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        poller.wait(POLL_INTERVAL.min(plan.timeout - elapsed), &mut Vec::new())
+    };
+    loop {
+        stream.connected()?;
+        if stream.is_connected() {
+            break;
+        }
+        waits()?;
+    }
+    if let Some(tls) = &plan.tls {
+        stream.start_tls(tls).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        while !stream.handshake()? {
+            waits()?;
+        }
+    }
+    Ok(())
+}
+
+fn format_address(plan: &LoadPlan, address: &SocketAddress) -> String {
+    match address {
+        SocketAddress::Inet(inet) if inet.ip().to_string() != plan.target.host => {
+            format!("{} ({inet})", plan.target.host)
+        }
+        other => other.to_string(),
+    }
+}
+
+/// TLS error, with a hint.
+fn describe_tls_error(error: &io::Error) -> String {
+    let why = error.to_string();
+    let remedy = match &why {
+        _ if why.contains("certificate") => "; give its CA with --cacert, or -k to accept any",
+        _ if why.contains("corrupt message") => "; does it speak TLS there? Try http://",
+        _ => "",
+    };
+    format!("{why}{remedy}")
+}
+
+fn describe_io_error(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::TimedOut => "no response in time".to_owned(),
+        io::ErrorKind::UnexpectedEof => {
+            "it closed the connection during the TLS handshake; does it speak TLS there?".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}

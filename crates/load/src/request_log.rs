@@ -1,0 +1,219 @@
+//! Log of all requests, one line each: JMeter's CSV (JTL), as JMeter, Jenkins, Taurus and BlazeMeter read it.
+//!
+//! `timeStamp` is the intended start and `elapsed` the response time, including the wait for a connection; `Latency` is
+//! the time to the first byte, `Connect` the time to connect, both as in JMeter. A request without a response has the
+//! code `Non HTTP response code: KIND`. JMeter's columns are whole milliseconds; the same times in microseconds follow
+//! as "sample variables", which other readers ignore.
+//!
+//! Each thread writes lines into its own block and passes full blocks to one writer thread, so that no request waits
+//! for the disk. If the disk stays slower than the load, threads wait: a log with gaps would be worse.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
+use weir_measure::Outcome;
+use weir_measure::outcome::RequestEnd;
+
+const HEADER: &str = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,\
+                      bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect,\"elapsed_us\",\"Latency_us\",\
+                      \"Connect_us\"\n";
+const BLOCK_BYTES: usize = 64 * 1024;
+/// Maximum number of blocks queued for the disk: 16 MiB.
+const MAX_QUEUED_BLOCKS: usize = 256;
+
+/// Log of the requests of a run.
+#[derive(Debug)]
+pub struct RequestLog {
+    blocks: SyncSender<Vec<u8>>,
+    writer: JoinHandle<io::Result<()>>,
+    label: String,
+    url: String,
+}
+
+impl RequestLog {
+    /// Log in `file`; `over` replaces its content. `label` is JMeter's name of the sampler.
+    pub fn new(file: File, over: bool, label: &str, url: &str) -> Self {
+        let (blocks, waiting) = sync_channel(MAX_QUEUED_BLOCKS);
+        let writer = thread::spawn(move || write_all(file, over, &waiting));
+        Self { blocks, writer, label: csv_quoted(label), url: csv_quoted(url) }
+    }
+
+    /// Part of one thread, whose start is set later.
+    pub fn thread_log(&self, thread: u64) -> ThreadLog {
+        ThreadLog {
+            block: Vec::with_capacity(BLOCK_BYTES + 1024),
+            blocks: self.blocks.clone(),
+            label: self.label.clone(),
+            url: self.url.clone(),
+            thread: thread + 1,
+            start_ms: 0,
+        }
+    }
+
+    /// Waits until all blocks are written.
+    ///
+    /// # Errors
+    /// First error of the disk; later lines are lost.
+    pub fn finish(self) -> io::Result<()> {
+        drop(self.blocks);
+        self.writer.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread failed")))
+    }
+}
+
+fn write_all(mut file: File, over: bool, blocks: &Receiver<Vec<u8>>) -> io::Result<()> {
+    let (mut begun, mut result) = (false, Ok(()));
+    // After a failure blocks are still received; otherwise the load would block.
+    for block in blocks {
+        // An earlier log in the file is removed with the first block, when the run has started.
+        if !std::mem::replace(&mut begun, true) {
+            result = if over { truncate(&file) } else { Ok(()) }.and_then(|()| file.write_all(HEADER.as_bytes()));
+        }
+        if result.is_ok() {
+            result = file.write_all(&block);
+        }
+    }
+    result.and_then(|()| {
+        file.sync_all().or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) })
+    })
+}
+
+/// Truncates a regular file; pipes and devices are left alone.
+///
+/// # Errors
+/// As `ftruncate`.
+pub fn truncate(file: &File) -> io::Result<()> {
+    file.set_len(0).or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) })
+}
+
+/// Part of one thread of a log.
+#[derive(Debug)]
+pub struct ThreadLog {
+    block: Vec<u8>,
+    blocks: SyncSender<Vec<u8>>,
+    label: String,
+    url: String,
+    thread: u64,
+    /// Start of the run, in milliseconds since 1970.
+    start_ms: u64,
+}
+
+impl ThreadLog {
+    /// Sets the start of the run, in nanoseconds since 1970; the same for all parts of a log.
+    pub fn set_start(&mut self, start_ns: u64) {
+        self.start_ms = (start_ns + 500_000) / 1_000_000;
+    }
+
+    /// Appends an outcome. `connections` is the thread's current number of connections.
+    pub fn push(&mut self, outcome: &Outcome, user: u32, connections: usize) {
+        let ms = |n: Nanos| n.as_millis_f64().round() as u64;
+        let us = |n: Nanos| (n.0 + 500) / 1_000;
+        let (code, message) = match outcome.end {
+            RequestEnd::Response(status) => (status.to_string(), reason(status).to_owned()),
+            RequestEnd::Failed(kind) => failure_columns(kind),
+        };
+        let is_answered = matches!(outcome.end, RequestEnd::Response(_));
+        let latency = if is_answered { outcome.first_byte - outcome.intended } else { Nanos::ZERO };
+        // Start and offset are rounded separately, so that offsets of a plan do not depend on the start.
+        let timestamp = self.start_ms + ms(outcome.intended);
+        // Writing to memory cannot fail.
+        let _ = writeln!(
+            self.block,
+            "{timestamp},{},{},{code},{message},weir {}-{},text,{},,{},{},{connections},{connections},{},{},0,{},{},{},{}",
+            ms(outcome.response()),
+            self.label,
+            self.thread,
+            user + 1,
+            outcome.is_ok(),
+            outcome.bytes_in,
+            outcome.bytes_out,
+            self.url,
+            ms(latency),
+            ms(outcome.connect),
+            us(outcome.response()),
+            us(latency),
+            us(outcome.connect),
+        );
+        if self.block.len() >= BLOCK_BYTES {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let block = std::mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES + 1024));
+        // The writer ends when all senders are dropped.
+        let _ = self.blocks.send(block);
+    }
+}
+
+impl Drop for ThreadLog {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+fn failure_columns(kind: FailureKind) -> (String, String) {
+    (format!("Non HTTP response code: {}", kind.name()), format!("Non HTTP response message: {}", kind.name()))
+}
+
+fn reason(status: u16) -> &'static str {
+    http::StatusCode::from_u16(status).ok().and_then(|s| s.canonical_reason()).unwrap_or("")
+}
+
+/// Field of CSV (RFC 4180), quoted where needed.
+fn csv_quoted(field: &str) -> String {
+    if field.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Seek};
+
+    #[test]
+    fn a_line_for_each_request_as_jmeter_writes_it() {
+        let mut file = tempfile::tempfile().expect("a file");
+        let log = RequestLog::new(file.try_clone().expect("a file"), true, "/a,b", "http://h/a,b");
+        let mut lines = log.thread_log(0);
+        lines.set_start(1_000_000_600_000);
+        let outcome = Outcome {
+            number: 0,
+            intended: Nanos::from_millis(250),
+            ready: Nanos::from_millis(250),
+            sent: Nanos::from_millis(255),
+            first_byte: Nanos::from_millis(260),
+            done: Nanos(261_637_000),
+            connect: Nanos::from_millis(5),
+            end: RequestEnd::Response(200),
+            bytes_in: 186,
+            body_in: 38,
+            bytes_out: 80,
+        };
+        lines.push(&outcome, 6, 3);
+        lines.push(&Outcome { end: RequestEnd::Failed(FailureKind::Timeout), bytes_in: 0, ..outcome }, 6, 3);
+        drop(lines);
+        log.finish().expect("written");
+        let mut text = String::new();
+        file.rewind().and_then(|()| file.read_to_string(&mut text)).expect("readable");
+        let expected = "1000251,12,\"/a,b\",200,OK,weir 1-7,text,true,,186,80,3,3,\"http://h/a,b\",10,0,5,11637,10000,5000\n\
+            1000251,12,\"/a,b\",Non HTTP response code: timeout,Non HTTP response message: timeout,weir 1-7,text,false,,\
+            0,80,3,3,\"http://h/a,b\",0,0,5,11637,0,5000\n";
+        assert_eq!(text, format!("{HEADER}{expected}"));
+    }
+
+    #[test]
+    fn a_full_disk_is_said_at_the_end_and_stops_nobody() {
+        let Ok(full) = File::create("/dev/full") else { return };
+        let log = RequestLog::new(full, true, "/", "http://h/");
+        drop(log.thread_log(0));
+        let error = log.finish().expect_err("no space");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+}

@@ -1,0 +1,395 @@
+//! One generator thread: an event loop with its own connections, part of the schedule and recorder.
+//!
+//! Closed and open loop are the same code: [`Feed`] decides what a free connection does. In the closed loop at full
+//! speed a request costs one `read`, one `write` and one look at the clock. In the open loop it costs one wake-up: the
+//! loop sleeps until the next send is due, sends, and then reads the responses that came meanwhile, whose arrival the
+//! kernel has timed ([`weir_http::kernel_timestamps`]).
+
+mod connect;
+mod receive;
+
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+
+use super::connection::{ConnectionPhase, Flight};
+use super::connections::ConnectionTable;
+use super::counters::WorkerCounters;
+use super::plan::LoadPlan;
+use super::poller::ReadinessEvent;
+use super::request_log::ThreadLog;
+use super::start_gate::StartGate;
+use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
+use weir_decide::load::feed::{DueRequest, Feed};
+use weir_http::target::SocketAddress;
+use weir_http::wire::HeadCache;
+use weir_machine::clock::{Clock, WallOffset, minimize_timer_slack, thread_cpu};
+use weir_measure::Counts;
+use weir_measure::outcome::Outcome;
+use weir_measure::recorder::Interval;
+
+/// State shared by all workers of a run.
+#[derive(Debug)]
+pub(super) struct WorkerContext<'a> {
+    pub(super) plan: &'a LoadPlan,
+    pub(super) address: &'a SocketAddress,
+    pub(super) start_gate: &'a StartGate,
+    /// Number of workers that are ready; the last one opens the gate.
+    pub(super) ready: AtomicU64,
+    /// Whether all counts are reported after each interval, and not only at the end.
+    pub(super) per_interval: bool,
+    /// Set once to stop all workers at once.
+    pub(super) stop: AtomicBool,
+    /// Next unclaimed request number (closed loop).
+    pub(super) claimed: AtomicU64,
+    /// Start of the run, in nanoseconds since 1970, once known.
+    pub(super) started_unix_ns: OnceLock<u64>,
+}
+
+/// Report of a worker: once per interval, and at its end.
+#[derive(Debug)]
+pub(super) enum WorkerReport {
+    /// Counts of interval number `.0`.
+    Interval(u64, Box<Interval>),
+    /// The end of the worker, with the counts not reported before.
+    Done(Box<Counts>),
+}
+
+pub(super) struct Worker<'a> {
+    shared: &'a WorkerContext<'a>,
+    clock: Clock,
+    feed: Feed,
+    connections: ConnectionTable,
+    /// Connections to make before the start.
+    preconnect: usize,
+    counters: WorkerCounters,
+    reports: Sender<WorkerReport>,
+    log: Option<ThreadLog>,
+    cache: HeadCache,
+    buffer: Box<[u8]>,
+    scratch: Vec<u8>,
+    /// Connections with more data than one turn reads.
+    unread: Vec<ReadinessEvent>,
+    /// Present while the kernel timestamps responses.
+    wall: Option<WallOffset>,
+    /// Time of the next look for responses, where the kernel timestamps them.
+    next_read: Nanos,
+    interval: u64,
+    next_tick: Nanos,
+}
+
+/// Maximum number of requests started at a time.
+const MAX_STARTS: usize = 64;
+/// Longest sleep, within which a stop is noticed.
+const MAX_SLEEP: Nanos = Nanos::from_millis(50);
+/// If the next send is due within this time, responses wait until then.
+const SPIN_THRESHOLD: Nanos = Nanos::from_millis(1);
+/// Interval of reads of timestamped responses: several at a time cost less each.
+const READ_INTERVAL: Nanos = Nanos::from_millis(1);
+/// Shortest sleep that ends in time.
+const MIN_SLEEP: Nanos = Nanos(3_000);
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(
+        shared: &'a WorkerContext<'a>,
+        index: u64,
+        reports: Sender<WorkerReport>,
+        log: Option<ThreadLog>,
+    ) -> io::Result<Self> {
+        let plan = shared.plan;
+        let clock = Clock::starting_in(Nanos::ZERO);
+        let stamped = matches!(plan.pacing, super::plan::Pacing::Open(_)) && !plan.spin;
+        Ok(Self {
+            shared,
+            clock,
+            feed: plan.feed(index, plan.threads),
+            connections: ConnectionTable::new(plan.connections_of(index), plan.threads)?,
+            preconnect: plan.preconnect_of(index),
+            counters: WorkerCounters::new(plan.warmup, plan.until),
+            reports,
+            log,
+            cache: HeadCache::default(),
+            buffer: vec![0; receive::READ_BUFFER_BYTES].into_boxed_slice(),
+            scratch: Vec::new(),
+            unread: Vec::new(),
+            wall: stamped.then(|| clock.wall_offset()),
+            next_read: Nanos::ZERO,
+            interval: 0,
+            next_tick: Nanos::ZERO,
+        })
+    }
+
+    /// Executes its part of the plan to the end.
+    pub(super) fn run(mut self) {
+        minimize_timer_slack();
+        self.preconnect();
+        self.start_together();
+        self.counters.counts().began = self.clock.now();
+        if let Some(log) = &mut self.log {
+            let start = || self.clock.wall_offset().unix_ns(Nanos::ZERO);
+            log.set_start(*self.shared.started_unix_ns.get_or_init(start));
+        }
+        self.counters.record_cpu(Nanos::ZERO, thread_cpu());
+        let mut ready = Vec::with_capacity(256);
+        while !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
+            let mut polled = self.wait(&mut ready);
+            if !polled && !self.connections.has_idle() {
+                // A response that frees a connection is better than a new connection.
+                self.poll(Nanos::ZERO, &mut ready);
+                self.drain_events(&mut ready);
+                polled = true;
+            }
+            self.start_due();
+            if !polled && self.clock.now() >= self.next_read {
+                self.poll(Nanos::ZERO, &mut ready);
+            }
+            self.drain_events(&mut ready);
+            let now = self.clock.now();
+            if now >= self.next_tick {
+                self.tick(now);
+            }
+        }
+        self.finish();
+    }
+
+    /// Waits for the other workers, and for the run's clock.
+    fn start_together(&mut self) {
+        let shared = self.shared;
+        if shared.ready.fetch_add(1, Ordering::AcqRel) + 1 == shared.plan.threads {
+            shared.start_gate.set_ready();
+        }
+        // Not a barrier: a worker that failed to start would block the others.
+        while !shared.stop.load(Ordering::Relaxed) {
+            if let Some(clock) = shared.start_gate.wait(MAX_SLEEP) {
+                self.clock = *clock;
+                break;
+            }
+        }
+        self.clock.sleep_until(Nanos::ZERO);
+    }
+
+    /// Waits until there is work. True if it has polled for events (otherwise the caller does, after its sends).
+    fn wait(&mut self, ready: &mut Vec<ReadinessEvent>) -> bool {
+        if !self.unread.is_empty() {
+            self.poll(Nanos::ZERO, ready);
+            ready.append(&mut self.unread);
+            return true;
+        }
+        self.refill_permits();
+        let now = self.clock.now();
+        let can_start = self.connections.can_start();
+        let due = if can_start { self.feed.next_due() } else { None };
+        let until = due.unwrap_or(Nanos::NEVER).min(self.next_tick).min(now + MAX_SLEEP);
+        let gap = until - now;
+        if gap < MIN_SLEEP || self.shared.plan.spin {
+            return false;
+        }
+        if self.wall.is_some() && due.is_some_and(|t| t - now <= SPIN_THRESHOLD) {
+            self.clock.sleep_until(until);
+            return false;
+        }
+        self.poll(gap, ready);
+        true
+    }
+
+    fn poll(&mut self, most: Nanos, ready: &mut Vec<ReadinessEvent>) {
+        // Fails only for a closed or wrong descriptor, and this one is owned; a stop is noticed all the same.
+        if self.connections.wait(most, ready).is_err() {
+            self.shared.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn drain_events(&mut self, ready: &mut Vec<ReadinessEvent>) {
+        if self.wall.is_some() && !ready.is_empty() {
+            self.wall = Some(self.clock.wall_offset());
+            self.next_read = self.clock.now() + READ_INTERVAL;
+        }
+        for event in ready.drain(..) {
+            self.handle(event);
+        }
+    }
+
+    /// Starts due requests; a limited number at a time, since responses must be read too.
+    fn start_due(&mut self) {
+        for _ in 0..MAX_STARTS {
+            if !self.connections.can_start() {
+                return;
+            }
+            self.refill_permits();
+            let now = self.clock.now();
+            let Some(start) = self.feed.due(now) else { return };
+            match self.connections.take_idle(now) {
+                Some(index) => self.start_on(index, &start, now),
+                None => self.connect(&start, start.arrival.intended, now),
+            }
+        }
+    }
+
+    /// Claims new tickets of the closed loop before it runs out of them.
+    #[inline]
+    fn refill_permits(&mut self) {
+        let Feed::Closed(feed) = &mut self.feed else { return };
+        if feed.permits_remaining() > 0 {
+            return;
+        }
+        let plan = self.shared.plan;
+        let total = plan.limit.map_or(u64::MAX / 2, |limit| plan.shard.count(limit));
+        // Few at a time near the end, so that threads finish together.
+        let left = total.saturating_sub(self.shared.claimed.load(Ordering::Relaxed));
+        let want = (left / (plan.threads * 8)).clamp(1, 64);
+        let first = self.shared.claimed.fetch_add(want, Ordering::Relaxed);
+        feed.grant(first.min(total)..(first + want).min(total));
+    }
+
+    /// Starts a request on the idle connection `index`.
+    fn start_on(&mut self, index: u32, start: &DueRequest, now: Nanos) {
+        let request = self.shared.plan.source.pick(start.arrival.number);
+        self.counters.begin(start.arrival.intended, now);
+        if let Some(slot) = self.connections.get(index) {
+            slot.user = start.user;
+            slot.push(Flight::new(start, start.arrival.intended, request));
+            self.fill_pipeline(index, now, now);
+        }
+    }
+
+    fn handle(&mut self, event: ReadinessEvent) {
+        let Some(index) = self.connections.owner(&event) else { return };
+        let Some(slot) = self.connections.get(index) else { return };
+        match slot.phase {
+            ConnectionPhase::Open => {
+                if event.writable && (slot.has_unsent() || slot.stream.has_pending_tls()) {
+                    let now = self.clock.now();
+                    self.write(index, now);
+                }
+                if event.readable {
+                    self.read(event, index);
+                }
+            }
+            ConnectionPhase::Connecting if event.writable => {
+                self.connected(index);
+                // A service that sends first: its bytes have no event of their own.
+                let is_open = self.connections.get(index).is_some_and(|slot| slot.phase == ConnectionPhase::Open);
+                if event.readable && is_open && self.connections.owner(&event).is_some() {
+                    self.read(event, index);
+                }
+            }
+            ConnectionPhase::Handshaking => self.handshake(index),
+            ConnectionPhase::Connecting => {}
+        }
+    }
+
+    /// Starts the requests that the connection's user or the schedule has for it, and writes them; without any it
+    /// becomes idle, or is closed. It has been `free` since then: requests intended later waited for weir alone.
+    #[inline]
+    fn fill_pipeline(&mut self, index: u32, free: Nanos, now: Nanos) {
+        let plan = self.shared.plan;
+        // Waiting arrivals had no connection only if none was allowed.
+        let capped = self.connections.is_exhausted();
+        self.refill_permits();
+        let Some(mut slot) = self.connections.get(index) else { return };
+        while slot.flights.len() < plan.pipeline {
+            let Some(start) = self.feed.next_on(slot.user, now) else { break };
+            let ready = self.counters.ready(start.arrival.intended, capped, free);
+            self.counters.begin(start.arrival.intended, now);
+            slot.push(Flight::new(&start, ready, plan.source.pick(start.arrival.number)));
+            if slot.flights.len() < plan.pipeline {
+                self.refill_permits();
+                let Some(same) = self.connections.get(index) else { return };
+                slot = same;
+            }
+        }
+        if !slot.flights.is_empty() {
+            self.write(index, now);
+        } else if matches!(self.feed, Feed::Open(_)) {
+            self.connections.set_idle(index, now);
+        } else {
+            self.connections.close(index);
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, index: u32, now: Nanos) {
+        let requests = &self.shared.plan.requests;
+        let Some(slot) = self.connections.get(index) else { return };
+        let written = slot.write(requests, now);
+        let flushed = written.and_then(|()| slot.stream.flush());
+        // A peer that has closed may still have sent a response (413, say): reading shows which it is.
+        if let Err(error) = flushed
+            && !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+        {
+            self.fail(index, failure_of(&error), || error.to_string());
+        }
+    }
+
+    /// Records the end of a request.
+    #[inline]
+    fn end(&mut self, outcome: &Outcome, user: u32) {
+        self.counters.end(outcome);
+        if let Some(log) = &mut self.log {
+            log.push(outcome, user, self.connections.in_use());
+        }
+    }
+
+    /// Periodic work: timeouts, and the report of each interval.
+    fn tick(&mut self, now: Nanos) {
+        let plan = self.shared.plan;
+        self.expire(now);
+        let backlog = self.feed.backlog(now);
+        self.counters.record_backlog(backlog);
+        self.counters.record_cpu(now, thread_cpu());
+        let stretch = now.0 / plan.interval.0;
+        if stretch > self.interval {
+            self.publish(backlog);
+            self.interval = stretch;
+        }
+        let next_stretch = Nanos((stretch + 1) * plan.interval.0);
+        let scan = Nanos((plan.timeout.0 / 20).clamp(1_000_000, 100_000_000));
+        self.next_tick = next_stretch.min(now + scan);
+    }
+
+    fn expire(&mut self, now: Nanos) {
+        let timeout = self.shared.plan.timeout;
+        for index in self.connections.indices() {
+            let since = self.connections.get(index).and_then(|slot| slot.waiting_since());
+            if since.is_some_and(|since| now - since > timeout) {
+                self.fail(index, FailureKind::Timeout, || format!("no response within {timeout}"));
+            }
+        }
+    }
+
+    fn publish(&mut self, backlog: u64) {
+        let mut interval = self.counters.take_interval(backlog);
+        interval.counts = self.shared.per_interval.then(|| self.counters.take_counts(&mut self.feed));
+        // The receiver is dropped only when the run is abandoned.
+        let _ = self.reports.send(WorkerReport::Interval(self.interval, interval));
+    }
+
+    /// Whether nothing is in flight or to come.
+    fn is_done(&mut self) -> bool {
+        if self.counters.in_flight() > 0 {
+            return false;
+        }
+        self.refill_permits();
+        self.feed.next_due().is_none()
+    }
+
+    fn finish(mut self) {
+        let now = self.clock.now();
+        self.feed.stop(now.min(self.shared.plan.until));
+        self.publish(0);
+        self.counters.record_cpu(now, thread_cpu());
+        self.counters.close(now);
+        drop(self.log.take());
+        let _ = self.reports.send(WorkerReport::Done(self.counters.take_counts(&mut self.feed)));
+    }
+}
+
+fn failure_of(error: &io::Error) -> FailureKind {
+    match error.kind() {
+        io::ErrorKind::InvalidData => FailureKind::Tls,
+        io::ErrorKind::UnexpectedEof => FailureKind::Closed,
+        _ => FailureKind::Reset,
+    }
+}

@@ -1,0 +1,156 @@
+//! Receiving: bytes to responses, and what the connection does next.
+
+use std::io;
+
+use super::Worker;
+use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
+use weir_http::stream::StreamRead;
+use weir_http::wire::WireError;
+use crate::poller::ReadinessEvent;
+
+pub(super) const READ_BUFFER_BYTES: usize = 64 * 1024;
+/// Minimum size of a body, in bytes, that the kernel discards unread.
+const MIN_SKIP_BYTES: u64 = 1 << 20;
+
+/// Maximum reads of one connection in a row, before the others and due sends have their turn.
+const MAX_READS: usize = 16;
+
+impl Worker<'_> {
+    /// Reads a connection until it is drained.
+    #[inline]
+    pub(super) fn read(&mut self, event: ReadinessEvent, index: u32) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut reads = 0;
+        while let Some((received, taken)) = self.receive(index, &mut buffer) {
+            let now = self.clock.now();
+            if received.bytes == 0 {
+                self.closed_by_peer(index, now);
+                break;
+            }
+            let at = match (self.wall, received.received_at) {
+                (Some(wall), Some(stamp)) => wall.at(stamp).min(now),
+                _ => now,
+            };
+            let open = self.process(index, &buffer[..taken], at, now);
+            if !open || (received.drained && !event.hung_up) {
+                break;
+            }
+            reads += 1;
+            if reads == MAX_READS {
+                // The poller reports only new events, and this is not one.
+                self.unread.push(event);
+                break;
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    /// The next bytes, and their number in the buffer; `None` when there are none for now, or the connection has ended.
+    #[inline]
+    fn receive(&mut self, index: u32, buffer: &mut [u8]) -> Option<(StreamRead, usize)> {
+        let slot = self.connections.get(index)?;
+        let left = slot.decoder.remaining_body();
+        let received = if left > MIN_SKIP_BYTES && slot.stream.can_skip() {
+            if self.scratch.is_empty() {
+                // Zeroed by the system and never written to: address space without memory.
+                self.scratch = vec![0; MIN_SKIP_BYTES as usize];
+            }
+            // The last part is read, for its arrival time.
+            slot.stream.skip(left - READ_BUFFER_BYTES as u64, &mut self.scratch).map(|received| {
+                slot.decoder.skip(received.bytes as u64);
+                (received, 0)
+            })
+        } else {
+            slot.stream.read(buffer).map(|received| (received, received.bytes))
+        };
+        match received {
+            Ok(received) => Some(received),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            Err(error) => {
+                self.fail(index, super::failure_of(&error), || error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Decodes bytes that came at `at` on a connection; true if it is still open.
+    #[inline]
+    fn process(&mut self, index: u32, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
+        let plan = self.shared.plan;
+        let mut has_responded = false;
+        while !bytes.is_empty() {
+            let Some(slot) = self.connections.get(index) else { return false };
+            let early = slot.front_is_unsent();
+            let written = slot.written();
+            let Some(flight) = slot.flights.front_mut() else {
+                self.unsolicited(index, has_responded, now);
+                return false;
+            };
+            let request = &plan.requests[flight.request as usize];
+            // A timestamp may be older than the send by the clocks' difference; a response never precedes its request.
+            let at = at.max(flight.sent.min(now));
+            flight.first_byte.get_or_insert(at);
+            if self.counters.counts().server.is_none() {
+                self.counters.find_server(bytes);
+            }
+            let step = match slot.decoder.push(bytes, request.bodyless, &mut self.cache) {
+                Ok(step) => step,
+                Err(error) => {
+                    self.fail(index, FailureKind::Protocol, || error.to_string());
+                    return false;
+                }
+            };
+            bytes = &bytes[step.used..];
+            let Some(answer) = step.response else { continue };
+            let outcome = flight.completed(&answer, at, written.bytes_of(0, request.bytes.len()), plan.timeout);
+            slot.flights.pop_front();
+            let user = slot.user;
+            self.end(&outcome, user);
+            if !answer.keep_alive || !plan.keep_alive || early {
+                self.reconnect(index, now);
+                return false;
+            }
+            has_responded = true;
+        }
+        if has_responded {
+            self.fill_pipeline(index, at, now);
+        }
+        true
+    }
+
+    /// Handles unsolicited bytes, which are not a failure of any request. But the connection is closed.
+    /// `has_responded`: its user has just had a response, and continues on a new one.
+    #[cold]
+    fn unsolicited(&mut self, index: u32, has_responded: bool, now: Nanos) {
+        self.counters.record_detail(FailureKind::Protocol, || WireError::Unsolicited.to_string());
+        if has_responded {
+            self.reconnect(index, now);
+        } else {
+            self.connections.close(index);
+        }
+    }
+
+    /// Handles the peer's close, which ends a response without a length, and truncates any other.
+    fn closed_by_peer(&mut self, index: u32, now: Nanos) {
+        let plan = self.shared.plan;
+        let Some(slot) = self.connections.get(index) else { return };
+        let written = slot.written();
+        match (slot.flights.front(), slot.decoder.close()) {
+            // Idle: a service may close the connection.
+            (None, _) => self.connections.close(index),
+            (Some(flight), Ok(Some(answer))) => {
+                let bytes_out = written.bytes_of(0, plan.requests[flight.request as usize].bytes.len());
+                let outcome = flight.completed(&answer, now, bytes_out, plan.timeout);
+                slot.flights.pop_front();
+                let user = slot.user;
+                self.end(&outcome, user);
+                self.reconnect(index, now);
+            }
+            (Some(_), Ok(None)) => {
+                self.fail(index, FailureKind::Closed, || "the connection was closed before a response".into());
+            }
+            (Some(_), Err(error)) => self.fail(index, FailureKind::Closed, || error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Histograms of times in constant memory, merged without loss.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hdrhistogram::Histogram as Hdr;
+use hdrhistogram::serialization::{self, Serializer as _, V2Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use weir_decide::Nanos;
+
+/// HDR histogram of times from 1 ns to an hour; longer ones count as an hour.
+///
+/// The memory is constant (270 kB at 3 digits, of which untouched pages cost nothing). Values are exact to the given
+/// number of significant digits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram(Hdr<u64>);
+
+const HOUR_NS: u64 = 3_600_000_000_000;
+
+impl Histogram {
+    /// Empty histogram of three significant digits: every reported figure is within 0.1% of a recorded value.
+    #[allow(clippy::expect_used, reason = "fails only for bounds that are out of range, and these are constants")]
+    pub fn precise() -> Self {
+        Self(Hdr::new_with_bounds(1, HOUR_NS, 3).expect("the bounds are valid"))
+    }
+
+    /// Empty histogram of two significant digits, in an eighth of the memory: for an interval of a series.
+    #[allow(clippy::expect_used, reason = "fails only for bounds that are out of range, and these are constants")]
+    pub fn coarse() -> Self {
+        Self(Hdr::new_with_bounds(1, HOUR_NS, 2).expect("the bounds are valid"))
+    }
+
+    /// Records a time.
+    pub fn record(&mut self, time: Nanos) {
+        self.0.saturating_record(time.0);
+    }
+
+    /// Adds all times of another histogram.
+    #[allow(clippy::expect_used, reason = "both sides have the same upper bound, so no value is out of range")]
+    pub fn add(&mut self, other: &Self) {
+        // Reading an empty histogram would touch its memory.
+        if other.count() == 0 {
+            return;
+        }
+        self.0.add(&other.0).expect("the same bounds on both sides");
+    }
+
+    /// Number of recorded times.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// Quantile `q`, in [0, 1]: the smallest value that at least this fraction of values does not exceed; 0 without
+    /// any.
+    pub fn quantile(&self, q: f64) -> Nanos {
+        Nanos(if self.0.is_empty() { 0 } else { self.0.value_at_quantile(q).min(self.0.max()) })
+    }
+
+    /// Minimum; 0 without values.
+    pub fn min(&self) -> Nanos {
+        Nanos(if self.0.is_empty() { 0 } else { self.0.min() })
+    }
+
+    /// Maximum; 0 without values.
+    pub fn max(&self) -> Nanos {
+        Nanos(self.0.max())
+    }
+
+    /// Mean, in nanoseconds; 0 without values.
+    pub fn mean_ns(&self) -> f64 {
+        self.0.mean()
+    }
+
+    /// Standard deviation of the population, in nanoseconds.
+    pub fn sd_ns(&self) -> f64 {
+        self.0.stdev()
+    }
+
+    /// Fraction of values at or below `time`, in [0, 1]; 1 without values.
+    pub fn fraction_up_to(&self, time: Nanos) -> f64 {
+        self.0.quantile_below(time.0)
+    }
+
+    /// Number of values from `low` to `high`, both included, to the histogram's precision.
+    pub fn count_between(&self, low: Nanos, high: Nanos) -> u64 {
+        self.0.count_between(low.0, high.0)
+    }
+
+    /// Figures for reports.
+    pub fn percentiles(&self) -> Percentiles {
+        let ms = |q| self.quantile(q).as_millis_f64();
+        Percentiles {
+            mean: self.mean_ns() / 1e6,
+            sd: self.sd_ns() / 1e6,
+            min: self.min().as_millis_f64(),
+            p50: ms(0.5),
+            p75: ms(0.75),
+            p90: ms(0.9),
+            p95: ms(0.95),
+            p99: ms(0.99),
+            p999: ms(0.999),
+            max: self.max().as_millis_f64(),
+        }
+    }
+
+    /// Histogram in the HdrHistogram V2 format, uncompressed.
+    #[allow(clippy::expect_used, reason = "writing to memory fails only on histograms of over 2^31 buckets")]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&self.0, &mut bytes).expect("memory takes all bytes");
+        bytes
+    }
+
+    /// Histogram in the HdrHistogram V2 format as base64; empty without values.
+    pub fn to_base64(&self) -> String {
+        if self.count() == 0 { String::new() } else { BASE64_STANDARD.encode(self.to_bytes()) }
+    }
+
+    /// Reads base64 of the HdrHistogram V2 format; `empty` makes the histogram for an empty text.
+    ///
+    /// # Errors
+    /// Invalid base64 or histogram.
+    pub fn from_base64(base64: &str, empty: fn() -> Self) -> Result<Self, String> {
+        if base64.is_empty() {
+            return Ok(empty());
+        }
+        let bytes = BASE64_STANDARD.decode(base64).map_err(|e| format!("histogram: not base64: {e}"))?;
+        Self::from_bytes(&bytes)
+    }
+
+    /// Reads the HdrHistogram V2 format, from any library.
+    ///
+    /// # Errors
+    /// An invalid histogram.
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, String> {
+        let hdr: Hdr<u64> = serialization::Deserializer::new()
+            .deserialize(&mut bytes)
+            .map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
+        if hdr.high() > HOUR_NS {
+            return Err("a histogram that reaches beyond an hour".into());
+        }
+        let mut own = match hdr.sigfig() {
+            2 => Self::coarse(),
+            _ => Self::precise(),
+        };
+        own.0.add(&hdr).map_err(|e| format!("a histogram that does not fit: {e}"))?;
+        Ok(own)
+    }
+}
+
+/// Three significant digits.
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::precise()
+    }
+}
+
+/// As [`Histogram::to_base64`].
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.to_base64())
+    }
+}
+
+/// An empty text is a histogram of three digits.
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        deserialize_or(from, Self::precise)
+    }
+}
+
+/// Deserialises a histogram; an empty text is one of two digits.
+pub(super) fn deserialize_coarse<'de, D: Deserializer<'de>>(from: D) -> Result<Histogram, D::Error> {
+    deserialize_or(from, Histogram::coarse)
+}
+
+fn deserialize_or<'de, D: Deserializer<'de>>(from: D, empty: fn() -> Histogram) -> Result<Histogram, D::Error> {
+    Histogram::from_base64(&String::deserialize(from)?, empty).map_err(de::Error::custom)
+}
+
+/// Distribution of times, in milliseconds; all 0 if it is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation of the population.
+    pub sd: f64,
+    /// Minimum.
+    pub min: f64,
+    /// 50th percentile, the median.
+    pub p50: f64,
+    /// 75th percentile.
+    pub p75: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// Maximum.
+    pub max: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_empty_histogram_reports_zeros() {
+        assert_eq!(Histogram::precise().percentiles(), Percentiles::default());
+    }
+
+    proptest! {
+        /// Reference: the value of rank ceil(q n) after sorting.
+        #[test]
+        fn every_quantile_is_within_a_thousandth(mut values in prop::collection::vec(1..HOUR_NS, 1..400), q in 0.0..1.0_f64) {
+            let mut histogram = Histogram::precise();
+            values.iter().for_each(|v| histogram.record(Nanos(*v)));
+            values.sort_unstable();
+            let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let (got, exact) = (histogram.quantile(q).0 as f64, values[rank - 1] as f64);
+            // Tolerance of rank: q n may be a whole number, where rounding decides.
+            let above = values[rank.min(values.len() - 1)] as f64;
+            let close = |truth: f64| (got - truth).abs() <= truth * 1e-3 + 1.0;
+            prop_assert!(close(exact) || close(above), "{got} against {exact}");
+        }
+
+        #[test]
+        fn merging_loses_nothing(a in prop::collection::vec(0..HOUR_NS, 0..200), b in prop::collection::vec(0..HOUR_NS, 0..200)) {
+            let fill = |values: &[u64]| {
+                let mut h = Histogram::precise();
+                values.iter().for_each(|v| h.record(Nanos(*v)));
+                h
+            };
+            let mut merged = fill(&a);
+            merged.add(&fill(&b));
+            let whole = fill(&[a, b].concat());
+            prop_assert_eq!(merged.percentiles(), whole.percentiles());
+            prop_assert_eq!(merged.count(), whole.count());
+        }
+
+        #[test]
+        fn bytes_come_back_as_they_were(values in prop::collection::vec(0..HOUR_NS, 0..200), coarse: bool) {
+            let mut h = if coarse { Histogram::coarse() } else { Histogram::precise() };
+            values.iter().for_each(|v| h.record(Nanos(*v)));
+            let back = Histogram::from_bytes(&h.to_bytes()).expect("own bytes");
+            prop_assert_eq!(back.count(), h.count());
+            prop_assert_eq!(back.quantile(0.9), h.quantile(0.9));
+        }
+
+        #[test]
+        fn garbage_is_an_error_and_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Histogram::from_bytes(&bytes);
+        }
+    }
+}

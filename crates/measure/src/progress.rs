@@ -1,0 +1,15 @@
+//! Progress of a run, for callbacks.
+
+use super::recorder::Interval;
+use weir_decide::Nanos;
+
+/// Progress of a run.
+#[derive(Debug)]
+pub struct RunProgress<'a> {
+    /// Time since the start.
+    pub elapsed: Nanos,
+    /// Requests ended so far, up to the last whole second.
+    pub ended: u64,
+    /// Last complete interval of all threads, when it has just been completed.
+    pub interval: Option<&'a Interval>,
+}

@@ -1,0 +1,204 @@
+//! Recorder of outcomes: counts and the current interval. Each thread has its own; nothing is shared or locked.
+
+use serde::{Deserialize, Serialize};
+
+use super::counts::Counts;
+use super::histogram::{self, Histogram};
+use super::merge::merged;
+use super::outcome::{Outcome, RequestEnd};
+use super::response_counts::BodyLengths;
+use weir_decide::Nanos;
+
+merged! {
+    /// Counts of one interval of the time series.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Interval {
+        /// Successes.
+        pub ok: u64 => sum,
+        /// Failed requests.
+        pub failed: u64 => sum,
+        /// Whole responses, whatever their status.
+        pub responses: u64 => sum,
+        /// Bytes read.
+        pub bytes_in: u64 => sum,
+        /// Response times of successes.
+        #[serde(deserialize_with = "histogram::deserialize_coarse")]
+        pub response: Histogram => sum,
+        /// Times of failures: until the response had arrived, or until it was clear that none would.
+        #[serde(deserialize_with = "histogram::deserialize_coarse")]
+        pub failed_response: Histogram => sum,
+        /// Arrivals waiting for a connection at the end of the interval.
+        pub backlog: u64 => sum,
+        /// Requests in flight at the end of the interval.
+        pub in_flight: u64 => sum,
+        /// Counts of the interval for the result of the run; agents report them during the run.
+        pub counts: Option<Box<Counts>> => sum,
+    }
+}
+
+impl Default for Interval {
+    fn default() -> Self {
+        Self {
+            ok: 0,
+            failed: 0,
+            responses: 0,
+            bytes_in: 0,
+            response: Histogram::coarse(),
+            failed_response: Histogram::coarse(),
+            backlog: 0,
+            in_flight: 0,
+            counts: None,
+        }
+    }
+}
+
+impl Interval {
+    /// Checks an interval that a peer sent.
+    ///
+    /// # Errors
+    /// The first impossible value.
+    pub fn check(&self) -> Result<(), String> {
+        self.check_values()
+    }
+}
+
+/// Recorder of one thread.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Counts of the window.
+    pub counts: Counts,
+    /// Counts since the last reset.
+    pub interval: Interval,
+    from: Nanos,
+    until: Nanos,
+}
+
+impl Recorder {
+    /// Recorder of a window. Requests with an intended start before `from` (the warm-up) count in the series only;
+    /// responses after `until` do not count for the rate.
+    pub fn new(from: Nanos, until: Nanos) -> Self {
+        Self { counts: Counts::default(), interval: Interval::default(), from, until }
+    }
+
+    /// Returns the counts since the last call. Facts about the service stay: later responses are compared with them.
+    pub fn take_counts(&mut self) -> Counts {
+        let Counts { server, tls, body_lengths, .. } = &self.counts;
+        let body_lengths = BodyLengths { same: 0, ..*body_lengths };
+        let next = Counts { server: server.clone(), tls: tls.clone(), body_lengths, ..Counts::default() };
+        std::mem::replace(&mut self.counts, next)
+    }
+
+    /// Records an outcome.
+    #[inline]
+    pub fn record(&mut self, outcome: &Outcome) {
+        let response = outcome.response();
+        let ok = outcome.is_ok();
+        let interval = &mut self.interval;
+        interval.ok += u64::from(ok);
+        interval.failed += u64::from(!ok);
+        interval.bytes_in += outcome.bytes_in;
+        let has_response = matches!(outcome.end, RequestEnd::Response(_));
+        interval.responses += u64::from(has_response);
+        if ok {
+            interval.response.record(response);
+        } else {
+            interval.failed_response.record(response);
+        }
+        // The rate counts all responses within the window: those to requests of the warm-up balance those that are
+        // still in flight at its end.
+        if has_response && outcome.done >= self.from && outcome.done <= self.until {
+            self.counts.responses_in_window += 1;
+        }
+        if outcome.intended < self.from {
+            return;
+        }
+        let counts = &mut self.counts;
+        counts.requests += 1;
+        counts.ok += u64::from(ok);
+        counts.bytes_in += outcome.bytes_in;
+        counts.body_in += outcome.body_in;
+        counts.bytes_out += outcome.bytes_out;
+        if outcome.connect > Nanos::ZERO {
+            counts.connect.record(outcome.connect);
+        }
+        match outcome.end {
+            RequestEnd::Failed(kind) => {
+                counts.failures[kind as usize] += 1;
+                counts.no_response.record(response);
+            }
+            RequestEnd::Response(status) => {
+                counts.statuses.record(status);
+                if ok { &mut counts.good } else { &mut counts.bad }.record(outcome);
+                counts.lateness.record(outcome.lateness());
+                counts.body_lengths.record(outcome.body_in);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use weir_decide::base::failure::FailureKind;
+
+    fn answer(intended: u64, done: u64, status: u16) -> Outcome {
+        Outcome {
+            number: 0,
+            intended: Nanos(intended),
+            ready: Nanos(intended),
+            sent: Nanos(intended + 10),
+            first_byte: Nanos(done),
+            done: Nanos(done),
+            connect: Nanos::ZERO,
+            end: RequestEnd::Response(status),
+            bytes_in: 100,
+            body_in: 40,
+            bytes_out: 50,
+        }
+    }
+
+    #[test]
+    fn the_warm_up_is_in_the_series_and_not_in_the_counts() {
+        let mut recorder = Recorder::new(Nanos(1000), Nanos(2000));
+        recorder.record(&answer(0, 900, 200));
+        recorder.record(&answer(990, 1010, 200));
+        recorder.record(&answer(1500, 1600, 404));
+        recorder.record(&answer(1990, 2500, 200));
+        assert_eq!(recorder.interval.ok + recorder.interval.failed, 4);
+        let counts = &recorder.counts;
+        assert_eq!((counts.requests, counts.ok), (2, 1));
+        assert_eq!(counts.responses_in_window, 2, "one begun in the warm-up, one in the window");
+        assert_eq!(counts.by_failure(), BTreeMap::from([("4xx".to_owned(), 1)]));
+    }
+
+    #[test]
+    fn fast_failures_do_not_make_the_times_of_successes_better() {
+        let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+        recorder.record(&answer(0, 90_000, 200));
+        for _ in 0..9 {
+            recorder.record(&answer(0, 1_000, 500));
+            recorder.record(&Outcome { end: RequestEnd::Failed(FailureKind::Reset), ..answer(0, 500, 200) });
+        }
+        let Recorder { counts, interval, .. } = &recorder;
+        assert_eq!((counts.good.count(), counts.bad.count(), counts.no_response.count()), (1, 9, 9));
+        assert_eq!((counts.responses(), counts.no_response_count(), interval.responses), (10, 9, 10));
+        assert!(counts.good.response.min() >= Nanos(89_000) && interval.response.min() >= Nanos(89_000));
+        assert_eq!((counts.failed_response().count(), interval.failed_response.count()), (18, 18));
+        assert!(counts.failed_response().max() < Nanos(1_100) && interval.failed_response.max() < Nanos(1_100));
+        assert!((counts.mean_response_ns() - 9_900.0).abs() < 20.0, "{}", counts.mean_response_ns());
+    }
+
+    #[test]
+    fn counts_add_up_over_threads_that_saw_other_lengths() {
+        let mut a = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+        let mut b = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+        a.record(&answer(0, 5, 200));
+        b.record(&Outcome { body_in: 41, ..answer(0, 5, 500) });
+        b.record(&Outcome { body_in: 41, ..answer(0, 5, 200) });
+        a.counts.add(&b.counts);
+        assert_eq!((a.counts.requests, a.counts.ok), (3, 2));
+        assert_eq!((a.counts.body_lengths.first, a.counts.other_lengths()), (Some(40), 2));
+    }
+}

@@ -1,0 +1,142 @@
+//! Assembly of a [`Run`] from counts, and from facts that are not counted.
+
+use super::agent_counts::{Agent, AgentCounts};
+use super::counts::Counts;
+use super::run::{Bytes, Connections, LoadModel, Manifest, Rate, Requests, Responses, Run, RunTarget, SCHEMA_VERSION};
+use super::series::RunSeries;
+use super::trust::{Evidence, Trust};
+use weir_decide::Nanos;
+
+/// Facts of a run that are not counted: of its plan and of its end.
+#[derive(Clone, Debug, Default)]
+pub struct RunFacts {
+    /// Kind of loop.
+    pub model: LoadModel,
+    /// Target of the requests; what is known of it from responses is in [`Counts`].
+    pub target: RunTarget,
+    /// Length of the warm-up.
+    pub warmup: Nanos,
+    /// End of the window after it, since the start of the run.
+    pub end: Nanos,
+    /// End of the arrivals of an open loop, at most `end`.
+    pub arrivals_end: Option<Nanos>,
+    /// Maximum number of connections (or users).
+    pub max_connections: u64,
+    /// Whether the generator busy-waits (`--spin`), which makes its CPU utilization meaningless.
+    pub spins: bool,
+    /// Whether an interrupt ended the run.
+    pub interrupted: bool,
+}
+
+impl RunFacts {
+    /// Length of the window, in seconds; > 0.
+    fn duration_s(&self) -> f64 {
+        (self.end - self.warmup).as_secs_f64().max(1e-9)
+    }
+
+    fn rate(&self, counts: &Counts) -> Rate {
+        let achieved = counts.responses_in_window as f64 / self.duration_s();
+        let offered = match self.arrivals_end {
+            Some(_) if counts.offered == 0 => 0.0,
+            Some(end) => counts.offered as f64 / (end - self.warmup).as_secs_f64().max(1e-9),
+            None => achieved,
+        };
+        Rate { offered, achieved }
+    }
+
+    fn target_of(self, counts: &Counts) -> RunTarget {
+        RunTarget {
+            server: counts.server.clone().filter(|server| !server.is_empty()),
+            body_length: counts.body_lengths.first,
+            other_lengths: counts.other_lengths(),
+            tls: counts.tls.clone(),
+            failure_details: counts.details.iter().map(|(kind, text)| (kind.name().into(), text.clone())).collect(),
+            ..self.target
+        }
+    }
+}
+
+impl Run {
+    /// Run with derived figures and its trust. `counts` are those of all threads and agents; `agents` is empty if this
+    /// process generated the load.
+    pub fn of(
+        facts: RunFacts,
+        counts: &Counts,
+        agents: &[AgentCounts],
+        series: &RunSeries,
+        manifest: Manifest,
+    ) -> Self {
+        let (duration_s, rate) = (facts.duration_s(), facts.rate(counts));
+        let evidence = Evidence {
+            counts,
+            duration_s,
+            achieved: rate.achieved,
+            in_flight_mean: counts.area / (facts.end - facts.warmup).0.max(1) as f64,
+            model: facts.model,
+            spins: facts.spins,
+        };
+        let figures: Vec<Agent> = agents.iter().map(|agent| Agent::of(agent, duration_s)).collect();
+        let trust = match agents {
+            [] => Trust::judge(&evidence),
+            agents => Trust::judge_agents(&evidence, agents, &figures),
+        };
+        let (total, failed) = (counts.ended(), counts.failed_response());
+        Self {
+            weir: env!("CARGO_PKG_VERSION").into(),
+            schema: SCHEMA_VERSION,
+            model: facts.model,
+            requests: Requests {
+                total,
+                ok: counts.ok,
+                failed: total - counts.ok,
+                dropped: counts.dropped,
+                waited: counts.waited,
+                unfinished: counts.unfinished,
+            },
+            rate_per_s: rate,
+            duration_s,
+            warmup_s: facts.warmup.as_secs_f64(),
+            response_ms: counts.good.response.percentiles(),
+            service_ms: counts.good.service.percentiles(),
+            first_byte_ms: counts.good.first_byte.percentiles(),
+            failed_ms: failed.percentiles(),
+            responses: Responses::of(counts),
+            connect_ms: counts.connect.percentiles(),
+            bytes: Bytes { read: counts.bytes_in, written: counts.bytes_out, body_in: counts.body_in },
+            status: counts.statuses.iter().map(|(status, n)| (status.to_string(), n)).collect(),
+            failures: counts.by_failure(),
+            connections: Connections {
+                max: facts.max_connections,
+                opened: counts.connections,
+                max_backlog: counts.max_backlog,
+            },
+            lateness_ms: counts.lateness.percentiles(),
+            cpu_us_per_request: counts.cpu.as_secs_f64() * 1e6 / total.max(1) as f64,
+            cpu_utilization: counts.cpu_utilization,
+            in_flight_mean: evidence.in_flight_mean,
+            trust,
+            slo: Vec::new(),
+            interrupted: facts.interrupted,
+            agents: figures,
+            series: series.points(counts.last_done.max(facts.end).as_secs_f64()),
+            histogram: counts.good.response.to_base64(),
+            service_histogram: counts.good.service.to_base64(),
+            failed_histogram: failed.to_base64(),
+            target: facts.target_of(counts),
+            manifest,
+        }
+    }
+}
+
+impl Responses {
+    fn of(counts: &Counts) -> Self {
+        let mut all = counts.good.clone();
+        all.add(&counts.bad);
+        Self {
+            response_ms: all.response.percentiles(),
+            service_ms: all.service.percentiles(),
+            first_byte_ms: all.first_byte.percentiles(),
+            histogram: all.response.to_base64(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What objectives hold of which runs.
+
+use super::*;
+use weir_decide::base::failure::FailureKind;
+use crate::outcome::{Outcome, RequestEnd};
+use crate::recorder::Recorder;
+use crate::run::Manifest;
+use crate::run_facts::RunFacts;
+use crate::series::RunSeries;
+
+/// A run with these requests: response time in microseconds, and end.
+fn run(requests: &[(u64, RequestEnd)]) -> Run {
+    let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+    for (us, end) in requests {
+        let done = Nanos(us * 1_000);
+        recorder.record(&Outcome {
+            number: 0,
+            intended: Nanos::ZERO,
+            ready: Nanos::ZERO,
+            sent: Nanos::ZERO,
+            first_byte: done,
+            done,
+            connect: Nanos::ZERO,
+            end: *end,
+            bytes_in: 1,
+            body_in: 1,
+            bytes_out: 1,
+        });
+    }
+    let facts = RunFacts { end: Nanos::from_secs(10), ..RunFacts::default() };
+    Run::of(facts, &recorder.counts, &[], &RunSeries::default(), Manifest::default())
+}
+
+fn slo(text: &str) -> Slo {
+    text.parse().expect("an objective")
+}
+
+#[test]
+fn times_of_successes_are_judged_and_fast_failures_do_not_make_them_better() {
+    let mut requests = vec![(300_000, RequestEnd::Response(200)); 100];
+    requests.extend([(1_000, RequestEnd::Response(503)); 900]);
+    let run = run(&requests);
+    for text in ["p50<200ms", "mean<200ms", "max<200ms", "service.p99<200ms"] {
+        assert!(!slo(text).check(&run).ok, "{text}");
+    }
+    assert!(slo("p99<301ms").check(&run).ok && !slo("errors<80%").check(&run).ok);
+}
+
+#[test]
+fn without_a_success_all_objectives_on_times_are_missed() {
+    for run in [
+        run(&[(5, RequestEnd::Response(500)); 200]),
+        run(&[(5, RequestEnd::Failed(FailureKind::Reset)); 200]),
+        run(&[]),
+    ] {
+        for text in ["p50<1h", "mean<1h", "max<=1h", "service.p1<1h"] {
+            let held = slo(text).check(&run);
+            assert!(!held.ok && held.measured.contains("no success"), "{held:?}");
+        }
+    }
+}
+
+#[test]
+fn a_search_with_objectives_on_times_alone_judges_errors_too() {
+    let unasked = |objectives: &[&str]| {
+        let slos: Vec<Slo> = objectives.iter().map(|text| slo(text)).collect();
+        Slo::implied_error_slo(&slos).map(|slo| slo.to_string())
+    };
+    assert_eq!(unasked(&["p99<1s"]).as_deref(), Some("errors<1%"));
+    assert_eq!(unasked(&["p99<1s", "errors<5%"]), None);
+    assert_eq!(unasked(&["errors<5%"]), None);
+}
+
+#[test]
+fn a_figure_never_contradicts_the_verdict_beside_it() {
+    let times = |us: u64| run(&[(us, RequestEnd::Response(200)); 1_000]);
+    let said = |text: &str, run: &Run| {
+        let held = slo(text).check(run);
+        (held.ok, held.measured)
+    };
+    // Of what would be shown as 200ms.
+    let (held, measured) = said("mean<200ms", &times(199_800));
+    assert!(held && measured.starts_with("mean response time 199."), "{measured}");
+    assert_eq!(said("mean<=199.5ms", &times(199_800)).1, "mean response time 200ms");
+    assert_eq!(said("mean<200ms", &times(253_000)), (false, "mean response time 253ms".into()));
+    let mut requests = vec![(1_000, RequestEnd::Response(200)); 1_000_000 - 10_001];
+    requests.extend(vec![(1_000, RequestEnd::Response(500)); 10_001]);
+    assert_eq!(said("errors<=1%", &run(&requests)), (false, "errors 1.0001% (10001 of 1000000)".into()));
+    assert_eq!(said("rate>100", &times(1)), (false, "rate of successes 100.0/s".into()));
+}
+
+#[test]
+fn errors_below_one_are_a_share_and_from_one_on_a_percentage_that_was_meant() {
+    assert_eq!(slo("errors<0.01").criterion(), Some(SloCriterion::Ok { allowed: 0.01 }));
+    assert_eq!(slo("errors<=0").criterion(), Some(SloCriterion::Ok { allowed: 0.0 }));
+    for (wrong, right) in [("errors<1", "errors<1%"), ("errors <= 5", "errors<=5%"), ("errors<1.5", "errors<1.5%")] {
+        let why = wrong.parse::<Slo>().expect_err("meant is a percentage");
+        assert!(why.contains(right), "{why}");
+    }
+}
+
+#[test]
+fn an_upper_bound_on_times_or_errors_demands_something_of_a_load() {
+    let demand = |text: &str| text.parse::<Slo>().expect("an objective").criterion();
+    let limit = Nanos::from_millis(200);
+    let Some(SloCriterion::InTime { limit: of_p99, allowed }) = demand("p99<200ms") else { panic!("a share in time") };
+    assert!(of_p99 == limit && (allowed - 0.01).abs() < 1e-12);
+    assert_eq!(demand("max<200ms"), Some(SloCriterion::InTime { limit, allowed: 0.0 }));
+    assert_eq!(demand("mean<=200ms"), Some(SloCriterion::Mean { limit }));
+    assert_eq!(demand("errors<1%"), Some(SloCriterion::Ok { allowed: 0.01 }));
+    for other in ["rate>5", "rate<5", "p99>200ms", "service.p99<200ms", "errors>1%"] {
+        assert_eq!(demand(other), None, "{other}");
+    }
+}

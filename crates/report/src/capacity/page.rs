@@ -1,0 +1,205 @@
+//! HTML report of a capacity search.
+
+use super::{bracket, confidence, fit_warning, law, load, model};
+use weir_measure::capacity::report::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
+use weir_measure::run::LoadModel;
+use crate::page::manifest::manifest_section;
+use crate::page::{
+    AxisScale, Block, Chart, ChartAxis, ChartLevel, ChartLine, KeyFigure, PageTable, PageVerdict, ReportPage, Section,
+    TableCell, Tone, ValueUnit, VerdictPoint, date,
+};
+
+/// Points at which the law is drawn.
+const CURVE_POINTS: u32 = 120;
+
+/// HTML report of a capacity search.
+pub fn of_capacity(answer: &CapacityReport) -> ReportPage {
+    let mut about = vec![model(answer).to_owned()];
+    about.extend(answer.objectives.iter().cloned());
+    about.extend(date(answer.manifest.started_unix_s));
+    let sections = [plots(answer), growth(answer), steps(answer), method(answer)];
+    let mut sections: Vec<Section> = sections.into_iter().filter(|section| !section.blocks.is_empty()).collect();
+    sections.push(manifest_section(&answer.weir, &answer.manifest, &[]));
+    let title = format!("Capacity of {}", answer.url);
+    ReportPage { title, about, verdict: verdict(answer), key_figures: key_figures(answer), sections }
+}
+
+fn verdict(answer: &CapacityReport) -> PageVerdict {
+    let tone = match (answer.limited_by, answer.passes) {
+        (_, None) => Tone::Bad,
+        _ if answer.interrupted || answer.lost_agent.is_some() => Tone::Doubt,
+        (Bottleneck::Service, Some(_)) => Tone::Good,
+        (Bottleneck::Generator | Bottleneck::None, Some(_)) => Tone::Doubt,
+    };
+    let words = bracket(answer);
+    let words = words.chars().take(1).flat_map(char::to_uppercase).chain(words.chars().skip(1)).collect();
+    let mut points = Vec::new();
+    if answer.interrupted {
+        points.push(VerdictPoint::new(Tone::Doubt, "Interrupted: the bounds are those so far."));
+    }
+    if answer.lost_agent.is_some() {
+        points.push(VerdictPoint::new(Tone::Doubt, "An agent was lost: the bounds are those so far."));
+    }
+    let why = match answer.limited_by {
+        Bottleneck::Service => VerdictPoint::new(Tone::Plain, format!("Reason: {}", answer.reason)),
+        Bottleneck::Generator => VerdictPoint::new(Tone::Doubt, format!("Not the service's limit: {}", answer.reason)),
+        Bottleneck::None => VerdictPoint::new(Tone::Doubt, format!("No limit: {}", answer.reason)),
+    };
+    points.push(why);
+    points.push(VerdictPoint::new(Tone::Plain, format!("Stopped: {}", answer.stop_reason)));
+    points.extend(answer.saturated.iter().map(|words| VerdictPoint::new(Tone::Plain, format!("Saturated: {words}"))));
+    let sentence = format!("Objectives: {}{}.", answer.objectives.join(", "), confidence(answer));
+    PageVerdict { tone, headline: words, sentence, points }
+}
+
+fn unit(model: LoadModel) -> ValueUnit {
+    match model {
+        LoadModel::Open => ValueUnit::PerSecond,
+        LoadModel::Closed => ValueUnit::Count,
+    }
+}
+
+fn key_figures(answer: &CapacityReport) -> Vec<KeyFigure> {
+    let bound = |name: &str, tone, bound: Option<f64>| {
+        let users = if answer.model == LoadModel::Closed { "users" } else { "" };
+        bound.map(|bound| KeyFigure::new(name, bound, unit(answer.model)).in_tone(tone).with_note(users))
+    };
+    let mut figures: Vec<KeyFigure> =
+        [bound("passes", Tone::Good, answer.passes), bound("fails", Tone::Bad, answer.fails)]
+            .into_iter()
+            .flatten()
+            .collect();
+    let at_best = answer.steps.iter().rev().find(|tried| tried.sustained.is_some() && tried.sustained == answer.passes);
+    if let Some(tried) = at_best {
+        let times = [("p50", tried.p50_ms), ("p99", tried.p99_ms)];
+        let beside = format!("at {}", load(answer.model, tried.load));
+        let times = times.into_iter().filter_map(|(name, ms)| Some((name, ms?)));
+        figures.extend(
+            times.map(|(name, ms)| KeyFigure::new(name, ms, ValueUnit::Milliseconds).with_note(beside.clone())),
+        );
+    }
+    figures
+}
+
+/// Last step at each load, in order of load.
+fn by_load(answer: &CapacityReport) -> Vec<&StepReport> {
+    let mut tried: Vec<&StepReport> = Vec::new();
+    for step in &answer.steps {
+        tried.retain(|known| known.load != step.load);
+        tried.push(step);
+    }
+    tried.sort_by(|a, b| a.load.total_cmp(&b.load));
+    tried
+}
+
+fn plots(answer: &CapacityReport) -> Section {
+    let tried = by_load(answer);
+    if tried.len() < 2 {
+        return Section::default();
+    }
+    let loads = || tried.iter().map(|tried| tried.load);
+    let x = || {
+        let name = if answer.model == LoadModel::Open { "offered" } else { "users" };
+        ChartAxis::new(name, unit(answer.model)).scaled(AxisScale::fitting(loads()))
+    };
+    // Inconclusive steps, and those that were limited by weir itself.
+    let doubtful: Vec<usize> = tried
+        .iter()
+        .enumerate()
+        .filter(|(_, tried)| matches!(tried.outcome, StepResult::Inconclusive | StepResult::Generator))
+        .map(|(i, _)| i)
+        .collect();
+    let line = |name: &str, of: &dyn Fn(&StepReport) -> Option<f64>| {
+        ChartLine::new(name, tried.iter().map(|tried| (tried.load, of(tried)))).doubting(doubtful.clone())
+    };
+    let times = [line("p50", &|tried| tried.p50_ms), line("p99", &|tried| tried.p99_ms)];
+    let scale = AxisScale::fitting(tried.iter().flat_map(|tried| [tried.p50_ms, tried.p99_ms]).flatten());
+    let mut response = Chart::new("Response time", x(), ChartAxis::new("time", ValueUnit::Milliseconds).scaled(scale));
+    response.lines.extend(times);
+    response
+        .levels
+        .extend(answer.objectives.iter().filter_map(|text| ChartLevel::of_objective(text, &ValueUnit::Milliseconds)));
+    let mut throughput = Chart::new("Throughput", x(), ChartAxis::new("requests per second", ValueUnit::PerSecond));
+    throughput.lines.push(line("responses", &|tried| Some(tried.achieved_per_s)));
+    if answer.model == LoadModel::Open {
+        throughput.lines.push(line("offered", &|tried| Some(tried.load)).doubting([]));
+    }
+    let mut cores =
+        Chart::new("CPU of the service", x(), ChartAxis::new("cores busy", ValueUnit::Other("cores".into())));
+    cores.lines.push(line("service", &|tried| tried.service_cores));
+    for chart in [&mut response, &mut throughput, &mut cores] {
+        chart.group = "load".into();
+    }
+    let words = "Each point is a load level. Hollow: inconclusive, or limited by weir itself.";
+    let charts = [response, throughput, cores].into_iter().filter(|chart| !chart.is_empty()).map(Block::Chart);
+    Section::new("Load levels", [Block::Text(words.into())].into_iter().chain(charts).collect())
+}
+
+/// Curve of the scalability law up to twice the highest number of users.
+fn growth(answer: &CapacityReport) -> Section {
+    let Some(growth @ UslSummary { law: curve, .. }) = &answer.usl else { return Section::default() };
+    let most = by_load(answer).last().map_or(1.0, |tried| tried.load);
+    let users = (0..=CURVE_POINTS).map(|i| 1.0 + (2.0 * most - 1.0) * f64::from(i) / f64::from(CURVE_POINTS));
+    let measured = by_load(answer).into_iter().map(|tried| (tried.load, Some(tried.achieved_per_s)));
+    let x = ChartAxis::new("users", ValueUnit::Count);
+    let chart = Chart::new("Scalability", x, ChartAxis::new("responses per second", ValueUnit::PerSecond))
+        .line(ChartLine::new("measured", measured))
+        .line(ChartLine::new("fitted law", users.map(|users| (users, curve.at(users)))));
+    let mut words = law(growth);
+    if let Some(more) = fit_warning(growth) {
+        words = format!("{words}. {more}");
+    }
+    Section::new("Scalability", vec![Block::Text(words), Block::Chart(chart)])
+}
+
+fn steps(answer: &CapacityReport) -> Section {
+    let columns = [
+        if answer.model == LoadModel::Open { "load" } else { "users" },
+        "responses",
+        "p50",
+        "p99",
+        "errors",
+        "in flight",
+        "cores",
+        "time",
+        "outcome",
+        "reason",
+    ];
+    let row = |tried: &StepReport| {
+        let time = |ms: Option<f64>| ms.map_or(TableCell::Empty, TableCell::ms);
+        let (tone, end) = match tried.outcome {
+            StepResult::Passes => (Tone::Good, "passes"),
+            StepResult::Inconclusive => (Tone::Doubt, "inconclusive"),
+            StepResult::Fails => (Tone::Bad, "fails"),
+            StepResult::Generator => (Tone::Doubt, "weir's limit"),
+        };
+        vec![
+            TableCell::Number(tried.load, unit(answer.model)),
+            TableCell::Number(tried.achieved_per_s, ValueUnit::PerSecond),
+            time(tried.p50_ms),
+            time(tried.p99_ms),
+            TableCell::Number(tried.errors, ValueUnit::Fraction),
+            TableCell::Number(tried.in_flight, ValueUnit::Other(String::new())),
+            tried
+                .service_cores
+                .map_or(TableCell::Empty, |cores| TableCell::Number(cores, ValueUnit::Other(String::new()))),
+            TableCell::Number(tried.duration_s, ValueUnit::Seconds),
+            TableCell::Toned(tone, end.to_owned()),
+            tried.reason.as_deref().map_or(TableCell::Empty, TableCell::text),
+        ]
+    };
+    let rows: Vec<Vec<TableCell>> = answer.steps.iter().map(row).collect();
+    let table = PageTable { rows, ..PageTable::new("Every load level, in order", &columns) };
+    Section::new("Details", if table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] })
+}
+
+fn method(answer: &CapacityReport) -> Section {
+    let loads = match answer.model {
+        LoadModel::Open => "Open loop: requests start at times that a schedule sets, independent of responses.",
+        LoadModel::Closed => "Closed loop: each user waits for a response before sending again.",
+    };
+    let search = "Loads were doubled until one failed, then the interval between the bounds was halved. A load passes \
+                  when all objectives are met with statistical confidence and the backlog does not grow; it fails as \
+                  soon as one is missed. The lower bound is the highest load that passed, less what may have been chance.";
+    Section::new("Method", vec![Block::Text(format!("{loads} {search}"))])
+}

@@ -1,0 +1,57 @@
+//! Comparison as Markdown, for a comment on a pull request.
+
+use super::phrases::{change, figure, finding, interval, overall, rule};
+use super::{OverallFinding, RunComparison};
+use crate::number_format::sanitize;
+
+/// Comparison as GitHub's Markdown.
+pub fn render(comparison: &RunComparison) -> String {
+    let mut lines = Vec::new();
+    for pair in &comparison.pairs {
+        let sign = match pair.finding {
+            OverallFinding::Worse | OverallFinding::Mixed => "🔴",
+            OverallFinding::Better => "🟢",
+            OverallFinding::Same => "⚪",
+            OverallFinding::Inconclusive => "❔",
+        };
+        let words = overall(pair.finding, &pair.verdicts);
+        lines.push(format!("### {sign} {} vs {}: {words}\n", pair.other, pair.base));
+        let interval_name = format!("{:.0}% interval", comparison.confidence * 100.0);
+        lines.push(format!("| | {} | {} | change | {interval_name} | verdict |", pair.base, pair.other));
+        lines.push("|---|---:|---:|---:|---|---|".into());
+        for judged in &pair.verdicts {
+            let metric = &judged.metric;
+            lines.push(format!(
+                "| {} | {} | {} | {} | {} | {} |",
+                cell(&metric.name),
+                figure(metric, judged.base),
+                figure(metric, judged.other),
+                change(metric, judged.effect),
+                interval(metric, judged.verdict.interval),
+                cell(&finding(&judged.verdict)),
+            ));
+        }
+        lines.push(String::new());
+    }
+    for side in &comparison.sides {
+        let (runs, tool) = (side.runs.len(), side.runs.first().map_or("", |run| run.tool.as_str()));
+        let plural = if runs == 1 { "" } else { "s" };
+        lines.push(format!("- {}: `{}`, {runs} run{plural} of {tool}", side.letter, code(&side.name)));
+        for run in side.runs.iter().filter(|run| !run.warnings.is_empty()) {
+            lines.push(format!("  - **not trusted**: `{}`: {}", code(&run.file), cell(&run.warnings.join(" "))));
+        }
+    }
+    lines.extend(comparison.notes.iter().map(|note| format!("- {}", cell(note))));
+    lines.push(format!("- {}", rule(comparison)));
+    lines.join("\n") + "\n"
+}
+
+/// Text of a table cell, escaped.
+fn cell(words: &str) -> String {
+    sanitize(words).replace('|', "\\|").replace('<', "&lt;")
+}
+
+/// Text between backquotes, escaped.
+fn code(words: &str) -> String {
+    sanitize(words).replace('`', "'")
+}

@@ -1,0 +1,99 @@
+//! Text of a figure, an effect and a finding.
+
+use super::{MetricVerdict, OverallFinding, RunComparison};
+use weir_measure::compare::{ComparisonScale, ComparisonVerdict, Finding, Metric};
+use crate::number_format::{ms, percent, percentage, rate};
+
+/// Figure with its unit: `9,843/s`, `12.3ms`, `0.25%`.
+pub fn figure(metric: &Metric, value: Option<f64>) -> String {
+    let Some(value) = value else { return "-".into() };
+    match (metric.scale, metric.unit.as_str()) {
+        (ComparisonScale::Points, _) => percentage(value),
+        (_, "ms") => ms(value),
+        (_, "/s") => format!("{}/s", rate(value)),
+        (_, "") => rate(value),
+        (_, unit) => format!("{} {unit}", rate(value)),
+    }
+}
+
+/// Effect as a change: `-5.0%`, or `+1.2 pp` (percentage points).
+pub fn change(metric: &Metric, effect: Option<f64>) -> String {
+    let Some(effect) = effect else { return "-".into() };
+    match metric.scale {
+        // A doubling and more is shown as a multiple.
+        ComparisonScale::Ratio if effect >= 10.0 => format!("x {effect:.0}"),
+        ComparisonScale::Ratio if effect >= 2.0 => format!("x {effect:.1}"),
+        ComparisonScale::Ratio => format!("{:+.1}%", (effect - 1.0) * 100.0),
+        ComparisonScale::Points => format!("{:+.1} pp", effect * 100.0),
+    }
+}
+
+/// Interval of an effect: `-6.1% to -3.9%`.
+pub fn interval(metric: &Metric, interval: Option<(f64, f64)>) -> String {
+    interval.map_or_else(
+        || "-".into(),
+        |(low, high)| {
+            if high.is_finite() && high < 1000.0 {
+                format!("{} to {}", change(metric, Some(low)), change(metric, Some(high)))
+            } else {
+                "unbounded".into()
+            }
+        },
+    )
+}
+
+/// Finding with its confidence, or with the reason: `worse, 99.8% confidence`.
+pub fn finding(verdict: &ComparisonVerdict) -> String {
+    let confidence = verdict.confidence.map_or_else(String::new, |confidence| match confidence {
+        c if c > 0.999 => ", >99.9% confidence".into(),
+        c => format!(", {} confidence", percent(c)),
+    });
+    match verdict.finding {
+        Finding::Unclear(why) => format!("inconclusive: {why}"),
+        finding => format!("{finding}{confidence}"),
+    }
+}
+
+/// Verdict in a sentence: `B is worse than A: rate -5.0% (-6.1% to -3.9%), 99.8% confidence`.
+pub fn sentence(base: &str, other: &str, metric: &Metric, verdict: &ComparisonVerdict) -> String {
+    let name = &metric.name;
+    let by = format!("{name} {} ({})", change(metric, verdict.effect), interval(metric, verdict.interval));
+    let confidence = verdict.confidence.map(|confidence| format!(", {} confidence", percent(confidence.min(0.999))));
+    let confidence = confidence.unwrap_or_default();
+    match verdict.finding {
+        Finding::Better => format!("{other} is better than {base}: {by}{confidence}"),
+        Finding::Worse => format!("{other} is worse than {base}: {by}{confidence}"),
+        Finding::Same => format!("{other} is the same as {base}: {by}{confidence}"),
+        Finding::Unclear(why) => match verdict.effect {
+            Some(effect) => format!("{other} vs {base}: {name} {}, {why}", change(metric, Some(effect))),
+            None => format!("{other} vs {base}: {name}: {why}"),
+        },
+    }
+}
+
+/// Smallest effects and confidence level of a comparison.
+pub(super) fn rule(comparison: &RunComparison) -> String {
+    format!(
+        "The same: within {:.1}% ({:.1} pp of errors). Confidence: {:.1}% over all rows together.",
+        comparison.min_effect * 100.0,
+        comparison.min_effect_points * 100.0,
+        comparison.confidence * 100.0
+    )
+}
+
+/// Finding over all metrics of a pair, in a few words.
+pub(super) fn overall(finding: OverallFinding, verdicts: &[MetricVerdict]) -> String {
+    let named = |wanted: Finding| {
+        let all = verdicts.iter().filter(|judged| judged.verdict.finding == wanted);
+        all.map(|judged| format!("{} {}", judged.metric.name, change(&judged.metric, judged.effect)))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match finding {
+        OverallFinding::Better => format!("better: {}", named(Finding::Better)),
+        OverallFinding::Worse => format!("worse: {}", named(Finding::Worse)),
+        OverallFinding::Mixed => format!("worse: {}; and better: {}", named(Finding::Worse), named(Finding::Better)),
+        OverallFinding::Same => "the same".into(),
+        OverallFinding::Inconclusive => "inconclusive".into(),
+    }
+}

@@ -1,0 +1,68 @@
+//! Comparison as text, within 100 columns.
+
+use super::phrases::{change, figure, finding, interval, overall, rule};
+use super::{ComparedPair, ComparedSide, MetricVerdict, OverallFinding, RunComparison};
+use weir_measure::compare::Finding;
+use crate::ansi::AnsiPaint;
+use crate::number_format::{TERMINAL_COLUMNS, truncate, wrap};
+
+/// Comparison as text, with ANSI colours if `color`.
+pub fn render(comparison: &RunComparison, color: bool) -> String {
+    let paint = AnsiPaint { enabled: color };
+    let mut blocks = vec![comparison.sides.iter().flat_map(|side| shown(side, paint)).collect::<Vec<_>>()];
+    blocks.push(comparison.notes.iter().flat_map(|note| wrap("note: ", note)).collect());
+    blocks.extend(comparison.pairs.iter().map(|pair| table(pair, comparison.confidence, paint)));
+    blocks.push(vec![paint.dim(&rule(comparison))]);
+    let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    blocks.join("\n\n") + "\n"
+}
+
+fn shown(side: &ComparedSide, paint: AnsiPaint) -> Vec<String> {
+    let runs = side.runs.len();
+    let tool = side.runs.first().map_or("", |run| run.tool.as_str());
+    let head = format!("{}  {} ({runs} run{} of {tool})", side.letter, side.name, if runs == 1 { "" } else { "s" });
+    let mut lines = vec![paint.bold(&truncate(&head, TERMINAL_COLUMNS))];
+    let untrusted = side.runs.iter().filter(|run| !run.warnings.is_empty());
+    for run in untrusted {
+        let words = format!("{}: {}", run.file, run.warnings.join(" "));
+        lines.extend(wrap("   not trusted: ", &words).iter().map(|line| paint.red(line)));
+    }
+    lines
+}
+
+fn table(pair: &ComparedPair, confidence: f64, paint: AnsiPaint) -> Vec<String> {
+    let head = format!("{} vs {}: {}", pair.other, pair.base, overall(pair.finding, &pair.verdicts));
+    let head = truncate(&head, TERMINAL_COLUMNS);
+    let mut lines = vec![match pair.finding {
+        OverallFinding::Worse | OverallFinding::Mixed => paint.red(&head),
+        OverallFinding::Better => paint.green(&head),
+        OverallFinding::Same | OverallFinding::Inconclusive => paint.bold(&head),
+    }];
+    let heading = format!("{:.0}% interval", confidence * 100.0);
+    let columns = format!("{:<8}{:>12}{:>12}{:>10}  {heading:<24}  verdict", "", pair.base, pair.other, "change");
+    lines.push(paint.dim(&columns));
+    lines.extend(pair.verdicts.iter().flat_map(|judged| row(judged, paint)));
+    if pair.by_round {
+        lines.push(paint.dim("runs of the same round were compared with each other"));
+    }
+    lines
+}
+
+fn row(judged: &MetricVerdict, paint: AnsiPaint) -> Vec<String> {
+    let metric = &judged.metric;
+    let first = format!(
+        "{:<8}{:>12}{:>12}{:>10}  {:<24}  ",
+        truncate(&metric.name, 8),
+        figure(metric, judged.base),
+        figure(metric, judged.other),
+        change(metric, judged.effect),
+        interval(metric, judged.verdict.interval),
+    );
+    let lines = wrap(&first, &finding(&judged.verdict));
+    let painted = |line: String| match judged.verdict.finding {
+        Finding::Worse => paint.red(&line),
+        Finding::Better => paint.green(&line),
+        Finding::Same | Finding::Unclear(_) => line,
+    };
+    lines.into_iter().map(painted).collect()
+}

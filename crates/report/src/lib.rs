@@ -1,0 +1,103 @@
+//! Reports: of a run, a comparison and a capacity search, as text, HTML, JSON and in the formats of other tools.
+//!
+//! Reports of a run are made from a [`Run`] alone, so a run read from its JSON gives the same reports as one that has
+//! just ended.
+//!
+//! - [`text`]: weir's own report
+//! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
+//! - [`csv`]: time series
+//! - [`axis`]: axes of charts and plots
+//! - [`page`]: HTML reports
+//! - [`plot`]: plots as SVG and PNG
+//! - [`read`]: parsers of saved results, also of other tools
+//! - [`capacity`]: capacity search
+//! - [`comparison`]: comparison of sides of runs
+//! - [`unit`](mod@unit): units of numbers in charts, plots and tables
+//! - `number_format`, `bars`, `ansi`: numbers, histograms and colours in text reports
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+
+pub(crate) use self::number_format::{sanitize, wrap};
+use weir_measure::Run;
+
+pub mod ab;
+mod agents;
+mod ansi;
+pub mod axis;
+mod bars;
+pub mod capacity;
+pub mod comparison;
+pub mod csv;
+pub mod jmeter;
+mod number_format;
+pub mod page;
+pub mod plot;
+pub mod read;
+pub mod text;
+pub mod unit;
+pub mod wrk;
+
+/// Format of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// weir's own report
+    #[default]
+    Text,
+    /// report of ab
+    Ab,
+    /// report of wrk --latency
+    Wrk,
+    /// Summary Report of JMeter
+    Jmeter,
+    /// whole run as one JSON object
+    Json,
+}
+
+impl ReportFormat {
+    /// Name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Ab => "ab",
+            Self::Wrk => "wrk",
+            Self::Jmeter => "jmeter",
+            Self::Json => "json",
+        }
+    }
+}
+
+impl fmt::Display for ReportFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for ReportFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = Self::value_variants();
+        let names = || all.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ");
+        all.iter()
+            .find(|f| f.name() == text)
+            .copied()
+            .ok_or_else(|| format!("unknown format '{text}'; choose {}", names()))
+    }
+}
+
+/// Report of a run with a final newline. Only [`ReportFormat::Text`] has colours, if `color`.
+pub fn render(run: &Run, format: ReportFormat, color: bool) -> String {
+    match format {
+        ReportFormat::Text => text::render(run, color),
+        ReportFormat::Ab => ab::render(run),
+        ReportFormat::Wrk => wrk::render(run),
+        ReportFormat::Jmeter => jmeter::render(run),
+        ReportFormat::Json => run.to_json(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,60 @@
+//! Method and manifest of a run.
+
+use weir_measure::Run;
+use weir_measure::run::LoadModel;
+use crate::number_format;
+use crate::page::manifest::manifest_section;
+use crate::page::{Block, Section, ValueUnit};
+use crate::text::facts;
+
+pub(super) fn method(run: &Run) -> Section {
+    let model = match run.model {
+        LoadModel::Open => {
+            "Open loop: requests start at times that a schedule sets, independent of responses, as those of the \
+             visitors of a public service do. When the service stalls, the requests that arrive meanwhile wait, and \
+             their wait counts."
+        }
+        LoadModel::Closed => {
+            "Closed loop: each connection sends its next request after the response to the last one, as users that \
+             never pause. When the service stalls, no requests arrive meanwhile; an open loop (--rate) shows the \
+             effect of a stall on visitors."
+        }
+    };
+    let per_s = |n: u64| if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 };
+    let traffic = [run.bytes.read, run.bytes.written].map(|n| ValueUnit::Bytes.format(per_s(n)) + "/s");
+    let mut facts = vec![
+        ("load", facts(run)[0].clone()),
+        ("measured", facts(run)[1].clone()),
+        ("connections", format!("{} opened", number_format::count(run.connections.opened))),
+        ("traffic", format!("{} in, {} out", traffic[0], traffic[1])),
+        ("in the system", format!("{} requests on average", number_format::rate(run.in_flight_mean))),
+    ];
+    let queue = [
+        (run.requests.waited, "waited for a free connection"),
+        (run.connections.max_backlog, "max backlog"),
+        (run.requests.dropped, "dropped, never sent"),
+    ];
+    let queue: Vec<String> = queue
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, words)| format!("{} {words}", number_format::count(n)))
+        .collect();
+    if !queue.is_empty() {
+        facts.push(("queue", queue.join(", ")));
+    }
+    let [p50, p99] = [run.lateness_ms.p50, run.lateness_ms.p99].map(|ms| ValueUnit::Milliseconds.format(ms));
+    facts.push(("sent late by", format!("{p50} (p50), {p99} (p99)")));
+    let cpu = ValueUnit::Milliseconds.format(run.cpu_us_per_request / 1e3);
+    facts.push((
+        "weir's own CPU",
+        format!("{cpu} per request, busiest thread {:.0}% of a core", run.cpu_utilization * 100.0),
+    ));
+    let facts = facts.into_iter().map(|(name, words)| (name.to_owned(), words)).collect();
+    Section::new("Method", vec![Block::Text(model.into()), Block::Facts(facts)])
+}
+
+pub(super) fn manifest(run: &Run) -> Section {
+    let of_service = [("service", &run.target.server), ("TLS", &run.target.tls)];
+    let of_service = of_service.map(|(name, words)| (name, words.clone().unwrap_or_default()));
+    manifest_section(&run.weir, &run.manifest, &of_service)
+}

@@ -1,0 +1,188 @@
+//! HTML report of a run.
+
+mod method;
+mod plots;
+mod tables;
+
+use self::method::{manifest, method};
+pub use self::plots::percentiles;
+use self::plots::{course, times};
+use self::tables::{agents, clocks, intervals, outcomes};
+use super::{Block, KeyFigure, PageVerdict, ReportPage, Section, Tone, ValueUnit, VerdictPoint};
+use weir_measure::Run;
+use weir_measure::run::LoadModel;
+use crate::number_format;
+use crate::text::{facts, failures, seconds};
+
+/// HTML report of a run: verdict, charts, tables, method and manifest.
+pub fn of_run(run: &Run) -> ReportPage {
+    let mut about: Vec<String> = facts(run).into();
+    about.extend(date(run.manifest.started_unix_s));
+    let tables =
+        [outcomes(run), clocks(run), agents(run), intervals(run)].into_iter().flatten().map(Block::Table).collect();
+    let tables = Section::new("Details", tables);
+    let sections = [times(run), course(run), tables, method(run), manifest(run)];
+    ReportPage {
+        title: format!("{} {}", run.target.method, run.target.url),
+        about,
+        verdict: verdict(run),
+        key_figures: key_figures(run),
+        sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
+    }
+}
+
+/// Date of a time in seconds since 1970; none for 0, invalid ones, and those after the year 9999.
+pub fn date(unix_s: f64) -> Option<String> {
+    let since = std::time::Duration::try_from_secs_f64(unix_s).ok().filter(|since| !since.is_zero())?;
+    // The format ends with the year 9999, and a file may contain any number.
+    (unix_s < 2.5e11).then(|| httpdate::fmt_http_date(std::time::UNIX_EPOCH + since))
+}
+
+fn verdict(run: &Run) -> PageVerdict {
+    let missed = run.slo.iter().filter(|held| !held.ok).count();
+    let all = run.slo.len();
+    let nothing = run.requests.total > 0 && run.requests.ok == 0;
+    let (tone, words) = match (run.trust.ok, missed, all) {
+        _ if nothing => (Tone::Bad, "No request succeeded".to_owned()),
+        (_, 1, 1) => (Tone::Bad, "The objective was missed".to_owned()),
+        (_, 1.., _) => (Tone::Bad, format!("{missed} of {all} objectives missed")),
+        (false, ..) => (Tone::Doubt, "Not trusted".to_owned()),
+        (true, 0, 0) => (Tone::Plain, "The run is valid".to_owned()),
+        (true, 0, 1) => (Tone::Good, "The objective was met".to_owned()),
+        (true, 0, _) => (Tone::Good, format!("All {all} objectives met")),
+    };
+    let words = if run.trust.ok || tone == Tone::Doubt { words } else { format!("{words}; not trusted") };
+    let objectives = |tone: Tone, ok: bool| {
+        let those = run.slo.iter().filter(move |held| held.ok == ok);
+        those.map(move |held| VerdictPoint::new(tone, format!("{} \u{2013} {}", held.objective, held.measured)))
+    };
+    let mut points: Vec<VerdictPoint> =
+        failures(run).map(|words| VerdictPoint::new(Tone::Bad, words)).into_iter().collect();
+    points.extend(objectives(Tone::Bad, false));
+    points.extend(run.trust.reasons.iter().map(|reason| VerdictPoint::new(Tone::Doubt, reason)));
+    if run.interrupted {
+        let left = number_format::count(run.requests.unfinished);
+        points.push(VerdictPoint::new(Tone::Doubt, format!("Interrupted; {left} requests in flight are not counted.")));
+    }
+    points.extend(objectives(Tone::Good, true));
+    if run.trust.ok {
+        let late = match run.lateness_ms.p99 {
+            0.0 => String::new(), // a closed loop has no lateness
+            ms => format!("weir sent 99% of the requests at most {} late, and ", ValueUnit::Milliseconds.format(ms)),
+        };
+        let busy = run.cpu_utilization * 100.0;
+        let words = format!("The run is valid: {late}weir's busiest thread used {busy:.0}% of a core.");
+        points.push(VerdictPoint::new(Tone::Good, words));
+    }
+    PageVerdict { tone, headline: words, sentence: sentence(run), points }
+}
+
+fn sentence(run: &Run) -> String {
+    let requests = &run.requests;
+    if requests.total == 0 {
+        return "No request was sent.".into();
+    }
+    let failed = match requests.failed {
+        0 => "No request failed.".into(),
+        n => {
+            let (n, all) = (number_format::count(n), number_format::count(requests.total));
+            format!("{n} of {all} requests failed ({}).", ValueUnit::Fraction.format(run.error_fraction()))
+        }
+    };
+    if requests.ok == 0 {
+        return format!("No request succeeded. {failed}");
+    }
+    let rate = ValueUnit::PerSecond.format(run.rate_per_s.achieved);
+    let length = seconds(run.duration_s);
+    let users = match run.connections.max {
+        1 => "1 connection".into(),
+        n => format!("{} connections", number_format::count(n)),
+    };
+    let load = match run.model {
+        LoadModel::Closed => format!("{users}, {rate} for {length}"),
+        LoadModel::Open => {
+            let offered = ValueUnit::PerSecond.format(run.rate_per_s.offered);
+            format!("{rate} of {offered} offered for {length}")
+        }
+    };
+    let [p50, p99] = [run.response_ms.p50, run.response_ms.p99].map(|ms| ValueUnit::Milliseconds.format(ms));
+    format!("{load}; response time p50 {p50}, p99 {p99}. {failed}")
+}
+
+fn key_figures(run: &Run) -> Vec<KeyFigure> {
+    if run.requests.total == 0 {
+        return Vec::new();
+    }
+    let rate = KeyFigure::new("responses", run.rate_per_s.achieved, ValueUnit::PerSecond);
+    let rate = match run.model {
+        LoadModel::Closed => rate,
+        LoadModel::Open => {
+            rate.with_note(format!("of {} offered", ValueUnit::PerSecond.format(run.rate_per_s.offered)))
+        }
+    };
+    let failed = KeyFigure::new("failed", run.requests.failed as f64, ValueUnit::Count);
+    let failed = match run.requests.failed {
+        0 => failed,
+        _ => failed.with_note(ValueUnit::Fraction.format(run.error_fraction())).in_tone(Tone::Bad),
+    };
+    let mut all = vec![rate, KeyFigure::new("requests", run.requests.total as f64, ValueUnit::Count), failed];
+    if run.requests.ok > 0 {
+        let spread = &run.response_ms;
+        let times = [("p50", spread.p50), ("p99", spread.p99), ("p99.9", spread.p999), ("max", spread.max)];
+        all.extend(
+            times.map(|(name, ms)| KeyFigure::new(name, ms, ValueUnit::Milliseconds).with_note("response time")),
+        );
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fixtures;
+
+    fn words(run: &Run) -> [String; 2] {
+        let verdict = of_run(run).verdict;
+        [verdict.headline, verdict.sentence.replace('\u{a0}', " ")]
+    }
+
+    #[test]
+    fn the_verdict_begins_with_objectives_and_trust() {
+        assert_eq!(
+            words(&fixtures::closed()),
+            [
+                "All 3 objectives met",
+                "50 connections, 10,001/s for 2s; response time p50 4.91 ms, p99 6.28 ms. No request failed."
+            ]
+        );
+        assert_eq!(
+            words(&fixtures::open()),
+            [
+                "2 of 3 objectives missed; not trusted",
+                "282/s of 520/s offered for 3s; response time p50 1.08 s, p99 2.11 s. \
+                 165 of 1,560 requests failed (10.6%)."
+            ]
+        );
+        assert_eq!(words(&fixtures::empty()), ["The objective was missed; not trusted", "No request was sent."]);
+        assert_eq!(words(&fixtures::broken())[0], "No request succeeded; not trusted");
+        let mut run = fixtures::closed();
+        run.slo[1].ok = false;
+        assert_eq!(words(&run)[0], "1 of 3 objectives missed");
+        run.slo.clear();
+        assert_eq!(words(&run)[0], "The run is valid");
+    }
+
+    #[test]
+    fn missed_objectives_come_first_then_reasons_not_to_trust_then_met_ones() {
+        let tones: Vec<Tone> = of_run(&fixtures::open()).verdict.points.iter().map(|point| point.tone).collect();
+        assert_eq!(tones, [Tone::Bad, Tone::Bad, Tone::Bad, Tone::Doubt, Tone::Doubt, Tone::Good]);
+    }
+
+    #[test]
+    fn an_impossible_date_is_left_out() {
+        assert_eq!(date(1.7e9).as_deref(), Some("Tue, 14 Nov 2023 22:13:20 GMT"));
+        for unix_s in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300, 2.5e11] {
+            assert_eq!(date(unix_s), None);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! weir's own text report, within 100 columns.
+//!
+//! In this order: a high error rate; missed objectives; reasons not to trust the run; target and load; totals; both
+//! clocks; distribution of response times; outcomes of requests; objectives that were met; lateness and CPU of weir
+//! itself; each agent. Times are those of successes; a row of its own has those of failures.
+
+use super::ansi::AnsiPaint;
+use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
+use super::{agents, bars};
+use weir_decide::Nanos;
+use weir_measure::Run;
+use weir_measure::histogram::Percentiles;
+use weir_measure::run::LoadModel;
+
+/// Report of a run, with ANSI colours if `color`.
+pub fn render(run: &Run, color: bool) -> String {
+    let paint = AnsiPaint { enabled: color };
+    let blocks = [
+        verdict(run, paint),
+        reasons(run, paint),
+        headline(run, paint),
+        totals(run, paint),
+        clocks(run, paint),
+        shape(run, paint),
+        outcomes(run, paint),
+        objectives(run, true, paint),
+        generator(run, paint),
+        agents::lines(run, paint),
+    ];
+    let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    blocks.join("\n\n") + "\n"
+}
+
+/// Error rate above [`HEADLINE_FAILURE_FRACTION`], and missed objectives.
+fn verdict(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    let failures = failures(run).map(|words| wrap("", &words)).unwrap_or_default();
+    let mut lines: Vec<String> = failures.iter().map(|line| paint.red(line)).collect();
+    if run.slo.iter().any(|held| !held.ok) {
+        lines.push(paint.red("OBJECTIVES MISSED"));
+        lines.extend(objectives(run, false, paint));
+    }
+    lines
+}
+
+/// Fraction of failed requests above which the first line reports failures.
+const HEADLINE_FAILURE_FRACTION: f64 = 0.01;
+
+/// Headline on failures, if there was no success or more than [`HEADLINE_FAILURE_FRACTION`] failed.
+pub(crate) fn failures(run: &Run) -> Option<String> {
+    let requests = &run.requests;
+    if requests.total == 0 {
+        return None;
+    }
+    let kinds = run.failed_by_kind();
+    if requests.ok == 0 {
+        return Some(format!("NONE OF {} REQUESTS SUCCEEDED: {kinds}", count(requests.total)));
+    }
+    (run.error_fraction() > HEADLINE_FAILURE_FRACTION)
+        .then(|| format!("{} OF REQUESTS FAILED: {kinds}", percentage(run.error_fraction())))
+}
+
+fn reasons(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    if run.trust.ok {
+        return Vec::new();
+    }
+    let mut lines = vec!["NOT TRUSTED".to_owned()];
+    lines.extend(run.trust.reasons.iter().flat_map(|reason| wrap("  - ", reason)));
+    lines.iter().map(|line| paint.red(line)).collect()
+}
+
+/// Load, duration, threads and TLS, as short phrases.
+pub(super) fn facts(run: &Run) -> [String; 4] {
+    let limit = count(run.connections.max);
+    let plural = if run.connections.max == 1 { "" } else { "s" };
+    let model = match run.model {
+        LoadModel::Closed => format!("closed loop, {limit} connection{plural}"),
+        LoadModel::Open => {
+            format!("open loop, {}/s offered, up to {limit} connection{plural}", rate(run.rate_per_s.offered))
+        }
+    };
+    let warmup = match run.warmup_s {
+        w if w > 0.0 => format!(" after {} of warm-up", seconds(w)),
+        _ => String::new(),
+    };
+    let threads = run.manifest.threads;
+    [
+        model,
+        format!("{}{warmup}", seconds(run.duration_s)),
+        format!("{threads} thread{}", if threads == 1 { "" } else { "s" }),
+        // Version alone; the cipher is in the JSON.
+        run.target.tls.as_deref().map_or("no TLS", |tls| tls.split(',').next().unwrap_or(tls)).into(),
+    ]
+}
+
+fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    let asked = format!("{} {}", run.target.method, run.target.url);
+    let facts = facts(run);
+    let mut lines =
+        vec![paint.bold(&truncate(&asked, TERMINAL_COLUMNS)), truncate(&facts.join(" · "), TERMINAL_COLUMNS)];
+    if run.interrupted {
+        let left = match run.requests.unfinished {
+            0 => String::new(),
+            n => format!("; {} in flight, not counted", count(n)),
+        };
+        lines.push(paint.red(&format!("interrupted{left}")));
+    }
+    lines
+}
+
+fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    let requests = &run.requests;
+    let failed = match requests.failed {
+        0 => "0 failed".into(),
+        n => paint.red(&format!("{} failed ({})", count(n), percentage(run.error_fraction()))),
+    };
+    let rates = &run.rate_per_s;
+    let offered = match run.model {
+        LoadModel::Open => format!(" of {}/s offered", rate(rates.offered)),
+        LoadModel::Closed => String::new(),
+    };
+    let mut rate_words = vec![format!("{}/s{offered}", rate(rates.achieved))];
+    // Without this, 475/s of 500/s with all requests ok would look like a contradiction.
+    let within = (rates.achieved * run.duration_s).round() as u64;
+    let late = run.response_count().saturating_sub(within);
+    if late * 100 > run.response_count() {
+        rate_words.push(format!("{} responses came after the end", count(late)));
+    }
+    let per_s = |n: u64| bytes(if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 });
+    let mut lines = vec![
+        line(
+            paint,
+            "requests",
+            &[format!("{} total", count(requests.total)), format!("{} ok", count(requests.ok)), failed],
+        ),
+        line(paint, "rate", &rate_words),
+        line(
+            paint,
+            "traffic",
+            &[
+                format!("{}/s in", per_s(run.bytes.read)),
+                format!("{}/s out", per_s(run.bytes.written)),
+                format!("{} read", bytes(run.bytes.read as f64)),
+            ],
+        ),
+        line(
+            paint,
+            "connections",
+            &[
+                format!("{} opened", count(run.connections.opened)),
+                format!("{} requests in flight on average", rate(run.in_flight_mean)),
+            ],
+        ),
+    ];
+    let queue: Vec<String> = [
+        (requests.waited, "waited for a free connection"),
+        (requests.dropped, "dropped, never sent"),
+        (run.connections.max_backlog, "max backlog"),
+    ]
+    .into_iter()
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, words)| format!("{} {words}", count(n)))
+    .collect();
+    if !queue.is_empty() {
+        lines.push(line(paint, "queue", &queue));
+    }
+    lines
+}
+
+fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    let failed = run.failed_histogram().is_ok_and(|times| times.count() > 0).then(|| percentiles(&run.failed_ms));
+    let heading = METRIC_NAMES.iter().map(|name| format!("{name:>9}")).collect::<String>();
+    let heading = format!("{:<15}{}", "", paint.dim(&heading));
+    let cells = |own: &[f64; 8], other: &[f64; 8]| {
+        own.iter().zip(other).map(|(ms, other)| format!("{:>9}", ms_like(*ms, ms.max(*other)))).collect::<String>()
+    };
+    let failed = failed.map(|times| format!("{:<15}{}", "of failures", cells(&times, &times)));
+    if run.requests.ok == 0 {
+        let none = "no response times: no request succeeded".to_owned();
+        return [none].into_iter().chain(failed.into_iter().flat_map(|row| [heading.clone(), row])).collect();
+    }
+    let (response, service) = (percentiles(&run.response_ms), percentiles(&run.service_ms));
+    let mut lines = vec![heading, format!("{:<15}{}", "response time", paint.bold(&cells(&response, &service)))];
+    if clocks_agree(run) {
+        lines.push(paint.dim("service time   the same, within 1%"));
+    } else {
+        lines.push(format!("{:<15}{}", "service time", cells(&service, &response)));
+    }
+    lines.extend(failed);
+    lines
+}
+
+/// Whether all percentiles of response and service times differ by at most 1%.
+pub(super) fn clocks_agree(run: &Run) -> bool {
+    let (response, service) = (percentiles(&run.response_ms), percentiles(&run.service_ms));
+    response.iter().zip(service).all(|(r, s)| (r - s).abs() <= r * 0.01)
+}
+
+const METRIC_NAMES: [&str; 8] = ["mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
+
+/// Percentiles in the order of [`METRIC_NAMES`].
+fn percentiles(spread: &Percentiles) -> [f64; 8] {
+    let Percentiles { mean, p50, p75, p90, p95, p99, p999, max, .. } = *spread;
+    [mean, p50, p75, p90, p95, p99, p999, max]
+}
+
+fn shape(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    // A damaged histogram was rejected when the run was read.
+    run.response_histogram().map_or_else(|_| Vec::new(), |histogram| bars::lines(&histogram, paint))
+}
+
+fn outcomes(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    let rows = |section: &str, kind: &str, n: u64, words: &str, failed: bool| {
+        let percentage = percent(n as f64 / run.requests.total.max(1) as f64);
+        let first = format!("{section:<LABEL_WIDTH$}{:<9}{:>12}  {percentage:>7}  ", truncate(kind, 9), count(n));
+        let lines = wrap(&first, words).into_iter();
+        lines.map(move |line| if failed { paint.red(line.trim_end()) } else { line.trim_end().to_owned() })
+    };
+    let statuses = run
+        .status
+        .iter()
+        .enumerate()
+        .flat_map(|(i, (status, n))| rows(if i == 0 { "status" } else { "" }, status, *n, "", is_failure(status)));
+    // The classes of statuses are in the rows above.
+    let without_response = run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx")).enumerate();
+    let failures = without_response.flat_map(|(i, (kind, n))| {
+        let words = run.target.failure_details.get(kind).map_or("", String::as_str);
+        rows(if i == 0 { "no response" } else { "" }, kind, *n, words, true)
+    });
+    statuses.chain(failures).collect()
+}
+
+/// Objectives that were met, or those that were missed.
+fn objectives(run: &Run, are_met: bool, paint: AnsiPaint) -> Vec<String> {
+    let width = run.slo.iter().map(|held| held.objective.chars().count()).max().unwrap_or(0);
+    let line = |held: &weir_measure::run::SloResult| {
+        let line = format!("{:<width$}  {}", held.objective, held.measured);
+        let line = truncate(&line, TERMINAL_COLUMNS - 2);
+        if held.ok { format!("{} {line}", paint.green("✓")) } else { paint.red(&format!("✗ {line}")) }
+    };
+    run.slo.iter().filter(|held| held.ok == are_met).map(line).collect()
+}
+
+fn generator(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    if run.requests.total == 0 {
+        return Vec::new();
+    }
+    let late = &run.lateness_ms;
+    let facts = [
+        format!("sent late by {} p50, {} p99", ms(late.p50), ms(late.p99)),
+        format!("{} CPU per request", ms(run.cpu_us_per_request / 1e3)),
+        format!("busiest thread {:.0}%", run.cpu_utilization * 100.0),
+    ];
+    vec![line(paint, "weir itself", &facts)]
+}
+
+/// Whether a response with this status counts as failed.
+pub(super) fn is_failure(status: &str) -> bool {
+    !matches!(status.as_bytes().first(), Some(b'1'..=b'3'))
+}
+
+/// Width of the column of labels.
+const LABEL_WIDTH: usize = 13;
+
+fn label(name: &str, paint: AnsiPaint) -> String {
+    paint.dim(&format!("{name:<LABEL_WIDTH$}"))
+}
+
+pub(super) fn line(paint: AnsiPaint, name: &str, facts: &[String]) -> String {
+    label(name, paint) + &facts.join(" · ")
+}
+
+/// Duration in seconds, to the millisecond.
+pub(super) fn seconds(s: f64) -> String {
+    Nanos::from_secs_f64((s * 1e3).round() / 1e3).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fixtures;
+
+    #[test]
+    fn a_run_without_a_success_reports_that_first() {
+        let report = render(&fixtures::broken(), false);
+        let first = report.lines().next().unwrap_or_default();
+        assert_eq!(first, "NONE OF 400 REQUESTS SUCCEEDED: 300 5xx, 100 4xx");
+        assert!(
+            report.contains("no response times: no request succeeded") && report.contains("of failures"),
+            "{report}"
+        );
+    }
+
+    #[test]
+    fn the_report_is_readable_at_a_glance() {
+        fixtures::same(&render(&fixtures::closed(), false), include_str!("golden/closed.text.txt"), "closed.text.txt");
+        fixtures::same(&render(&fixtures::open(), false), include_str!("golden/open.text.txt"), "open.text.txt");
+        fixtures::same(&render(&fixtures::wide(), false), include_str!("golden/wide.text.txt"), "wide.text.txt");
+        fixtures::same(&render(&fixtures::empty(), false), include_str!("golden/empty.text.txt"), "empty.text.txt");
+    }
+
+    #[test]
+    fn colours_change_no_word_and_failures_come_first_then_objectives_then_reasons_in_red() {
+        let colored = render(&fixtures::open(), true);
+        let at =
+            |words: &str| colored.find(&format!("\x1b[31m{words}")).unwrap_or_else(|| panic!("{words}: {colored}"));
+        let order = ["10.6% OF REQUESTS FAILED", "OBJECTIVES MISSED", "✗ p99<200ms", "NOT TRUSTED", "  - "].map(at);
+        assert!(order[0] == 0 && order.is_sorted(), "{order:?}: {colored}");
+        let mut bare = String::new();
+        for (i, part) in colored.split('\x1b').enumerate() {
+            bare += if i == 0 { part } else { part.split_once('m').expect("the end of a colour").1 };
+        }
+        let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+        assert_eq!(trimmed(&bare), trimmed(&render(&fixtures::open(), false)));
+    }
+}

@@ -1,0 +1,39 @@
+//! Delivery of jobs through the rate limits of a service: a durable queue, and a sender as fast as the limits allow.
+//!
+//! - [`Sender`]: sends the jobs of a store, on a thread of its own
+//! - [`job`]: a job, its status, its history
+//! - [`state`]: states of a job
+//! - [`store`]: job stores: memory, SQLite, Redis
+//! - [`job_parser`]: parser of jobs; [`template`]: fields of a request that are filled in at a send
+//! - [`api_key`]: API keys; [`response_rules`]: classes of responses; [`events`]: events of a sender
+//!
+//! [`dispatch`](weir_decide::delivery::dispatch) decides what is sent when and with which key; a store guarantees
+//! that accepted jobs survive a crash.
+
+pub mod api_key;
+mod dispatcher;
+pub mod events;
+mod host_limit;
+pub mod job;
+pub mod job_parser;
+mod key_state;
+mod options;
+mod rendered_request;
+pub mod response_rules;
+mod sender;
+pub mod state;
+pub mod store;
+pub mod template;
+
+pub use api_key::ApiKey;
+pub use dispatcher::{HostProgress, SenderProgress};
+pub use events::{AttemptRecord, FinishedJob, Listener, SenderEvent};
+pub use host_limit::HostLimit;
+pub use job::{
+    Job, JobDetail, JobEdit, JobEntry, JobEvent, JobRequest, JobStatus, StoredAttempt, StoredResponse, UnixMs,
+};
+pub use job_parser::{JobDefaults, JobOverrides};
+pub use options::{Options, TtlExtensionOptions};
+pub use response_rules::ResponseRules;
+pub use sender::{Sender, SenderError, wall_ms};
+pub use state::State;

@@ -1,0 +1,137 @@
+//! The sender in Rust: submitted jobs, and events for a listener.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::io;
+use std::sync::mpsc::{self, Sender as Pipe};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use weir_testing::{Reply, Server, until};
+use weir_decide::Nanos;
+use weir_send::store::{JobOrder, MemoryStore, QueueBounds, Store};
+use weir_send::{
+    ApiKey, FinishedJob, Job, JobEntry, JobRequest, Listener, Options, Sender, SenderError, SenderEvent, State, UnixMs,
+};
+
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Listener that passes ended jobs on.
+struct Ends(Mutex<Pipe<FinishedJob>>);
+
+impl Listener for Ends {
+    fn on_events(&mut self, news: &[SenderEvent]) -> io::Result<()> {
+        for news in news {
+            if let SenderEvent::JobEnded(ended) = news {
+                let copy = FinishedJob {
+                    entry: ended.entry.clone(),
+                    reason: ended.reason.clone(),
+                    last_attempt: ended.last_attempt.clone(),
+                    body: ended.body.clone(),
+                    ..**ended
+                };
+                let _ = self.0.lock().unwrap().send(copy);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Listener without space.
+struct Full;
+
+impl Listener for Full {
+    fn on_events(&mut self, _: &[SenderEvent]) -> io::Result<()> {
+        Err(io::Error::other("no room"))
+    }
+
+    fn reported_state(&mut self, _: &JobEntry) -> Option<State> {
+        None
+    }
+}
+
+fn store() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new(QueueBounds::default(), JobOrder::Fifo))
+}
+
+fn job(server: &Server, id: &str) -> Job {
+    let request = JobRequest { method: "GET".into(), url: server.url("/{id}?k={key}"), ..JobRequest::default() };
+    Job { id: Some(id.to_owned()), request, ..Job::default() }
+}
+
+#[test]
+fn jobs_submitted_while_it_runs_are_sent_and_reported() {
+    let server = Server::start(|seen| Reply::ok(seen.line().split(' ').nth(1).unwrap()));
+    let (ends, ended) = mpsc::channel();
+    let options = Options { keys: vec![ApiKey::new("secret")], ..Options::default() };
+    let sender = Sender::start(store(), options, Box::new(Ends(Mutex::new(ends)))).unwrap();
+    for round in 0..3 {
+        let receipts = sender.submit(vec![job(&server, &format!("{round}-a")), job(&server, &format!("{round}-b"))]);
+        assert_eq!(receipts.wait().unwrap().len(), 2);
+        for _ in 0..2 {
+            let ended = ended.recv_timeout(TIMEOUT).unwrap();
+            assert_eq!(ended.state, State::Done);
+            let id = ended.entry.job.id.unwrap();
+            assert!(id.starts_with(&round.to_string()));
+            assert_eq!(ended.body, format!("/{id}?k=secret"));
+            let tried = ended.last_attempt.unwrap();
+            assert_eq!((tried.outcome, tried.key, tried.succeeded, ended.attempts), (Ok(200), 0, true, 1));
+            assert!(tried.lateness.is_some());
+        }
+    }
+    sender.finish();
+    sender.join().unwrap();
+    assert!(ended.recv().is_err(), "nothing else, and the listener is gone");
+}
+
+#[test]
+fn a_job_with_an_invalid_request_is_dead_lettered_and_the_others_go_on() {
+    let server = Server::hello();
+    let (ends, ended) = mpsc::channel();
+    let options = Options { keys: vec![ApiKey::new("my secret")], ..Options::default() };
+    let sender = Sender::start(store(), options, Box::new(Ends(Mutex::new(ends)))).unwrap();
+    let request = JobRequest { method: "GET".into(), url: "nowhere://{key}".into(), ..JobRequest::default() };
+    let wrong = Job { id: Some("wrong".into()), request, ..Job::default() };
+    sender.submit(vec![wrong, job(&server, "right")]).wait().unwrap();
+    sender.finish();
+    let mut all: Vec<_> = ended.iter().map(|ended| (ended.entry.job.id.unwrap(), ended.state, ended.reason)).collect();
+    all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!((all[0].0.as_str(), all[0].1), ("right", State::Done));
+    assert_eq!((all[1].0.as_str(), all[1].1), ("wrong", State::DeadLettered));
+    assert!(all[1].2.contains("nowhere") && !all[1].2.contains("secret"), "{all:?}");
+    sender.join().unwrap();
+}
+
+#[test]
+fn unreported_jobs_are_not_recorded_as_done() {
+    let server = Server::hello();
+    let store = store();
+    let sender = Sender::start(Arc::clone(&store), Options::default(), Box::new(Full)).unwrap();
+    sender.submit(vec![job(&server, "a")]).wait().unwrap();
+    until("its end", TIMEOUT, || sender.has_ended());
+    let why = sender.join().unwrap_err();
+    assert!(matches!(&why, SenderError::Listener(text) if text.contains("no room")), "{why}");
+    assert_eq!(store.counts().unwrap().jobs_in(State::Done), 0);
+}
+
+#[test]
+fn a_dropped_sender_ends() {
+    let server = Server::start(|_| Reply::nothing().freeze());
+    let sender = Sender::start(store(), Options::default(), Box::new(())).unwrap();
+    sender.submit(vec![job(&server, "a")]).wait().unwrap();
+    until("a request", TIMEOUT, || server.requests() == 1);
+    drop(sender);
+}
+
+#[test]
+fn an_expired_job_is_reported_as_expired() {
+    let server = Server::hello();
+    let (ends, ended) = mpsc::channel();
+    let sender = Sender::start(store(), Options::default(), Box::new(Ends(Mutex::new(ends)))).unwrap();
+    let late = Job { expires_at: Some(UnixMs(1)), ..job(&server, "late") };
+    sender.submit(vec![late]).wait().unwrap();
+    let ended = ended.recv_timeout(TIMEOUT).unwrap();
+    assert_eq!((ended.state, ended.attempts, server.requests()), (State::Expired, 0, 0));
+    sender.drain(Nanos::SECOND);
+    sender.join().unwrap();
+}

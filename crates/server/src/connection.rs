@@ -1,0 +1,134 @@
+//! One connection, from accept to close.
+
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::Poll;
+
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use super::connection_state::{CloseMode, ConnectionState};
+use super::socket::ConnectionSocket;
+use super::thread_context::ThreadContext;
+use super::{Service, Tunnel};
+use weir_machine::executor::LocalExecutor;
+
+/// Drives a connection until it ends or its end is decided.
+pub(super) async fn drive<S: Service>(home: Rc<ThreadContext<S>>, stream: TcpStream, peer: SocketAddr) {
+    let watch = Rc::new(ConnectionState::new(peer, home.accounting.coarse_clock.now()));
+    let key = home.connections.borrow_mut().insert(Rc::clone(&watch));
+    home.accounting.metrics.connections.inc();
+    home.accounting.metrics.open.inc();
+    let socket = ConnectionSocket::new(
+        stream,
+        Rc::clone(&watch),
+        home.accounting.coarse_clock.clone(),
+        home.static_body.clone(),
+    );
+    {
+        let mut served = pin!(serve(&home, &watch, socket));
+        poll_fn(|cx| {
+            watch.set_task(cx.waker());
+            if watch.close_mode() == CloseMode::Abort {
+                return Poll::Ready(());
+            }
+            served.as_mut().poll(cx)
+        })
+        .await;
+    }
+    home.memory_reclaimer.record_freed();
+    home.accounting.metrics.open.dec();
+    home.connections.borrow_mut().remove(key);
+    home.connection_ended.notify_one();
+}
+
+async fn serve<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionState>, mut socket: ConnectionSocket) {
+    let Ok(http2) = socket.detect_http2().await else { return };
+    if home.uses_receive_timestamps {
+        watch.set_receive_delay(socket.receive_age());
+    }
+    let service = || service_fn(|request| Rc::clone(home).handle(Rc::clone(watch), request));
+    let mut io = TokioIo::new(socket);
+    let ended = if http2 {
+        let mut builder = http2::Builder::new(LocalExecutor);
+        builder.max_header_list_size(home.max_head_bytes as u32).max_concurrent_streams(250);
+        let connection = pin!(builder.serve_connection(io, service()));
+        let ended = drive_until_closed(watch, connection, http2::Connection::graceful_shutdown, || false).await;
+        // The buffer never shrinks.
+        ended.unwrap_or(Ok(()))
+    } else {
+        let mut builder = http1::Builder::new();
+        builder.max_buf_size(home.max_head_bytes).max_headers(home.max_header_fields).half_close(false);
+        // With a part of the next head read, a new connection would be replaced again at once, endlessly.
+        let mut may_shrink = true;
+        let (connection, ended) = loop {
+            let mut connection = builder.serve_connection(io, service());
+            let leave = http1::Connection::graceful_shutdown;
+            let ended =
+                drive_until_closed(watch, Pin::new(&mut connection), leave, || may_shrink && watch.can_shrink()).await;
+            if let Some(ended) = ended {
+                break (connection, ended);
+            }
+            // hyper keeps the memory of the largest head or body. Between two requests a connection is only its socket,
+            // so it is replaced by a new one.
+            let parts = connection.into_parts();
+            let mut socket = parts.io.into_inner();
+            may_shrink = parts.read_buf.is_empty();
+            socket.unread(&parts.read_buf);
+            io = TokioIo::new(socket);
+            watch.set_shrunk();
+            home.memory_reclaimer.record_freed();
+        };
+        if let Some(tunnel) = watch.take_tunnel().filter(|_| ended.is_ok()) {
+            let parts = connection.into_parts();
+            run_tunnel(home, watch, parts.io.into_inner(), &parts.read_buf, tunnel).await;
+        }
+        ended
+    };
+    if ended.is_err_and(|error| error.is_parse()) {
+        home.accounting.metrics.record_end("malformed");
+    }
+}
+
+/// Forwards the bytes of an upgraded connection in both directions, until both ends are done or one fails.
+async fn run_tunnel<S: Service>(
+    home: &ThreadContext<S>,
+    watch: &ConnectionState,
+    mut socket: ConnectionSocket,
+    read: &[u8],
+    mut tunnel: Box<dyn Tunnel>,
+) {
+    watch.update_timeouts(|timeouts| timeouts.switched(home.accounting.coarse_clock.now()));
+    socket.start_tunnel();
+    // A failed end closes the other one, too; there is nothing to report it to.
+    if tunnel.write_all(read).await.is_ok() {
+        let _ = tokio::io::copy_bidirectional(&mut socket, &mut tunnel).await;
+    }
+}
+
+/// Ends the connection after its pending responses, once that is decided. None: it `rests`, and continues.
+async fn drive_until_closed<C: Future>(
+    watch: &ConnectionState,
+    mut connection: Pin<&mut C>,
+    leave: fn(Pin<&mut C>),
+    rests: impl Fn() -> bool,
+) -> Option<C::Output> {
+    let mut told = false;
+    poll_fn(|cx| {
+        if watch.close_mode() == CloseMode::Drain && !told {
+            told = true;
+            leave(connection.as_mut());
+        }
+        match connection.as_mut().poll(cx) {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending if rests() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}

@@ -1,0 +1,214 @@
+//! State of one connection in its event loop: timeouts, memory, and the decision to end it.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::net::SocketAddr;
+use std::task::Waker;
+
+use http::HeaderValue;
+
+use super::Tunnel;
+use weir_decide::Nanos;
+use weir_decide::service::timeouts::{TimeoutKind, TimeoutTracker, Timeouts};
+
+/// Decision about a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CloseMode {
+    /// The connection continues.
+    Open,
+    /// The connection ends after its pending responses.
+    Drain,
+    /// The connection ends now.
+    Abort,
+}
+
+/// hyper's usual read buffer, in bytes; more is held for a large head or body.
+const DEFAULT_BUFFER_BYTES: usize = 8 * 1024;
+
+#[derive(Debug)]
+pub(super) struct ConnectionState {
+    pub(super) peer: SocketAddr,
+    timeout_tracker: Cell<TimeoutTracker>,
+    close_mode: Cell<CloseMode>,
+    /// Whether the connection ends with a reset in place of a close.
+    reset: Cell<bool>,
+    /// Whether the connection closes after the current response.
+    closes_after_response: Cell<bool>,
+    /// Whether the request has a body that was not read to its end.
+    unread_body: Cell<bool>,
+    /// Number of responses that will never come and are not awaited at the end.
+    hung_requests: Cell<u32>,
+    task: RefCell<Option<Waker>>,
+    /// Age of the first request when it was read.
+    receive_delay: Cell<Nanos>,
+    /// The peer's address as a header value, cached.
+    client_address: OnceCell<HeaderValue>,
+    /// Whether more memory is held for reads than a usual head needs.
+    grown: Cell<bool>,
+    /// Peer of the upgraded connection.
+    tunnel: RefCell<Option<Box<dyn Tunnel>>>,
+}
+
+impl ConnectionState {
+    pub(super) fn new(peer: SocketAddr, now: Nanos) -> Self {
+        Self {
+            peer,
+            timeout_tracker: Cell::new(TimeoutTracker::new(now)),
+            close_mode: Cell::new(CloseMode::Open),
+            reset: Cell::new(false),
+            closes_after_response: Cell::new(false),
+            unread_body: Cell::new(false),
+            hung_requests: Cell::new(0),
+            task: RefCell::default(),
+            receive_delay: Cell::new(Nanos::ZERO),
+            client_address: OnceCell::new(),
+            grown: Cell::new(false),
+            tunnel: RefCell::default(),
+        }
+    }
+
+    /// Sets the age of the request that is read now.
+    pub(super) fn set_receive_delay(&self, waited: Nanos) {
+        self.receive_delay.set(waited);
+    }
+
+    /// Takes the age of this request when it was read.
+    pub(super) fn take_receive_delay(&self) -> Nanos {
+        self.receive_delay.take()
+    }
+
+    /// The peer's address without port.
+    pub(super) fn client_address(&self) -> &HeaderValue {
+        self.client_address.get_or_init(|| {
+            let text = self.peer.ip().to_canonical().to_string();
+            HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("unknown"))
+        })
+    }
+
+    /// Updates the connection's timeouts.
+    pub(super) fn update_timeouts<T>(&self, update: impl FnOnce(&mut TimeoutTracker) -> T) -> T {
+        let mut timeouts = self.timeout_tracker.get();
+        let result = update(&mut timeouts);
+        self.timeout_tracker.set(timeouts);
+        result
+    }
+
+    pub(super) fn expired(&self, now: Nanos, limits: &Timeouts) -> Option<TimeoutKind> {
+        self.timeout_tracker.get().expired(now, limits)
+    }
+
+    pub(super) fn close_mode(&self) -> CloseMode {
+        self.close_mode.get()
+    }
+
+    /// Decides about the connection, and wakes its task.
+    pub(super) fn set_close_mode(&self, fate: CloseMode) {
+        self.close_mode.set(fate);
+        if let Some(task) = &*self.task.borrow() {
+            task.wake_by_ref();
+        }
+    }
+
+    /// Sets the task to wake.
+    pub(super) fn set_task(&self, task: &Waker) {
+        let mut kept = self.task.borrow_mut();
+        if !kept.as_ref().is_some_and(|kept| kept.will_wake(task)) {
+            *kept = Some(task.clone());
+        }
+    }
+
+    /// Makes the next response the last one; nothing more is read before the close.
+    pub(super) fn close_after_response(&self) {
+        self.closes_after_response.set(true);
+    }
+
+    /// Whether the bytes written now are the last ones.
+    pub(super) fn is_last_write(&self) -> bool {
+        self.closes_after_response.get() && self.timeout_tracker.get().is_idle()
+    }
+
+    /// Records the start of a request, with a body or without.
+    pub(super) fn set_unread_body(&self, unread: bool) {
+        self.unread_body.set(unread);
+    }
+
+    /// Whether bytes may still come that belong to a request.
+    pub(super) fn expects_bytes(&self) -> bool {
+        self.unread_body.get()
+    }
+
+    /// Has the connection's task check whether the other end is still there, where it would not notice.
+    pub(super) fn check_peer(&self) {
+        if let Some(task) = self.task.borrow().as_ref().filter(|_| self.expects_bytes()) {
+            task.wake_by_ref();
+        }
+    }
+
+    /// Records the memory held for reads, in bytes.
+    pub(super) fn record_buffer_bytes(&self, bytes: usize) {
+        if bytes > DEFAULT_BUFFER_BYTES {
+            self.grown.set(true);
+        }
+    }
+
+    /// Whether more memory is held than usual.
+    pub(super) fn is_grown(&self) -> bool {
+        self.grown.get()
+    }
+
+    /// Whether that memory can be freed: the connection continues, and nothing is in progress.
+    pub(super) fn can_shrink(&self) -> bool {
+        self.is_grown()
+            && self.close_mode() == CloseMode::Open
+            && self.timeout_tracker.get().is_drained()
+            && !self.expects_bytes()
+    }
+
+    /// Records that the memory was freed.
+    pub(super) fn set_shrunk(&self) {
+        self.grown.set(false);
+    }
+
+    /// Connects the connection to `tunnel` after the current response.
+    pub(super) fn set_tunnel(&self, tunnel: Box<dyn Tunnel>) {
+        *self.tunnel.borrow_mut() = Some(tunnel);
+    }
+
+    pub(super) fn take_tunnel(&self) -> Option<Box<dyn Tunnel>> {
+        self.tunnel.take()
+    }
+
+    /// Whether the connection is connected to the tunnel already.
+    pub(super) fn is_tunnel(&self) -> bool {
+        self.timeout_tracker.get().has_switched()
+    }
+
+    /// Makes the close a reset.
+    pub(super) fn set_reset(&self) {
+        self.reset.set(true);
+    }
+
+    pub(super) fn is_reset(&self) -> bool {
+        self.reset.get()
+    }
+
+    /// Never ends. A missing response does not keep the server from stopping.
+    pub(super) async fn hang<T>(&self) -> T {
+        let _given_up = HungRequestGuard(self);
+        self.hung_requests.set(self.hung_requests.get() + 1);
+        std::future::pending().await
+    }
+
+    /// Ends this connection after its pending responses, since the server stops.
+    pub(super) fn drain(&self) {
+        let owes = !self.timeout_tracker.get().is_idle() && self.hung_requests.get() == 0;
+        self.set_close_mode(if owes { CloseMode::Drain } else { CloseMode::Abort });
+    }
+}
+
+struct HungRequestGuard<'a>(&'a ConnectionState);
+
+impl Drop for HungRequestGuard<'_> {
+    fn drop(&mut self) {
+        self.0.hung_requests.set(self.0.hung_requests.get() - 1);
+    }
+}

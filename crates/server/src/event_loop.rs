@@ -1,0 +1,119 @@
+//! One thread of a server: it accepts connections, drives them, and closes those that exceed their timeouts.
+
+use std::io;
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch::Receiver;
+use tokio::task::LocalSet;
+
+use super::connection::drive;
+use super::connection_state::CloseMode;
+use super::thread_context::ThreadContext;
+use super::{Service, ShutdownRequest};
+use weir_decide::Nanos;
+use weir_decide::service::timeouts::TimeoutKind;
+
+/// Interval of an event loop's checks of its connections.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Runs until the server stops and its connections have ended.
+pub(super) async fn run<S: Service>(
+    home: Rc<ThreadContext<S>>,
+    listener: TcpListener,
+    mut stop: Receiver<ShutdownRequest>,
+) {
+    let rounds = tokio::task::spawn_local(sweep(Rc::clone(&home)));
+    let mut short_of_files = false;
+    while *stop.borrow() == ShutdownRequest::Run {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.changed() => continue,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                short_of_files = false;
+                tokio::task::spawn_local(drive(Rc::clone(&home), stream, peer));
+            }
+            Err(error) if is_connection_error(&error) => {}
+            Err(error) => {
+                if !std::mem::replace(&mut short_of_files, true) {
+                    home.logger.log(&format!("connections have to wait: {error}"));
+                }
+                // Accepting again at once would only use CPU.
+                home.timer.sleep(Nanos::from_millis(100)).await;
+            }
+        }
+    }
+    drop(listener);
+    drain(&home, stop).await;
+    rounds.abort();
+}
+
+/// Awaits the pending responses, up to the grace time.
+async fn drain<S: Service>(home: &ThreadContext<S>, mut stop: Receiver<ShutdownRequest>) {
+    for (_, watch) in &*home.connections.borrow() {
+        watch.drain();
+    }
+    let mut rest = pin!(home.service.shutdown(&home.local));
+    let mut rested = false;
+    while !rested || !home.connections.borrow().is_empty() {
+        let until = match *stop.borrow_and_update() {
+            ShutdownRequest::DrainUntil(until) => until,
+            ShutdownRequest::Run | ShutdownRequest::Now => Nanos::ZERO,
+        };
+        if until <= home.accounting.clock.now() {
+            break;
+        }
+        tokio::select! {
+            () = &mut rest, if !rested => rested = true,
+            () = home.connection_ended.notified() => {}
+            () = home.timer.sleep_until(until) => {}
+            _ = stop.changed() => {}
+        }
+    }
+    for (_, watch) in &*home.connections.borrow() {
+        watch.set_close_mode(CloseMode::Abort);
+    }
+}
+
+/// Periodic work: the clock, the log, and the timeouts of connections.
+async fn sweep<S: Service>(home: Rc<ThreadContext<S>>) {
+    let mut rounds = tokio::time::interval(SWEEP_INTERVAL);
+    loop {
+        rounds.tick().await;
+        let now = home.accounting.clock.now();
+        home.accounting.coarse_clock.set(now);
+        home.memory_reclaimer.on_sweep();
+        if let Some(pen) = &home.accounting.access_log {
+            pen.flush();
+        }
+        for (_, watch) in &*home.connections.borrow() {
+            watch.check_peer();
+            if let Some(expired) = watch.expired(now, &home.timeouts) {
+                home.accounting.metrics.record_end(match expired {
+                    TimeoutKind::Idle => "idle",
+                    TimeoutKind::Head => "slow_head",
+                    TimeoutKind::Body => "slow_body",
+                    TimeoutKind::Write => "slow_reader",
+                    TimeoutKind::Tunnel => "idle_tunnel",
+                });
+                watch.set_close_mode(CloseMode::Abort);
+            }
+        }
+    }
+}
+
+/// Errors of accept that concern only the one connection.
+fn is_connection_error(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
+}
+
+/// Runs `serve` on this thread's runtime, with all that it spawns.
+pub(super) fn run_on_current_thread(serve: impl AsyncFnOnce() -> io::Result<()>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    LocalSet::new().block_on(&runtime, serve())
+}

@@ -1,0 +1,220 @@
+//! A service's access to a request while it handles it.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderValue;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use serde_json::value::RawValue;
+
+use super::connection_state::{CloseMode, ConnectionState};
+use super::request_log::{RequestAccounting, RequestLogInfo, RequestRecord};
+use super::{BodyError, ServiceReply};
+use weir_decide::Nanos;
+use weir_decide::service::timeouts::TimeoutTracker;
+use weir_machine::timer::{Sleep, Timer};
+
+/// Context of one request.
+#[derive(Debug)]
+pub struct RequestContext {
+    pub(super) accounting: Rc<RequestAccounting>,
+    pub(super) timer: Timer,
+    pub(super) connection: Rc<ConnectionState>,
+    began: Nanos,
+    log_info: Option<Rc<RequestLogInfo>>,
+}
+
+/// A request's body, read up to a size.
+#[derive(Debug)]
+pub enum BodyPrefix {
+    /// The whole body.
+    Complete(Bytes),
+    /// A longer body, as a stream that includes the beginning.
+    Streaming(RequestBodyStream),
+}
+
+/// A request's body as a stream.
+#[derive(Debug)]
+pub struct RequestBodyStream {
+    prefix: Bytes,
+    remaining: Incoming,
+    accounting: Rc<RequestAccounting>,
+    connection: Rc<ConnectionState>,
+}
+
+/// Reason why a request's body could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadBodyError {
+    /// The body exceeds the limit.
+    TooLong,
+    /// The body ended early, or is malformed.
+    Broken,
+}
+
+impl RequestContext {
+    pub(super) fn new(
+        ledger: &Rc<RequestAccounting>,
+        timer: &Timer,
+        watch: &Rc<ConnectionState>,
+        entry: &RequestRecord,
+    ) -> Self {
+        Self {
+            accounting: Rc::clone(ledger),
+            timer: timer.clone(),
+            connection: Rc::clone(watch),
+            began: entry.began(),
+            log_info: entry.log_info(),
+        }
+    }
+
+    /// Whether there is an access log for an attempt log.
+    pub fn is_logged(&self) -> bool {
+        self.log_info.is_some()
+    }
+
+    /// Adds an attempt log to the request's line in the access log.
+    pub fn log_attempts(&self, story: Box<RawValue>) {
+        if let Some(asked) = &self.log_info {
+            asked.set_attempts(story);
+        }
+    }
+
+    /// Whether this end closes the connection: after a timeout, or at a stop.
+    pub fn is_server_abort(&self) -> bool {
+        self.connection.close_mode() == CloseMode::Abort
+    }
+
+    /// Time since the server's start.
+    pub fn now(&self) -> Nanos {
+        self.accounting.clock.now()
+    }
+
+    /// Address of the client.
+    pub fn peer(&self) -> SocketAddr {
+        self.connection.peer
+    }
+
+    /// The client's address without port, as a header value.
+    pub fn client_address(&self) -> &HeaderValue {
+        self.connection.client_address()
+    }
+
+    /// Time when the request's head was complete, since the server's start.
+    pub fn began(&self) -> Nanos {
+        self.began
+    }
+
+    /// Ends `length` from now, exactly.
+    pub fn sleep(&self, length: Nanos) -> Sleep {
+        self.timer.sleep(length)
+    }
+
+    /// Ends at `until`, exactly.
+    pub fn sleep_until(&self, until: Nanos) -> Sleep {
+        self.timer.sleep_until(until)
+    }
+
+    /// Never ends: the request gets no response, and its connection stays open until the client or the server closes
+    /// it.
+    pub async fn hang(&self) -> ServiceReply {
+        self.connection.hang().await
+    }
+
+    /// Reads a request's body of at most `most` bytes.
+    ///
+    /// # Errors
+    /// [`ReadBodyError`]. A peer that exceeds the timeout is disconnected, and this never ends.
+    pub async fn read_body(&self, body: Incoming, most: usize) -> Result<Bytes, ReadBodyError> {
+        if body.size_hint().lower() > most as u64 {
+            return Err(ReadBodyError::TooLong);
+        }
+        match self.read_prefix(body, most).await? {
+            BodyPrefix::Complete(bytes) => Ok(bytes),
+            BodyPrefix::Streaming(_) => Err(ReadBodyError::TooLong),
+        }
+    }
+
+    /// Reads a request's body if it has at most `most` bytes; otherwise only its beginning.
+    ///
+    /// # Errors
+    /// [`ReadBodyError::Broken`]. A peer that exceeds the timeout is disconnected, and this never ends.
+    pub async fn read_prefix(&self, mut body: Incoming, most: usize) -> Result<BodyPrefix, ReadBodyError> {
+        let upload = |first, rest| {
+            let (ledger, watch) = (Rc::clone(&self.accounting), Rc::clone(&self.connection));
+            Ok(BodyPrefix::Streaming(RequestBodyStream {
+                prefix: first,
+                remaining: rest,
+                accounting: ledger,
+                connection: watch,
+            }))
+        };
+        if body.size_hint().lower() > most as u64 {
+            return upload(Bytes::new(), body);
+        }
+        let mut first = Bytes::new();
+        let mut rest = BytesMut::new();
+        self.connection.update_timeouts(|timeouts| timeouts.wants_body(self.accounting.coarse_clock.now()));
+        let read = loop {
+            let Some(frame) = body.frame().await else { break Ok(true) };
+            let Ok(frame) = frame else { break Err(ReadBodyError::Broken) };
+            let Ok(data) = frame.into_data() else { continue };
+            let length = first.len() + rest.len() + data.len();
+            if first.is_empty() {
+                first = data;
+            } else {
+                rest.extend_from_slice(&data);
+            }
+            if length > most {
+                break Ok(false);
+            }
+        };
+        self.connection.update_timeouts(TimeoutTracker::has_body);
+        let whole = read?;
+        // Only a body in several pieces is copied.
+        let bytes = if rest.is_empty() { first } else { [&first[..], &rest[..]].concat().into() };
+        if !whole {
+            return upload(bytes, body);
+        }
+        self.connection.set_unread_body(false);
+        Ok(BodyPrefix::Complete(bytes))
+    }
+}
+
+impl Body for RequestBodyStream {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if !self.prefix.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.prefix)))));
+        }
+        let Poll::Ready(frame) = Pin::new(&mut self.remaining).poll_frame(cx) else {
+            self.connection.update_timeouts(|timeouts| timeouts.wants_body(self.accounting.coarse_clock.now()));
+            return Poll::Pending;
+        };
+        self.connection.update_timeouts(TimeoutTracker::has_body);
+        if frame.is_none() {
+            self.connection.set_unread_body(false);
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.prefix.is_empty() && self.remaining.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (rest, first) = (self.remaining.size_hint(), self.prefix.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower() + first);
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper + first);
+        }
+        hint
+    }
+}

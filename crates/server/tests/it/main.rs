@@ -1,0 +1,3 @@
+//! The server framework over real sockets.
+
+mod server_room;

@@ -1,0 +1,133 @@
+//! `weir serve` and `weir gate`, running.
+
+use std::fs;
+use std::io::{BufRead, BufReader, PipeReader, Read, pipe};
+
+use rustix::process::Signal;
+
+use super::raw::{Answer, Raw};
+use super::weir::{Output, Running, Weir};
+
+/// A service in a fresh folder. When it is dropped it is told to stop, and has to end in good order.
+pub struct Serving {
+    pub weir: Weir,
+    /// `http://` and the address.
+    pub url: String,
+    /// HOST:PORT
+    pub address: String,
+    running: Option<Running>,
+    stdout: BufReader<PipeReader>,
+}
+
+impl Serving {
+    /// `weir serve ARGS...`, from the line on that says where it listens.
+    pub fn start(args: &[&str]) -> Self {
+        Self::start_in(Weir::new(), args)
+    }
+
+    /// The same in a folder that has files in it.
+    pub fn start_in(weir: Weir, args: &[&str]) -> Self {
+        Self::run(weir, &[&["serve"], args].concat())
+    }
+
+    /// `weir gate ARGS...`, on a free port if they say none.
+    pub fn gate(args: &[&str]) -> Self {
+        Self::gate_in(Weir::new(), args)
+    }
+
+    /// The same in a folder that has files in it.
+    pub fn gate_in(weir: Weir, args: &[&str]) -> Self {
+        let listen: &[_] = if args.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        Self::run(weir, &[&["gate"], listen, args].concat())
+    }
+
+    fn run(weir: Weir, args: &[&str]) -> Self {
+        let mut command = weir.command(args);
+        let (reader, writer) = pipe().unwrap();
+        command.stdout(writer);
+        let running = Running::new(&mut command);
+        // With it goes our copy of the writer.
+        drop(command);
+        let mut stdout = BufReader::new(reader);
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let Ok(line) = serde_json::from_str::<serde_json::Value>(&line) else {
+            panic!("{line:?} does not say where it listens: {:?}", running.finish());
+        };
+        let url = line["listening"].as_str().unwrap().to_owned();
+        let address = url.strip_prefix("http://").unwrap().to_owned();
+        Self { weir, url, address, running: Some(running), stdout }
+    }
+
+    /// A new connection.
+    pub fn connect(&self) -> Raw {
+        Raw::connect(&self.address)
+    }
+
+    /// On a connection of its own.
+    pub fn get(&self, path: &str) -> Answer {
+        self.connect().get(path)
+    }
+
+    /// On a connection of its own.
+    pub fn post(&self, path: &str, body: impl AsRef<[u8]>) -> Answer {
+        self.connect().post(path, body)
+    }
+
+    /// Sends bytes on a connection of its own, and gives all that comes until the service closes it.
+    pub fn raw(&self, bytes: impl AsRef<[u8]>) -> Vec<u8> {
+        let mut connection = self.connect();
+        // A service that has seen enough may close before it has all.
+        let _ = connection.try_send(bytes);
+        connection.rest()
+    }
+
+    /// A figure of /metrics, by its name and labels as they stand there: `weir_connections_total`; 0 if it is not there.
+    pub fn metric(&self, name: &str) -> f64 {
+        let answer = self.get("/metrics");
+        let line = answer.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned));
+        line.map_or(0.0, |value| value.parse().unwrap())
+    }
+
+    pub fn running(&mut self) -> &mut Running {
+        self.running.as_mut().unwrap()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.running.as_ref().unwrap().pid()
+    }
+
+    pub fn open_files(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        self.running.as_ref().unwrap().signal(signal);
+    }
+
+    /// Tells it to stop; it ends when it owes nothing any more.
+    pub fn stop(self) -> Output {
+        self.signal(Signal::TERM);
+        self.finish()
+    }
+
+    /// Waits for its end. The output has what stdout said after the first line.
+    pub fn finish(mut self) -> Output {
+        let running = self.running.take().unwrap();
+        let mut output = running.finish();
+        self.stdout.read_to_string(&mut output.stdout).unwrap();
+        output
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        if std::thread::panicking() {
+            return;
+        }
+        running.signal(Signal::TERM);
+        let output = running.finish();
+        assert_eq!(output.code, 0, "{output:?}");
+    }
+}

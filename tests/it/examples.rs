@@ -1,0 +1,35 @@
+//! Examples of the library, run as documented. (Those in Python: `python/tests/test_examples.py`.)
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed precondition fails the test")]
+
+use std::process::Command;
+use std::time::Duration;
+
+use weir_testing::{Reply, Server};
+
+/// Output of an example for this URL.
+fn run(example: &str, url: &str) -> String {
+    let example = ["run", "--quiet", "--locked", "--example", example, "--", url];
+    let cargo = Command::new(env!("CARGO")).args(example).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(cargo.status.success(), "{}", String::from_utf8_lossy(&cargo.stderr));
+    String::from_utf8(cargo.stdout).unwrap()
+}
+
+#[test]
+fn a_hedged_call_prints_its_response_and_attempt_log() {
+    let server = Server::start(|seen| {
+        let reply = Reply::ok("hello");
+        if seen.number == 0 { reply.after(Duration::from_secs(20)) } else { reply }
+    });
+    let out = run("call", &server.url("/work"));
+    let parts = ["200 OK\n", "no success yet: attempt 2 sent to", "attempt 2 responded 200", "attempt 1 cancelled"];
+    assert!(parts.iter().all(|part| out.contains(part)), "{out}");
+    assert_eq!(server.seen()[1].line(), "GET /work HTTP/1.1");
+}
+
+#[test]
+fn the_example_loads_a_service_and_prints_the_run() {
+    let server = Server::hello();
+    let out = run("load", &server.url("/"));
+    assert!(out.contains("200 total") && out.contains("successes in a second"), "{out}");
+    assert_eq!(server.requests(), 200);
+}
