@@ -4,12 +4,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(unsafe_code, reason = "an allocator that counts is one, and only in this test")]
 
+#[path = "it/calling.rs"]
+mod calling;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Method};
-use weir_testing::{Server, calling, get, ms, origin, plan};
+use weir_testing::Server;
+use crate::calling::{calling, get, ms, origin, plan};
 use weir_call::{CallEngine, CallPlan};
 use weir_decide::call::deadline::DeadlineFormat;
 use weir_decide::call::policy::{HedgeStage, Policy, RetryPolicy, StageTrigger};

@@ -5,12 +5,6 @@
 mod address;
 mod info;
 mod reply;
-#[cfg(test)]
-#[path = "../../tests/support/redis.rs"]
-pub(crate) mod server;
-#[cfg(test)]
-#[path = "../../tests/support/tied.rs"]
-mod tied;
 
 use ::redis::RedisError;
 use ring::rand::{SecureRandom, SystemRandom};

@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 
-mod calling;
 mod certificates;
 mod connection;
 mod http2;
@@ -14,12 +13,10 @@ mod redis;
 mod reply;
 mod server;
 mod serving;
-mod setting;
 mod tied;
 mod weir;
 mod wire;
 
-pub use calling::{call, calling, get, ms, origin, plan, text, upstream, waiting};
 pub use certificates::Authority;
 pub use http2::over_http2;
 pub use noise::{Burner, Stall, Stalling, Stalls};
@@ -28,7 +25,6 @@ pub use redis::{Manner, Proxy, RedisServer};
 pub use reply::{Gate, Reply};
 pub use server::{Builder, Seen, Server};
 pub use serving::Serving;
-pub use setting::{ALWAYS, SYNCED, Sent, Setting, Terms};
 pub use tied::{running_in, spawn_tied};
 pub use weir::{weir_path, Output, Running, Weir, load, until};
 

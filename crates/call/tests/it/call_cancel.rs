@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method};
 use http_body_util::BodyExt;
-use weir_testing::{Reply, Server, calling, get, ms, plan, upstream, waiting};
+use weir_testing::{Reply, Server};
+use crate::calling::{calling, get, ms, plan, upstream, waiting};
 use weir_call::{CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, Success};
 use weir_decide::Nanos;
 use weir_decide::admission::AdmissionConfig;

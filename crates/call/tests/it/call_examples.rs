@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Method};
-use weir_testing::{Reply, Seen, Server, calling, ms, text, upstream};
+use weir_testing::{Reply, Seen, Server};
+use crate::calling::{calling, ms, text, upstream};
 use weir_call::attempt_log::{AttemptStatus, AttemptTrace, CallTrace};
 use weir_call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success, TraceContext};
 use weir_decide::Nanos;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
-use weir_testing::{Reply, Server, calling, get, ms, origin, upstream, waiting};
+use weir_testing::{Reply, Server};
+use crate::calling::{calling, get, ms, origin, upstream, waiting};
 use weir_call::{CallEngine, CallFailureReason, CallPlan, Success, Upstream, UpstreamHost};
 use weir_decide::Nanos;
 use weir_decide::admission::RejectionReason;

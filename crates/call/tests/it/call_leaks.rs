@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use http_body_util::BodyExt;
-use weir_testing::{calling, get, ms, upstream, waiting};
+use crate::calling::{calling, get, ms, upstream, waiting};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use weir_call::{CallBody, CallEngine, CallPlan, Success};

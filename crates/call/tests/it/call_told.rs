@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use weir_testing::{Reply, Server, calling, ms, plan};
+use weir_testing::{Reply, Server};
+use crate::calling::{calling, ms, plan};
 use weir_call::attempt_log::CallTrace;
 use weir_call::{CallEngine, CallPlan, CallRequest, TraceContext};
 use weir_decide::Nanos;

@@ -8,3 +8,4 @@ mod call_http2;
 mod call_leaks;
 mod call_success;
 mod call_told;
+mod calling;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use weir_testing::{Output, Running, SYNCED, Setting, Terms, until};
+use weir_testing::{Output, Running, until};
+use crate::setting::{SYNCED, Setting, Terms};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(60);

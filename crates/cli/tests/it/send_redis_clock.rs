@@ -6,7 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use weir_testing::{Running, SYNCED, Setting, Terms, Weir, until};
+use weir_testing::{Running, Weir, until};
+use crate::setting::{SYNCED, Setting, Terms};
 use weir_send::wall_ms;
 
 /// Timeout of each wait of a test.

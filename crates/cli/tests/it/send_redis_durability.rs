@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use weir_testing::{ALWAYS, Running, SYNCED, Setting, Terms, until};
+use weir_testing::{Running, until};
+use crate::setting::{ALWAYS, SYNCED, Setting, Terms};
 use weir_send::store::{JobOrder, QueueAddress, QueueBounds, RedisStore, Store};
 use weir_send::wall_ms;
 

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weir_testing::{Manner, Proxy, Running, SYNCED, Setting, Terms, until};
+use weir_testing::{Manner, Proxy, Running, until};
+use crate::setting::{SYNCED, Setting, Terms};
 use weir_send::wall_ms;
 
 /// Timeout of each wait of a test.

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use weir_testing::{Running, SYNCED, Setting, Terms, until};
+use weir_testing::{Running, until};
+use crate::setting::{SYNCED, Setting, Terms};
 use weir_decide::base::rng::SeededRng;
 use weir_send::wall_ms;
 

@@ -3,4 +3,3 @@
 mod gate_config;
 mod gate_doubt;
 mod gate_otlp;
-mod gate_wire;

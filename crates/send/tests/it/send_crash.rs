@@ -2,9 +2,6 @@
 //! flight at a kill and are flagged. `WEIR_KILLS=1000` for a longer test.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-#[path = "support/tied.rs"]
-mod tied;
-
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -108,7 +105,7 @@ fn no_kill_loses_an_accepted_job_or_hides_that_one_was_sent() {
             .envs([("WEIR_CRASH_STORE", path.to_str().unwrap()), ("WEIR_CRASH_ROUND", &round.to_string())])
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let mut child = tied::spawn_tied(&mut command).unwrap();
+        let mut child = weir_testing::spawn_tied(&mut command).unwrap();
         let kill_after = rng.bits() % 300;
         let mut lines = 0;
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {

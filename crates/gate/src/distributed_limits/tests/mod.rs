@@ -7,7 +7,7 @@ use weir_decide::ratelimit::split::tests::model::SplitTable as Oracle;
 use weir_decide::ratelimit::split::{AllocationKey, AllocationRequest, Fraction, SplitReply, SplitRequest};
 use crate::config::DistributedLimitConfig;
 use weir_redis::field;
-use weir_redis::server::RedisServer;
+use weir_testing::RedisServer;
 
 const LEASE: Nanos = Nanos::from_secs(3600);
 

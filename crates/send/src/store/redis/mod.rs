@@ -30,9 +30,6 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::watch;
 
-#[cfg(test)]
-pub(super) use weir_redis::server;
-
 pub use self::address::QueueAddress;
 use self::connection::{QueueContext, RedisConnection, RedisFailure};
 use self::list::{inspect_call, list_call, parse_entries, selected_entries};

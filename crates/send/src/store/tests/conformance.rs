@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
 use crate::job::{JobRequest, JobStatus, MAX_JOB_EVENTS, StoredAttempt, StoredResponse};
-use crate::store::redis::server::RedisServer;
+use weir_testing::RedisServer;
 use crate::store::*;
 
 const NOW: UnixMs = UnixMs(1_760_000_000_000);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::job::JobRequest;
 use crate::sender::wall_ms;
 use crate::store::keys::Heartbeat;
-use crate::store::redis::server::{Manner, Proxy, RedisServer};
+use weir_testing::{Manner, Proxy, RedisServer};
 use crate::store::redis::*;
 use crate::store::{JobChange, JobStep, LaneClaim};
 

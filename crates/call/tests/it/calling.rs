@@ -17,7 +17,7 @@ use weir_http::target::Target;
 use weir_machine::clock::Clock;
 use weir_machine::timer::Timer;
 
-use super::Server;
+use weir_testing::Server;
 
 /// Runs a test on an event loop of its own, where it can make calls.
 pub fn calling(test: impl AsyncFnOnce(CallEngine)) {

@@ -6,9 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use weir_send::{Job, JobDefaults, wall_ms};
 
-use super::redis::RedisServer;
-use super::serving::Serving;
-use super::weir::{Output, Running, Weir};
+use weir_testing::{Output, RedisServer, Running, Serving, Weir};
 
 /// Limits of the service, and delays.
 #[derive(Clone, Copy, Debug)]
