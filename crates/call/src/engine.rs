@@ -30,13 +30,13 @@ use weir_machine::timer::Timer;
 /// use std::sync::Arc;
 ///
 /// use http::{HeaderMap, Method};
-/// use weir::call::{CallEngine, CallPlan, CallRequest, Success, Upstream, UpstreamHost};
-/// use weir::decide::Nanos;
-/// use weir::decide::call::policy::{HedgeStage, Policy, StageTrigger};
-/// use weir::decide::upstream::hosts::{BalancePolicy, OutlierRule};
-/// use weir::http::client::{Client, ConnectOptions, Options, Origin, OutgoingBody};
-/// use weir::http::target::Target;
-/// use weir::machine::{clock::Clock, timer::Timer};
+/// use weir_call::{CallEngine, CallPlan, CallRequest, Success, Upstream, UpstreamHost};
+/// use weir_decide::Nanos;
+/// use weir_decide::call::policy::{HedgeStage, Policy, StageTrigger};
+/// use weir_decide::upstream::hosts::{BalancePolicy, OutlierRule};
+/// use weir_http::client::{Client, ConnectOptions, Options, Origin, OutgoingBody};
+/// use weir_http::target::Target;
+/// use weir_machine::{clock::Clock, timer::Timer};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let after = StageTrigger::Time(Nanos::from_millis(100));

@@ -3,6 +3,7 @@
 mod agent_args;
 mod capacity;
 pub mod compare;
+#[cfg(feature = "gate")]
 mod gate;
 mod help;
 mod interrupt;
@@ -12,11 +13,17 @@ mod output;
 mod report;
 mod request_args;
 mod self_exec;
+#[cfg(feature = "send")]
 mod send;
+#[cfg(feature = "serve")]
 pub mod serve;
+#[cfg(any(feature = "gate", feature = "serve"))]
 mod server_args;
+#[cfg(any(feature = "gate", feature = "serve"))]
 mod server_lifecycle;
+#[cfg(feature = "simulate")]
 pub mod simulate;
+#[cfg(feature = "study")]
 mod study;
 mod usage_error;
 
@@ -81,18 +88,24 @@ enum CliCommand {
     /// Compare saved runs, also of other tools, with statistics
     Compare(compare::CompareArgs),
     /// Compare variants of a service by repeated, randomized measurements
+    #[cfg(feature = "study")]
     Study(study::StudyArgs),
     /// Print a saved run in any format
     Report(report::ReportArgs),
     /// Run a test server with fault injection
+    #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
     /// Run a gateway: hedging, retries, deadlines, overload protection
+    #[cfg(feature = "gate")]
     Gate(Box<gate::GateArgs>),
     /// Deliver jobs through rate limits, resumable after a crash
+    #[cfg(feature = "send")]
     Send(Box<send::SendArgs>),
     /// Simulate overload protection in virtual time
+    #[cfg(feature = "simulate")]
     Simulate(Box<simulate::SimulateArgs>),
     /// Supervise a program that a study has started
+    #[cfg(feature = "study")]
     #[command(name = weir_study::GUARD, hide = true)]
     Guard,
     /// Generate one agent's part of a load
@@ -110,11 +123,17 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let messages = Messages::new(&cli.common);
     match cli.command {
         CliCommand::Load(asked) => load::run(*asked, &args, &messages),
+        #[cfg(feature = "serve")]
         CliCommand::Serve(asked) => serve::run(asked, &messages),
+        #[cfg(feature = "gate")]
         CliCommand::Gate(asked) => gate::run(&asked, &messages),
+        #[cfg(feature = "send")]
         CliCommand::Send(asked) => send::run(&asked, &messages),
+        #[cfg(feature = "simulate")]
         CliCommand::Simulate(asked) => simulate::run(&asked, &messages),
+        #[cfg(feature = "study")]
         CliCommand::Study(asked) => study::run(&asked, &args, &messages),
+        #[cfg(feature = "study")]
         CliCommand::Guard => study::guard(&messages),
         CliCommand::Agent => load::run_agent(&messages),
         CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages),

@@ -49,6 +49,20 @@ const FLAG_SYNONYMS: [(&str, &str); 37] = [
     ("fresh", "rerun"),
 ];
 
+/// Commands that this build leaves out, by their features.
+const LEFT_OUT_COMMANDS: &[&str] = &[
+    #[cfg(not(feature = "gate"))]
+    "gate",
+    #[cfg(not(feature = "send"))]
+    "send",
+    #[cfg(not(feature = "serve"))]
+    "serve",
+    #[cfg(not(feature = "simulate"))]
+    "simulate",
+    #[cfg(not(feature = "study"))]
+    "study",
+];
+
 /// Command that the arguments name, by its full name: `weir send list`.
 pub(super) fn target_command(mut command: Command, args: &[OsString]) -> Command {
     command.build();
@@ -71,6 +85,11 @@ pub(super) fn message(error: &clap::Error, asked: &Command) -> String {
     let line = what.copied().collect::<Vec<_>>().join(" ");
     let line = line.trim_start_matches("error: ").trim_end_matches("For more information, try '--help'.").trim_end();
     let name = asked.get_bin_name().unwrap_or("weir");
+    if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
+        && LEFT_OUT_COMMANDS.contains(&given.as_str())
+    {
+        return format!("this build of weir has no '{given}'; build it with the feature {given}");
+    }
     let hint = suggestion(error, asked).map_or_else(String::new, |text| format!("did you mean '{text}'? "));
     format!("{line}; {hint}see '{name} --help'")
 }

@@ -32,8 +32,8 @@ pub(super) enum StopMode {
 ///
 /// ```no_run
 /// use std::sync::Arc;
-/// use weir::send::store::{JobOrder, MemoryStore, QueueBounds};
-/// use weir::send::{Job, JobRequest, Options, Sender};
+/// use weir_send::store::{JobOrder, MemoryStore, QueueBounds};
+/// use weir_send::{Job, JobRequest, Options, Sender};
 ///
 /// let store = Arc::new(MemoryStore::new(QueueBounds::default(), JobOrder::Fifo));
 /// let sender = Sender::start(store, Options::default(), Box::new(()))?;
@@ -42,7 +42,7 @@ pub(super) enum StopMode {
 /// sender.submit(vec![Job { request, ..Job::default() }]).wait()?;
 /// sender.finish();
 /// let ended = sender.join();
-/// # Ok::<(), weir::send::SenderError>(())
+/// # Ok::<(), weir_send::SenderError>(())
 /// ```
 #[derive(Debug)]
 pub struct Sender {

@@ -10,8 +10,8 @@
 //! A service within a test, stopped when it is dropped:
 //!
 //! ```
-//! use weir::serve::httpbin;
-//! use weir::server::{self, Options};
+//! use weir_serve::httpbin;
+//! use weir_server::{self, Options};
 //!
 //! let service = server::start(httpbin::Service::new(httpbin::Options::default())?, &Options::default())?;
 //! let url = format!("{}/status/200:9,500:1", service.url());

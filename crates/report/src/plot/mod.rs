@@ -5,10 +5,12 @@
 //! well.
 
 mod canvas;
+#[cfg(feature = "png")]
 mod png;
 mod svg;
 
 use self::canvas::{Anchor, Canvas, Ink};
+#[cfg(feature = "png")]
 use self::png::Png;
 use self::svg::Svg;
 use super::axis::{AxisRange, AxisScale, ChartAxis};
@@ -181,11 +183,21 @@ impl Plot {
     /// The same drawing in pixels, twice as many each way, for where no SVG is shown.
     ///
     /// # Errors
-    /// There is no memory for it, or no font.
+    /// There is no memory for it, or no font; or this build has no feature `png`.
+    #[cfg(feature = "png")]
     pub fn png(&self) -> Result<Vec<u8>, String> {
         let mut png = Png::new(WIDTH, HEIGHT)?;
         self.draw_on(&mut png);
         png.finish()
+    }
+
+    /// The same drawing in pixels, which this build cannot make.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(feature = "png"))]
+    pub fn png(&self) -> Result<Vec<u8>, String> {
+        Err("this build of weir draws no PNG; build it with the feature png".into())
     }
 
     fn draw_on(&self, canvas: &mut dyn Canvas) {
@@ -324,6 +336,7 @@ mod tests {
         assert!(svg.contains("a &lt;b&gt; &amp; &quot;c&quot;") && !svg.contains("<b>"), "{svg}");
     }
 
+    #[cfg(feature = "png")]
     #[test]
     fn the_picture_in_pixels_has_what_the_drawing_has() {
         let png = plot(&[(1.0, 2.0), (2.0, 3.0), (4.0, 8.0)]).png().expect("drawn");

@@ -21,7 +21,9 @@ mod lane;
 mod leases;
 mod memory;
 mod record;
+#[cfg(feature = "redis")]
 mod redis;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 mod store_url;
 mod submission_queue;
@@ -42,7 +44,9 @@ pub use lane::{JobLane, MAX_CLAIM_LANES};
 pub use leases::JobLease;
 pub use memory::MemoryStore;
 pub use record::{JobChange, JobStep, RecordReply, RecordRequest, StoredKeyState};
+#[cfg(feature = "redis")]
 pub use redis::{QueueAddress, RedisStore};
+#[cfg(feature = "sqlite")]
 pub use sqlite::{Options, SqliteStore};
 pub use store_url::StoreUrl;
 pub use ticket::StoreFuture;

@@ -1,7 +1,7 @@
 //! `weir serve httpbin`: request and response bodies of all kinds, a small httpbin for load tests.
 //!
 //! - [`Service`]: routes of the service
-//! - `order`: `/validate`; `choice`: `/status/{code}`
+//! - `order`, `validate`: `/validate`; `choice`: `/status/{code}`
 //! - `chunks`, `drip`, `cut`: streamed bodies
 //! - `query`: parameters of the query
 
@@ -10,6 +10,11 @@ mod drip;
 mod query;
 mod status;
 mod truncate;
+mod order;
+#[cfg(feature = "schema")]
+mod validate;
+#[cfg(not(feature = "schema"))]
+#[path = "no_validate.rs"]
 mod validate;
 
 use std::io;
@@ -131,9 +136,9 @@ impl Service {
             ("/chunked", true) => self.chunked(query, timer, context)?,
             ("/drip", true) => self.drip(query, timer, context).await?,
             ("/headers", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, headers(&head.headers).to_string()),
-            ("/validate/schema", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, validate::SCHEMA),
-            ("/validate/example", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, validate::EXAMPLE),
-            ("/validate/invalid", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, validate::INVALID_EXAMPLE),
+            ("/validate/schema", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::SCHEMA),
+            ("/validate/example", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::EXAMPLE),
+            ("/validate/invalid", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::INVALID_EXAMPLE),
             ("/", true) => response(StatusCode::OK, CONTENT_TYPE_TEXT, INDEX_TEXT),
             ("/validate", _) => method_not_allowed("POST"),
             (

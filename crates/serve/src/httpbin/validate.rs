@@ -8,15 +8,9 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::order::SCHEMA;
 use crate::responses::{CONTENT_TYPE_JSON, response};
 use weir_server::ResponseBody;
-
-/// JSON Schema of an order.
-pub(super) const SCHEMA: &str = include_str!("../../../../docs/order.schema.json");
-/// Valid order.
-pub(super) const EXAMPLE: &str = include_str!("order.json");
-/// The valid order with three faults.
-pub(super) const INVALID_EXAMPLE: &str = include_str!("wrong_order.json");
 
 /// Maximum faults that are listed.
 const MAX_FAULTS: usize = 100;
