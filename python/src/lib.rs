@@ -23,28 +23,10 @@ mod send;
 mod serve;
 mod simulate;
 
-use std::ffi::OsString;
-use std::io::Write;
-
-use pyo3::prelude::*;
-
-/// Runs the command line (program name first) and returns its exit code.
-#[pyfunction]
-fn cli(py: Python<'_>, args: Vec<OsString>) -> u8 {
-    py.detach(|| {
-        let code = weir::cli::run(args);
-        // Without a Rust `main`, stdout of Rust is not flushed at exit.
-        let _ = std::io::stdout().flush();
-        code
-    })
-}
-
 #[pymodule]
 mod _weir {
     use pyo3::prelude::*;
 
-    #[pymodule_export]
-    use super::cli;
     #[pymodule_export]
     use super::client::answer::ResponseHandle;
     #[pymodule_export]

@@ -76,7 +76,7 @@ def test_agents_that_cannot_be_are_errors(service: Service) -> None:
 
 
 def test_nothing_of_ray_is_imported_without_need() -> None:
-    code = "import sys, weir, weir._cli; sys.exit('ray' in sys.modules)"
+    code = "import sys, weir, weir._load; sys.exit('ray' in sys.modules)"
     assert programs.child(code).returncode == 0
 
 

@@ -29,8 +29,15 @@ def cargo_version() -> str:
 
 def test_exported_names_are_sorted_and_complete() -> None:
     assert weir.__all__ == sorted(weir.__all__)
-    public = {name for name in vars(weir) if not name.startswith("_")}
-    assert public | {"__version__"} == set(weir.__all__)
+    names = {name for name in dir(weir) if not name.startswith("_") and not inspect.ismodule(getattr(weir, name))}
+    assert names | {"__version__"} == set(weir.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'lod'"):
+        weir.lod  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_only_what_is_used_is_imported() -> None:
+    code = "import sys, weir; print(*(name for name in sys.modules if name.startswith(('weir', 'asyncio'))))"
+    assert finished(sys.executable, "-c", code).stdout.split() == ["weir"]
 
 
 def test_every_exported_name_has_a_docstring() -> None:

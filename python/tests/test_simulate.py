@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
 from jsonschema import Draft202012Validator
 from test_schema import assert_closed, assert_same
@@ -45,11 +46,10 @@ def test_a_seed_repeats_a_simulation() -> None:
     assert weir.simulate(seed=7, **SMALL) != weir.simulate(seed=8, **SMALL)
 
 
-def test_a_simulation_prints_as_the_command(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_simulation_prints_as_the_command() -> None:
     simulation = weir.simulate(load=3, **SMALL)
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
-    assert weir._weir.cli(["weir", "simulate", "--load=3", *flags]) == 0
-    assert str(simulation) == capfd.readouterr().out
+    assert str(simulation) == programs.weir("simulate", "--load=3", *flags).stdout
     assert repr(simulation).startswith("<weir.Simulation custom with auto: ")
 
 

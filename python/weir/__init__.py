@@ -13,134 +13,44 @@
 - `Sender` and `AsyncSender` deliver jobs through the rate limits of a service.
 """
 
-from weir._async_sender import AsyncSender
-from weir._client import AsyncClient, Client
-from weir._client_base import CallOptions
-from weir._compare import ComparedRun, ComparedSide, Comparison, Pair, Side, Verdict, compare
-from weir._errors import (
-    AllAttemptsFailed,
-    ClientError,
-    ConnectFailed,
-    DeadlineExceeded,
-    DecodingError,
-    HTTPStatusError,
-    Interrupted,
-    JobExpired,
-    JobFailed,
-    NotAccepted,
-    SenderEnded,
-    SendError,
-    SetupError,
-    TimedOut,
-    UsageError,
-    WeirError,
-)
-from weir._flags import Flag
-from weir._headers import Headers
-from weir._job import Job, JobResult, JobTypes, SenderStats
-from weir._load import Stage, Time, load
-from weir._policy import Budget, Hedge, Retry, Success
-from weir._response import Attempt, Request, Response
-from weir._run import (
-    Agent,
-    Bytes,
-    Connections,
-    Interval,
-    Manifest,
-    Objective,
-    Percentiles,
-    Rate,
-    Requests,
-    Responses,
-    Run,
-    Target,
-    Trust,
-)
-from weir._sender import Sender
-from weir._serve import Service, serve
-from weir._shared import delete, get, head, options, patch, post, put, request
-from weir._simulate import Metrics, Pairing, Rank, Sample, Simulation, SimulationRun, simulate
-from weir._ticket import AsyncBatch, AsyncTicket, Batch, Ticket
-from weir._weir import __version__
+from importlib import import_module as _import_module
+from typing import Any as _Any
 
-__all__ = [
-    "Agent",
-    "AllAttemptsFailed",
-    "AsyncBatch",
-    "AsyncClient",
-    "AsyncSender",
-    "AsyncTicket",
-    "Attempt",
-    "Batch",
-    "Budget",
-    "Bytes",
-    "CallOptions",
-    "Client",
-    "ClientError",
-    "ComparedRun",
-    "ComparedSide",
-    "Comparison",
-    "ConnectFailed",
-    "Connections",
-    "DeadlineExceeded",
-    "DecodingError",
-    "Flag",
-    "HTTPStatusError",
-    "Headers",
-    "Hedge",
-    "Interrupted",
-    "Interval",
-    "Job",
-    "JobExpired",
-    "JobFailed",
-    "JobResult",
-    "JobTypes",
-    "Manifest",
-    "Metrics",
-    "NotAccepted",
-    "Objective",
-    "Pair",
-    "Pairing",
-    "Percentiles",
-    "Rank",
-    "Rate",
-    "Request",
-    "Requests",
-    "Response",
-    "Responses",
-    "Retry",
-    "Run",
-    "Sample",
-    "SendError",
-    "Sender",
-    "SenderEnded",
-    "SenderStats",
-    "Service",
-    "SetupError",
-    "Side",
-    "Simulation",
-    "SimulationRun",
-    "Stage",
-    "Success",
-    "Target",
-    "Ticket",
-    "Time",
-    "TimedOut",
-    "Trust",
-    "UsageError",
-    "Verdict",
-    "WeirError",
-    "__version__",
-    "compare",
-    "delete",
-    "get",
-    "head",
-    "load",
-    "options",
-    "patch",
-    "post",
-    "put",
-    "request",
-    "serve",
-    "simulate",
-]
+_NAMES = {
+    "_async_sender": ("AsyncSender",),
+    "_client": ("AsyncClient", "Client"),
+    "_client_base": ("CallOptions",),
+    "_compare": ("ComparedRun", "ComparedSide", "Comparison", "Pair", "Side", "Verdict", "compare"),
+    "_errors": ("AllAttemptsFailed", "ClientError", "ConnectFailed", "DeadlineExceeded", "DecodingError", "HTTPStatusError", "Interrupted", "JobExpired", "JobFailed", "NotAccepted", "SenderEnded", "SendError", "SetupError", "TimedOut", "UsageError", "WeirError"),
+    "_flags": ("Flag",),
+    "_headers": ("Headers",),
+    "_job": ("Job", "JobResult", "JobTypes", "SenderStats"),
+    "_load": ("Stage", "Time", "load"),
+    "_policy": ("Budget", "Hedge", "Retry", "Success"),
+    "_response": ("Attempt", "Request", "Response"),
+    "_run": ("Agent", "Bytes", "Connections", "Interval", "Manifest", "Objective", "Percentiles", "Rate", "Requests", "Responses", "Run", "Target", "Trust"),
+    "_sender": ("Sender",),
+    "_serve": ("Service", "serve"),
+    "_shared": ("delete", "get", "head", "options", "patch", "post", "put", "request"),
+    "_simulate": ("Metrics", "Pairing", "Rank", "Sample", "Simulation", "SimulationRun", "simulate"),
+    "_ticket": ("AsyncBatch", "AsyncTicket", "Batch", "Ticket"),
+    "_weir": ("__version__",),
+}
+"""Modules and the public names that they define. A module is imported when one of its names is first used, since all
+together take ten times as long as any program needs of them; `__init__.pyi` has the names for type checkers."""
+
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = sorted(_MODULES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'weir' has no attribute {name!r}")
+    value = getattr(_import_module(f"weir.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

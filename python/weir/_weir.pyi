@@ -21,7 +21,6 @@ __all__ = [
     "__version__",
     "abandon",
     "begin",
-    "cli",
     "compare",
     "forked",
     "load",
@@ -32,9 +31,6 @@ __all__ = [
 ]
 
 __version__: str
-
-def cli(args: Sequence[str]) -> int:
-    """Run the command line (program name first) and return its exit code; the GIL is released."""
 
 def compare(args: Sequence[str], given: Sequence[Sequence[RunHandle] | None]) -> tuple[str, str, str, str]:
     """Run `weir compare ARGS...`, with runs for some sides: JSON, text, Markdown and HTML."""

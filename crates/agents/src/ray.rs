@@ -4,6 +4,7 @@
 //! line on its stdin is what to place; the others are `NUMBER LINE`, for agents.
 
 use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::{self, Receiver};
@@ -60,6 +61,12 @@ const MAX_LOG_LINES: usize = 20;
 /// Time for Ray to end what it placed, beyond the agents' own timeout.
 const TEARDOWN_TIMEOUT: Nanos = Nanos::from_secs(5);
 
+/// Python of the environment that a program is installed in, else the one on PATH.
+fn python_beside(program: &OsStr) -> OsString {
+    let python = Path::new(program).with_file_name("python3");
+    if python.exists() { python.into_os_string() } else { "python3".into() }
+}
+
 /// Places agents; ends early once `go_on` returns false.
 pub(super) fn place(
     asked: &AgentSpec,
@@ -71,7 +78,9 @@ pub(super) fn place(
     // If weir was started through Python, that one has Ray.
     let python = match asked.launcher.as_slice() {
         [python, _, ..] => python.clone(),
-        _ => "python3".into(),
+        // A program that pip has installed is in the folder of its Python.
+        [program] => python_beside(program),
+        [] => "python3".into(),
     };
     let mut command = Command::new(&python);
     command.args(["-m", "weir._on_ray"]);

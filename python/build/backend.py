@@ -1,0 +1,53 @@
+"""Build backend of the Python package: maturin's, with the `weir` program in the wheel beside the extension.
+
+A wheel's program starts in milliseconds, since no interpreter runs. Cargo builds it before maturin packs what is in
+`DATA`; WEIR_PROFILE names another profile than `release`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import maturin
+from maturin import build_sdist, get_requires_for_build_editable, get_requires_for_build_sdist, get_requires_for_build_wheel
+from maturin import prepare_metadata_for_build_editable, prepare_metadata_for_build_wheel
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "python" / "weir.data"
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+
+def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
+    """Build the program, then the wheel."""
+    _build_program()
+    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
+    """Build the program, then the wheel of an editable install."""
+    _build_program()
+    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+
+
+def _build_program() -> None:
+    profile = os.environ.get("WEIR_PROFILE", "release")
+    command = ["cargo", "build", "--locked", "--profile", profile, "-p", "weir-cli", "--bin", "weir"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    scripts = DATA / "scripts"
+    scripts.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(target / profile / "weir", scripts / "weir")
