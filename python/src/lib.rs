@@ -23,6 +23,8 @@ mod send;
 mod serve;
 mod simulate;
 
+use pyo3::prelude::*;
+
 #[pymodule]
 mod _weir {
     use pyo3::prelude::*;

@@ -183,7 +183,7 @@ async fn read_trailers(mut body: IncomingBody) -> Option<Box<HeaderMap>> {
 }
 
 /// Reads a body of at most `max_bytes`.
-pub(crate) async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<BufferedBody, BodyReadError> {
+pub async fn read_body(mut body: IncomingBody, max_bytes: usize) -> Result<BufferedBody, BodyReadError> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     let mut trailers = None;

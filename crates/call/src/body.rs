@@ -28,8 +28,8 @@ pub enum CallBody {
 
 /// Complete bytes and trailers of a body.
 #[derive(Debug, Default)]
-pub(crate) struct BufferedBody {
-    pub(crate) bytes: Bytes,
+pub struct BufferedBody {
+    pub bytes: Bytes,
     pub(super) trailers: Option<Box<HeaderMap>>,
 }
 

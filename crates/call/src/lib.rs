@@ -33,7 +33,7 @@ mod upload;
 mod upstream;
 mod upstream_guard;
 
-pub(crate) use self::attempt::read_body;
+pub use self::attempt::read_body;
 pub use self::body::{CallBody, CallBodyError};
 pub use self::counts::{CallCounts, UpstreamCounts};
 pub use self::engine::CallEngine;

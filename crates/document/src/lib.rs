@@ -5,8 +5,8 @@
 //! - `words`: syntax of times, statuses and sizes
 
 pub mod problem;
-pub(crate) mod read;
-pub(crate) mod units;
+pub mod read;
+pub mod units;
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ use self::read::DocumentTable;
 ///
 /// # Errors
 /// All errors, by position; syntax errors only, if the text is not valid TOML.
-pub(crate) fn parse<T>(
+pub fn parse<T>(
     text: &str,
     folder: &Path,
     take: impl FnOnce(&DocumentTable<'_>, &Diagnostics<'_>) -> T,
@@ -40,7 +40,7 @@ pub(crate) fn parse<T>(
 ///
 /// # Errors
 /// All errors of both, by position.
-pub(crate) fn parse_with_override<T>(
+pub fn parse_with_override<T>(
     text: &str,
     folder: &Path,
     over: &str,

@@ -35,28 +35,30 @@ impl std::error::Error for Diagnostic {}
 
 /// Collector of errors and warnings while a text is read.
 #[derive(Debug)]
-pub(crate) struct Diagnostics<'a> {
+pub struct Diagnostics<'a> {
     text: &'a str,
     /// Offset of each line.
     lines: Vec<usize>,
     /// Folder to which paths in the text are relative.
-    pub(crate) folder: &'a Path,
+    pub folder: &'a Path,
     errors: RefCell<Vec<Diagnostic>>,
     warnings: RefCell<Vec<Diagnostic>>,
 }
 
 impl<'a> Diagnostics<'a> {
-    pub(crate) fn new(text: &'a str, folder: &'a Path) -> Self {
+    /// Collector for this text.
+    pub fn new(text: &'a str, folder: &'a Path) -> Self {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         Self { text, lines, folder, errors: RefCell::default(), warnings: RefCell::default() }
     }
 
     /// Adds an error at byte offset `start`.
-    pub(crate) fn error(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
+    pub fn error(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
         self.errors.borrow_mut().push(self.diagnostic(start, at, what.into(), remedy.into()));
     }
 
-    pub(crate) fn warning(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
+    /// Adds a warning at byte offset `start`.
+    pub fn warning(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
         self.warnings.borrow_mut().push(self.diagnostic(start, at, what.into(), remedy.into()));
     }
 
@@ -66,7 +68,7 @@ impl<'a> Diagnostics<'a> {
     }
 
     /// Line and column of a byte offset.
-    pub(crate) fn position(&self, start: usize) -> (usize, usize) {
+    pub fn position(&self, start: usize) -> (usize, usize) {
         let line = self.lines.partition_point(|begin| *begin <= start).max(1);
         let begin = self.lines.get(line - 1).copied().unwrap_or(0);
         let before = self.text.get(begin..start).unwrap_or_default();
@@ -74,7 +76,7 @@ impl<'a> Diagnostics<'a> {
     }
 
     /// Errors and warnings, by position.
-    pub(crate) fn finish(self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+    pub fn finish(self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         let sorted = |notes: RefCell<Vec<Diagnostic>>| {
             let mut notes = notes.into_inner();
             notes.sort();
@@ -86,7 +88,7 @@ impl<'a> Diagnostics<'a> {
 }
 
 /// Known word nearest to `given`, if one is near enough for a typing error.
-pub(crate) fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
     // Long words are not typing errors, and their distance takes time to compute.
     let most = (given.chars().count() / 3).max(1);
     let words = known.iter().copied().filter(|word| given.len() < 64 && word.len() < 64);
@@ -94,7 +96,7 @@ pub(crate) fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
 }
 
 /// `did you mean "x"?`, or the choices.
-pub(crate) fn suggestion(given: &str, known: &[&str]) -> String {
+pub fn suggestion(given: &str, known: &[&str]) -> String {
     match nearest(given, known) {
         Some(word) => format!("did you mean \"{word}\"?"),
         None => one_of(known),
@@ -102,7 +104,7 @@ pub(crate) fn suggestion(given: &str, known: &[&str]) -> String {
 }
 
 /// `choose "a", "b" or "c"`.
-pub(crate) fn one_of(known: &[&str]) -> String {
+pub fn one_of(known: &[&str]) -> String {
     let quoted = |words: &[&str]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
     match known {
         [] => String::new(),

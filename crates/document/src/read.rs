@@ -13,11 +13,11 @@ use weir_decide::Nanos;
 
 /// Value with its position.
 #[derive(Clone, Debug)]
-pub(crate) struct DocumentNode<'a> {
+pub struct DocumentNode<'a> {
     value: &'a DeValue<'a>,
     start: usize,
     /// Path of keys.
-    pub(crate) path: String,
+    pub path: String,
     diagnostics: &'a Diagnostics<'a>,
 }
 
@@ -27,49 +27,53 @@ impl<'a> DocumentNode<'a> {
     }
 
     /// Errors and warnings so far.
-    pub(crate) fn diagnostics(&self) -> &'a Diagnostics<'a> {
+    pub fn diagnostics(&self) -> &'a Diagnostics<'a> {
         self.diagnostics
     }
 
     /// Reports an error at this value.
-    pub(crate) fn error(&self, what: impl Into<String>, remedy: impl Into<String>) {
+    pub fn error(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.diagnostics.error(self.start, &self.path, what, remedy);
     }
 
     /// Records that the value is not a valid `kind`: `invalid time "x"; write ...`.
-    pub(crate) fn expected(&self, kind: &str, remedy: impl Into<String>) {
+    pub fn expected(&self, kind: &str, remedy: impl Into<String>) {
         let colon = if self.value.is_array() || self.value.is_table() { ":" } else { "" };
         self.error(format!("invalid {kind}{colon} {}", self.display()), remedy);
     }
 
     /// Reports a warning at this value.
-    pub(crate) fn warn(&self, what: impl Into<String>, remedy: impl Into<String>) {
+    pub fn warn(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.diagnostics.warning(self.start, &self.path, what, remedy);
     }
 
     /// Byte offset.
-    pub(crate) fn start(&self) -> usize {
+    pub fn start(&self) -> usize {
         self.start
     }
 
-    pub(crate) fn is_table(&self) -> bool {
+    /// Whether the value is a table.
+    pub fn is_table(&self) -> bool {
         self.value.is_table()
     }
 
-    pub(crate) fn is_string(&self) -> bool {
+    /// Whether the value is a string.
+    pub fn is_string(&self) -> bool {
         self.value.is_str()
     }
 
-    pub(crate) fn is_integer(&self) -> bool {
+    /// Whether the value is a whole number.
+    pub fn is_integer(&self) -> bool {
         self.value.is_integer()
     }
 
-    pub(crate) fn value(&self) -> &'a DeValue<'a> {
+    /// Value as parsed.
+    pub fn value(&self) -> &'a DeValue<'a> {
         self.value
     }
 
     /// Value as text for messages; long strings are truncated.
-    pub(crate) fn display(&self) -> String {
+    pub fn display(&self) -> String {
         match self.value {
             DeValue::String(text) => {
                 let short: String = text.chars().take(60).collect();
@@ -85,7 +89,8 @@ impl<'a> DocumentNode<'a> {
         }
     }
 
-    pub(crate) fn string(&self) -> Option<&'a str> {
+    /// String; None, with an error, if the value is another.
+    pub fn string(&self) -> Option<&'a str> {
         let text = self.value.as_str();
         if text.is_none() {
             self.expected("string", "write it in quotes");
@@ -93,7 +98,8 @@ impl<'a> DocumentNode<'a> {
         text
     }
 
-    pub(crate) fn boolean(&self) -> Option<bool> {
+    /// Boolean; None, with an error, if the value is another.
+    pub fn boolean(&self) -> Option<bool> {
         let yes = self.value.as_bool();
         if yes.is_none() {
             self.expected("boolean", "write true or false");
@@ -101,7 +107,8 @@ impl<'a> DocumentNode<'a> {
         yes
     }
 
-    pub(crate) fn integer(&self, range: RangeInclusive<u64>) -> Option<u64> {
+    /// Whole number of this range; None, with an error, if the value is another.
+    pub fn integer(&self, range: RangeInclusive<u64>) -> Option<u64> {
         let number = self.value.as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
         let number = number.filter(|number| range.contains(number));
         if number.is_none() {
@@ -111,7 +118,8 @@ impl<'a> DocumentNode<'a> {
         number
     }
 
-    pub(crate) fn number(&self, range: RangeInclusive<f64>) -> Option<f64> {
+    /// Number of this range; None, with an error, if the value is another.
+    pub fn number(&self, range: RangeInclusive<f64>) -> Option<f64> {
         let number = match self.value {
             DeValue::Integer(n) if n.radix() == 10 => n.as_str().parse::<f64>().ok(),
             DeValue::Float(n) => n.as_str().parse().ok(),
@@ -125,7 +133,7 @@ impl<'a> DocumentNode<'a> {
     }
 
     /// Time, possibly 0.
-    pub(crate) fn time_or_zero(&self) -> Option<Nanos> {
+    pub fn time_or_zero(&self) -> Option<Nanos> {
         let time = self.value.as_str().and_then(units::time);
         if time.is_none() {
             self.expected("time", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
@@ -134,7 +142,7 @@ impl<'a> DocumentNode<'a> {
     }
 
     /// Time above 0.
-    pub(crate) fn time(&self) -> Option<Nanos> {
+    pub fn time(&self) -> Option<Nanos> {
         let time = self.time_or_zero()?;
         if time == Nanos::ZERO {
             self.error("the time has to be above zero", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
@@ -143,7 +151,7 @@ impl<'a> DocumentNode<'a> {
     }
 
     /// Size in bytes.
-    pub(crate) fn size(&self, range: RangeInclusive<usize>) -> Option<usize> {
+    pub fn size(&self, range: RangeInclusive<usize>) -> Option<usize> {
         let size = self.value.as_str().and_then(units::size);
         let Some(size) = size else {
             self.expected("size", r#"write it as "512B", "64KiB" or "1MiB""#);
@@ -157,7 +165,7 @@ impl<'a> DocumentNode<'a> {
     }
 
     /// Value of one of these words.
-    pub(crate) fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
+    pub fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let found = self.value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
         if found.is_none() {
@@ -166,7 +174,8 @@ impl<'a> DocumentNode<'a> {
         found.map(|(_, value)| *value)
     }
 
-    pub(crate) fn statuses(&self) -> Option<Vec<(u16, u16)>> {
+    /// Statuses, as inclusive ranges; None, with errors, if there are none.
+    pub fn statuses(&self) -> Option<Vec<(u16, u16)>> {
         let nodes = if self.value.is_array() { self.list()? } else { vec![self.clone()] };
         if nodes.is_empty() {
             self.error(
@@ -186,7 +195,7 @@ impl<'a> DocumentNode<'a> {
     }
 
     /// Statuses of one string or number; None if it has none.
-    pub(crate) fn status_words(&self) -> Option<Vec<(u16, u16)>> {
+    pub fn status_words(&self) -> Option<Vec<(u16, u16)>> {
         match self.value {
             DeValue::String(text) => units::statuses(text),
             DeValue::Integer(number) if number.radix() == 10 => units::statuses(number.as_str()),
@@ -194,7 +203,8 @@ impl<'a> DocumentNode<'a> {
         }
     }
 
-    pub(crate) fn list(&self) -> Option<Vec<Self>> {
+    /// Members of a list; None, with an error, if the value is another.
+    pub fn list(&self) -> Option<Vec<Self>> {
         let Some(list) = self.value.as_array() else {
             self.expected("list", "write it in brackets, [ ... ]");
             return None;
@@ -205,7 +215,8 @@ impl<'a> DocumentNode<'a> {
         Some(list.iter().enumerate().map(node).collect())
     }
 
-    pub(crate) fn table(&self) -> Option<DocumentTable<'a>> {
+    /// Table; None, with an error, if the value is another.
+    pub fn table(&self) -> Option<DocumentTable<'a>> {
         let Some(inner) = self.value.as_table() else {
             self.expected("table", "write it in braces, { key = value }");
             return None;
@@ -222,7 +233,7 @@ impl<'a> DocumentNode<'a> {
 
 /// Table with its position. It records the keys that are read; all others are unknown.
 #[derive(Debug)]
-pub(crate) struct DocumentTable<'a> {
+pub struct DocumentTable<'a> {
     inner: &'a DeTable<'a>,
     start: usize,
     path: String,
@@ -232,26 +243,29 @@ pub(crate) struct DocumentTable<'a> {
 
 /// Key that the file's author has chosen, and its value.
 #[derive(Debug)]
-pub(crate) struct NamedNode<'a> {
-    pub(crate) key: &'a str,
+pub struct NamedNode<'a> {
+    /// The key.
+    pub key: &'a str,
     /// Byte offset of the key.
-    pub(crate) start: usize,
-    pub(crate) node: DocumentNode<'a>,
+    pub start: usize,
+    /// Its value.
+    pub node: DocumentNode<'a>,
 }
 
 impl<'a> DocumentTable<'a> {
     /// Root table of a document.
-    pub(crate) fn root(inner: &'a DeTable<'a>, diagnostics: &'a Diagnostics<'a>) -> Self {
+    pub fn root(inner: &'a DeTable<'a>, diagnostics: &'a Diagnostics<'a>) -> Self {
         Self { inner, start: 0, path: String::new(), diagnostics, read_keys: RefCell::default() }
     }
 
-    pub(crate) fn get(&self, key: &'static str) -> Option<DocumentNode<'a>> {
+    /// Value of a key, which counts as read from now on.
+    pub fn get(&self, key: &'static str) -> Option<DocumentNode<'a>> {
         self.read_keys.borrow_mut().push(key);
         self.inner.get(key).map(|value| DocumentNode::new(value, join_path(&self.path, key), self.diagnostics))
     }
 
     /// All members, by position.
-    pub(crate) fn members(&self) -> Vec<NamedNode<'a>> {
+    pub fn members(&self) -> Vec<NamedNode<'a>> {
         let named = |(key, value): (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>)| {
             let node = DocumentNode::new(value, join_path(&self.path, key.get_ref()), self.diagnostics);
             NamedNode { key: key.get_ref(), start: key.span().start, node }
@@ -261,16 +275,18 @@ impl<'a> DocumentTable<'a> {
         members
     }
 
-    pub(crate) fn error(&self, what: impl Into<String>, remedy: impl Into<String>) {
+    /// Reports an error at this table.
+    pub fn error(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.diagnostics.error(self.start, &self.path, what, remedy);
     }
 
-    pub(crate) fn warn(&self, what: impl Into<String>, remedy: impl Into<String>) {
+    /// Reports a warning at this table.
+    pub fn warn(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.diagnostics.warning(self.start, &self.path, what, remedy);
     }
 
     /// Reports keys that were not read.
-    pub(crate) fn check_unknown_keys(&self) {
+    pub fn check_unknown_keys(&self) {
         let known = self.read_keys.borrow();
         for member in self.members().iter().filter(|member| !known.contains(&member.key)) {
             self.diagnostics.error(member.start, &member.node.path, "unknown key", suggestion(member.key, &known));
@@ -279,7 +295,7 @@ impl<'a> DocumentTable<'a> {
 }
 
 /// Members of a table of tables. Their names become metric labels, log fields and file names, so they are simple.
-pub(crate) fn named_nodes<'a>(node: Option<&DocumentNode<'a>>) -> Vec<NamedNode<'a>> {
+pub fn named_nodes<'a>(node: Option<&DocumentNode<'a>>) -> Vec<NamedNode<'a>> {
     let members = node.and_then(DocumentNode::table).map(|table| table.members()).unwrap_or_default();
     for it in &members {
         let simple = it.key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');

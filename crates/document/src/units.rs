@@ -4,12 +4,12 @@ use weir_decide::Nanos;
 use weir_decide::base::units;
 
 /// Parses `300ms`.
-pub(crate) fn time(text: &str) -> Option<Nanos> {
+pub fn time(text: &str) -> Option<Nanos> {
     units::time(text).ok().map(Nanos::from)
 }
 
 /// Parses `200-299,304` or `5xx`.
-pub(crate) fn statuses(text: &str) -> Option<Vec<(u16, u16)>> {
+pub fn statuses(text: &str) -> Option<Vec<(u16, u16)>> {
     text.split(',').map(|part| range(part.trim())).collect()
 }
 
@@ -38,7 +38,7 @@ const SIZE_UNITS: [(&str, usize); 7] = [
 ];
 
 /// Parses `512B`, `64KiB`, `1MB`: a whole number and a unit.
-pub(crate) fn size(text: &str) -> Option<usize> {
+pub fn size(text: &str) -> Option<usize> {
     let (digits, per_unit) = SIZE_UNITS.into_iter().find_map(|(unit, per)| Some((text.strip_suffix(unit)?, per)))?;
     let digits = digits.trim_end();
     let number = Some(digits).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?;
@@ -46,7 +46,7 @@ pub(crate) fn size(text: &str) -> Option<usize> {
 }
 
 /// Formats a size, with the largest unit that divides it.
-pub(crate) fn format_size(bytes: usize) -> String {
+pub fn format_size(bytes: usize) -> String {
     let fits = |(_, per): &(&str, usize)| bytes > 0 && bytes.is_multiple_of(*per);
     let (unit, per) = SIZE_UNITS[..3].iter().rev().find(|unit| fits(unit)).copied().unwrap_or(("B", 1));
     format!("{}{unit}", bytes / per)

@@ -355,14 +355,12 @@ fn edit_headers(headers: &mut HeaderMap, remove: &[HeaderName], set: &[(HeaderNa
 }
 
 fn success_check(rule: &SuccessRule) -> Result<Success, String> {
-    let success = Success {
-        statuses: rule.statuses.clone(),
-        headers: rule.headers.clone(),
-        json: rule.json,
-        max_body_bytes: rule.max_body_bytes,
-        grpc: rule.grpc,
-        ..Success::default()
-    };
+    let mut success = Success::default();
+    success.statuses.clone_from(&rule.statuses);
+    success.headers.clone_from(&rule.headers);
+    success.json = rule.json;
+    success.max_body_bytes = rule.max_body_bytes;
+    success.grpc = rule.grpc;
     match &rule.schema {
         Some(schema) => success.with_schema(schema).map_err(|error| error.to_string()),
         None => Ok(success),

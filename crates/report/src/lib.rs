@@ -20,7 +20,7 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 
-pub(crate) use self::number_format::{sanitize, wrap};
+pub use self::number_format::{sanitize, wrap};
 use weir_measure::Run;
 
 pub mod ab;

@@ -102,7 +102,7 @@ pub(super) fn round_time(time: Nanos) -> String {
 }
 
 /// Text of external origin with control characters, which could steer a terminal, replaced by `?`.
-pub(crate) fn sanitize(words: &str) -> String {
+pub fn sanitize(words: &str) -> String {
     words.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
@@ -117,7 +117,7 @@ pub(super) fn truncate(words: &str, width: usize) -> String {
 
 /// Sanitized text on lines of at most [`TERMINAL_COLUMNS`]; the first begins with `first`, all others are indented by
 /// its width.
-pub(crate) fn wrap(first: &str, words: &str) -> Vec<String> {
+pub fn wrap(first: &str, words: &str) -> Vec<String> {
     let indent = first.chars().count();
     let mut lines = vec![first.to_owned()];
     let mut used = indent;

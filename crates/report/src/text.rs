@@ -46,7 +46,7 @@ fn verdict(run: &Run, paint: AnsiPaint) -> Vec<String> {
 const HEADLINE_FAILURE_FRACTION: f64 = 0.01;
 
 /// Headline on failures, if there was no success or more than [`HEADLINE_FAILURE_FRACTION`] failed.
-pub(crate) fn failures(run: &Run) -> Option<String> {
+pub fn failures(run: &Run) -> Option<String> {
     let requests = &run.requests;
     if requests.total == 0 {
         return None;

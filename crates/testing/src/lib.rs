@@ -1,6 +1,6 @@
 //! What the tests share: a scripted service, a client that sends anything, certificates, and the real binary in a fresh
 //! folder.
-#![allow(missing_docs, missing_debug_implementations, reason = "for tests of this workspace")]
+#![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "for tests of this workspace")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 

@@ -26,7 +26,7 @@ pub use self::parse::parse;
 pub(crate) use self::pattern::captures;
 pub use self::proxies::{Network, Proxies};
 pub use self::smart::{FlagConfig, SMART_CONFIG, from_flags, smart};
-pub(crate) use self::units::{budget, quantile};
+pub use self::units::{budget, quantile};
 use weir_decide::Nanos;
 use weir_decide::admission::{AdmissionConfig, Priority};
 use weir_decide::call::deadline::DeadlineFormat;

@@ -6,7 +6,7 @@ use weir_decide::call::policy::{Backoff, BudgetRule};
 pub(super) use weir_document::units::time;
 
 /// Parses `p95` and `p99.9` as 0.95 and 0.999.
-pub(crate) fn quantile(text: &str) -> Option<f64> {
+pub fn quantile(text: &str) -> Option<f64> {
     let quantile = decimal(text.strip_prefix('p')?)? / 100.0;
     (quantile > 0.0 && quantile < 1.0).then_some(quantile)
 }
@@ -25,7 +25,7 @@ pub(super) const MAX_BUDGET_MIN_ATTEMPTS: u64 = 1_000_000;
 pub(super) const MAX_BUDGET_WINDOW: Nanos = Nanos::from_secs(3600);
 
 /// Parses `5% + 1/1s`, or `5%`, where the rest has its defaults.
-pub(crate) fn budget(text: &str) -> Option<BudgetRule> {
+pub fn budget(text: &str) -> Option<BudgetRule> {
     let (fraction, rest) = text.split_once('%')?;
     let fraction = decimal(fraction.trim())? / 100.0;
     let (min_per_window, window) = if rest.trim().is_empty() {
