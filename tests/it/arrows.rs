@@ -99,7 +99,12 @@ fn sources() -> Vec<Source> {
 fn dependencies(room: &str, section: &str) -> Vec<String> {
     let manifest = fs::read_to_string(root().join("crates").join(room).join("Cargo.toml")).unwrap();
     let manifest: toml::Table = manifest.parse().unwrap();
-    manifest.get(section).and_then(|table| table.as_table()).into_iter().flat_map(|table| table.keys().cloned()).collect()
+    manifest
+        .get(section)
+        .and_then(|table| table.as_table())
+        .into_iter()
+        .flat_map(|table| table.keys().cloned())
+        .collect()
 }
 
 /// Removes comments and string literals; sufficient for this code base, though not for all of Rust.

@@ -204,9 +204,9 @@ fn files(folder: &str, extensions: &[&str]) -> Vec<PathBuf> {
 
 /// Names of all sources, without test modules.
 fn all_names() -> Vec<Names> {
-    let is_source = |path: &PathBuf| !path.starts_with("crates/testing") && path.iter().nth(2) != Some("tests".as_ref());
-    let paths: Vec<PathBuf> =
-        SOURCES.into_iter().flat_map(|folder| files(folder, &["rs"])).filter(is_source).collect();
+    let is_source =
+        |path: &PathBuf| !path.starts_with("crates/testing") && path.iter().nth(2) != Some("tests".as_ref());
+    let paths: Vec<PathBuf> = SOURCES.into_iter().flat_map(|folder| files(folder, &["rs"])).filter(is_source).collect();
     assert!(paths.len() > 300, "{} files", paths.len());
     let names: Vec<Names> =
         paths.iter().map(|path| names_of(path, &fs::read_to_string(root().join(path)).unwrap())).collect();

@@ -193,10 +193,10 @@ fn record_counts(entry: &mut AgentState, mut interval: Interval) -> Result<Inter
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use weir_measure::Counts;
     use weir_measure::outcome::{Outcome, RequestEnd};
     use weir_measure::recorder::Recorder;
-    use proptest::prelude::*;
 
     fn outcome(ns: u64) -> Outcome {
         Outcome {

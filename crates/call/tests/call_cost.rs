@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(unsafe_code, reason = "an allocator that counts is one, and only in this test")]
 
+#[allow(dead_code, reason = "the other test program uses all of it")]
 #[path = "it/calling.rs"]
 mod calling;
 
@@ -11,14 +12,14 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, Method};
-use weir_testing::Server;
 use crate::calling::{calling, get, ms, origin, plan};
+use http::{HeaderMap, HeaderName, Method};
 use weir_call::{CallEngine, CallPlan};
 use weir_decide::call::deadline::DeadlineFormat;
 use weir_decide::call::policy::{HedgeStage, Policy, RetryPolicy, StageTrigger};
 use weir_http::client::{OutgoingBody, OutgoingRequest};
 use weir_machine::clock::thread_cpu;
+use weir_testing::Server;
 
 /// Allocator that counts the allocations of this thread.
 struct Counting;

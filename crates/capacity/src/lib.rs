@@ -19,9 +19,7 @@ use weir_decide::Nanos;
 use weir_load::{LoadError, Options, PlanError};
 use weir_machine::clock::Clock;
 use weir_measure::RunProgress;
-use weir_measure::capacity::report::{
-    Bottleneck, CapacityReport, SCHEMA_VERSION, StepReport, StepResult, UslSummary,
-};
+use weir_measure::capacity::report::{Bottleneck, CapacityReport, SCHEMA_VERSION, StepReport, StepResult, UslSummary};
 use weir_measure::capacity::search::{SearchRange, Trial};
 use weir_measure::capacity::step::StepLength;
 use weir_measure::capacity::usl::{Usl, UslPoint};

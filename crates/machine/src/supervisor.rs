@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
 use super::processes;
-use weir_decide::Nanos;
 use crate::lock::lock;
+use weir_decide::Nanos;
 
 /// Command to a supervisor, one line of JSON each.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 //! A counter has one declaration, in [`merged!`]: its name, type, and the rule by which two parts become one. Merging
 //! and the check of a record that a peer sent follow from it.
 
-use weir_decide::base::failure::FailureKind;
 use std::collections::BTreeMap;
+use weir_decide::base::failure::FailureKind;
 
 use super::histogram::Histogram;
 use weir_decide::Nanos;

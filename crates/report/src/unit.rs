@@ -1,8 +1,8 @@
 //! Unit of a number, and its text form. `page/script/units.js` has the same rules; a test in a browser compares both.
 
+use crate::number_format;
 use weir_decide::Nanos;
 use weir_measure::compare::{ComparisonScale, Metric};
-use crate::number_format;
 
 /// Unit of a value in charts and tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -286,8 +286,8 @@ fn is_open(load: &StudyLoad) -> bool {
 mod tests {
     use super::super::text;
     use super::*;
-    use weir_measure::compare::UnclearReason;
     use crate::tests::fixtures::{STEADY_RATES_PER_S, definition, outcome};
+    use weir_measure::compare::UnclearReason;
 
     fn twice() -> [Option<f64>; 7] {
         STEADY_RATES_PER_S.map(|rate| rate.map(|rate| rate * 2.0))

@@ -26,7 +26,7 @@ pub use reply::{Gate, Reply};
 pub use server::{Builder, Seen, Server};
 pub use serving::Serving;
 pub use tied::{running_in, spawn_tied};
-pub use weir::{weir_path, Output, Running, Weir, load, until};
+pub use weir::{Output, Running, Weir, load, until, weir_path};
 
 /// Whether `value` is within `share` of `truth`.
 pub fn close(value: f64, truth: f64, share: f64) -> bool {

@@ -4,11 +4,10 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use crate::calling::{call, calling, get, ms, plan, text, upstream};
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt, Full};
-use weir_testing::{Reply, Seen, Server};
-use crate::calling::{call, calling, get, ms, plan, text, upstream};
 use weir_call::attempt_log::AttemptStatus;
 use weir_call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success};
 use weir_decide::Nanos;
@@ -18,6 +17,7 @@ use weir_decide::call::policy::{
 };
 use weir_http::client::{BodyStream, OutgoingBody};
 use weir_machine::clock::unix_s;
+use weir_testing::{Reply, Seen, Server};
 
 fn retrying(times: u32) -> Policy {
     let backoff = Backoff { min: ms(1), max: ms(4) };

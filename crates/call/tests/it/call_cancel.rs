@@ -7,15 +7,15 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::calling::{calling, get, ms, plan, upstream, waiting};
 use http::{HeaderMap, Method};
 use http_body_util::BodyExt;
-use weir_testing::{Reply, Server};
-use crate::calling::{calling, get, ms, plan, upstream, waiting};
 use weir_call::{CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, Success};
 use weir_decide::Nanos;
 use weir_decide::admission::AdmissionConfig;
 use weir_decide::call::policy::{HedgeStage, Policy, RetryPolicy, StageTrigger};
 use weir_http::client::{ClientCounts, OutgoingBody};
+use weir_testing::{Reply, Server};
 
 fn hedged(after: Nanos, copies: u32) -> Policy {
     let stages = vec![HedgeStage { after: StageTrigger::Time(after), on_failure: true, attempts: copies }];

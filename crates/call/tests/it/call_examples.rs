@@ -6,15 +6,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use http::{HeaderMap, Method};
-use weir_testing::{Reply, Seen, Server};
 use crate::calling::{calling, ms, text, upstream};
+use http::{HeaderMap, Method};
 use weir_call::attempt_log::{AttemptStatus, AttemptTrace, CallTrace};
 use weir_call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success, TraceContext};
 use weir_decide::Nanos;
 use weir_decide::call::hedge::LaunchReason;
 use weir_decide::call::policy::{AttemptFailure, HedgeStage, Policy, StageTrigger};
 use weir_http::client::OutgoingBody;
+use weir_testing::{Reply, Seen, Server};
 
 /// Response to an attempt: a success or a 500 after a time in ms, or none.
 #[derive(Clone, Copy, Debug)]

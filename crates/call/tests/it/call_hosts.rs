@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
-use weir_testing::{Reply, Server};
 use crate::calling::{calling, get, ms, origin, upstream, waiting};
 use weir_call::{CallEngine, CallFailureReason, CallPlan, Success, Upstream, UpstreamHost};
 use weir_decide::Nanos;
@@ -14,6 +13,7 @@ use weir_decide::admission::RejectionReason;
 use weir_decide::call::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
 use weir_decide::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir_machine::clock::Clock;
+use weir_testing::{Reply, Server};
 
 fn retrying(times: u32) -> Policy {
     let backoff = Backoff { min: ms(1), max: ms(2) };

@@ -7,11 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::calling::{call, calling, get, ms};
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
-use crate::calling::{call, calling, get, ms};
 use weir_call::{CallBody, CallPlan, Success, Upstream, UpstreamHost};
 use weir_decide::call::policy::{HedgeStage, Policy, StageTrigger};
 use weir_decide::upstream::hosts::{BalancePolicy, OutlierRule};

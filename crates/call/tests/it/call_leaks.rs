@@ -7,8 +7,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use http_body_util::BodyExt;
 use crate::calling::{calling, get, ms, upstream, waiting};
+use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use weir_call::{CallBody, CallEngine, CallPlan, Success};

@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
+use crate::calling::{call, calling, get, ms, text, upstream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body::Body;
 use http_body_util::BodyExt;
-use weir_testing::{Gate, Reply, Server};
-use crate::calling::{call, calling, get, ms, text, upstream};
 use tokio::io::AsyncReadExt;
 use weir_call::attempt_log::AttemptStatus;
 use weir_call::{CallBody, CallFailureReason, CallPlan, CallRequest, Success};
 use weir_decide::base::failure::FailureKind;
 use weir_decide::call::policy::{AttemptFailure, Policy, RetryPolicy};
 use weir_http::client::OutgoingBody;
+use weir_testing::{Gate, Reply, Server};
 
 /// A plan with one retry after any failure.
 fn plan(server: &Server, success: Success) -> CallPlan {

@@ -1,15 +1,15 @@
 //! Headers of attempts: remaining time and trace context.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use weir_testing::{Reply, Server};
 use crate::calling::{calling, ms, plan};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use weir_call::attempt_log::CallTrace;
 use weir_call::{CallEngine, CallPlan, CallRequest, TraceContext};
 use weir_decide::Nanos;
 use weir_decide::call::deadline::DeadlineFormat;
 use weir_decide::call::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
 use weir_http::client::OutgoingBody;
+use weir_testing::{Reply, Server};
 
 const FORMS: [(&str, DeadlineFormat); 3] = [
     ("grpc-timeout", DeadlineFormat::Grpc),

@@ -20,7 +20,7 @@ use weir_machine::timer::Timer;
 use weir_testing::Server;
 
 /// Runs a test on an event loop of its own, where it can make calls.
-pub fn calling(test: impl AsyncFnOnce(CallEngine)) {
+pub(crate) fn calling(test: impl AsyncFnOnce(CallEngine)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     LocalSet::new().block_on(&runtime, async {
         let (timer, rings) = Timer::new(Clock::starting_in(Nanos::ZERO)).unwrap();
@@ -29,36 +29,36 @@ pub fn calling(test: impl AsyncFnOnce(CallEngine)) {
     });
 }
 
-pub fn ms(ms: u64) -> Nanos {
+pub(crate) fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
 }
 
-pub fn origin(url: &str) -> Arc<Origin> {
+pub(crate) fn origin(url: &str) -> Arc<Origin> {
     Arc::new(Origin::new(&Target::parse(url).unwrap(), &ConnectOptions::default()).unwrap())
 }
 
 /// Hosts of equal weight.
-pub fn upstream(urls: &[String]) -> Upstream {
+pub(crate) fn upstream(urls: &[String]) -> Upstream {
     let hosts = urls.iter().map(|url| UpstreamHost { origin: origin(url), weight: 1 }).collect();
     Upstream::new(hosts, BalancePolicy::RoundRobin, OutlierRule::default())
 }
 
 /// Calls of this policy to one service.
-pub fn plan(policy: Policy, server: &Server) -> CallPlan {
+pub(crate) fn plan(policy: Policy, server: &Server) -> CallPlan {
     CallPlan::new(policy, Success::default(), Arc::new(upstream(&[server.url("/")])))
 }
 
 /// How many wait for a place.
-pub fn waiting(plan: &CallPlan) -> u32 {
+pub(crate) fn waiting(plan: &CallPlan) -> u32 {
     plan.upstream.permits().map_or(0, |places| places.slots().waiting())
 }
 
 /// A GET of /.
-pub async fn get(engine: &CallEngine, plan: &CallPlan) -> Result<CallResponse, CallFailure> {
+pub(crate) async fn get(engine: &CallEngine, plan: &CallPlan) -> Result<CallResponse, CallFailure> {
     call(engine, plan, &Method::GET, OutgoingBody::Empty).await
 }
 
-pub async fn call(
+pub(crate) async fn call(
     engine: &CallEngine,
     plan: &CallPlan,
     method: &Method,
@@ -69,7 +69,7 @@ pub async fn call(
 }
 
 /// The whole body.
-pub async fn text(body: CallBody) -> String {
+pub(crate) async fn text(body: CallBody) -> String {
     let bytes: Bytes = body.collect().await.unwrap().to_bytes();
     String::from_utf8(bytes.to_vec()).unwrap()
 }

@@ -12,9 +12,7 @@ use weir_decide::service::delay::Delay;
 use weir_decide::service::station::StationOverflow;
 use weir_simulate::Scenario;
 use weir_simulate::scenario::{default_deadline, default_scenario};
-use weir_simulate::world::{
-    ChangeEffect, ReplicaBalance, RetryModel, ScenarioPhase, UnloadedLatency, UpstreamChange,
-};
+use weir_simulate::world::{ChangeEffect, ReplicaBalance, RetryModel, ScenarioPhase, UnloadedLatency, UpstreamChange};
 
 /// Maximum expected calls of a run: more take minutes and gigabytes.
 const MAX_CALLS: f64 = 1e8;

@@ -16,9 +16,7 @@ use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 use weir_machine as machine;
-use weir_simulate::{
-    LimiterComparison, Scenario, SimulatedLimiter, SimulationReport, run as simulate, scenario, text,
-};
+use weir_simulate::{LimiterComparison, Scenario, SimulatedLimiter, SimulationReport, run as simulate, scenario, text};
 
 /// Arguments of `weir simulate`.
 #[derive(Debug, Args)]

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use weir_testing::{Output, Reply, Running, Server, Serving, Weir, close, load, until};
 use weir_machine::processes::{self, ProcessStat};
+use weir_testing::{Output, Reply, Running, Server, Serving, Weir, close, load, until};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Duration longer than any test.

@@ -4,8 +4,8 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use weir_testing::{Running, Server, Weir};
 use weir_measure::Run;
+use weir_testing::{Running, Server, Weir};
 
 #[test]
 fn a_dash_is_stdout_for_one_result_and_the_report_then_goes_to_stderr() {

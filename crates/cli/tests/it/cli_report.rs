@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::Duration;
 
-use weir_testing::{Reply, Running, Seen, Server, Weir, close};
 use weir_measure::Run;
+use weir_testing::{Reply, Running, Seen, Server, Weir, close};
 
 const FORMATS: [&str; 5] = ["text", "ab", "wrk", "jmeter", "json"];
 

@@ -6,8 +6,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use weir_testing::{Reply, Running, Server, Weir, until};
 use weir_measure::Run;
+use weir_testing::{Reply, Running, Server, Weir, until};
 
 #[test]
 fn a_good_run_says_nothing_on_stderr_and_ends_with_0() {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use weir_testing::{Reply, Server, Weir, until};
 use weir_send::store::{self, SqliteStore, Store};
 use weir_send::{ApiKey, Job, JobRequest, wall_ms};
+use weir_testing::{Reply, Server, Weir, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use serde_json::Value;
-use weir_testing::{Server, Weir};
 use weir_measure::Run;
+use weir_testing::{Server, Weir};
 
 /// Saves a real run in several copies with throughputs of `level` times its own, in turns with those of other sides.
 fn save(weir: &Weir, folder: &str, run: &Run, levels: &[f64], turn: f64) {

@@ -5,11 +5,11 @@
 use std::thread;
 use std::time::Duration;
 
-use weir_testing::{Raw, Reply, Server, Serving, until};
 use weir_decide::call::policy::{Policy, RetryPolicy};
 use weir_gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
 use weir_gate::{self as gate, Gate};
 use weir_server::Options;
+use weir_testing::{Raw, Reply, Server, Serving, until};
 
 /// Timeout of waits; far above all expected times.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_testing::{Gate, Reply, Server, Weir, load, until};
 use weir_measure::Run;
+use weir_testing::{Gate, Reply, Server, Weir, load, until};
 
 /// A run against a service that gives this answer and no other, whole and in pieces of 3 bytes.
 fn answered(answer: &str, body: usize, flags: &[&str]) -> Run {

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weir_testing::{Output, Reply, Seen, Server, Weir};
 use weir_measure::Run;
+use weir_testing::{Output, Reply, Seen, Server, Weir};
 
 fn run(server: &Server, flags: &[&str]) -> Output {
     Weir::new().run(&[&["load", &server.url("/"), "--format", "json"], flags].concat())

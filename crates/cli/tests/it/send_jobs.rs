@@ -6,9 +6,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use weir_testing::{Reply, Running, Server, Weir, until};
 use weir_send::State;
 use weir_send::store::{self, JobSelector, SqliteStore, Store};
+use weir_testing::{Reply, Running, Server, Weir, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use weir_testing::{RedisServer, Reply, Running, Seen, Server, Serving, Weir, spawn_tied, until};
 use weir_decide::base::rng::SeededRng;
 use weir_send::State;
 use weir_send::store::{JobFilter, Options, SqliteStore, Store};
+use weir_testing::{RedisServer, Reply, Running, Seen, Server, Serving, Weir, spawn_tied, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
+use crate::setting::{SYNCED, Setting, Terms};
 use rustix::process::Signal;
 use serde_json::Value;
 use weir_testing::{Output, Running, until};
-use crate::setting::{SYNCED, Setting, Terms};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(60);

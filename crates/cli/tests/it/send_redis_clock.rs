@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::Signal;
-use weir_testing::{Running, Weir, until};
 use crate::setting::{SYNCED, Setting, Terms};
+use rustix::process::Signal;
 use weir_send::wall_ms;
+use weir_testing::{Running, Weir, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(60);

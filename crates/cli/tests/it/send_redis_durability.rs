@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use weir_testing::{Running, until};
 use crate::setting::{ALWAYS, SYNCED, Setting, Terms};
 use weir_send::store::{JobOrder, QueueAddress, QueueBounds, RedisStore, Store};
 use weir_send::wall_ms;
+use weir_testing::{Running, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weir_testing::{Manner, Proxy, Running, until};
 use crate::setting::{SYNCED, Setting, Terms};
 use weir_send::wall_ms;
+use weir_testing::{Manner, Proxy, Running, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(60);

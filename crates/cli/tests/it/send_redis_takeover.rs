@@ -5,12 +5,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::setting::{SYNCED, Setting, Terms};
 use rustix::process::Signal;
 use serde_json::Value;
-use weir_testing::{Running, until};
-use crate::setting::{SYNCED, Setting, Terms};
 use weir_decide::base::rng::SeededRng;
 use weir_send::wall_ms;
+use weir_testing::{Running, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::Value;
-use weir_testing::{Reply, Running, Server, Serving, Stalling, Stalls, Weir, until};
 use weir_send::store::{self, JobFilter, JobSelector, SqliteStore, Store, StoreError};
 use weir_send::{Job, JobRequest, State};
+use weir_testing::{Reply, Running, Server, Serving, Stalling, Stalls, Weir, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);

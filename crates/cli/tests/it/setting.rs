@@ -10,65 +10,65 @@ use weir_testing::{Output, RedisServer, Running, Serving, Weir};
 
 /// Limits of the service, and delays.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub(crate) struct Terms {
     /// Requests of a key per window.
-    pub count: i64,
-    pub window_ms: i64,
+    pub(crate) count: i64,
+    pub(crate) window_ms: i64,
     /// Delay bound of the senders.
-    pub bound_ms: i64,
-    pub lease_ms: i64,
+    pub(crate) bound_ms: i64,
+    pub(crate) lease_ms: i64,
     /// Maximum delay in each direction; the rest of the bound is for a busy machine.
-    pub way_ms: i64,
+    pub(crate) way_ms: i64,
 }
 
 impl Terms {
     /// As in the reference workload, but with shorter delays and a longer bound (50 ms each there), for a busy machine.
-    pub const DOCUMENT: Self = Self { count: 20, window_ms: 1000, bound_ms: 300, lease_ms: 3000, way_ms: 20 };
+    pub(crate) const DOCUMENT: Self = Self { count: 20, window_ms: 1000, bound_ms: 300, lease_ms: 3000, way_ms: 20 };
     /// The same in less time.
-    pub const SHORT: Self = Self { count: 20, window_ms: 500, bound_ms: 300, lease_ms: 1000, way_ms: 20 };
+    pub(crate) const SHORT: Self = Self { count: 20, window_ms: 500, bound_ms: 300, lease_ms: 1000, way_ms: 20 };
 
     fn limit(self) -> String {
         format!("{}/{}ms", self.count, self.window_ms)
     }
 
     /// Guaranteed rate of all keys, if each request takes the longest delay.
-    pub fn pace(self, keys: usize) -> f64 {
+    pub(crate) fn pace(self, keys: usize) -> f64 {
         keys as f64 * self.count as f64 * 1e3 / (self.window_ms + self.bound_ms) as f64
     }
 }
 
 /// Append-only file with a sync each second, as is common.
-pub const SYNCED: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "everysec"];
+pub(crate) const SYNCED: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "everysec"];
 /// Append-only file with a sync for each write, which loses no accepted job.
-pub const ALWAYS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
+pub(crate) const ALWAYS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
 /// Senders, a service, and a queue that the senders share.
-pub struct Setting {
-    pub weir: Weir,
-    pub exchange: Serving,
-    pub server: RedisServer,
-    pub terms: Terms,
+pub(crate) struct Setting {
+    pub(crate) weir: Weir,
+    pub(crate) exchange: Serving,
+    pub(crate) server: RedisServer,
+    pub(crate) terms: Terms,
     /// Number of keys.
-    pub keys: usize,
+    pub(crate) keys: usize,
 }
 
 /// Result line of a delivered job.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub(crate) struct Sent {
     /// Number of the sender.
-    pub by: usize,
-    pub id: String,
-    pub key: String,
+    pub(crate) by: usize,
+    pub(crate) id: String,
+    pub(crate) key: String,
     /// Time by the sender's clock.
-    pub sent_ms: i64,
-    pub answered_ms: i64,
-    pub attempts: u64,
-    pub maybe_sent: bool,
+    pub(crate) sent_ms: i64,
+    pub(crate) answered_ms: i64,
+    pub(crate) attempts: u64,
+    pub(crate) maybe_sent: bool,
 }
 
 impl Setting {
     /// Setting with a server with these arguments. None without redis-server.
-    pub fn new(args: &[&str], terms: Terms) -> Option<Self> {
+    pub(crate) fn new(args: &[&str], terms: Terms) -> Option<Self> {
         let server = RedisServer::with(args)?;
         let way = format!("0ms..{}ms", terms.way_ms);
         let exchange =
@@ -81,11 +81,11 @@ impl Setting {
     }
 
     /// Query of the queue's address.
-    pub fn asked(&self) -> String {
+    pub(crate) fn asked(&self) -> String {
         format!("queue=orders&lease={}ms", self.terms.lease_ms)
     }
 
-    pub fn store(&self) -> String {
+    pub(crate) fn store(&self) -> String {
         self.server.url(&self.asked())
     }
 
@@ -95,27 +95,27 @@ impl Setting {
     }
 
     /// File of jobs for each sender; the first one submits them.
-    pub fn jobs(&self, count: u32) {
+    pub(crate) fn jobs(&self, count: u32) {
         let lines: String = (0..count).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect();
         self.weir.write("jobs.jsonl", lines);
     }
 
     /// Job that is not in the file, as of a line.
-    pub fn job(&self, id: &str) -> Job {
+    pub(crate) fn job(&self, id: &str) -> Job {
         let form = JobDefaults { url: Some(self.url()), ..JobDefaults::default() };
         form.parse_line(0, &format!("{{\"id\":\"{id}\"}}"), wall_ms()).unwrap().unwrap()
     }
 
-    pub fn send(&self, number: usize) -> Running {
+    pub(crate) fn send(&self, number: usize) -> Running {
         self.send_by(number, &self.store())
     }
 
-    pub fn send_by(&self, number: usize, store: &str) -> Running {
+    pub(crate) fn send_by(&self, number: usize, store: &str) -> Running {
         Running::new(&mut self.command(number, store, &[]))
     }
 
     /// Command of a sender.
-    pub fn command(&self, number: usize, store: &str, more: &[&str]) -> Command {
+    pub(crate) fn command(&self, number: usize, store: &str, more: &[&str]) -> Command {
         let (url, out, limit) = (self.url(), format!("out-{number}.jsonl"), self.terms.limit());
         let bound = format!("{}ms", self.terms.bound_ms);
         let asked = ["send", "jobs.jsonl", "--url", &url, "--keys-file", "keys.txt", "--ordered", "--store", store];
@@ -123,30 +123,30 @@ impl Setting {
         self.weir.command(&[&asked[..], &terms, more].concat())
     }
 
-    pub fn accepted(&self) -> u64 {
+    pub(crate) fn accepted(&self) -> u64 {
         self.exchange.get("/stats").json()["accepted"].as_u64().unwrap()
     }
 
     /// Checks that the service has rejected nothing: no limit was exceeded, no nonce overtaken.
-    pub fn check_refusals(&self) {
+    pub(crate) fn check_refusals(&self) {
         let stats: Value = self.exchange.get("/stats").json();
         let rejected: u64 = stats["rejected"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
         assert_eq!(rejected, 0, "{stats}");
     }
 
     /// `weir send COMMAND STORE ...`
-    pub fn queue(&self, args: &[&str]) -> Output {
+    pub(crate) fn queue(&self, args: &[&str]) -> Output {
         let store = self.store();
         self.weir.run(&[&["send"], &args[..1], &[store.as_str()], &args[1..]].concat())
     }
 
     /// Number of jobs in this state, by the tally.
-    pub fn state(&self, name: &str) -> i64 {
+    pub(crate) fn state(&self, name: &str) -> i64 {
         self.server.number("weir:orders:tally", &format!("{name}:jobs"))
     }
 
     /// Owner of each leased key, as process ID, by the server's table.
-    pub fn owners(&self) -> BTreeMap<String, u32> {
+    pub(crate) fn owners(&self) -> BTreeMap<String, u32> {
         let keys = self.server.members("weir:orders:keys").into_iter();
         keys.filter_map(|key| {
             let owner = self.server.field(&format!("weir:orders:key:{key}"), "owner");
@@ -157,17 +157,17 @@ impl Setting {
     }
 
     /// Number of keys of this process.
-    pub fn owned(&self, pid: u32) -> usize {
+    pub(crate) fn owned(&self, pid: u32) -> usize {
         self.owners().values().filter(|owner| **owner == pid).count()
     }
 
     /// End of the lease of a key, by the server's clock.
-    pub fn until_ms(&self, key: &str) -> i64 {
+    pub(crate) fn until_ms(&self, key: &str) -> i64 {
         self.server.number(&format!("weir:orders:key:{key}"), "until_ms")
     }
 
     /// Results of these senders so far, by the time of sending.
-    pub fn sent(&self, senders: usize) -> Vec<Sent> {
+    pub(crate) fn sent(&self, senders: usize) -> Vec<Sent> {
         let mut all = Vec::new();
         for by in 0..senders {
             let path = self.weir.path(&format!("out-{by}.jsonl"));
@@ -192,18 +192,12 @@ impl Setting {
     }
 
     /// Jobs that they have delivered so far.
-    pub fn told(&self, senders: usize) -> BTreeSet<String> {
+    pub(crate) fn told(&self, senders: usize) -> BTreeSet<String> {
         self.sent(senders).into_iter().map(|sent| sent.id).collect()
     }
 
-    /// Number of keys with which a sender has delivered jobs so far.
-    pub fn keys_of(&self, number: usize) -> usize {
-        let sent = self.sent(number + 1).into_iter().filter(|sent| sent.by == number);
-        sent.map(|sent| sent.key).collect::<BTreeSet<_>>().len()
-    }
-
     /// Checks that no key had two senders at a time: their requests do not overlap.
-    pub fn check_keys(&self, senders: usize) {
+    pub(crate) fn check_keys(&self, senders: usize) {
         let mut answered: BTreeMap<(String, usize), i64> = BTreeMap::new();
         for sent in self.sent(senders) {
             for ((key, by), at) in &answered {
@@ -217,7 +211,7 @@ impl Setting {
     }
 
     /// Checks that jobs accepted more than once by the service are flagged in the results.
-    pub fn check_tries(&self, senders: usize) {
+    pub(crate) fn check_tries(&self, senders: usize) {
         let flagged = self.sent(senders).into_iter().filter(|sent| sent.maybe_sent);
         let again: u64 = flagged.map(|sent| sent.attempts.saturating_sub(1)).sum();
         let (accepted, told) = (self.accepted(), self.told(senders).len() as u64);

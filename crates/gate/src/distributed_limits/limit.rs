@@ -4,10 +4,10 @@ use std::sync::Mutex;
 
 use ring::digest;
 
+use crate::caller::CallerPolicy;
 use weir_decide::Nanos;
 use weir_decide::call::retry_budget::RetryBudget;
 use weir_decide::ratelimit::split::{AllocationKey, Allocations};
-use crate::caller::CallerPolicy;
 use weir_machine::lock::lock;
 
 /// The first 64 bits of SHA-256 of these parts: the same at all gateways, and a second name with a given hash cannot be

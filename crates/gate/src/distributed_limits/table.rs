@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use ::redis::{Connection, RedisError, Value};
 
+use crate::config::DistributedLimitConfig;
 use weir_decide::Nanos;
 use weir_decide::ratelimit::split::{AllocationKey, AllocationRequest, Fraction, SplitReply, SplitRequest};
-use crate::config::DistributedLimitConfig;
 use weir_redis::{RedisAddress, RedisConnectError, RedisValues, error_line, field, info, unique_name};
 
 const RENEW_SCRIPT: &str = include_str!("renew.lua");

@@ -156,13 +156,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::otlp::attributes::MAX_TEXT_BYTES;
+    use proptest::prelude::*;
     use weir_decide::admission::{self, Priority, Rejection};
     use weir_decide::base::failure::FailureKind;
-    use crate::otlp::attributes::MAX_TEXT_BYTES;
     use weir_http::client::{ConnectOptions, Origin};
     use weir_http::target::Target;
     use weir_machine::clock::{Clock, unix_s};
-    use proptest::prelude::*;
 
     const CALL: CallSpanFacts<'_> = CallSpanFacts {
         trace_id: 7,

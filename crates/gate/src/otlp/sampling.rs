@@ -15,8 +15,8 @@ pub fn sampled(trace_id: u128, ratio: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_decide::base::rng::SeededRng;
     use proptest::prelude::*;
+    use weir_decide::base::rng::SeededRng;
 
     #[test]
     fn the_sampled_fraction_is_the_ratio() {

@@ -5,12 +5,12 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use weir_testing::{Raw, Reply, Server, until};
 use weir_decide::Nanos;
 use weir_decide::call::policy::{Backoff, Policy, RetryPolicy};
 use weir_gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
 use weir_gate::{self as gate, Gate};
 use weir_server::Options;
+use weir_testing::{Raw, Reply, Server, until};
 
 /// Timeout of waits; far above all expected times.
 const PATIENCE: Duration = Duration::from_secs(20);

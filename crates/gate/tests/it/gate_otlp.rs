@@ -8,9 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
-use weir_testing::{Reply, Seen, Server, until};
 use weir_gate::otlp::{Exporter, SpanCounts, SpanKind, SpanSender, TraceSpan};
 use weir_server::Logger;
+use weir_testing::{Reply, Seen, Server, until};
 
 /// Spans of a full batch, which is sent at once.
 const BATCH: u64 = 512;

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::{fmt, io};
 
-use weir_decide::base::failure::FailureKind;
 use crate::wire::WireError;
+use weir_decide::base::failure::FailureKind;
 
 /// Reason why a response is missing or incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use http::HeaderValue;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
-use weir_decide::Nanos;
 use crate::target::Target;
 use crate::tls::{Tls, TlsError, TlsOptions};
+use weir_decide::Nanos;
 
 /// HTTP version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

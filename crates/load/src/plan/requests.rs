@@ -6,9 +6,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::PlanError;
+use crate::options::{Options, RequestBodySource};
 use weir_http::target::Target;
 use weir_http::wire::WireRequest;
-use crate::options::{Options, RequestBodySource};
 
 pub(super) fn requests(
     options: &Options,

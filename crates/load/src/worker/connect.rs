@@ -4,10 +4,10 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use super::{MAX_SLEEP, Worker};
+use crate::connection::{ConnectionPhase, Flight};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::DueRequest;
-use crate::connection::{ConnectionPhase, Flight};
 
 /// Delay of a user after a failed connection.
 const CONNECT_RETRY_DELAY: Nanos = Nanos::from_millis(100);

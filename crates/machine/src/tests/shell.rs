@@ -3,9 +3,9 @@
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use weir_decide::Nanos;
 use crate::clock::Clock;
 use crate::processes;
+use weir_decide::Nanos;
 
 /// Shell that runs a script. Its descriptor 3 is a pipe without data: processes that read from it (`cat <&3`,
 /// `read x <&3`) live until this is dropped or the test process ends.

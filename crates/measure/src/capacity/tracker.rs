@@ -7,9 +7,9 @@
 //! between half and twice the odds that the objective allows. Requests of a second are not independent, so the ratio is
 //! divided by the dispersion of the seconds relative to independent requests.
 
-use weir_decide::Nanos;
 use crate::recorder::Interval;
 use crate::slo::SloCriterion;
+use weir_decide::Nanos;
 
 /// Log odds of a decision: 99 to 1.
 pub const CLEAR_LOG_ODDS: f64 = 4.595;

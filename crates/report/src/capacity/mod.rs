@@ -162,10 +162,10 @@ fn growth(answer: &CapacityReport, paint: AnsiPaint) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::fixtures;
     use weir_measure::capacity::report::SCHEMA_VERSION;
     use weir_measure::capacity::usl::{Usl, UslPoint};
     use weir_measure::run::Manifest;
-    use crate::tests::fixtures;
 
     fn tried(load: f64, end: StepResult, p99_ms: f64) -> StepReport {
         StepReport {

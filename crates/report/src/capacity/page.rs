@@ -1,13 +1,13 @@
 //! HTML report of a capacity search.
 
 use super::{bracket, confidence, fit_warning, law, load, model};
-use weir_measure::capacity::report::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
-use weir_measure::run::LoadModel;
 use crate::page::manifest::manifest_section;
 use crate::page::{
     AxisScale, Block, Chart, ChartAxis, ChartLevel, ChartLine, KeyFigure, PageTable, PageVerdict, ReportPage, Section,
     TableCell, Tone, ValueUnit, VerdictPoint, date,
 };
+use weir_measure::capacity::report::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
+use weir_measure::run::LoadModel;
 
 /// Points at which the law is drawn.
 const CURVE_POINTS: u32 = 120;

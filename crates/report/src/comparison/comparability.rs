@@ -57,8 +57,7 @@ fn plans(a: &SavedRun, b: &SavedRun) -> Option<String> {
         let (one, other) = (one?, other?);
         (one != other).then(|| format!("different plans: {} has {what} {one}, {} has {other}", a.file, b.file))
     };
-    let model =
-        |plan: &crate::read::foreign_run::ToolPlan| plan.model.map(|model| format!("{model:?}").to_lowercase());
+    let model = |plan: &crate::read::foreign_run::ToolPlan| plan.model.map(|model| format!("{model:?}").to_lowercase());
     let rate = |rate: f64| format!("{rate:.0}/s");
     differs("loop", model(one), model(other))
         .or_else(|| differs("method", one.method.clone(), other.method.clone()))

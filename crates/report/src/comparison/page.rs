@@ -5,13 +5,13 @@ use super::{
     ComparedPair, ComparedSide, MetricSelector, MetricVerdict, OverallFinding, RunComparison, SavedRun, Side, letter,
     pairing,
 };
-use weir_measure::Histogram;
-use weir_measure::compare::Finding;
 use crate::page::manifest::rerun_command;
 use crate::page::{
     AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, KeyFigure, PageTable, PageVerdict, ReportPage,
     Section, TableCell, Tone, ValueUnit, VerdictPoint,
 };
+use weir_measure::Histogram;
+use weir_measure::compare::Finding;
 
 /// Maximum length of a side's name in legends; longer ones are replaced by the letter.
 const MAX_NAME_CHARS: usize = 16;

@@ -1,8 +1,8 @@
 //! Text of a figure, an effect and a finding.
 
 use super::{MetricVerdict, OverallFinding, RunComparison};
-use weir_measure::compare::{ComparisonScale, ComparisonVerdict, Finding, Metric};
 use crate::number_format::{ms, percent, percentage, rate};
+use weir_measure::compare::{ComparisonScale, ComparisonVerdict, Finding, Metric};
 
 /// Figure with its unit: `9,843/s`, `12.3ms`, `0.25%`.
 pub fn figure(metric: &Metric, value: Option<f64>) -> String {

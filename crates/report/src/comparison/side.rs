@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use weir_measure::compare::{Better, Metric, MetricSample, RunFigure};
 use crate::read::ToolResult;
+use weir_measure::compare::{Better, Metric, MetricSample, RunFigure};
 
 /// Saved run.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 
 use super::phrases::{change, figure, finding, interval, overall, rule};
 use super::{ComparedPair, ComparedSide, MetricVerdict, OverallFinding, RunComparison};
-use weir_measure::compare::Finding;
 use crate::ansi::AnsiPaint;
 use crate::number_format::{TERMINAL_COLUMNS, truncate, wrap};
+use weir_measure::compare::Finding;
 
 /// Comparison as text, with ANSI colours if `color`.
 pub fn render(comparison: &RunComparison, color: bool) -> String {

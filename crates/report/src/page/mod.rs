@@ -24,9 +24,9 @@ pub use self::chart::{Chart, ChartLevel, ChartLine, ChartSpan};
 pub use self::html::render;
 pub use self::run::{date, of_run, percentiles};
 pub use self::table::{PageTable, TableCell};
-use weir_measure::compare::Finding;
 pub use crate::axis::{AxisScale, ChartAxis};
 pub use crate::unit::ValueUnit;
+use weir_measure::compare::Finding;
 
 /// Content of an HTML report, from top to bottom.
 #[derive(Clone, Debug, Default, PartialEq)]

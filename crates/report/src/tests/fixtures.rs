@@ -1,7 +1,7 @@
 //! Small deterministic runs for the tests of all formats.
 
-use weir_decide::base::failure::FailureKind;
 use std::collections::BTreeMap;
+use weir_decide::base::failure::FailureKind;
 
 use weir_decide::Nanos;
 use weir_measure::Counts;

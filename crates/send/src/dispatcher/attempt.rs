@@ -13,6 +13,8 @@ use super::super::store::JobStep;
 use super::super::template::{Escaping, TemplateFields};
 use super::marks::SentMark;
 use super::{DispatchFailure, Event, InFlightAttempt, JobId, LastAttempt, SenderRuntime, SenderState};
+use crate::events::{AttemptRecord, SenderEvent};
+use crate::rendered_request::RenderedRequest;
 use weir_call as call;
 use weir_decide::Nanos;
 use weir_decide::delivery::dispatch::ResponseClass;
@@ -20,8 +22,6 @@ use weir_decide::delivery::limit_headers::RateLimitHeaders;
 use weir_http::client::{ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError};
 use weir_http::target::Target;
 use weir_machine::clock;
-use crate::events::{AttemptRecord, SenderEvent};
-use crate::rendered_request::RenderedRequest;
 
 /// Attempt that is to be sent.
 #[derive(Clone, Copy, Debug)]

@@ -12,9 +12,9 @@ use super::super::store::{
 use super::hosts::LaneEntry;
 use super::marks::SentMark;
 use super::{Event, JobEntry, LeasedJob, SenderRuntime};
+use crate::events::{FinishedJob, SenderEvent};
 use weir_decide::Nanos;
 use weir_decide::delivery::dispatch::HostId;
-use crate::events::{FinishedJob, SenderEvent};
 
 /// Maximum leased jobs that are not sent yet.
 const MAX_READY_JOBS: usize = 2048;

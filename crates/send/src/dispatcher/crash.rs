@@ -3,9 +3,9 @@
 use super::super::job::UnixMs;
 use super::super::state::State;
 use super::super::store::{JobFilter, Store, StoreError};
+use crate::api_key::ApiKey;
 use weir_decide::Nanos;
 use weir_decide::delivery::key_window::KeyHistory;
-use crate::api_key::ApiKey;
 
 /// Spans up to this are waited for instead of looked up.
 const MAX_WAITED_WINDOW: Nanos = Nanos::from_secs(10);

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::super::sender::{SenderError, wall_ms};
 use super::super::store::{AcquiredKey, Heartbeat, StoreError};
 use super::{Event, SenderRuntime, SenderState, crash};
+use crate::key_state::KeyState;
 use weir_decide::Nanos;
 use weir_decide::delivery::dispatch::DispatchAction;
 use weir_decide::delivery::key_lease::{self, LeaseReply};
 use weir_decide::delivery::key_window::KeyHistory;
-use crate::key_state::KeyState;
 
 /// Windows up to this length are not looked up: they count as full.
 const MAX_WAITED_WINDOW: Nanos = Nanos::from_secs(10);

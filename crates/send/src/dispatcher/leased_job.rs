@@ -6,8 +6,8 @@ use tokio::task::AbortHandle;
 use super::super::job::{JobEntry, UnixMs};
 use super::super::store::JobLease;
 use super::marks::SentMark;
-use weir_decide::Nanos;
 use crate::events::AttemptRecord;
+use weir_decide::Nanos;
 
 /// Job that this sender has leased.
 #[derive(Debug)]

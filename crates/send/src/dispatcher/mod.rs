@@ -48,9 +48,7 @@ use super::options::Options;
 use super::sender::{SenderError, StopMode, wall_ms};
 use super::store::{JobChange, JobStep, Store};
 use weir_decide::Nanos;
-use weir_decide::delivery::dispatch::{
-    Dispatch, DispatchAction, DispatchFailure, Event, HostId, JobId, JobSubmission,
-};
+use weir_decide::delivery::dispatch::{Dispatch, DispatchAction, DispatchFailure, Event, HostId, JobId, JobSubmission};
 use weir_decide::delivery::key_lease::KeyLeases;
 use weir_decide::delivery::mark_ahead::MarkAhead;
 use weir_http::client::{Client, Options as ClientOptions, Origin};

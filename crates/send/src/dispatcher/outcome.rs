@@ -7,9 +7,9 @@ use super::super::sender::wall_ms;
 use super::super::state::State;
 use super::super::store::{JobChange, JobStep};
 use super::{SenderRuntime, SenderState, attempt};
+use crate::events::{FinishedJob, SenderEvent};
 use weir_decide::Nanos;
 use weir_decide::delivery::dispatch::{DispatchAction, DispatchFailure, Event, JobId, ResponseClass};
-use crate::events::{FinishedJob, SenderEvent};
 
 /// Waits shorter than this are not written to the store.
 const MIN_STORED_WAIT: Nanos = Nanos::from_millis(100);

@@ -8,8 +8,8 @@ use super::super::store::{
     JobFilter, JobLease, JobSelector, JobStep, RecordReply, RecordRequest, StoreError, StoredKeyState,
 };
 use super::SenderRuntime;
-use weir_decide::Nanos;
 use crate::key_state::KeyState;
+use weir_decide::Nanos;
 
 /// Time in which a group collects; a commit takes the disk longer.
 const GROUP_DELAY: Nanos = Nanos::from_millis(5);

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use super::super::sender::{SenderError, StopMode};
 use super::super::store::StoredKeyState;
 use super::{SenderRuntime, SenderState};
+use crate::key_state::{ClockSample, KeyState};
 use weir_decide::Nanos;
 use weir_decide::delivery::dispatch::HostId;
 use weir_decide::delivery::key_window::KeyHistory;
-use crate::key_state::{ClockSample, KeyState};
 
 impl SenderRuntime {
     /// Waits for the condition of the end.

@@ -1,8 +1,8 @@
 //! Claims: leases of jobs for a sender.
 
 use super::{JobLane, JobLease};
-use weir_decide::Nanos;
 use crate::job::{JobEntry, UnixMs};
+use weir_decide::Nanos;
 
 /// Order of jobs of one priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

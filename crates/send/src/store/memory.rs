@@ -17,11 +17,11 @@ use super::{
     ActiveSenders, ClaimReply, ClaimRequest, JobCounts, JobFilter, JobOrder, JobSelector, KeyUsage, QueueBounds,
     Receipt, RecordReply, RecordRequest, Recovery, Store, StoreError, StoredKeyState,
 };
+use crate::job::{Job, JobDetail, JobEdit, JobEntry, StoredAttempt, UnixMs};
+use crate::state::State;
 use weir_decide::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::lock::lock;
-use crate::job::{Job, JobDetail, JobEdit, JobEntry, StoredAttempt, UnixMs};
-use crate::state::State;
 
 /// Store in the memory of this process.
 #[derive(Debug)]

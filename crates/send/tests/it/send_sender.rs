@@ -6,12 +6,12 @@ use std::sync::mpsc::{self, Sender as Pipe};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use weir_testing::{Reply, Server, until};
 use weir_decide::Nanos;
 use weir_send::store::{JobOrder, MemoryStore, QueueBounds, Store};
 use weir_send::{
     ApiKey, FinishedJob, Job, JobEntry, JobRequest, Listener, Options, Sender, SenderError, SenderEvent, State, UnixMs,
 };
+use weir_testing::{Reply, Server, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);

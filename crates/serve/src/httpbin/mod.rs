@@ -7,10 +7,10 @@
 
 mod chunks;
 mod drip;
+mod order;
 mod query;
 mod status;
 mod truncate;
-mod order;
 #[cfg(feature = "schema")]
 mod validate;
 #[cfg(not(feature = "schema"))]
@@ -38,7 +38,9 @@ use super::responses::{
 };
 use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;
-use weir_server::{self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, StaticBody, Timer};
+use weir_server::{
+    self as server, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, StaticBody, Timer,
+};
 
 /// Default length of `/static`, in bytes.
 const DEFAULT_STATIC_BYTES: u64 = 5 << 20;

@@ -4,9 +4,9 @@ use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use serde::de::IgnoredAny;
 
+use crate::responses::{CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, response};
 use weir_decide::Nanos;
 use weir_decide::service::mix::Behaviour;
-use crate::responses::{CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, response};
 use weir_server::{ResponseBody, StaticBody};
 
 /// Ending of a request.

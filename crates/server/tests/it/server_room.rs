@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use http::{Request, Response};
 use hyper::body::Incoming;
-use weir_testing::{Raw, until};
 use weir_decide::Nanos;
 use weir_server::{
     self as server, Options, RequestContext, ResponseBody, RunningServer, ServerError, Service, ServiceReply, Timer,
 };
+use weir_testing::{Raw, until};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -5,8 +5,8 @@
 //! deadline.
 
 use super::LimitAlgorithm;
-use weir_decide::Nanos;
 use crate::gate::{SimulatedOutcome, UpstreamCompletion};
+use weir_decide::Nanos;
 
 const MIN_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 200;

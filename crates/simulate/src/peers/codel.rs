@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 
 use super::REJECTION;
+use crate::gate::{AttemptId, GateDecision, SimulatedGate, UpstreamCompletion, WaiterDecision};
 use weir_decide::Nanos;
 use weir_decide::admission::CallArrival;
-use crate::gate::{AttemptId, GateDecision, SimulatedGate, UpstreamCompletion, WaiterDecision};
 
 const OVERLOADED_WAIT_TIMEOUT: Nanos = Nanos::from_millis(5);
 const NORMAL_WAIT_TIMEOUT: Nanos = Nanos::from_millis(100);
@@ -93,8 +93,8 @@ impl SimulatedGate for Codel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_decide::admission::Priority;
     use crate::gate::SimulatedOutcome;
+    use weir_decide::admission::Priority;
 
     const CALL: CallArrival = CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };
 

@@ -6,9 +6,9 @@
 //! consecutive windows at the minimum limit.
 
 use super::LimitAlgorithm;
+use crate::gate::UpstreamCompletion;
 use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;
-use crate::gate::UpstreamCompletion;
 
 const SAMPLE_QUANTILE: f64 = 0.9;
 const WINDOW: Nanos = Nanos::from_millis(100);

@@ -1,8 +1,8 @@
 //! Fixed limit, or none.
 
 use super::LimitAlgorithm;
-use weir_decide::Nanos;
 use crate::gate::UpstreamCompletion;
+use weir_decide::Nanos;
 
 /// Constant limit; none: unlimited.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@
 //! used.
 
 use super::LimitAlgorithm;
-use weir_decide::Nanos;
 use crate::gate::{SimulatedOutcome, UpstreamCompletion};
+use weir_decide::Nanos;
 
 const MIN_LIMIT: f64 = 20.0;
 const MAX_LIMIT: f64 = 200.0;

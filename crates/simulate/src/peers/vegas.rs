@@ -6,9 +6,9 @@
 //! x limit responses the next response time becomes the minimum.
 
 use super::LimitAlgorithm;
+use crate::gate::{SimulatedOutcome, UpstreamCompletion};
 use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;
-use crate::gate::{SimulatedOutcome, UpstreamCompletion};
 
 const MAX_LIMIT: f64 = 1000.0;
 const PROBE_MULTIPLIER: f64 = 30.0;

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 
 use super::{Kind, Simulation};
-use weir_decide::Nanos;
-use weir_decide::admission::{Priority, Rejection};
 use crate::call::{GateState, ReplicaState, SimulatedAttempt};
 use crate::gate::AttemptId;
 use crate::world::DeadlineSignal;
+use weir_decide::Nanos;
+use weir_decide::admission::{Priority, Rejection};
 
 impl Simulation<'_> {
     pub(super) fn start_arrival(&mut self) {

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 
 use super::{Kind, Simulation};
-use weir_decide::Nanos;
 use crate::call::{GateState, SimulatedAttempt};
 use crate::gate::{AttemptId, SimulatedOutcome};
 use crate::world::StallTarget;
+use weir_decide::Nanos;
 
 impl Simulation<'_> {
     /// Starts the closed loop, and the beat of gates that can be late.

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 
 use super::{Kind, Simulation};
-use weir_decide::Nanos;
 use crate::call::{GateState, ReplicaState, SimulatedAttempt};
 use crate::gate::AttemptId;
 use crate::world::{ChangeEffect, ReplicaBalance};
+use weir_decide::Nanos;
 
 /// Time that an upstream needs for a rejection.
 const REJECTION_DELAY: Nanos = Nanos::MILLI;

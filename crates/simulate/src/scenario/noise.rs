@@ -1,13 +1,13 @@
 //! Scenarios without overload: stalls, short deadlines, disconnecting callers. No call has to be rejected.
 
 use super::default_deadline;
+use crate::world::{
+    CallerKind, ChangeEffect, DeadlineSignal, Scenario, ScenarioPhase, StallModel, StallTarget, UpstreamChange,
+};
 use weir_decide::Nanos;
 #[cfg(test)]
 use weir_decide::base::rng::SeededRng;
 use weir_decide::service::delay::{Delay, DelayRange};
-use crate::world::{
-    CallerKind, ChangeEffect, DeadlineSignal, Scenario, ScenarioPhase, StallModel, StallTarget, UpstreamChange,
-};
 
 fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)

@@ -1,12 +1,12 @@
 //! Method section of the HTML report of a study, and its manifest.
 
+use crate::definition::{FlagValue, Program, StudyLoad};
+use crate::findings::Findings;
+use crate::text;
 use weir_load::machine_manifest;
 use weir_measure::run::Manifest;
 use weir_report::page::manifest::manifest_section;
 use weir_report::page::{Block, Section};
-use crate::definition::{FlagValue, Program, StudyLoad};
-use crate::findings::Findings;
-use crate::text;
 
 pub(super) fn method(findings: &Findings<'_>) -> Section {
     let definition = findings.definition;

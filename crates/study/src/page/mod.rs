@@ -64,9 +64,9 @@ fn at_a_glance(findings: &Findings<'_>) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::fixtures::{STEADY_RATES_PER_S, definition, outcome};
     use weir_report::page::{Block, ChartAxis, render};
     use weir_report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
-    use crate::tests::fixtures::{STEADY_RATES_PER_S, definition, outcome};
 
     #[test]
     fn the_verdict_names_the_winner_and_a_failure_has_its_last_lines() {

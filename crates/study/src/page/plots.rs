@@ -1,9 +1,9 @@
 //! Charts of the HTML report of a study, with the same numbers as the plot files.
 
-use weir_report::page::{BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, Section};
-use weir_report::plot::{Plot, PlotPoint, XAxisKind};
 use crate::findings::{Findings, StudyMetric};
 use crate::plotting::StudyPlot;
+use weir_report::page::{BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, Section};
+use weir_report::plot::{Plot, PlotPoint, XAxisKind};
 
 /// Maximum number of points of all lines over time, so that the report stays small.
 const MAX_CHART_POINTS: usize = 10_000;

@@ -1,10 +1,10 @@
 //! Tables of the HTML report of a study: metrics, verdicts, failures, and untrusted measurements.
 
-use weir_report::comparison::phrases::{change, finding, interval};
-use weir_report::page::{Block, PageTable, Section, TableCell, Tone, ValueUnit};
 use crate::findings::{Findings, PairVerdict, StudyMetric};
 use crate::results_folder::point_name;
 use crate::text;
+use weir_report::comparison::phrases::{change, finding, interval};
+use weir_report::page::{Block, PageTable, Section, TableCell, Tone, ValueUnit};
 
 /// Maximum number of measurements that are listed one by one.
 const MAX_LISTED_MEASUREMENTS: usize = 300;

@@ -1,9 +1,9 @@
 //! Verdict at the top of the HTML report of a study.
 
-use weir_measure::compare::Finding;
-use weir_report::page::{PageVerdict, Tone, VerdictPoint};
 use crate::findings::{Findings, PairVerdict, StudyMetric};
 use crate::text;
+use weir_measure::compare::Finding;
+use weir_report::page::{PageVerdict, Tone, VerdictPoint};
 
 /// Number of verdicts by finding, of a variant compared with another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use weir_load::Options;
 use crate::StudyOutcome;
 use crate::definition::Definition;
 use crate::file::{self, LoadSyntax};
 use crate::measurement::{LoadMetrics, Measurement, MeasurementFailure};
 use crate::results_folder::ResultsFolder;
+use weir_load::Options;
 
 /// Definition with two variants and a load; `more` is appended to the file.
 pub(crate) fn definition(more: &str) -> Definition {

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Full};
 
-use weir_testing::{Reply, Server, Serving, over_http2};
 use super::{configured, configured_with, to};
+use weir_testing::{Reply, Server, Serving, over_http2};
 
 fn plain(server: &Server) -> Serving {
     configured(&to(&server.url(""), "", ""))

@@ -12,8 +12,8 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
-use weir_testing::{Reply, Server, Serving, over_http2};
 use super::{configured, to};
+use weir_testing::{Reply, Server, Serving, over_http2};
 
 /// Head, body and trailers of one call.
 type Told = (HeaderMap, Bytes, HeaderMap);

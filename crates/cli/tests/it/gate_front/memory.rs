@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use weir_testing::{Raw, Server, Serving, until};
 use super::{PATIENCE, configured, to};
+use weir_testing::{Raw, Server, Serving, until};
 
 /// Connections; fewer than the default limit of open files.
 const CONNECTIONS: usize = 400;

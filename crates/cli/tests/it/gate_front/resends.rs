@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use weir_testing::{Reply, Server, Serving};
 use super::{configured, to};
+use weir_testing::{Reply, Server, Serving};
 
 fn sent(gate: &Serving) -> f64 {
     let of = |why| gate.metric(&format!("weir_gate_attempts_total{{upstream=\"backend\",reason=\"{why}\"}}"));

@@ -1,7 +1,7 @@
 //! Uploads that break off, are framed wrong, or stall.
 
-use weir_testing::{Raw, Reply, Server, Serving, until};
 use super::{PATIENCE, configured, to};
+use weir_testing::{Raw, Reply, Server, Serving, until};
 
 /// A configuration that ejects hosts after one failure, with a breaker.
 fn strict(hosts: &[&Server], policy: &str) -> Serving {

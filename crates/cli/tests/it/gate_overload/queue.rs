@@ -10,8 +10,8 @@ use http_body_util::Full;
 use rustix::process::Signal;
 use tokio::task::JoinSet;
 
-use weir_testing::{Reply, Server, over_http2, until};
 use super::{IN_FLIGHT, PATIENCE, WAITING, asks, config, held, retry_after, start, sum, with};
+use weir_testing::{Reply, Server, over_http2, until};
 
 #[test]
 fn limit_and_queue_hold_across_event_loops() {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use weir_testing::{Answer, Reply, Server, Serving, until};
 use super::{IN_FLIGHT, PATIENCE, WAITING, asks, config, held, retry_after, start, sum, with};
+use weir_testing::{Answer, Reply, Server, Serving, until};
 
 #[test]
 fn a_rejection_has_the_routes_body_and_the_status_of_its_reason() {

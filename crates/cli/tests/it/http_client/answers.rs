@@ -7,8 +7,8 @@ use weir_decide::base::failure::FailureKind;
 use weir_http::client::OutgoingBody;
 use weir_http::client::response::{HeadParser, ResponseContext};
 
-use weir_testing::{Reply, Server};
 use super::{get, hello, run, send, to, until_nothing_is_open, whole};
+use weir_testing::{Reply, Server};
 
 const FRAMINGS: [&str; 6] = [
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",

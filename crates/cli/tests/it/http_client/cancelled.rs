@@ -8,8 +8,8 @@ use http_body_util::BodyExt;
 use weir_decide::Nanos;
 use weir_http::client::{Client, ClientCounts, ConnectOptions, OutgoingBody};
 
-use weir_testing::{Reply, Server};
 use super::{get, hello, origin, run, send, to, until};
+use weir_testing::{Reply, Server};
 
 /// Polls a request until the condition holds, then drops it.
 async fn leave(client: &Client, server: &Server, condition: impl Fn() -> bool) {

@@ -8,8 +8,8 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_http::client::{ClientCounts, ConnectOptions, Options, OutgoingBody, OutgoingRequest};
 
-use weir_testing::{Gate, Reply, Server, Weir};
 use super::{get, hello, origin, run, run_with, send, to, until, until_nothing_is_open};
+use weir_testing::{Gate, Reply, Server, Weir};
 
 #[test]
 fn a_connection_is_reused_and_closed_with_the_client() {

@@ -17,8 +17,8 @@ use weir_http::client::{
 use weir_http::tls::{Tls, TlsOptions};
 use weir_server::RunningServer;
 
-use weir_testing::{Authority, Reply, Server, Weir};
 use super::{get, hello, origin, run, until, until_nothing_is_open, whole};
+use weir_testing::{Authority, Reply, Server, Weir};
 
 fn trusting(authority: &Authority) -> Arc<ClientConfig> {
     let weir = Weir::new();

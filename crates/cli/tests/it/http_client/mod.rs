@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response};
 use http_body_util::BodyExt;
-use weir_testing::Server;
 use tokio::task::LocalSet;
 use weir_decide::Nanos;
 use weir_http::client::{
@@ -24,6 +23,7 @@ use weir_http::client::{
 use weir_http::target::Target;
 use weir_machine::clock::Clock;
 use weir_machine::timer::Timer;
+use weir_testing::Server;
 
 /// Runs a test on an event loop of its own.
 fn run(test: impl AsyncFnOnce(Client)) {

@@ -17,9 +17,9 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_http::client::{Client, ConnectOptions, Origin, OutgoingBody, Protocol};
 
-use weir_testing::{Reply, Server};
 use super::uploads::Endless;
 use super::{origin, run, send, until_nothing_is_open};
+use weir_testing::{Reply, Server};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
 

@@ -12,8 +12,8 @@ use http_body_util::{BodyExt, Full};
 use weir_decide::base::failure::FailureKind;
 use weir_http::client::{OutgoingBody, OutgoingRequest};
 
-use weir_testing::{Reply, Server};
 use super::{get, hello, run, send, to, whole};
+use weir_testing::{Reply, Server};
 
 /// A body with pieces one by one, which then ends or stays pending.
 struct Pieces {

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use weir_testing::Weir;
 use super::{GOOD, SHORT, cells, failure, json, study};
+use weir_testing::Weir;
 
 #[test]
 fn a_failing_variant_has_a_reason_and_the_others_are_measured() {

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use weir_testing::Weir;
 use super::{GOOD, SHORT, assert_tidy, cells, json, study};
+use weir_testing::Weir;
 
 #[test]
 fn variants_are_measured_at_each_point_in_each_round_and_reported() {

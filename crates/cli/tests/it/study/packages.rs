@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use weir_testing::{Running, Weir};
 use super::{cells, failure, json};
+use weir_testing::{Running, Weir};
 
 /// Script that writes a Python package as a wheel.
 const WHEEL: &str = r#"

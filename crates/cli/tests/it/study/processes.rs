@@ -5,8 +5,8 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use weir_testing::{Weir, until};
 use super::{GOOD, SHORT, TIMEOUT, assert_tidy, cells, failure, is_alive, json, pid_in, study};
+use weir_testing::{Weir, until};
 
 #[test]
 fn an_interrupted_study_ends_with_130_and_the_same_command_continues() {

@@ -1,11 +1,14 @@
 //! The script on a real Redis server, compared with its model in Rust.
 
+#[path = "../../../../decide/src/ratelimit/split/tests/model.rs"]
+mod model;
+
+use self::model::SplitTable as Oracle;
 use super::table::{RedisSplitTable, RenewalError};
+use crate::config::DistributedLimitConfig;
 use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;
-use weir_decide::ratelimit::split::tests::model::SplitTable as Oracle;
 use weir_decide::ratelimit::split::{AllocationKey, AllocationRequest, Fraction, SplitReply, SplitRequest};
-use crate::config::DistributedLimitConfig;
 use weir_redis::field;
 use weir_testing::RedisServer;
 

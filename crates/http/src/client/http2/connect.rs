@@ -14,10 +14,10 @@ use super::super::error::SendError;
 use super::super::pool::{Checkout, ConnectionPool, PooledConnection, update_counts};
 use super::super::{Protocol, socket};
 use super::{Http2Connection, failure};
-use weir_decide::Nanos;
-use weir_decide::base::failure::FailureKind;
 use crate::client::client_state::ClientState;
 use crate::client::connect;
+use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
 use weir_machine::executor::LocalExecutor;
 
 /// Maximum size of a response's header list, in bytes.

@@ -1,11 +1,11 @@
 //! Simulation of the whole search on services whose capacity is known by construction.
 
-use weir_decide::Nanos;
-use weir_decide::base::rng::SeededRng;
 use crate::capacity::search::{Bracket, Search, SearchRange, Trial, TrialResult};
 use crate::capacity::step::{CapacityStep, StepLength};
 use crate::recorder::Interval;
 use crate::slo::SloCriterion;
+use weir_decide::Nanos;
+use weir_decide::base::rng::SeededRng;
 
 /// Service of slots with constant service time, first come, first served; Poisson arrivals.
 #[derive(Clone, Copy, Debug)]

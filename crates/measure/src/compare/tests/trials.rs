@@ -1,7 +1,7 @@
 //! Power and false positives of verdicts: many simulated studies of variants with a known difference.
 
-use weir_decide::base::rng::SeededRng;
 use crate::compare::{Better, Finding, Metric, MetricSample, Pair, Settings, UnclearReason, judge};
+use weir_decide::base::rng::SeededRng;
 
 /// Disturbances of runs, as fractions of the figure.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Counts between agents and coordinator: encoded, checked and merged.
 
-use weir_decide::base::failure::FailureKind;
 use proptest::prelude::*;
+use weir_decide::base::failure::FailureKind;
 
 use super::super::outcome::{Outcome, RequestEnd};
 use super::super::recorder::{Interval, Recorder};

@@ -1,12 +1,12 @@
 //! What objectives hold of which runs.
 
 use super::*;
-use weir_decide::base::failure::FailureKind;
 use crate::outcome::{Outcome, RequestEnd};
 use crate::recorder::Recorder;
 use crate::run::Manifest;
 use crate::run_facts::RunFacts;
 use crate::series::RunSeries;
+use weir_decide::base::failure::FailureKind;
 
 /// A run with these requests: response time in microseconds, and end.
 fn run(requests: &[(u64, RequestEnd)]) -> Run {

@@ -3,12 +3,12 @@
 use super::{
     MetricSelector, OverallFinding, RunComparison, SavedRun, Side, comparability, markdown, page, pairing, text,
 };
-use weir_measure::Run;
-use weir_measure::compare::Settings;
 use crate::number_format::TERMINAL_COLUMNS;
 use crate::page::{Block, ReportPage, Tone, render};
 use crate::read::ToolResult;
 use crate::tests::fixtures;
+use weir_measure::Run;
+use weir_measure::compare::Settings;
 
 /// Runs of a service whose throughput is `level` times the sample's, one every `every_s` seconds from `from_s` on.
 fn side(name: &str, levels: &[f64], from_s: f64, every_s: f64) -> Side {

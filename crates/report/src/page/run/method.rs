@@ -1,11 +1,11 @@
 //! Method and manifest of a run.
 
-use weir_measure::Run;
-use weir_measure::run::LoadModel;
 use crate::number_format;
 use crate::page::manifest::manifest_section;
 use crate::page::{Block, Section, ValueUnit};
 use crate::text::facts;
+use weir_measure::Run;
+use weir_measure::run::LoadModel;
 
 pub(super) fn method(run: &Run) -> Section {
     let model = match run.model {

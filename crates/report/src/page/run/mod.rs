@@ -9,10 +9,10 @@ pub use self::plots::percentiles;
 use self::plots::{course, times};
 use self::tables::{agents, clocks, intervals, outcomes};
 use super::{Block, KeyFigure, PageVerdict, ReportPage, Section, Tone, ValueUnit, VerdictPoint};
-use weir_measure::Run;
-use weir_measure::run::LoadModel;
 use crate::number_format;
 use crate::text::{facts, failures, seconds};
+use weir_measure::Run;
+use weir_measure::run::LoadModel;
 
 /// HTML report of a run: verdict, charts, tables, method and manifest.
 pub fn of_run(run: &Run) -> ReportPage {

@@ -1,13 +1,13 @@
 //! Charts of a run: distribution of response times, and time series.
 
-use weir_measure::run::LoadModel;
-use weir_measure::series::SeriesPoint;
-use weir_measure::{Histogram, Run};
 use crate::page::{
     AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLevel, ChartLine, ChartSpan, Section, Tone, ValueUnit,
 };
 use crate::text::clocks_agree;
 use crate::{bars, number_format};
+use weir_measure::run::LoadModel;
+use weir_measure::series::SeriesPoint;
+use weir_measure::{Histogram, Run};
 
 pub(super) fn times(run: &Run) -> Section {
     let (Ok(response), Ok(service)) = (run.response_histogram(), run.service_histogram()) else {

@@ -1,11 +1,11 @@
 //! Tables of a run: outcomes of requests, all clocks, agents, and the time series.
 
-use weir_measure::Run;
-use weir_measure::agent_counts::Agent;
-use weir_measure::series::{MAX_POINTS, SeriesPoint};
 use crate::number_format;
 use crate::page::{PageTable, TableCell, Tone, ValueUnit};
 use crate::text::is_failure;
+use weir_measure::Run;
+use weir_measure::agent_counts::Agent;
+use weir_measure::series::{MAX_POINTS, SeriesPoint};
 
 pub(super) fn outcomes(run: &Run) -> Option<PageTable> {
     let mut table = PageTable::new("Outcomes of requests", &["status or failure", "requests", "percent", ""]);

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 
 use super::{Tool, ToolResult, read, time_ms};
-use weir_measure::run::LoadModel;
 use crate::tests::fixtures;
+use weir_measure::run::LoadModel;
 
 fn known(text: &str) -> ToolResult {
     read(text).unwrap_or_else(|why| panic!("{why}"))

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
 use super::job::MemoryJob;
-use weir_decide::Nanos;
 use crate::job::{Job, JobEdit, JobEntry, JobStatus, StoredAttempt, UnixMs};
 use crate::state::State;
 use crate::store::lane::{JobLane, MAX_CLAIM_LANES};
@@ -15,6 +14,7 @@ use crate::store::{
     ClaimReply, ClaimRequest, JobCounts, JobFilter, JobOrder, JobStep, QueueBounds, Receipt, RecordReply,
     RecordRequest, StoreError, audit_reason,
 };
+use weir_decide::Nanos;
 
 /// Maximum number of jobs that one claim expires, and that it requeues.
 const MAX_DUE_PER_CLAIM: usize = 1000;

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::store::StoreError;
 use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_redis as redis;
-use crate::store::StoreError;
 
 /// Address of a queue: what [`redis::RedisAddress`] reads, and `queue=NAME`, `strict=1`, `lease=3s`.
 #[derive(Clone)]

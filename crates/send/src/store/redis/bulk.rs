@@ -2,10 +2,10 @@
 
 use super::list::{list_call, parse_entries, selected_entries};
 use super::{PAGE_JOBS, RedisStore, jobs};
-use weir_redis::RedisValues;
 use crate::job::{JobEntry, UnixMs};
 use crate::state::State;
 use crate::store::{JobFilter, StoreFuture};
+use weir_redis::RedisValues;
 
 impl RedisStore {
     /// Requeues or removes jobs of the filter, page by page.

@@ -7,9 +7,9 @@ use ::redis::Value;
 use super::script::{RedisScript, ScriptCall};
 use super::writer::{RedisStoreShared, RedisTask};
 use super::{RedisStore, store_error};
+use crate::store::{Store, StoreError, StoreFuture};
 use weir_machine::lock::lock;
 use weir_redis::RedisValues;
-use crate::store::{Store, StoreError, StoreFuture};
 
 impl RedisStore {
     /// Calls a script on the caller's thread; once more if the connection was lost since the last call.

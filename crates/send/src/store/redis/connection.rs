@@ -9,9 +9,9 @@ use ::redis::{Cmd, Connection, RedisError, Value};
 use super::address::QueueAddress;
 use super::durability;
 use super::script::{ALL_SCRIPTS, RedisScript, ScriptCall};
-use weir_redis::{RedisConnectError, RedisValue, error_line, field, info};
 use crate::sender::wall_ms;
 use crate::store::{JobOrder, StoreError};
+use weir_redis::{RedisConnectError, RedisValue, error_line, field, info};
 
 /// Timeout of a reply; the call is repeated after it.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -3,8 +3,8 @@
 use ::redis::{Connection, RedisResult};
 
 use super::address::QueueAddress;
-use weir_redis::field;
 use crate::store::StoreError;
+use weir_redis::field;
 
 /// Rejects a server that evicts keys when memory is full, and in strict mode one that may lose the last second. Strict mode
 /// needs the right to `CONFIG GET`.

@@ -7,11 +7,11 @@ use ::redis::Value;
 use super::connection::QueueContext;
 use super::reply::{self, headers_text};
 use super::script::{RedisScript, ScriptCall};
-use weir_redis::{RedisValue, RedisValues};
 use crate::job::{Job, JobEntry, UnixMs};
 use crate::store::{
     ClaimReply, ClaimRequest, JobChange, JobLane, JobLease, JobOrder, JobStep, QueueBounds, RecordReply, RecordRequest,
 };
+use weir_redis::{RedisValue, RedisValues};
 
 /// Offset of ranks as text, so that texts sort as the numbers; the job's number follows.
 fn rank(order: JobOrder, expires: Option<UnixMs>) -> Option<String> {

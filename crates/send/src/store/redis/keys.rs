@@ -7,12 +7,12 @@ use tokio::sync::watch;
 use super::RedisStore;
 use super::connection::QueueContext;
 use super::script::{RedisScript, ScriptCall};
-use weir_decide::Nanos;
-use weir_decide::delivery::key_lease::{KeyPlacement, LeaseTable, Peer};
-use weir_redis::RedisValues;
 use crate::sender::wall_ms;
 use crate::store::keys::{AcquiredKey, Heartbeat, HeartbeatReply, SharedKeys};
 use crate::store::{Recovery, StoreFuture};
+use weir_decide::Nanos;
+use weir_decide::delivery::key_lease::{KeyPlacement, LeaseTable, Peer};
+use weir_redis::RedisValues;
 
 impl SharedKeys for RedisStore {
     fn sender_name(&self) -> &str {

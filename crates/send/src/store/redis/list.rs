@@ -5,10 +5,10 @@ use ::redis::Value;
 use super::connection::QueueContext;
 use super::reply;
 use super::script::{RedisScript, ScriptCall};
-use weir_redis::RedisValue;
 use crate::job::JobEntry;
 use crate::state::State;
 use crate::store::{JobFilter, JobSelector, StoreError};
+use weir_redis::RedisValue;
 
 /// Call for jobs of the lists that can match the filter.
 pub(super) fn list_call(filter: &JobFilter, after: u64, most: usize) -> ScriptCall {

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use super::script::{RedisScript, ScriptCall};
-use weir_machine::lock::lock;
 use crate::store::{JobLease, JobStep, RecordRequest};
+use weir_machine::lock::lock;
 
 /// Jobs leased without an end, by number.
 #[derive(Debug, Default)]

@@ -44,11 +44,11 @@ use super::{
     ActiveSenders, ClaimReply, ClaimRequest, JobCounts, JobFilter, JobLane, JobLease, JobOrder, JobSelector, KeyUsage,
     QueueBounds, Receipt, RecordReply, RecordRequest, Recovery, Store, StoreError, StoreFuture, StoredKeyState,
 };
+use crate::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
+use crate::state::State;
 use weir_decide::Nanos;
 use weir_machine::lock::lock;
 use weir_redis::{RedisValue, RedisValues, unique_name};
-use crate::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
-use crate::state::State;
 
 /// Jobs per script; the server does nothing else meanwhile.
 const PAGE_JOBS: usize = 500;

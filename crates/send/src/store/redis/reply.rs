@@ -3,11 +3,9 @@
 use ::redis::Value;
 
 use super::connection::QueueContext;
-use weir_redis::{RedisValue, RedisValues};
-use crate::job::{
-    Job, JobDetail, JobEntry, JobEvent, JobRequest, JobStatus, StoredAttempt, StoredResponse, UnixMs,
-};
+use crate::job::{Job, JobDetail, JobEntry, JobEvent, JobRequest, JobStatus, StoredAttempt, StoredResponse, UnixMs};
 use crate::state::State;
+use weir_redis::{RedisValue, RedisValues};
 
 /// Job of a row, in the order of `FIELDS` in `head.lua`.
 pub(super) fn parse_entry(value: Value, terms: &QueueContext) -> JobEntry {

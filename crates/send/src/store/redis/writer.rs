@@ -11,14 +11,14 @@ use super::connection::{QueueContext, RedisConnection, RedisFailure};
 use super::jobs;
 use super::local_leases::LocalLeases;
 use super::script::{RedisScript, ScriptCall};
-use weir_decide::Nanos;
-use weir_machine::clock::Clock;
-use weir_machine::lock::lock;
-use weir_redis::{RedisValue, RedisValues};
 use crate::store::StoreError;
 use crate::store::submission_queue::{SubmitQueue, SubmitResult};
 use crate::store::work_queue::WorkQueue;
 use crate::store::{QueueBounds, Receipt};
+use weir_decide::Nanos;
+use weir_machine::clock::Clock;
+use weir_machine::lock::lock;
+use weir_redis::{RedisValue, RedisValues};
 
 /// Jobs per submission; the server does nothing else meanwhile.
 const MAX_SUBMIT_JOBS: usize = 512;

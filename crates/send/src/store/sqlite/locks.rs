@@ -13,9 +13,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, Once};
 
-use weir_machine::lock;
 use libc::{c_int, c_void};
 use rusqlite::ffi;
+use weir_machine::lock;
 
 /// Offset of the first byte that SQLite locks of a database; those of its index (`-shm`) are all below.
 const FIRST_DATABASE_LOCK_BYTE: libc::off_t = 0x4000_0000;

@@ -17,9 +17,9 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use super::write_lock::with_suffix;
+use crate::job::UnixMs;
 use weir_machine::clock;
 use weir_machine::lock::lock;
-use crate::job::UnixMs;
 
 /// Length of the header: the session, as a line of text.
 const HEADER_BYTES: usize = 256;

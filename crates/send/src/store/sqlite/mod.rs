@@ -41,10 +41,10 @@ use super::{
     ActiveSenders, ClaimReply, ClaimRequest, JobCounts, JobFilter, JobLease, JobOrder, JobSelector, KeyUsage,
     QueueBounds, Receipt, RecordReply, RecordRequest, Recovery, Store, StoreError, StoreFuture, StoredKeyState,
 };
+use crate::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
 use weir_decide::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::lock::lock;
-use crate::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
 
 /// Options of opening a store.
 #[derive(Clone, Copy, Debug)]

@@ -11,8 +11,6 @@ use rusqlite::{Connection, OptionalExtension, Statement, ToSql, params};
 use super::marks::{PreviousMarks, SentEvidence, SentMarks};
 use super::row::{self, headers_text, text_or_blob, to_signed};
 use super::statements::Statements;
-use weir_machine::clock::Clock;
-use weir_machine::lock::lock;
 use crate::job::{Job, JobEntry, MAX_JOB_EVENTS, StoredAttempt, UnixMs};
 use crate::state::State;
 use crate::store::leases::{LeaseEntry, Leases};
@@ -21,6 +19,8 @@ use crate::store::{
     JobChange, JobCounts, JobLane, JobOrder, JobStep, QueueBounds, Receipt, RecordReply, RecordRequest, Recovery,
     audit_reason,
 };
+use weir_machine::clock::Clock;
+use weir_machine::lock::lock;
 
 /// Maximum number of jobs that one claim expires, and that it requeues.
 const MAX_DUE_PER_CLAIM: i64 = 1000;

@@ -10,10 +10,10 @@ use super::read::TableReader;
 use super::rows::TableWriter;
 use super::task::WriteTask;
 use super::write_lock::WriteLock;
-use weir_decide::Nanos;
 use crate::store::StoreError;
 use crate::store::submission_queue::SubmitQueue;
 use crate::store::work_queue::WorkQueue;
+use weir_decide::Nanos;
 
 /// Jobs per transaction, which bounds the wait of later calls.
 const MAX_SUBMIT_JOBS: usize = 10_000;

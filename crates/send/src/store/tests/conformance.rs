@@ -14,8 +14,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
 use crate::job::{JobRequest, JobStatus, MAX_JOB_EVENTS, StoredAttempt, StoredResponse};
-use weir_testing::RedisServer;
 use crate::store::*;
+use weir_testing::RedisServer;
 
 const NOW: UnixMs = UnixMs(1_760_000_000_000);
 const LONG: Nanos = Nanos::from_secs(3600);

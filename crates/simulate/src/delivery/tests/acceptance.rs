@@ -1,10 +1,10 @@
 //! What is promised of the sender, as numbers.
 
+use crate::delivery::{DeliveryScenario, HeaderStyle, RetryAfterStyle, Service};
 use weir_decide::Nanos;
 use weir_decide::delivery::key_window::{KeyLimit, KeyRules, LimitUnit};
 use weir_decide::ratelimit::models::{LimitModel, LimitWindow};
 use weir_decide::service::delay::Delay;
-use crate::delivery::{DeliveryScenario, HeaderStyle, RetryAfterStyle, Service};
 
 pub(crate) fn delay(text: &str) -> Delay {
     Delay::read(text).expect(text)

@@ -1,8 +1,8 @@
 //! Undeclared limits of one request per second or fewer.
 
 use super::acceptance::{delay, window, world};
-use weir_decide::Nanos;
 use crate::delivery::{DeliveryScenario, HeaderStyle, RetryAfterStyle};
+use weir_decide::Nanos;
 
 /// The fraction of the oracle's requests after `begin`, and what was rejected after that and in all.
 fn learnt(name: &str, world: &DeliveryScenario, begin: Nanos) -> (f64, f64, usize) {

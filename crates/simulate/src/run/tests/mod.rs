@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 
 use super::*;
-use weir_decide::load::schedule::{Arrivals, LoadStage};
-use weir_decide::service::delay::{Delay, DelayRange};
-use weir_decide::service::station::StationOverflow;
 use crate::call::ReplicaState;
 use crate::scenario;
 use crate::world::{ChangeEffect, ReplicaBalance, RetryModel, UpstreamChange};
+use weir_decide::load::schedule::{Arrivals, LoadStage};
+use weir_decide::service::delay::{Delay, DelayRange};
+use weir_decide::service::station::StationOverflow;
 
 fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)

@@ -6,9 +6,7 @@ use super::simulation::{DispatchScenario, JobEnd};
 use crate::base::failure::FailureKind;
 use crate::base::rng::{SeededRng, TestRng};
 use crate::call::policy::{Backoff, BudgetRule};
-use crate::delivery::dispatch::{
-    DispatchFailure, DispatchOrder, DispatchRules, Nanos, ResponseClass, TtlExtension,
-};
+use crate::delivery::dispatch::{DispatchFailure, DispatchOrder, DispatchRules, Nanos, ResponseClass, TtlExtension};
 use crate::delivery::key_window::{self, KeyLimit};
 use crate::ratelimit::models::{LimitModel, LimitWindow};
 use crate::service::delay::Delay;

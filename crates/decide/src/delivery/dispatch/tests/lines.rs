@@ -153,10 +153,8 @@ fn a_job_for_an_unusable_key_waits_and_delays_no_others() {
     world.on(ms(6), Event::Submitted(5, late), &mut actions);
     world.on(ms(51), Event::Tick, &mut actions);
     assert!(
-        actions.contains(&DispatchAction::Expire {
-            job: 5,
-            reason: crate::delivery::dispatch::DispatchFailure::Expired
-        }),
+        actions
+            .contains(&DispatchAction::Expire { job: 5, reason: crate::delivery::dispatch::DispatchFailure::Expired }),
         "{actions:?}"
     );
 }

@@ -3,9 +3,7 @@
 
 use proptest::prelude::*;
 
-use crate::ratelimit::models::{
-    LimitModel, LimitRejection, LimitUsage, LimitWindow, Nanos, RetryTime, ServerLimiter,
-};
+use crate::ratelimit::models::{LimitModel, LimitRejection, LimitUsage, LimitWindow, Nanos, RetryTime, ServerLimiter};
 
 /// A window, and all accepted requests: time, weight, and whether in progress.
 #[derive(Clone)]
@@ -162,9 +160,7 @@ fn a_sliding_log_has_at_most_as_many_entries_as_its_limit() {
     let mut limiter = ServerLimiter::new(&[window], Nanos::MILLI);
     for ns in (0..60_000_000_000_u64).step_by(3_700_000) {
         let _ = limiter.judge(Nanos(ns), 1);
-        let crate::ratelimit::models::ModelCount::SlidingLog(log) = &limiter.windows[0].count else {
-            unreachable!()
-        };
+        let crate::ratelimit::models::ModelCount::SlidingLog(log) = &limiter.windows[0].count else { unreachable!() };
         assert!(log.entries() <= 20);
     }
 }

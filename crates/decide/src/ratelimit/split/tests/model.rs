@@ -1,4 +1,4 @@
-//! The table of allocations at which all gates renew, written for reading; `gate/distributed_limits/renew.lua` is the same on a
+//! The table of allocations at which all gates renew, written for reading; `crates/gate/src/distributed_limits/renew.lua` is the same on a
 //! Redis server, and a test compares the replies of both.
 //!
 //! For each gate and each own allocation the table has what the gate *may be using*: the larger of what it reported last
@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Nanos;
-use crate::ratelimit::split::{AllocationKey, AllocationRequest, Fraction, SplitReply, SplitRequest};
+// Also compiled into the tests of the gateway, so paths are those of the module above.
+use super::{AllocationKey, AllocationRequest, Fraction, Nanos, SplitReply, SplitRequest};
 
 const WHOLE_PARTS: u64 = 65_536;
 

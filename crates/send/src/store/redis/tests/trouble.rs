@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::job::JobRequest;
 use crate::sender::wall_ms;
 use crate::store::keys::Heartbeat;
-use weir_testing::{Manner, Proxy, RedisServer};
 use crate::store::redis::*;
 use crate::store::{JobChange, JobStep, LaneClaim};
+use weir_testing::{Manner, Proxy, RedisServer};
 
 fn open(url: &str) -> RedisStore {
     let address = QueueAddress::read(url).unwrap();

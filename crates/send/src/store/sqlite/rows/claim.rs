@@ -4,12 +4,12 @@ use rusqlite::params;
 
 use super::super::row::{self, to_signed};
 use super::{LeaseChange, MAX_DUE_PER_CLAIM, TableWriter, WriteResult};
-use weir_decide::Nanos;
-use weir_machine::lock::lock;
 use crate::job::{JobEntry, StoredAttempt, UnixMs};
 use crate::state::State;
 use crate::store::lane::MAX_CLAIM_LANES;
 use crate::store::{ClaimReply, ClaimRequest, JobLane, audit_reason};
+use weir_decide::Nanos;
+use weir_machine::lock::lock;
 
 impl TableWriter<'_> {
     pub(in crate::store::sqlite) fn claim(&mut self, claim: &ClaimRequest) -> WriteResult<ClaimReply> {

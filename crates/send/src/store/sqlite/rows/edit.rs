@@ -9,12 +9,7 @@ use crate::state::State;
 use crate::store::{JobLane, audit_reason};
 
 impl TableWriter<'_> {
-    pub(in crate::store::sqlite) fn edit(
-        &mut self,
-        number: u64,
-        edit: &JobEdit,
-        now: UnixMs,
-    ) -> WriteResult<bool> {
+    pub(in crate::store::sqlite) fn edit(&mut self, number: u64, edit: &JobEdit, now: UnixMs) -> WriteResult<bool> {
         let Some((mut entry, before)) = self.entry(number)? else { return Ok(false) };
         let state = entry.status.state;
         if !state.is_editable() {
