@@ -1,4 +1,8 @@
 //! Command line: from arguments to validated options. `main.rs` and the Python package's script both call [`run`].
+#![cfg_attr(
+    not(all(feature = "gate", feature = "send", feature = "serve", feature = "simulate", feature = "study")),
+    allow(dead_code, reason = "a command that is left out uses it")
+)]
 
 mod agent_args;
 mod capacity;

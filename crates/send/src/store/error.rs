@@ -63,7 +63,7 @@ impl fmt::Display for StoreError {
                 f,
                 "the store '{}' has version {found}; this weir reads version {}: use the weir that created it, or another store",
                 path.display(),
-                super::sqlite::SCHEMA_VERSION
+                super::SCHEMA_VERSION
             ),
             Self::AnotherSender(path, pid) => {
                 write!(f, "another process")?;

@@ -55,6 +55,9 @@ use super::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
 use super::state::State;
 use weir_decide::Nanos;
 
+/// Version of the tables in a file.
+const SCHEMA_VERSION: u32 = 3;
+
 /// Store of jobs.
 ///
 /// Reads ([`counts`](Self::counts), [`list`](Self::list), ...) return at once, on the caller's thread; changes return a

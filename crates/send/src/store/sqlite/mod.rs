@@ -25,8 +25,6 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::watch;
 
-pub(crate) use open::SCHEMA_VERSION;
-
 use self::marks::{PreviousMarks, SentMarks, new_session};
 use self::open::store_error;
 use self::read::TableReader;

@@ -8,10 +8,8 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
 
 use super::{Options, locks};
-use crate::store::StoreError;
+use crate::store::{SCHEMA_VERSION, StoreError};
 
-/// Version of the tables.
-pub(crate) const SCHEMA_VERSION: u32 = 3;
 /// SQLite's application ID of a job store: `weir` in ASCII.
 const APPLICATION_ID: i64 = 0x7765_6972;
 /// Timeout of the wait for a lock that another program holds, `sqlite3` for example.
