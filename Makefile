@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test studies check bench fuzz clean
+.PHONY: help demo test studies check bench build-times fuzz clean
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
@@ -12,7 +12,7 @@ SECONDS := 10
 BENCH := all
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
 
 demo: ## start a service, load it in two ways, and explain the results (40 s)
 	@scripts/setup.sh demo
@@ -41,6 +41,10 @@ bench: ## weir beside its peers, over two hours; BENCH="closed --quick" for less
 	scripts/setup.sh bench
 	-benches/peers.sh
 	.venv/bin/python benches/run.py $(BENCH)
+
+build-times: ## what building and testing cost, cold and after a change; over two hours
+	scripts/setup.sh check
+	python3 scripts/build_times.py
 
 fuzz: ## search for inputs that break the parsers; SECONDS=10 for each target
 	scripts/setup.sh fuzz

@@ -3,6 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$PWD/.venv/bin
+# The one that setup.sh has just built, or installed from a wheel.
+weir=$PWD/target/demo/weir
+page=$PWD/target/demo/run.html
 scratch=$(mktemp -d)
 
 main() {
@@ -21,6 +24,15 @@ main() {
     print "The same service; response times count from the intended start of each request." \
         "One user in ten waited $(figure open response_ms p90) or longer; the closed loop shows $(figure closed response_ms p90)." \
         "Both reports are correct; only this one has the response times of users."
+
+    "$weir" report "$scratch/open.json" --html "$page" >/dev/null
+    heading "The second run as a page, with percentiles over time: file://$page"
+    show_page
+    heading "Next"
+    printf '    %s\n' \
+        "$weir load URL --rate 100 -d 30s        your own service" \
+        "$weir capacity URL --slo 'p99<200ms'    the highest load that it takes" \
+        "$weir gate --upstream URL --port 8081   overload protection in front of it"
 }
 
 start_service() {
@@ -52,12 +64,19 @@ responds() {
     "$venv/python" -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=5)' "$url" 2>/dev/null
 }
 
+# Opens the page where a person sits before a screen.
+show_page() {
+    if [ -t 1 ] && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] && command -v xdg-open >/dev/null; then
+        xdg-open "$page" >/dev/null 2>&1 || true
+    fi
+}
+
 # load NAME ARGUMENTS...: prints the command, runs it, saves the run.
 load() {
     local name=$1
     shift
     printf '\n%s$ weir load %s%s\n\n' "$dim" "$url $*" "$plain"
-    "$venv/weir" load "$url" "$@" --out "$scratch/$name.json"
+    "$weir" load "$url" "$@" --out "$scratch/$name.json"
 }
 
 # figure NAME GROUP KEY: formats a number of a saved run.

@@ -25,7 +25,7 @@ main() {
     system
     rust "$purpose"
     case $purpose in
-        demo) venv && examples && package ;;
+        demo) venv && demonstration ;;
         test) venv && tools && examples && axe && ray && package ;;
         studies) venv && tools && package ;;
         check) venv && tools ;;
@@ -134,6 +134,52 @@ rust() {
                 fail "cargo $tool is missing; try: rustup component add rustfmt clippy"
         done
     fi
+}
+
+# --- The command
+
+# What the demonstration needs: the examples' packages, and meanwhile the command.
+demonstration() {
+    examples &
+    local packages=$!
+    command_alone
+    wait "$packages"
+}
+
+# The command without the Python package: from a wheel in dist/ if there is one, else built.
+command_alone() {
+    local version wheels
+    version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+    wheels=(dist/weir_http-"$version"-*.whl)
+    mkdir -p target/demo
+    if [ -f "${wheels[0]}" ]; then
+        say "installing ${wheels[0]}"
+        pip install --no-deps --force-reinstall "${wheels[0]}"
+        ln -sf "$PWD/.venv/bin/weir" target/demo/weir
+        return
+    fi
+    say "building weir: two to three minutes on 2 cores the first time, seconds after that"
+    build -p weir-cli
+    ln -sf ../release/weir target/demo/weir
+}
+
+# cargo build --release, with a line every 15 s.
+build() {
+    local log=target/setup.log all began=$SECONDS
+    mkdir -p target
+    all=$(cargo tree --locked --quiet --edges normal,build --prefix none --no-dedupe "$@" | sort -u | wc -l)
+    cargo build --release --locked "$@" >"$log" 2>&1 &
+    local cargo=$!
+    while sleep 0.5 && kill -0 "$cargo" 2>/dev/null; do
+        if [ $(((SECONDS - began) % 15)) = 14 ]; then
+            say "$(grep -c Compiling "$log") of at most $all crates, $((SECONDS - began)) s"
+            sleep 1
+        fi
+    done
+    wait "$cargo" || {
+        cat "$log" >&2
+        fail "weir could not be built; see above"
+    }
 }
 
 # --- .venv, and what is in it. A stamp holds the digest of what a step was made from.

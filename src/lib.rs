@@ -5,7 +5,7 @@
 //! arguments; edges read the clock, move bytes and call them. `docs/design` has the reasons, `docs/glossary.md` the
 //! terms.
 //!
-//! The modules and their dependencies (tested by `tests/it/arrows.rs`):
+//! The crates and their dependencies:
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
