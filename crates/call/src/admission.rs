@@ -30,9 +30,9 @@ pub(super) struct CallAdmission {
 impl CallAdmission {
     /// Acquires all permits, and waits for them if necessary.
     ///
-    /// The decision on every call. [`CallEngine::shed_early`](super::CallEngine::shed_early) only precedes it, for calls
-    /// whose body is still to be read, to reject them without an upload; permits are acquired here and not there, since
-    /// a slow upload would hold them while nothing is sent to the upstream.
+    /// The decision on every call. [`CallEngine::shed_early`](super::CallEngine::shed_early) only precedes it, for
+    /// calls whose body is still to be read, to reject them without an upload; permits are acquired here and not there,
+    /// since a slow upload would hold them while nothing is sent to the upstream.
     pub(super) async fn acquire(
         request: &CallRequest<'_>,
         timer: &Timer,

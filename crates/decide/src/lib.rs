@@ -1,8 +1,8 @@
 //! PURE. Every decision: what to do next, and when.
 //!
-//! A decision is a value: time and events go in, actions come out. Nothing in this module reads a clock, opens a socket,
-//! or draws random numbers but from a stream that was passed in. The same code therefore runs on real sockets, in tests
-//! with a hundred thousand random schedules, and in virtual time.
+//! A decision is a value: time and events go in, actions come out. Nothing in this module reads a clock, opens a
+//! socket, or draws random numbers but from a stream that was passed in. The same code therefore runs on real sockets,
+//! in tests with a hundred thousand random schedules, and in virtual time.
 //!
 //! - [`base`]: time, kinds of failures, seeded random numbers, fixed-memory counters
 //! - [`load`]: load generation: which request starts when, and by whom

@@ -10,8 +10,9 @@ use rustls::crypto::ring;
 use super::error_line;
 use weir_http::tls::{Tls, TlsOptions};
 
-/// A server: `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`; `rediss://...[?cacert=FILE&cert=FILE&cert_key=FILE&insecure=1]` over
-/// TLS; `redis+unix:///PATH[?db=N]` by a socket of the file system.
+/// A server: `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`;
+/// `rediss://...[?cacert=FILE&cert=FILE&cert_key=FILE&insecure=1]` over TLS; `redis+unix:///PATH[?db=N]` by a socket of
+/// the file system.
 #[derive(Clone)]
 pub struct RedisAddress {
     /// Address as written, without parameters of weir.

@@ -35,9 +35,9 @@ impl ApiKey {
         Self { name: name.into(), ..Self::new(secret) }
     }
 
-    /// Parses `SECRET`, `NAME=SECRET` or `=SECRET`. A name is a word of at most 32 letters, digits, `_`, `-` and `.` that
-    /// begins with a letter. A text with anything else before its first `=`, or only `=` after it, is a secret as a
-    /// whole.
+    /// Parses `SECRET`, `NAME=SECRET` or `=SECRET`. A name is a word of at most 32 letters, digits, `_`, `-` and `.`
+    /// that begins with a letter. A text with anything else before its first `=`, or only `=` after it, is a secret as
+    /// a whole.
     pub fn read(text: &str) -> Self {
         let Some((name, secret)) = text.split_once('=') else { return Self::new(text) };
         let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic())

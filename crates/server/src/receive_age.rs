@@ -18,8 +18,8 @@ const KERNEL_TICK: Nanos = Nanos::from_millis(4);
 pub(super) fn age(socket: BorrowedFd<'_>) -> Nanos {
     let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the pointers are to a live tcp_info and to its size; the kernel writes no more than that. The descriptor is
-    // open while borrowed.
+    // SAFETY: the pointers are to a live tcp_info and to its size; the kernel writes no more than that. The descriptor
+    // is open while borrowed.
     let done = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -3,8 +3,8 @@
 //! Of two reports of the same scenario, one wins by:
 //!
 //! 1. The headline metric, if it is higher by 0.01: the fraction of servable calls with a response in time, or that of
-//!    critical calls in scenarios on priorities. Values above 1 count as 1: calls of a full phase that were served in an
-//!    empty one.
+//!    critical calls in scenarios on priorities. Values above 1 count as 1: calls of a full phase that were served in
+//!    an empty one.
 //! 2. Else the p99 of accepted calls, if it is lower by 5%. Up to twice the unloaded p99 all values are equal.
 //! 3. Else the two tie.
 

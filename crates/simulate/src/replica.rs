@@ -1,7 +1,7 @@
 //! Replica of the upstream: slots and a queue.
 //!
-//! [`weir_decide::service::station`] computes a request's completion at its arrival, so nothing can change afterwards. Here
-//! capacities change and callers give up, so each step is an event.
+//! [`weir_decide::service::station`] computes a request's completion at its arrival, so nothing can change afterwards.
+//! Here capacities change and callers give up, so each step is an event.
 
 use std::collections::VecDeque;
 

@@ -82,7 +82,8 @@ impl Serving {
         connection.rest()
     }
 
-    /// A figure of /metrics, by its name and labels as they stand there: `weir_connections_total`; 0 if it is not there.
+    /// A figure of /metrics, by its name and labels as they stand there: `weir_connections_total`; 0 if it is not
+    /// there.
     pub fn metric(&self, name: &str) -> f64 {
         let answer = self.get("/metrics");
         let line = answer.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned));

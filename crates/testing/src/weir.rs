@@ -13,8 +13,8 @@ use weir_measure::Run;
 
 use super::tied::{kill_in, running_in, spawn_tied};
 
-/// Path of the binary under test. Cargo builds it beside the folder of test programs when it builds those of the package
-/// `weir-cli`, and tells its path to them alone.
+/// Path of the binary under test. Cargo builds it beside the folder of test programs when it builds those of the
+/// package `weir-cli`, and tells its path to them alone.
 pub fn weir_path() -> PathBuf {
     let program = std::env::current_exe().unwrap();
     let path = program.parent().and_then(Path::parent).unwrap().join("weir");

@@ -29,8 +29,8 @@ use crate::form::PythonArgs;
 /// Header with the remaining time of a call, as Envoy has it.
 static TIME_LEFT_HEADER: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
 
-/// Maximum hosts whose state a client keeps; beyond it all are dropped, and their idle connections closed. A client that
-/// a whole program shares may call any number of hosts.
+/// Maximum hosts whose state a client keeps; beyond it all are dropped, and their idle connections closed. A client
+/// that a whole program shares may call any number of hosts.
 const MAX_UPSTREAMS: usize = 256;
 
 /// TLS configurations by options, so that certificates are read once for all clients with the same options.

@@ -21,7 +21,8 @@ const MAX_POLLED_JOBS: usize = 1000;
 pub(crate) struct RemoteWatch(Arc<(Mutex<bool>, Condvar)>);
 
 impl RemoteWatch {
-    /// Starts polling if several senders share the store. With `renews`, an expired job has not ended: it gets more time.
+    /// Starts polling if several senders share the store. With `renews`, an expired job has not ended: it gets more
+    /// time.
     pub(crate) fn start(store: &Arc<dyn Store>, registry: &Arc<Waiters>, renews: bool) -> std::io::Result<Self> {
         let this = Self::default();
         if store.shared_keys().is_none() {

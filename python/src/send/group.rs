@@ -277,8 +277,8 @@ impl GroupHandle {
         self.sender_inner()?.submit(py, self.group(), jobs, are_several)
     }
 
-    /// Waits for a condition: -1 all accepted, -2 any ended or none open, -3 the front ended, -4 any ended, -5 all ended, or
-    /// an index: this job ended. False after the timeout.
+    /// Waits for a condition: -1 all accepted, -2 any ended or none open, -3 the front ended, -4 any ended, -5 all
+    /// ended, or an index: this job ended. False after the timeout.
     fn wait(&self, py: Python<'_>, need: i64, limit: Option<TimeArg>) -> PyResult<bool> {
         self.sender_inner()?.resolve_duplicates(py, self.group())?;
         let need = WaitCondition::from_code(need);

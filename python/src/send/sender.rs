@@ -136,8 +136,8 @@ impl SenderInner {
         })
     }
 
-    /// Parks a daemon thread that uses an abandoned sender: the program ends, and an exception would print a traceback, or
-    /// half of one.
+    /// Parks a daemon thread that uses an abandoned sender: the program ends, and an exception would print a traceback,
+    /// or half of one.
     fn park_if_abandoned(&self, py: Python<'_>) {
         if self.abandoned.load(Relaxed) && is_main(py).is_ok_and(|is_main| !is_main) {
             py.detach(|| {

@@ -126,7 +126,8 @@ mod tests {
             }
         }
 
-        /// Each user asks once, when it is its turn to start: by number, since an agent numbers what it sends by itself.
+        /// Each user asks once, when it is its turn to start: by number, since an agent numbers what it sends by
+        /// itself.
         #[test]
         fn any_number_of_agents_has_the_same_users(
             count in 1..60_u64, ramp_up_ms in 0..5000_u64, threads in 1..4_u64

@@ -1,8 +1,8 @@
 //! Cluster-wide limits: this gateway's allocations, renewed by a thread through a Redis server.
 //!
-//! [`weir_decide::ratelimit::split`] decides what is requested and when. Here is the rest: a thread that sends the requests
-//! ([`table`]), with the demand of rate limits and budgets, and applies the replies to them ([`limit`]). No call and no
-//! event loop waits for it.
+//! [`weir_decide::ratelimit::split`] decides what is requested and when. Here is the rest: a thread that sends the
+//! requests ([`table`]), with the demand of rate limits and budgets, and applies the replies to them ([`limit`]). No
+//! call and no event loop waits for it.
 
 mod limit;
 mod table;

@@ -1,7 +1,7 @@
 //! A drawing in pixels.
 //!
-//! Letters are those of the Ubuntu font (Ubuntu Font Licence 1.0), which comes with the program: on many servers there is no
-//! other.
+//! Letters are those of the Ubuntu font (Ubuntu Font Licence 1.0), which comes with the program: on many servers there
+//! is no other.
 
 use epaint_default_fonts::UBUNTU_LIGHT;
 use tiny_skia::{Color, FillRule, Paint, Path, PathBuilder, Pixmap, Stroke, Transform};

@@ -11,7 +11,8 @@
 //! - Each job is marked as sent just before its first byte leaves ([`marks`]): after a crash no other job counts as
 //!   maybe sent.
 //! - A retrying job goes back to the store, which has its time and attempts across crashes, and is claimed again.
-//! - Where several senders share keys, leases of keys come and go ([`key_leases`]): nothing is sent under an expired lease.
+//! - Where several senders share keys, leases of keys come and go ([`key_leases`]): nothing is sent under an expired
+//!   lease.
 //! - Events go to the listener, and are then recorded, in groups: one commit while the next group collects
 //!   ([`records`]).
 

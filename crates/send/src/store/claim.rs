@@ -65,6 +65,7 @@ pub struct ClaimReply {
     pub expired: Vec<JobEntry>,
     /// Next time at which a job is due or expires, unless something changes before.
     pub next_due: Option<UnixMs>,
-    /// Lanes with more queued jobs; at most [`MAX_CLAIM_LANES`](super::MAX_CLAIM_LANES), the others with the next claim.
+    /// Lanes with more queued jobs; at most [`MAX_CLAIM_LANES`](super::MAX_CLAIM_LANES), the others with the next
+    /// claim.
     pub lanes: Vec<JobLane>,
 }

@@ -20,7 +20,8 @@ pub enum StoreError {
     NotSending,
     /// The file is locked by another program.
     Locked(PathBuf),
-    /// The disk is full, by its size, a quota or a file-size limit; with the number of jobs of the batch that are accepted.
+    /// The disk is full, by its size, a quota or a file-size limit; with the number of jobs of the batch that are
+    /// accepted.
     NoSpace(PathBuf, usize),
     /// One job is larger than the bound of the queue.
     TooLarge {

@@ -40,8 +40,8 @@ impl MemoryStore {
         Self { inner: Mutex::new(inner), clock, arrivals: watch::Sender::new(0), changes: watch::Sender::new(0) }
     }
 
-    /// Drops jobs that reach one of these states, which bounds memory; their IDs are free again. Expired jobs must stay if
-    /// they may get a new TTL.
+    /// Drops jobs that reach one of these states, which bounds memory; their IDs are free again. Expired jobs must stay
+    /// if they may get a new TTL.
     #[must_use]
     pub fn discarding(self, states: &[State]) -> Self {
         lock(&self.inner).discarded_states = states.to_vec();

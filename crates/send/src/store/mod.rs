@@ -3,12 +3,12 @@
 //!
 //! Delivery is at least once. A claim leases jobs, and a job is marked as sent before its first byte leaves
 //! ([`Store::mark_sent`]; [`JobStep::Sent`] where a store cannot mark at once; [`ClaimRequest::marks_sent`] for a whole
-//! claim). After a crash, jobs with a mark are requeued with [`maybe_sent`](super::JobStatus::maybe_sent), the others as if
-//! they had not been claimed. A record under an expired lease changes nothing.
+//! claim). After a crash, jobs with a mark are requeued with [`maybe_sent`](super::JobStatus::maybe_sent), the others
+//! as if they had not been claimed. A record under an expired lease changes nothing.
 //!
 //! A store has one sender at a time, and any number of processes that submit and inspect. Two senders of one file would
-//! break rate limits even with leases of jobs, since only the process that sent a request knows when. Several senders need
-//! leases of API keys ([`SharedKeys`]).
+//! break rate limits even with leases of jobs, since only the process that sent a request knows when. Several senders
+//! need leases of API keys ([`SharedKeys`]).
 
 mod audit_reason;
 mod claim;
@@ -79,8 +79,8 @@ pub trait Store: Send + Sync + Debug {
     /// Records outcomes of leased jobs and states of keys, in one transaction.
     fn record(&self, record: RecordRequest) -> StoreFuture<RecordReply>;
 
-    /// Marks a leased job as sent, before its first byte leaves, so that the mark survives this process. False if the store
-    /// has no such marks; then [`JobStep::Sent`] is recorded.
+    /// Marks a leased job as sent, before its first byte leaves, so that the mark survives this process. False if the
+    /// store has no such marks; then [`JobStep::Sent`] is recorded.
     fn mark_sent(&self, lease: JobLease, at: UnixMs) -> bool;
 
     /// Removes such a mark, if no byte has left after all. False if it stays.
@@ -125,8 +125,8 @@ pub trait Store: Send + Sync + Debug {
     /// Changes a job that is neither leased nor done. False if there is none.
     fn edit(&self, number: u64, edit: JobEdit, now: UnixMs) -> StoreFuture<bool>;
 
-    /// Requeues retrying, dead-lettered and expired jobs of the filter, with 0 attempts and, if given, a new end of their
-    /// TTL; jobs that would expire at once are skipped. Returns their number.
+    /// Requeues retrying, dead-lettered and expired jobs of the filter, with 0 attempts and, if given, a new end of
+    /// their TTL; jobs that would expire at once are skipped. Returns their number.
     fn retry(&self, filter: JobFilter, expires: Option<UnixMs>, now: UnixMs) -> StoreFuture<u64>;
 
     /// Removes jobs of the filter, except leased ones. Returns their number.

@@ -7,13 +7,17 @@ use weir_decide::Nanos;
 use weir_decide::ratelimit::models::{LimitModel, LimitUsage, RetryTime};
 use weir_decide::service::key_quota::QuotaDecision;
 
-/// Which rate-limit headers responses have. All times are in whole seconds, rounded up, so that a wait of that long is enough.
+/// Which rate-limit headers responses have. All times are in whole seconds, rounded up, so that a wait of that long is
+/// enough.
 ///
 /// | name | headers | on |
 /// |---|---|---|
-/// | `retry-after` | `Retry-After` (RFC 9110): earliest time at which the same request would be accepted | 429, if there is such a time |
-/// | `ratelimit` | `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11), an item per window | all that the limiter judged |
-/// | `x-ratelimit` | `X-RateLimit-Limit`, `-Remaining`, `-Reset` (as GitHub's) of the window with the least room | all that the limiter judged |
+/// | `retry-after` | `Retry-After` (RFC 9110): earliest time at which the same request would be accepted | 429, if
+/// there is such a time |
+/// | `ratelimit` | `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11), an item per window |
+/// all that the limiter judged |
+/// | `x-ratelimit` | `X-RateLimit-Limit`, `-Remaining`, `-Reset` (as GitHub's) of the window with the least room | all
+/// that the limiter judged |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateLimitHeaderSet {
     /// `Retry-After`.

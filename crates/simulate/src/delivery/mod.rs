@@ -7,7 +7,8 @@
 //!               └────── way out ◄───┘
 //! ```
 //!
-//! The sender is the very code that stands in `weir send` ([`weir_decide::delivery::key_window`]); jobs are always there. An
+//! The sender is the very code that stands in `weir send` ([`weir_decide::delivery::key_window`]); jobs are always
+//! there. An
 //! [oracle](DeliveryScenario::oracle) that reads the service's own count gives the most that any sender could have got
 //! accepted.
 

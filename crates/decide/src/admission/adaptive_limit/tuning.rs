@@ -1,8 +1,8 @@
 //! Constants of the adaptive limit: unit, and source of the value.
 //!
 //! "Scenarios" are those of `weir simulate` (`docs/overload.md`): where no other source is named, a value was chosen so
-//! that they reach their goals (`crates/simulate/src`) over several seeds, against random mixes of loads. A *residence time*
-//! is the mean time that a call spends in the upstream.
+//! that they reach their goals (`crates/simulate/src`) over several seeds, against random mixes of loads. A *residence
+//! time* is the mean time that a call spends in the upstream.
 
 use crate::Nanos;
 

@@ -22,7 +22,8 @@
 //! - Without J only a response proves an arrival: U = r.
 //! - A request without a response counts as arrived at s + J; without J, when it is abandoned.
 //! - Nonces that must increase *at arrival*: request k also waits until now > U(k - 1).
-//! - Several windows at once: the latest of their send times. `worst_case_count.rs` lists which count bounds which model.
+//! - Several windows at once: the latest of their send times. `worst_case_count.rs` lists which count bounds which
+//!   model.
 //! - A [rejection](KeyWindows::rejected) disproves one of these assumptions. Sending stops for `Retry-After` (or a
 //!   window), the request counts as accepted, and the estimate of the limit is lowered.
 //! - Quotas that a response reports are [applied](KeyWindows::apply_quotas) where they leave less than the local count:

@@ -11,10 +11,12 @@ use crate::ratelimit::models::LimitModel;
 ///
 /// | the server's model | counted here | why that is sufficient |
 /// |---|---|---|
-/// | log | a log of `per` | the server counts what arrived within `per`; so does the log, with the latest arrivals of earlier requests and the earliest of the next |
+/// | log | a log of `per` | the server counts what arrived within `per`; so does the log, with the latest arrivals of
+/// earlier requests and the earliest of the next |
 /// | aligned | a log of `per` | the log keeps every window of `per` within the limit, so also the aligned ones |
 /// | bucket | a bucket | see [`WorstCaseBucket`] |
-/// | counter | a bucket of B that refills N - B per `per`, or a log of 2 x `per`, whichever allows first | the server's estimate is at most B + (N - B) in the one case, and at most what two windows hold in the other |
+/// | counter | a bucket of B that refills N - B per `per`, or a log of 2 x `per`, whichever allows first | the server's
+/// estimate is at most B + (N - B) in the one case, and at most what two windows hold in the other |
 /// | concurrency | requests that have not ended | the same |
 #[derive(Clone, Debug)]
 pub(super) enum WorstCaseCount {

@@ -5,8 +5,10 @@
 //! |---|---|
 //! | RFC 9110 | `Retry-After`: seconds or a date; also `Retry-After-Ms` and `X-Ms-Retry-After-Ms` |
 //! | draft-ietf-httpapi-ratelimit-headers-11 | `RateLimit-Policy: "p";q=100;w=60` and `RateLimit: "p";r=50;t=30` |
-//! | its older versions | `RateLimit-Limit`, `-Remaining`, `-Reset`; `RateLimit: limit=100, remaining=50, reset=30`; `RateLimit-Policy: 100;w=60` |
-//! | custom | `X-RateLimit-*`, `X-Rate-Limit-*`, `anthropic-ratelimit-*`, with or without a unit or a period: `x-ratelimit-remaining-tokens`, `X-RateLimit-Limit-Minute` |
+//! | its older versions | `RateLimit-Limit`, `-Remaining`, `-Reset`; `RateLimit: limit=100, remaining=50, reset=30`;
+//! `RateLimit-Policy: 100;w=60` |
+//! | custom | `X-RateLimit-*`, `X-Rate-Limit-*`, `anthropic-ratelimit-*`, with or without a unit or a period:
+//! `x-ratelimit-remaining-tokens`, `X-RateLimit-Limit-Minute` |
 //!
 //! A reset is a duration in seconds, a duration with units (`6m0s`, `20ms`), a time since 1970 in seconds or
 //! milliseconds, or a date: services differ, and the values do not overlap.

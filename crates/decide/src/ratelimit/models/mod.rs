@@ -4,10 +4,14 @@
 //!
 //! | model | a request of weight w is accepted if | worst case |
 //! |---|---|---|
-//! | [`LimitModel::SlidingLog`] | what was accepted within the last `per`, plus w, is at most the limit | the limit, in any `per` |
-//! | [`LimitModel::SlidingCounter`] | this window's count, plus the overlapping fraction of the last one's, plus w, is | about the limit |
-//! | [`LimitModel::AlignedWindow`] | the count since the last multiple of `per`, plus w, is | twice the limit, around an edge |
-//! | [`LimitModel::TokenBucket`] | w tokens are there; they refill evenly, a whole bucket per `per` | twice the limit, after a pause |
+//! | [`LimitModel::SlidingLog`] | what was accepted within the last `per`, plus w, is at most the limit | the limit, in
+//! any `per` |
+//! | [`LimitModel::SlidingCounter`] | this window's count, plus the overlapping fraction of the last one's, plus w, is
+//! | about the limit |
+//! | [`LimitModel::AlignedWindow`] | the count since the last multiple of `per`, plus w, is | twice the limit, around
+//! an edge |
+//! | [`LimitModel::TokenBucket`] | w tokens are there; they refill evenly, a whole bucket per `per` | twice the limit,
+//! after a pause |
 //! | [`LimitModel::Concurrency`] | the weight in progress, plus w, is | unlimited with fast responses |
 //!
 //! Each model has three operations: the amount used now, the time when a weight would fit if nothing else came, and an

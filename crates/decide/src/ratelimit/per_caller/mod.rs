@@ -9,8 +9,8 @@
 //! fewest tokens. An eviction gives away no more than these tokens; the oldest entry could lack a whole burst. So names
 //! that are used once, which lack a token each, evict one another and not the caller that is at its limit.
 //!
-//! Where several gates share the rate, each has a [`Fraction`] of it, and of what a bucket holds; `together.rs` says what
-//! becomes of the tokens when it is another one.
+//! Where several gates share the rate, each has a [`Fraction`] of it, and of what a bucket holds; `together.rs` says
+//! what becomes of the tokens when it is another one.
 //!
 //! Half the entries should do for all callers that lack something at the same time: places belong to sets, and with
 //! more than that some sets are full before the others. A hash must be seeded; `roster.rs` says why.
@@ -83,8 +83,8 @@ impl CallerLimiter {
         Self { refill, full_at: SetCache::new(rule.entries), latest: Nanos::ZERO, shared: None }
     }
 
-    /// The same, where several gates share the rate: nothing of it is ours until [`Self::set_fractions`] says so. Keys have to
-    /// be the same at all gates; `salt` is this one's own.
+    /// The same, where several gates share the rate: nothing of it is ours until [`Self::set_fractions`] says so. Keys
+    /// have to be the same at all gates; `salt` is this one's own.
     pub fn shared(rule: CallerRule, salt: u64) -> Self {
         let callers = Self::new(rule);
         let shared = Some(Box::new(SharedBuckets::new(callers.refill, salt)));

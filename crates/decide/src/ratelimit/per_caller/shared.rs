@@ -1,7 +1,7 @@
 //! Callers that several gates let in: the part of their rate that is ours.
 //!
-//! Most have the usual part. When that is another one, their buckets stay as *full* as they are: what is kept of them is
-//! the instant at which they would be full again, and that does not change. It may let a caller have a part of its
+//! Most have the usual part. When that is another one, their buckets stay as *full* as they are: what is kept of them
+//! is the instant at which they would be full again, and that does not change. It may let a caller have a part of its
 //! burst once more, each time a gate comes or goes; the other way would have those who are known from of old wait.
 //!
 //! Callers with a part of their own are those that are short somewhere, and what they have moves to and fro. So there

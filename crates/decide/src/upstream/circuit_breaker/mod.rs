@@ -15,8 +15,8 @@
 //! cost: a failure that took longer than the window does not count. So the window should be longer than an attempt's
 //! timeout.
 //!
-//! A rejection for overload is not a failure: with client-side throttling ([`super::client_throttle`]) the permits of such
-//! calls are [cancelled](Breaker::cancelled).
+//! A rejection for overload is not a failure: with client-side throttling ([`super::client_throttle`]) the permits of
+//! such calls are [cancelled](Breaker::cancelled).
 
 use crate::Nanos;
 use crate::base::sliding_count::SlidingCount;

@@ -8,8 +8,9 @@ use weir_gate::config;
 
 use super::{document, lines, parsed};
 
-/// Compares a golden file in crates/gate/tests/it/gate_config, or writes it with WEIR_BLESS=1. A paragraph is one case: the line that is
-/// replaced and its text (` // ` ends a line), and the diagnostics that `diagnose` returns for the configuration.
+/// Compares a golden file in crates/gate/tests/it/gate_config, or writes it with WEIR_BLESS=1. A paragraph is one case:
+/// the line that is replaced and its text (` // ` ends a line), and the diagnostics that `diagnose` returns for the
+/// configuration.
 fn compare_golden(name: &str, diagnose: impl Fn(&str) -> Vec<String>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/gate_config").join(name);
     let golden = fs::read_to_string(&path).unwrap();

@@ -6,8 +6,8 @@ use super::address::QueueAddress;
 use crate::store::StoreError;
 use weir_redis::field;
 
-/// Rejects a server that evicts keys when memory is full, and in strict mode one that may lose the last second. Strict mode
-/// needs the right to `CONFIG GET`.
+/// Rejects a server that evicts keys when memory is full, and in strict mode one that may lose the last second. Strict
+/// mode needs the right to `CONFIG GET`.
 pub(super) fn check(connection: &mut Connection, info: &str, address: &QueueAddress) -> Result<(), StoreError> {
     let reject = |why: &str| Err(StoreError::NotDurable(address.path(), why.to_owned()));
     let policy = field(info, "maxmemory_policy").unwrap_or("noeviction");

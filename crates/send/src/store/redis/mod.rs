@@ -2,8 +2,8 @@
 //!
 //! Each step of a job is one script on the server ([`script`], `lua/`), so that no process sees half of it. One thread
 //! makes the calls ([`writer`]): all pending ones share a round trip, and a call that is repeated after a lost
-//! connection is executed once. Another thread listens for changes by other processes ([`change_listener`]). Reads have a
-//! connection of their own, on the caller's thread.
+//! connection is executed once. Another thread listens for changes by other processes ([`change_listener`]). Reads have
+//! a connection of their own, on the caller's thread.
 //!
 //! All times on the server are those of its clock, translated in both directions. Jobs are leased to a sender's
 //! *session*, which lives as long as its heartbeats, so that leases need not be renewed job by job.

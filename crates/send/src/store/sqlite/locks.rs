@@ -28,9 +28,9 @@ pub(super) fn use_ofd_locks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let ours: unsafe extern "C" fn(c_int, c_int, *mut c_void) -> c_int = fcntl;
-        // SAFETY: SQLite calls it as `int fcntl(int, int, ...)` with one argument more, which the C conventions of Linux on
-        // x86-64 and on AArch64 pass as if it was a named one. A null name asks for the default VFS, which lives as long
-        // as the process.
+        // SAFETY: SQLite calls it as `int fcntl(int, int, ...)` with one argument more, which the C conventions of
+        // Linux on x86-64 and on AArch64 pass as if it was a named one. A null name asks for the default VFS, which
+        // lives as long as the process.
         unsafe {
             let vfs = ffi::sqlite3_vfs_find(std::ptr::null());
             if let Some(set) = vfs.as_ref().and_then(|vfs| vfs.xSetSystemCall) {

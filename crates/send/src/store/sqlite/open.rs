@@ -56,8 +56,8 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Checks the first bytes, since SQLite itself opens any file and fails later. An empty file is a store only where one may
-/// be created.
+/// Checks the first bytes, since SQLite itself opens any file and fails later. An empty file is a store only where one
+/// may be created.
 fn check_head(path: &Path, may_be_empty: bool) -> Result<(), StoreError> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     let Ok(file) = File::open(path) else { return Ok(()) };

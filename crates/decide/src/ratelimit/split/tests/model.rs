@@ -1,8 +1,9 @@
-//! The table of allocations at which all gates renew, written for reading; `crates/gate/src/distributed_limits/renew.lua` is the same on a
-//! Redis server, and a test compares the replies of both.
+//! The table of allocations at which all gates renew, written for reading;
+//! `crates/gate/src/distributed_limits/renew.lua` is the same on a Redis server, and a test compares the replies of
+//! both.
 //!
-//! For each gate and each own allocation the table has what the gate *may be using*: the larger of what it reported last
-//! and what it was given last. A gate never gets more than the whole less what all others may be using.
+//! For each gate and each own allocation the table has what the gate *may be using*: the larger of what it reported
+//! last and what it was given last. A gate never gets more than the whole less what all others may be using.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -214,8 +215,8 @@ impl SplitTable {
         in_use.max(due.min(free))
     }
 
-    /// Allocates parts of a row to a gate that uses `in_use` of it; ends the row if the defaults suffice. `demand`: None
-    /// if the gate has not reported it.
+    /// Allocates parts of a row to a gate that uses `in_use` of it; ends the row if the defaults suffice. `demand`:
+    /// None if the gate has not reported it.
     fn allocate(
         &mut self,
         now: Nanos,

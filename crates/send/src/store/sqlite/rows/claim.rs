@@ -32,8 +32,8 @@ impl TableWriter<'_> {
         Ok(claimed)
     }
 
-    /// Lanes with queued jobs, from one to the next in the index; if there are too many, those after the last one that was
-    /// returned.
+    /// Lanes with queued jobs, from one to the next in the index; if there are too many, those after the last one that
+    /// was returned.
     fn list_lanes(&mut self) -> WriteResult<Vec<JobLane>> {
         let after = std::mem::take(&mut self.last_listed_lane);
         let (mut last, mut lanes, mut is_second) = (after.clone(), Vec::new(), after.is_empty());
