@@ -37,7 +37,7 @@ class Plan:
     kills: int = 10  # of one of several senders
     delivery_rounds: int = 3  # with `weir send`
     recipe_rounds: int = 1  # of them with its peer, too
-    learn_s: int = 45  # at a limit that is not declared
+    learn_s: int = 50  # at a limit that is not declared
     hosts_s: int = 15
     host_jobs: int = 1_500  # for each of several hosts
     harm_rounds: int = 3
