@@ -28,7 +28,7 @@ LEASE_S = 3.0
 #: Within that another has to send by the keys of one that was killed.
 BOUND_S = LEASE_S + WINDOW_S + WAY_MS / 1000
 QUEUE = "bench"
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 #: What passes between two kills, at most, if all is well: a key comes to a new sender, the kill, and the bound on it.
 KILL_S = 12.0
 LOOK_S = 0.05
@@ -136,7 +136,7 @@ def _killed(bench: Bench, count: int) -> Trial:
             scratch() as folder,
             _redis(bench, folder, redis_server.EVERY_SECOND) as redis,
         ):
-            source = jobs(folder, sending.jobs_for(REFERENCE, kills * KILL_S + PATIENCE_S))
+            source = jobs(folder, sending.jobs_for(REFERENCE, kills * KILL_S + TIMEOUT_S))
 
             def command(number: int, out: Path) -> list[str]:
                 # Those that come later have nothing to put in.
@@ -211,13 +211,13 @@ def _until_shared(redis: Redis, senders: Senders) -> None:
 
 
 def _until(is_so: Callable[[], bool], senders: Senders, what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while not is_so():
         gone: list[Sender] = [sender for sender in senders.alive if sender.process.poll() is not None]
         if gone:
             raise ValueError(f"a sender ended while it was waited for others {what}: {gone[0].complaint()}")
         if time.monotonic() > deadline:
-            raise ValueError(f"senders did not come {what} within {PATIENCE_S:.0f} s")
+            raise ValueError(f"senders did not come {what} within {TIMEOUT_S:.0f} s")
         time.sleep(LOOK_S)
 
 

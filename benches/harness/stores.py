@@ -21,7 +21,7 @@ IDLE_S = 10
 #: As the program says it.
 SUBMIT = "submit, 16 x batches of {batch}, {under_way} in flight"
 SUBMITS = ((1, 1), (1, 64), (10, 1), (100, 1))
-PATIENCE_S = 120
+TIMEOUT_S = 120
 
 
 def measure(bench: Bench) -> list[Trial]:
@@ -110,7 +110,7 @@ def _started(command: list[str], stdin: int | None = None) -> subprocess.Popen[b
 
 
 def _until_kept(process: subprocess.Popen[bytes], store: Path, count: int) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.1)
         try:
@@ -125,7 +125,7 @@ def _until_kept(process: subprocess.Popen[bytes], store: Path, count: int) -> No
 
 def _first_request(log: Path, before: int) -> float:
     """When it began, in seconds since 1970."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         lines = log.read_text().splitlines()[before:]
         if lines:
