@@ -61,7 +61,7 @@ def trial(bench: Bench, name: str, number: int, case: str) -> Trial:
 
 
 def _work(command: list[str], environ: dict[str, str], folder: Path, marks: Path, count: int) -> float:
-    """Run workers until `count` jobs are done, each of which appends a byte to `marks`; return the seconds."""
+    """Run workers until all jobs are done; each appends a byte to `marks`. Return the seconds from the first one."""
     with (folder / "worker.log").open("w+") as log:
         worker = subprocess.Popen(
             command, env=environ, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
