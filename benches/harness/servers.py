@@ -98,7 +98,7 @@ class Lean(Server):
 
 
 class Nginx(Server):
-    """Server nginx with one worker, which returns constants, and a file with sendfile."""
+    """nginx server with one worker, which returns constants, and a file with sendfile."""
 
     own_requests = 1
 
