@@ -51,8 +51,8 @@ def _effect(trials: list[Trial]) -> str:
     if not found:
         return "-"
     effect = median(one["effect"] - 1 for one in found)
-    widths = median(one["interval"][1] - one["interval"][0] for one in found)
-    return f"{effect:+.1%}, with an interval {widths:.1%} wide"
+    widths = median(one["ci"][1] - one["ci"][0] for one in found)
+    return f"{effect:+.1%}, interval {widths:.1%} wide"
 
 
 def _bracket(trials: list[Trial]) -> str:
