@@ -102,32 +102,32 @@ def _fill(trial: Trial, ask: Ask, finished: Finished, cpu_s: float, attempts: in
         raise ValueError(f"exit {finished.status}: {lines[-1] if lines else 'no message'}")
     load = Load("", trial.asked_s, Path(), connections=CONNECTIONS)
     if ask.rate_per_s is None:
-        report, answers = read_wrk(finished, load), _answers_of_wrk(finished.stdout)
-        busy_s, asked = float(trial.asked_s), answers
+        report, responses = read_wrk(finished, load), _responses_of_wrk(finished.stdout)
+        busy_s, asked = float(trial.asked_s), responses
     else:
         said = json.loads(finished.stdout)
-        report, answers = read_weir(finished, load), said["status"].get("200", 0)
+        report, responses = read_weir(finished, load), said["status"].get("200", 0)
         # The rate is constant, so the warm-up is a proportional part.
         cpu_s *= 1 - WARMUP_S / trial.asked_s
         busy_s, asked = said["duration_s"], ask.rate_per_s * trial.asked_s
         if said["requests"]["failed"] or said["requests"]["dropped"] or said["requests"]["unfinished"]:
             trial.error = f"not all requests have a response: {said['requests']}, {said['failures']}"
-    trial.requests = answers
+    trial.requests = responses
     trial.max_rss_mb = finished.max_rss_mb
-    trial.user_us_per_request = finished.user_s * 1e6 / max(answers, 1)
-    trial.sys_us_per_request = finished.sys_s * 1e6 / max(answers, 1)
+    trial.user_us_per_request = finished.user_s * 1e6 / max(responses, 1)
+    trial.sys_us_per_request = finished.sys_s * 1e6 / max(responses, 1)
     trial.report = report.to_dict()
     trial.server = {
-        "cpu_us_per_request": cpu_s * 1e6 / max(answers, 1),
+        "cpu_us_per_request": cpu_s * 1e6 / max(responses, 1),
         "busy": cpu_s / busy_s,
-        "rate_per_s": answers / busy_s,
+        "rate_per_s": responses / busy_s,
         "attempts_per_request": attempts / max(asked, 1),
     }
-    if not answers:
+    if not responses:
         trial.error = "no response"
 
 
-def _answers_of_wrk(text: str) -> int:
+def _responses_of_wrk(text: str) -> int:
     """Count the responses; any error is raised, and wrk prints no line for zero errors."""
     amiss = re.findall(r"^\s+(Socket errors:.*|Non-2xx.*)$", text, re.MULTILINE)
     if amiss:

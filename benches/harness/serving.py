@@ -137,23 +137,23 @@ def _fill(trial: Trial, ask: Ask, finished: Finished, cpu_s: float) -> None:
         trial.error = f"exit {finished.status}: {lines[-1] if lines else 'no message'}"
         return
     said: dict[str, Any] = json.loads(finished.stdout)
-    answers = sum(count for status, count in said["status"].items() if status in ask.statuses)
-    trial.requests = answers
-    trial.user_us_per_request = finished.user_s * 1e6 / max(answers, 1)
-    trial.sys_us_per_request = finished.sys_s * 1e6 / max(answers, 1)
+    responses = sum(count for status, count in said["status"].items() if status in ask.statuses)
+    trial.requests = responses
+    trial.user_us_per_request = finished.user_s * 1e6 / max(responses, 1)
+    trial.sys_us_per_request = finished.sys_s * 1e6 / max(responses, 1)
     trial.max_rss_mb = finished.max_rss_mb
     trial.report = read_weir(finished, Load("", trial.asked_s, Path())).to_dict()
     trial.server = {
-        "cpu_us_per_request": cpu_s * 1e6 / max(answers, 1),
+        "cpu_us_per_request": cpu_s * 1e6 / max(responses, 1),
         "cpu_us_per_mb": cpu_s * 1e12 / max(said["bytes"]["body_in"], 1),
         "busy": cpu_s / said["duration_s"],
         "generator_busy": said["cpu_utilization"],  # of its only thread
-        "rate_per_s": answers / said["duration_s"],
-        "without": said["requests"]["total"] + said["requests"]["unfinished"] - answers,
+        "rate_per_s": responses / said["duration_s"],
+        "without": said["requests"]["total"] + said["requests"]["unfinished"] - responses,
         "max_ms": said["response_ms"]["max"],
         "service_ms": {key: value for key, value in said["service_ms"].items() if key.startswith("p")},
     }
-    if not answers:
+    if not responses:
         trial.error = f"no response with {' or '.join(ask.statuses)}, but {said['status'] or said['failures']}"
 
 

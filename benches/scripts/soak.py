@@ -133,7 +133,7 @@ class Visit:
         self.socket.setblocking(False)
 
     def send(self) -> bool:
-        """Send as much as the kernel accepts; return whether the visit is over."""
+        """Send the bytes that the kernel accepts; return whether the visit is over."""
         try:
             while self.unsent:
                 self.unsent = self.unsent[self.socket.send(self.unsent) :]
