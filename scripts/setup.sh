@@ -3,7 +3,7 @@
 #
 #     scripts/setup.sh demo|test|studies|check|fuzz|bench
 #
-# Requires a fresh Debian 12 with Rust (stable). Packages are installed where that is allowed (root, or sudo without a
+# A fresh Debian 12 with Rust (stable) is sufficient. Packages are installed where that is allowed (root, or sudo without a
 # password, and apt); elsewhere missing ones are printed in one line, and the exit code is 2. Another call only applies
 # changes: a fraction of a second without any.
 set -euo pipefail
@@ -18,7 +18,7 @@ main() {
         # A browser for pages, npm for the accessibility checker, Redis for queues; tests without their program are
         # skipped.
         test) wants+=(c++ chromium npm redis-server) && spares=(chromium npm redis-server) ;;
-        check | fuzz) wants+=(c++) ;;      # fuzz targets hold libFuzzer, which is C++
+        check | fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
         *) fail "unknown target '$purpose'; choose demo, test, studies, check, fuzz or bench" ;;
     esac
