@@ -3,9 +3,9 @@
 #
 #     scripts/setup.sh demo|test|studies|check|fuzz|bench
 #
-# A fresh Debian 12 with Rust (stable) is sufficient. Packages are installed where that is allowed (root, or sudo without a
-# password, and apt); elsewhere missing ones are printed in one line, and the exit code is 2. Another call only applies
-# changes: a fraction of a second without any.
+# A fresh Debian 12 with Rust (stable) is sufficient. Packages are installed where that is allowed (root, or sudo
+# without a password, and apt); elsewhere missing ones are printed in one line, and the exit code is 2. Another call
+# only applies changes: a fraction of a second without any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH=$PATH:$HOME/.cargo/bin:/usr/sbin:/usr/local/go/bin

@@ -67,8 +67,8 @@ def write(section: Section) -> Iterator[str]:
     yield f"## An outage of {OUT_S:g} s"
     yield (
         f"{OUTAGE_JOBS:,} jobs, `--limit {OUTAGE_LIMIT}`, the outage begins {OUT_AFTER_S:g} s after the first request."
-        " Full rate after: maximum delay of a delivery against a steady rate of the limit from the end of the outage on."
-        " Requests to a service that does not listen are counted by the sender."
+        " Full rate after: maximum delay of a delivery against a steady rate of the limit from the end of the outage"
+        " on. Requests to a service that does not listen are counted by the sender."
     )
     header = [
         "outage", "sender", "delivered", "given up", "requests into it", "first after s", "full rate after s",
@@ -78,8 +78,8 @@ def write(section: Section) -> Iterator[str]:
     yield "## Limits that are not declared"
     yield (
         f"More jobs than the limit allows, {section.plan['learn_s']} s. Throughput after the first {LEARN_S:g} s, as a"
-        " fraction of the oracle's in the same time; above 100% where the oracle has used more before. Rejected: fraction"
-        f" of the requests, after {LEARN_S:g} s and in all."
+        " fraction of the oracle's in the same time; over 100% where the oracle has used more before. Rejected:"
+        f" fraction of the requests, after {LEARN_S:g} s and in all."
     )
     header = [
         "limit", "sender", "of the oracle", "min to max", f"rejected after {LEARN_S:g} s", "in all", "given up",
@@ -87,8 +87,8 @@ def write(section: Section) -> Iterator[str]:
     yield table(header, _rows(section, UNDECLARED, _undeclared))
     yield "## One host of six hangs"
     yield (
-        f"{section.plan['host_jobs']:,} jobs for each of {HOSTS} hosts that work 100 to 200 ms; one accepts requests and"
-        " never responds. The rate of the other five, compared with runs without the one that hangs."
+        f"{section.plan['host_jobs']:,} jobs for each of {HOSTS} hosts that work 100 to 200 ms; one accepts requests"
+        " and never responds. The rate of the other five, compared with runs without the one that hangs."
     )
     header = ["sender", "hosts", "delivered by the five", "per s", f"x {ALL_WELL}", "min to max"]
     yield table(header, _hosts(section))

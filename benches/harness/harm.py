@@ -1,6 +1,7 @@
 """Good calls that `weir gate` loses without overload; the target is zero.
 
-The host stalls, other callers have shorter deadlines than responses take, or uploads break off; the upstream is healthy.
+The host stalls, other callers have shorter deadlines than responses take, or uploads break off. The upstream is
+healthy.
 """
 
 from __future__ import annotations

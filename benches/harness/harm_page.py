@@ -32,8 +32,8 @@ response.
 
 In the closed loops, `wrk` with {CONNECTIONS} connections calls nginx (one worker, 38 bytes). Good calls come at Poisson
 times from `weir load`, with a deadline of 1 s, and only they are counted; the deadlines of the other callers, 20 to
-60 ms, are in a header. Broken uploads have bodies that break off or have invalid framing, and go to {UPLOAD_HOSTS} hosts
-with `breaker = {{}}`; /metrics is read ten times per second for ejected hosts and for an open breaker.
+60 ms, are in a header. Broken uploads have bodies that break off or have invalid framing, and go to {UPLOAD_HOSTS}
+hosts with `breaker = {{}}`; /metrics is read ten times per second for ejected hosts and for an open breaker.
 """
 
 

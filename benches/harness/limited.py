@@ -1,6 +1,6 @@
 """Service with a rate limit for one key, which counts accepted and rejected requests by its own clock.
 
-``python limited.py JSON`` serves a `Limited` on a free port, and prints the address as its first line. Each response may
+``python limited.py JSON`` serves a `Limited` on a free port, and prints the address as its first line. Responses may
 have headers with the service's count; ``GET /log`` returns all events. One-way delays and work take time, and an outage
 begins some time after the first request. Another client of the same key may use a part of the limit.
 """

@@ -99,8 +99,9 @@ def _pipelined_note(section: Section, target: str) -> Iterator[str]:
 def _open(section: Section) -> Iterator[str]:
     yield "# Open loop: evenness of arrivals"
     yield (
-        "Arrival times are recorded by the lean server, which busy-waits. Deviation: distance of an arrival from the even"
-        " schedule of the offered rate, over the middle 80% of the arrivals; only the start of that schedule is fitted."
+        "Arrival times are recorded by the lean server, which busy-waits. Deviation: distance of an arrival from the"
+        " even schedule of the offered rate, over the middle 80% of the arrivals; only the start of that schedule is"
+        " fitted."
     )
     header = [
         "generator", "arrivals/s", "off by p50 us", "p99 us", "p99.9 us", "max us", "gaps below 20 us",
@@ -135,7 +136,7 @@ def _truth(section: Section) -> Iterator[str]:
     yield _frozen_table(section)
     yield (
         f"A service with known delays, closed with {truth.DELAY_CONNECTIONS} connections and open at"
-        f" {truth.DELAY_RATE:,} requests/s. Each cell is reported / true, in ms; the true value is measured by the server."
+        f" {truth.DELAY_RATE:,} requests/s. Each cell is reported / true, in ms; the server measures the true value."
     )
     yield _delay_table(section)
     yield (
@@ -174,7 +175,7 @@ def _delay_table(section: Section) -> str:
 
 def _memory(section: Section) -> Iterator[str]:
     yield "# Memory"
-    yield "Closed loop at the lean server; peak resident memory of the generator. Values below 2 MB are shown as 2."
+    yield "Closed loop at the lean server; peak resident memory of the generator. The minimum of this method is 2 MB."
     rows = []
     for case in section.cases():
         for name in section.contenders(case):

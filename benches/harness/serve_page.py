@@ -141,8 +141,8 @@ def _delays(section: Section) -> Iterator[str]:
     yield (
         f"{served.DELAY_RATE:,} requests/s in the open loop, {section.plan['delay_s']} s per run. Each cell is the"
         " difference between a measured percentile and the same percentile of the configured delays, in ms: of response"
-        " times, from the intended start of a request, and in brackets of service times, from its send. Both include the"
-        " generator's own lateness and the network; the service without a delay shows their size."
+        " times, from the intended start of a request, and in brackets of service times, from its send. Both include"
+        " the generator's own lateness and the network; the service without a delay shows their size."
     )
     rows = []
     for case in (served.NO_DELAY, *served.DELAYS):

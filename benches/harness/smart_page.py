@@ -14,8 +14,8 @@ METHOD = f"""\
 `weir gate` has its own core; the service behind it, `weir serve work`, shares the other with the generator, whose
 lateness and wake-ups are part of all times. Response times count from the intended start of a call, with connecting.
 
-The fraction of successful calls is calculated: of 11 requests to the service 8 are good, and take 100 to 600 ms; 1 has a
-body that is not JSON, 1 is a 500, 1 hangs for 10 s. A call makes one attempt, and two more after 300 ms, or when the
+The fraction of successful calls is calculated: of 11 requests to the service 8 are good, and take 100 to 600 ms; 1 has
+a body that is not JSON, 1 is a 500, 1 hangs for 10 s. A call makes one attempt, and two more after 300 ms, or when the
 first has failed. A good one of these has its response after 300 + 600 = 900 ms at the latest, before
 T = {smart.TIMEOUT_MS:,} ms: so a call fails only if all three are bad, and {CALCULATED:.2%} = 1 - (3/11)^3 succeed. The
 standard error of that fraction is sqrt(p (1 - p) / n) for n calls.
@@ -41,8 +41,8 @@ def _loads(section: Section) -> Iterator[str]:
     yield (
         f"`{smart.SMART}`, `GET /api/smart/{smart.TIMEOUT_MS}`, {section.plan['slow_rounds']} rounds"
         + (f"; only {section.plan['loops']:.0%} of the calls in this quick run" if section.plan["quick"] else "")
-        + ". Successes are the 200s of all calls of all rounds; T + is the time from the timeout to the response, in ms,"
-        " and in brackets the same from the request's send. The last column is the maximum of all rounds."
+        + ". Successes are the 200s of all calls of all rounds; T + is the time from the timeout to the response, in"
+        " ms, and in brackets the same from the request's send. The last column is the maximum of all rounds."
     )
     header = [
         "load", "calls", "calls/s", "transport failures", "successes", "by calculation", "attempts/call",

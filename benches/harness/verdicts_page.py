@@ -16,8 +16,8 @@ SLOW_MS = verdicts.DELAY_MS * verdicts.SLOWER
 METHOD = f"""\
 Repeated results of `weir study` and `weir capacity` on real services with known properties. A study has the default
 number of rounds, each with both variants restarted and loaded with {verdicts.CONNECTIONS} connections. The two equal
-services are `weir serve httpbin`, limited by the CPU; of the other two, one responds after {verdicts.DELAY_MS:g} ms with
-{verdicts.SLOTS} slots, the other after {SLOW_MS:g} ms. The known capacity is that of {verdicts.POOL} slots with
+services are `weir serve httpbin`, limited by the CPU; of the other two, one responds after {verdicts.DELAY_MS:g} ms
+with {verdicts.SLOTS} slots, the other after {SLOW_MS:g} ms. The known capacity is that of {verdicts.POOL} slots with
 {verdicts.LEAST_MS:g} ms, and {verdicts.MORE_MS:g} ms more in each search after the first, with random arrivals and
 `--slo "{verdicts.OBJECTIVE}"`. A load slightly above the capacity passes a step of {verdicts.STEP}, since its queue
 grows slowly; therefore the lower bound is below the highest load that passed. The statistics are tested by simulations;

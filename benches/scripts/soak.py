@@ -38,7 +38,7 @@ class Script:
 
     kind: str
     data: bytes
-    then: str = STAY  # until the server closes; CUT shuts down writing, LEAVE closes at once, PEEK after the first bytes
+    then: str = STAY  # until the server closes; CUT shuts down sending, LEAVE closes at once, PEEK after first bytes
     statuses: Counter[bytes] | None = None  # expected, of good requests; the last response has no body
 
 
