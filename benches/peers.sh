@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the load generators, servers, clients and queues that weir is measured beside. What is already there (on PATH or
-# under benches/out/peers) is left alone; what cannot be had is named in one line, and run.py then
-# leaves it out of its tables and says so.
+# Installs the peers of the benchmarks: load generators, servers, clients and queues. Installed ones (on PATH or under
+# benches/out/peers) are not changed; a peer that cannot be installed is printed in one line, and run.py reports it and
+# leaves it out of its tables.
 set -u
 
 OHA=1.16.0
@@ -22,7 +22,7 @@ missing=0
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# present NAME: true when nothing is left to do for that peer.
+# present NAME: succeeds if the peer is installed.
 present() {
     have "$1" && echo "$1: $(command -v "$1")"
 }
@@ -68,7 +68,7 @@ from_pip() { # COMMAND VERSION
     present "$1"
 }
 
-# Packages for Python, which nobody calls by a command: a folder with an interpreter that has them.
+# Packages for Python, without a command: a folder with an interpreter that has them.
 packages() { # FOLDER PACKAGE==VERSION...
     local folder=$1 python="$root/$1/bin/python"
     shift
@@ -78,14 +78,14 @@ packages() { # FOLDER PACKAGE==VERSION...
         for each in "$@"; do
             "$python" -m pip install --quiet --disable-pip-version-check "$each" && continue
             missing "$each" "pip install failed"
-            all="" # so that the next call tries again
+            all="" # so that the next call installs it again
         done
         echo "$all" >"$root/$folder/installed"
     fi
     echo "$folder: $python"
 }
 
-# HTTP clients, and weir's package beside them if scripts/setup.sh has put it into .venv.
+# HTTP clients, and weir's package if scripts/setup.sh has installed it into .venv.
 clients() { # FOLDER PACKAGE==VERSION...
     local python="$root/$1/bin/python" weir
     packages "$@"
@@ -94,7 +94,7 @@ clients() { # FOLDER PACKAGE==VERSION...
     "$python" -c 'import weir' 2>/dev/null || missing "weir for Python" "scripts/setup.sh bench installs it into .venv"
 }
 
-# A server in benches/peers, on a library of Debian's.
+# A server in benches/peers, with a library of Debian.
 from_source() { # COMMAND SOURCE LIBRARY PACKAGE
     local source include
     source=$(dirname "$root")/../peers
@@ -124,8 +124,8 @@ from_source civetweb-functions civetweb.c civetweb libcivetweb-dev
 from_source microhttpd-functions microhttpd.c microhttpd libmicrohttpd-dev
 # shellcheck disable=SC2086 # a list
 clients clients $CLIENTS
-clients client-niquests "niquests==$NIQUESTS" # brings a urllib3 of its own, under the same name, for all
-# Each to itself: they want different versions of the same client of Redis.
+clients client-niquests "niquests==$NIQUESTS" # replaces urllib3 for all packages
+# Separate folders: they require different versions of the same Redis client.
 packages queue-celery "celery[redis]==$CELERY"
 packages queue-dramatiq "dramatiq[redis]==$DRAMATIQ"
 # shellcheck disable=SC2086 # a list

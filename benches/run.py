@@ -1,12 +1,12 @@
-"""The benchmarks: weir beside its peers and beside a bare loop, in the same call.
+"""Benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
     python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|harm|send|delivery|shared|
                            verdicts|agents|all|page] [--quick] [--pairs 5] [--minutes 10] [--publish]
 
-`benches/peers.sh` installs the peers first; one that is missing is left out and named. Every run
-is kept with its command line in benches/out/*.json. A section is a page: --publish writes the
-pages of what was measured to docs/benchmarks/, their list to docs/benchmarks.md and the figures
-to README.md; without it pages go to stdout. `page` measures nothing and takes what is kept.
+`benches/peers.sh` installs the peers; a missing one is reported and left out. Every run is saved
+with its command line in benches/out/*.json. A section is a page: --publish writes the pages of
+the measured sections to docs/benchmarks/, their list to docs/benchmarks.md and the figures to
+README.md; without it pages go to stdout. `page` measures nothing and renders saved results.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
 
 
 def main() -> int:
-    """Measure what was asked for, then write the page."""
+    """Measure the sections, then write their pages."""
     args = _arguments()
     args.out.mkdir(parents=True, exist_ok=True)
     names = list(SECTIONS) if args.section in ("all", "page") else [args.section]
@@ -71,7 +71,7 @@ def main() -> int:
             return 2
     sections = results.load(args.out, tuple(names))
     if not sections:
-        print(f"run.py: nothing was measured into {args.out} yet", file=sys.stderr)
+        print(f"run.py: no saved results in {args.out}", file=sys.stderr)
         return 2
     pages = {name: page.render(section) for name, section in sections.items()}
     if args.publish:
@@ -85,12 +85,12 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Benchmark weir beside its peers.")
     parser.add_argument("section", nargs="?", default="all", choices=[*SECTIONS, "all", "page"])
-    parser.add_argument("--quick", action="store_true", help="short runs that only show that it works")
-    parser.add_argument("--pairs", type=int, help="rounds with every contender once (5; 2 if quick)")
-    parser.add_argument("--minutes", type=float, default=0, help="of one more run of harm, alone and with a burner")
-    parser.add_argument("--seed", type=int, default=1, help="of the order within the rounds")
-    parser.add_argument("--out", type=Path, default=programs.ROOT / "benches" / "out")
-    parser.add_argument("--publish", action="store_true", help="write docs/benchmarks*, and README.md's figures")
+    parser.add_argument("--quick", action="store_true", help="short trial runs, without valid results")
+    parser.add_argument("--pairs", type=int, help="rounds, each with every contender once [5; --quick: 2]")
+    parser.add_argument("--minutes", type=float, default=0, help="duration of more runs of harm [%(default)s]")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the order within rounds [%(default)s]")
+    parser.add_argument("--out", type=Path, default=programs.ROOT / "benches" / "out", help="folder of saved results")
+    parser.add_argument("--publish", action="store_true", help="write docs/benchmarks* and the figures of README.md")
     return parser.parse_args()
 
 
@@ -100,7 +100,7 @@ def _measure(names: list[str], plan: Plan, out: Path) -> bool:
     for name in found.missing():
         print(f"run.py: {name} is missing and left out", file=sys.stderr)
     if "lean" not in found or "cost" not in found:
-        print("run.py: the bench programs could not be built", file=sys.stderr)
+        print("run.py: the bench programs were not built", file=sys.stderr)
         return False
     server_core, generator_core = machine.cores()
     bench = Bench(found, plan, server_core, generator_core)

@@ -1,10 +1,10 @@
-"""The page on overload: each scenario with each limiter, as tables and plots.
+"""Tables and plots of the page on overload: each scenario with each limiter.
 
     python benches/simulation.py [--weir target/release/weir] [--json FILE] [--publish]
 
-It runs `weir simulate --scenario all --limiter all --format json`, in virtual time: the same weir gives the same page
-on any machine. --publish writes it into docs/overload.md, between the marks, and the plots beside it;
-otherwise the tables go to stdout. --json reads the output of such a run.
+They are the results of `weir simulate --scenario all --limiter all --format json`, in virtual time: the same weir gives
+the same page on any machine. --publish writes the tables to docs/overload.md, between the marks, and the plots beside
+it; without it the tables go to stdout. --json reads the saved output of a run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAGE = ROOT / "docs" / "overload.md"
 PLOTS = ROOT / "docs" / "overload"
 BEGIN, END = "<!-- written by benches/simulation.py -->\n", "<!-- end -->\n"
 
-#: What a plot can show better than a number.
+#: Scenarios with a plot.
 PLOTTED = ["step-down", "step-up", "flash-crowd", "retry-storm", "long-overload", "cold-start", "many-gates"]
 COLOURS = {
     "auto": "#0b3d91",
@@ -37,19 +37,19 @@ COLOURS = {
     "codel": "#17a2b8",
     "none": "#c7a17a",
 }
-#: More points than a plot has pixels for are averaged.
+#: Maximum number of points of a line; more are averaged.
 POINTS = 150
 
 Run = dict[str, Any]
 
 
 def main() -> int:
-    """Run, and write the results."""
+    """Run the simulation, and write its results."""
     args = _arguments()
     try:
         text = args.json.read_text("utf-8") if args.json else _simulate(args.weir)
     except (OSError, subprocess.CalledProcessError) as error:
-        print(f"simulation.py: {error}; build it with 'cargo build --release', or name it by --weir", file=sys.stderr)
+        print(f"simulation.py: {error}; build with 'cargo build --release', or use --weir PATH", file=sys.stderr)
         return 2
     simulation = json.loads(text)
     parts = "\n\n".join(_parts(simulation)) + "\n"
@@ -123,17 +123,17 @@ def _phases(run: Run) -> Iterator[Row]:
 
 
 def _plot(simulation: dict[str, Any]) -> None:
-    import matplotlib as mpl  # noqa: PLC0415  # the tables need none of it
+    import matplotlib as mpl  # noqa: PLC0415  # not needed by the tables
 
     mpl.use("svg")
-    # Text stays text, and the same figures give the same file.
+    # Text is saved as text, and equal results give equal files.
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "weir", "font.size": 9, "axes.grid": True})
     mpl.rcParams.update({"grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False})
     PLOTS.mkdir(exist_ok=True)
     for scenario in PLOTTED:
         path = PLOTS / f"{scenario}.svg"
         _plot_one([run for run in simulation["runs"] if run["scenario"] == scenario], path)
-        # Six decimals of a pixel are most of such a file.
+        # Without rounding, decimals of coordinates are most of the file.
         rounded = re.sub(r"\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}", path.read_text("utf-8"))
         path.write_text("\n".join(line.rstrip() for line in rounded.splitlines()) + "\n", "utf-8")
 

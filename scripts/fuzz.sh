@@ -3,16 +3,16 @@
 #
 #     scripts/fuzz.sh [SECONDS] [TARGET...]        10 seconds each, all targets
 #
-# An input that makes a target fail is kept in fuzz/artifacts/TARGET/ and ends this with 1. What was found interesting
-# is kept in fuzz/corpus/TARGET/, so that the next call starts where this one ended; fuzz/seeds/TARGET/ is where the
-# very first one starts. To repeat a failure: the command that is printed.
+# An input that makes a target fail is saved in fuzz/artifacts/TARGET/; the exit code is then 1, and the command that
+# repeats the failure is printed. Inputs with new coverage are saved in fuzz/corpus/TARGET/, from where the next call
+# continues; the first one starts from fuzz/seeds/TARGET/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=${1:-10}
 shift $(($# > 0 ? 1 : 0))
 if ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
-    echo "fuzz: '$seconds' is no number of seconds; call it as scripts/fuzz.sh [SECONDS] [TARGET...]" >&2
+    echo "fuzz: invalid number of seconds '$seconds'; write scripts/fuzz.sh [SECONDS] [TARGET...]" >&2
     exit 2
 fi
 targets=("$@")
@@ -20,8 +20,8 @@ if [ ${#targets[@]} = 0 ]; then
     for file in fuzz/fuzz_targets/*.rs; do targets+=("$(basename "$file" .rs)"); done
 fi
 
-# What `cargo fuzz` passes, but for the sanitizers, which only nightly has: there is hardly any unsafe code to sanitize.
-# --target keeps build scripts and procedural macros free of it.
+# Flags of `cargo fuzz` without the sanitizers, which need nightly; there is hardly any unsafe code to sanitize.
+# With --target, they do not apply to build scripts and procedural macros.
 coverage=(
     -Cpasses=sancov-module
     -Cllvm-args=-sanitizer-coverage-level=4

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes a machine ready for a make target: system packages, .venv, and weir in it.
+# Prepares a machine for a make target: system packages, .venv, and weir in it.
 #
 #     scripts/setup.sh demo|test|studies|check|fuzz|bench
 #
-# A fresh Debian 12 with Rust (stable) is enough to start from. Packages are installed where that is allowed (root, or
-# sudo without a password, and apt); elsewhere what is missing is named in one line, and this ends with 2. Called
-# again, it only does what has changed: a fraction of a second if nothing has.
+# A fresh Debian 12 with Rust (stable) is sufficient. Packages are installed where that is allowed (root, or sudo
+# without a password, and apt); elsewhere missing ones are printed in one line, and the exit code is 2. Another call
+# only applies changes: a fraction of a second without any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH=$PATH:$HOME/.cargo/bin:/usr/sbin:/usr/local/go/bin
@@ -15,12 +15,12 @@ main() {
     local purpose=${1:-}
     case $purpose in
         demo | studies) ;;
-        # Pages are opened in a browser; npm brings a checker of accessibility; queues are kept in Redis. Without them their
-        # tests are skipped.
+        # A browser for pages, npm for the accessibility checker, Redis for queues; tests without their program are
+        # skipped.
         test) wants+=(c++ chromium npm redis-server) && spares=(chromium npm redis-server) ;;
-        check | fuzz) wants+=(c++) ;;      # fuzz targets hold libFuzzer, which is C++
+        check | fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
-        *) fail "'$purpose' is nothing to set up for; choose demo, test, studies, check, fuzz or bench" ;;
+        *) fail "unknown target '$purpose'; choose demo, test, studies, check, fuzz or bench" ;;
     esac
     system
     rust "$purpose"
@@ -43,8 +43,8 @@ fail() {
 
 # --- System packages
 
-wants=(cc headers python venv) # what is looked for
-spares=()                      # what of it can be done without
+wants=(cc headers python venv) # required programs and headers
+spares=()                      # optional ones of them
 
 has() {
     case $1 in
@@ -58,7 +58,7 @@ has() {
 
 includes() { echo "#include <$1.h>" | cc -E - >/dev/null 2>&1; }
 
-# The Debian package that brings it.
+# Debian package of a program or header.
 package_of() {
     case $1 in
         cc) echo gcc ;;
@@ -78,7 +78,7 @@ missing() {
     for want in "${wants[@]}"; do has "$want" || package_of "$want"; done
 }
 
-# What can be done without is left out, and named.
+# Removes missing optional packages from the list, and prints them.
 spare() {
     local each kept=() want
     for want in "${wants[@]}"; do
@@ -104,13 +104,13 @@ system() {
         fi
         spare
         mapfile -t packages < <(missing)
-        [ ${#packages[@]} = 0 ] || fail "missing, and not to be installed from here: ${packages[*]}; try: apt-get install ${packages[*]}"
+        [ ${#packages[@]} = 0 ] || fail "missing, and cannot be installed without root: ${packages[*]}; run: apt-get install ${packages[*]}"
     fi
     "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
         fail "$("$python" --version) is too old; weir needs Python 3.10 or newer (PYTHON=... chooses another)"
 }
 
-# Package lists are fetched only when the ones at hand do not do.
+# Package lists are updated only if the installation with the current ones fails.
 install_packages() {
     local install=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends)
     "${install[@]}" "${packages[@]}" >/dev/null 2>&1 && return
@@ -131,7 +131,7 @@ rust() {
         local tool
         for tool in fmt clippy; do
             cargo $tool --version >/dev/null 2>&1 || rustup component add "${tool/#fmt/rustfmt}" ||
-                fail "cargo $tool is missing; try: rustup component add rustfmt clippy"
+                fail "cargo $tool is missing; run: rustup component add rustfmt clippy"
         done
     fi
 }
@@ -200,7 +200,7 @@ venv() {
     mkdir -p .venv/stamps
 }
 
-# Reads a list of requirements out of pyproject.toml.
+# Reads a list of requirements from pyproject.toml.
 requirements() {
     .venv/bin/python - "$@" <<'PYTHON'
 import sys
@@ -222,7 +222,7 @@ tools() {
     local now
     now=$(digest pyproject.toml)
     if ! is_done tools "$now"; then
-        say "installing the tools for development"
+        say "installing the development tools"
         pip install -r <(requirements project optional-dependencies dev)
         stamp tools "$now"
     fi
@@ -232,13 +232,13 @@ examples() {
     local now
     now=$(digest examples/requirements.txt)
     if ! is_done examples "$now"; then
-        say "installing what the examples need"
+        say "installing the packages of the examples"
         pip install -r examples/requirements.txt
         stamp examples "$now"
     fi
 }
 
-# What the test of pages injects into them.
+# Accessibility checker that the test of pages injects.
 axe() {
     local now=axe-core@4.14.1
     if ! is_done axe "$now"; then
@@ -251,7 +251,7 @@ axe() {
     fi
 }
 
-# What agents run on in a test.
+# Cluster for the tests of agents.
 ray() {
     local now
     now=$(requirements project optional-dependencies ray | digest -)

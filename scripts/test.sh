@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs the whole suite: goes on after a failure, and lists all failures at the end.
+# Runs the whole suite; continues after a failure, and lists all failures at the end.
 #
 #     scripts/test.sh        after scripts/setup.sh test
 #
-# What each step printed is kept in target/suite/. Ends with 1 if anything failed.
+# The output of each step is saved in target/suite/. The exit code is 1 if any step failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,8 +11,8 @@ kept=target/suite
 mkdir -p "$kept"
 failed=()
 
-# Runs a command under a name. Its output goes to a file that is shown meanwhile, and not to a pipe: a process that is
-# left behind would keep that open, and this waiting.
+# Runs a command under a name. Its output goes to a file that is shown meanwhile, and not to a pipe, which a process
+# that is left behind would keep open.
 step() {
     local name=$1 log=$kept/$1.log status=0
     shift
@@ -29,7 +29,7 @@ step() {
     fi
 }
 
-# The tests and fuzz targets that failed, as their programs name them.
+# Names of failed tests and fuzz targets, from the output of their programs.
 named() {
     sed -n -E \
         -e 's/^test (.*) \.\.\. FAILED$/    \1/p' \
@@ -38,8 +38,8 @@ named() {
         -e 's/^error: could not compile (.*)$/    could not compile \1/p' "$1"
 }
 
-# Each step is a process group of its own, in which Ctrl-C is not ignored as it is in other background jobs; ours
-# is passed on to it.
+# Each step is a process group of its own, which does not ignore Ctrl-C as other background jobs do; the trap forwards
+# the signal to it.
 set -m
 trap 'for job in $(jobs -p); do kill -INT -- "-$job"; done 2>/dev/null; exit 130' INT TERM
 
@@ -52,6 +52,6 @@ if [ ${#failed[@]} = 0 ]; then
     echo "test: all passed"
     exit
 fi
-echo "test: these failed (all that was printed is in $kept/):" >&2
+echo "test: these failed (output in $kept/):" >&2
 printf '  %s\n' "${failed[@]}" >&2
 exit 1

@@ -71,7 +71,7 @@ def check(folder: Path) -> list[str]:
     readme = folder / "README.md"
     if not readme.exists() or readme.read_text() != render(folder):
         wrong.append(
-            f"{folder.name}/README.md differs from what its results give; python studies/finding.py {folder.name}"
+            f"{folder.name}/README.md is not up to date with its results; run: python studies/finding.py {folder.name}"
         )
     return wrong
 
@@ -95,7 +95,7 @@ def _environment() -> jinja2.Environment:
 def _context(folder: Path, results: Path) -> Object:
     def plot(stem: str, words: str) -> str:
         if not (results / f"{stem}.svg").exists():
-            raise ValueError(f"there is no {stem}.svg in {results}")
+            raise ValueError(f"{results} has no {stem}.svg")
         return f"![{words}](results/{stem}.svg)"
 
     def again(summary: Object) -> str:
@@ -137,7 +137,7 @@ def _only(records: list[Object], point: Object, **members: object) -> Object:
         and all(record[key] == value for key, value in members.items() if value is not None)
     ]
     if len(found) != 1:
-        raise ValueError(f"{len(found)} records are {members} at {point}, and not one")
+        raise ValueError(f"expected one record with {members} at {point}, found {len(found)}")
     return found[0]
 
 
@@ -176,16 +176,16 @@ def _spreads(value: Any) -> Any:
     return value
 
 
-# --- Numbers that were typed by hand
+# --- Numbers typed by hand
 
-# Digits in names (`p99`, `HTTP/2` in code), ordinals and code are not results; with a unit they are, anywhere.
+# Digits in names (`p99`, `HTTP/2`), ordinals and code are not results; numbers with a unit always are.
 BARE = re.compile(r"(?<![A-Za-z0-9_])\d(?!\d*(?:st|nd|rd|th)\b)[\d.,]*")
 WITH_UNIT = re.compile(r"\d ?(?:%|/s\b|ms\b|us\b|s\b|MiB\b|GiB\b|GB\b|MB\b)")
 CODE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
 
 
 def typed(source: str) -> Iterator[str]:
-    """Yield the numbers that stand in a template itself: line, number and remedy of each."""
+    """Yield the numbers in the text of a template: line, number and remedy of each."""
     remedy = "take it from a file, or mark it as said()"
     text = _text(source)
     for code in CODE.finditer(text):
@@ -229,7 +229,7 @@ def _shown(node: nodes.Node) -> Iterator[nodes.Const]:
         case nodes.Filter(node=nodes.Node() as inner):
             yield from _shown(inner)
         case nodes.BinExpr() if node.find(nodes.Name):
-            # A number that data is multiplied by, or taken from, is arithmetic.
+            # A number in an expression with data is arithmetic.
             yield from (const for const in node.find_all(nodes.Const) if isinstance(const.value, str))
         case nodes.List() | nodes.Tuple() | nodes.Concat() | nodes.BinExpr() | nodes.CondExpr():
             skipped = node.test if isinstance(node, nodes.CondExpr) else None

@@ -1,11 +1,10 @@
-"""The benchmarks of weir: servers, load generators, and what is measured with them.
+"""Benchmarks of weir: servers, load generators, trials and pages.
 
-`programs` finds what there is to run, `process` runs one command on one core and says what it
-cost, `servers` starts a target, `generators` knows how each tool is asked and how it answers.
-A section (`closed`, `opened`, `truth`, `memory`, `served`) turns them into trials, which are kept as JSON.
-`served` measures servers instead, with `serving` and `footprint`, and ends with a `soak`.
-`delivery` holds `weir send` against an oracle (`limits`) of a service that counts (`limited`); `harm` counts the good
-calls that `weir gate` costs among the disturbances of `noise`.
-`results` reads the trials back, `goals` judges them and `page` writes them down; so a page can be
-written again without measuring again.
+`programs` finds the programs, `process` runs a command on a core and returns its cost, `servers` starts targets, and
+`generators` makes the command line of each tool and reads its report. A section (`closed`, `opened`, `truth`, `memory`
+and others) makes trials with them, which are saved as JSON. `served` measures servers rather than generators, with
+`serving` and `footprint`, and ends with a `soak`. `delivery` compares `weir send` with an oracle (`limits`) at a
+service that counts (`limited`); `harm` counts good calls that `weir gate` loses during the disturbances of `noise`.
+`results` reads saved trials, `goals` compares them with goals and `page` renders them: a page can be rendered again
+without another measurement.
 """

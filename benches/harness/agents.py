@@ -1,4 +1,4 @@
-"""Agents: whether several of them, on one core, make the load of one at its cost, and report what one would."""
+"""Agents: load, cost and report of several on one core, compared with those of a single one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ALONE = "weir"
 
 
 def label(count: int) -> str:
-    """The name in the tables."""
+    """Return the name in the tables."""
     return f"{count} agent{'' if count == 1 else 's'}"
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Interleaved rounds at full speed, then one run each against delays that the server knows."""
+    """Measure interleaved rounds at full speed, then one run each at a server that records its delays."""
     contenders = [*bench.generators([ALONE]), *(generator for count in COUNTS for generator in _agents(bench, count))]
-    # As long as the other: an agent's start costs as much as thousands of requests.
+    # The duration of the other load: an agent's start costs as much CPU time as thousands of requests.
     full_speed = Load("", bench.plan.delay_s, Path(), connections=CONNECTIONS)
     even = Load("", bench.plan.delay_s, Path(), connections=CONNECTIONS, rate_per_s=RATE)
     trials = []
@@ -51,7 +51,7 @@ def _agents(bench: Bench, count: int) -> list[Generator]:
 
 
 def _read(finished: Finished, load: Load) -> Report:
-    """What weir says of any run, and how far apart its agents began."""
+    """Read a report of weir, and add the skew of its agents' starts."""
     report = read_weir(finished, load)
     agents = json.loads(finished.stdout)["agents"]
     began = [agent["began_ms"] for agent in agents]

@@ -1,4 +1,4 @@
-"""The section on agents: tables and goals."""
+"""Page and goals of the section on agents."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ NAMES = (agents.ALONE, *(agents.label(count) for count in agents.COUNTS))
 
 
 def write(section: Section) -> Iterator[str]:
-    """All that was measured."""
+    """Yield the parts of the page."""
     yield "# Agents: several processes that drive one load"
     yield (
-        f"`--on local` on the generator's one core, {agents.CONNECTIONS} connections in all,"
-        f" {section.plan['delay_s']} s a run. CPU is that of the driver and all its agents, their start included;"
+        f"`--on local` on the generator's one core, {agents.CONNECTIONS} connections in total,"
+        f" {section.plan['delay_s']} s per run. CPU time is of the coordinator and all agents, with their start;"
         " `weir` has no agents."
     )
     header = ["", "requests/s", "CPU us/request", "x weir", "x 1 agent", "peak MB of a process"]
     yield table(header, [_cost(section, name) for name in NAMES])
     yield (
-        f"A service with known delays at {agents.RATE:,} requests/s: merged percentiles / the truth, in ms. Skew: how"
-        " far apart agents began, with twice the error of their clocks. That merged histograms are those of one agent"
-        " that saw everything, to the last count, is a test (`agents_together_saw_what_one_would_have_seen`)."
+        f"A service with known delays at {agents.RATE:,} requests/s: merged percentiles / true percentiles, in ms."
+        " Skew: time between the first and the last start of an agent, plus twice the error of their clocks. Equality"
+        " of merged histograms and those of a single recorder, in each count, is a property test"
+        " (`results_of_agents_add_up_to_those_of_a_single_recorder`)."
     )
     yield table(["", *PERCENTILES, "skew ms"], [_truth(section, name) for name in NAMES])
 
@@ -52,7 +53,7 @@ def _truth(section: Section, name: str) -> Row:
 
 
 def judge(section: Section) -> Iterator[Goal]:
-    """What was promised of agents."""
+    """Yield the goals of the section."""
     for count in agents.COUNTS[1:]:
         found = section.ratio(agents.COST, agents.label(count), agents.label(1), results.cpu)
         yield at_most(f"{count} agents: CPU per request at most 1.05 x that of 1", found, 1.05, "{:.3f} x")
@@ -65,7 +66,7 @@ def judge(section: Section) -> Iterator[Goal]:
 
 
 def _percentile(section: Section, name: str, which: str) -> Goal:
-    promise = f"{name}: merged {which} within 1 % + 100 us of the truth"
+    promise = f"{name}: merged {which} within 1% + 100 us of the truth"
     said = section.median(agents.TRUTH, name, results.percentile(which))
     true = section.median(agents.TRUTH, name, results.noted(which))
     if said is None or true is None:

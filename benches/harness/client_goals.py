@@ -1,4 +1,4 @@
-"""What weir's clients for Python promised themselves, and whether the trials show it."""
+"""Goals of weir's clients for Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ cpu = results.noted("cpu_us_per_call")
 
 
 def judge(section: Section) -> Iterator[Goal]:
-    """Every goal of the section."""
+    """Yield the goals of the section."""
     for name in (clients.ASYNC, clients.ASYNC + clients.UVLOOP):
         found = section.median(clients.AWAITED, name, cpu)
         yield at_most(

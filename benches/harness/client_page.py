@@ -1,4 +1,4 @@
-"""The part of the page that is about HTTP clients of Python's."""
+"""Page of the section on HTTP clients for Python."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from harness.servers import PAGE_BYTES
 from harness.table import Row, number, table
 
 METHOD = f"""\
-One process with one client on a core of its own, nginx with a file of {PAGE_BYTES:,} bytes on the other; connections
-are kept, bodies are read. CPU time is the client's process's, all threads, from the end of a warm-up: what it takes to
-import the client and to connect is not in it. nginx has counted at least as many requests as the client.
+One process with one client on its own core, nginx with a file of {PAGE_BYTES:,} bytes on the other; connections are
+kept alive, bodies are read. CPU time is of all threads of the client's process after a warm-up, without importing the
+client and connecting. In each run, nginx has counted at least as many requests as the client.
 """
 
 
 def write(section: Section) -> Iterator[str]:
-    """All tables of the section."""
-    yield "# Client: what a call costs in Python"
+    """Yield the parts of the page."""
+    yield "# Client: CPU time of a call in Python"
     yield METHOD.strip()
     for case, ours, base in (
         (clients.AWAITED, clients.ASYNC, "aiohttp"),
@@ -28,8 +28,8 @@ def write(section: Section) -> Iterator[str]:
         yield f"## {case[0].upper()}{case[1:]}"
         names = sorted(section.contenders(case), key=lambda name: section.median(case, name, cpu) or 0.0)
         yield (
-            f"{section.plan['client_s']} s a run, {section.plan['pairs']} rounds."
-            + (" `pycurl multi` is libcurl's own loop, which nothing awaits." if case == clients.AWAITED else "")
+            f"{section.plan['client_s']} s per run, {section.plan['pairs']} rounds."
+            + (" `pycurl multi` is libcurl's own loop, without asyncio." if case == clients.AWAITED else "")
         )
         header = ["client", "version", "calls/s", "CPU us/call", f"x `{ours}`", f"x {base}", "core", "peak MB"]
         yield table(header, [_row(section, case, name, ours, base) for name in names])

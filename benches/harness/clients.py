@@ -1,4 +1,4 @@
-"""What a call costs with HTTP clients of Python's: `weir.AsyncClient` and `weir.Client` beside others."""
+"""CPU cost of a call with HTTP clients for Python: `weir.AsyncClient` and `weir.Client` beside others."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ AT_ONCE = 64
 AWAITED, ALONE = f"awaited, {AT_ONCE} at a time", "one at a time"
 ASYNC, SYNC = "weir.AsyncClient", "weir.Client"
 UVLOOP = " + uvloop"
-#: For awaited calls; libcurl's own loop is not awaited, and is here to show how far down it goes.
+#: Peers of awaited calls; libcurl's own loop is not awaited, and shows the minimum cost.
 AWAITED_PEERS = ("aiohttp", f"aiohttp{UVLOOP}", "httpx", "httpx2", "pycurl multi")
 ALONE_PEERS = ("http.client", "requests", "niquests", "httpx", "httpx2", "curl_cffi", "pycurl")
-#: Clients that change what others import have a folder to themselves.
+#: Clients with a folder of their own, since they change what others import.
 APART = ("niquests",)
 WARMUP_S = 0.5
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One client, and how many of its calls are in flight."""
+    """Client, and its number of calls in flight."""
 
     case: str
     name: str
@@ -34,7 +34,7 @@ class Ask:
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Interleaved rounds of all clients on nginx; each in a process of its own."""
+    """Measure interleaved rounds of all clients at nginx, each in its own process."""
     if "nginx" not in bench.programs:
         return []
     parts = [
@@ -50,7 +50,7 @@ def measure(bench: Bench) -> list[Trial]:
 
 
 def python(name: str) -> Path:
-    """The interpreter that has the client: `benches/peers.sh` makes them, `scripts/setup.sh` that of weir."""
+    """Return the interpreter that has the client, installed by `benches/peers.sh`."""
     folder = PEERS / (f"client-{name}" if name in APART else "clients")
     return folder / "bin" / "python"
 

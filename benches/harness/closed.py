@@ -1,4 +1,4 @@
-"""Closed loop: what one request costs when every connection waits for its answer."""
+"""Closed loop: CPU cost of a request when every connection waits for its response."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Contender = tuple[str, Generator, int]
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Interleaved rounds of all contenders on both targets."""
+    """Measure interleaved rounds of all contenders at both targets."""
     contenders = [(g.name, g, 1) for g in bench.generators(CONTENDERS)]
     contenders += [(pipelined(g.name), g, DEPTH) for g in bench.generators(PIPELINED)]
     trials = []
@@ -37,7 +37,7 @@ def measure(bench: Bench) -> list[Trial]:
 
 
 def pipelined(name: str) -> str:
-    """The name in the tables."""
+    """Return the name in the tables."""
     return f"{name}, pipelined {DEPTH} deep"
 
 

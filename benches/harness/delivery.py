@@ -1,7 +1,7 @@
-"""`weir send` where limits are not as declared, or not declared, where services go down, and where one host hangs.
+"""`weir send` with limits that are declared wrong or not declared, with outages, and with a host that hangs.
 
-The service counts; the oracle reads the service's count and is at no distance. Senders of other cases run beside each
-other, since all of them wait most of the time; those of a round run in one pass.
+The service counts requests; the oracle reads this count without a network delay. Senders of several cases run at the
+same time, since all of them wait most of the time.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from harness.servers import Server, StartError
 from harness.trial import Bench, Trial, rounds, shown
 
 SEND, RECIPE = "weir send", "aiohttp + aiolimiter + tenacity"
-#: Senders at a time; two cores carry more, but not their first requests, which come as fast as they go.
+#: Senders at a time, and the gap between their starts: the first requests of a sender come at full speed.
 LANES, APART_S = 6, 1.5
-#: What a sender may take to learn a limit.
+#: Time allowed for learning a limit.
 LEARN_S = 10.0
 DECLARED_JOBS, OUTAGE_JOBS = 3_000, 1_000
-#: Workers of the recipe, as many as `weir send` has requests in flight at most.
+#: Workers of the recipe: the maximum number of requests in flight of `weir send`.
 AT_ONCE = 256
-#: A sender that is not done by then is ended.
+#: Time limits of senders.
 DECLARED_S, OUTAGE_S = 60, 60
 OUT_AFTER_S, OUT_S = 3.0, 10.0
 OUTAGE_LIMIT, OUTAGE_PER_S = "bucket:100/1s", 100
@@ -44,12 +44,12 @@ ALL_WELL, IN_TURN, HANGING_FIRST = "none hangs", "one hangs, jobs in turn", "one
 
 @dataclass(frozen=True)
 class Case:
-    """A service, and what its sender is told of it."""
+    """Service, and options of its sender."""
 
     name: str
     service: Limited
-    declared: str = ""  # nothing
-    flags: tuple[str, ...] = ()  # of `weir send` besides
+    declared: str = ""  # limit; empty: none
+    flags: tuple[str, ...] = ()  # more flags of `weir send`
 
 
 _BUCKET = "bucket:2000/10s"
@@ -84,17 +84,17 @@ UNDECLARED = (
     ),
     Case("20 at once", Limited("concurrency:20", way=(0.001, 0.004), work=(0.1, 0.3))),
 )
-#: Nothing limits them but the places of the sender.
+#: Host without a limit; the sender's concurrency is the only one.
 _HOST = Limited(work=(0.1, 0.2))
 
 
 def hosts_case(sender: str) -> str:
-    """The name of the runs with six hosts."""
+    """Return the name of the case with six hosts."""
     return f"{HOSTS} hosts, {sender}"
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Declared limits, outages, limits that are learnt, and a host that hangs."""
+    """Measure declared limits, outages, undeclared limits, and a host that hangs."""
     if "weir" not in bench.programs:
         return []
     parts = [(_declared, DECLARED), (_out, OUTAGES), (_undeclared, UNDECLARED)]
@@ -105,7 +105,7 @@ def measure(bench: Bench) -> list[Trial]:
 
 
 def _rounds(bench: Bench, items: Iterable[Any]) -> list[tuple[int, tuple[str, Any]]]:
-    """Each item by `weir send` in every round, and by the recipe in the first of them."""
+    """Pair each item with `weir send` in every round, and with the recipe in the first rounds."""
     asks = [(name, item) for item in items for name in (SEND, RECIPE)]
     every = rounds(asks, bench.plan.delivery_rounds, bench.plan.seed)
     return [(number, ask) for number, ask in every if ask[0] == SEND or number < bench.plan.recipe_rounds]
@@ -138,7 +138,7 @@ def _in_lanes(bench: Bench, part: Part, cases: Iterable[Case]) -> list[Trial]:
 
 
 def _declared(bench: Bench, case: Case, trial: Trial) -> None:
-    """A pile of jobs: how long it takes, and how long it takes the oracle."""
+    """Measure the time of a batch of jobs, and compute that of the oracle."""
     said, seen = _send(bench, case, trial, DECLARED_JOBS, DECLARED_S)
     begin_s = seen.began or 0.0
     until_s = seen.ended if said["interrupted"] else seen.accepted[-1]
@@ -152,7 +152,7 @@ def _declared(bench: Bench, case: Case, trial: Trial) -> None:
 
 
 def _out(bench: Bench, case: Case, trial: Trial) -> None:
-    """A service that is out for ten seconds: what goes into it, and when the pace is there again."""
+    """Count requests into an outage, and measure the time from its end to the full rate."""
     said, seen = _send(bench, case, trial, OUTAGE_JOBS, OUTAGE_S)
     back_s = (seen.began or 0.0) + OUT_AFTER_S + OUT_S
     after = [at_s - back_s for at_s in seen.accepted if at_s >= back_s] or [math.inf]
@@ -167,7 +167,7 @@ def _out(bench: Bench, case: Case, trial: Trial) -> None:
 
 
 def _undeclared(bench: Bench, case: Case, trial: Trial) -> None:
-    """More jobs than can go through a limit that the sender is not told of."""
+    """Send more jobs than an undeclared limit allows; compute the fractions delivered and rejected."""
     seconds = bench.plan.learn_s
     limit = limits.read(case.service.limit)
     per_s = limit.count / (limit.per_s or case.service.work[0]) if limit else 0.0
@@ -204,7 +204,7 @@ def _oracle(case: Case, seen: Log, *, jobs: float = math.inf, until_s: float = m
 
 
 def _hosts(bench: Bench, name: str, hosts: str, number: int) -> Trial:
-    """The pace of five hosts, alone or beside one that takes requests and answers none."""
+    """Measure the rate of five hosts, alone or beside one that accepts requests and never responds."""
     each, seconds = bench.plan.host_jobs, bench.plan.hosts_s
     trial = empty(hosts_case(name), hosts, number, seconds)
     try:
@@ -230,7 +230,7 @@ def _hosts(bench: Bench, name: str, hosts: str, number: int) -> Trial:
 
 
 def _lines(well: Iterable[Server], hanging: Server, hosts: str, each: int) -> str:
-    """The jobs, a number for each host, and those of the hanging host where it takes part."""
+    """Make the lines of the jobs: the same number for each host, with the one that hangs if the case has it."""
     lines = []
     for turn in range(each):
         lines += [(turn, server) for server in well]
@@ -247,7 +247,7 @@ def _lines(well: Iterable[Server], hanging: Server, hosts: str, each: int) -> st
 
 
 def _send(bench: Bench, case: Case, trial: Trial, count: int, seconds: float) -> tuple[dict[str, Any], Log]:
-    """All jobs to that service by the trial's sender; its report and the service's counts."""
+    """Run the trial's sender at its service; return its report and the service's counts."""
     with limited(case.service, bench.server_core) as server, scratch() as folder:
         jobs(folder, count)
         url = f"{server.url}job?id={{id}}"
@@ -276,7 +276,7 @@ def _deliver(
     url: str = "",
     case: Case | None = None,
 ) -> dict[str, Any]:
-    """The jobs in the folder by that sender, which is ended after that time."""
+    """Run the sender with the jobs in the folder, and terminate it after `seconds`; return its report."""
     ends, where = ended_after(seconds + 1), ["--url", url] if url else []
     declared, flags = (case.declared, case.flags) if case else ("", ())
     if sender == RECIPE:
@@ -294,7 +294,7 @@ def _deliver(
         command += ["--out", str(folder / "results.jsonl"), "--format", "json", "--quiet"]
     trial.command = shown(command)
     finished = run(ends + command, core=bench.generator_core, cost=bench.programs["cost"], seconds=seconds)
-    # 1: not all jobs were delivered, which is for the tables to say.
+    # 1: not all jobs were delivered; the tables show this.
     if finished.status not in (0, 1):
         raise ValueError(f"exit {finished.status}: {finished.stderr.strip()[-200:]}")
     said: dict[str, Any] = json.loads(finished.stdout)
@@ -303,7 +303,7 @@ def _deliver(
 
 
 def _trust(trial: Trial, seen: Iterable[Log]) -> None:
-    """A service that was late itself is no measure."""
+    """Mark the trial as untrusted if its service was late."""
     late_ms = max(one.late_ms for one in seen)
     trial.report["trusted"] = late_ms <= LATE_MS
     trial.report["reasons"] = (

@@ -1,4 +1,4 @@
-"""The page and the goals of `weir send` beside an oracle."""
+"""Page and goals of `weir send` beside an oracle."""
 
 from __future__ import annotations
 
@@ -38,21 +38,20 @@ BESIDE_HANGING = 0.95
 PERCENT = "{:.1%}"
 
 METHOD = f"""\
-The service is a process on a core of its own, and counts by its own clock what it accepts and rejects; senders share
-the other core, up to {LANES} at a time in the first three tables. One key; ways of 2 to 20 ms in and out, 10 to 50 ms
-of work. The oracle is calculated: a client at no distance that reads the service's count and begins with the first
-request. A run whose service was itself late by more than {LATE_MS:.0f} ms for 1 % of the time is marked.
+The service is a process on its own core, and counts accepted and rejected requests by its own clock; senders share the
+other core, up to {LANES} at a time in the first three tables. One key; one-way delays of 2 to 20 ms, 10 to 50 ms of
+work. The oracle is calculated: a client without network delay that reads the service's count and begins with the first
+request. A run whose service was itself late by more than {LATE_MS:.0f} ms for 1% of the time is marked.
 
-`weir send` has its defaults and the flags in the tables. The other sender is what scripts do: {AT_ONCE} workers,
-aiolimiter with the declared limit, and tenacity with six attempts, random exponential waits of 1 to 60 s, and the wait
-that a `Retry-After` asks for (`benches/scripts/recipe.py`). Figures are medians over the rounds, with the least and the
-most.
+`weir send` has its defaults and the flags in the tables. The other sender is a typical script: {AT_ONCE} workers,
+aiolimiter with the declared limit, and tenacity with six attempts, random exponential waits of 1 to 60 s, or the wait
+of a `Retry-After` (`benches/scripts/recipe.py`). Figures are medians over the rounds, with minimum and maximum.
 """
 
 
 def write(section: Section) -> Iterator[str]:
-    """All tables of the section."""
-    yield "# Delivery: `weir send` beside an oracle, where it is told wrong or nothing"
+    """Yield the parts of the page."""
+    yield "# Delivery: `weir send` beside an oracle, with wrong and with undeclared limits"
     yield METHOD.strip()
     yield f"Rounds: {section.plan['delivery_rounds']}, with the other sender {section.plan['recipe_rounds']}."
     recipes = [trial.report.get("versions") for trial in section.every if trial.report.get("versions")]
@@ -60,43 +59,43 @@ def write(section: Section) -> Iterator[str]:
         yield f"The other sender: {recipes[0]}."
     yield "## Declared limits that do not hold"
     yield (
-        f"{DECLARED_JOBS:,} jobs, `--limit {DECLARED[0].declared}`; headers are OpenAI's. Time until all are accepted;"
-        " jobs that were given up make it shorter."
+        f"{DECLARED_JOBS:,} jobs, `--limit {DECLARED[0].declared}`; headers are those of OpenAI. Time until all are"
+        " accepted; jobs that are given up shorten it."
     )
-    header = ["what is different", "sender", "s", "x oracle", "least to most", "rejected", "given up"]
+    header = ["difference", "sender", "s", "x oracle", "min to max", "rejected", "given up"]
     yield table(header, _rows(section, DECLARED, _declared))
     yield f"## An outage of {OUT_S:g} s"
     yield (
         f"{OUTAGE_JOBS:,} jobs, `--limit {OUTAGE_LIMIT}`, the outage begins {OUT_AFTER_S:g} s after the first request."
-        " Full pace after: how far deliveries are behind the even pace of the limit from the end of the outage on, at"
-        " worst. Requests into a service that does not listen are counted by the sender."
+        " Full rate after: maximum delay of a delivery against a steady rate of the limit from the end of the outage"
+        " on. Requests to a service that does not listen are counted by the sender."
     )
     header = [
-        "outage", "sender", "delivered", "given up", "requests into it", "first after s", "full pace after s",
-        "least to most",
+        "outage", "sender", "delivered", "given up", "requests into it", "first after s", "full rate after s",
+        "min to max",
     ]  # fmt: skip
     yield table(header, _rows(section, OUTAGES, _outage))
     yield "## Limits that are not declared"
     yield (
-        f"More jobs than can go, {section.plan['learn_s']} s. Throughput after the first {LEARN_S:g} s, of the oracle's"
-        " in the same time; it is above 100 % where the oracle used more before. Rejections of all requests, after"
-        f" {LEARN_S:g} s and in all."
+        f"More jobs than the limit allows, {section.plan['learn_s']} s. Throughput after the first {LEARN_S:g} s, as a"
+        " fraction of the oracle's in the same time; over 100% where the oracle has used more before. Rejected:"
+        f" fraction of the requests, after {LEARN_S:g} s and in all."
     )
     header = [
-        "limit", "sender", "of the oracle", "least to most", f"rejected after {LEARN_S:g} s", "in all", "given up",
+        "limit", "sender", "of the oracle", "min to max", f"rejected after {LEARN_S:g} s", "in all", "given up",
     ]  # fmt: skip
     yield table(header, _rows(section, UNDECLARED, _undeclared))
     yield "## One host of six hangs"
     yield (
-        f"{section.plan['host_jobs']:,} jobs for each of {HOSTS} hosts that work 100 to 200 ms; one takes requests and"
-        " answers none. The pace of the other five, beside that of runs without the one that hangs."
+        f"{section.plan['host_jobs']:,} jobs for each of {HOSTS} hosts that work 100 to 200 ms; one accepts requests"
+        " and never responds. The rate of the other five, compared with runs without the one that hangs."
     )
-    header = ["sender", "hosts", "delivered by the five", "per s", f"x {ALL_WELL}", "least to most"]
+    header = ["sender", "hosts", "delivered by the five", "per s", f"x {ALL_WELL}", "min to max"]
     yield table(header, _hosts(section))
 
 
 def judge(section: Section) -> Iterator[Goal]:
-    """Every goal of the section."""
+    """Yield the goals of the section."""
     for case in DECLARED:
         promise = f"{case.name}: done in at most {X_ORACLE:g} x the oracle's time"
         yield at_most(promise, _median(section, case, "x_oracle"), X_ORACLE, "{:.3f} x")
@@ -106,7 +105,7 @@ def judge(section: Section) -> Iterator[Goal]:
         yield _none_lost(section, case, outage, OUTAGE_JOBS)
         promise = f"{outage}: at most {INTO_OUTAGE} requests into it"
         yield at_most(promise, _median(section, case, "into_outage"), INTO_OUTAGE, "{:.0f}")
-        promise = f"{outage}: full pace within {FULL_PACE_S:g} s of its end"
+        promise = f"{outage}: full rate within {FULL_PACE_S:g} s of its end"
         yield at_most(promise, _median(section, case, "full_pace_s"), FULL_PACE_S, "{:.2f} s")
     for case in UNDECLARED:
         yield from _learnt(section, case)
@@ -117,7 +116,7 @@ def judge(section: Section) -> Iterator[Goal]:
 
 
 def _median(section: Section, case: Case, what: str) -> float | None:
-    """Of the runs of `weir send`."""
+    """Compute the median over the runs of `weir send`."""
     return section.median(case.name, SEND, results.noted(what))
 
 
@@ -156,7 +155,7 @@ def _rows(section: Section, cases: Iterable[Case], row: Callable[[_Figures], Row
 
 
 class _Figures:
-    """The figures of one case by one sender."""
+    """Figures of a case with a sender."""
 
     def __init__(self, section: Section, case: str, name: str) -> None:
         self._section, self._case, self._name = section, case, name

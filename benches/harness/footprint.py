@@ -1,4 +1,4 @@
-"""What a running server has spent and what it holds, from /proc: CPU time, open files, memory."""
+"""Resources of a running server, from /proc: CPU time, open files, memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Spent = dict[tuple[int, int], int]
 
 
 def spent(pid: int) -> Spent:
-    """What the scheduler has counted for every thread of the process and of those it started."""
+    """Read the scheduler's CPU time of each thread of the process and of its descendants."""
     counted: Spent = {}
     for process in family(pid):
         for folder in Path(f"/proc/{process}/task").iterdir():
@@ -24,14 +24,18 @@ def spent(pid: int) -> Spent:
 
 
 def cpu_s(before: Spent, after: Spent) -> float:
-    """CPU time between two countings. What a thread spent that has ended since is lost, so there may be none."""
+    """Compute the CPU time between two readings.
+
+    Raises:
+        RuntimeError: If a thread has ended in between, since its CPU time is lost.
+    """
     if not before.keys() <= after.keys():
-        raise RuntimeError("threads of the server ended while it was measured, and their CPU time is not known")
+        raise RuntimeError("threads of the server ended during the measurement; their CPU time is unknown")
     return sum(ns - before.get(thread, 0) for thread, ns in after.items()) / 1e9
 
 
 def family(pid: int) -> list[int]:
-    """The process and all that descend from it."""
+    """Return the process and all its descendants."""
     parents = dict(_parents())
     found = [pid]
     for parent in found:  # grows while it is read
@@ -43,18 +47,18 @@ def _parents() -> Iterator[tuple[int, int]]:
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                # The name is in brackets and may hold blanks and brackets.
+                # The name is in parentheses, and may contain spaces and parentheses.
                 yield int(entry), int(Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
 
 
 def open_files(pid: int) -> int:
-    """How many files, sockets, pipes and the like the process has open."""
+    """Count the open files, sockets and pipes of the process."""
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
 def resident_mb(pid: int) -> float:
-    """Resident memory, counted page by page: the quick counters of /proc/PID/status may lag."""
+    """Return resident memory, counted page by page: the quick counters of /proc/PID/status may lag."""
     found = re.search(r"^Rss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
     return int(found.group(1)) / 1024 if found else float("nan")

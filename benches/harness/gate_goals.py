@@ -1,4 +1,4 @@
-"""What plain proxying by `weir gate` promised itself to cost, and whether the trials show it."""
+"""Goals of the cost of `weir gate` as a plain proxy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ cpu = results.noted("cpu_us_per_request")
 
 
 def judge(section: Section) -> Iterator[Goal]:
-    """Every goal of the section."""
+    """Yield the goals of the section."""
     found = section.ratio(gated.CLOSED, PLAIN, NGINX, cpu)
     yield at_most(f"`{PLAIN}`, {gated.CLOSED}: at most the CPU per request of nginx", found, 1.0, "{:.3f} x")
     found = section.ratio(gated.CLOSED, POLICED, PLAIN, cpu)
@@ -28,12 +28,12 @@ def judge(section: Section) -> Iterator[Goal]:
 
 
 def added_ms(section: Section, case: str, name: str, which: str) -> float | None:
-    """The median over the rounds of what is added to the response time without a gateway."""
+    """Compute the median over the rounds of the response time added by a gateway."""
     return section.difference(case, name, gated.DIRECT, results.percentile(which))
 
 
 def _added(section: Section, case: str, which: str, peer: str) -> Goal:
-    """What is added is less where the response time is, as both stand beside the same one without a gateway."""
+    """Compare response times: all have the same baseline without a gateway, so the order of added times is theirs."""
     found = section.ratio(case, PLAIN, peer, results.percentile(which))
     mine, theirs = (added_ms(section, case, name, which) for name in (PLAIN, peer))
     form = "{:.2f} x its response time"

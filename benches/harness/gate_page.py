@@ -1,4 +1,4 @@
-"""The part of the page that is about `weir gate` in between."""
+"""Page of the section on `weir gate` as a proxy."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from harness.table import Row, number, table
 
 METHOD = f"""\
 One upstream, nginx with a file of {PAGE_BYTES:,} bytes, shares a core with the generator; gateways have the other core,
-one at a time, with one worker each, connections that are kept on both sides, and no access log. CPU time is the
-gateway's: what the scheduler counted, in nanoseconds, for all threads of all its processes. `{POLICED}` is
-`weir gate {" ".join(POLICIES)}`. Resident memory is of all processes together, after the run.
+one at a time, with one worker each, keep-alive connections on both sides, and no access log. CPU time is of all threads
+of all processes of the gateway, as the scheduler counts it in nanoseconds. `{POLICED}` is
+`weir gate {" ".join(POLICIES)}`. Resident memory is of all processes of the gateway after the run.
 """
 
 
 def write(section: Section) -> Iterator[str]:
-    """All tables of the section."""
-    yield "# Gate: what it costs to be in between"
+    """Yield the parts of the page."""
+    yield "# Gate: the cost of a proxy"
     yield METHOD.strip()
     yield "## Maximum throughput"
     yield (
-        f"`wrk` with {gated.CONNECTIONS} connections, {section.plan['closed_s']} s a run, {section.plan['pairs']}"
-        " rounds. Where the upstream's core is the one that is full, the rate is not the gateway's, and what tells"
-        " gateways apart is their CPU time. Attempts are those that the upstream counted."
+        f"`wrk` with {gated.CONNECTIONS} connections, {section.plan['closed_s']} s per run, {section.plan['pairs']}"
+        " rounds. Where the upstream's core is the limit, compare gateways by their CPU time, not by the rate. Attempts"
+        " are counted by the upstream."
     )
     header = ["gateway", "requests/s", "core", "CPU us/request", f"x {NGINX}", f"x `{PLAIN}`", "attempts/request", "MB"]
     yield table(header, [_closed(section, name) for name in (gated.DIRECT, *GATEWAYS) if _there(section, name)])
     yield "## At an even rate"
     yield (
-        f"`weir load`, {section.plan['gate_s']} s a run. Response times count from when a request was due. Added:"
-        " against the same percentile without a gateway in the same round."
+        f"`weir load`, {section.plan['gate_s']} s per run. Response times count from the intended start of a request."
+        " Added: difference to the same percentile without a gateway in the same round."
     )
     header = [
         "load", "gateway", *(f"{which} us" for which in SHOWN), *(f"added at {which} us" for which in SHOWN),
@@ -45,7 +45,7 @@ def write(section: Section) -> Iterator[str]:
 
 
 def doubts(section: Section) -> list[str]:
-    """Why the generator does not trust its own run: the open loop only, as wrk trusts itself always."""
+    """Return the generator's warnings on its own runs, of the open loops; wrk has none."""
     cases = {gated.case(rate) for rate in gated.RATES}
     return replace(section, every=[trial for trial in section.every if trial.case in cases]).doubts()
 

@@ -1,4 +1,4 @@
-"""What it costs to have `weir gate` in between, beside nginx and HAProxy doing the same."""
+"""Cost of `weir gate` as a proxy, beside nginx and HAProxy."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DIRECT = "no gateway"
 CONNECTIONS = 100
 CLOSED = f"closed loop, {CONNECTIONS} connections"
 RATES = (5_000, 10_000)
-#: An open loop opens its connections as it needs them, all at its beginning: that is another measurement.
+#: Warm-up of open loops, which open their connections at the beginning: that cost is not measured here.
 WARMUP_S = 1
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One load on one gateway, or on the upstream itself."""
+    """Load on a gateway, or on the upstream itself."""
 
     name: str
     server: Server
@@ -34,17 +34,20 @@ class Ask:
 
     @property
     def case(self) -> str:
-        """The name in the tables."""
+        """Name in the tables."""
         return CLOSED if self.rate_per_s is None else case(self.rate_per_s)
 
 
 def case(rate_per_s: int) -> str:
-    """The name of an open loop in the tables."""
+    """Return the name of an open loop in the tables."""
     return f"open loop, {rate_per_s:,}/s"
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Interleaved rounds of all gateways, closed and open. Each has a core alone; upstream and generator share one."""
+    """Measure interleaved rounds of all gateways, closed and open loop.
+
+    The gateway has a core to itself; upstream and generator share the other.
+    """
     if not {"weir", "nginx", "wrk"} <= bench.programs.paths.keys():
         return []
     near, alone = bench.server_core, bench.generator_core
@@ -58,7 +61,7 @@ def measure(bench: Bench) -> list[Trial]:
             except StartError as why:
                 trials.append(_empty(CLOSED, name, 0, str(why)))
                 _say(trials[-1])
-        for rate in (None, *RATES):  # one after the other: what is compared is close in time
+        for rate in (None, *RATES):  # in sequence, so that compared runs are close in time
             asks = [Ask(name, server, rate) for name, server in servers.items()]
             for number, ask in rounds(asks, bench.plan.pairs, bench.plan.seed):
                 trials.append(_trial(bench, upstream, ask, number))
@@ -93,39 +96,39 @@ def _command(bench: Bench, ask: Ask, seconds: int) -> list[str]:
 
 
 def _fill(trial: Trial, ask: Ask, finished: Finished, cpu_s: float, attempts: int) -> None:
-    """Fill in the cost for each answer; the upstream's count tells the attempts, warm-up included."""
+    """Fill in the cost per response; attempts are counted by the upstream, with the warm-up."""
     if finished.status:
         lines = finished.stderr.strip().splitlines()
         raise ValueError(f"exit {finished.status}: {lines[-1] if lines else 'no message'}")
     load = Load("", trial.asked_s, Path(), connections=CONNECTIONS)
     if ask.rate_per_s is None:
-        report, answers = read_wrk(finished, load), _answers_of_wrk(finished.stdout)
-        busy_s, asked = float(trial.asked_s), answers
+        report, responses = read_wrk(finished, load), _responses_of_wrk(finished.stdout)
+        busy_s, asked = float(trial.asked_s), responses
     else:
         said = json.loads(finished.stdout)
-        report, answers = read_weir(finished, load), said["status"].get("200", 0)
-        # The rate is even, so the warm-up has its share.
+        report, responses = read_weir(finished, load), said["status"].get("200", 0)
+        # The rate is constant, so the warm-up is a proportional part.
         cpu_s *= 1 - WARMUP_S / trial.asked_s
         busy_s, asked = said["duration_s"], ask.rate_per_s * trial.asked_s
         if said["requests"]["failed"] or said["requests"]["dropped"] or said["requests"]["unfinished"]:
-            trial.error = f"not all answered: {said['requests']}, {said['failures']}"
-    trial.requests = answers
+            trial.error = f"not all requests have a response: {said['requests']}, {said['failures']}"
+    trial.requests = responses
     trial.max_rss_mb = finished.max_rss_mb
-    trial.user_us_per_request = finished.user_s * 1e6 / max(answers, 1)
-    trial.sys_us_per_request = finished.sys_s * 1e6 / max(answers, 1)
+    trial.user_us_per_request = finished.user_s * 1e6 / max(responses, 1)
+    trial.sys_us_per_request = finished.sys_s * 1e6 / max(responses, 1)
     trial.report = report.to_dict()
     trial.server = {
-        "cpu_us_per_request": cpu_s * 1e6 / max(answers, 1),
+        "cpu_us_per_request": cpu_s * 1e6 / max(responses, 1),
         "busy": cpu_s / busy_s,
-        "rate_per_s": answers / busy_s,
+        "rate_per_s": responses / busy_s,
         "attempts_per_request": attempts / max(asked, 1),
     }
-    if not answers:
-        trial.error = "no answer"
+    if not responses:
+        trial.error = "no response"
 
 
-def _answers_of_wrk(text: str) -> int:
-    """Only good answers count, and wrk is silent about errors if there are none."""
+def _responses_of_wrk(text: str) -> int:
+    """Count the responses; any error is raised, and wrk prints no line for zero errors."""
     amiss = re.findall(r"^\s+(Socket errors:.*|Non-2xx.*)$", text, re.MULTILINE)
     if amiss:
         raise ValueError(amiss[0])

@@ -1,4 +1,4 @@
-"""The load generators: how each is asked for a load, and how to read what it says about it."""
+"""Load generators: the command line of each for a load, and a reader of its report."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from harness.programs import SCRIPTS, Programs
 
 @dataclass(frozen=True)
 class Load:
-    """What a generator is asked to do."""
+    """Load for a generator."""
 
     url: str
     seconds: int
-    scratch: Path  # a folder for files of the generator
-    connections: int | None = None  # None: the generator's own choice
+    scratch: Path  # folder for files of the generator
+    connections: int | None = None  # None: the generator's default
     rate_per_s: int | None = None  # None: closed loop
     depth: int = 1  # requests in flight per connection
-    users: int | None = None  # users who each make `loops` requests, instead of a duration
+    users: int | None = None  # users with `loops` requests each, instead of a duration
     loops: int = 1
 
 
 @dataclass
 class Report:
-    """What a generator says about its own run; None and empty where it says nothing."""
+    """Report of a generator on its own run; fields that it does not report are None or empty."""
 
     requests: int | None = None
     failed: int | None = None
@@ -43,27 +43,27 @@ class Report:
     reasons: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """Only what was said."""
+        """Return the reported fields."""
         return {key: value for key, value in asdict(self).items() if value not in (None, {}, [])}
 
 
 @dataclass(frozen=True)
 class Generator:
-    """One way to use one tool."""
+    """Tool with options."""
 
     name: str
     program: Path
     arguments: Callable[[Load], list[str]]
     read: Callable[[Finished, Load], Report]
-    slow: bool = False  # far behind: a few rounds tell enough
+    slow: bool = False  # far behind: measured in fewer rounds
 
     def command(self, load: Load) -> list[str]:
-        """The whole command line."""
+        """Make the command line."""
         return [str(self.program), *self.arguments(load)]
 
 
 def catalogue(programs: Programs) -> dict[str, Generator]:
-    """Every generator that can be run here, by name."""
+    """Return the generators that are installed, by name."""
     every = (
         ("weir", "weir", weir, read_weir, False),
         ("weir --spin", "weir", lambda load: [*weir(load), "--spin"], read_weir, False),
@@ -84,7 +84,7 @@ def catalogue(programs: Programs) -> dict[str, Generator]:
 
 
 def weir(load: Load) -> list[str]:
-    """Closed or open loop, or users with loops; one thread, since it has one core."""
+    """Make the arguments of weir: closed or open loop, or users with loops; one thread, since it has one core."""
     arguments = ["load", load.url, "-t", "1", "--format", "json"]
     if load.users is not None:
         return [*arguments, "--users", str(load.users), "--ramp-up", "2s", "--loops", str(load.loops)]
@@ -99,7 +99,7 @@ def weir(load: Load) -> list[str]:
 
 
 def read_weir(finished: Finished, _load: Load) -> Report:
-    """The documented JSON object."""
+    """Read the JSON of `weir load --format json`."""
     run = json.loads(finished.stdout)
     response = run["response_ms"]
     return Report(
@@ -115,7 +115,7 @@ def read_weir(finished: Finished, _load: Load) -> Report:
 
 
 def floor(load: Load) -> list[str]:
-    """The bare loop knows ports only."""
+    """Make the arguments of the bare loop, which takes a port instead of a URL."""
     port = re.search(r":(\d+)/", load.url)
     arguments = ["--port", port.group(1) if port else "0"]
     arguments += ["-c", str(load.connections), "-d", str(load.seconds)]
@@ -123,19 +123,19 @@ def floor(load: Load) -> list[str]:
 
 
 def read_floor(finished: Finished, _load: Load) -> Report:
-    """It only counts."""
+    """Read the counts of the bare loop."""
     counted = json.loads(finished.stdout)
     rate = counted["requests"] / counted["seconds"]
     return Report(requests=counted["requests"], rate_per_s=rate)
 
 
 def wrk(load: Load) -> list[str]:
-    """One thread; wrk knows the closed loop only."""
+    """Make the arguments of wrk: one thread; wrk has the closed loop only."""
     return ["-t", "1", "-c", str(load.connections), "-d", f"{load.seconds}s", "--latency", load.url]
 
 
 def read_wrk(finished: Finished, _load: Load) -> Report:
-    """The report block."""
+    """Read the report of wrk."""
     text = finished.stdout
     percentiles = {
         _percentile(name): _ms(value) for name, value in re.findall(r"^\s+([\d.]+)%\s+([\d.]+\w+)$", text, re.MULTILINE)
@@ -150,14 +150,14 @@ def read_wrk(finished: Finished, _load: Load) -> Report:
 
 
 def ab(load: Load) -> list[str]:
-    """With -t, ab stops at 50,000 requests unless -n comes after it."""
+    """Make the arguments of ab; with -t, it stops at 50,000 requests unless -n comes after it."""
     table = load.scratch / "ab.csv"
     arguments = ["-k", "-q", "-c", str(load.connections), "-t", str(load.seconds)]
     return [*arguments, "-n", "3000000", "-e", str(table), load.url]
 
 
 def read_ab(finished: Finished, load: Load) -> Report:
-    """The report block, and the finer percentiles of its CSV."""
+    """Read the report of ab, and the finer percentiles of its CSV."""
     with (load.scratch / "ab.csv").open() as table:
         rows = {row[0]: row[1] for row in csv.reader(table)}
     wanted = ("50", "75", "90", "95", "99")
@@ -172,7 +172,7 @@ def read_ab(finished: Finished, load: Load) -> Report:
 
 
 def h2load(load: Load) -> list[str]:
-    """HTTP/1.1; its rate is per connection, and percentiles only come from a log of everything."""
+    """Make the arguments of h2load: HTTP/1.1, a rate per connection, and a log of all requests for percentiles."""
     connections = load.connections or 1
     arguments = ["--h1", "-t", "1", "-c", str(connections), "-D", str(load.seconds)]
     if load.rate_per_s is not None:
@@ -182,7 +182,7 @@ def h2load(load: Load) -> list[str]:
 
 
 def read_h2load(finished: Finished, load: Load) -> Report:
-    """The report block, and the log if there is one."""
+    """Read the report of h2load, and its log in the open loop."""
     text = finished.stdout
     columns = _text(r"time for request:\s+(.+)$", text).split()
     log = load.scratch / "h2load.tsv"
@@ -196,17 +196,17 @@ def read_h2load(finished: Finished, load: Load) -> Report:
 
 
 def _log_percentiles(log: Path) -> dict[str, float]:
-    """The log has start, status and response time in microseconds; a status below 0 is a failure."""
+    """Compute percentiles in ms from a log with start, status (below 0: failure) and response time in us."""
     rows = (line.split("\t") for line in log.read_text().splitlines())
     times = sorted(int(row[2]) / 1000 for row in rows if int(row[1]) > 0)
     if not times:
         return {}
-    shares = {"p50": 50, "p75": 75, "p90": 90, "p95": 95, "p99": 99}
-    return {name: times[-(-len(times) * share // 100) - 1] for name, share in shares.items()}
+    percents = {"p50": 50, "p75": 75, "p90": 90, "p95": 95, "p99": 99}
+    return {name: times[-(-len(times) * percent // 100) - 1] for name, percent in percents.items()}
 
 
 def oha(load: Load) -> list[str]:
-    """One worker thread and no screen."""
+    """Make the arguments of oha: one worker thread, without the terminal interface."""
     arguments = ["--no-tui", "--no-color", "--output-format", "json", "--worker-threads", "1"]
     arguments += ["-c", str(load.connections), "-z", f"{load.seconds}s"]
     if load.rate_per_s is not None:
@@ -215,12 +215,12 @@ def oha(load: Load) -> list[str]:
 
 
 def oha_corrected(load: Load) -> list[str]:
-    """The same with response times counted from when a request was due; it waits for the last."""
+    """Make the arguments of oha with response times from the intended start, and a wait for the last response."""
     return ["--latency-correction", "-w", *oha(load)]
 
 
 def read_oha(finished: Finished, _load: Load) -> Report:
-    """Its JSON, which is in seconds."""
+    """Read the JSON of oha, which is in seconds."""
     said = json.loads(finished.stdout)
     percentiles = said["latencyPercentiles"]
     return Report(
@@ -236,7 +236,7 @@ def read_oha(finished: Finished, _load: Load) -> Report:
 
 
 def k6(load: Load) -> list[str]:
-    """A script with its sizes in variables."""
+    """Make the arguments of k6: a script, and the load in environment variables."""
     arguments = ["run", "--quiet", "--no-usage-report"]
     arguments += ["--summary-export", str(load.scratch / "k6.json")]
     arguments += ["-e", f"URL={load.url}", "-e", f"SECONDS={load.seconds}"]
@@ -247,7 +247,7 @@ def k6(load: Load) -> list[str]:
 
 
 def read_k6(_finished: Finished, load: Load) -> Report:
-    """The exported summary."""
+    """Read the summary exported by k6."""
     metrics = json.loads((load.scratch / "k6.json").read_text())["metrics"]
     times = metrics["http_req_duration"]
     names = {"med": "p50", "p(75)": "p75", "p(90)": "p90", "p(95)": "p95", "p(99)": "p99"}
@@ -261,14 +261,14 @@ def read_k6(_finished: Finished, load: Load) -> Report:
 
 
 def locust(load: Load) -> list[str]:
-    """All users at once, as the other tools start."""
+    """Make the arguments of Locust; all users start at once, as with the other tools."""
     users = str(load.connections)
     arguments = ["-f", str(SCRIPTS / "locustfile.py"), "--headless", "--json", "-u", users, "-r", users]
     return [*arguments, "-t", f"{load.seconds}s", "--host", load.url.rstrip("/")]
 
 
 def read_locust(finished: Finished, _load: Load) -> Report:
-    """Its JSON, one entry for the one request there is; times are whole milliseconds."""
+    """Read the JSON of Locust, with one entry for the one request; times are whole milliseconds."""
     said = json.loads(finished.stdout)
     if not said:
         return Report()
@@ -284,7 +284,7 @@ def read_locust(finished: Finished, _load: Load) -> Report:
 
 
 def _percentile(name: str) -> str:
-    """`99.9` as `p999`, which is how weir's JSON writes it."""
+    """Convert `99.9` to `p999`, the name in weir's JSON."""
     return "p" + name.removesuffix(".000").replace(".", "")
 
 
@@ -303,7 +303,7 @@ def _in_ms(seconds: float | None) -> float | None:
 
 
 def _ms(text: str) -> float:
-    """`336.17us`, `1.26ms` or `2.00s` in milliseconds; not a number if it is none of these."""
+    """Convert `336.17us`, `1.26ms`, `2.00s` or `1.50m` to milliseconds; nan if invalid."""
     match = re.fullmatch(r"([\d.]+)(us|ms|s|m)", text)
     if not match:
         return float("nan")

@@ -1,4 +1,4 @@
-"""What weir promised itself, and whether the trials show it."""
+"""Goals of weir, compared with the trials."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p999")
 
 
 def judge(section: Section) -> list[Goal]:
-    """Every goal of the section."""
+    """Return the goals of the section."""
     parts: dict[str, Callable[[Section], Iterator[Goal]]] = {
         "closed": _closed,
         "open": _open,
@@ -75,7 +75,7 @@ def _open(section: Section) -> Iterator[Goal]:
 
 
 def _achieved(rate: int) -> Value:
-    """By the count of the server or by its clock, whichever is further from the asked rate."""
+    """Return the achieved rate by the server's count or by its clock, whichever deviates more from `rate`."""
 
     def value(trial: Trial) -> float | None:
         by_clock = results.noted("rate_per_s")(trial)
@@ -86,11 +86,11 @@ def _achieved(rate: int) -> Value:
 
 
 def _lateness(section: Section, case: str) -> Goal:
-    promise = f"{case}: lateness at most 1 ms at p99, or the run says that it was late"
+    promise = f"{case}: lateness at most 1 ms at p99, or the run reports that it was late"
     goal = at_most(promise, section.median(case, "weir", results.said("lateness_p99_ms")), 1.0, "{:.2f} ms")
     trials = section.trials(case, "weir")
     if goal.verdict.startswith("missed") and all(t.report.get("trusted") is False for t in trials):
-        return Goal(promise, f"{goal.measured}, and says so", "reached")
+        return Goal(promise, f"{goal.measured}, and reported", "reached")
     return goal
 
 
@@ -102,18 +102,18 @@ def _truth(section: Section) -> Iterator[Goal]:
     ):
         for name, true_ms in (("p90", 500.0), ("p99", 950.0)):
             found = section.median(case, contender, results.percentile(name))
-            promise = f"service {case} for 1 s in 5, `{contender}`: {name} within 5 % of {true_ms:.0f} ms"
+            promise = f"service {case} for 1 s in 5, `{contender}`: {name} within 5% of {true_ms:.0f} ms"
             yield within(promise, found, true_ms, 0.05 * true_ms, "{:.0f} ms")
     for case in truth.DELAYS:
         for contender in section.contenders(case):
             yield _percentiles(case, contender, section.trials(case, contender))
     found = section.median(truth.SATURATED, "weir", results.little)
-    yield within("Little's law at saturation within 2 %", found, 1.0, 0.02, "{:.3f}")
+    yield within("Little's law at saturation within 2%", found, 1.0, 0.02, "{:.3f}")
 
 
 def _percentiles(case: str, contender: str, trials: list[Trial]) -> Goal:
-    """The percentile that is furthest out of its tolerance speaks for all."""
-    promise = f"delay {case}, `{contender}`: every percentile within 1 % + 100 us of the truth"
+    """Make one goal for all percentiles, by the one that deviates most relative to its tolerance."""
+    promise = f"delay {case}, `{contender}`: every percentile within 1% + 100 us of the truth"
     worst: tuple[float, Goal] | None = None
     for name in PERCENTILES:
         reported = _median(trials, results.percentile(name))
@@ -153,7 +153,7 @@ def _faultless(promise: str, trials: list[Trial], asked: int) -> Goal:
     measured = f"{failed} failed, {served:,} served"
     if failed == 0 and served >= asked:
         return Goal(promise, measured, "reached")
-    return Goal(promise, measured, f"missed by {100 * max(failed, asked - served) / max(served, asked):.2g} %")
+    return Goal(promise, measured, f"missed by {100 * max(failed, asked - served) / max(served, asked):.2g}%")
 
 
 def _median(trials: list[Trial], value: Value) -> float | None:

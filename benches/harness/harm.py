@@ -1,6 +1,7 @@
-"""Good calls through `weir gate` where nothing is overloaded: each one that is lost is one too many.
+"""Good calls that `weir gate` loses without overload; the target is zero.
 
-The host stalls, other callers have less time than a response takes, or uploads break off; the upstream is well.
+The host stalls, other callers have shorter deadlines than responses take, or uploads break off. The upstream is
+healthy.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ STOPS = {
     "the gate is stopped for 5 to 50 ms five times a second": (0.005, 0.05),
 }
 GOOD_PER_S = 200
-#: A service of 60 slots at half of what it can do.
+#: Service of 60 slots, loaded to half of its capacity.
 MIXED_WORK = ("--mix", "good=1", "--delay", "10ms..90ms", "--slots", "60", "--max-queue", "1000000")
-#: Calls of others per second, and the time that each has, in ms.
+#: Calls of other callers per second, and their deadline in ms.
 SHORT = tuple((100, time_ms) for time_ms in (20, 30, 45, 60))
 DEADLINE_HEADER = "x-envoy-expected-rq-timeout-ms"
 MIXED = "200/s of good calls, 400/s of others with 20 to 60 ms to live"
@@ -48,7 +49,7 @@ POLL_S = 0.1
 
 @dataclass(frozen=True)
 class Ask:
-    """Good calls, and what else happens."""
+    """Good calls with a disturbance."""
 
     case: str
     name: str
@@ -56,13 +57,13 @@ class Ask:
 
 
 def closed_case(noise_: str, minutes: float = 0) -> str:
-    """The name of a closed loop in the tables."""
+    """Return the name of a closed loop in the tables."""
     long = f", {minutes:g} min" if minutes else ""
     return f"{CONNECTIONS} connections, {noise_}{long}"
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Closed loops among pauses, mixed deadlines, broken uploads; then the long runs that were asked for."""
+    """Measure closed loops with pauses, mixed deadlines and broken uploads; then the long runs of `--minutes`."""
     if "weir" not in bench.programs:
         return []
     plan = bench.plan
@@ -95,7 +96,7 @@ def _trial(bench: Bench, ask: Ask, number: int) -> Trial:
 
 
 def _closed(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
-    """Nginx and wrk on one core, the gate on the other, and what disturbs it."""
+    """Run nginx and wrk on one core, the gate on the other, and the disturbance of the case."""
     upstream = stack.enter_context(nginx(bench.programs["nginx"], bench.server_core))
     server: Server = upstream
     if ask.name == GATE:
@@ -111,16 +112,16 @@ def _closed(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
     command = [str(bench.programs["wrk"]), "-t", "1", "-c", str(CONNECTIONS), "-d", f"{ask.seconds}s", "--latency"]
     finished = _run(bench, trial, [*command, server.url])
     trial.report = read_wrk(finished, Load("", ask.seconds, Path())).to_dict()
-    answers = trial.report.get("requests", 0)
+    responses = trial.report.get("requests", 0)
     errors = sum(map(int, re.findall(r"\d+", "".join(re.findall(r"Socket errors:(.*)", finished.stdout)))))
     rejected = sum(map(int, re.findall(r"Non-2xx or 3xx responses: (\d+)", finished.stdout)))
-    trial.server = {"calls": answers + errors, "rejected": rejected, "failed": errors}
-    if answers == rejected:
+    trial.server = {"calls": responses + errors, "rejected": rejected, "failed": errors}
+    if responses == rejected:
         raise ValueError("no call succeeded")
 
 
 def _mixed(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
-    """Good calls beside others whose callers have less time than most responses take."""
+    """Make good calls beside others with shorter deadlines than most responses take."""
     command = [str(bench.programs["weir"]), "serve", "work", "--seed", str(bench.plan.seed + trial.round), *MIXED_WORK]
     upstream = stack.enter_context(service("weir serve work", command, bench.server_core))
     server = _configured(
@@ -134,7 +135,7 @@ def _mixed(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
 
 
 def _uploads(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
-    """Good calls to two hosts, beside uploads that break off or are framed wrong."""
+    """Make good calls to two hosts, beside uploads that break off or have invalid framing."""
     good_per_s, broken_per_s = UPLOADS[ask.case]
     command = [str(bench.programs["weir"]), "serve", "httpbin"]
     hosts = [
@@ -151,7 +152,7 @@ def _uploads(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
 
 
 def _configured(bench: Bench, stack: ExitStack, name: str, upstreams: list[Server], more: str) -> Server:
-    """A gate in front of these hosts."""
+    """Start a gate in front of these hosts."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-harm-")))
     config = folder / "gate.toml"
     config.write_text(f"""
@@ -169,7 +170,7 @@ policy = {{ deadline = "1s" }}
 
 
 def _good(bench: Bench, trial: Trial, url: str, per_s: int) -> None:
-    """Good calls at Poisson times."""
+    """Make good calls at Poisson times, and count them."""
     seconds = trial.asked_s
     command = [str(bench.programs["weir"]), "load", url, "-t", "1", "--format", "json", "-r", str(per_s)]
     command += ["--arrivals", "poisson", "-d", f"{seconds}s", "--seed", str(trial.round)]
@@ -184,7 +185,7 @@ def _good(bench: Bench, trial: Trial, url: str, per_s: int) -> None:
 def _run(bench: Bench, trial: Trial, command: list[str]) -> Finished:
     trial.command = shown(command)
     finished = run(command, core=bench.server_core, cost=bench.programs["cost"], seconds=trial.asked_s)
-    # 3: the load distrusts itself, or nothing worked, which is for the tables to say.
+    # 3: the run is untrusted, or no call succeeded; the tables show this.
     if finished.status not in (0, 3):
         lines = finished.stderr.strip().splitlines()
         raise ValueError(f"exit {finished.status}: {lines[-1] if lines else 'no message'}")
@@ -193,7 +194,7 @@ def _run(bench: Bench, trial: Trial, command: list[str]) -> Finished:
 
 @contextmanager
 def _protected(server: Server) -> Iterator[dict[str, int]]:
-    """How often, of all looks at /metrics, a host was ejected and the breaker was open."""
+    """Count the readings of /metrics with a host ejected, and those with the breaker open."""
     seen = {"ejected": 0, "opened": 0}
     done = threading.Event()
 

@@ -1,4 +1,4 @@
-"""The page and the goals of good calls that protection costs."""
+"""Page and goals of the section on good calls lost by protection."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from harness.table import Row, table
 from harness.trial import Trial
 from harness.verdict import UNKNOWN, Goal, at_most
 
-#: Of the good calls beside short deadlines.
+#: Maximum fraction of the good calls beside short deadlines.
 LOST = 0.01
 
 METHOD = f"""\
-Nothing here is overloaded, so each call that is lost is one too many. `weir gate` has its defaults and a core of its
-own; the upstream shares the other core with the generator. Rejected: 503 and 429. Failed: any other response that is no
-success, and no response.
+Nothing here is overloaded, so no call should be lost. `weir gate` has its defaults and its own core; the upstream
+shares the other core with the generator. Rejected: 503 and 429. Failed: any other response that is not a success, or no
+response.
 
 In the closed loops, `wrk` with {CONNECTIONS} connections calls nginx (one worker, 38 bytes). Good calls come at Poisson
-times from `weir load`, have 1 s, and alone are counted; the other callers' 20 to 60 ms are deadlines in a header.
-Broken uploads are bodies that break off or are framed wrong, to {UPLOAD_HOSTS} hosts with `breaker = {{}}`; /metrics is
-looked at ten times a second for hosts that are ejected and for an open breaker.
+times from `weir load`, with a deadline of 1 s, and only they are counted; the deadlines of the other callers, 20 to
+60 ms, are in a header. Broken uploads have bodies that break off or have invalid framing, and go to {UPLOAD_HOSTS}
+hosts with `breaker = {{}}`; /metrics is read ten times per second for ejected hosts and for an open breaker.
 """
 
 
 def write(section: Section) -> Iterator[str]:
-    """All tables of the section."""
-    yield "# Harm: good calls that protection costs where nothing is overloaded"
+    """Yield the parts of the page."""
+    yield "# Harm: good calls lost by protection without overload"
     yield METHOD.strip()
     plan = section.plan
-    yield f"{plan['harm_rounds']} rounds of {plan['harm_s']} s; lost: in all, and in brackets in the worst one."
-    header = ["what happens", "gateway", "calls", "rejected", "failed", "lost"]
+    yield f"{plan['harm_rounds']} rounds of {plan['harm_s']} s; lost: in all rounds, and in brackets in the worst one."
+    header = ["disturbance", "gateway", "calls", "rejected", "failed", "lost"]
     yield "## Pauses of the gate"
     cases = [closed_case(name) for name in (QUIET, BURNER, *STOPS)] + _long(section)
     yield table(header, _rows(section, cases, (DIRECT, GATE)))
@@ -54,11 +54,11 @@ def write(section: Section) -> Iterator[str]:
     for row in _rows(section, UPLOADS, (GATE,)):
         trials = section.trials(row[0], GATE)
         rows.append([*row, *(str(_sum(trials, what)) for what in ("broken", "ejected", "opened"))])
-    yield table([*header, "uploads", "looks with a host ejected", "with the breaker open"], rows)
+    yield table([*header, "uploads", "readings with a host ejected", "with the breaker open"], rows)
 
 
 def judge(section: Section) -> Iterator[Goal]:
-    """Every goal of the section."""
+    """Yield the goals of the section."""
     for case in [closed_case(name) for name in (QUIET, BURNER, *STOPS)] + _long(section):
         yield _none(section, case, "call lost", "rejected", "failed")
     trials = section.trials(MIXED, GATE)
@@ -70,7 +70,7 @@ def judge(section: Section) -> Iterator[Goal]:
 
 
 def _long(section: Section) -> list[str]:
-    """The cases of the runs whose minutes were asked for."""
+    """Return the cases of the long runs."""
     minutes = section.plan.get("harm_min") or 0
     return [closed_case(name, minutes) for name in (QUIET, BURNER)] if minutes else []
 

@@ -1,8 +1,8 @@
-"""A service with a limit for one key: what it accepted and rejected is counted by its own clock.
+"""Service with a rate limit for one key, which counts accepted and rejected requests by its own clock.
 
-``python limited.py JSON`` serves a `Limited` on a free port and writes where on its first line. Each response says what
-the service counts, if it is told to; ``GET /log`` returns all that happened. Way in, work and way out take time, and an
-outage begins some time after the first request. Another client on the same key takes what it can get.
+``python limited.py JSON`` serves a `Limited` on a free port, and prints the address as its first line. Responses may
+have headers with the service's count; ``GET /log`` returns all events. One-way delays and work take time, and an outage
+begins some time after the first request. Another client of the same key may use a part of the limit.
 """
 
 from __future__ import annotations
@@ -24,77 +24,77 @@ if __name__ == "__main__":
 from harness import limits
 from harness.servers import Server, service
 
-#: How an outage shows: a status from something in front of the service, no listener, or silence.
+#: Kinds of outages: 503s as from a proxy in front of the service, refused connections, or silence.
 MANNERS = ("503", "refused", "silent")
-#: A service whose own timer is late by more than this for 1 % of the time had too little of its core.
+#: Lateness of the service's own timer, for 1% of the time, above which it had too little of its core.
 LATE_MS = 20.0
 TICK_S = 0.01
 
 
 @dataclass(frozen=True)
 class Limited:
-    """One service; times in seconds."""
+    """Configuration of a service; times in seconds."""
 
-    limit: str = ""  # none
-    weight: int = 1  # of each request, whatever its sender takes it for
-    used: int = 0  # of the limit, when the first request comes
-    headers: bool = False  # as OpenAI's: limit, remaining and reset of requests
+    limit: str = ""  # empty: none
+    weight: int = 1  # count of each request, unknown to its sender
+    used: int = 0  # part of the limit that is used when the first request arrives
+    headers: bool = False  # headers of OpenAI: limit, remaining and reset of requests
     retry_after: bool = False  # whole seconds, rounded up
-    way: tuple[float, float] = (0.002, 0.02)  # each way, uniform
+    way: tuple[float, float] = (0.002, 0.02)  # one-way delay, uniform
     work: tuple[float, float] = (0.01, 0.05)
     neighbour_per_s: float = 0.0  # requests of another client
     outage: str = ""  # one of MANNERS
     outage_after_s: float = 0.0  # from the first request
     outage_s: float = 0.0
-    hangs: bool = False  # every request is taken and none answered
+    hangs: bool = False  # accepts every request and never responds
     seed: int = 1
 
     def work_times(self) -> Iterator[float]:
-        """How long each accepted request is worked on, in their order."""
-        dice = random.Random(self.seed)
+        """Yield the duration of work on each accepted request, in order."""
+        rng = random.Random(self.seed)
         while True:
-            yield dice.uniform(*self.work)
+            yield rng.uniform(*self.work)
 
 
 @dataclass
 class Log:
-    """What happened, in seconds of the service's clock."""
+    """Events, in seconds of the service's clock."""
 
     began: float | None = None
-    """The first request."""
+    """Time of the first request."""
     ended: float = 0.0
-    """When the log was read."""
+    """Time of reading the log."""
     accepted: list[float] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
-    """Of each that was accepted."""
+    """Job of each accepted request."""
     rejected: list[float] = field(default_factory=list)
     in_outage: list[float] = field(default_factory=list)
-    """Requests that came while the service was out; where it does not listen there are none to be seen."""
+    """Requests that arrived during the outage; empty if the service does not listen then."""
     neighbour: list[float] = field(default_factory=list)
     """Accepted requests of the other client."""
     late_ms: float = 0.0
-    """The lateness of the service's own timer that it had, or more, for 1 % of the time."""
+    """Lateness of the service's own timer: this, or more, for 1% of the time."""
 
     def delivered(self) -> int:
-        """Jobs that were accepted at least once."""
+        """Count the jobs that were accepted at least once."""
         return len(set(self.ids))
 
 
 @contextmanager
 def limited(what: Limited, core: int) -> Iterator[Server]:
-    """That service in a process of its own."""
+    """Start the service in its own process, until the context is left."""
     command = [sys.executable, __file__, json.dumps(asdict(what))]
     with service("limited", command, core) as server:
         yield server
 
 
 def log(server: Server) -> Log:
-    """All that happened until now."""
+    """Return the events so far."""
     return Log(**json.loads(server.get("/log")))
 
 
 class _Service:
-    """The state that all connections share."""
+    """State shared by all connections."""
 
     def __init__(self, what: Limited) -> None:
         self.what = what
@@ -156,7 +156,7 @@ class _Service:
         self.loop.call_at(now + TICK_S, self._tick, now + TICK_S)
 
     def _lateness_ms(self) -> float:
-        """Ticks that are late are fewer, so each counts for the time that it took."""
+        """Compute the lateness of the latest 1% of the time; ticks count by their length, since late ones are fewer."""
         left_ms = 0.01 * sum(late + 1000 * TICK_S for late in self._late_ms)
         for late in sorted(self._late_ms, reverse=True):
             left_ms -= late + 1000 * TICK_S
@@ -182,7 +182,7 @@ class _Service:
         self.loop.call_later(self._way_s(), connection.respond, 200, headers, "{}")
 
     def _headers(self, now: float, wait_s: float) -> str:
-        """As of the moment of judgement."""
+        """Make the headers with the count at the time of the decision."""
         found = ""
         if self._limit and self.what.headers:
             weight = self.what.weight
@@ -213,12 +213,12 @@ class _Service:
 
     @property
     def silent(self) -> bool:
-        """Whether responses do not get out."""
+        """Whether responses are withheld."""
         return self._out and self.what.outage == "silent"
 
 
 class _Connection(asyncio.Protocol):
-    """One request after the other, without bodies."""
+    """Connection with requests in sequence, without bodies."""
 
     def __init__(self, served: _Service) -> None:
         self._service = served

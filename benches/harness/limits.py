@@ -1,7 +1,7 @@
-"""Rate limits as a service counts them, and the most that any client could get accepted by one.
+"""Rate limits as a service counts them, and the maximum that any client could get accepted.
 
-Written apart from weir's own limits, so that neither copies a fault of the other. Times are seconds of one clock and
-arguments; a request weighs 1 if nothing else is given.
+Written independently of weir's own limits, so that neither copies a fault of the other. Times are arguments, in seconds
+of one clock; the weight of a request is 1 by default.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable
 
-#: Sums of times are off by less than this.
+#: Maximum rounding error of sums of times.
 EPSILON_S = 1e-9
 
 
 class Limit(ABC):
-    """The count of one limit; subclasses have the kinds."""
+    """Count of a rate limit; a subclass for each kind."""
 
     def __init__(self, count: int, per_s: float) -> None:
-        """A limit of which nothing is used: `count` per `per_s`."""
+        """Make an unused limit of `count` per `per_s`."""
         self.count, self.per_s = count, per_s
         self._working = 0
 
     def take(self, at_s: float, weight: int = 1) -> float:
-        """0 if the request is accepted; else the seconds until it would be, `inf` where no time helps."""
+        """Accept or reject a request; return 0 if accepted, else the seconds until it would be, `inf` if unknown."""
         wait_s = self._wait(at_s, weight)
         if wait_s == 0:
             self._working += weight
@@ -34,21 +34,21 @@ class Limit(ABC):
         return wait_s
 
     def force(self, at_s: float) -> None:
-        """A request of another client that was accepted, whatever the count is."""
+        """Count an accepted request of another client, also above the limit."""
         self._wait(at_s, 1)
         self._spend(at_s, 1)
 
     def finish(self, weight: int = 1) -> None:
-        """The end of the work on an accepted request."""
+        """End the work on an accepted request."""
         self._working -= weight
 
     @abstractmethod
     def remaining(self, at_s: float) -> int:
-        """What would be accepted now."""
+        """Return the number of requests that would be accepted now."""
 
     @abstractmethod
     def reset_s(self, at_s: float) -> float:
-        """The seconds until all of the limit is there again."""
+        """Return the seconds until the limit is unused again."""
 
     @abstractmethod
     def _wait(self, at_s: float, weight: int) -> float: ...
@@ -58,19 +58,19 @@ class Limit(ABC):
 
 
 class Bucket(Limit):
-    """A token bucket: full at the start, tokens come back evenly."""
+    """Token bucket: full at the start, refilled at a constant rate."""
 
     def __init__(self, count: int, per_s: float) -> None:
-        """A full bucket of `count` tokens, each of which is back after `per_s / count`."""
+        """Make a full bucket of `count` tokens, with a new token each `per_s / count` seconds."""
         super().__init__(count, per_s)
         self._tokens, self._at_s = float(count), -math.inf
 
     def remaining(self, at_s: float) -> int:
-        """Whole tokens."""
+        """Return the whole tokens."""
         return max(0, int(self._filled(at_s) + EPSILON_S))
 
     def reset_s(self, at_s: float) -> float:
-        """Until the bucket is full."""
+        """Return the seconds until the bucket is full."""
         return (self.count - self._filled(at_s)) * self.per_s / self.count
 
     def _filled(self, at_s: float) -> float:
@@ -87,20 +87,20 @@ class Bucket(Limit):
 
 
 class Fixed(Limit):
-    """A fixed window: a count that starts anew at every multiple of its length."""
+    """Fixed window: a count that is reset at every multiple of the window's length."""
 
     def __init__(self, count: int, per_s: float) -> None:
-        """`count` in each window of `per_s`."""
+        """Make a limit of `count` in each window of `per_s`."""
         super().__init__(count, per_s)
         self._window, self._used = -1, 0
 
     def remaining(self, at_s: float) -> int:
-        """What is left of this window."""
+        """Return the remaining count of the current window."""
         self._turn(at_s)
         return max(0, self.count - self._used)
 
     def reset_s(self, at_s: float) -> float:
-        """Until the next window."""
+        """Return the seconds until the next window."""
         self._turn(at_s)
         return (self._window + 1) * self.per_s - at_s
 
@@ -117,21 +117,21 @@ class Fixed(Limit):
 
 
 class Sliding(Limit):
-    """A sliding window: the log of what was accepted within its length."""
+    """Sliding window: a log of the requests accepted within its length."""
 
     def __init__(self, count: int, per_s: float) -> None:
-        """`count` in any `per_s`."""
+        """Make a limit of `count` in any interval of `per_s`."""
         super().__init__(count, per_s)
         self._log: deque[float] = deque()
 
     def remaining(self, at_s: float) -> int:
-        """What the window that ends now has room for."""
+        """Return the remaining count of the window that ends now."""
         while self._log and self._log[0] <= at_s - self.per_s + EPSILON_S:
             self._log.popleft()
         return max(0, self.count - len(self._log))
 
     def reset_s(self, at_s: float) -> float:
-        """Until the last request leaves the window."""
+        """Return the seconds until the last request leaves the window."""
         return self._log[-1] + self.per_s - at_s if self.remaining(at_s) < self.count else 0.0
 
     def _wait(self, at_s: float, weight: int) -> float:
@@ -143,14 +143,14 @@ class Sliding(Limit):
 
 
 class Concurrency(Limit):
-    """Requests that are worked on at once; time has no part in it."""
+    """Limit of concurrent requests, independent of time."""
 
     def remaining(self, at_s: float) -> int:
-        """Free places."""
+        """Return the free slots."""
         return max(0, self.count - self._working)
 
     def reset_s(self, at_s: float) -> float:
-        """Known only where nothing is worked on."""
+        """Return 0 without concurrent requests; otherwise the time is unknown."""
         return math.inf if self._working else 0.0
 
     def _wait(self, at_s: float, weight: int) -> float:
@@ -170,7 +170,7 @@ UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
 
 def read(text: str) -> Limit | None:
-    """A limit such as ``bucket:2000/10s``, ``fixed:100/1s``, ``sliding:20/1s``, ``concurrency:5``; ``""`` is none."""
+    """Parse a limit, as ``bucket:2000/10s``, ``fixed:100/1s``, ``sliding:20/1s`` or ``concurrency:5``; empty: none."""
     if not text:
         return None
     found = re.fullmatch(r"(\w+):(\d+)(?:/(\d+)(ms|s|m))?", text)
@@ -189,19 +189,19 @@ def oracle(
     others: Iterable[float] = (),
     work: Iterable[float] = (),
 ) -> list[float]:
-    """When the requests of a client would be accepted that reads the service's own count and is at no distance.
+    """Compute when requests would be accepted from a client that reads the service's count without network delay.
 
     Args:
-        limit: The service's limit, in its state at `begin_s`.
-        begin_s: The first request.
-        until_s: The end, whatever is left by then.
-        jobs: Requests to be accepted.
-        weight: What each of them counts.
-        others: When requests of other users of the key were accepted.
-        work: How long the service works on each request; without it, no time at all.
+        limit: Limit of the service, in its state at `begin_s`.
+        begin_s: Time of the first request.
+        until_s: Time of the end, also with jobs left.
+        jobs: Number of requests to be accepted.
+        weight: Weight of each request.
+        others: Times of accepted requests of other users of the key.
+        work: Durations of work on each request; zero without them.
     """
     times = iter(work)
-    # Ends of work count before requests of others at the same time.
+    # At equal times, ends of work (0) come before requests of others (1).
     events = [(at_s, 1) for at_s in others]
     heapq.heapify(events)
     accepted: list[float] = []

@@ -1,4 +1,4 @@
-"""Where the numbers were measured: without it they mean nothing."""
+"""Machine on which the numbers were measured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def describe() -> dict[str, str]:
-    """Date, processor, memory, kernel, system and Python, in words."""
+    """Return date, processor, memory, kernel, system and version of Python as text."""
     return {
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "processor": f"{_field('/proc/cpuinfo', 'model name')}, {os.cpu_count()} cores",
@@ -22,13 +22,13 @@ def describe() -> dict[str, str]:
 
 
 def cores() -> tuple[int, int]:
-    """The core for the server and the one for the generator; the same if there is only one."""
+    """Return the cores of server and generator, equal if there is only one."""
     usable = sorted(os.sched_getaffinity(0))
     return usable[0], usable[min(1, len(usable) - 1)]
 
 
 def raise_file_limit() -> None:
-    """Let everything started from here open as many files as the system allows."""
+    """Raise the limit of open files to the system's maximum, for this process and its children."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

@@ -1,4 +1,4 @@
-"""Memory: the peak at few and at many connections, and whether it grows with the run."""
+"""Memory: peak with few and with many connections, and growth in a long run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USERS_CASE = f"{USERS:,} users x {LOOPS} loops"
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Closed loop on the lean server."""
+    """Measure closed loops at the lean server."""
     trials = []
     with lean(bench.programs["lean"], bench.server_core) as server:
         for connections, names in CONTENDERS.items():
@@ -31,7 +31,7 @@ def measure(bench: Bench) -> list[Trial]:
 
 
 def case(connections: int, seconds: int) -> str:
-    """The name in the tables."""
+    """Return the name in the tables."""
     return f"{connections:,} connections, {seconds} s"
 
 

@@ -1,4 +1,4 @@
-"""Open loop: how evenly the arrivals come, as the server sees them, and at what cost."""
+"""Open loop: evenness of arrivals at the server, and CPU cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAST_CONTENDERS = ("weir", "weir --spin")
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Interleaved rounds at the even rate, then at the high one, on the server that spins."""
+    """Measure interleaved rounds at both rates, at the lean server, which busy-waits."""
     plan = bench.plan
     even = [(g, Load("", plan.open_s, Path(), CONNECTIONS, RATE)) for g in bench.generators(CONTENDERS)]
     fast = [(g, Load("", plan.fast_s, Path(), CONNECTIONS, FAST_RATE)) for g in bench.generators(FAST_CONTENDERS)]
@@ -29,7 +29,7 @@ def measure(bench: Bench) -> list[Trial]:
 
 
 def case(rate_per_s: int) -> str:
-    """The name in the tables."""
+    """Return the name in the tables."""
     return f"{rate_per_s:,}/s"
 
 

@@ -1,4 +1,4 @@
-"""A gate before a service of 50 slots that is asked for less and for more than it can do."""
+"""`weir gate` in front of a service of 50 slots, below and above its capacity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.smart import LOADS, load_case
 from harness.trial import Bench, Trial, rounds, shown
 
 SLOTS = 50
-#: The mean of 100..600 ms; what so many slots can do in a second.
+#: Mean of 100..600 ms, and the calls per second of all slots.
 MEAN_S = 0.35
 CAPACITY = SLOTS / MEAN_S
 DEADLINE_MS = 1_000
@@ -31,14 +31,14 @@ TIMES = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 GUARDED, BARE = "weir gate", "weir gate, limit = none"
 SMART = "weir gate --smart"
-#: A limit of one that is taken for long: everybody else is refused.
-REFUSING, REFUSALS = "weir gate, max_in_flight = 1", "refusals"
+#: A limit of 1 with a slow call in its slot: all other calls are rejected.
+REJECTING, REJECTIONS = "weir gate, max_in_flight = 1", "rejections"
 COST = "1 KiB, closed loop, 100 connections"
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One load on one gate before one kind of upstream."""
+    """Load on a gate in front of a kind of upstream."""
 
     case: str
     name: str
@@ -49,15 +49,15 @@ class Ask:
 
 
 def times_case(times: float) -> str:
-    """The name of an open loop in the tables."""
+    """Return the name of an open loop in the tables."""
     return f"{times:g} x capacity"
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Open loops up to ten times the capacity, the six load tests, and what it costs."""
+    """Measure open loops up to ten times the capacity, the six load tests, and CPU costs."""
     if "weir" not in bench.programs:
         return []
-    return [trial for part in (_open, _loads, _refusals, _cost) for trial in part(bench)]
+    return [trial for part in (_open, _loads, _rejections, _cost) for trial in part(bench)]
 
 
 def _open(bench: Bench) -> list[Trial]:
@@ -85,12 +85,12 @@ def _loads(bench: Bench) -> list[Trial]:
     return trials
 
 
-def _refusals(bench: Bench) -> list[Trial]:
+def _rejections(bench: Bench) -> list[Trial]:
     plan = bench.plan
     trials = []
     for number in range(plan.pairs):
         load = ("-c", "100", "-d", f"{plan.gate_s}s")
-        trials.append(_trial(bench, Ask(REFUSALS, REFUSING, "refusing", "api/work", load, plan.gate_s), number))
+        trials.append(_trial(bench, Ask(REJECTIONS, REJECTING, "rejecting", "api/work", load, plan.gate_s), number))
     return trials
 
 
@@ -105,12 +105,12 @@ def _cost(bench: Bench) -> list[Trial]:
 
 @contextmanager
 def _started(bench: Bench, name: str, kind: str, seed: int) -> Iterator[Server]:
-    """The service shares a core with the generator; the gate has the other."""
+    """Start a gate and its service, which shares a core with the generator."""
     weir = bench.programs["weir"]
     work = {
         "guarded": WORK,
         "smart": ("--slots", str(SLOTS), "--max-queue", "1000000"),
-        "refusing": ("--mix", "good=1", "--delay", "1h"),
+        "rejecting": ("--mix", "good=1", "--delay", "1h"),
         "plain": (),
     }[kind]
     with ExitStack() as stack:
@@ -131,7 +131,7 @@ def _started(bench: Bench, name: str, kind: str, seed: int) -> Iterator[Server]:
 
 
 def _config(folder: Path, name: str, url: str) -> Path:
-    limit = {BARE: 'concurrency_limit = "none"', REFUSING: "max_in_flight = 1"}.get(name, "")
+    limit = {BARE: 'concurrency_limit = "none"', REJECTING: "max_in_flight = 1"}.get(name, "")
     path = folder / "gate.toml"
     path.write_text(f"""
 [upstreams.work]
@@ -141,7 +141,7 @@ urls = ["{url}"]
 [[routes]]
 match = {{ path = "/{{*rest}}" }}
 upstream = "work"
-policy = {{ deadline = "{"1h" if name == REFUSING else f"{DEADLINE_MS}ms"}" }}
+policy = {{ deadline = "{"1h" if name == REJECTING else f"{DEADLINE_MS}ms"}" }}
 """)
     return path
 
@@ -156,7 +156,7 @@ def _trial(bench: Bench, ask: Ask, number: int) -> Trial:
             url = server.url + ask.path
             command = [str(bench.programs["weir"]), "load", url, "-t", "1", "--format", "json", *ask.load]
             trial.command = shown(command)
-            # A log of millions of lines would be the load.
+            # Without a log where it would have millions of lines, and be most of the load.
             logged = ask.kind in ("guarded", "smart")
             pid = server.process.pid
             before = footprint.spent(pid)
@@ -173,9 +173,9 @@ def _trial(bench: Bench, ask: Ask, number: int) -> Trial:
             trial.report = read_weir(finished, Load("", ask.seconds, Path())).to_dict()
             said = json.loads(finished.stdout)
             trial.server = {**_noted(said), **(_by_status(log) if logged else {})}
-            trial.requests = trial.server["answers"]
+            trial.requests = trial.server["responses"]
             trial.server["cpu_us"] = 1e6 * cpu_s / max(trial.requests, 1)
-            trial.server["answers_per_core_s"] = trial.requests / cpu_s if cpu_s else 0.0
+            trial.server["responses_per_core_s"] = trial.requests / cpu_s if cpu_s else 0.0
     except (StartError, ValueError, KeyError, RuntimeError, OSError) as error:
         trial.error = f"not measured: {type(error).__name__}: {error}"
     _say(trial)
@@ -183,12 +183,12 @@ def _trial(bench: Bench, ask: Ask, number: int) -> Trial:
 
 
 def _noted(said: dict[str, Any]) -> dict[str, Any]:
-    answers = sum(said["status"].values())
+    responses = sum(said["status"].values())
     made = said["requests"]["total"] + said["requests"]["unfinished"] + said["requests"]["dropped"]
     return {
         "calls": made,
-        "answers": answers,
-        "transport_failures": made - answers,
+        "responses": responses,
+        "transport_failures": made - responses,
         "status": said["status"],
         "seconds": said["duration_s"],
         "good_per_s": said["status"].get("200", 0) / said["duration_s"],
@@ -196,18 +196,18 @@ def _noted(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _by_status(log: Path) -> dict[str, Any]:
-    """Response times of good answers, of refusals and of all others, in ms, from the log of every request."""
-    times: dict[str, list[int]] = {"good": [], "refused": [], "late": [], "other": []}
-    kinds = {"200": "good", "503": "refused", "429": "refused", "504": "late"}
+    """Compute percentiles in ms of good, rejected and other responses from the log of all requests."""
+    times: dict[str, list[int]] = {"good": [], "rejected": [], "late": [], "other": []}
+    kinds = {"200": "good", "503": "rejected", "429": "rejected", "504": "late"}
     with log.open(newline="") as file:
         for row in csv.DictReader(file):
             times[kinds.get(row["responseCode"], "other")].append(int(row["elapsed"]))
     noted: dict[str, Any] = {"of": dict(Counter({kind: len(found) for kind, found in times.items()}))}
     for kind, found in times.items():
         found.sort()
-        for share, word in ((0.5, "p50"), (0.99, "p99"), (0.999, "p999"), (1.0, "max")):
+        for quantile, word in ((0.5, "p50"), (0.99, "p99"), (0.999, "p999"), (1.0, "max")):
             if found:
-                noted[f"{kind}_{word}_ms"] = found[min(len(found) - 1, int(share * len(found)))]
+                noted[f"{kind}_{word}_ms"] = found[min(len(found) - 1, int(quantile * len(found)))]
     return noted
 
 
@@ -216,6 +216,6 @@ def _say(trial: Trial) -> None:
     outcome = trial.error or (
         f"{noted['calls']:>7,} calls, {noted['transport_failures']} without response, {noted['good_per_s']:.1f} good/s,"
         f" good p99 {noted.get('good_p99_ms')} p99.9 {noted.get('good_p999_ms')},"
-        f" refused p99 {noted.get('refused_p99_ms')} ms, {noted['cpu_us']:.1f} us CPU/answer"
+        f" rejected p99 {noted.get('rejected_p99_ms')} ms, {noted['cpu_us']:.1f} us CPU/response"
     )
     print(f"{trial.case:<36} {trial.contender:<30.30} {trial.round}  {outcome}", file=sys.stderr)

@@ -1,32 +1,32 @@
-"""What `weir gate` promised about overload, and whether the trials show it."""
+"""Goals of `weir gate` under overload."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from harness import overload, results
-from harness.overload import BARE, CAPACITY, COST, DEADLINE_MS, GUARDED, REFUSALS, REFUSING, SMART, times_case
+from harness.overload import BARE, CAPACITY, COST, DEADLINE_MS, GUARDED, REJECTIONS, REJECTING, SMART, times_case
 from harness.results import Section
 from harness.smart import LOADS, load_case
 from harness.verdict import UNKNOWN, Goal, at_least, at_most
 
-#: Goodput from the capacity on, of the capacity.
+#: Minimum goodput, as a fraction of the smaller of load and capacity.
 FLAT = 0.90
-AFTER_MS, REFUSED_MS = 5, 10
+AFTER_MS, REJECTED_MS = 5, 10
 PER_CORE_S = 100_000
 COSTS = 1.05
 
 
 def judge(section: Section) -> Iterator[Goal]:
-    """Every goal of the section."""
+    """Yield the goals of the section."""
     for times in overload.TIMES:
         yield from _open(section, times)
     for load in LOADS:
         case = load_case(*load)
         yield _in_time(section, case, SMART)
         yield _quickly(section, case, SMART)
-    rate = section.median(REFUSALS, REFUSING, results.noted("answers_per_core_s"))
-    yield at_least(f"at least {PER_CORE_S:,} refusals/s per core", rate, PER_CORE_S, "{:,.0f}/s")
+    rate = section.median(REJECTIONS, REJECTING, results.noted("responses_per_core_s"))
+    yield at_least(f"at least {PER_CORE_S:,} rejections/s per core", rate, PER_CORE_S, "{:,.0f}/s")
     cost = section.ratio(COST, GUARDED, BARE, results.noted("cpu_us"))
     yield at_most(f"at most {COSTS - 1:.0%} more CPU per request at normal load", cost, COSTS, "{:.3f} x")
 
@@ -35,7 +35,7 @@ def _open(section: Section, times: float) -> Iterator[Goal]:
     case = times_case(times)
     good = section.median(case, GUARDED, results.noted("good_per_s"))
     share = None if good is None else good / (min(times, 1.0) * CAPACITY)
-    yield at_least(f"{case}: goodput at least {FLAT:.0%} of what there is capacity for", share, FLAT, "{:.1%}")
+    yield at_least(f"{case}: goodput at least {FLAT:.0%} of load or capacity", share, FLAT, "{:.1%}")
     yield _in_time(section, case, GUARDED)
     if times > 1:
         yield _quickly(section, case, GUARDED)
@@ -43,19 +43,19 @@ def _open(section: Section, times: float) -> Iterator[Goal]:
 
 def _in_time(section: Section, case: str, name: str) -> Goal:
     found = section.median(case, name, results.noted("good_p999_ms"))
-    promise = f"{case}: accepted answers by T + {AFTER_MS} ms at p99.9"
+    promise = f"{case}: accepted responses by T + {AFTER_MS} ms at p99.9"
     if found is None:
         return Goal(promise, "", UNKNOWN)
     return at_most(promise, found, DEADLINE_MS + AFTER_MS, f"T {found - DEADLINE_MS:+.0f} ms")
 
 
 def _quickly(section: Section, case: str, name: str) -> Goal:
-    """Without refusals there is nothing to be quick about."""
-    promise = f"{case}: refused in at most {REFUSED_MS} ms at p99"
+    """Make the goal of the time to a rejection; reached without rejections."""
+    promise = f"{case}: rejected in at most {REJECTED_MS} ms at p99"
     trials = section.trials(case, name)
     if not trials:
         return Goal(promise, "", UNKNOWN)
-    found = section.median(case, name, results.noted("refused_p99_ms"))
+    found = section.median(case, name, results.noted("rejected_p99_ms"))
     if found is None:
-        return Goal(promise, "nothing refused", "reached")
-    return at_most(promise, found, REFUSED_MS, "{:.0f} ms")
+        return Goal(promise, "nothing rejected", "reached")
+    return at_most(promise, found, REJECTED_MS, "{:.0f} ms")

@@ -1,4 +1,4 @@
-"""The part of the page that is about overload."""
+"""Page of the section on overload."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness import overload, results
-from harness.overload import BARE, CAPACITY, COST, DEADLINE_MS, GUARDED, REFUSALS, REFUSING, SLOTS, SMART, times_case
+from harness.overload import BARE, CAPACITY, COST, DEADLINE_MS, GUARDED, REJECTIONS, REJECTING, SLOTS, SMART, times_case
 from harness.results import Section
 from harness.smart import LOADS, load_case
 from harness.table import Row, number, table
 from harness.trial import Trial
 
 METHOD = f"""\
-`weir gate` has a core of its own; `weir serve work` with {SLOTS} slots and any number that wait for one shares the
-other with the generator. Work takes 100 to 600 ms, so the slots do {CAPACITY:.1f} of them in a second. It goes on with
-what nobody waits for any more. A call has T = {DEADLINE_MS:,} ms. Nothing about the limit is set.
+`weir gate` has its own core; `weir serve work`, with {SLOTS} slots and a queue of a million, shares the other with the
+generator. A call takes 100 to 600 ms of work, so the capacity is {CAPACITY:.1f} calls/s. The service also finishes
+abandoned work. The deadline of a call is T = {DEADLINE_MS:,} ms. The concurrency limit is the default.
 
-Goodput is answers of the upstream in time, per second. Times come from the log of every request, in ms, from when a
-call was due.
+Goodput is responses of the upstream in time, per second. Times are from the log of all requests, in ms, from the
+intended start of a call.
 """
 
 
 def write(section: Section) -> Iterator[str]:
-    """All tables of the section."""
-    yield "# Overload: what there is capacity for, in time, and a quick no to the rest"
+    """Yield the parts of the page."""
+    yield "# Overload: goodput, deadlines and quick rejections"
     yield METHOD.strip()
     yield from _open(section)
     yield from _loads(section)
@@ -32,17 +32,17 @@ def write(section: Section) -> Iterator[str]:
 
 
 def doubts(section: Section) -> list[str]:
-    """Why the generator does not trust its own run."""
+    """Return the generator's warnings on its own runs, of the open loops."""
     cases = [times_case(times) for times in overload.TIMES]
     return replace(section, every=[trial for trial in section.every if trial.case in cases]).doubts()
 
 
 def _open(section: Section) -> Iterator[str]:
     yield "## Open loop, from half the capacity to ten times"
-    yield f"Poisson arrivals, {section.plan['overload_s']} s a run, {section.plan['slow_rounds']} rounds."
+    yield f"Poisson arrivals, {section.plan['overload_s']} s per run, {section.plan['slow_rounds']} rounds."
     header = [
-        "offered", "gate", "goodput/s", "of capacity", "good p50", "good p99", "good p99.9", "refused", "refused p50",
-        "refused p99", "after T", "without response",
+        "offered", "gate", "goodput/s", "of capacity", "good p50", "good p99", "good p99.9", "rejected", "rejected p50",
+        "rejected p99", "after T", "without response",
     ]  # fmt: skip
     cases = [(times, name) for times in overload.TIMES for name in (GUARDED, BARE)]
     rows = [_open_row(section, times, name) for times, name in cases if section.trials(times_case(times), name)]
@@ -59,11 +59,12 @@ def _open_row(section: Section, times: float, name: str) -> Row:
 def _loads(section: Section) -> Iterator[str]:
     yield "## Six load tests on 50 slots"
     yield (
-        f"`{SMART}`, `GET /api/smart/{DEADLINE_MS}`: of 11 pieces of work 8 are good, 1 is no JSON, 1 is a 500, and"
-        " 1 holds its slot for 10 s, so that there is capacity for 42 in a second, good or bad; a call may send three."
+        f"`{SMART}`, `GET /api/smart/{DEADLINE_MS}`: of 11 requests to the service 8 are good, 1 has a body that is not"
+        " JSON, 1 is a 500, and 1 holds its slot for 10 s, so the capacity is 42 requests/s, good or bad; a call has up"
+        " to three attempts."
     )
     header = [
-        "load", "calls", "goodput/s", "good p50", "good p99", "good p99.9", "refused", "refused p50", "refused p99",
+        "load", "calls", "goodput/s", "good p50", "good p99", "good p99.9", "rejected", "rejected p50", "rejected p99",
         "after T", "without response",
     ]  # fmt: skip
     rows = []
@@ -83,8 +84,8 @@ def _times(section: Section, case: str, name: str) -> Row:
     trials = section.trials(case, name)
     return [
         *(ms(f"good_{which}_ms") for which in ("p50", "p99", "p999")),
-        _part(trials, "refused"),
-        *(ms(f"refused_{which}_ms") for which in ("p50", "p99")),
+        _part(trials, "rejected"),
+        *(ms(f"rejected_{which}_ms") for which in ("p50", "p99")),
         _part(trials, "late"),
         str(sum(trial.server["transport_failures"] for trial in trials)),
     ]
@@ -96,12 +97,12 @@ def _part(trials: list[Trial], kind: str) -> str:
 
 
 def _costs(section: Section) -> Iterator[str]:
-    yield "## What it costs"
+    yield "## CPU cost"
     yield f"CPU time of the gate, {section.plan['pairs']} rounds of {section.plan['gate_s']} s."
-    header = ["case", "gate", "us CPU per answer", "answers per second of CPU"]
+    header = ["case", "gate", "CPU us/response", "responses per second of CPU"]
     rows = []
-    for case, name in ((COST, GUARDED), (COST, BARE), (REFUSALS, REFUSING)):
+    for case, name in ((COST, GUARDED), (COST, BARE), (REJECTIONS, REJECTING)):
         cpu = section.median(case, name, results.noted("cpu_us"))
-        rate = section.median(case, name, results.noted("answers_per_core_s"))
+        rate = section.median(case, name, results.noted("responses_per_core_s"))
         rows.append([case, f"`{name}`", number(cpu, "{:.2f}"), number(rate, "{:,.0f}")])
     yield table(header, rows)

@@ -1,4 +1,4 @@
-"""The results of one section as a page of Markdown."""
+"""Results of a section as a page of Markdown."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from harness.results import MARK, Section
 from harness.table import Row, number, table
 from harness.verdict import Goal
 
-#: What a page of quick runs opens with.
+#: First line of a page of quick runs.
 QUICK = "Quick runs, too short to be quoted."
 
-#: Where only some trials are about response times.
+#: Warnings of sections where only some trials measure response times.
 DOUBTS: dict[str, Callable[[Section], list[str]]] = {
     "serve": serve_page.doubts,
     "gate": gate_page.doubts,
@@ -38,7 +38,7 @@ DOUBTS: dict[str, Callable[[Section], list[str]]] = {
 
 
 def render(section: Section) -> str:
-    """The page of one section: tables, doubts, goals, machine and command lines."""
+    """Render the page of a section: tables, warnings, goals, machine and command lines."""
     title, *body = WRITERS[section.name](section)
     parts = [title, *_head(section), *body, *_troubles(section)]
     parts += ["## Goals", _goals(judge(section)), "## Measured on", _machine(section)]
@@ -62,10 +62,10 @@ def _machine(section: Section) -> str:
 
 
 def _closed(section: Section) -> Iterator[str]:
-    yield "# Closed loop: the cost of a request"
+    yield "# Closed loop: CPU cost of a request"
     seconds, pairs = section.plan["closed_s"], section.plan["pairs"]
     yield (
-        f"{closed.CONNECTIONS} keep-alive connections, {seconds} s a run; rounds: {pairs},"
+        f"{closed.CONNECTIONS} keep-alive connections, {seconds} s per run; rounds: {pairs},"
         f" for k6 and Locust {section.plan['slow_rounds']}."
     )
     header = ["generator", "requests/s", "CPU us/request", "user", "system", "x floor", "x wrk", "peak MB"]
@@ -97,10 +97,11 @@ def _pipelined_note(section: Section, target: str) -> Iterator[str]:
 
 
 def _open(section: Section) -> Iterator[str]:
-    yield "# Open loop: how evenly requests are sent"
+    yield "# Open loop: evenness of arrivals"
     yield (
-        "Arrival times are noted by the lean server, which spins. Deviation: how far an arrival is from the even"
-        " schedule of the asked rate, over the middle 80 % of the arrivals; only the start of that schedule is fitted."
+        "Arrival times are recorded by the lean server, which busy-waits. Deviation: distance of an arrival from the"
+        " even schedule of the offered rate, over the middle 80% of the arrivals; only the start of that schedule is"
+        " fitted."
     )
     header = [
         "generator", "arrivals/s", "off by p50 us", "p99 us", "p99.9 us", "max us", "gaps below 20 us",
@@ -127,15 +128,15 @@ def _open_row(section: Section, case: str, name: str) -> Row:
 
 
 def _truth(section: Section) -> Iterator[str]:
-    yield "# Truth: are the reported numbers the true ones?"
+    yield "# Truth: accuracy of reported percentiles"
     yield (
-        f"A service that responds at once but stands still for {truth.FROZEN_S:g} s in every {truth.PERIOD_S:g} s, at"
+        f"A service that responds at once but freezes for {truth.FROZEN_S:g} s in every {truth.PERIOD_S:g} s, at"
         f" {truth.FREEZE_RATE} requests/s for {section.plan['freeze_s']} s. Milliseconds, as reported."
     )
     yield _frozen_table(section)
     yield (
         f"A service with known delays, closed with {truth.DELAY_CONNECTIONS} connections and open at"
-        f" {truth.DELAY_RATE:,} requests/s. Each cell is reported / true, in ms; the truth is measured by the server."
+        f" {truth.DELAY_RATE:,} requests/s. Each cell is reported / true, in ms; the server measures the true value."
     )
     yield _delay_table(section)
     yield (
@@ -174,7 +175,7 @@ def _delay_table(section: Section) -> str:
 
 def _memory(section: Section) -> Iterator[str]:
     yield "# Memory"
-    yield "Closed loop on the lean server; peak resident memory of the generator. 2 MB is the least this shows."
+    yield "Closed loop at the lean server; peak resident memory of the generator. The minimum of this method is 2 MB."
     rows = []
     for case in section.cases():
         for name in section.contenders(case):
@@ -186,11 +187,11 @@ def _memory(section: Section) -> Iterator[str]:
                 number(section.median(case, name, results.said("failed")), "{:.0f}"),
             ])  # fmt: skip
     yield table(["case", "generator", "peak MB", "requests", "failed"], rows)
-    yield "A dash under failed: the tool does not report it, or in a format that is not read here."
+    yield "A dash under failed: the tool does not report failures, or in a format that is not read here."
 
 
 def _troubles(section: Section) -> Iterator[str]:
-    """What is not in the tables, and why."""
+    """Yield missing programs, warnings and errors, with their reasons."""
     lines = [f"- {name}: not on this machine" for name in section.missing]
     doubts = DOUBTS.get(section.name, Section.doubts)(section)
     lines += [f"- {MARK} {doubt}" for doubt in doubts]
@@ -213,7 +214,7 @@ def _cost(section: Section, target: str, name: str) -> float:
     return section.median(target, name, results.cpu) or 0.0
 
 
-#: The first text of each is the title of its page.
+#: Writers of sections; the first part of each is the title of the page.
 WRITERS: dict[str, Callable[[Section], Iterator[str]]] = {
     "closed": _closed,
     "open": _open,

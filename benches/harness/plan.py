@@ -1,4 +1,4 @@
-"""How often and how long: the sizes of a benchmark."""
+"""Sizes of a benchmark: durations, rounds and counts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Plan:
-    """The sizes of all sections; times in seconds."""
+    """Sizes of all sections; times in seconds."""
 
     pairs: int = 5  # rounds, each with every contender once
-    slow_rounds: int = 2  # rounds with the contenders that are far behind
+    slow_rounds: int = 2  # rounds with slow contenders
     closed_s: int = 3
     open_s: int = 10
     fast_s: int = 5
@@ -22,27 +22,27 @@ class Plan:
     soak: int = 1_000_000  # requests
     gate_s: int = 6
     client_s: int = 3
-    loops: float = 1.0  # of the load tests' loops
+    loops: float = 1.0  # fraction of the load tests' loops
     hedge_s: int = 30
     storm_s: int = 15
     overload_s: int = 30
     send_s: int = 600  # at the reference rate-limited API
-    setting_s: int = 60  # at each other
-    sent_jobs: int = 500_000  # with no limit
+    setting_s: int = 60  # at each other limit
+    sent_jobs: int = 500_000  # without a limit
     kept_jobs: int = 1_000_000  # in a store
     peer_jobs: int = 20_000
     late_s: int = 30
-    shared_jobs: int = 200_000  # through Redis, with no limit
+    shared_jobs: int = 200_000  # through Redis, without a limit
     shared_rounds: int = 3  # with one sender and with several
-    kills: int = 10  # of one of several senders
-    delivery_rounds: int = 3  # with `weir send`
-    recipe_rounds: int = 1  # of them with its peer, too
-    learn_s: int = 50  # at a limit that is not declared
+    kills: int = 10  # kills of one of several senders
+    delivery_rounds: int = 3  # rounds with `weir send`
+    recipe_rounds: int = 1  # rounds with its peer, too
+    learn_s: int = 50  # at an undeclared limit
     hosts_s: int = 15
     host_jobs: int = 1_500  # for each of several hosts
     harm_rounds: int = 3
-    harm_s: int = 12  # calls where nothing is overloaded
-    harm_min: float = 0  # minutes of one more run, alone and with a burner; 0: none
+    harm_s: int = 12  # calls without overload
+    harm_min: float = 0  # minutes of another run, alone and with a burner; 0: none
     verdicts: int = 20  # studies and searches of each kind
     verdict_s: int = 1
     seed: int = 1
@@ -50,7 +50,7 @@ class Plan:
 
     @classmethod
     def of(cls, *, quick: bool, pairs: int | None, seed: int, minutes: float = 0) -> Plan:
-        """The full plan, or one that only shows that everything works."""
+        """Make the full plan, or a quick one that only checks that everything works."""
         plan = cls(seed=seed, harm_min=minutes)
         if quick:
             plan = replace(

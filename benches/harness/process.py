@@ -1,4 +1,4 @@
-"""Runs one command on one core and says what it cost."""
+"""Runs of a command on a core, with their cost."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-#: A generator that has not come to its end by itself this long after its time is ended.
+#: Time after the expected duration at which a command is killed.
 GRACE_S = 60
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A command that has ended, whatever its status."""
+    """Command that has ended, with any status."""
 
     status: int
     stdout: str
@@ -28,19 +28,19 @@ class Finished:
 
     @property
     def cpu_s(self) -> float:
-        """CPU time of the command and of what it waited for."""
+        """CPU time of the command and of the children that it waited for."""
         return self.user_s + self.sys_s
 
 
 def pinned(command: list[str], core: int | None) -> list[str]:
-    """The same command on one core; None: on all."""
+    """Return the command on one core; None: on all."""
     return command if core is None else ["taskset", "-c", str(core), *command]
 
 
 def run(
     command: list[str], *, core: int | None, cost: Path, seconds: float, stdin: IO[bytes] | int | None = None
 ) -> Finished:
-    """Run `command` on `core`, which should take `seconds`; through `cost`, for its true memory."""
+    """Run `command` on `core`, with an expected duration of `seconds`; through `cost`, for its true memory."""
     with tempfile.TemporaryDirectory() as scratch:
         bill = Path(scratch) / "cost.json"
         wrapped = pinned([str(cost), "--to", str(bill), "--", *command], core)
@@ -80,5 +80,5 @@ def _wait(command: list[str], limit_s: float, stdin: IO[bytes] | int | None) -> 
 
 
 def environment() -> dict[str, str]:
-    """Ours without proxies: nothing here leaves the machine."""
+    """Return this environment without proxies, since all traffic is local."""
     return {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}

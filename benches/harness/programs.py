@@ -1,4 +1,4 @@
-"""What there is to run: the binaries built here, and the peers found on this machine."""
+"""Programs: the binaries built here, and the peers found on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STUDIES = ROOT / "studies"
 PEERS = ROOT / "benches" / "out" / "peers"
 
 OURS = ("weir", "floor", "lean", "cost", "store")
-#: Peer and how it is asked for its version.
+#: Flag of each peer that prints its version.
 VERSION_FLAGS = {
     "nginx": "-v",
     "haproxy": "-v",
@@ -34,26 +34,26 @@ VERSION_FLAGS = {
 
 @dataclass(frozen=True)
 class Programs:
-    """Paths by name. A name that is not there could not be built or found."""
+    """Paths by name, of the programs that were built or found."""
 
     paths: dict[str, Path]
     versions: dict[str, str] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
-        """Whether the program can be run."""
+        """Check whether the program is available."""
         return name in self.paths
 
     def __getitem__(self, name: str) -> Path:
-        """The program's path."""
+        """Return the path of the program."""
         return self.paths[name]
 
     def missing(self) -> list[str]:
-        """The names that were looked for in vain."""
+        """Return the names of missing programs."""
         return [name for name in (*OURS, *VERSION_FLAGS) if name not in self.paths]
 
 
 def find() -> Programs:
-    """Build what is ours, look for the rest, and ask each for its version."""
+    """Build our programs, find the peers, and read all versions."""
     paths = build() | peers()
     versions = {name: version(paths[name], flag) for name, flag in VERSION_FLAGS.items() if name in paths}
     if "weir" in paths:
@@ -62,7 +62,7 @@ def find() -> Programs:
 
 
 def build() -> dict[str, Path]:
-    """Build the command and the bench programs for release; paths of what could be built."""
+    """Build the command and the bench programs for release; return the paths of those that were built."""
     command = ["cargo", "build", "--release", "--quiet", "--message-format=json-render-diagnostics"]
     targets = ["-p", "weir-cli", "-p", "weir-http", "--bin", "weir", "--bench", "floor", "--bench", "lean", "--bench", "cost", "--bench", "store"]
     built = subprocess.run([*command, *targets], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
@@ -76,7 +76,7 @@ def build() -> dict[str, Path]:
 
 
 def peers() -> dict[str, Path]:
-    """The peers on PATH or where peers.sh puts them."""
+    """Find the peers on PATH or where peers.sh installs them."""
     places = [str(PEERS / "bin"), str(PEERS / "venv" / "bin")]
     path = os.pathsep.join([*places, os.environ.get("PATH", ""), "/usr/sbin"])
     found = {name: shutil.which(name, path=path) for name in VERSION_FLAGS}
@@ -84,7 +84,7 @@ def peers() -> dict[str, Path]:
 
 
 def version(program: Path, flag: str) -> str:
-    """The first thing in the program's own words that looks like a version."""
+    """Return the first part of the program's output that looks like a version."""
     said = subprocess.run([program, flag], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     match = re.search(r"\d+(\.\d+)+", said.stdout)
     return match.group() if match else "?"

@@ -1,4 +1,4 @@
-"""Gateways in front of one upstream, with a worker each: nginx, HAProxy and `weir gate`."""
+"""Gateways in front of an upstream, with a worker each: nginx, HAProxy and `weir gate`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from harness.servers import Server, StartError, await_port, free_port, nginx_hea
 
 NGINX, HAPROXY = "nginx", "HAProxy"
 PLAIN, POLICED = "weir gate", "weir gate, all policies"
-#: The program and, for weir, what it is told besides the upstream.
+#: Flags that enable all policies.
 POLICIES = (
     *("--hedge", "p98:1", "--retries", "2", "--deadline", "1s", "--attempt-timeout", "800ms"),
     *("--budget", "5%+1/1s"),
 )
+#: Program and flags of each gateway.
 GATEWAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     NGINX: ("nginx", ()),
     HAPROXY: ("haproxy", ()),
     PLAIN: ("weir", ()),
     POLICED: ("weir", POLICIES),
 }
-IDLE_CONNECTIONS = 256  # to the upstream, that nginx keeps
+IDLE_CONNECTIONS = 256  # from nginx to the upstream
 
 
 def gateway(name: str, programs: Programs, core: int, upstream: Server) -> AbstractContextManager[Server]:
-    """That gateway in front of the upstream, until the context is left."""
+    """Start the gateway in front of the upstream, until the context is left."""
     program, flags = GATEWAYS[name]
     if program not in programs:
         raise StartError("not on this machine")
@@ -42,7 +43,7 @@ def gateway(name: str, programs: Programs, core: int, upstream: Server) -> Abstr
 
 
 def gate(name: str, weir: Path, core: int, *flags: str) -> AbstractContextManager[Server]:
-    """`weir gate` with these flags, on a free port."""
+    """Start `weir gate` with these flags on a free port."""
     return service(name, [str(weir), "gate", "--listen", "0", "--quiet", *flags], core)
 
 

@@ -1,9 +1,9 @@
-"""The published benchmarks: a page for each section, their list with a summary, and the figures in README.md.
+"""Published benchmarks: a page for each section, their list with a summary, and the figures in README.md.
 
     python benches/harness/published.py [--check]
 
-List, summary and README are written from the pages alone, so a section that is measured again changes nothing else.
-`--check` writes nothing; it exits with 1 and names the files that differ from what the pages give.
+List, summary and README are written from the pages alone, so another measurement of a section changes nothing else.
+`--check` writes nothing; it exits with 1 and prints the files that are not up to date with the pages.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ DOCS = ROOT / "docs"
 PAGES = DOCS / "benchmarks"
 LIST = DOCS / "benchmarks.md"
 README = ROOT / "README.md"
-#: Figures of README.md, and the summary in docs/benchmarks.md.
+#: Templates of the figures in README.md, and of the summary in docs/benchmarks.md.
 FIGURES, SUMMARY = ROOT / "benches" / "readme.md.j2", ROOT / "benches" / "summary.md.j2"
-#: The text of README.md between these lines is written here.
+#: Lines around the generated text of README.md.
 BEGIN, END = "<!-- figures: begin; written from benches/readme.md.j2 -->", "<!-- figures: end -->"
 
-#: The order of the list.
+#: Order of the list.
 ORDER = (
     "closed", "open", "truth", "memory", "serve", "gate", "client", "smart", "overload", "harm", "send",
     "delivery", "shared", "verdicts", "agents",
@@ -55,18 +55,18 @@ below its tables.
 
 @dataclass(frozen=True)
 class Page:
-    """A published page, read back."""
+    """Published page."""
 
     name: str
     text: str
 
     @property
     def title(self) -> str:
-        """Its first heading."""
+        """First heading."""
         return self.text.split("\n", 1)[0].removeprefix("# ")
 
     def rows(self, heading: str, *, table: int = 0) -> list[dict[str, str]]:
-        """The rows of a table below a heading (the title, too), by the names of its columns; the count starts at 0."""
+        """Return the rows of a table below a heading, also the title, by column; `table` counts from 0."""
         below = re.split(rf"(?m)^#+ {re.escape(heading)}$", self.text, maxsplit=1)
         if len(below) != 2:
             raise LookupError(f"{self.name}: no heading {heading!r}")
@@ -77,7 +77,7 @@ class Page:
         return [dict(zip(header, line, strict=True)) for line in lines]
 
     def cell(self, heading: str, row: str, column: str, *, table: int = 0) -> str:
-        """One cell: of the row whose first cells are `row` (several joined by ` / `), marks left out."""
+        """Return a cell of the row that begins with `row`: one cell, or two joined by ` / `, without marks."""
         for found in self.rows(heading, table=table):
             cells = [value.removesuffix(" †") for value in found.values()]
             if row in (" / ".join(cells[:count]) for count in (1, 2)):
@@ -85,17 +85,17 @@ class Page:
         raise LookupError(f"{self.name}: no row {row!r} below {heading!r}")
 
     def goal(self, promise: str) -> str:
-        """What was measured for a goal."""
+        """Return the measured value of a goal."""
         return next(row["measured"] for row in self.rows("Goals") if row["goal"] == promise)
 
     def fact(self, name: str) -> str:
-        """A line of "Measured on"."""
+        """Return a value of "Measured on", or an empty text."""
         rows = (list(row.values()) for row in self.rows("Measured on"))
         return next((value for key, value in rows if key == name), "")
 
 
 def write(pages: dict[str, str]) -> None:
-    """Write these pages, and what is made from all of them."""
+    """Write these pages, and the files made from all pages."""
     PAGES.mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
         (PAGES / f"{name}.md").write_text(text)
@@ -104,13 +104,13 @@ def write(pages: dict[str, str]) -> None:
 
 
 def made() -> dict[Path, str]:
-    """The files that are written from the pages, with their text."""
+    """Render the files that are made from the pages."""
     pages = {page.name: page for page in _read()}
     return {LIST: _list(pages), README: _readme(pages)}
 
 
 def stale() -> list[str]:
-    """The files that differ from what the pages give."""
+    """Return the files that are not up to date with the pages."""
     return [path.relative_to(ROOT).as_posix() for path, text in made().items() if path.read_text() != text]
 
 
@@ -152,7 +152,7 @@ def _readme(pages: dict[str, Page]) -> str:
 
 
 def _rendered(template: Path, pages: dict[str, Page]) -> str:
-    # Not at the top: benches/run.py needs only the standard library, unless it publishes.
+    # Imported here, since benches/run.py needs jinja2 only for publishing.
     import jinja2  # noqa: PLC0415
 
     environment = jinja2.Environment(
@@ -168,7 +168,7 @@ def _main(arguments: list[str]) -> int:
     wrong = stale()
     for name in wrong:
         print(
-            f"{name} differs from what docs/benchmarks/ gives; try: python benches/harness/published.py",
+            f"{name} is not up to date with docs/benchmarks/; run: python benches/harness/published.py",
             file=sys.stderr,
         )
     return 1 if wrong else 0

@@ -1,4 +1,4 @@
-"""Job queues of Python's on Redis, with jobs that do nothing: how many a second the workers of one machine do."""
+"""Job queues for Python on Redis: throughput of the workers of one machine with empty jobs."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from harness.servers import StartError
 from harness.trial import Bench, Trial, shown
 
 APPS = ROOT / "benches" / "peers" / "queues"
-#: How the workers of each are started: a process for each core where it has processes, its own defaults otherwise.
+#: Command of the workers of each: a process for each core if it has processes, its defaults otherwise.
 PEERS: dict[str, tuple[str, ...]] = {
     "Celery": ("celery", "--app", "with_celery", "worker", "--loglevel", "ERROR", "--concurrency", "{cores}"),
     "Dramatiq": ("dramatiq", "with_dramatiq", "--processes", "{cores}"),
     "taskiq": ("taskiq", "worker", "with_taskiq:broker", "--workers", "{cores}", "--log-level", "ERROR"),
     "arq": ("arq", "with_arq.Worker"),
 }
-PATIENCE_S = 120
+TIMEOUT_S = 120
 
 
 def python(name: str) -> Path:
-    """The interpreter that has it; `benches/peers.sh` makes them."""
+    """Return the interpreter that has the queue, installed by `benches/peers.sh`."""
     return FOLDER / f"queue-{name.lower()}" / "bin" / "python"
 
 
 def trial(bench: Bench, name: str, number: int, case: str) -> Trial:
-    """All jobs are enqueued first, and their workers are ready: from the first that is done to the last."""
+    """Measure the time from the first to the last completed job; all are enqueued before workers start."""
     count = bench.plan.peer_jobs
     result = empty(case, name, number, 0)
     try:
@@ -61,12 +61,12 @@ def trial(bench: Bench, name: str, number: int, case: str) -> Trial:
 
 
 def _work(command: list[str], environ: dict[str, str], folder: Path, marks: Path, count: int) -> float:
-    """Each job that is done leaves a byte."""
+    """Run workers until all jobs are done; each appends a byte to `marks`. Return the seconds from the first one."""
     with (folder / "worker.log").open("w+") as log:
         worker = subprocess.Popen(
             command, env=environ, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
         )
-        begun, deadline = None, time.monotonic() + PATIENCE_S
+        begun, deadline = None, time.monotonic() + TIMEOUT_S
         try:
             while (done := marks.stat().st_size) < count:
                 if done and begun is None:

@@ -1,4 +1,4 @@
-"""A Redis server for one trial: on a free port of this machine, with its files in the trial's folder."""
+"""Redis server for a trial: on a free port of this machine, with its files in the trial's folder."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from typing import TypeAlias
 from harness.process import environment
 from harness.servers import START_LIMIT_S, StartError, free_port
 
-#: What it does with what it is given.
+#: Durability: in memory, or an append-only file that is synced each second.
 NOTHING = ("--appendonly", "no")
 EVERY_SECOND = ("--appendonly", "yes", "--appendfsync", "everysec")
 
 
 @dataclass(frozen=True)
 class Redis:
-    """A server that answers."""
+    """Running server."""
 
     client: Path
     port: int
 
     def url(self, queue: str) -> str:
-        """The address of a queue on it."""
+        """Return the URL of a queue."""
         return f"redis://127.0.0.1:{self.port}?queue={queue}"
 
     def ask(self, *commands: str) -> list[str]:
-        """What it says to them, line by line; a value that is not there is an empty line."""
+        """Send commands, and return the lines of their replies; a missing value is an empty line."""
         asked = subprocess.run(
             [str(self.client), "-p", str(self.port)],
             input="\n".join(commands) + "\n",
@@ -43,23 +43,23 @@ class Redis:
         return asked.stdout.splitlines()
 
     def info(self) -> dict[str, str]:
-        """What it says of itself."""
+        """Return the fields of INFO."""
         pairs = (line.strip().partition(":") for line in self.ask("INFO") if ":" in line)
         return {name: value for name, _, value in pairs}
 
     def cpu_s(self) -> float:
-        """What it has spent since it began, on its thread and on those that help it."""
+        """Return the CPU time since the start, of all threads."""
         info = self.info()
         return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
 
 
-#: A server until it is left.
+#: Context of a running server.
 Running: TypeAlias = AbstractContextManager[Redis]
 
 
 @contextmanager
 def running(program: Path, folder: Path, *flags: str) -> Iterator[Redis]:
-    """One with these flags, until the context is left."""
+    """Start a server with these flags, until the context is left."""
     port = free_port()
     command = [str(program), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder), *flags]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment())
@@ -82,7 +82,7 @@ def _await(redis: Redis, process: subprocess.Popen[bytes]) -> None:
         try:
             if redis.ask("PING") == ["PONG"]:
                 return
-        except ValueError:  # it does not listen yet
+        except ValueError:  # not listening yet
             pass
         time.sleep(0.05)
     raise StartError("redis did not start")

@@ -1,4 +1,4 @@
-"""The trials of a section, kept as JSON and asked for medians."""
+"""Trials of a section: saved as JSON, read back, and summarized by medians."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from harness.trial import Bench, Trial
 
 Value = Callable[[Trial], float | None]
 
-#: Stands behind a contender whose runs weir itself does not trust.
+#: Mark of a contender with runs that weir itself does not trust.
 MARK = "†"
 
 
 @dataclass(frozen=True)
 class Section:
-    """All trials of one section, with where and how they were measured."""
+    """Trials of a section, with machine, versions and plan."""
 
     name: str
     machine: dict[str, str]
@@ -29,27 +29,27 @@ class Section:
     every: list[Trial]
 
     def cases(self) -> list[str]:
-        """The cases in the order of their first trial."""
+        """Return the cases in the order of their first trial."""
         return list(dict.fromkeys(trial.case for trial in self.every))
 
     def contenders(self, case: str) -> list[str]:
-        """Those with a trial that counts."""
+        """Return the contenders with a valid trial."""
         good = (trial for trial in self.every if trial.case == case and not trial.error)
         return list(dict.fromkeys(trial.contender for trial in good))
 
     def trials(self, case: str, contender: str) -> list[Trial]:
-        """The trials that count."""
+        """Return the valid trials."""
         return [
             trial for trial in self.every if trial.case == case and trial.contender == contender and not trial.error
         ]
 
     def errors(self) -> list[str]:
-        """Each different way a run went wrong, in one line."""
+        """Return the distinct errors of trials, a line each."""
         lines = (f"{t.contender} ({t.case}): {t.error}" for t in self.every if t.error)
         return list(dict.fromkeys(lines))
 
     def doubts(self) -> list[str]:
-        """Each contender that does not trust its own runs: in how many, and the first reason it gave."""
+        """Return a line for each contender with untrusted runs: their number, and the first reason."""
         lines = []
         for case, contender in dict.fromkeys((trial.case, trial.contender) for trial in self.every):
             trials = self.trials(case, contender)
@@ -60,33 +60,33 @@ class Section:
         return lines
 
     def marked(self, case: str, contender: str) -> str:
-        """The contender's name, with a mark if it does not trust one of its own runs."""
+        """Return the contender's name, with a mark if it has untrusted runs."""
         doubted = any(_distrust(trial) for trial in self.trials(case, contender))
         return f"{contender} {MARK}" if doubted else contender
 
     def commands(self) -> list[str]:
-        """One command line for each contender, as it ran first."""
+        """Return the command line of the first run of each contender."""
         first = {(trial.case, trial.contender): trial.command for trial in reversed(self.every)}
         return sorted(set(first.values()))
 
     def median(self, case: str, contender: str, value: Value) -> float | None:
-        """The median over the rounds that have the value."""
+        """Compute the median over the rounds that have the value."""
         values = [value(trial) for trial in self.trials(case, contender)]
         known = [number for number in values if number is not None]
         return median(known) if known else None
 
     def spread(self, case: str, contender: str, value: Value, form: str) -> str:
-        """The least and the greatest value of the rounds."""
+        """Format the minimum and maximum of the rounds."""
         known = [number for number in map(value, self.trials(case, contender)) if number is not None]
         return f"{form.format(min(known))} to {form.format(max(known))}" if known else "-"
 
     def ratio(self, case: str, contender: str, base: str, value: Value) -> float | None:
-        """The median over the rounds of this one's value by the other's in the same round."""
+        """Compute the median of the ratios within each round."""
         ratios = [mine / other for mine, other in self._beside(case, contender, base, value) if other]
         return median(ratios) if ratios else None
 
     def difference(self, case: str, contender: str, base: str, value: Value) -> float | None:
-        """The median over the rounds of this one's value less the other's in the same round."""
+        """Compute the median of the differences within each round."""
         found = [mine - other for mine, other in self._beside(case, contender, base, value)]
         return median(found) if found else None
 
@@ -99,14 +99,14 @@ class Section:
 
 
 def _distrust(trial: Trial) -> list[str]:
-    """The reasons for which a generator does not trust this run of its own."""
+    """Return the reasons why the generator does not trust its own run."""
     if trial.report.get("trusted") is not False:
         return []
     return [str(reason) for reason in trial.report.get("reasons") or ["no reason given"]]
 
 
 def save(folder: Path, name: str, bench: Bench, machine: dict[str, str], trials: list[Trial]) -> None:
-    """Write one section; an older one of the same name is replaced."""
+    """Write a section; an older one of the same name is replaced."""
     programs = bench.programs
     document = {
         "section": name,
@@ -120,7 +120,7 @@ def save(folder: Path, name: str, bench: Bench, machine: dict[str, str], trials:
 
 
 def load(folder: Path, names: tuple[str, ...]) -> dict[str, Section]:
-    """The sections that were ever measured into this folder."""
+    """Read the sections that are saved in this folder."""
     return {name: _read(folder / f"{name}.json") for name in names if _there(folder, name)}
 
 
@@ -141,22 +141,22 @@ def _read(path: Path) -> Section:
 
 
 def cpu(trial: Trial) -> float | None:
-    """CPU time of the generator for each request."""
+    """Return the generator's CPU time per request, in us."""
     return trial.cpu_us_per_request
 
 
 def rate(trial: Trial) -> float | None:
-    """Requests a second, as the server counted them."""
+    """Return the requests per second, as counted by the server."""
     return trial.rate_per_s
 
 
 def memory(trial: Trial) -> float | None:
-    """Peak memory of the generator."""
+    """Return the generator's peak memory, in MB."""
     return trial.max_rss_mb
 
 
 def percentile(name: str) -> Value:
-    """A percentile as the generator reports it, in ms."""
+    """Select a percentile reported by the generator, in ms."""
 
     def value(trial: Trial) -> float | None:
         found = trial.report.get("percentiles_ms", {}).get(name)
@@ -166,7 +166,7 @@ def percentile(name: str) -> Value:
 
 
 def said(name: str) -> Value:
-    """Any other number that the generator reports."""
+    """Select another number reported by the generator."""
 
     def value(trial: Trial) -> float | None:
         found = trial.report.get(name)
@@ -176,7 +176,7 @@ def said(name: str) -> Value:
 
 
 def noted(*path: str) -> Value:
-    """A number that the server noted."""
+    """Select a number recorded at the server."""
 
     def value(trial: Trial) -> float | None:
         found: Any = trial.server
@@ -188,7 +188,7 @@ def noted(*path: str) -> Value:
 
 
 def little(trial: Trial) -> float | None:
-    """Reported mean times reported rate by connections; 1 if the report agrees with itself."""
+    """Compute the reported mean times the reported rate, divided by connections; 1 if consistent."""
     mean_ms, rate_per_s = said("mean_ms")(trial), said("rate_per_s")(trial)
     if mean_ms is None or rate_per_s is None or not trial.connections:
         return None

@@ -1,4 +1,4 @@
-"""What `weir send` promised, and whether the trials show it."""
+"""Goals of `weir send`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from harness.sending import GENERATED, IN_FILE, IN_MEMORY, LATE, SATURATED, SEND
 from harness.verdict import UNKNOWN, Goal, at_least, at_most
 
 SATURATED_S = 95.0
-#: Of what the bound on arrivals promises.
+#: Minimum fraction of the rate that the delay bound allows.
 SHARE = 0.995
 APART = 0.01
 RESPONSE_MS, LATE_MS = 500.0, 0.2
 JOBS_S, SUBMITS_S, PEERS_X = 45_000, 100_000, 10.0
 ONE_US, MANY_US = 10.0, 2.0
 IDLE_SHARE, REOPEN_S = 0.01, 1.0
-#: A sender that kept its jobs in memory would need that many bytes for each, and more.
+#: Maximum memory per job on disk; a sender with its jobs in memory needs more.
 JOB_BYTES = 100
 
 
 def judge(section: Section) -> Iterator[Goal]:
-    """Every goal of the section."""
+    """Yield the goals of the section."""
     found = section.median(SATURATED, SEND, results.noted("accepted_per_s"))
     yield at_least(f"{SATURATED}: at least {SATURATED_S:g}/s accepted", found, SATURATED_S, "{:.1f}/s")
     yield _none(section, SATURATED, "429 and 400", "exceeded", "overtaken")
@@ -75,13 +75,13 @@ def _unlimited(section: Section) -> Iterator[Goal]:
 
 
 def submits(batch: int, under_way: int) -> Value:
-    """Durable submits in a second."""
+    """Select the rate of durable submits."""
     return results.noted("per_s", stores.SUBMIT.format(batch=batch, under_way=under_way))
 
 
 def _kept(section: Section) -> Iterator[Goal]:
     found = section.median(stores.IDLE, SEND, results.noted("cpu_share"))
-    yield at_most("nothing to do: below 1 % of a core", found, IDLE_SHARE, "{:.2%}")
+    yield at_most("an empty queue: below 1% of a core", found, IDLE_SHARE, "{:.2%}")
     jobs = section.plan["kept_jobs"]
     found = section.median(stores.KEPT, SEND, results.noted("reopen_s"))
     promise = f"{jobs:,} jobs on disk: the next sender's first request after at most {REOPEN_S:g} s"

@@ -1,4 +1,4 @@
-"""The part of the page that is about `weir send`."""
+"""Page of the section on `weir send`."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ from harness.sending import (
 from harness.table import Row, number, table
 
 METHOD = f"""\
-`weir serve ratelimit` has a core of its own, `weir send` the other. Accepted and rejected requests are counted by the
-service. Each key has {LIMIT} requests in a second, one-way delays are 0 to {WAY_MS} ms, ten 429s block a key,
-each response closes its connection, and nonces have to arrive in order: this is the reference rate-limited API. The
-others differ from it as named. There are more jobs than the limits let through; the count begins {WARMUP_S} s after the
-first was accepted, when windows that were empty are full. Jobs are in a SQLite file, results go to another; from
+`weir serve ratelimit` has its own core, `weir send` the other. Accepted and rejected requests are counted by the
+service. Each key allows {LIMIT} requests per second, one-way delays are 0 to {WAY_MS} ms, ten 429s block a key, each
+response closes its connection, and nonces have to arrive in order: this is the reference rate-limited API. The others
+differ from it as named. There are more jobs than the limits allow; the count begins {WARMUP_S} s after the first
+accepted request, when windows that were empty are full. Jobs are in a SQLite file, results go to another file; from
 Python, jobs are in memory and results are counted.
 
-*Calculated* is what the delay bound allows if every request takes the longest delay: N / (T + J + 1 ms) for
-each key, and no more than 1 / J, since a request waits until the one before it has surely arrived.
+*Calculated* is the rate that the delay bound J allows if every request takes the maximum delay, for a limit of N in T:
+N / (T + J + 1 ms) per key, and at most 1 / J, since a request waits until the previous one has surely arrived.
 """
 PEERS_METHOD = """\
-A job is a request to `weir serve httpbin`, read from a file of lines, kept in the store, sent, responded to, recorded,
-and written to a file of results: the rate is of all of that. To the peers a job is a call of a function that does
-nothing, which is enqueued before the clock runs, and whose result is discarded: their rate is of their workers alone.
-Each has both cores; Redis keeps nothing on disk, and the SQLite file is synced before a job counts as accepted.
+A job is a request to `weir serve httpbin`: read from a file of lines, saved in the store, sent, responded to, recorded,
+and written to a file of results; the rate covers all of these. For the peers a job is a call of an empty function,
+enqueued before the measurement, with the result discarded: their rate is of their workers alone. Each has both cores;
+Redis saves nothing on disk, and the SQLite file is synced before a job counts as accepted.
 """
 
 
 def write(section: Section) -> Iterator[str]:
-    """All tables of the section."""
-    yield "# Send: through rate limits, and without any"
+    """Yield the parts of the page."""
+    yield "# Send: throughput with and without rate limits"
     yield METHOD.strip()
     header = ["API", "keys", "s", "accepted/s", "calculated", "429", "400", "CPU us/job"]
     yield table(header, [_row(section, setting) for setting in (sending.REFERENCE, *sending.SETTINGS)])
     yield (
-        f"The reference generator makes a request and sleeps 0 to 21 ms; a job is of use for {TTL}."
-        " Response times count from when the request was made."
+        f"The reference generator makes a request and sleeps 0 to 21 ms; the TTL of a job is {TTL}."
+        " Response times count from the generator's request."
     )
     yield _generated(section)
     yield "## No limit"
     yield PEERS_METHOD.strip()
     header = ["", "version", "jobs/s", f"`{IN_FILE}` is x", "enqueued/s", "CPU us/job", "peak MB"]
     yield table(header, [_queue(section, name) for name in (IN_FILE, IN_MEMORY, *queues.PEERS)])
-    yield "## The store, and the exactness of sends"
+    yield "## Store, and lateness of sends"
     yield table(["", ""], _figures(section))
     trials = section.trials(submitting.SUBMITTED, submitting.SENDER)
     if trials:
         yield "## Jobs from Python"
-        yield "CPU time of the thread that submits, to memory, for each job; the tickets are kept."
+        yield "CPU time of the submitting thread per job, with jobs in memory; tickets are kept until the end."
         costs = trials[0].server["us"].items()
         yield table(["`enqueue` and `enqueue_many`", "us"], [[form, f"{us:.2f}"] for form, us in costs])
 
@@ -123,9 +123,9 @@ def _figures(section: Section) -> Iterator[Row]:
         yield [what, ", ".join(number(value, "{:.2f} ms") for value in late)]
     jobs = section.plan["kept_jobs"]
     for what, name, form in (
-        ("peak memory while they come in and wait", "peak_mb", "{:.0f} MB"),
+        ("peak memory while they are submitted and wait", "peak_mb", "{:.0f} MB"),
         ("from the start of the next sender to its first request", "reopen_s", "{:.2f} s"),
     ):
         yield [f"{jobs:,} jobs on disk: {what}", number(section.median(stores.KEPT, SEND, results.noted(name)), form)]
     found = section.median(stores.IDLE, SEND, results.noted("cpu_share"))
-    yield [f"an empty queue for {stores.IDLE_S} s: of a core", number(found, "{:.2%}")]
+    yield [f"an empty queue for {stores.IDLE_S} s: fraction of a core", number(found, "{:.2%}")]

@@ -1,4 +1,4 @@
-"""What the trials of `weir send` share."""
+"""Parts of the trials of `weir send`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from harness.trial import Bench, Trial
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder on a disk: where a sync costs nothing, a store is quick."""
+    """Make a temporary folder on a disk; in memory, a sync would cost nothing."""
     PEERS.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="send-", dir=PEERS.parent) as folder:
         yield Path(folder)
 
 
 def jobs(folder: Path, count: int) -> Path:
-    """A file with so many jobs."""
+    """Write a file with `count` jobs."""
     path = folder / "jobs.jsonl"
     with path.open("w") as file:
         file.writelines(f'{{"id":"{number}"}}\n' for number in range(count))
@@ -34,12 +34,12 @@ def jobs(folder: Path, count: int) -> Path:
 
 
 def ended_after(seconds: float) -> list[str]:
-    """What a command line begins with that is told to end then; its exit code is its own."""
+    """Return the prefix of a command that ends it by SIGTERM after this time, with its own exit code."""
     return ["timeout", "--foreground", "--preserve-status", "--signal=TERM", f"{seconds}"]
 
 
 def summary(finished: Finished) -> dict[str, Any]:
-    """What the sender says."""
+    """Read the JSON of a sender that exited with 0."""
     if finished.status:
         lines = (finished.stderr.strip() or finished.stdout.strip()).splitlines()
         raise ValueError(f"exit {finished.status}: {lines[-1] if lines else 'no message'}")
@@ -47,23 +47,23 @@ def summary(finished: Finished) -> dict[str, Any]:
 
 
 def served(bench: Bench, *args: str) -> AbstractContextManager[Server]:
-    """`weir serve ARGS...` on the server's core."""
+    """Start `weir serve ARGS...` on the server's core."""
     return service(f"weir serve {args[0]}", [str(bench.programs["weir"]), "serve", *args], bench.server_core)
 
 
 def requests_served(server: Server) -> int:
-    """What `weir serve` has counted, these questions too."""
+    """Read the number of requests counted by `weir serve`, including those for /metrics."""
     found = re.findall(r"^weir_http_requests_total\{[^}]*\} (\d+)", server.get("/metrics"), re.MULTILINE)
     return sum(map(int, found))
 
 
 def empty(case: str, name: str, number: int, seconds: int) -> Trial:
-    """A trial that nothing is known of yet."""
+    """Make a trial without results."""
     return Trial(case, name, number, "", seconds, None, 0, 0.0, 0.0, 0.0)
 
 
 def fill(trial: Trial, finished: Finished, said: dict[str, Any]) -> None:
-    """What the sender cost, and what it says."""
+    """Fill in the sender's cost and report."""
     done = max(said["done"], 1)
     trial.user_us_per_request = finished.user_s * 1e6 / done
     trial.sys_us_per_request = finished.sys_s * 1e6 / done
@@ -72,6 +72,6 @@ def fill(trial: Trial, finished: Finished, said: dict[str, Any]) -> None:
 
 
 def say(trial: Trial, form: str) -> None:
-    """A line for who watches."""
+    """Print the outcome of a trial."""
     outcome = trial.error or form.format(**trial.server)
     print(f"{trial.case:<40} {trial.contender:<22} {trial.round}  {outcome}", file=sys.stderr)

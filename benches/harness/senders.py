@@ -1,4 +1,4 @@
-"""Several `weir send` at once, and what they write."""
+"""Several `weir send` processes at the same time, and their results."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ END_S = 60.0
 
 @dataclass(frozen=True)
 class Sender:
-    """One of them."""
+    """Process of `weir send`."""
 
     number: int
     process: subprocess.Popen[bytes]
-    out: Path  # its results
-    said: Path  # its summary
+    out: Path  # results
+    said: Path  # summary
     errors: Path
 
     def complaint(self) -> str:
-        """The last that it said on stderr."""
+        """Return the last line of stderr, or the exit code."""
         lines = self.errors.read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else f"exit {self.process.returncode}"
 
 
 class Senders:
-    """Those that were started; whoever still runs is killed when the context is left."""
+    """Started senders; those that still run are killed when the context is left."""
 
     def __init__(self, folder: Path, command: Callable[[int, Path], list[str]]) -> None:
-        """None yet. `command` makes the command line of one, by its number, that writes its results there."""
+        """Start no sender yet; `command` makes a command line from the number and the results file of a sender."""
         self._folder, self._command = folder, command
         self.every: list[Sender] = []
         self.alive: list[Sender] = []
 
     def __enter__(self) -> Senders:
-        """Themselves."""
+        """Return the senders."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave none behind."""
+        """Kill those that still run."""
         for sender in list(self.alive):
             self.kill(sender)
 
     def start(self) -> Sender:
-        """One more."""
+        """Start another sender."""
         number = len(self.every)
         out, said, errors = (self._folder / f"{name}-{number}" for name in ("results", "said", "errors"))
         with said.open("wb") as stdout, errors.open("wb") as stderr:
@@ -68,11 +68,11 @@ class Senders:
         return sender
 
     def shown(self) -> str:
-        """The command line of the first, for the page."""
+        """Return the command line of the first sender, for the page."""
         return shown(self._command(0, self.every[0].out))
 
     def kill(self, sender: Sender) -> float:
-        """Kill it; says when that was, in seconds since 1970."""
+        """Kill a sender; return the Unix time in seconds."""
         sender.process.kill()
         at_s = time.time()
         sender.process.wait()
@@ -80,11 +80,11 @@ class Senders:
         return at_s
 
     def cpu_s(self) -> float:
-        """What those that run have spent since they began."""
+        """Return the CPU time of running senders since their start."""
         return sum(footprint.cpu_s({}, footprint.spent(sender.process.pid)) for sender in self.alive)
 
     def end(self) -> list[dict[str, Any]]:
-        """Have all end in good order; what they say."""
+        """Terminate all running senders, and return their summaries."""
         for sender in self.alive:
             sender.process.terminate()
         summaries = []
@@ -102,25 +102,25 @@ class Senders:
 
 @dataclass(frozen=True)
 class Sent:
-    """A job that was delivered, as its line says."""
+    """Delivered job, from its line in the results."""
 
-    by: int  # the sender's number
+    by: int  # number of the sender
     job: str
     key: str
-    at_s: float  # sent, in seconds since 1970
+    at_s: float  # Unix time of the send, in seconds
     maybe_sent: bool
 
 
 class Results:
-    """What all of them have delivered, as far as their files have been read."""
+    """Delivered jobs of all senders, as far as their files have been read."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
+        """Make an empty collection."""
         self.sent: list[Sent] = []
         self._read: dict[int, int] = {}
 
     def look(self, senders: Iterable[Sender]) -> None:
-        """Read the lines that have been added since the last time, and are whole."""
+        """Read the complete lines added since the last call."""
         for sender in senders:
             if not sender.out.exists():
                 continue

@@ -1,4 +1,4 @@
-"""What `weir serve` promised itself, and whether the trials show it."""
+"""Goals of `weir serve`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from harness.serving import NGINX, PEERS
 from harness.trial import Trial
 from harness.verdict import UNKNOWN, Goal, at_least, at_most, percent
 
-#: The percentiles that are held against the delays asked for.
+#: Percentiles that are compared with those of the configured delays.
 SHARES = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
 ERROR_MS = 1.0
-#: So busy a generator may be what sets the rate.
+#: CPU utilization above which the generator may limit the rate.
 LIMITED = 0.95
 GROWN_MB = 5.0
 
@@ -23,7 +23,7 @@ rate = results.noted("rate_per_s")
 
 
 def judge(section: Section) -> Iterator[Goal]:
-    """Every goal of the section."""
+    """Yield the goals of the section."""
     yield from _beside_nginx(section)
     yield from _beside_peers(section)
     yield from _busy(section)
@@ -32,19 +32,19 @@ def judge(section: Section) -> Iterator[Goal]:
 
 
 def per_cpu_second(trial: Trial) -> float | None:
-    """Requests answered for each second of the server's CPU time."""
+    """Return responses per second of the server's CPU time."""
     us = cpu(trial)
     return 1e6 / us if us else None
 
 
 def mb_per_cpu_second(trial: Trial) -> float | None:
-    """Megabytes of bodies for each second of the server's CPU time."""
+    """Return megabytes of bodies per second of the server's CPU time."""
     us = results.noted("cpu_us_per_mb")(trial)
     return 1e6 / us if us else None
 
 
 def over_cases(section: Section, loads: list[tuple[str, int, str]], peer: str, value: Value) -> float | None:
-    """The median over loads and sizes of the pool of the ratio to the peer."""
+    """Compute the median of the ratios to a peer, over loads and pool sizes."""
     cases = [served.pool_case(*load, threads) for load in loads for threads in served.POOLS]
     ratios = [section.ratio(case, served.FUNCTIONS, peer, value) for case in cases]
     known = [ratio for ratio in ratios if ratio is not None]
@@ -52,7 +52,7 @@ def over_cases(section: Section, loads: list[tuple[str, int, str]], peer: str, v
 
 
 def error_ms(case: str, percentile: str, *, from_send: bool = False) -> Value:
-    """How far a percentile of the answers is from that of the delays that were asked for."""
+    """Select the difference between a percentile of the responses and that of the configured delays, in ms."""
     low, high = served.DELAYS[case][1:] if case in served.DELAYS else (0.0, 0.0)
     asked = low + SHARES[percentile] * (high - low)
     measured = results.noted("service_ms", percentile) if from_send else results.percentile(percentile)
@@ -91,7 +91,7 @@ def _beside_peers(section: Section) -> Iterator[Goal]:
 
 
 def _limited(section: Section, loads: list[tuple[str, int, str]], peer: str) -> str:
-    """How often it was the generator that set the rate of both."""
+    """Format the number of measurements that were limited by the generator."""
     cases = [served.pool_case(*load, threads) for load in loads for threads in served.POOLS]
     known = [
         share
@@ -100,7 +100,7 @@ def _limited(section: Section, loads: list[tuple[str, int, str]], peer: str) -> 
         if (share := section.median(case, name, results.noted("generator_busy"))) is not None
     ]
     limited = sum(share >= LIMITED for share in known)
-    return f"; the generator was at its own limit in {limited} of {len(known)}" if limited else ""
+    return f"; limited by the generator in {limited} of {len(known)}" if limited else ""
 
 
 def _busy(section: Section) -> Iterator[Goal]:
@@ -125,9 +125,9 @@ def _delays(section: Section) -> Iterator[Goal]:
 
 def _soak(section: Section) -> Iterator[Goal]:
     promises = (
-        f"`{soak.SERVICE}`, soak of {section.plan['soak']:,}: as many open files after as before",
+        f"`{soak.SERVICE}`, soak of {section.plan['soak']:,}: no more open files after than before",
         f"`{soak.SERVICE}`, soak: memory grows by at most {GROWN_MB:g} MB",
-        f"`{soak.SERVICE}`, soak: all good requests answered correctly, no bad connection left open",
+        f"`{soak.SERVICE}`, soak: correct responses to all good requests, no bad connection left open",
     )
     trials = section.trials(soak.CASE, soak.SERVICE)
     if not trials:
@@ -140,7 +140,8 @@ def _soak(section: Section) -> Iterator[Goal]:
     yield at_most(promises[1], grown, GROWN_MB, "{:+.1f} MB")
     at_fault = said["wrong"] + said["unanswered"] + said["left_open"]
     measured = (
-        f"{said['wrong']} wrong, {said['unanswered']} unanswered, {said['left_open']} left open of {said['sent']:,}"
+        f"{said['wrong']} wrong, {said['unanswered']} without response, {said['left_open']} left open"
+        f" of {said['sent']:,}"
     )
     share = at_fault / max(said["sent"], 1)
     yield Goal(promises[2], measured, "reached" if at_fault == 0 else f"missed by {percent(share)}")

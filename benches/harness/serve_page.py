@@ -1,4 +1,4 @@
-"""The part of the page that is about `weir serve`."""
+"""Page of the section on `weir serve`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from harness.serving import NGINX, PEERS
 from harness.table import Row, number, table
 
 METHOD = """\
-Here servers are measured, and `weir load` is the generator for all of them; it has a core of its own, and so has the
-server, whatever the number of its threads. Requests are those that the generator has a whole response for, with the
-status that was expected. CPU time is the server's: what the scheduler counted, in nanoseconds, for all threads of all
-its processes, from before the generator started until after it ended. Ratios are medians of those within a round.
+Servers are measured here; `weir load` is the generator for all of them. Generator and server have a core each, with any
+number of threads. Requests are those with a complete response and the expected status at the generator. CPU time is of
+all threads of all processes of the server, as the scheduler counts it in nanoseconds, from before the generator's start
+until after its end. Ratios are medians of the ratios within each round.
 """
 
 BUSY = results.noted("busy")
 GENERATOR_BUSY = results.noted("generator_busy")
 WITHOUT = results.noted("without")
-#: The columns of the table of pools.
+#: Columns of the table of pools.
 SHOWN: tuple[tuple[Value, str], ...] = (
     (rate, "{:,.0f}"),
     (cpu, "{:.2f}"),
@@ -34,8 +34,8 @@ SHOWN: tuple[tuple[Value, str], ...] = (
 
 
 def write(section: Section) -> Iterator[str]:
-    """All tables of the section."""
-    yield "# Serve: what a service costs, and how exact its delays are"
+    """Yield the parts of the page."""
+    yield "# Serve: CPU cost, and accuracy of delays"
     yield METHOD.strip()
     yield from _beside_nginx(section)
     yield from _pools(section)
@@ -45,7 +45,7 @@ def write(section: Section) -> Iterator[str]:
 
 
 def doubts(section: Section) -> list[str]:
-    """Why the generator does not trust its own run, where response times are what is measured."""
+    """Return the generator's warnings on its own runs, where response times are measured."""
     cases = {served.NO_DELAY, *served.DELAYS}
     return replace(section, every=[trial for trial in section.every if trial.case in cases]).doubts()
 
@@ -53,8 +53,8 @@ def doubts(section: Section) -> list[str]:
 def _beside_nginx(section: Section) -> Iterator[str]:
     yield "## Beside nginx"
     yield (
-        f"Keep-alive, {section.plan['closed_s']} s a run, {section.plan['pairs']} rounds. Small responses:"
-        f" {served.SMALL_CONNECTIONS} connections; nginx has one worker and does `return 200`, /echo responds to a GET"
+        f"Keep-alive, {section.plan['closed_s']} s per run, {section.plan['pairs']} rounds. Small responses:"
+        f" {served.SMALL_CONNECTIONS} connections; nginx has one worker and `return 200`, /echo responds to a GET"
         f" without a body, and to a POST with its body. 5 MiB: {served.STATIC_CONNECTIONS} connections; nginx sends a"
         " file with `sendfile` and `tcp_nopush`."
     )
@@ -95,13 +95,13 @@ def _throughput(section: Section, case: str, name: str) -> Row:
 def _pools(section: Section) -> Iterator[str]:
     yield "## Functions on a pool of threads"
     yield (
-        f"`{served.FUNCTIONS} --threads N` beside two servers in `benches/peers`, written as the manuals of their"
-        " libraries show it, with as many threads and the same responses: civetweb, of which libhttp is a fork, and"
+        f"`{served.FUNCTIONS} --threads N` beside two servers in `benches/peers`, written after the manuals of their"
+        " libraries, with the same number of threads and the same responses: civetweb, of which libhttp is a fork, and"
         " libmicrohttpd with an epoll per thread. All threads share one core."
-        f" {section.plan['serve_s']} s a run, {section.plan['pairs']} rounds. A thread of civetweb stays with its"
-        " connection for as long as that lasts, so with keep-alive it serves as many connections as it has threads and"
-        " lets all others wait: see the longest answer. Where the generator's core is full, the rate is the"
-        " generator's, and what tells servers apart is their CPU time."
+        f" {section.plan['serve_s']} s per run, {section.plan['pairs']} rounds. A thread of civetweb serves a single"
+        " connection until it closes, so with keep-alive it serves one connection per thread, and all others wait: see"
+        " the longest response time. Where the generator's core is full, the rate is limited by the generator; compare"
+        " servers by their CPU time."
     )
     names = (served.FUNCTIONS, *PEERS)
     header = [
@@ -120,11 +120,11 @@ def _pools(section: Section) -> Iterator[str]:
 
 
 def _busy(section: Section) -> Iterator[str]:
-    yield "## Requests that one core takes"
+    yield "## Maximum throughput of one core"
     yield (
         f"`{served.WORK} {' '.join(served.WORK_FLAGS)}` responds after 5 ms,"
-        f" `{served.RATELIMIT} {' '.join(served.RATELIMIT_FLAGS)}` at once. The latter wants nonces that grow, which"
-        " `weir load` cannot send: the first response is 200 and all others are 400, after the same steps, so"
+        f" `{served.RATELIMIT} {' '.join(served.RATELIMIT_FLAGS)}` at once. The latter requires increasing nonces, and"
+        " `weir load` sends a constant one: the first response is 200 and all others are 400, after the same steps, so"
         " both are counted."
     )
     rows = [
@@ -137,12 +137,12 @@ def _busy(section: Section) -> Iterator[str]:
 
 
 def _delays(section: Section) -> Iterator[str]:
-    yield "## Delays, asked for and measured"
+    yield "## Configured and measured delays"
     yield (
-        f"{served.DELAY_RATE:,} requests/s in the open loop, {section.plan['delay_s']} s a run. Each cell is how far a"
-        " percentile is from the same percentile of the delays asked for, in ms: of response times, which count from"
-        " when a request was due, and in brackets of service times, which count from its send. The generator's own"
-        " lateness and the network are in them; the service without a delay shows how much that is."
+        f"{served.DELAY_RATE:,} requests/s in the open loop, {section.plan['delay_s']} s per run. Each cell is the"
+        " difference between a measured percentile and the same percentile of the configured delays, in ms: of response"
+        " times, from the intended start of a request, and in brackets of service times, from its send. Both include"
+        " the generator's own lateness and the network; the service without a delay shows their size."
     )
     rows = []
     for case in (served.NO_DELAY, *served.DELAYS):
@@ -177,7 +177,7 @@ def _soak(section: Section) -> Iterator[str]:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in said["kinds"].items())
         yield (
             f"{said['sent']:,} good and bad requests on `{soak.SERVICE} {' '.join(soak.FLAGS)}` in"
-            f" {noted['seconds']:,.0f} s: {kinds}. Before and after, no client is connected; memory is first sampled"
+            f" {noted['seconds']:,.0f} s: {kinds}. Before and after, no client is connected; memory is first read"
             f" after {noted['settling']:,} requests."
         )
         rows = [

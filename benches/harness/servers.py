@@ -1,4 +1,4 @@
-"""The targets: nginx, the lean server and others, each started for a section and stopped after it."""
+"""Targets: nginx, the lean server and others, each started for a section and stopped after it."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ PAGE, PAGE_BYTES = "page", 1 << 10
 
 
 class StartError(RuntimeError):
-    """A server that cannot be had, and why in a line."""
+    """Server that did not start; the message is the reason."""
 
 
 class Server:
-    """A running target on 127.0.0.1."""
+    """Running target on 127.0.0.1."""
 
     #: Requests of ours that the server counts between two calls of `requests`.
     own_requests = 0
 
     def __init__(self, name: str, port: int, process: subprocess.Popen[str]) -> None:
-        """A server that answers already."""
+        """Wrap a server that accepts connections."""
         self.name = name
         self.port = port
         self.process = process
 
     @property
     def url(self) -> str:
-        """Where requests go."""
+        """Root URL."""
         return f"http://127.0.0.1:{self.port}/"
 
     def get(self, path: str) -> str:
-        """The body at `path`."""
+        """Return the body at `path`."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request("GET", path)
@@ -55,14 +55,14 @@ class Server:
             connection.close()
 
     def requests(self) -> int:
-        """How many requests the server has counted."""
+        """Return the number of requests counted by the server."""
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Forget what was counted, where the server can."""
+        """Reset the counts, if the server supports it."""
 
     def stop(self) -> None:
-        """End the server and wait for it."""
+        """Terminate the server and wait for it."""
         self.process.send_signal(signal.SIGCONT)
         self.process.terminate()
         try:
@@ -78,45 +78,45 @@ Target = TypeVar("Target", bound=Server)
 
 
 class Lean(Server):
-    """Our own server; what it counts and notes is the truth of the benchmarks."""
+    """Server in `benches/lean`; its counts and times are the true values of the benchmarks."""
 
     def stats(self) -> dict[str, Any]:
-        """Requests, and in delay mode the delays really applied."""
+        """Return the number of requests, and with `--delay` percentiles of the actual delays."""
         return dict(json.loads(self.get("/_stats")))
 
     def arrivals(self, rate_per_s: float) -> dict[str, Any]:
-        """How evenly the requests came."""
+        """Return the deviation of arrivals from an even schedule."""
         return dict(json.loads(self.get(f"/_arrivals?rate={rate_per_s}")))
 
     def requests(self) -> int:
-        """Requests served since the start or the last reset."""
+        """Return the requests served since the start or the last reset."""
         return int(self.stats()["requests"])
 
     def reset(self) -> None:
-        """Start all counts afresh; the next request is the first again."""
+        """Reset all counts; the next request is the first again."""
         self.get("/_reset")
 
 
 class Nginx(Server):
-    """nginx with one worker that returns constants, and a file with sendfile."""
+    """nginx server with one worker, which returns constants, and a file with sendfile."""
 
     own_requests = 1
 
     def requests(self) -> int:
-        """The third number of stub_status, which counts this request too."""
+        """Return the third number of stub_status, which counts its own request too."""
         return int(self.get("/_status").splitlines()[2].split()[2])
 
 
 @contextmanager
 def lean(program: Path, core: int, *flags: str) -> Iterator[Lean]:
-    """The lean server with these flags, on a free port."""
+    """Start the lean server with these flags on a free port."""
     with _announced(Lean, "lean", [str(program), "--port", "0", *flags], core) as server:
         yield server
 
 
 @contextmanager
 def service(name: str, command: list[str], core: int) -> Iterator[Server]:
-    """Any other server that tells on its first line where it listens, as lean and `weir serve` do."""
+    """Start any other server that prints its address as the first line, in the format of `weir serve`."""
     with _announced(Server, name, command, core) as server:
         yield server
 
@@ -142,12 +142,12 @@ def _announced(kind: type[Target], name: str, command: list[str], core: int) -> 
 
 @contextmanager
 def nginx(program: Path, core: int) -> Iterator[Nginx]:
-    """Nginx with a configuration of its own, on a free port."""
+    """Start nginx with its own configuration on a free port."""
     with tempfile.TemporaryDirectory(prefix="weir-nginx-") as folder:
         port = free_port()
         config = Path(folder) / "nginx.conf"
         config.write_text(_nginx_config(Path(folder), port))
-        Path(folder).chmod(0o755)  # its worker may be another user, who reads the file
+        Path(folder).chmod(0o755)  # its worker may be another user
         (Path(folder) / FILE).write_bytes(bytes(FILE_BYTES))
         (Path(folder) / PAGE).write_bytes(b"x" * PAGE_BYTES)
         command = [str(program), "-p", folder, "-c", str(config), "-e", f"{folder}/error.log"]
@@ -175,7 +175,7 @@ def _nginx_config(folder: Path, port: int) -> str:
 
 
 def nginx_head(folder: Path) -> str:
-    """A configuration with one worker, up to its first server."""
+    """Return the start of a configuration with one worker, up to its first server."""
     temporary = "\n".join(
         f"    {kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -193,14 +193,14 @@ http {{
 
 
 def free_port() -> int:
-    """One that nobody listens on at the moment."""
+    """Return a port that is free at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def await_port(server: Server) -> None:
-    """Wait until the server answers at all."""
+    """Wait until the server sends any response."""
     deadline = time.monotonic() + START_LIMIT_S
     while True:
         try:

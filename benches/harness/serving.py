@@ -1,4 +1,4 @@
-"""Servers measured with `weir load`: what is asked of which, and what that cost the server."""
+"""Measurements of servers with `weir load`: loads, and the CPU cost of the server."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from harness.servers import Server, StartError, nginx, service
 from harness.trial import Bench, Trial, rounds, shown
 
 NGINX = "nginx"
-#: The name in the tables and the program.
+#: Programs by name in the tables.
 PEERS = {"civetweb": "civetweb-functions", "libmicrohttpd": "microhttpd-functions"}
-#: An open loop opens its connections as it needs them, all at its beginning: that is another measurement.
+#: Warm-up of open loops, which open their connections at the beginning: that cost is not measured here.
 WARMUP_S = 1
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One load on one route."""
+    """Load on a route."""
 
     case: str
     path: str
@@ -34,10 +34,10 @@ class Ask:
     rate_per_s: int | None = None
     keep_alive: bool = True
     body: str = ""
-    statuses: tuple[str, ...] = ("200",)  # of the answers that count
+    statuses: tuple[str, ...] = ("200",)  # of counted responses
 
     def command(self, weir: Path, url: str, seconds: int) -> list[str]:
-        """The whole command line."""
+        """Make the command line."""
         command = [str(weir), "load", url + self.path, "-t", "1", "--format", "json", "-d", f"{seconds}s"]
         if self.connections is not None:
             command += ["-c", str(self.connections)]
@@ -52,7 +52,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Contender:
-    """A server, and what is asked of it."""
+    """Server with a load."""
 
     name: str
     server: Server
@@ -60,17 +60,17 @@ class Contender:
 
 
 class Room:
-    """Servers that run until the room is left. One that cannot be had becomes a trial that says why."""
+    """Servers that run until the context is left; one that does not start becomes a trial with the error."""
 
     def __init__(self, bench: Bench) -> None:
-        """A room without servers."""
+        """Make a room without servers."""
         self._bench = bench
         self._stack = ExitStack()
         self._contenders: list[Contender] = []
         self._absent: list[Trial] = []
 
     def __enter__(self) -> Room:
-        """The room itself."""
+        """Return the room."""
         return self
 
     def __exit__(
@@ -91,7 +91,7 @@ class Room:
             self._contenders += [Contender(name, server, ask) for ask in asks]
 
     def measure(self, seconds: int) -> list[Trial]:
-        """Interleaved rounds of all contenders."""
+        """Measure interleaved rounds of all contenders."""
         plan, trials = self._bench.plan, self._absent
         for number, contender in rounds(self._contenders, plan.pairs, plan.seed):
             trial = _trial(self._bench, contender, number, seconds)
@@ -123,7 +123,7 @@ def _trial(bench: Bench, contender: Contender, number: int, seconds: int) -> Tri
         finished = run(command, core=bench.generator_core, cost=bench.programs["cost"], seconds=seconds)
         cpu_s = footprint.cpu_s(before, footprint.spent(server.process.pid))
         if ask.rate_per_s is not None:
-            # The rate is even, so the warm-up has its share.
+            # The rate is constant, so the warm-up is a proportional part.
             cpu_s *= 1 - WARMUP_S / seconds
         _fill(trial, ask, finished, cpu_s)
     except (ValueError, KeyError, RuntimeError, OSError) as error:
@@ -137,24 +137,24 @@ def _fill(trial: Trial, ask: Ask, finished: Finished, cpu_s: float) -> None:
         trial.error = f"exit {finished.status}: {lines[-1] if lines else 'no message'}"
         return
     said: dict[str, Any] = json.loads(finished.stdout)
-    answers = sum(count for status, count in said["status"].items() if status in ask.statuses)
-    trial.requests = answers
-    trial.user_us_per_request = finished.user_s * 1e6 / max(answers, 1)
-    trial.sys_us_per_request = finished.sys_s * 1e6 / max(answers, 1)
+    responses = sum(count for status, count in said["status"].items() if status in ask.statuses)
+    trial.requests = responses
+    trial.user_us_per_request = finished.user_s * 1e6 / max(responses, 1)
+    trial.sys_us_per_request = finished.sys_s * 1e6 / max(responses, 1)
     trial.max_rss_mb = finished.max_rss_mb
     trial.report = read_weir(finished, Load("", trial.asked_s, Path())).to_dict()
     trial.server = {
-        "cpu_us_per_request": cpu_s * 1e6 / max(answers, 1),
+        "cpu_us_per_request": cpu_s * 1e6 / max(responses, 1),
         "cpu_us_per_mb": cpu_s * 1e12 / max(said["bytes"]["body_in"], 1),
         "busy": cpu_s / said["duration_s"],
-        "generator_busy": said["cpu_utilization"],  # its busiest thread, and it has one
-        "rate_per_s": answers / said["duration_s"],
-        "without": said["requests"]["total"] + said["requests"]["unfinished"] - answers,
+        "generator_busy": said["cpu_utilization"],  # of its only thread
+        "rate_per_s": responses / said["duration_s"],
+        "without": said["requests"]["total"] + said["requests"]["unfinished"] - responses,
         "max_ms": said["response_ms"]["max"],
         "service_ms": {key: value for key, value in said["service_ms"].items() if key.startswith("p")},
     }
-    if not answers:
-        trial.error = f"no answer with {' or '.join(ask.statuses)}, but {said['status'] or said['failures']}"
+    if not responses:
+        trial.error = f"no response with {' or '.join(ask.statuses)}, but {said['status'] or said['failures']}"
 
 
 def _say(trial: Trial) -> None:

@@ -1,4 +1,4 @@
-"""Several `weir send` that share a queue and its keys on a Redis server, and one whose jobs go through it."""
+"""Several `weir send` that share a queue and its keys on a Redis server, and a single one with its jobs there."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from harness.servers import StartError
 from harness.trial import Bench, Trial, rounds
 
 UNLIMITED = "no limit, through Redis"
-#: By what Redis does with what it is given.
+#: Contenders, by the durability of Redis.
 IN_MEMORY, ON_DISK = "weir send, Redis in memory", "weir send, Redis synced each second"
 DURABILITY = {IN_MEMORY: redis_server.NOTHING, ON_DISK: redis_server.EVERY_SECOND}
-#: Of the peers, those that the goal names.
+#: Peers of the goal.
 PEERS = ("Dramatiq", "taskiq")
 SHARED, KILLED = "the reference rate-limited API, shared", "kill -9 of one of 4 senders"
 SENDERS = (1, 4)
 LEASE_S = 3.0
-#: Within that another has to send by the keys of one that was killed.
+#: Maximum time from a kill until another sender uses the keys of the killed one.
 BOUND_S = LEASE_S + WINDOW_S + WAY_MS / 1000
 QUEUE = "bench"
-PATIENCE_S = 60.0
-#: What passes between two kills, at most, if all is well: a key comes to a new sender, the kill, and the bound on it.
+TIMEOUT_S = 60.0
+#: Maximum time between two kills in a run without errors: a new sender gets a key, and is killed within its bound.
 KILL_S = 12.0
 LOOK_S = 0.05
 
 
 def label(count: int) -> str:
-    """The name in the tables."""
+    """Return the name in the tables."""
     return f"{count} sender{'' if count == 1 else 's'}"
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Beside its peers without a limit; one sender and four at the reference rate-limited API; and kills."""
+    """Measure throughput beside peers; one sender and four at the reference rate-limited API; and kills."""
     if "weir" not in bench.programs or "redis-server" not in bench.programs:
         return []
     plan = bench.plan
@@ -51,7 +51,7 @@ def measure(bench: Bench) -> list[Trial]:
 
 
 def _unlimited(bench: Bench, name: str, number: int) -> Trial:
-    """Ours from a file of jobs to a file of results; theirs as in the section `send`."""
+    """Measure weir from a file of jobs to a file of results, or a peer as in the section `send`."""
     if name in queues.PEERS:
         return queues.trial(bench, name, number, UNLIMITED)
     trial = empty(UNLIMITED, name, number, 0)
@@ -127,8 +127,8 @@ def _violations(counted: dict[str, dict[str, int]]) -> dict[str, int]:
 
 
 def _killed(bench: Bench, count: int) -> Trial:
-    """Again and again the oldest is killed, at any time between two heartbeats, and a new one is started."""
-    kills, dice = bench.plan.kills, random.Random(bench.plan.seed)
+    """Kill the oldest sender repeatedly, at random times between two heartbeats, and start a new one."""
+    kills, rng = bench.plan.kills, random.Random(bench.plan.seed)
     trial = empty(KILLED, label(count), 0, 0)
     try:
         with (
@@ -136,10 +136,10 @@ def _killed(bench: Bench, count: int) -> Trial:
             scratch() as folder,
             _redis(bench, folder, redis_server.EVERY_SECOND) as redis,
         ):
-            source = jobs(folder, sending.jobs_for(REFERENCE, kills * KILL_S + PATIENCE_S))
+            source = jobs(folder, sending.jobs_for(REFERENCE, kills * KILL_S + TIMEOUT_S))
 
             def command(number: int, out: Path) -> list[str]:
-                # Those that come later have nothing to put in.
+                # Later senders have no jobs of their own.
                 comes_from = str(source) if number < count else "-"
                 more = ("--store", redis.url(QUEUE), "--out", str(out))
                 return sending.send_command(bench, server, REFERENCE, folder, comes_from, *more)
@@ -151,11 +151,11 @@ def _killed(bench: Bench, count: int) -> Trial:
                 trial.command = senders.shown()
                 took_s: list[float] = []
                 for kill in range(kills):
-                    # Not after the last one: it would be told to end before it knows how to.
+                    # Not after the last kill: a new sender could be terminated before it handles signals.
                     if kill:
                         senders.start()
                     _until_shared(redis, senders)
-                    time.sleep(dice.uniform(0, LEASE_S / 3))
+                    time.sleep(rng.uniform(0, LEASE_S / 3))
                     took_s += _kill(redis, senders, results)
                 ended = senders.end()
                 results.look(senders.every)
@@ -180,7 +180,7 @@ def _killed(bench: Bench, count: int) -> Trial:
 
 
 def _kill(redis: Redis, senders: Senders, results: Results) -> list[float]:
-    """Kill the oldest; of each of its keys, how long it took until another sent by it."""
+    """Kill the oldest sender; return the seconds until another one used each of its keys."""
     victim = senders.alive[0]
     keys = [key for key, pid in _owners(redis).items() if pid == victim.process.pid]
     results.look(senders.every)
@@ -200,7 +200,7 @@ def _kill(redis: Redis, senders: Senders, results: Results) -> list[float]:
 
 
 def _until_shared(redis: Redis, senders: Senders) -> None:
-    """Until every sender has a key, or more, and all keys are somebody's who lives."""
+    """Wait until every sender has a key, and every key belongs to a running sender."""
 
     def is_shared() -> bool:
         owners = list(_owners(redis).values())
@@ -211,18 +211,18 @@ def _until_shared(redis: Redis, senders: Senders) -> None:
 
 
 def _until(is_so: Callable[[], bool], senders: Senders, what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while not is_so():
         gone: list[Sender] = [sender for sender in senders.alive if sender.process.poll() is not None]
         if gone:
-            raise ValueError(f"a sender ended while it was waited for others {what}: {gone[0].complaint()}")
+            raise ValueError(f"a sender ended before others began {what}: {gone[0].complaint()}")
         if time.monotonic() > deadline:
-            raise ValueError(f"senders did not come {what} within {PATIENCE_S:.0f} s")
+            raise ValueError(f"senders did not begin {what} within {TIMEOUT_S:.0f} s")
         time.sleep(LOOK_S)
 
 
 def _owners(redis: Redis) -> dict[str, int]:
-    """The process that each key is leased to."""
+    """Return the process that has the lease of each key."""
     keys = [key for key in redis.ask(f"SMEMBERS weir:{QUEUE}:keys") if key]
     owners = redis.ask(*(f"HGET weir:{QUEUE}:key:{key} owner" for key in keys)) if keys else []
     return {key: int(owner.split("-")[0]) for key, owner in zip(keys, owners, strict=True) if owner}

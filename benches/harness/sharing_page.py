@@ -1,4 +1,4 @@
-"""The section on senders that share a Redis server: tables and goals."""
+"""Page and goals of the section on senders that share a Redis server."""
 
 from __future__ import annotations
 
@@ -11,37 +11,36 @@ from harness.table import Row, number, table
 from harness.verdict import UNKNOWN, Goal, at_least, at_most
 
 JOBS_S = 20_000
-#: Of what one sender comes to.
+#: Minimum fraction of the rate of a single sender.
 SHARE = 0.95
 SEVERAL = max(SENDERS)
 
 METHOD = """\
-Jobs are read from a file of lines, kept in Redis, leased, sent to `weir serve httpbin`, responded to, recorded in
-Redis, and written to a file of results: the rate is of all of that. To the peers a job is a call of a function that
-does nothing, enqueued before the clock runs. The service has one core; all others may use all cores, Redis too. The
-peers' Redis keeps nothing on disk; one that is synced each second (`appendfsync everysec`) writes all changes to a
-file.
+Jobs are read from a file of lines, saved in Redis, leased, sent to `weir serve httpbin`, responded to, recorded in
+Redis, and written to a file of results; the rate covers all of these. For the peers a job is a call of an empty
+function, enqueued before the measurement. The service has one core; all other processes, Redis too, may use all cores.
+Redis saves nothing on disk for the peers; synced each second (`appendfsync everysec`), it writes all changes to a file.
 """
 
 
 def write(section: Section) -> Iterator[str]:
-    """All that was measured."""
+    """Yield the parts of the page."""
     yield "# Shared: jobs and keys on a Redis server"
     yield METHOD.strip()
     header = ["", "jobs", "jobs/s", "x Dramatiq", "x taskiq", "CPU us/job", "of Redis", "Redis MB"]
     yield table(header, [_unlimited(section, name) for name in (*DURABILITY, *PEERS)])
     yield (
-        "The reference rate-limited API and its five keys, more jobs than the limits let through, Redis synced each"
-        f" second. Accepted and rejected requests are counted by the service, over {section.plan['setting_s']} s."
+        "The reference rate-limited API with its five keys, more jobs than the limits allow, Redis synced each second."
+        f" Accepted and rejected requests are counted by the service, over {section.plan['setting_s']} s."
     )
     header = ["", "accepted/s", f"x {label(1)}", "429", "400", "lost", "CPU us/job", "of Redis"]
     yield table(header, [_shared(section, label(count)) for count in SENDERS])
     yield (
-        f"{SEVERAL} senders, of which the oldest is killed with `kill -9` at any time between two heartbeats, and a new"
-        f" one started when others have sent with its keys; the lease is {LEASE_S:g} s. By key: from the kill to the"
-        " next request by another sender. Jobs in flight at a kill are sent again, and flagged."
+        f"{SEVERAL} senders; the oldest is killed with `kill -9` at a random time between two heartbeats, and a new one"
+        f" is started when others have sent with its keys; the lease is {LEASE_S:g} s. Per key: time from the kill to"
+        " the next request of another sender. Jobs in flight at a kill are sent again, and flagged."
     )
-    header = ["kills", "keys", "least s", "median s", "most s", "429", "400", "sent twice", "flagged"]
+    header = ["kills", "keys", "min s", "median s", "max s", "429", "400", "sent twice", "flagged"]
     yield table(header, [_killed(section)])
 
 
@@ -81,7 +80,7 @@ def _killed(section: Section) -> Row:
 
 
 def judge(section: Section) -> Iterator[Goal]:
-    """What was promised of senders that share."""
+    """Yield the goals of the section."""
     for name in DURABILITY:
         found = section.median(UNLIMITED, name, results.noted("jobs_per_s"))
         yield at_least(f"{UNLIMITED}, `{name}`: at least {JOBS_S:,} jobs/s", found, JOBS_S, "{:,.0f}/s")

@@ -1,4 +1,4 @@
-"""Answers in time before a service that is unreliable, slow now and then, or broken."""
+"""Responses in time from `weir gate` in front of a service that is unreliable, sometimes slow, or broken."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.trial import Bench, Item, Trial, rounds, shown
 
 SMART = "weir gate --smart"
 TIMEOUT_MS = 1_000
-#: Users, the time over which they start in s, and calls of each: the original six.
+#: Users, ramp-up in s, and calls per user of the six reference load tests.
 LOADS: tuple[tuple[int, int, int], ...] = tuple(
     (test["users"], test["ramp_up_s"], test["loops"])
     for test in json.loads((STUDIES / "hedging" / "tests.json").read_text())
@@ -33,18 +33,18 @@ HEDGING = "1 % of calls 50 times slower"
 WITHOUT, WITH = "weir gate", f"weir gate {' '.join(HEDGE)}"
 HEDGE_RATE, HEDGE_WARMUP_S = 400, 5
 
-#: What is wrong with the service, all of the time.
+#: Permanent failures of the service.
 STORMS: dict[str, tuple[str, ...]] = {
     "every response a 500": ("--mix", "error=1", "--delay", "5ms"),
     "every response after 2 s": ("--mix", "good=1", "--delay", "2s"),
 }
 STORM, STORM_RATE = f"weir gate {' '.join(POLICIES)}", 500
-SHARE, FLOOR = 0.05, 1  # of the budget in POLICIES
+SHARE, FLOOR = 0.05, 1  # fraction and minimum of the budget in POLICIES
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One load on one gate."""
+    """Load on a gate."""
 
     case: str
     name: str
@@ -55,14 +55,14 @@ class Ask:
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """The six load tests, hedging, and services that only fail or only dawdle."""
+    """Measure the six load tests, hedging, and services that always fail or are always slow."""
     if "weir" not in bench.programs:
         return []
     return [trial for part in (_loads, _hedging, _storms) for trial in part(bench)]
 
 
 def load_case(users: int, ramp_up_s: int, loops: int) -> str:
-    """The name of a load test in the tables."""
+    """Return the name of a load test in the tables."""
     return f"{users:,} users in {ramp_up_s} s, {loops} calls each"
 
 
@@ -71,7 +71,7 @@ def _loads(bench: Bench) -> list[Trial]:
 
 
 def _load(bench: Bench, load: tuple[int, int, int], number: int) -> Trial:
-    """On a service and a gate that have just started, so that none profits from the one before."""
+    """Run a load test on a new service and a new gate, so that it is independent of the one before."""
     users, ramp_up_s, loops = load
     made = max(1, round(loops * bench.plan.loops))
     flags = ("--users", str(users), "--ramp-up", f"{ramp_up_s}s", "--loops", str(made))
@@ -121,7 +121,7 @@ def _rounds(bench: Bench, items: Iterable[Item], count: int) -> Iterator[tuple[i
 
 
 def _work(bench: Bench, stack: ExitStack, *flags: str, seed: int = 0) -> Server:
-    """The service shares a core with the generator; the gate has the other."""
+    """Start the service, which shares a core with the generator; the gate has the other."""
     command = [str(bench.programs["weir"]), "serve", "work", "--seed", str(bench.plan.seed + seed), *flags]
     return stack.enter_context(service("weir serve work", command, bench.server_core))
 
@@ -180,7 +180,7 @@ def _noted(said: dict[str, Any], samples: list[Sample], warmup_s: int) -> dict[s
 
 
 def allowed(window: Sample) -> float:
-    """The extra attempts that the budget of POLICIES has for a window."""
+    """Return the extra attempts that the budget of POLICIES allows in a window."""
     return FLOOR + SHARE * window.calls
 
 

@@ -1,4 +1,4 @@
-"""What `weir gate` promised about answers in time, and whether the trials show it."""
+"""Goals of `weir gate` for responses in time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.results import Section
 from harness.trial import Trial
 from harness.verdict import UNKNOWN, Goal, at_least, at_most, percent, within
 
-#: Of 11 requests to the work, 3 are bad, and a call has three.
+#: Fraction of successful calls: of 11 requests to the service 3 fail, and a call has up to three attempts.
 CALCULATED = 1 - (3 / 11) ** 3
 SHARE_OFF = 0.01
 P999_MS, WORST_MS = 1.0, 5.0  # after the timeout
@@ -20,7 +20,7 @@ AMPLIFICATION = 1.06
 
 
 def judge(section: Section) -> Iterator[Goal]:
-    """Every goal of the section."""
+    """Yield the goals of the section."""
     for load in smart.LOADS:
         yield from _load(section, load)
     yield from _hedging(section)
@@ -29,7 +29,7 @@ def judge(section: Section) -> Iterator[Goal]:
 
 
 def share(trials: list[Trial]) -> tuple[float, float] | None:
-    """Successes of all calls of all rounds, and the standard error that the calculated share has with so many."""
+    """Compute the fraction of successful calls of all rounds, and the standard error of the calculated fraction."""
     calls = sum(trial.server["calls"] for trial in trials)
     if not calls:
         return None
@@ -38,7 +38,7 @@ def share(trials: list[Trial]) -> tuple[float, float] | None:
 
 
 def latest_ms(trials: list[Trial]) -> float | None:
-    """The longest response time of all rounds."""
+    """Return the maximum response time of all rounds."""
     return max((float(trial.server["max_ms"]) for trial in trials), default=None)
 
 
@@ -47,7 +47,7 @@ def _load(section: Section, load: tuple[int, int, int]) -> Iterator[Goal]:
     trials = section.trials(case, smart.SMART)
     yield _none_lost(f"{case}: no transport failure", trials)
     found = share(trials)
-    promise = f"{case}: successes within 1 % of the calculated {CALCULATED:.2%}, or two standard errors"
+    promise = f"{case}: successes within 1% of the calculated {CALCULATED:.2%}, or two standard errors"
     if found is None:
         yield Goal(promise, "", UNKNOWN)
     else:
@@ -92,7 +92,7 @@ def _storm(section: Section, case: str) -> Iterator[Goal]:
     attempts = None if extra is None else 1 + extra
     promise = f"{case}: at most {AMPLIFICATION} attempts for each call"
     yield at_most(promise, attempts, AMPLIFICATION, "{:.3f}")
-    promise = f"{case}: no more extra attempts than the budget has, in every window of 1 s"
+    promise = f"{case}: no more extra attempts than the budget allows, in every window of 1 s"
     windows = [
         trial.server["worst_window"] for trial in section.trials(case, smart.STORM) if "worst_window" in trial.server
     ]

@@ -1,4 +1,4 @@
-"""The part of the page that is about answers in time."""
+"""Page of the section on responses in time."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from harness.smart_goals import CALCULATED, latest_ms, share
 from harness.table import Row, number, table
 
 METHOD = f"""\
-`weir gate` has a core of its own; the service behind it, `weir serve work`, shares the other with the generator, whose
-lateness and wake-ups are in all times. Response times count from when a call was due, connecting included.
+`weir gate` has its own core; the service behind it, `weir serve work`, shares the other with the generator, whose
+lateness and wake-ups are part of all times. Response times count from the intended start of a call, with connecting.
 
-The fraction of calls that can succeed is calculated: of 11 requests to the service 8 are good, and take 100 to 600 ms;
-1 has a body that is not JSON, 1 is a 500, 1 hangs for 10 s. A call makes one request, and two more after 300 ms, or as
-soon as the first has failed. A good one of those has responded after 300 + 600 = 900 ms at the latest, which is before
+The fraction of successful calls is calculated: of 11 requests to the service 8 are good, and take 100 to 600 ms; 1 has
+a body that is not JSON, 1 is a 500, 1 hangs for 10 s. A call makes one attempt, and two more after 300 ms, or when the
+first has failed. A good one of these has its response after 300 + 600 = 900 ms at the latest, before
 T = {smart.TIMEOUT_MS:,} ms: so a call fails only if all three are bad, and {CALCULATED:.2%} = 1 - (3/11)^3 succeed. The
 standard error of that fraction is sqrt(p (1 - p) / n) for n calls.
 """
 
 
 def write(section: Section) -> Iterator[str]:
-    """All tables of the section."""
+    """Yield the parts of the page."""
     yield "# Smart: a response in time"
     yield METHOD.strip()
     yield from _loads(section)
@@ -32,7 +32,7 @@ def write(section: Section) -> Iterator[str]:
 
 
 def doubts(section: Section) -> list[str]:
-    """Why the generator does not trust its own run; load tests are as short as they are given."""
+    """Return the generator's warnings on its own runs, without the load tests, whose short duration is given."""
     return replace(section, every=[trial for trial in section.every if trial.case == smart.HEDGING]).doubts()
 
 
@@ -41,8 +41,8 @@ def _loads(section: Section) -> Iterator[str]:
     yield (
         f"`{smart.SMART}`, `GET /api/smart/{smart.TIMEOUT_MS}`, {section.plan['slow_rounds']} rounds"
         + (f"; only {section.plan['loops']:.0%} of the calls in this quick run" if section.plan["quick"] else "")
-        + ". Successes are 200s of all calls of all rounds; T + is how long after the timeout a response came, in ms,"
-        " and in brackets the same from the request's send. The last column is the longest of all rounds."
+        + ". Successes are the 200s of all calls of all rounds; T + is the time from the timeout to the response, in"
+        " ms, and in brackets the same from the request's send. The last column is the maximum of all rounds."
     )
     header = [
         "load", "calls", "calls/s", "transport failures", "successes", "by calculation", "attempts/call",
@@ -81,8 +81,8 @@ def _hedging(section: Section) -> Iterator[str]:
     yield "## Hedging against a rare delay"
     yield (
         f"{smart.REPLICAS} x `weir serve work {' '.join(smart.RARELY_SLOW)}`, {smart.HEDGE_RATE}/s in the open loop,"
-        f" {section.plan['hedge_s']} s a run, the first {smart.HEDGE_WARMUP_S} s left out, {section.plan['pairs']}"
-        " rounds. Response times in ms. Attempts are the gate's own count."
+        f" {section.plan['hedge_s']} s per run without the first {smart.HEDGE_WARMUP_S} s, {section.plan['pairs']}"
+        " rounds. Response times in ms. Attempts are counted by the gate."
     )
     shown = ("p50", "p90", "p99", "p999")
     header = ["gate", *shown, "longest", "p99.9 cut by", "extra attempts", "without response"]
@@ -101,12 +101,12 @@ def _hedging(section: Section) -> Iterator[str]:
 
 
 def _storms(section: Section) -> Iterator[str]:
-    yield "## When nothing succeeds"
+    yield "## Extra attempts without any success"
     yield (
-        f"`{smart.STORM}`, {smart.STORM_RATE}/s in the open loop, {section.plan['storm_s']} s a run,"
-        f" {section.plan['slow_rounds']} rounds. The gate's counts are read ten times a second; the worst window of"
-        " 1 s, while calls come, is the one with the most extra attempts over what the budget has for its calls."
-        " Skipped: extra attempts that the policy wanted and the budget did not allow."
+        f"`{smart.STORM}`, {smart.STORM_RATE}/s in the open loop, {section.plan['storm_s']} s per run,"
+        f" {section.plan['slow_rounds']} rounds. The gate's counters are read ten times per second; the worst window of"
+        " 1 s with calls is the one with the most extra attempts above the budget of its calls. Skipped: extra attempts"
+        " of the policy that the budget did not allow."
     )
     header = ["service", "calls", "attempts/call", "worst window: extra / allowed", "skipped", "p99.9 ms", "responses"]
     rows = []

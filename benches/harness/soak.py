@@ -1,4 +1,4 @@
-"""A soak: good and bad requests for minutes, and whether the server holds what it held before."""
+"""Soak test: good and bad requests for minutes, and the server's open files and memory before and after."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from harness.servers import Server, StartError, service
 from harness.trial import Bench, Trial, shown
 
 CASE, SERVICE = "soak", "weir serve httpbin"
-#: Short, so that heads which never end are given up within the soak.
+#: Short timeouts, so that unfinished heads time out during the soak.
 FLAGS = ("--head-timeout", "1s", "--stall-timeout", "2s", "--idle-timeout", "5s")
-SETTLING = 20  # one in so many requests comes before memory is looked at first
+SETTLING = 20  # 1/SETTLING of the requests precede the first reading of memory
 CLOSING_S = 15.0
 LIMIT_S = 1_800
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """The requests of the plan, in two goes."""
+    """Send the requests of the plan, in two parts."""
     command = [str(bench.programs["weir"]), *SERVICE.split()[1:], *FLAGS]
     trial = Trial(CASE, SERVICE, 0, "", 0, None, 0, 0.0, 0.0, 0.0)
     try:
@@ -37,7 +37,7 @@ def measure(bench: Bench) -> list[Trial]:
 
 def _soak(bench: Bench, server: Server, trial: Trial) -> None:
     server.get("/echo")
-    time.sleep(1)  # for the connection of that request to be gone
+    time.sleep(1)  # until the connection of that request is closed
     pid, settling = server.process.pid, bench.plan.soak // SETTLING
     files = footprint.open_files(pid)
     first = _send(bench, server, trial, settling, bench.plan.seed)
@@ -73,7 +73,7 @@ def _send(bench: Bench, server: Server, trial: Trial, requests: int, seed: int) 
 
 
 def _await_files(pid: int, expected: int) -> int:
-    """Open files once they are as many as expected, or what is left of a wait."""
+    """Wait until the number of open files is as expected, or for CLOSING_S; return the number."""
     deadline = time.monotonic() + CLOSING_S
     while (found := footprint.open_files(pid)) != expected and time.monotonic() < deadline:
         time.sleep(0.1)

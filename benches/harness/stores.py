@@ -1,4 +1,4 @@
-"""What the store of `weir send` takes and costs: durable submits, a million jobs, an empty queue."""
+"""Throughput and cost of the store of `weir send`: durable submits, a million jobs, an empty queue."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from harness.trial import Bench, Trial, shown
 STORE = "the store"
 IDLE, KEPT = "an empty queue", "jobs on disk"
 IDLE_S = 10
-#: As the program says it.
+#: Name in the output of `benches/store.rs`.
 SUBMIT = "submit, 16 x batches of {batch}, {under_way} in flight"
 SUBMITS = ((1, 1), (1, 64), (10, 1), (100, 1))
-PATIENCE_S = 120
+TIMEOUT_S = 120
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """The store alone, and a sender that has nothing to do, or far too much."""
+    """Measure the store alone, and senders with an empty queue and with a million jobs."""
     return [_alone(bench), _idle(bench), _kept(bench)]
 
 
@@ -74,7 +74,7 @@ def _idle(bench: Bench) -> Trial:
 
 
 def _kept(bench: Bench) -> Trial:
-    """A sender that may send nothing while all jobs come in; then the next one, from its start to its first request."""
+    """Measure a sender that is not allowed to send while jobs are submitted; then the start of the next sender."""
     count = bench.plan.kept_jobs
     trial = empty(KEPT, "weir send", 0, 0)
     try:
@@ -110,22 +110,22 @@ def _started(command: list[str], stdin: int | None = None) -> subprocess.Popen[b
 
 
 def _until_kept(process: subprocess.Popen[bytes], store: Path, count: int) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.1)
         try:
             with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
                 (kept,) = connection.execute("SELECT max(number) FROM job").fetchone()
-        except sqlite3.Error:  # it is not there yet
+        except sqlite3.Error:  # not created yet
             continue
         if (kept or 0) >= count:
             return
-    raise ValueError(f"{count:,} jobs did not come in")
+    raise ValueError(f"{count:,} jobs were not submitted")
 
 
 def _first_request(log: Path, before: int) -> float:
-    """When it began, in seconds since 1970."""
-    deadline = time.monotonic() + PATIENCE_S
+    """Wait for a new line in the log; return the Unix time of the request, in seconds."""
+    deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         lines = log.read_text().splitlines()[before:]
         if lines:

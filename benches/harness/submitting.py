@@ -1,4 +1,4 @@
-"""What a job costs the program in Python that submits it."""
+"""CPU cost of submitting a job from Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONE, MANY = "one by one", "batches of ids"
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Every form of a job, in one process."""
+    """Measure all forms of jobs, in one process."""
     trial = empty(SUBMITTED, SENDER, 0, 0)
     count = bench.plan.peer_jobs
     command = [str(python("weir")), str(SCRIPTS / "submit.py"), str(count)]

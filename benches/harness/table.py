@@ -1,4 +1,4 @@
-"""Tables of Markdown, and numbers in them."""
+"""Tables in Markdown, and their numbers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ Row = list[str]
 
 
 def table(header: Row, rows: Iterable[Row]) -> str:
-    """The lines of a table."""
+    """Format a table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def number(value: float | None, form: str) -> str:
-    """The number, or a dash if it is not known."""
+    """Format a number, or a dash if it is unknown."""
     return "-" if value is None else form.format(value)

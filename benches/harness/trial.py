@@ -1,4 +1,4 @@
-"""One run of one generator on one target, and the loop that makes many of them comparable."""
+"""Trials: runs of a generator at a target, in interleaved rounds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 
 @dataclass
 class Trial:
-    """What came of one run. Counts are the server's, costs are the kernel's."""
+    """Result of a run; requests are counted by the server, costs by the kernel."""
 
     case: str
     contender: str
@@ -35,28 +35,28 @@ class Trial:
     user_us_per_request: float
     sys_us_per_request: float
     max_rss_mb: float
-    error: str = ""  # why the run does not count
-    report: dict[str, Any] = field(default_factory=dict)  # what the generator says
-    server: dict[str, Any] = field(default_factory=dict)  # what else the server noted
+    error: str = ""  # reason why the run does not count
+    report: dict[str, Any] = field(default_factory=dict)  # report of the generator
+    server: dict[str, Any] = field(default_factory=dict)  # measurements at the server
 
     @property
     def cpu_us_per_request(self) -> float:
-        """CPU time of the generator for each request that the server counted."""
+        """CPU time of the generator per request counted by the server, in us."""
         return self.user_us_per_request + self.sys_us_per_request
 
     @property
     def rate_per_s(self) -> float:
-        """Requests that the server counted for each second asked."""
+        """Requests counted by the server per second of the requested duration."""
         return self.requests / self.asked_s if self.asked_s else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is kept."""
+        """Return the fields as saved."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What every section needs: programs, cores, sizes."""
+    """Environment of all sections: programs, sizes and cores."""
 
     programs: Programs
     plan: Plan
@@ -64,7 +64,7 @@ class Bench:
     generator_core: int
 
     def generators(self, names: Iterable[str]) -> list[Generator]:
-        """Those of the names that can be run here."""
+        """Return the available generators of these names."""
         every = catalogue(self.programs)
         return [every[name] for name in names if name in every]
 
@@ -78,7 +78,7 @@ class Bench:
         round_: int = 0,
         label: str = "",
     ) -> Trial:
-        """Run the generator once and count at the server; `load` needs no URL and no folder yet."""
+        """Run the generator once and count at the server; URL and folder of `load` are filled in."""
         contender = label or generator.name
         with tempfile.TemporaryDirectory(prefix="weir-bench-") as scratch:
             load = replace(load, url=server.url, scratch=Path(scratch))
@@ -112,18 +112,18 @@ class Bench:
 
 
 def _read(generator: Generator, finished: Finished, load: Load) -> tuple[Report, str]:
-    """The generator's report, or in a line why there is none."""
+    """Read the generator's report, or return the error in a line."""
     if finished.status:
         lines = (finished.stderr.strip() or finished.stdout.strip()).splitlines()
         return Report(), f"exit {finished.status}: {lines[-1] if lines else 'no message'}"
     try:
         return generator.read(finished, load), ""
     except (ValueError, KeyError, TypeError, IndexError, OSError) as error:
-        return Report(), f"report not understood: {type(error).__name__}: {error}"
+        return Report(), f"invalid report: {type(error).__name__}: {error}"
 
 
 def rounds(items: Iterable[Item], count: int, seed: int) -> Iterator[tuple[int, Item]]:
-    """Every item once a round, in an order of its own each round."""
+    """Yield every item once per round, in a new random order each round."""
     shuffle: Callable[[list[Item]], None] = random.Random(seed).shuffle
     for number in range(count):
         order = list(items)
@@ -133,7 +133,7 @@ def rounds(items: Iterable[Item], count: int, seed: int) -> Iterator[tuple[int, 
 
 
 def shown(command: list[str]) -> str:
-    """The command line as a person would type it, without folders and ports of the moment."""
+    """Format a command line for the page, without folders and temporary ports."""
     line = shlex.join(Path(word).name if word.startswith("/") else word for word in command)
     return re.sub(r"(127\.0\.0\.1:|--port )\d+", r"\1PORT", line)
 

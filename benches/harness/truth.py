@@ -1,4 +1,4 @@
-"""Truth: whether the reported numbers are those that were there to measure."""
+"""Truth: accuracy of reported numbers, compared with known ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DELAYS = {
     "uniform 10-50 ms": "uniform:10ms-50ms",
     "0.8 x 10 ms, 0.2 x 200 ms": "two:10ms*0.8,200ms*0.2",
 }
-#: Connections (None is the tool's own choice), by the generator and by the table's name.
+#: Generator, name in the tables, and connections (None: the tool's default).
 FREEZE_CONTENDERS: tuple[tuple[str, str, int | None], ...] = (
     ("weir", "weir -c 50", 50),
     ("weir", "weir", None),
@@ -34,7 +34,7 @@ SATURATED = "saturated"
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """A service that freezes, one that is stopped, ones with known delays, and a saturated one."""
+    """Measure a service that freezes, one that is stopped, ones with known delays, and a saturated one."""
     return [*_frozen(bench), *_stopped(bench), *_delayed(bench), *_saturated(bench)]
 
 

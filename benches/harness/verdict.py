@@ -1,4 +1,4 @@
-"""A goal, and how a measured number is held against it."""
+"""Goals, and their comparison with measured numbers."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ UNKNOWN = "not measured"
 
 @dataclass(frozen=True)
 class Goal:
-    """One promise and what became of it."""
+    """Goal with its result."""
 
     promise: str
     measured: str
-    verdict: str  # "reached", "missed by x %" or "not measured"
+    verdict: str  # "reached", "missed by x%" or "not measured"
 
 
 def at_most(promise: str, value: float | None, limit: float, form: str) -> Goal:
-    """No more than the limit."""
+    """Make a goal of an upper limit."""
     return _held(promise, value, None if value is None else value / limit - 1, form)
 
 
 def at_least(promise: str, value: float | None, limit: float, form: str) -> Goal:
-    """No less than the limit."""
+    """Make a goal of a lower limit."""
     return _held(promise, value, None if value is None else 1 - value / limit, form)
 
 
 def within(promise: str, value: float | None, aim: float, allowed: float, form: str) -> Goal:
-    """Off the aim by no more than what is allowed."""
+    """Make a goal of a tolerance: a deviation from `aim` of at most `allowed`."""
     return _held(promise, value, None if value is None else (abs(value - aim) - allowed) / aim, form)
 
 
 def percent(share: float) -> str:
-    """A share for a person."""
-    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:,.0f} %"
+    """Format a fraction as a percentage."""
+    return f"{100 * share:.2g}%" if share < 1 else f"{100 * share:,.0f}%"
 
 
 def _held(promise: str, value: float | None, excess: float | None, form: str) -> Goal:

@@ -52,7 +52,7 @@ def _slowed(bench: Bench) -> dict[str, list[str]]:
 
 
 def _study(bench: Bench, case: str, number: int, variants: dict[str, list[str]]) -> Trial:
-    """A study of two, at the default number of repeats."""
+    """Run a study of two variants with the default number of repeats."""
     trial = empty(case, STUDY, number, 0)
     try:
         with scratch() as folder:

@@ -1,8 +1,9 @@
-"""Calls one page again and again with one HTTP client of Python's, and says what a call cost.
+"""Calls a page repeatedly with an HTTP client for Python, and prints the CPU time of the calls.
 
-    python client.py --client NAME --url URL --seconds S [--warmup S] [--at-once N]
+    python client.py --client NAME --url URL --seconds S [--warmup S] [--at-once N] [--bytes N]
 
-All bodies are read, and their lengths compared. CPU time is of the process, all its threads, after the warm-up.
+All bodies are read, and their lengths checked. CPU time is of all threads of the process, after the warm-up. The output
+is a line of JSON.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ Awaited = Callable[[], Awaitable[bytes]]
 
 
 class Meter:
-    """Counts calls, and the time and the CPU time from the end of the warm-up."""
+    """Counter of calls, time and CPU time after the warm-up."""
 
     def __init__(self, warmup_s: float, seconds: float, length: int) -> None:
-        """A meter that has not begun."""
+        """Make a meter for bodies of `length` bytes."""
         self.warmup_s, self.seconds, self.length = warmup_s, seconds, length
         self.calls = 0
         self.going = True
@@ -36,23 +37,23 @@ class Meter:
         self._result = (0, 0.0, 0.0)
 
     def count(self, body: bytes) -> None:
-        """One more call."""
+        """Count a call."""
         if len(body) != self.length:
-            sys.exit(f"a body of {len(body)} bytes, where {self.length} were expected")
+            sys.exit(f"a body of {len(body)} bytes instead of {self.length}")
         self.calls += 1
 
     def begin(self) -> None:
-        """The warm-up is over."""
+        """End the warm-up."""
         self._mark = (self.calls, time.monotonic(), time.process_time())
 
     def end(self) -> None:
-        """Nothing counts any more."""
+        """End the measurement."""
         calls, wall, cpu = self._mark
         self._result = (self.calls - calls, time.monotonic() - wall, time.process_time() - cpu)
         self.going = False
 
     def result(self) -> dict[str, float]:
-        """What it came to."""
+        """Return calls, time and CPU time of the measurement."""
         calls, wall_s, cpu_s = self._result
         return {"calls": calls, "seconds": wall_s, "cpu_s": cpu_s}
 
@@ -61,13 +62,13 @@ class Meter:
 
 
 def weir_sync(url: str) -> Call:
-    """`weir.Client`."""
+    """Make calls with `weir.Client`."""
     client = _module("weir").Client()
     return lambda: client.get(url).content
 
 
 def http_client(url: str) -> Call:
-    """The standard library's."""
+    """Make calls with a connection of the standard library."""
     parts = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
 
@@ -79,39 +80,39 @@ def http_client(url: str) -> Call:
 
 
 def requests(url: str) -> Call:
-    """A session of requests'."""
+    """Make calls with a session of requests."""
     session = _module("requests").Session()
     session.trust_env = False
     return lambda: session.get(url).content
 
 
 def niquests(url: str) -> Call:
-    """A session of niquests'."""
+    """Make calls with a session of niquests."""
     session = _module("niquests").Session()
     session.trust_env = False
     return lambda: session.get(url).content
 
 
 def httpx(url: str) -> Call:
-    """A client of httpx's."""
+    """Make calls with a client of httpx."""
     client = _module("httpx").Client(trust_env=False)
     return lambda: client.get(url).content
 
 
 def httpx2(url: str) -> Call:
-    """A client of httpx2's."""
+    """Make calls with a client of httpx2."""
     client = _module("httpx2").Client(trust_env=False)
     return lambda: client.get(url).content
 
 
 def curl_cffi(url: str) -> Call:
-    """A session of curl_cffi's."""
+    """Make calls with a session of curl_cffi."""
     session = _module("curl_cffi.requests").Session(trust_env=False)
     return lambda: session.get(url).content
 
 
 def pycurl(url: str) -> Call:
-    """One easy handle, used again."""
+    """Make calls with a reused easy handle of libcurl."""
     module = _module("pycurl")
     handle = module.Curl()
     handle.setopt(module.URL, url)
@@ -129,7 +130,7 @@ def pycurl(url: str) -> Call:
 
 
 def weir_async(url: str, _at_once: int) -> Awaited:
-    """`weir.AsyncClient`."""
+    """Make calls with `weir.AsyncClient`."""
     client = _module("weir").AsyncClient()
 
     async def call() -> bytes:
@@ -139,7 +140,7 @@ def weir_async(url: str, _at_once: int) -> Awaited:
 
 
 def aiohttp(url: str, at_once: int) -> Awaited:
-    """A session of aiohttp's."""
+    """Make calls with a session of aiohttp."""
     module = _module("aiohttp")
     session = module.ClientSession(connector=module.TCPConnector(limit=at_once))
 
@@ -151,12 +152,12 @@ def aiohttp(url: str, at_once: int) -> Awaited:
 
 
 def httpx_async(url: str, at_once: int) -> Awaited:
-    """httpx, told to keep as many connections as it uses."""
+    """Make calls with a client of httpx that keeps all connections alive."""
     return _like_httpx("httpx", url, at_once)
 
 
 def httpx2_async(url: str, at_once: int) -> Awaited:
-    """httpx2, told the same."""
+    """Make calls with a client of httpx2 that keeps all connections alive."""
     return _like_httpx("httpx2", url, at_once)
 
 
@@ -196,7 +197,7 @@ def _module(name: str) -> Any:
 
 
 def run_sync(call: Call, meter: Meter) -> None:
-    """One call after the other."""
+    """Make calls in sequence."""
     for seconds, then in ((meter.warmup_s, meter.begin), (meter.seconds, meter.end)):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -205,7 +206,7 @@ def run_sync(call: Call, meter: Meter) -> None:
 
 
 async def run_async(make: Callable[[], Awaited], meter: Meter, at_once: int) -> None:
-    """So many coroutines that each make one call after the other."""
+    """Make calls in sequence from each of `at_once` coroutines."""
     call = make()
 
     async def caller() -> None:
@@ -221,7 +222,7 @@ async def run_async(make: Callable[[], Awaited], meter: Meter, at_once: int) -> 
 
 
 def run_multi(url: str, meter: Meter, at_once: int) -> None:
-    """The loop of libcurl, with a handle for each call in flight."""
+    """Make calls in the loop of libcurl, with a handle per call in flight."""
     module = _module("pycurl")
     multi = module.CurlMulti()
     bodies: dict[Any, io.BytesIO] = {}
@@ -252,18 +253,18 @@ def run_multi(url: str, meter: Meter, at_once: int) -> None:
 
 
 def version(package: str) -> str:
-    """Of a package, or of Python, if it is the standard library's."""
+    """Return the version of a package, or of Python for the standard library."""
     if not package:
         return sys.version.split()[0]
     try:
         return metadata.version(package)
-    except metadata.PackageNotFoundError:  # found by a path, never installed
+    except metadata.PackageNotFoundError:  # imported by a path, not installed
         return "?"
 
 
 def main() -> None:
-    """Measure one client and print a line of JSON."""
-    parser = argparse.ArgumentParser(description="The cost of a call with one HTTP client.")
+    """Measure a client, and print its result."""
+    parser = argparse.ArgumentParser(description="Measure the CPU time of calls with an HTTP client.")
     parser.add_argument("--client", required=True)
     parser.add_argument("--url", required=True)
     parser.add_argument("--seconds", type=float, default=3.0)
@@ -284,7 +285,7 @@ def main() -> None:
         loop = _module("uvloop").new_event_loop() if args.client.endswith(UVLOOP) else asyncio.new_event_loop()
         loop.run_until_complete(run_async(lambda: make(args.url, args.at_once), meter, args.at_once))
     else:
-        parser.error(f"'{args.client}' is no client; choose {', '.join([*SYNC, *ASYNC, MULTI])}")
+        parser.error(f"unknown client '{args.client}'; choose {', '.join([*SYNC, *ASYNC, MULTI])}")
     print(json.dumps({**meter.result(), "version": version(package)}))
 
 

@@ -1,4 +1,4 @@
-// One GET over and over: with RATE set as evenly spaced arrivals, without it as users who each wait for an answer.
+// Repeated GETs: evenly spaced arrivals with RATE; without it, users that wait for each response.
 import http from 'k6/http';
 
 const duration = `${__ENV.SECONDS}s`;

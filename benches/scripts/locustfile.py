@@ -1,14 +1,14 @@
-"""One GET over and over, as Locust's faster client does it."""
+"""Repeated GETs with Locust's faster client."""
 
 from locust import FastHttpUser, constant, task
 
 
 class Visitor(FastHttpUser):
-    """A user who asks again as soon as there is an answer."""
+    """User that sends the next request right after a response."""
 
     wait_time = constant(0)
 
     @task
     def get(self) -> None:
-        """Ask for the one page there is."""
+        """Get the only page."""
         self.client.get("/")

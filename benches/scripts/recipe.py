@@ -1,9 +1,10 @@
-"""Delivers jobs as scripts usually do: aiohttp, aiolimiter for the declared limit, and tenacity for another attempt.
+"""Delivers jobs as typical scripts do: aiohttp, aiolimiter for the declared limit, and tenacity for retries.
 
     python recipe.py JOBS.jsonl --url URL [--limit COUNT/SECONDS] [--at-once 256] [--seconds S]
 
-A number of workers take jobs from a queue. Six attempts with random exponential waits of 1 to 60 s are what OpenAI's
-cookbook recommends for rate limits; a Retry-After is waited for instead. Jobs without an attempt left are given up.
+Workers take jobs from a queue. Six attempts with random exponential waits of 1 to 60 s are the recommendation of
+OpenAI's cookbook for rate limits; a Retry-After replaces the wait. Jobs without attempts left are given up. The output
+is a line of JSON.
 """
 
 from __future__ import annotations
@@ -24,10 +25,14 @@ ATTEMPTS, LEAST_WAIT_S, MOST_WAIT_S = 6, 1, 60
 
 
 class RejectedError(Exception):
-    """A response that asks for another attempt."""
+    """Response to be retried.
+
+    Attributes:
+        retry_after_s: Wait in seconds from its Retry-After, or None.
+    """
 
     def __init__(self, retry_after_s: float | None) -> None:
-        """With what the response asks to wait."""
+        """Make the error of a response."""
         super().__init__()
         self.retry_after_s = retry_after_s
 
@@ -36,17 +41,17 @@ _random_exponential = tenacity.wait_random_exponential(min=LEAST_WAIT_S, max=MOS
 
 
 def wait_s(state: tenacity.RetryCallState) -> float:
-    """What the response asks for, or longer and longer."""
+    """Return the response's Retry-After, or a random exponential wait."""
     error = state.outcome.exception() if state.outcome else None
     asked = error.retry_after_s if isinstance(error, RejectedError) else None
     return asked if asked is not None else _random_exponential(state)
 
 
 class Delivery:
-    """The jobs, and what has become of them."""
+    """Delivery of jobs, with counts of the results."""
 
     def __init__(self, jobs: list[dict[str, str]], args: argparse.Namespace) -> None:
-        """Nothing sent yet."""
+        """Make a delivery that has not begun."""
         self._jobs: Iterator[dict[str, str]] = iter(jobs)
         self._url = args.url
         self._at_once = args.at_once
@@ -55,7 +60,7 @@ class Delivery:
         self.done = self.given_up = self.failed = 0
 
     async def run(self) -> None:
-        """All jobs, by N workers."""
+        """Deliver all jobs with `--at-once` workers."""
         connector = aiohttp.TCPConnector(limit=self._at_once)
         timeout = aiohttp.ClientTimeout(total=30)
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
@@ -85,7 +90,7 @@ class Delivery:
 
 
 def main() -> None:
-    """Deliver, then print what became of the jobs."""
+    """Deliver the jobs, then print the counts."""
     parser = argparse.ArgumentParser()
     parser.add_argument("jobs")
     parser.add_argument("--url", default="")

@@ -1,9 +1,10 @@
-"""Sends good and bad requests to `weir serve body`, on many connections at once, and counts what comes back.
+"""Sends good and bad requests to `weir serve httpbin` on concurrent connections, and counts the responses.
 
     python soak.py --port PORT --requests N --seed SEED
 
-Four of five requests are good: they go out in pipelined batches, and each has an answer to be compared. The others are
-malformed, too long, cut short, or left alone by a peer that goes away; the server may answer or not, but has to close.
+Four of five requests are good: they are sent in pipelined batches, and the statuses of their responses are checked. The
+others are malformed, too long, truncated, or abandoned by a client that disconnects; the server may respond or not, but
+has to close the connection. The output is a line of JSON.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 
-VISITORS = 100  # connections at a time
-LIMIT_S = 10.0  # for a visit; the server gives every one of them up much earlier
+VISITORS = 100  # concurrent connections
+LIMIT_S = 10.0  # timeout of a connection; the server's own timeouts are much shorter
 BATCHES, BATCH = 64, 32  # different batches of good requests, and requests in each
-GOOD, BAD = 0.8, 0.2  # of all requests
-SLOW = 0.0005  # half-sent heads that wait for the server's patience to end
+GOOD, BAD = 0.8, 0.2  # fractions of all requests
+SLOW = 0.0005  # unfinished heads that wait for the server's timeout
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3})")
 STATUS_BYTES = 12
 
@@ -33,31 +34,31 @@ STAY, CUT, LEAVE, PEEK = "stay", "cut", "leave", "peek"
 
 @dataclass(frozen=True)
 class Script:
-    """What one connection does."""
+    """Actions of a connection."""
 
     kind: str
     data: bytes
-    then: str = STAY  # until the server closes; CUT ends our half, LEAVE closes at once, PEEK after the first bytes
-    statuses: Counter[bytes] | None = None  # of good requests, the last of which has no body in its answer
+    then: str = STAY  # until the server closes; CUT shuts down sending, LEAVE closes at once, PEEK after first bytes
+    statuses: Counter[bytes] | None = None  # expected, of good requests; the last response has no body
 
 
 def post(path: str, body: bytes, length: int | None = None) -> bytes:
-    """A request with a body, whose length need not be true."""
+    """Make a request with a body, and a content-length that may differ from the body's."""
     declared = len(body) if length is None else length
     head = f"POST {path} HTTP/1.1\r\nhost: soak\r\ncontent-type: application/json\r\ncontent-length: {declared}\r\n\r\n"
     return head.encode() + body
 
 
 def get(path: str, headers: str = "") -> bytes:
-    """A request without a body."""
+    """Make a request without a body."""
     return f"GET {path} HTTP/1.1\r\nhost: soak\r\n{headers}\r\n".encode()
 
 
-def batch(dice: random.Random, order: bytes, wrong: bytes) -> Script:
-    """Good requests, each with the status of its answer."""
+def batch(rng: random.Random, order: bytes, wrong: bytes) -> Script:
+    """Make a batch of good requests, with the expected statuses."""
     every = (
         (get("/echo"), b"200"),
-        (post("/echo", b"x" * dice.randrange(1, 2_000)), b"200"),
+        (post("/echo", b"x" * rng.randrange(1, 2_000)), b"200"),
         (post("/validate", order), b"200"),
         (post("/validate", wrong), b"422"),
         (post("/validate", order[: len(order) // 2]), b"400"),
@@ -69,14 +70,14 @@ def batch(dice: random.Random, order: bytes, wrong: bytes) -> Script:
         (get("/status/1000"), b"400"),
         (get("/nowhere"), b"404"),
     )
-    chosen = dice.choices(every, k=BATCH - 1)
+    chosen = rng.choices(every, k=BATCH - 1)
     chosen.append((get("/status/204"), b"204"))
     data = b"".join(request for request, _ in chosen)
     return Script("good", data, statuses=Counter(status for _, status in chosen))
 
 
-def malformed(dice: random.Random) -> list[Script]:
-    """Heads that are none, and bodies whose framing is wrong."""
+def malformed(rng: random.Random) -> list[Script]:
+    """Make invalid heads, and bodies with invalid framing."""
     to_echo = b"POST /echo HTTP/1.1\r\nhost: soak\r\n"
     heads = (
         b"GET\r\n\r\n",
@@ -90,21 +91,21 @@ def malformed(dice: random.Random) -> list[Script]:
         to_echo + b"content-length: 99999999999999999999999\r\n\r\n",
         to_echo + b"transfer-encoding: chunked\r\n\r\nZZ\r\n",
         to_echo + b"transfer-encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + dice.randbytes(200),
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + dice.randbytes(200),
-        dice.randbytes(300) + b"\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + rng.randbytes(200),
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + rng.randbytes(200),
+        rng.randbytes(300) + b"\r\n\r\n",
     )
     return [Script("malformed", head) for head in heads]
 
 
-def scripts(dice: random.Random, order: bytes, wrong: bytes) -> list[tuple[float, list[Script]]]:
-    """All that a connection may do, with its weight."""
+def scripts(rng: random.Random, order: bytes, wrong: bytes) -> list[tuple[float, list[Script]]]:
+    """Make the scripts of connections, in groups with a weight."""
     half = b"GET /echo HTTP/1.1\r\nhost: so"
     short = [Script("cut body", post(path, b"{" * 100, 1_000), then) for path in PATHS for then in (CUT, LEAVE)]
     early = [Script("closed early", get("/echo"), LEAVE), Script("closed early", post("/validate", order), LEAVE)]
     return [
-        (GOOD / BATCH, [batch(dice, order, wrong) for _ in range(BATCHES)]),
-        (BAD / 4, malformed(dice)),
+        (GOOD / BATCH, [batch(rng, order, wrong) for _ in range(BATCHES)]),
+        (BAD / 4, malformed(rng)),
         (BAD / 8, [Script("64 KiB head", get("/echo", f"x-long: {'a' * 65_536}\r\n"))]),
         (BAD / 4, short),
         (BAD / 4, [*early, Script("closed early", get("/static"), PEEK)]),
@@ -117,10 +118,10 @@ PATHS = ("/echo", "/validate")
 
 
 class Visit:
-    """One connection on its way."""
+    """Connection with its state."""
 
     def __init__(self, script: Script, address: tuple[str, int], *, reset: bool) -> None:
-        """Connected, and with as much sent as the kernel takes."""
+        """Connect; with `reset`, closing sends an RST."""
         self.script = script
         self.unsent = memoryview(script.data)
         self.seen: Counter[bytes] = Counter()
@@ -132,7 +133,7 @@ class Visit:
         self.socket.setblocking(False)
 
     def send(self) -> bool:
-        """Send on; true when the visit is over with that."""
+        """Send the bytes that the kernel accepts; return whether the visit is over."""
         try:
             while self.unsent:
                 self.unsent = self.unsent[self.socket.send(self.unsent) :]
@@ -145,7 +146,7 @@ class Visit:
         return self.script.then == LEAVE
 
     def receive(self) -> bool:
-        """Read on; true when the visit is over."""
+        """Receive once; return whether the visit is over."""
         try:
             data = self.socket.recv(1 << 18)
         except BlockingIOError:
@@ -157,21 +158,21 @@ class Visit:
         self.tail = joined[1 - STATUS_BYTES :]
         if not data or self.script.then == PEEK:
             return True
-        return self.answered() and joined.endswith(b"\r\n\r\n")
+        return self.is_complete() and joined.endswith(b"\r\n\r\n")
 
-    def answered(self) -> bool:
-        """Whether every good request has its answer."""
+    def is_complete(self) -> bool:
+        """Check whether every good request has its response."""
         return self.script.statuses is not None and self.seen.total() >= BATCH
 
 
 class Crowd:
-    """All connections."""
+    """All connections, and their counts."""
 
     def __init__(self, port: int, requests: int, seed: int) -> None:
-        """A crowd that has not come yet."""
+        """Make a crowd without connections."""
         self.address = ("127.0.0.1", port)
         self.requests = requests
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         self.poll = select.epoll()
         self.visits: dict[int, Visit] = {}
         self.sent: Counter[str] = Counter()
@@ -179,12 +180,12 @@ class Crowd:
         self.counts = Counter(answered=0, wrong=0, unanswered=0, left_open=0)
 
     def run(self, order: bytes, wrong: bytes) -> None:
-        """Send all, and wait for all."""
-        weights, choices = zip(*scripts(self.dice, order, wrong), strict=True)
+        """Send all requests, and wait for the end of all connections."""
+        weights, choices = zip(*scripts(self.rng, order, wrong), strict=True)
         next_look = time.monotonic() + 1
         while self.visits or self.sent.total() < self.requests:
             while len(self.visits) < VISITORS and self.sent.total() < self.requests:
-                self.begin(self.dice.choice(self.dice.choices(choices, weights)[0]))
+                self.begin(self.rng.choice(self.rng.choices(choices, weights)[0]))
             for handle, event in self.poll.poll(0.2):
                 self.go_on(self.visits[handle], event)
             if time.monotonic() >= next_look:
@@ -192,8 +193,8 @@ class Crowd:
                 self.end_late_ones()
 
     def begin(self, script: Script) -> None:
-        """Connect for one script."""
-        visit = Visit(script, self.address, reset=self.dice.random() < 0.5)
+        """Open a connection for a script."""
+        visit = Visit(script, self.address, reset=self.rng.random() < 0.5)
         self.sent[script.kind] += script.statuses.total() if script.statuses else 1
         if visit.send():
             self.end(visit)
@@ -203,7 +204,7 @@ class Crowd:
         self.poll.register(handle, select.EPOLLIN | (select.EPOLLOUT if visit.unsent else 0))
 
     def go_on(self, visit: Visit, event: int) -> None:
-        """Do what the socket is ready for."""
+        """Send and receive, if the socket is ready."""
         over = False
         if visit.unsent and event & select.EPOLLOUT:
             over = visit.send()
@@ -216,7 +217,7 @@ class Crowd:
             self.end(visit)
 
     def end(self, visit: Visit) -> None:
-        """Close, and count what was answered."""
+        """Close a connection, and count its responses."""
         visit.socket.close()
         expected = visit.script.statuses
         if expected is None:
@@ -228,7 +229,7 @@ class Crowd:
         self.counts["unanswered"] += max(BATCH - visit.seen.total(), 0)
 
     def end_late_ones(self) -> None:
-        """A connection that the server should have closed by now is counted."""
+        """Count and close the connections that the server should have closed by now."""
         late = [handle for handle, visit in self.visits.items() if visit.deadline < time.monotonic()]
         for handle in late:
             self.counts["left_open"] += 1
@@ -236,7 +237,7 @@ class Crowd:
 
 
 def fetch(port: int, path: str) -> bytes:
-    """A body that the service offers."""
+    """Get a body from the service."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
     connection.request("GET", path)
     body = connection.getresponse().read()
@@ -245,7 +246,7 @@ def fetch(port: int, path: str) -> bytes:
 
 
 def main() -> None:
-    """Send, and write down what was counted."""
+    """Send all requests, and print the counts."""
     parser = argparse.ArgumentParser()
     for name in ("--port", "--requests", "--seed"):
         parser.add_argument(name, type=int, required=True)

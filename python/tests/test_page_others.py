@@ -201,7 +201,7 @@ def test_untrusted_measurements_are_hollow_and_marked(browser: Browser, study: M
     show(study)
     focus(browser, "work: successes")
     hollow = browser.evaluate("document.activeElement.querySelectorAll('.dot.hollow').length")
-    untrusted = [row for row in rows(study, "work-successes") if row["doubtful"] == "true"]
+    untrusted = [row for row in rows(study, "work-successes") if row["untrusted"] == "true"]
     assert hollow == len(untrusted) >= 2
     assert {"slow"} <= {row["series"] for row in untrusted}
     browser.press("End")

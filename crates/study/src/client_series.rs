@@ -92,7 +92,7 @@ fn merge_rounds(rounds: &[ClientSeries], name: &str) -> Vec<PlotPoint> {
         xs.sort_by(f64::total_cmp);
         ys.sort_by(f64::total_cmp);
         let (x, y) = (RunRange::of(&xs, 0)?, RunRange::of(&ys, 0)?);
-        Some(PlotPoint { x: x.median, y: y.median, low: y.low, high: y.high, runs: y.runs, doubtful: false })
+        Some(PlotPoint { x: x.median, y: y.median, low: y.low, high: y.high, runs: y.runs, untrusted: false })
     };
     (0..most).step_by(most.div_ceil(MAX_LINES).max(1)).filter_map(line).collect()
 }

@@ -135,7 +135,7 @@ fn line_plot(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, S
                 low: spread.low,
                 high: spread.high,
                 runs: spread.runs,
-                doubtful: spread.untrusted > 0,
+                untrusted: spread.untrusted > 0,
             };
             match series.iter_mut().find(|series| series.name == name) {
                 Some(series) => series.points.push(point),
@@ -179,8 +179,8 @@ fn latency_curve(findings: &Findings<'_>, load: &str, point: usize, recorded: &[
         let is_reliable = |q: &f64| merged.count() as f64 * (1.0 - q) >= 10.0;
         let points = CURVE_QUANTILES.into_iter().filter(is_reliable).map(|q| {
             let y = merged.quantile(q).as_millis_f64();
-            let doubtful = of_variant.iter().any(|it| !it.measurement.is_trusted());
-            PlotPoint { x: q, y, low: y, high: y, runs: of_variant.len(), doubtful }
+            let untrusted = of_variant.iter().any(|it| !it.measurement.is_trusted());
+            PlotPoint { x: q, y, low: y, high: y, runs: of_variant.len(), untrusted }
         });
         let points: Vec<PlotPoint> = points.collect();
         if !points.is_empty() {

@@ -68,7 +68,7 @@ fn series(
         let points = at.into_iter().filter_map(|(ms, mut values)| {
             values.sort_by(f64::total_cmp);
             let RunRange { median, low, high, runs, untrusted } = RunRange::of(&values, untrusted)?;
-            Some(PlotPoint { x: ms as f64 / 1e3, y: median, low, high, runs, doubtful: untrusted > 0 })
+            Some(PlotPoint { x: ms as f64 / 1e3, y: median, low, high, runs, untrusted: untrusted > 0 })
         });
         PlotSeries { name: findings.variant(variant).to_owned(), points: points.collect(), colour: variant }
     };

@@ -257,7 +257,7 @@ mod tests {
         });
         let response = charts.clone().next().expect("response times");
         assert_eq!(response.lines[0].x, [400.0, 508.0, 566.0, 800.0]);
-        assert_eq!(response.lines[0].doubtful, [1, 2], "weir's limit, and inconclusive steps");
+        assert_eq!(response.lines[0].untrusted, [1, 2], "weir's limit, and inconclusive steps");
         assert_eq!((response.levels[0].at, response.levels.len()), (200.0, 1));
         let cut_short = page::of_capacity(&closed());
         assert_eq!(cut_short.verdict.tone, Tone::Doubt);

@@ -103,14 +103,14 @@ fn plots(answer: &CapacityReport) -> Section {
         ChartAxis::new(name, unit(answer.model)).scaled(AxisScale::fitting(loads()))
     };
     // Inconclusive steps, and those that were limited by weir itself.
-    let doubtful: Vec<usize> = tried
+    let untrusted: Vec<usize> = tried
         .iter()
         .enumerate()
         .filter(|(_, tried)| matches!(tried.outcome, StepResult::Inconclusive | StepResult::Generator))
         .map(|(i, _)| i)
         .collect();
     let line = |name: &str, of: &dyn Fn(&StepReport) -> Option<f64>| {
-        ChartLine::new(name, tried.iter().map(|tried| (tried.load, of(tried)))).doubting(doubtful.clone())
+        ChartLine::new(name, tried.iter().map(|tried| (tried.load, of(tried)))).doubting(untrusted.clone())
     };
     let times = [line("p50", &|tried| tried.p50_ms), line("p99", &|tried| tried.p99_ms)];
     let scale = AxisScale::fitting(tried.iter().flat_map(|tried| [tried.p50_ms, tried.p99_ms]).flatten());

@@ -146,8 +146,8 @@ impl ComparisonView<'_> {
                     .values(side, metric)
                     .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
                 let interval = (self.values(side, metric).count() > 1).then_some((low, high));
-                let doubtful = self.comparison.sides[side].untrusted;
-                Some(BarRow { interval, hue: side, doubtful, ..BarRow::new(self.name(side), value) })
+                let untrusted = self.comparison.sides[side].untrusted;
+                Some(BarRow { interval, hue: side, untrusted, ..BarRow::new(self.name(side), value) })
             };
             let bars: Vec<BarRow> = (0..self.sides.len()).filter_map(bar).collect();
             let columns = ["side".to_owned(), of.name.clone()];
@@ -202,10 +202,10 @@ impl ComparisonView<'_> {
                 let mut runs: Vec<(u64, &SavedRun)> =
                     self.sides[side].runs.iter().enumerate().map(|(i, run)| (at(side, i), run)).collect();
                 runs.sort_by_key(|(at, _)| *at);
-                let doubtful = runs.iter().enumerate().filter(|(_, (_, run))| !run.result.doubts.is_empty());
-                let doubtful: Vec<usize> = doubtful.map(|(i, _)| i).collect();
+                let untrusted = runs.iter().enumerate().filter(|(_, (_, run))| !run.result.doubts.is_empty());
+                let untrusted: Vec<usize> = untrusted.map(|(i, _)| i).collect();
                 let points = runs.iter().map(|(at, run)| (*at as f64, asked.value(&run.result)));
-                ChartLine::new(self.name(side), points).in_hue(side).doubting(doubtful)
+                ChartLine::new(self.name(side), points).in_hue(side).doubting(untrusted)
             };
             let x = ChartAxis::new(if rounds.is_some() { "round" } else { "run" }, ValueUnit::Count);
             let mut chart = Chart::new(&metric.name, x, ChartAxis::new(&metric.name, ValueUnit::of(&metric)));

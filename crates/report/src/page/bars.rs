@@ -31,7 +31,7 @@ pub struct BarRow {
     /// The number of its colour.
     pub hue: usize,
     /// Whether it is not to be relied on; it is drawn hollow, and marked.
-    pub doubtful: bool,
+    pub untrusted: bool,
 }
 
 impl BarChart {
@@ -46,6 +46,6 @@ impl BarChart {
 impl BarRow {
     /// A bar without an interval or a note.
     pub fn new(name: impl Into<String>, value: f64) -> Self {
-        Self { name: name.into(), value, interval: None, note: String::new(), hue: 0, doubtful: false }
+        Self { name: name.into(), value, interval: None, note: String::new(), hue: 0, untrusted: false }
     }
 }

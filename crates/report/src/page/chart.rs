@@ -44,7 +44,7 @@ pub struct ChartLine {
     /// The interval round each point, e.g. of 95%: as many as `x`, or none at all.
     pub band: Vec<Option<(f64, f64)>>,
     /// Points that are not to be relied on, by index; they are drawn hollow.
-    pub doubtful: Vec<usize>,
+    pub untrusted: Vec<usize>,
 }
 
 /// A stretch of the x axis.
@@ -120,7 +120,7 @@ impl ChartLine {
     /// With these points, by index, not to be relied on.
     #[must_use]
     pub fn doubting(mut self, points: impl IntoIterator<Item = usize>) -> Self {
-        self.doubtful = points.into_iter().collect();
+        self.untrusted = points.into_iter().collect();
         self
     }
 
@@ -210,8 +210,8 @@ pub(super) fn to_json(charts: &[&Chart]) -> Value {
                 fields["low"] = side(|b| b.0);
                 fields["high"] = side(|b| b.1);
             }
-            if !line.doubtful.is_empty() {
-                fields["doubtful"] = json!(line.doubtful);
+            if !line.untrusted.is_empty() {
+                fields["untrusted"] = json!(line.untrusted);
             }
             fields
         });
@@ -270,8 +270,8 @@ mod tests {
         assert_eq!((&line["low"], &line["high"]), (&json!([0, 0, 0]), &json!([1, 2, 3])));
         assert_eq!(json["charts"][0]["lines"][2]["y"], json!([null]), "not a number is a gap");
         let doubted = chart().line(ChartLine::new("d", [(1.0, Some(2.0)), (2.0, Some(3.0))]).doubting([1]));
-        assert_eq!(to_json(&[&doubted])["charts"][0]["lines"][3]["doubtful"], json!([1]));
-        assert_eq!(line["doubtful"], Value::Null, "nothing is said where there is no doubt");
+        assert_eq!(to_json(&[&doubted])["charts"][0]["lines"][3]["untrusted"], json!([1]));
+        assert_eq!(line["untrusted"], Value::Null, "nothing is said where there is no doubt");
     }
 
     #[test]

@@ -225,7 +225,7 @@ fn bars(html: &mut Html, bars: &BarChart) {
     let (most, notes) = (bars.max_value(), bars.bars.iter().any(|bar| !bar.note.is_empty()));
     for bar in &bars.bars {
         html.raw("<tr><th scope=\"row\">");
-        if bar.doubtful {
+        if bar.untrusted {
             mark(html, Tone::Doubt);
         }
         html.text(&bar.name).raw("</th><td class=\"n\">");

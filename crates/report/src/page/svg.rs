@@ -132,7 +132,7 @@ fn dots(html: &mut Html, frame: &ChartFrame<'_>, line: &ChartLine, hue: &str) {
     }
     for (i, (x, y)) in line.x.iter().zip(&line.y).enumerate() {
         let Some(y) = y.filter(|y| frame.y.contains(*y)) else { continue };
-        html.raw(if line.doubtful.contains(&i) { "<circle class=\"dot hollow h" } else { "<circle class=\"dot h" });
+        html.raw(if line.untrusted.contains(&i) { "<circle class=\"dot hollow h" } else { "<circle class=\"dot h" });
         html.text(hue).raw("\" cx=\"").number(frame.x(*x)).raw("\" cy=\"").number(frame.y(y)).raw("\" r=\"2.5\"/>");
     }
 }
@@ -140,7 +140,7 @@ fn dots(html: &mut Html, frame: &ChartFrame<'_>, line: &ChartLine, hue: &str) {
 /// A bar, and a whisker over its interval, each as a share of the longest.
 pub(super) fn bar(html: &mut Html, bar: &BarRow, most: f64) {
     html.raw("<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\" class=\"");
-    html.raw(if bar.doubtful { "hollow h" } else { "h" }).text(&super::chart::hue(bar.hue)).raw("\">");
+    html.raw(if bar.untrusted { "hollow h" } else { "h" }).text(&super::chart::hue(bar.hue)).raw("\">");
     let least = if bar.value > 0.0 { 0.4 } else { 0.0 };
     rectangle(html, "filled", [0.0, 0.0, round(bar.value / most * 100.0).max(least), 10.0]);
     if let Some((low, high)) = bar.interval {

@@ -60,18 +60,18 @@ pub struct PlotSeries {
 /// A point of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PlotPoint {
-    /// Where it stands.
+    /// Position on the x axis, or index of a category.
     pub x: f64,
-    /// Its height, ...
+    /// Position on the y axis.
     pub y: f64,
-    /// ... the least that was seen there, ...
+    /// Lowest value of the runs.
     pub low: f64,
-    /// ... and the most.
+    /// Highest value of the runs.
     pub high: f64,
-    /// Runs behind it.
+    /// Number of runs.
     pub runs: usize,
-    /// Whether some of them are not to be trusted.
-    pub doubtful: bool,
+    /// Whether some of the runs are untrusted.
+    pub untrusted: bool,
 }
 
 const COLOURS: [&str; 10] =
@@ -161,13 +161,13 @@ impl Plot {
 
     /// A header, then a line per point.
     pub fn csv(&self) -> String {
-        let mut text = String::from("series,x,y,low,high,runs,doubtful\n");
+        let mut text = String::from("series,x,y,low,high,runs,untrusted\n");
         for series in &self.series {
             for point in &series.points {
                 let category = self.categories.get(point.x as usize);
                 let x = category.map_or_else(|| point.x.to_string(), |name| quoted(name));
-                let PlotPoint { y, low, high, runs, doubtful, .. } = point;
-                text.push_str(&format!("{},{x},{y},{low},{high},{runs},{doubtful}\n", quoted(&series.name)));
+                let PlotPoint { y, low, high, runs, untrusted, .. } = point;
+                text.push_str(&format!("{},{x},{y},{low},{high},{runs},{untrusted}\n", quoted(&series.name)));
             }
         }
         text
@@ -289,7 +289,7 @@ impl Plot {
         }
         for point in &series.points {
             canvas.whisker(at(point, point.low), at(point, point.high), colour);
-            canvas.mark(series.colour, at(point, point.y), colour, !point.doubtful);
+            canvas.mark(series.colour, at(point, point.y), colour, !point.untrusted);
         }
     }
 }
@@ -308,7 +308,7 @@ mod tests {
 
     fn plot(values: &[(f64, f64)]) -> Plot {
         let point =
-            |(x, y): &(f64, f64)| PlotPoint { x: *x, y: *y, low: y * 0.9, high: y * 1.1, runs: 3, doubtful: false };
+            |(x, y): &(f64, f64)| PlotPoint { x: *x, y: *y, low: y * 0.9, high: y * 1.1, runs: 3, untrusted: false };
         Plot {
             title: "Throughput".into(),
             x: ChartAxis::new("connections", ValueUnit::Count),

@@ -100,7 +100,7 @@ mod tests {
         let series_plot = |variants: usize, n: usize| {
             let point = |i: u32| {
                 let y = 1000.0 + f64::from(i * 7919 % 997) / 7.0;
-                PlotPoint { x: f64::from(i) / 5.0, y, low: y * 0.97, high: y * 1.03, runs: 7, doubtful: false }
+                PlotPoint { x: f64::from(i) / 5.0, y, low: y * 0.97, high: y * 1.03, runs: 7, untrusted: false }
             };
             let line = |colour: usize| PlotSeries {
                 name: format!("variant {colour}"),

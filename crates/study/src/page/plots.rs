@@ -65,7 +65,7 @@ fn chart(figure: &StudyPlot) -> Chart {
         let points = || series.points.iter();
         let line =
             ChartLine::new(series.name.clone(), points().map(|point| (point.x, Some(point.y)))).in_hue(series.colour);
-        let untrusted = points().enumerate().filter(|(_, point)| point.doubtful).map(|(i, _)| i);
+        let untrusted = points().enumerate().filter(|(_, point)| point.untrusted).map(|(i, _)| i);
         let line = line.doubting(untrusted);
         let has_range = points().any(|point| point.low < point.high);
         let band = || points().map(|point| Some((point.low, point.high)));
@@ -86,7 +86,7 @@ fn bars(figure: &StudyPlot) -> BarChart {
     let row = |category: &str, name: &str, colour: usize, point: &PlotPoint| {
         let name = if alone || category == name { name.to_owned() } else { format!("{category} \u{b7} {name}") };
         let interval = (point.runs > 1).then_some((point.low, point.high));
-        BarRow { interval, hue: colour, doubtful: point.doubtful, ..BarRow::new(name, point.y) }
+        BarRow { interval, hue: colour, untrusted: point.untrusted, ..BarRow::new(name, point.y) }
     };
     let mut rows = Vec::new();
     for (at, category) in categories.iter().enumerate() {

@@ -126,7 +126,7 @@ delay = ["1ms", "2ms"]
     let of = |metric: &str| verdicts.iter().find(|of| of["metric"]["name"] == metric).map(|of| &of["effect"]);
     assert_eq!((of("answers"), of("bad")), (Some(&Value::from(2.0)), Some(&Value::from(-0.5))), "{found:#}");
     let plot = fs::read_to_string(weir.path("results/plots/left-over-s-at-delay-2ms.csv")).unwrap();
-    assert_eq!(plot, "series,x,y,low,high,runs,doubtful\nfew,0,9,9,9,1,false\nfew,1,20,20,20,1,false\n");
+    assert_eq!(plot, "series,x,y,low,high,runs,untrusted\nfew,0,9,9,9,1,false\nfew,1,20,20,20,1,false\n");
 }
 
 #[test]

@@ -108,13 +108,13 @@ fn other_machines_and_plans_are_not_compared() {
 #[test]
 fn text_and_markdown_are_as_expected() {
     let one = compare(&[side("old", &[1.0], 0.0, 1.0), side("new", &[0.5], 10.0, 1.0)]);
-    let mut doubtful = fixtures::open();
-    doubtful.target.server = None;
-    let doubtful = Side {
+    let mut untrusted = fixtures::open();
+    untrusted.target.server = None;
+    let untrusted = Side {
         name: "overload\u{1b}[2J".into(),
-        runs: vec![SavedRun { file: "overload.json".into(), result: ToolResult::of_run(doubtful) }],
+        runs: vec![SavedRun { file: "overload.json".into(), result: ToolResult::of_run(untrusted) }],
     };
-    let forced = compare(&[side("old", &[1.0], 0.0, 1.0), doubtful]);
+    let forced = compare(&[side("old", &[1.0], 0.0, 1.0), untrusted]);
     let shown = [&three(), &one, &forced].map(|comparison| text::render(comparison, false)).join("\n=====\n\n");
     fixtures::same(&shown, include_str!("../../golden/compare.text.txt"), "compare.text.txt");
     let shown = [&three(), &one, &forced].map(markdown::render).join("\n=====\n\n");
@@ -140,7 +140,7 @@ fn the_page_begins_with_the_verdict_and_marks_untrusted_sides() {
     let bars = |page: &ReportPage| -> Vec<Vec<bool>> {
         let blocks = page.sections.iter().flat_map(|section| &section.blocks);
         let bars = blocks.filter_map(|block| if let Block::Bars(bars) = block { Some(bars) } else { None });
-        bars.map(|bars| bars.bars.iter().map(|bar| bar.doubtful).collect()).collect()
+        bars.map(|bars| bars.bars.iter().map(|bar| bar.untrusted).collect()).collect()
     };
     assert_eq!(bars(&worse)[0], [false, false]);
     assert_eq!(bars(&doubted)[0], [false, true]);

@@ -197,7 +197,7 @@ class Chart {
         data.removeAttribute("value");
         return;
       }
-      const doubt = line.doubtful?.includes(at) ? " not trusted" : "";
+      const doubt = line.untrusted?.includes(at) ? " not trusted" : "";
       const band = (line.low && line.low[at] !== null && line.high[at] !== null
         ? ` [${show(this.y, line.low[at])} \u2013 ${show(this.y, line.high[at])}]` : "") + doubt;
       data.setAttribute("value", value);

@@ -52,7 +52,7 @@ function drawLine(chart, group, line, from, to) {
   if (end - start < (chart.right - chart.left) / 16) {
     for (let i = start; i < end; i++) {
       if (y[i] === null) continue;
-      const kind = line.doubtful?.includes(i) ? `dot hollow ${hue}` : `dot ${hue}`;
+      const kind = line.untrusted?.includes(i) ? `dot hollow ${hue}` : `dot ${hue}`;
       group.append(shape("circle", { class: kind, cx: fixed(chart.toX(xs[i])), cy: fixed(chart.toY(y[i])), r: 2.5 }));
     }
   }
