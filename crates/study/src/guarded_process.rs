@@ -203,7 +203,7 @@ impl GuardedProcess {
 
     /// Ends all its processes: SIGTERM, then SIGKILL after `grace`.
     pub(super) fn stop(&mut self, grace: Nanos) {
-        self.send_command(&SupervisorCommand::Stop(grace.0 / 1_000_000));
+        self.send_command(&SupervisorCommand::Stop(grace.as_millis()));
         if !self.ends_within(grace + GUARD_TIMEOUT) {
             // A process that survives SIGKILL hangs in the kernel; its supervisor is not waited for.
             let _ = self.guard.kill();
