@@ -148,10 +148,12 @@ impl CallEngine {
         let (number, began) = (self.next_number(), self.timer().now());
         let deadline = (began + request.plan.policy.deadline).min(request.deadline);
         let random = || 1.0 - SeededRng::new(!self.state.seed, number).unit();
-        let admission = match CallAdmission::acquire(request, self.timer(), (began, deadline), random, on_cancel).await {
+        let admission = match CallAdmission::acquire(request, self.timer(), (began, deadline), random, on_cancel).await
+        {
             Ok(admission) => admission,
             Err(rejection)
-                if rejection.reason == admission::RejectionReason::DeadlineExceeded && self.timer().now() >= deadline =>
+                if rejection.reason == admission::RejectionReason::DeadlineExceeded
+                    && self.timer().now() >= deadline =>
             {
                 request.plan.counts.ended(CallOutcome::DeadlineExceeded);
                 return Err(CallFailure {

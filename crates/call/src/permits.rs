@@ -149,12 +149,7 @@ impl PermitPool {
     }
 
     /// Checks whether a queued call has waited for too long; see [`Admission::recheck`].
-    fn check_overdue(
-        &self,
-        clock: Clock,
-        now: Nanos,
-        ticket: QueueTicket,
-    ) -> Option<Result<Nanos, Rejection>> {
+    fn check_overdue(&self, clock: Clock, now: Nanos, ticket: QueueTicket) -> Option<Result<Nanos, Rejection>> {
         let mut slow = lock(&self.locked);
         slow.admission.set_total_pause(pulse::total_pause(clock, now));
         let found = slow.admission.recheck(now, ticket);

@@ -159,8 +159,7 @@ impl Gate {
     /// A part of the configuration is invalid on this machine; then nothing has changed.
     pub fn reload(&self, config: &Config) -> Result<(), GateError> {
         let (now, limits) = (self.config_cell.now(), self.distributed_limits.as_deref());
-        let runtime =
-            GateRuntime::new(config, Some(&self.config_cell.get()), now, limits.map(|limits| limits.salt));
+        let runtime = GateRuntime::new(config, Some(&self.config_cell.get()), now, limits.map(|limits| limits.salt));
         let runtime = runtime.map_err(GateError::Config)?;
         if let Some(limits) = limits {
             limits.apply(&runtime, now);

@@ -137,7 +137,8 @@ impl GateRuntime {
                 let key = (asked.policy.name.clone(), asked.upstream.clone());
                 let kept = before.and_then(|before| before.existing_budget(&key, terms, &route.plan.upstream));
                 let number = budget_limit_id(&key, terms);
-                let ledger = || if cluster_salt.is_some() { RetryBudget::shared(terms) } else { RetryBudget::new(terms) };
+                let ledger =
+                    || if cluster_salt.is_some() { RetryBudget::shared(terms) } else { RetryBudget::new(terms) };
                 let fresh = || SharedBudget { config: terms, budget: Arc::new(Mutex::new(ledger())), limit_id: number };
                 let account = setup.budgets.entry(key).or_insert_with(|| kept.unwrap_or_else(fresh));
                 route.plan.budget = Some(Arc::clone(&account.budget));

@@ -8,9 +8,8 @@ use super::ansi::AnsiPaint;
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
 use super::{agents, bars};
 use weir_decide::Nanos;
-use weir_measure::Run;
 use weir_measure::histogram::Percentiles;
-use weir_measure::run::LoadModel;
+use weir_measure::{LoadModel, Run};
 
 /// Report of a run, with ANSI colours if `color`.
 pub fn render(run: &Run, color: bool) -> String {

@@ -40,7 +40,8 @@ impl PurgeArgs {
             return Err("leased jobs are in flight or next, and cannot be removed; end the sender first".into());
         }
         let now = wall_ms();
-        filter.changed_before = self.older_than.map(|age| UnixMs(now.0.saturating_sub_unsigned(Nanos::from(age).as_millis())));
+        filter.changed_before =
+            self.older_than.map(|age| UnixMs(now.0.saturating_sub_unsigned(Nanos::from(age).as_millis())));
         let store = self.store_args.open()?;
         let text_of = |error: StoreError| error.to_string();
         let mut skipped = SkippedJobs::new();

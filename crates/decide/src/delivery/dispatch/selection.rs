@@ -75,10 +75,8 @@ impl QueueHeads {
             let changed = [std::mem::take(&mut queues.changed), std::mem::take(&mut lanes.changed)];
             for key in changed.into_iter().flatten() {
                 let first = queues.first(Some(key)).and_then(|id| jobs.get(id));
-                let head = first.map(|job| QueueHead {
-                    rank: job.rank,
-                    sendable_at: lanes.earliest(key, job.submission.weight),
-                });
+                let head = first
+                    .map(|job| QueueHead { rank: job.rank, sendable_at: lanes.earliest(key, job.submission.weight) });
                 self.set(key, head);
             }
         }
