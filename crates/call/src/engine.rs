@@ -10,6 +10,7 @@ use super::admission::CallAdmission;
 use super::attempt::{AttemptOutcome, attempt};
 use super::attempt_log::CallTrace;
 use super::counts::CallOutcome;
+use super::engine_state::EngineState;
 use super::headers::AttemptHeaders;
 use super::plan::CallPlan;
 use super::request::CallRequest;
@@ -67,48 +68,38 @@ use weir_machine::timer::Timer;
 /// ```
 #[derive(Clone, Debug)]
 pub struct CallEngine {
-    pub(super) client: Client,
-    pub(super) timer: Timer,
-    pub(super) shared: Rc<EngineState>,
-}
-
-/// State shared by the clones of an engine.
-#[derive(Debug)]
-pub(super) struct EngineState {
-    pub(super) seed: u64,
-    call_count: Cell<u64>,
-    /// Buffers for reuse by later calls.
-    action_buffers: RefCell<Vec<Vec<HedgeAction>>>,
-    pub(super) headers: AttemptHeaders,
+    state: Rc<EngineState>,
 }
 
 impl CallEngine {
     /// An engine over a client and a timer of the same event loop; `seed` is that of backoff jitter.
     pub fn new(client: Client, timer: Timer, seed: u64) -> Self {
-        let shared = EngineState {
+        let state = EngineState {
+            client,
+            timer,
             seed,
+            headers: AttemptHeaders::default(),
             call_count: Cell::new(0),
             action_buffers: RefCell::default(),
-            headers: AttemptHeaders::default(),
         };
-        Self { client, timer, shared: Rc::new(shared) }
+        Self { state: Rc::new(state) }
     }
 
     /// The client, which has the connections.
     pub fn client(&self) -> &Client {
-        &self.client
+        &self.state.client
     }
 
     /// The timer, which has the clock.
     pub fn timer(&self) -> &Timer {
-        &self.timer
+        &self.state.timer
     }
 
     /// [`CallRequest::spread`] of the next call: all values are equally frequent, and successive ones differ (golden
     /// ratio sequence).
     pub fn spread(&self) -> u8 {
         const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
-        (self.shared.call_count.get().wrapping_mul(GOLDEN_RATIO) >> 56) as u8
+        (self.state.call_count.get().wrapping_mul(GOLDEN_RATIO) >> 56) as u8
     }
 
     /// Rejection of a call whose priority is below the upstream's shedding threshold, before its body is read. The
@@ -119,8 +110,8 @@ impl CallEngine {
     /// not an admission: no permit is held while a caller sends, and the threshold can rise until then.
     pub fn shed_early(&self, plan: &CallPlan, priority: Priority, spread: u8, deadline: Nanos) -> Option<CallFailure> {
         let permits = plan.upstream.permits()?;
-        let (now, arrival) = (self.timer.now(), CallArrival { deadline, priority, spread });
-        let rejection = permits.shed_early(self.timer.clock(), now, &arrival)?;
+        let (now, arrival) = (self.timer().now(), CallArrival { deadline, priority, spread });
+        let rejection = permits.shed_early(self.timer().clock(), now, &arrival)?;
         self.next_number();
         Some(self.reject(plan, priority, now, rejection))
     }
@@ -133,7 +124,7 @@ impl CallEngine {
     }
 
     fn next_number(&self) -> u64 {
-        self.shared.call_count.replace(self.shared.call_count.get().wrapping_add(1))
+        self.state.call_count.replace(self.state.call_count.get().wrapping_add(1))
     }
 
     /// Makes a call. Dropping the future cancels all its attempts.
@@ -154,13 +145,15 @@ impl CallEngine {
         body: OutgoingBody,
         on_cancel: &dyn Fn(CallTrace),
     ) -> Result<CallResponse, CallFailure> {
-        let (number, began) = (self.next_number(), self.timer.now());
+        let (number, began) = (self.next_number(), self.timer().now());
         let deadline = (began + request.plan.policy.deadline).min(request.deadline);
-        let random = || 1.0 - SeededRng::new(!self.shared.seed, number).unit();
-        let admission = match CallAdmission::acquire(request, &self.timer, (began, deadline), random, on_cancel).await {
+        let random = || 1.0 - SeededRng::new(!self.state.seed, number).unit();
+        let admission = match CallAdmission::acquire(request, self.timer(), (began, deadline), random, on_cancel).await
+        {
             Ok(admission) => admission,
             Err(rejection)
-                if rejection.reason == admission::RejectionReason::DeadlineExceeded && self.timer.now() >= deadline =>
+                if rejection.reason == admission::RejectionReason::DeadlineExceeded
+                    && self.timer().now() >= deadline =>
             {
                 request.plan.counts.ended(CallOutcome::DeadlineExceeded);
                 return Err(CallFailure {
@@ -171,9 +164,9 @@ impl CallEngine {
             }
             Err(rejection) => return Err(self.reject(request.plan, request.priority, began, rejection)),
         };
-        let mut actions = self.shared.action_buffers.borrow_mut().pop().unwrap_or_default();
+        let mut actions = self.state.action_buffers.borrow_mut().pop().unwrap_or_default();
         let mut call =
-            CallState::begin(self, request, body, (number, began, deadline), admission, on_cancel, &mut actions);
+            CallState::begin(&self.state, request, body, (number, began, deadline), admission, on_cancel, &mut actions);
         // The first attempt is pinned here from the start, unlike the others: its future is large, and to move it later
         // would cost as much as all decisions about it. Nearly all calls have exactly one attempt.
         let (first_attempt, to_launch) = (FirstAttempt::default(), Cell::new(None));
@@ -214,7 +207,7 @@ impl CallEngine {
                         call.on_attempt_cancelled(attempt);
                     }
                     HedgeAction::BudgetExhausted { .. } => call.on_budget_exhausted(),
-                    HedgeAction::WakeAt(at) => alarm.set(Some(self.timer.sleep_until(at))),
+                    HedgeAction::WakeAt(at) => alarm.set(Some(self.timer().sleep_until(at))),
                     HedgeAction::Finish(reached) => verdict = Some(reached),
                 }
             }
@@ -239,7 +232,7 @@ impl CallEngine {
             call.on_event(event, &mut actions);
         };
         let ended = call.finish(verdict);
-        self.shared.action_buffers.borrow_mut().push(actions);
+        self.state.action_buffers.borrow_mut().push(actions);
         ended
     }
 }

@@ -2,11 +2,12 @@
 //! client.
 //!
 //! - [`CallPlan`]: settings of many calls; [`Upstream`]: the hosts of their attempts
-//! - [`CallEngine`]: one per event loop; [`CallEngine::call`] makes a call; `state`: a call in flight
+//! - [`CallEngine`]: one per event loop; [`CallEngine::call`] makes a call; `state`: a call in flight;
+//!   `engine_state`: what all calls of the event loop share
 //! - [`CallResponse`], [`CallFailure`]: the outcome; [`CallBody`]: the response's body, of an attempt and of its call;
 //!   [`attempt_log`]: the attempt log
-//! - [`PermitPool`]: concurrency limits; `admission`: admission of a call; `permit_wait`: its wait for a slot;
-//!   `upstream_guard`: circuit breaker and throttle
+//! - [`PermitPool`]: concurrency limits; `admission`: admission of a call; `upstream_guard`: circuit breaker and
+//!   throttle
 //! - `attempt`: one attempt; `headers`: its own headers; `upload`: a request body that the caller still sends;
 //!   `counts`: counters
 //! - [`TraceContext`]: W3C trace context
@@ -19,8 +20,8 @@ pub mod attempt_log;
 mod body;
 mod counts;
 mod engine;
+mod engine_state;
 mod headers;
-mod permit_wait;
 mod permits;
 mod plan;
 mod pulse;

@@ -1,5 +1,7 @@
 //! Concurrency permits of an upstream or a route: [`weir_decide::admission`] shared between threads.
 //!
+//! The pool, and its two handles: a permit, and a wait for one. Each holds the pool and returns to it on drop.
+//!
 //! A free slot is taken without a lock. Everything else is decided under a lock that is held briefly and never across
 //! an await; service samples are dropped rather than waiting for it.
 
@@ -10,15 +12,15 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 
-use super::permit_wait::PermitWait;
 use super::pulse;
 use weir_decide::Nanos;
 use weir_decide::admission::{
     AbandonReason, Admission, AdmissionConfig, AdmissionVerdict, CallArrival, ConcurrencyLimitConfig, QueueAction,
-    QueueTicket, Rejection, ServiceOutcome, ServiceSample, Slots,
+    QueueTicket, Rejection, RejectionReason, ServiceOutcome, ServiceSample, Slots,
 };
 use weir_machine::clock::Clock;
 use weir_machine::lock::{lock, try_lock};
+use weir_machine::timer::Timer;
 
 /// Pool of concurrency permits, shared by all event loops.
 pub struct PermitPool {
@@ -117,14 +119,14 @@ impl PermitPool {
             AdmissionVerdict::Wait(ticket, recheck_at) => {
                 let (sender, receiver) = oneshot::channel();
                 waiters.insert(ticket, sender);
-                AcquireResult::Queued(PermitWait::new(
-                    Arc::clone(self),
+                AcquireResult::Queued(PermitWait {
+                    pool: Arc::clone(self),
                     ticket,
-                    receiver,
+                    result: receiver,
                     clock,
-                    now,
-                    recheck_at.min(arrival.deadline),
-                ))
+                    since: now,
+                    recheck_at: recheck_at.min(arrival.deadline),
+                })
             }
         };
         let notifications = slow.notifications();
@@ -147,12 +149,7 @@ impl PermitPool {
     }
 
     /// Checks whether a queued call has waited for too long; see [`Admission::recheck`].
-    pub(super) fn check_overdue(
-        &self,
-        clock: Clock,
-        now: Nanos,
-        ticket: QueueTicket,
-    ) -> Option<Result<Nanos, Rejection>> {
+    fn check_overdue(&self, clock: Clock, now: Nanos, ticket: QueueTicket) -> Option<Result<Nanos, Rejection>> {
         let mut slow = lock(&self.locked);
         slow.admission.set_total_pause(pulse::total_pause(clock, now));
         let found = slow.admission.recheck(now, ticket);
@@ -163,7 +160,7 @@ impl PermitPool {
     }
 
     /// Removes a call from the queue, if it is still there, and counts its wait.
-    pub(super) fn withdraw(&self, ticket: QueueTicket, waited: Nanos) {
+    fn withdraw(&self, ticket: QueueTicket, waited: Nanos) {
         self.waited_ns.fetch_add(waited.0, Relaxed);
         let mut slow = lock(&self.locked);
         slow.admission.withdraw(ticket);
@@ -257,5 +254,49 @@ impl Drop for CallPermit {
     fn drop(&mut self) {
         let service = (self.began, self.in_flight_at_start, self.read_delay);
         self.pool.release(self.clock, service, self.outcome);
+    }
+}
+
+/// A queued call; dropping it leaves the queue.
+#[derive(Debug)]
+pub(super) struct PermitWait {
+    pool: Arc<PermitPool>,
+    ticket: QueueTicket,
+    result: oneshot::Receiver<PermitResult>,
+    clock: Clock,
+    since: Nanos,
+    recheck_at: Nanos,
+}
+
+impl PermitWait {
+    /// Waits for a permit, or a rejection after the maximum wait.
+    pub(super) async fn permit(mut self, timer: &Timer) -> PermitResult {
+        loop {
+            let result = tokio::select! {
+                biased;
+                result = &mut self.result => result,
+                () = timer.sleep_until(self.recheck_at), if self.recheck_at < Nanos::NEVER => match self.pool.check_overdue(timer.clock(), timer.now(), self.ticket) {
+                    Some(Ok(recheck_at)) => {
+                        self.recheck_at = recheck_at;
+                        continue;
+                    }
+                    Some(Err(rejection)) => return Err(rejection),
+                    // Another thread has decided and is about to send the result.
+                    None => (&mut self.result).await,
+                },
+            };
+            let mut result =
+                result.unwrap_or(Err(Rejection { reason: RejectionReason::QueueTimeout, retry_after: Nanos::SECOND }));
+            if let Ok(permit) = &mut result {
+                permit.begin(timer.clock(), timer.now());
+            }
+            return result;
+        }
+    }
+}
+
+impl Drop for PermitWait {
+    fn drop(&mut self) {
+        self.pool.withdraw(self.ticket, self.clock.now() - self.since);
     }
 }

@@ -7,7 +7,7 @@ use super::attempt::{AttemptOutcome, LaunchedAttempt};
 use super::attempt_log::{AttemptStatus, CallTrace};
 use super::body::CallBody;
 use super::counts::CallOutcome;
-use super::engine::CallEngine;
+use super::engine_state::EngineState;
 use super::permits::{CallPermit, PermitOutcome};
 use super::request::CallRequest;
 use super::response::{CallFailure, CallFailureReason, CallResponse};
@@ -25,7 +25,7 @@ use weir_machine::lock::lock;
 
 /// State of one call in flight.
 pub(super) struct CallState<'a> {
-    engine: &'a CallEngine,
+    engine: &'a EngineState,
     request: &'a CallRequest<'a>,
     hedge: HedgedCall<'a>,
     deadline: Nanos,
@@ -49,7 +49,7 @@ pub(super) struct CallState<'a> {
 
 impl<'a> CallState<'a> {
     pub(super) fn begin(
-        engine: &'a CallEngine,
+        engine: &'a EngineState,
         request: &'a CallRequest<'a>,
         body: OutgoingBody,
         (number, began, deadline): (u64, Nanos, Nanos),
@@ -67,7 +67,7 @@ impl<'a> CallState<'a> {
             _ => ResendRule::of(plan.policy.retryable_methods, request.method.as_str()),
         };
         let latency = |quantile| plan.upstream.latency_quantile(now, quantile);
-        let random = SeededRng::new(engine.shared.seed, number);
+        let random = SeededRng::new(engine.seed, number);
         let hedge = HedgedCall::start(&plan.policy, now, deadline, resend, latency, random, actions);
         let call_trace = CallTrace { began, ..CallTrace::default() };
         let launch_permits = Vec::new();
@@ -131,7 +131,7 @@ impl<'a> CallState<'a> {
             },
         };
         let remaining = if self.deadline == Nanos::NEVER { Nanos::NEVER } else { self.deadline - now };
-        let headers = &engine.shared.headers;
+        let headers = &engine.headers;
         let extra_headers = headers.list(request.plan, remaining, request.trace.map(|trace| trace.of_attempt(number)));
         LaunchedAttempt { client: &engine.client, headers, request, body, extra_headers, host_permit }
     }

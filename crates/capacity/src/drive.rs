@@ -12,10 +12,9 @@ use weir_measure::capacity::report::{StepReport, StepResult};
 use weir_measure::capacity::search::Trial;
 use weir_measure::capacity::step::{StepDecision, StepFailure};
 use weir_measure::capacity::{CapacityStep, TrialResult};
-use weir_measure::run::{LoadModel, Manifest};
+use weir_measure::run::Manifest;
 use weir_measure::slo::{Slo, SloCriterion};
-use weir_measure::trust::is_generator_fault;
-use weir_measure::{Run, RunProgress};
+use weir_measure::{LoadModel, Run, RunProgress};
 
 /// Requests of a single user that measure the response time without load.
 const SINGLE_USER_REQUESTS: u64 = 10;
@@ -191,7 +190,7 @@ impl<'a> Driver<'a> {
     }
 
     fn step_report(&self, run: &Run, trial: Trial, decision: StepDecision, used: Option<ServiceUsage>) -> StepReport {
-        let own_fault = is_generator_fault(run);
+        let own_fault = run.is_generator_fault();
         let end = match decision.end() {
             TrialResult::Passes => StepResult::Passes,
             TrialResult::Inconclusive => StepResult::Inconclusive,

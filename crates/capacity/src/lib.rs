@@ -18,14 +18,14 @@ use weir_agents as agents;
 use weir_decide::Nanos;
 use weir_load::{LoadError, Options, PlanError};
 use weir_machine::clock::Clock;
-use weir_measure::RunProgress;
 use weir_measure::capacity::report::{Bottleneck, CapacityReport, SCHEMA_VERSION, StepReport, StepResult, UslSummary};
 use weir_measure::capacity::search::{SearchRange, Trial};
 use weir_measure::capacity::step::StepLength;
 use weir_measure::capacity::usl::{Usl, UslPoint};
 use weir_measure::capacity::{Search, StopReason, TrialResult};
-use weir_measure::run::{LoadModel, Manifest};
+use weir_measure::run::Manifest;
 use weir_measure::slo::{Slo, SloCriterion};
+use weir_measure::{LoadModel, RunProgress};
 
 /// Parameters of a capacity search.
 #[derive(Clone, Debug)]

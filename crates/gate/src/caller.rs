@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, HeaderValue};
 
+use super::cluster_hash::cluster_hash;
 use super::config::{CallerFrom, PriorityRule, Proxies, RouteConfig};
-use super::distributed_limits::hash;
 use super::headers;
 use super::routes::Captures;
 use weir_decide::Nanos;
@@ -129,10 +129,10 @@ impl CallerPolicy {
             Some(CallerFrom::Address) | None => None,
         };
         match named {
-            Some(name) if self.is_shared => hash(&[b"name", name]),
+            Some(name) if self.is_shared => cluster_hash(&[b"name", name]),
             Some(name) => self.hasher.hash_one(name),
             // Without a name a caller is identified by its address.
-            None if self.is_shared => hash(&[b"network", &self.network(headers, peer)]),
+            None if self.is_shared => cluster_hash(&[b"network", &self.network(headers, peer)]),
             None => self.hasher.hash_one(self.network(headers, peer)),
         }
     }

@@ -1,17 +1,20 @@
 //! `weir gate`: a gateway with hedging, retries, deadlines and overload protection.
 //!
-//! - [`config`]: the configuration, as data; `setup`: the runtime made from it; `current`: the current one, replaced by
-//!   reloads
-//! - `service`: routing of requests; `routed`: a request on its route; `routes`, `standing`, `rewrite`, `headers`,
-//!   `merge`, `answers`: their parts
-//! - `sharing`: cluster-wide limits
-//! - `checks`: active health checks; `metrics`: Prometheus metrics; [`otlp`], `tracing`: traces for a collector
+//! - [`config`]: the configuration, as data; `runtime`: the runtime made from it; `config_cell`: the current one,
+//!   replaced by reloads
+//! - `service`: routing of requests; `routed`: a request on its route; `routes`, `caller`, `rewrite`, `headers`,
+//!   `json_merge`, `local_responses`: their parts
+//! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
+//!   gateway's allocations, and the thread that renews them
+//! - `health_checks`: active health checks; `metrics`: Prometheus metrics; [`otlp`], `tracing`: traces for a collector
 //!
 //! Calls themselves, with their attempts, are in [`weir_call`].
 
 mod caller;
+mod cluster_hash;
 pub mod config;
 mod config_cell;
+mod distributed_limit;
 mod distributed_limits;
 mod headers;
 mod health_checks;
@@ -105,7 +108,8 @@ pub struct Gate {
 /// See [`GateError`].
 pub fn start(config: &Config, options: Options, server: &server::Options) -> Result<Gate, GateError> {
     let distributed_limits = config.distributed_limits.as_ref().map(|limits| Arc::new(DistributedLimits::new(limits)));
-    let runtime = GateRuntime::new(config, None, Nanos::ZERO, distributed_limits.as_deref());
+    let cluster_salt = distributed_limits.as_ref().map(|limits| limits.salt);
+    let runtime = GateRuntime::new(config, None, Nanos::ZERO, cluster_salt);
     let config_cell = Arc::new(ConfigCell::new(runtime.map_err(GateError::Config)?));
     let renewal_thread = match &distributed_limits {
         Some(limits) => Some(
@@ -136,8 +140,9 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
 /// # Errors
 /// A part of the configuration is invalid on this machine.
 pub fn check(config: &Config) -> Result<(), GateError> {
-    let distributed_limits = config.distributed_limits.as_ref().map(DistributedLimits::new);
-    GateRuntime::new(config, None, Nanos::ZERO, distributed_limits.as_ref()).map(drop).map_err(GateError::Config)
+    // Any salt: nothing is called.
+    let cluster_salt = config.distributed_limits.is_some().then_some(0);
+    GateRuntime::new(config, None, Nanos::ZERO, cluster_salt).map(drop).map_err(GateError::Config)
 }
 
 impl Gate {
@@ -154,8 +159,8 @@ impl Gate {
     /// A part of the configuration is invalid on this machine; then nothing has changed.
     pub fn reload(&self, config: &Config) -> Result<(), GateError> {
         let (now, limits) = (self.config_cell.now(), self.distributed_limits.as_deref());
-        let runtime =
-            GateRuntime::new(config, Some(&self.config_cell.get()), now, limits).map_err(GateError::Config)?;
+        let runtime = GateRuntime::new(config, Some(&self.config_cell.get()), now, limits.map(|limits| limits.salt));
+        let runtime = runtime.map_err(GateError::Config)?;
         if let Some(limits) = limits {
             limits.apply(&runtime, now);
         }

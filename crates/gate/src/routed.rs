@@ -10,18 +10,18 @@ use super::headers;
 use super::local_responses::{self, ErrorFormat};
 use super::otlp::CallSpanFacts;
 use super::runtime::GateRoute;
-use super::service::Service;
 use super::tracing::{TracedCall, Tracer};
 use weir_call::attempt_log::CallTrace;
 use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallRequest, CallResponse};
 use weir_decide::Nanos;
 use weir_decide::admission::Priority;
 use weir_http::client::OutgoingBody;
-use weir_server::{BodyPrefix, RequestContext, ResponseBody, ServiceReply};
+use weir_server::{BodyPrefix, Logger, RequestContext, ResponseBody, ServiceReply};
 
 /// One request and its route.
 pub(super) struct RoutedRequest<'a> {
-    pub(super) service: &'a Service,
+    /// Logger of attempt logs, as text.
+    pub(super) call_logger: Option<&'a Logger>,
     pub(super) engine: &'a CallEngine,
     pub(super) route: &'a GateRoute,
     pub(super) context: &'a RequestContext,
@@ -118,7 +118,7 @@ impl RoutedRequest<'_> {
         if self.context.is_logged() {
             self.context.log_attempts(trace.json());
         }
-        let reported = (traced.is_some() || self.service.options.call_logger.is_some()).then(|| trace.clone());
+        let reported = (traced.is_some() || self.call_logger.is_some()).then(|| trace.clone());
         let reply = match ended {
             Ok(response) => self.success_reply(response, upgrade),
             Err(failed) => self.failure_response(failed).into(),
@@ -157,7 +157,7 @@ impl RoutedRequest<'_> {
         if let Some(tracer) = self.tracer.filter(|_| call.trace_id != 0) {
             tracer.record(call, trace);
         }
-        if let Some(logger) = &self.service.options.call_logger {
+        if let Some(logger) = self.call_logger {
             let CallSpanFacts { method, path, began, ended, .. } = call;
             let status = call.status.map_or_else(|| "no response".to_owned(), |status| status.to_string());
             let why = match call.outcome {

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, HeaderName, Method, Response, StatusCode, Uri, header};
 
 use super::caller::{CallerPolicy, CallerPolicyConfig};
+use super::cluster_hash::cluster_hash;
 use super::config::{
     Config, DeadlineFrom, DeadlineLocation, HealthCheck, HostRule, LocalResponse, Proxies, ResponseRule, Rewrite,
     RouteConfig, SuccessRule, UpstreamConfig,
 };
-use super::distributed_limits::{DistributedLimit, DistributedLimits, hash};
+use super::distributed_limit::DistributedLimit;
 use super::json_merge::JsonMerge;
 use super::local_responses;
 use super::rewrite;
@@ -87,8 +88,9 @@ pub(super) struct GateRoute {
 }
 
 impl GateRuntime {
-    /// The runtime of a configuration. Parts of `before` that the configuration does not change are kept. Cluster-wide
-    /// limits need their allocations before it is used ([`DistributedLimits::apply`]).
+    /// The runtime of a configuration. Parts of `before` that the configuration does not change are kept. With a salt,
+    /// that of the cluster's limits, the limits are cluster-wide, and need their allocations before the runtime is
+    /// used.
     ///
     /// # Errors
     /// A part of the configuration is invalid on this machine; in one line.
@@ -96,7 +98,7 @@ impl GateRuntime {
         config: &Config,
         before: Option<&Self>,
         now: Nanos,
-        sharing: Option<&DistributedLimits>,
+        cluster_salt: Option<u64>,
     ) -> Result<Self, String> {
         let table = Routes::new(config)?;
         let mut upstreams = Vec::new();
@@ -120,7 +122,7 @@ impl GateRuntime {
         for asked in &config.routes {
             let upstream = setup.upstream(&asked.upstream).ok_or_else(|| format!("no upstream {}", asked.upstream))?;
             let mut route =
-                GateRoute::new(asked, Arc::clone(&upstream.upstream), &config.trusted_proxies, now, sharing)?;
+                GateRoute::new(asked, Arc::clone(&upstream.upstream), &config.trusted_proxies, now, cluster_salt)?;
             let of_this = |before: &&GateRoute| before.name == route.name;
             if let Some(before) = before.and_then(|before| before.routes.iter().find(of_this)) {
                 route.plan.counts = Arc::clone(&before.plan.counts);
@@ -135,7 +137,8 @@ impl GateRuntime {
                 let key = (asked.policy.name.clone(), asked.upstream.clone());
                 let kept = before.and_then(|before| before.existing_budget(&key, terms, &route.plan.upstream));
                 let number = budget_limit_id(&key, terms);
-                let ledger = || if sharing.is_some() { RetryBudget::shared(terms) } else { RetryBudget::new(terms) };
+                let ledger =
+                    || if cluster_salt.is_some() { RetryBudget::shared(terms) } else { RetryBudget::new(terms) };
                 let fresh = || SharedBudget { config: terms, budget: Arc::new(Mutex::new(ledger())), limit_id: number };
                 let account = setup.budgets.entry(key).or_insert_with(|| kept.unwrap_or_else(fresh));
                 route.plan.budget = Some(Arc::clone(&account.budget));
@@ -220,7 +223,7 @@ impl GateRoute {
         upstream: Arc<Upstream>,
         proxies: &Arc<Proxies>,
         now: Nanos,
-        sharing: Option<&DistributedLimits>,
+        cluster_salt: Option<u64>,
     ) -> Result<Self, String> {
         let policy = &asked.policy;
         let mut success = success_check(&policy.success)?;
@@ -232,8 +235,7 @@ impl GateRoute {
         let methods: Vec<&str> = asked.methods.iter().map(Method::as_str).collect();
         let parts = [&methods.join(","), asked.host.as_deref().unwrap_or_default(), &asked.path];
         let name = parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ");
-        let rate = sharing.and(asked.rate).map(|rule| rate_limit_id(&name, &rule));
-        let salt = sharing.map(|sharing| sharing.salt);
+        let rate = cluster_salt.and(asked.rate).map(|rule| rate_limit_id(&name, &rule));
         Ok(Self {
             name,
             upstream: asked.upstream.clone(),
@@ -241,7 +243,7 @@ impl GateRoute {
             caller_deadlines: policy.deadlines_in.clone(),
             buffer: policy.max_buffer_bytes,
             proxies: Arc::clone(proxies),
-            caller_policy: Arc::new(CallerPolicy::new(CallerPolicyConfig::of(asked, proxies), salt)),
+            caller_policy: Arc::new(CallerPolicy::new(CallerPolicyConfig::of(asked, proxies), cluster_salt)),
             rate_limit_id: rate,
             admission_config: asked.admission.clone(),
             deadline_from: asked.deadline_from.clone(),
@@ -325,14 +327,14 @@ impl GateRoute {
 /// ID of a cluster-wide rate limit. Gateways with different settings share none: during a rollout there are two limits.
 fn rate_limit_id(route: &str, rule: &CallerRule) -> u64 {
     let CallerRule { limit, per, burst, .. } = rule;
-    hash(&[b"rate", route.as_bytes(), &limit.to_be_bytes(), &per.0.to_be_bytes(), &burst.to_be_bytes()])
+    cluster_hash(&[b"rate", route.as_bytes(), &limit.to_be_bytes(), &per.0.to_be_bytes(), &burst.to_be_bytes()])
 }
 
 /// ID of a cluster-wide budget.
 fn budget_limit_id((policy, upstream): &(String, String), rule: BudgetRule) -> u64 {
     let BudgetRule { fraction, min_per_window, window } = rule;
     let numbers = [&fraction.to_be_bytes()[..], &min_per_window.to_be_bytes(), &window.0.to_be_bytes()].concat();
-    hash(&[b"budget", policy.as_bytes(), upstream.as_bytes(), &numbers])
+    cluster_hash(&[b"budget", policy.as_bytes(), upstream.as_bytes(), &numbers])
 }
 
 /// Parses a whole number with an optional sign; numbers out of range saturate.

@@ -100,7 +100,8 @@ impl server::Service for Service {
         };
         let target = route.target(&captures, &path, &parts.uri);
         let tracer = local.tracer.as_ref();
-        let routed = RoutedRequest { service: self, engine: &local.engine, route, context, tracer, error_format };
+        let call_logger = self.options.call_logger.as_ref();
+        let routed = RoutedRequest { call_logger, engine: &local.engine, route, context, tracer, error_format };
         let (priority, rejection) =
             route.caller_policy.check(local.engine.timer().now(), &headers, &captures, context.peer().ip());
         if let Some(rejection) = rejection {

@@ -21,7 +21,7 @@ use weir_http::target::{SocketAddress, Target};
 use weir_http::tls::Tls;
 use weir_http::wire::WireRequest;
 use weir_machine as machine;
-use weir_measure::run::LoadModel;
+use weir_measure::LoadModel;
 
 /// Validated load, or the shard of one agent.
 #[derive(Debug)]

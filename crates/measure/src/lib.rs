@@ -23,6 +23,7 @@ pub mod compare;
 pub mod counts;
 pub mod histogram;
 pub mod interval_merger;
+pub mod load_model;
 mod merge;
 pub mod outcome;
 pub mod progress;
@@ -39,6 +40,7 @@ pub mod trust;
 
 pub use counts::Counts;
 pub use histogram::Histogram;
+pub use load_model::LoadModel;
 pub use outcome::Outcome;
 pub use progress::RunProgress;
 pub use recorder::Recorder;

@@ -6,23 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_counts::Agent;
 use super::histogram::{Histogram, Percentiles};
-pub use super::run_facts::RunFacts;
+use super::load_model::LoadModel;
 use super::series::SeriesPoint;
-use super::trust::Trust;
+use super::trust::{MAX_CPU_FRACTION, Trust, is_p99_distorted};
 
 /// Version of the JSON format; grows when a field changes its meaning or is removed. Older runs are rejected.
 pub const SCHEMA_VERSION: u32 = 3;
-
-/// Kind of loop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LoadModel {
-    /// Users wait for responses.
-    #[default]
-    Closed,
-    /// Arrivals follow a schedule, independent of responses.
-    Open,
-}
 
 /// Result of a load test. Response time counts from the intended start of a request, service time from its send.
 /// Figures are of the window after the warm-up, unless they are described otherwise.
@@ -264,6 +253,15 @@ impl Run {
         let is_lost = self.agents.iter().any(|agent| agent.failure.is_some());
         // The first reason of such a run is the lost agent.
         self.trust.reasons.first().filter(|_| is_lost).map(String::as_str)
+    }
+
+    /// Whether weir itself may have caused slow responses: a saturated thread, or sends late by more than a tenth of the
+    /// 99th percentile of response times.
+    pub fn is_generator_fault(&self) -> bool {
+        let of = |agent: &Agent| agent.failure.is_some() || is_p99_distorted(&agent.lateness_ms, &agent.response_ms);
+        self.cpu_utilization > MAX_CPU_FRACTION
+            || is_p99_distorted(&self.lateness_ms, &self.response_ms)
+            || self.agents.iter().any(of)
     }
 
     /// Number of failed requests of a kind.

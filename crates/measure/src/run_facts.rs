@@ -2,7 +2,8 @@
 
 use super::agent_counts::{Agent, AgentCounts};
 use super::counts::Counts;
-use super::run::{Bytes, Connections, LoadModel, Manifest, Rate, Requests, Responses, Run, RunTarget, SCHEMA_VERSION};
+use super::load_model::LoadModel;
+use super::run::{Bytes, Connections, Manifest, Rate, Requests, Responses, Run, RunTarget, SCHEMA_VERSION};
 use super::series::RunSeries;
 use super::trust::{Evidence, Trust};
 use weir_decide::Nanos;

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::agent_counts::{Agent, AgentCounts, clock_error_ms, skew_ms};
 use super::counts::Counts;
 use super::histogram::{Histogram, Percentiles};
-use super::run::{LoadModel, Run};
+use super::load_model::LoadModel;
 
 #[cfg(test)]
 mod tests;
@@ -132,13 +132,9 @@ fn skewed_start(agents: &[Agent]) -> Option<String> {
     })
 }
 
-/// Whether weir itself may have caused slow responses: a saturated thread, or sends late by more than a tenth of the
-/// 99th percentile of response times.
-pub fn is_generator_fault(run: &Run) -> bool {
-    let is_late =
-        |late: &Percentiles, response: &Percentiles| is_distorted(late.p99, response.p99, TOLERATED_LATENESS_P99_MS);
-    let of = |agent: &Agent| agent.failure.is_some() || is_late(&agent.lateness_ms, &agent.response_ms);
-    run.cpu_utilization > MAX_CPU_FRACTION || is_late(&run.lateness_ms, &run.response_ms) || run.agents.iter().any(of)
+/// Whether lateness distorts the 99th percentile of response times.
+pub(super) fn is_p99_distorted(lateness_ms: &Percentiles, response_ms: &Percentiles) -> bool {
+    is_distorted(lateness_ms.p99, response_ms.p99, TOLERATED_LATENESS_P99_MS)
 }
 
 /// Whether lateness distorts a percentile of response times; all in milliseconds.

@@ -19,9 +19,8 @@
 //! - `ab`'s warnings that mean and median are apart are left out; [`weir_measure::trust`] judges a run instead.
 
 use super::number_format::sanitize;
-use weir_measure::Run;
 use weir_measure::histogram::Percentiles;
-use weir_measure::run::LoadModel;
+use weir_measure::{LoadModel, Run};
 
 /// Report from `Server Software` on.
 pub fn render(run: &Run) -> String {

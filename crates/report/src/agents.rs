@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::ansi::AnsiPaint;
 use super::number_format::{count, ms, rate, truncate};
-use super::text::line;
 use weir_measure::Run;
 use weir_measure::agent_counts::{Agent, clock_error_ms, skew_ms};
 
@@ -36,7 +35,7 @@ pub(super) fn lines(run: &Run, paint: AnsiPaint) -> Vec<String> {
         "{:>5}  {:<NODE_WIDTH$}{:>10}{:>10}{:>10}{:>10}{:>12}{:>9}",
         "agent", "node", "rate", "p50", "p99", "max", "late p99", "busiest"
     );
-    let mut lines = vec![line(paint, "agents", &facts), paint.dim(&heading)];
+    let mut lines = vec![paint.line("agents", &facts), paint.dim(&heading)];
     lines.extend(shown.iter().map(|(index, agent)| row(*index, agent, paint)));
     let hidden = run.agents.len() - shown.len();
     if hidden > 0 {

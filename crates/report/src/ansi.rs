@@ -1,4 +1,7 @@
-//! ANSI colours of text reports.
+//! ANSI colours and lines of text reports.
+
+/// Width of the column of labels.
+pub(super) const LABEL_WIDTH: usize = 13;
 
 /// Painter that adds ANSI colours if `enabled`.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +33,11 @@ impl AnsiPaint {
     /// Secondary text.
     pub(super) fn dim(self, words: &str) -> String {
         self.wrap("2", words)
+    }
+
+    /// Line of facts behind their label.
+    pub(super) fn line(self, label: &str, facts: &[String]) -> String {
+        self.dim(&format!("{label:<LABEL_WIDTH$}")) + &facts.join(" · ")
     }
 
     fn wrap(self, code: &str, words: &str) -> String {

@@ -4,13 +4,12 @@
 //! clocks; distribution of response times; outcomes of requests; objectives that were met; lateness and CPU of weir
 //! itself; each agent. Times are those of successes; a row of its own has those of failures.
 
-use super::ansi::AnsiPaint;
+use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
 use super::{agents, bars};
 use weir_decide::Nanos;
-use weir_measure::Run;
 use weir_measure::histogram::Percentiles;
-use weir_measure::run::LoadModel;
+use weir_measure::{LoadModel, Run};
 
 /// Report of a run, with ANSI colours if `color`.
 pub fn render(run: &Run, color: bool) -> String {
@@ -127,14 +126,12 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
     }
     let per_s = |n: u64| bytes(if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 });
     let mut lines = vec![
-        line(
-            paint,
+        paint.line(
             "requests",
             &[format!("{} total", count(requests.total)), format!("{} ok", count(requests.ok)), failed],
         ),
-        line(paint, "rate", &rate_words),
-        line(
-            paint,
+        paint.line("rate", &rate_words),
+        paint.line(
             "traffic",
             &[
                 format!("{}/s in", per_s(run.bytes.read)),
@@ -142,8 +139,7 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
                 format!("{} read", bytes(run.bytes.read as f64)),
             ],
         ),
-        line(
-            paint,
+        paint.line(
             "connections",
             &[
                 format!("{} opened", count(run.connections.opened)),
@@ -161,7 +157,7 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
     .map(|(n, words)| format!("{} {words}", count(n)))
     .collect();
     if !queue.is_empty() {
-        lines.push(line(paint, "queue", &queue));
+        lines.push(paint.line("queue", &queue));
     }
     lines
 }
@@ -250,23 +246,12 @@ fn generator(run: &Run, paint: AnsiPaint) -> Vec<String> {
         format!("{} CPU per request", ms(run.cpu_us_per_request / 1e3)),
         format!("busiest thread {:.0}%", run.cpu_utilization * 100.0),
     ];
-    vec![line(paint, "weir itself", &facts)]
+    vec![paint.line("weir itself", &facts)]
 }
 
 /// Whether a response with this status counts as failed.
 pub(super) fn is_failure(status: &str) -> bool {
     !matches!(status.as_bytes().first(), Some(b'1'..=b'3'))
-}
-
-/// Width of the column of labels.
-const LABEL_WIDTH: usize = 13;
-
-fn label(name: &str, paint: AnsiPaint) -> String {
-    paint.dim(&format!("{name:<LABEL_WIDTH$}"))
-}
-
-pub(super) fn line(paint: AnsiPaint, name: &str, facts: &[String]) -> String {
-    label(name, paint) + &facts.join(" · ")
 }
 
 /// Duration in seconds, to the millisecond.

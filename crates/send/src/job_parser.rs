@@ -235,7 +235,7 @@ fn ttl_ms(length: TtlValue) -> Result<u64, String> {
         TtlValue::Seconds(s) if s.is_finite() && (0.0..=3e9).contains(&s) => Nanos::from_secs_f64(s),
         TtlValue::Seconds(s) => return Err(format!("invalid ttl {s}: it is between 0 and 3e9 seconds")),
     };
-    Ok(length.0 / Nanos::MILLI.0)
+    Ok(length.as_millis())
 }
 
 /// Message of the JSON parser without the line number, which is always 1.

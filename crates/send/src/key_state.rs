@@ -104,7 +104,7 @@ impl KeyState {
         rest: &KeyHistory,
         hosts: &[(String, KeyHistory)],
     ) -> Self {
-        let up_ms = at.up.0 / Nanos::MILLI.0;
+        let up_ms = at.up.as_millis();
         let hosts = hosts.iter().map(|(host, history)| (host.clone(), StoredHistory::of(history))).collect();
         Self {
             high_water,
@@ -145,7 +145,7 @@ impl KeyState {
         // A wall clock that was set back makes it look younger, which is safe; one that was set forward would end
         // windows too early.
         let by_wall = u64::try_from(now.wall.0.saturating_sub(self.written_at_ms)).unwrap_or(0);
-        let by_uptime = (now.up.0 / Nanos::MILLI.0).saturating_sub(self.up_ms);
+        let by_uptime = now.up.as_millis().saturating_sub(self.up_ms);
         let is_same_boot = !self.boot.is_empty() && self.boot == now.boot;
         let since_ms = if is_same_boot { by_wall.min(by_uptime) } else { by_wall };
         Some((history, Nanos(since_ms.saturating_mul(Nanos::MILLI.0))))

@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::limiter::SimulatedLimiter;
-use super::ranking::HeadlineMetric;
 use super::record::{RecordWindow, SimulationRecord};
-use super::world::{Scenario, UnloadedLatency};
+use super::world::{HeadlineMetric, Scenario, UnloadedLatency};
 use weir_decide::Nanos;
 use weir_decide::admission::Priority;
 

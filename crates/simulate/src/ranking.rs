@@ -21,17 +21,6 @@ const ACCEPTABLE_P99_RATIO: f64 = 2.0;
 /// Relative difference of p99 up to which two values tie.
 const P99_TIE_FRACTION: f64 = 0.05;
 
-/// Metric that decides a scenario.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HeadlineMetric {
-    /// Responses in time, of all servable calls.
-    #[default]
-    Goodput,
-    /// Responses in time to critical calls, of all critical calls.
-    Critical,
-}
-
 /// First limiter against another one, over all scenarios with reports of both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LimiterPairing {

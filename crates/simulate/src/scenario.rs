@@ -1,9 +1,8 @@
 //! Named scenarios. Loads are multiples of the upstream's initial capacity.
 
-use super::ranking::HeadlineMetric;
 use super::world::{
-    CallerModel, ChangeEffect, ReplicaBalance, RetryModel, Scenario, ScenarioPhase, UnloadedLatency, UpstreamChange,
-    UpstreamModel,
+    CallerModel, ChangeEffect, HeadlineMetric, ReplicaBalance, RetryModel, Scenario, ScenarioPhase, UnloadedLatency,
+    UpstreamChange, UpstreamModel,
 };
 use weir_decide::Nanos;
 use weir_decide::load::schedule::{Arrivals, LoadStage};

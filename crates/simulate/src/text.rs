@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 use std::fmt::Write;
 
 use super::metrics::{PhaseMetrics, SimulationReport};
-use super::ranking::{HeadlineMetric, LimiterComparison, LimiterPairing};
+use super::ranking::{LimiterComparison, LimiterPairing};
 use super::scenario;
+use super::world::HeadlineMetric;
 
 /// Text report; runs of the same scenario form one table.
 pub fn render(all: &LimiterComparison) -> String {

@@ -1,6 +1,7 @@
 //! Scenario of a simulation: callers, gates, upstream, and changes over time.
 
-use super::ranking::HeadlineMetric;
+use serde::Serialize;
+
 use weir_decide::Nanos;
 use weir_decide::load::schedule::{Arrivals, LoadStage};
 use weir_decide::service::delay::Delay;
@@ -33,6 +34,17 @@ pub struct Scenario {
     pub headline: HeadlineMetric,
     /// Resolution of the time series, a multiple of 100 ms.
     pub series_step: Nanos,
+}
+
+/// Metric that decides a scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeadlineMetric {
+    /// Responses in time, of all servable calls.
+    #[default]
+    Goodput,
+    /// Responses in time to critical calls, of all critical calls.
+    Critical,
 }
 
 /// Callers: an open loop of arrivals independent of responses, and a closed loop of users.

@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::findings::{Findings, RunRange};
-use super::plotting::{StudyPlot, file_name, select_points};
-use super::results_folder::point_name;
+use super::point_name::point_name;
+use super::study_plot::{StudyPlot, file_name, select_points};
 use weir_report::axis::ChartAxis;
 use weir_report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
 use weir_report::unit::ValueUnit;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
 use super::failure::MeasurementError;
+use super::measurement::MeasurementFailure;
 use weir_decide::Nanos;
 use weir_machine::clock::Clock;
 use weir_machine::lock::{lock, wait_timeout_while};
@@ -23,6 +24,8 @@ pub const GUARD: &str = "guard-program";
 
 /// Bytes of a program's output that are kept, from the end.
 const TAIL_BYTES: usize = 16 * 1024;
+/// Number of a program's last output lines in a failure.
+const MAX_OUTPUT_LINES: usize = 8;
 /// Timeout for the exit of a supervisor after it has killed its processes.
 const GUARD_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Timeout for the last output of a process that has ended.
@@ -170,10 +173,19 @@ impl GuardedProcess {
                 return Err(MeasurementError::Interrupted);
             }
             if clock.now() > timeout {
-                return Err(MeasurementError::from_program(format!("it did not end within {timeout}"), self));
+                return Err(self.failure(format!("it did not end within {timeout}")));
             }
         }
         Ok(())
+    }
+
+    /// Failure of the program, with its last lines of output.
+    pub(super) fn failure(&self, reason: impl Into<String>) -> MeasurementError {
+        let mut last_lines = self.stderr().last_lines(MAX_OUTPUT_LINES);
+        if last_lines.is_empty() {
+            last_lines = self.stdout().last_lines(MAX_OUTPUT_LINES);
+        }
+        MeasurementError::Failed(MeasurementFailure { reason: reason.into(), last_lines })
     }
 
     /// Exit of its first process, if it has ended.
@@ -203,7 +215,7 @@ impl GuardedProcess {
 
     /// Ends all its processes: SIGTERM, then SIGKILL after `grace`.
     pub(super) fn stop(&mut self, grace: Nanos) {
-        self.send_command(&SupervisorCommand::Stop(grace.0 / 1_000_000));
+        self.send_command(&SupervisorCommand::Stop(grace.as_millis()));
         if !self.ends_within(grace + GUARD_TIMEOUT) {
             // A process that survives SIGKILL hangs in the kernel; its supervisor is not waited for.
             let _ = self.guard.kill();

@@ -2,12 +2,14 @@
 //! and measured under the same load; verdicts are by round, with a confidence level.
 //!
 //! - [`mod@file`]: `study.toml` -> [`definition`]; `placeholders` in it
-//! - `order`: order of the measurements; [`measurement`]: one measurement; `conduct`: runs it, with `start`,
-//!   `running` (a supervised program), `ready`, `packages`, `drive` (loads), `sampling`, `cores`
-//! - `folder`: saved results, with which an interrupted study continues
-//! - [`findings`]: metrics and verdicts; `recorded`: runs and samples of a measurement
-//! - [`text`], [`plotting`], [`page`]: text report, plots and HTML report; `courses`: plots over time; `series`: time
-//!   series of clients
+//! - `interleaving`: order of the measurements; [`measurement`]: one measurement; `measurement_data`: its runs and
+//!   samples, too; `runner`: runs it, with `drive` (loads), `sampling` and `cpu_sets`
+//! - `programs`: setup and start of the programs, with `packages`, `ready`, `guarded_process` (a supervised program) and
+//!   `leftovers`
+//! - `results_folder`: saved results, with which an interrupted study continues; `point_name`: names of its folders
+//! - [`findings`]: metrics and verdicts; `recordings`: runs and samples of a measurement
+//! - [`text`], [`plotting`], [`page`]: text report, plots and HTML report; [`study_plot`]: one plot; `time_series`: plots
+//!   over time; `client_series`: time series of clients
 //!
 //! Reasons: `docs/design/study.md`.
 
@@ -21,17 +23,21 @@ pub mod file;
 pub mod findings;
 mod guarded_process;
 mod interleaving;
+mod leftovers;
 pub mod measurement;
+mod measurement_data;
 mod packages;
 pub mod page;
 mod placeholders;
 pub mod plotting;
+mod point_name;
+mod programs;
 mod ready;
 mod recordings;
 mod results_folder;
 mod runner;
 mod sampling;
-mod start;
+pub mod study_plot;
 pub mod text;
 mod time_series;
 
@@ -41,7 +47,7 @@ use std::path::Path;
 use serde_json::json;
 
 pub use self::guarded_process::{GUARD, Launcher};
-pub use self::results_folder::point_name;
+pub use self::point_name::point_name;
 
 use self::cpu_sets::CpuSets;
 use self::definition::Definition;
@@ -50,8 +56,10 @@ use self::failure::MeasurementError;
 use self::file::LoadSyntax;
 use self::findings::Findings;
 use self::measurement::{Measurement, MeasurementFailure, MeasurementId};
+use self::measurement_data::MeasurementData;
+use self::programs::StudyPrograms;
 use self::results_folder::ResultsFolder;
-use self::runner::{MeasurementData, MeasurementRunner};
+use self::runner::MeasurementRunner;
 use weir_agents as agents;
 use weir_decide::Nanos;
 use weir_machine::clock::{self, Clock};
@@ -186,20 +194,13 @@ pub fn run(
     if !todo.is_empty() {
         folder.mark_running(&token).map_err(wrong)?;
     }
-    let mut runner = MeasurementRunner {
-        definition,
-        load_syntax,
-        launcher,
-        agents,
-        token: &token,
-        cpu_sets: &split,
-        go_on,
-        environments: BTreeMap::new(),
-    };
+    let mut programs =
+        StudyPrograms { definition, launcher, token: &token, cpu_sets: &split, go_on, environments: BTreeMap::new() };
     let broken = match todo.is_empty() {
         true => BTreeMap::new(),
-        false => set_up(&mut runner, definition, report),
+        false => set_up(&mut programs, definition, report),
     };
+    let runner = MeasurementRunner { programs, load_syntax, agents };
     let (mut took, mut made) = (0.0, 0_u32);
     for place in todo {
         if !go_on() || !in_time() {
@@ -241,7 +242,7 @@ pub fn run(
 
 /// Sets up all programs: failures, by variant. A variant with one is not started.
 fn set_up(
-    runner: &mut MeasurementRunner<'_>,
+    programs: &mut StudyPrograms<'_>,
     definition: &Definition,
     report: &mut dyn FnMut(&StudyEvent<'_>),
 ) -> BTreeMap<usize, MeasurementFailure> {
@@ -250,7 +251,7 @@ fn set_up(
     for service in definition.services.iter().filter(|service| needs(service)) {
         report(&StudyEvent::SettingUp(&service.name));
         if let Err(MeasurementError::Failed(why)) =
-            runner.set_up(service, None).map_err(|why| why.attributed_to(&service.name))
+            programs.set_up(service, None).map_err(|why| why.attributed_to(&service.name))
         {
             // No variant can be measured without the service.
             broken.extend((0..definition.variants.len()).map(|index| (index, why.clone())));
@@ -258,7 +259,7 @@ fn set_up(
     }
     for (index, variant) in definition.variants.iter().enumerate().filter(|(_, variant)| needs(&variant.program)) {
         report(&StudyEvent::SettingUp(&variant.program.name));
-        if let Err(MeasurementError::Failed(why)) = runner.set_up(&variant.program, Some(variant)) {
+        if let Err(MeasurementError::Failed(why)) = programs.set_up(&variant.program, Some(variant)) {
             broken.insert(index, MeasurementFailure { reason: format!("set-up: {}", why.reason), ..why });
         }
     }

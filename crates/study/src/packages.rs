@@ -79,14 +79,12 @@ pub(super) fn run_to_end(
     let start = ProgramSpec { command, environment, folder: folder.to_owned(), cpus: Vec::new() };
     let running = GuardedProcess::start(launcher, start, None).map_err(MeasurementError::without_output)?;
     running.wait_for_end(timeout, go_on).map_err(|why| match why {
-        MeasurementError::Failed(_) => {
-            MeasurementError::from_program(format!("'{shown}' did not end within {timeout}"), &running)
-        }
+        MeasurementError::Failed(_) => running.failure(format!("'{shown}' did not end within {timeout}")),
         other => other,
     })?;
     match running.ending() {
         Some(ProgramExit::Code(0)) => Ok(()),
-        Some(ending) => Err(MeasurementError::from_program(format!("'{shown}' failed: {ending}"), &running)),
-        None => Err(MeasurementError::from_program(format!("'{shown}' was lost"), &running)),
+        Some(ending) => Err(running.failure(format!("'{shown}' failed: {ending}"))),
+        None => Err(running.failure(format!("'{shown}' was lost"))),
     }
 }

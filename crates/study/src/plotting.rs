@@ -2,29 +2,15 @@
 
 use super::client_series;
 use super::findings::Findings;
+use super::point_name::point_name;
 use super::recordings::{self, Recording};
-use super::results_folder::point_name;
+use super::study_plot::{StudyPlot, file_name, point_suffix, select_points};
 use super::time_series;
 use weir_measure::Histogram;
 use weir_report::axis::ChartAxis;
 use weir_report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
 use weir_report::unit::ValueUnit;
 
-/// Plot, and the name of its files.
-#[derive(Debug)]
-pub struct StudyPlot {
-    /// Name of the files, without extension.
-    pub name: String,
-    /// Series and axes.
-    pub plot: Plot,
-    /// Index of the metric over the sweep that this plot shows, if it shows one.
-    pub metric: Option<usize>,
-    /// Index of the point of the sweep that this plot shows, if it shows one.
-    pub point: Option<usize>,
-}
-
-/// Maximum number of points of the sweep with plots of their own (by percentile, over time).
-pub(super) const MAX_PLOTTED_POINTS: usize = 4;
 /// Quantiles of the latency curves.
 const CURVE_QUANTILES: [f64; 16] =
     [0.0, 0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9999];
@@ -64,14 +50,6 @@ fn is_flat(plot: &Plot) -> bool {
 fn points_of_load(findings: &Findings<'_>, load: &str) -> Vec<usize> {
     let measure = findings.metrics.iter().position(|measure| measure.load.as_deref() == Some(load));
     measure.map(|measure| findings.points_of(measure).collect()).unwrap_or_default()
-}
-
-/// Some of many points, evenly apart, always with the last one: in most sweeps it has the highest load.
-pub(super) fn select_points(points: &[usize]) -> Vec<usize> {
-    let step = points.len().div_ceil(MAX_PLOTTED_POINTS).max(1);
-    let mut some: Vec<usize> = points.iter().rev().step_by(step).copied().collect();
-    some.reverse();
-    some
 }
 
 /// Plots of a metric over the first parameter of the sweep: one for each combination of the other parameters, with a
@@ -198,35 +176,4 @@ fn latency_curve(findings: &Findings<'_>, load: &str, point: usize, recorded: &[
     };
     let name = file_name(&format!("{load} percentiles {}", point_name(&findings.points[point])));
     StudyPlot { name, plot: plot.with_fitted_axes(), metric: None, point: Some(point) }
-}
-
-/// ` at connections=8`; empty without a sweep.
-pub(super) fn point_suffix(findings: &Findings<'_>, point: usize) -> String {
-    let of = &findings.points[point];
-    if of.is_empty() { String::new() } else { format!(" at {}", point_name(of)) }
-}
-
-/// File name of lower-case letters, digits, dots and dashes.
-pub(super) fn file_name(words: &str) -> String {
-    let simple = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
-    let name: String = words.chars().map(simple).collect();
-    name.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_many_points_some_are_plotted_and_the_last_one_always() {
-        let looked_at = |count: usize| select_points(&(0..count).collect::<Vec<_>>());
-        assert!(looked_at(0).is_empty());
-        assert_eq!(looked_at(1), [0]);
-        assert_eq!(looked_at(4), [0, 1, 2, 3]);
-        assert_eq!(looked_at(9), [2, 5, 8]);
-        for count in 1..50 {
-            let points = looked_at(count);
-            assert!(points.len() <= MAX_PLOTTED_POINTS && points.last() == Some(&(count - 1)), "{count}: {points:?}");
-        }
-    }
 }

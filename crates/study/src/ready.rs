@@ -35,7 +35,7 @@ pub(super) fn wait_ready(
         if *ready != ReadyCheck::Immediate && running.has_terminated() {
             let ending =
                 running.ending().map_or_else(|| "its supervisor was killed".to_owned(), |ending| ending.to_string());
-            return Err(MeasurementError::from_program(format!("it ended before it was ready: {ending}"), running));
+            return Err(running.failure(format!("it ended before it was ready: {ending}")));
         }
         // Checked after the program's end, since another process may listen on its port then.
         let is_ready = match ready {
@@ -55,7 +55,7 @@ pub(super) fn wait_ready(
                     format!("port {port} took no connections within {timeout}")
                 }
             };
-            return Err(MeasurementError::from_program(format!("never ready: {what}"), running));
+            return Err(running.failure(format!("never ready: {what}")));
         }
         clock.sleep_until(clock.now() + POLL_INTERVAL);
     }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::definition_hash::short_hash;
+use super::leftovers::kill_leftovers;
 use super::measurement::Measurement;
-use super::runner::{ENV_MARKER, MeasurementData};
+use super::measurement_data::MeasurementData;
+use super::point_name::point_name;
 use super::sampling::UsageSamples;
-use weir_machine::processes;
 
 /// Results folder.
 #[derive(Debug)]
@@ -59,10 +59,7 @@ impl ResultsFolder {
         if let Ok(RunningMarker { token }) = serde_json::from_str(&note)
             && !token.is_empty()
         {
-            let left = || processes::started_with(ENV_MARKER, &token);
-            if !left().is_empty() {
-                processes::kill_all(left);
-            }
+            kill_leftovers(&token);
         }
         self.clear_running()
     }
@@ -153,35 +150,9 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&part, path)
 }
 
-/// Folder name of a point: `connections=8,workers=2`; `all` without a sweep.
-pub fn point_name(point: &[(String, String)]) -> String {
-    if point.is_empty() {
-        return "all".to_owned();
-    }
-    let simple = |value: &str| {
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-        let plain = !value.is_empty() && value.len() <= 40 && value.chars().all(fits);
-        if plain { value.to_owned() } else { short_hash(value) }
-    };
-    point.iter().map(|(name, value)| format!("{name}={}", simple(value))).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn point(of: &[(&str, &str)]) -> Vec<(String, String)> {
-        of.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    }
-
-    #[test]
-    fn a_point_is_a_folder_name_without_path_separators() {
-        assert_eq!(point_name(&[]), "all");
-        assert_eq!(point_name(&point(&[("connections", "8"), ("size", "1.5")])), "connections=8,size=1.5");
-        let odd = point_name(&point(&[("path", "../../etc")]));
-        assert!(!odd.contains('/') && odd.starts_with("path="), "{odd}");
-        assert_ne!(odd, point_name(&point(&[("path", "../../usr")])));
-    }
 
     #[test]
     fn a_saved_measurement_is_reused_unless_its_definition_has_changed() {

@@ -1,94 +1,40 @@
 //! One measurement from start to end: programs are started and awaited, warmed up, measured and ended.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 
 use super::cpu_sets::{CpuSets, pin_to};
-use super::definition::{Definition, Program, Variant};
+use super::definition::Variant;
 use super::drive::{self, LoadDrive};
 use super::failure::MeasurementError;
 use super::file::LoadSyntax;
-use super::guarded_process::{GuardedProcess, Launcher};
-use super::measurement::{LoadMetrics, Measurement, MeasurementId, WarmUpResult};
-use super::packages;
+use super::guarded_process::GuardedProcess;
+use super::leftovers::kill_leftovers;
+use super::measurement::{LoadMetrics, MeasurementId, WarmUpResult};
+use super::measurement_data::MeasurementData;
 use super::placeholders::PlaceholderValues;
+use super::programs::{StudyPrograms, free_ports};
 use super::results_folder::ResultsFolder;
 use super::sampling::{UsageSamples, VariantSampler};
-use super::start::free_ports;
 use weir_agents as agents;
 use weir_decide::Nanos;
 use weir_machine::clock::{self, Clock};
-use weir_machine::processes;
 use weir_machine::supervisor::ProgramExit;
 use weir_measure::Run;
 
-/// Environment variable of every process that a study starts, with the token of the run; leftovers are found by it.
-pub(super) const ENV_MARKER: &str = "WEIR_STUDY";
-
 /// Runner of the measurements of a study, one at a time.
+#[derive(Debug)]
 pub(super) struct MeasurementRunner<'a> {
-    /// The study.
-    pub(super) definition: &'a Definition,
+    /// Programs of the study.
+    pub(super) programs: StudyPrograms<'a>,
     /// Syntax of loads.
     pub(super) load_syntax: &'a LoadSyntax<'a>,
-    /// Command that starts this program again.
-    pub(super) launcher: &'a Launcher,
     /// Agents that generate the load, instead of this process.
     pub(super) agents: Option<&'a agents::AgentSpec>,
-    /// Token of this run of the study, unique among all.
-    pub(super) token: &'a str,
-    /// Division of the cores.
-    pub(super) cpu_sets: &'a CpuSets,
-    /// False once interrupted.
-    pub(super) go_on: &'a (dyn Fn() -> bool + Sync),
-    /// Folders of Python environments, by name of the program.
-    pub(super) environments: BTreeMap<String, PathBuf>,
-}
-
-impl std::fmt::Debug for MeasurementRunner<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MeasurementRunner").field("token", &self.token).finish_non_exhaustive()
-    }
-}
-
-/// Measurement, and the files that belong to it.
-#[derive(Debug, Default)]
-pub(super) struct MeasurementData {
-    /// Result.
-    pub(super) measurement: Measurement,
-    /// Runs of the loads, with the names of their files.
-    pub(super) runs: Vec<(String, Run)>,
-    /// Samples of the variant's use of resources.
-    pub(super) samples: UsageSamples,
 }
 
 impl MeasurementRunner<'_> {
-    /// Setup of a program, once before all measurements: packages and shell commands.
-    ///
-    /// # Errors
-    /// The first step that fails.
-    pub(super) fn set_up(&mut self, program: &Program, variant: Option<&Variant>) -> Result<(), MeasurementError> {
-        let timeout = self.definition.timeouts.setup;
-        if !program.requirements.is_empty() {
-            let marker = BTreeMap::from([(ENV_MARKER.to_owned(), self.token.to_owned())]);
-            let folder = packages::environment(&program.requirements, self.launcher, &marker, timeout, self.go_on)?;
-            self.environments.insert(program.name.clone(), folder);
-        }
-        if program.setup.is_empty() {
-            return Ok(());
-        }
-        let mut values = self.built_in_values(0, Path::new("."));
-        values.extend(variant.into_iter().flat_map(|variant| variant.values.clone()));
-        values.insert("variant".into(), program.name.clone());
-        for line in &program.setup {
-            let command = vec!["sh".to_owned(), "-c".to_owned(), self.fill(line, &values)?];
-            let start = self.start_command(program, command, &values)?;
-            packages::run_to_end(start.command, &start.folder, start.environment, self.launcher, timeout, self.go_on)?;
-        }
-        Ok(())
-    }
-
     /// Runs the measurement `place`, whose programs may write to `folder`. A failing variant is a finding: the result
     /// has it.
     ///
@@ -100,16 +46,13 @@ impl MeasurementRunner<'_> {
         point: &[(String, String)],
         folder: &Path,
     ) -> Result<MeasurementData, MeasurementError> {
-        let variant = &self.definition.variants[place.variant];
+        let variant = &self.programs.definition.variants[place.variant];
         let started_unix_s = clock::unix_s();
         let clock = Clock::started_ago(Nanos::ZERO);
         let mut measured = MeasurementData::default();
         let ended = self.try_measure(place, variant, point, folder, &mut measured);
         // Something is left only if a supervisor was killed.
-        let left = || processes::started_with(ENV_MARKER, self.token);
-        if !left().is_empty() {
-            processes::kill_all(left);
-        }
+        kill_leftovers(self.programs.token);
         match ended {
             Err(MeasurementError::Interrupted) => return Err(MeasurementError::Interrupted),
             Err(MeasurementError::Failed(failure)) => measured.measurement.failure = Some(failure),
@@ -130,26 +73,26 @@ impl MeasurementRunner<'_> {
         folder: &Path,
         measured: &mut MeasurementData,
     ) -> Result<(), MeasurementError> {
-        let mut values = self.built_in_values(place.repeat, folder);
+        let mut values = self.programs.built_in_values(place.repeat, folder);
         values.extend(point.iter().cloned());
         values.extend(variant.values.clone());
         values.insert("variant".into(), variant.program.name.clone());
         // All ports are chosen at once, so that they differ.
-        let ports = free_ports(self.definition.services.len() + 1)?;
+        let ports = free_ports(self.programs.definition.services.len() + 1)?;
         let (own, others) = ports.split_first().ok_or_else(|| MeasurementError::without_output("no free port"))?;
-        for (service, port) in self.definition.services.iter().zip(others) {
+        for (service, port) in self.programs.definition.services.iter().zip(others) {
             values.insert(format!("{}.port", service.name), port.to_string());
         }
         let mut services = Vec::new();
-        for (service, port) in self.definition.services.iter().zip(others) {
+        for (service, port) in self.programs.definition.services.iter().zip(others) {
             let mut values = values.clone();
             values.insert("port".into(), port.to_string());
             let (running, _) =
-                self.start_program(service, &values, *port).map_err(|why| why.attributed_to(&service.name))?;
+                self.programs.start_program(service, &values, *port).map_err(|why| why.attributed_to(&service.name))?;
             services.push((service.name.as_str(), running));
         }
         values.insert("port".into(), own.to_string());
-        let (mut running, ready) = self.start_program(&variant.program, &values, *own)?;
+        let (mut running, ready) = self.programs.start_program(&variant.program, &values, *own)?;
         measured.measurement.ready_s = (!variant.is_client).then(|| ready.as_secs_f64());
         let ended = if variant.is_client {
             self.run_client(&running, measured)
@@ -159,11 +102,9 @@ impl MeasurementRunner<'_> {
             self.drive_loads(&running, &is_there, place, &values, measured)
         };
         let lost = services.iter().find(|(_, running)| running.has_terminated());
-        let lost = lost.map(|(name, running)| {
-            MeasurementError::from_program("it ended in the middle".to_owned(), running).attributed_to(name)
-        });
-        running.stop(self.definition.timeouts.stop);
-        services.iter_mut().for_each(|(_, running)| running.stop(self.definition.timeouts.stop));
+        let lost = lost.map(|(name, running)| running.failure("it ended in the middle").attributed_to(name));
+        running.stop(self.programs.definition.timeouts.stop);
+        services.iter_mut().for_each(|(_, running)| running.stop(self.programs.definition.timeouts.stop));
         match (ended, lost) {
             (Err(MeasurementError::Interrupted), _) => Err(MeasurementError::Interrupted),
             (_, Some(lost)) => Err(lost),
@@ -179,22 +120,23 @@ impl MeasurementRunner<'_> {
         values: &PlaceholderValues,
         measured: &mut MeasurementData,
     ) -> Result<(), MeasurementError> {
-        let point = &self.definition.points()[place.point];
-        let mut drives = LoadDrive::all(self.definition, values, point, place.repeat, self.load_syntax)
+        let point = &self.programs.definition.points()[place.point];
+        let mut drives = LoadDrive::all(self.programs.definition, values, point, place.repeat, self.load_syntax)
             .map_err(MeasurementError::without_output)?;
         if let Some(agents) = self.agents {
-            let placed = drive::place_agents(&mut drives, agents, self.cpu_sets, self.go_on);
-            placed.map_err(|error| MeasurementError::from_program(error.to_string(), running))?;
+            let placed = drive::place_agents(&mut drives, agents, self.programs.cpu_sets, self.programs.go_on);
+            placed.map_err(|error| running.failure(error.to_string()))?;
         }
-        let sampling = VariantSampler::new(Clock::started_ago(Nanos::ZERO), self.definition.limits.memory_bytes);
-        let go_on = || (self.go_on)() && is_there() && sampling.excess_memory_bytes().is_none();
+        let sampling =
+            VariantSampler::new(Clock::started_ago(Nanos::ZERO), self.programs.definition.limits.memory_bytes);
+        let go_on = || (self.programs.go_on)() && is_there() && sampling.excess_memory_bytes().is_none();
         let ran = thread::scope(|scope| {
-            let watching = sampling.begin_on(scope, running.guard(), self.cpu_sets);
-            let warm_up = drive::warm_up(&drives, self.cpu_sets, &go_on);
+            let watching = sampling.begin_on(scope, running.guard(), self.programs.cpu_sets);
+            let warm_up = drive::warm_up(&drives, self.programs.cpu_sets, &go_on);
             // Samples count from here on.
             let from = sampling.now();
             let runs = match &warm_up {
-                Ok((_, None)) if go_on() => drive::measure(&drives, self.cpu_sets, &go_on),
+                Ok((_, None)) if go_on() => drive::measure(&drives, self.programs.cpu_sets, &go_on),
                 _ => Ok(Vec::new()),
             };
             sampling.stop();
@@ -202,20 +144,19 @@ impl MeasurementRunner<'_> {
             measured.samples = samples.since(from);
             warm_up.and_then(|warm_up| Ok((warm_up, runs?)))
         });
-        if !(self.go_on)() {
+        if !(self.programs.go_on)() {
             return Err(MeasurementError::Interrupted);
         }
         if let Some(used) = sampling.excess_memory_bytes() {
-            let most = self.definition.limits.memory_bytes.unwrap_or(0);
+            let most = self.programs.definition.limits.memory_bytes.unwrap_or(0);
             let why = format!("ended for its memory: {} MiB used, {} MiB allowed", used >> 20, most >> 20);
-            return Err(MeasurementError::from_program(why, running));
+            return Err(running.failure(why));
         }
         if running.has_terminated() {
             let how = running.ending().map_or_else(|| "lost".to_owned(), |ending| ending.to_string());
-            return Err(MeasurementError::from_program(format!("it ended in the middle: {how}"), running));
+            return Err(running.failure(format!("it ended in the middle: {how}")));
         }
-        let ((warm_up, lost), runs) =
-            ran.map_err(|error| MeasurementError::from_program(error.to_string(), running))?;
+        let ((warm_up, lost), runs) = ran.map_err(|error| running.failure(error.to_string()))?;
         measured.measurement.warmup = warm_up;
         measured.measurement.lost_agent = lost.or_else(|| runs.iter().find_map(drive::lost_agent));
         self.record_runs(&drives, runs, warm_up, place, measured);
@@ -223,7 +164,7 @@ impl MeasurementRunner<'_> {
             (_, None) if !measured.runs.is_empty() => Ok(()),
             // The service's own output does not explain a lost agent.
             (Some(why), _) => Err(MeasurementError::without_output(why.clone())),
-            (None, Some(why)) => Err(MeasurementError::from_program(why, running)),
+            (None, Some(why)) => Err(running.failure(why)),
             (None, None) => Ok(()),
         }
     }
@@ -236,8 +177,8 @@ impl MeasurementRunner<'_> {
         place: &MeasurementId,
         measured: &mut MeasurementData,
     ) {
-        let variant = &self.definition.variants[place.variant].program.name;
-        let point = &self.definition.points()[place.point];
+        let variant = &self.programs.definition.variants[place.variant].program.name;
+        let point = &self.programs.definition.points()[place.point];
         let mut successes = 0.0;
         for (drive, mut run) in drives.iter().zip(runs) {
             run.manifest.command = ["weir", "study", variant, &drive.name].map(str::to_owned).to_vec();
@@ -259,33 +200,31 @@ impl MeasurementRunner<'_> {
     }
 
     fn run_client(&self, running: &GuardedProcess, measured: &mut MeasurementData) -> Result<(), MeasurementError> {
-        let sampling = VariantSampler::new(Clock::started_ago(Nanos::ZERO), self.definition.limits.memory_bytes);
-        let go_on = || (self.go_on)() && sampling.excess_memory_bytes().is_none();
+        let sampling =
+            VariantSampler::new(Clock::started_ago(Nanos::ZERO), self.programs.definition.limits.memory_bytes);
+        let go_on = || (self.programs.go_on)() && sampling.excess_memory_bytes().is_none();
         let ended = thread::scope(|scope| {
-            let watching = sampling.begin_on(scope, running.guard(), self.cpu_sets);
-            let ended = running.wait_for_end(self.definition.timeouts.client, &go_on);
+            let watching = sampling.begin_on(scope, running.guard(), self.programs.cpu_sets);
+            let ended = running.wait_for_end(self.programs.definition.timeouts.client, &go_on);
             sampling.stop();
             measured.samples = watching.join().unwrap_or_default();
             ended
         });
-        if let (Some(used), true) = (sampling.excess_memory_bytes(), (self.go_on)()) {
-            return Err(MeasurementError::from_program(
-                format!("ended for its memory: {} MiB used", used >> 20),
-                running,
-            ));
+        if let (Some(used), true) = (sampling.excess_memory_bytes(), (self.programs.go_on)()) {
+            return Err(running.failure(format!("ended for its memory: {} MiB used", used >> 20)));
         }
         ended?;
         measured.measurement.usage = measured.samples.usage(None);
         match running.ending() {
             Some(ProgramExit::Code(0)) => {}
-            Some(ending) => return Err(MeasurementError::from_program(format!("it failed: {ending}"), running)),
-            None => return Err(MeasurementError::from_program("it was lost".to_owned(), running)),
+            Some(ending) => return Err(running.failure(format!("it failed: {ending}"))),
+            None => return Err(running.failure("it was lost")),
         }
         measured.measurement.client_metrics = client_metrics(&running.stdout().text());
-        for metric in &self.definition.client_metrics {
+        for metric in &self.programs.definition.client_metrics {
             if !measured.measurement.client_metrics.contains_key(&metric.name) {
                 let why = format!("its last line on stdout has no number \"{}\"", metric.name);
-                return Err(MeasurementError::from_program(why, running));
+                return Err(running.failure(why));
             }
         }
         Ok(())

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::findings::{Findings, PairVerdict};
 use super::measurement::Measurement;
-use super::plotting::StudyPlot;
-use super::results_folder::point_name;
+use super::point_name::point_name;
+use super::study_plot::StudyPlot;
 use weir_load::machine_manifest;
 use weir_measure::compare::Finding;
 use weir_report::comparison::phrases::{change, figure, finding, interval, sentence};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::findings::{Findings, RunRange};
-use super::plotting::{StudyPlot, file_name, point_suffix};
+use super::point_name::point_name;
 use super::recordings::Recording;
-use super::results_folder::point_name;
+use super::study_plot::{StudyPlot, file_name, point_suffix};
 use weir_machine::process_tree::ProcessTreeSample;
 use weir_measure::Run;
 use weir_measure::series::SeriesPoint;

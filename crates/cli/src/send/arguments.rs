@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use rustls::ClientConfig;
 
+use super::format::SendFormat;
 use super::queue::{QueueCommand, default_store};
 use super::request;
 use weir_bulk::BulkOptions;
@@ -15,7 +16,8 @@ use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_decide::call::policy::{Backoff, RetryPolicy};
 use weir_decide::delivery::dispatch::{self, DeliveryGuarantee, DispatchRules};
-use weir_decide::delivery::key_window::{self, LimitUnit};
+use weir_decide::delivery::key_window;
+use weir_decide::delivery::limit_unit::LimitUnit;
 use weir_http::tls::{Tls, TlsOptions};
 use weir_send::store::{JobOrder, StoreUrl};
 use weir_send::template::has_field;
@@ -139,12 +141,6 @@ const LIMITS_HEADING: &str = "Keys and limits";
 const JOBS_HEADING: &str = "Jobs";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum SendFormat {
-    Text,
-    Json,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OrderArg {
     Deadline,
     Arrival,
@@ -218,7 +214,7 @@ impl SendArgs {
             method: self.method.as_deref().map(request::method).transpose()?,
             headers: self.headers.iter().map(|line| request::header(line)).collect::<Result<_, _>>()?,
             body: self.body.as_deref().map(request::body).transpose()?,
-            ttl_ms: self.ttl.map(to_ms),
+            ttl_ms: self.ttl.map(|ttl| Nanos::from(ttl).as_millis()),
         };
         form.check()?;
         Ok(form)
@@ -274,7 +270,7 @@ impl SendArgs {
         let renew = self
             .ttl
             .filter(|_| self.renew_expired)
-            .map(|ttl| TtlExtensionOptions { max_times: self.retries, ttl_ms: to_ms(ttl) });
+            .map(|ttl| TtlExtensionOptions { max_times: self.retries, ttl_ms: Nanos::from(ttl).as_millis() });
         Ok(Options {
             rules,
             host_limits,
@@ -343,10 +339,6 @@ fn backoff(text: &str) -> Result<Backoff, String> {
     let time = |text: &str| units::time(text.trim()).map(Nanos::from).map_err(|_| wrong());
     let backoff = Backoff { min: time(first)?, max: time(most)? };
     if backoff.min == Nanos::ZERO || backoff.max < backoff.min { Err(wrong()) } else { Ok(backoff) }
-}
-
-pub(super) fn to_ms(time: Duration) -> u64 {
-    Nanos::from(time).0 / Nanos::MILLI.0
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! `weir send`: arguments of a bulk delivery; and the subcommands that inspect and change a job store.
 
 mod arguments;
+mod format;
 mod queue;
 mod request;
 
 use std::io::{self, Write};
 
 pub(super) use self::arguments::SendArgs;
-use self::arguments::SendFormat;
+use self::format::SendFormat;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;

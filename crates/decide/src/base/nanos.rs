@@ -44,6 +44,11 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
+    /// Whole milliseconds, rounded down.
+    pub const fn as_millis(self) -> u64 {
+        self.0 / Self::MILLI.0
+    }
+
     /// Milliseconds.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6

@@ -67,7 +67,7 @@ impl DeadlineFormat {
                 let (name, number) = GRPC_UNITS.into_iter().find_map(fits).unwrap_or((b'H', MAX_GRPC_VALUE));
                 write!(out, "{number}{}", char::from(name))
             }
-            Self::Millis => write!(out, "{}", (left.0 / 1_000_000).max(1)),
+            Self::Millis => write!(out, "{}", left.as_millis().max(1)),
             Self::Seconds => {
                 let left = left.0.max(1);
                 let (seconds, mut fraction) = (left / 1_000_000_000, left % 1_000_000_000);

@@ -1,7 +1,6 @@
 //! The policy of a call as data: deadline, attempts, hedge stages, retries, budget.
 
 use super::grpc::{Code, Codes};
-use super::hedge::{MAX_ATTEMPTS, MAX_STAGES};
 use crate::Nanos;
 use crate::base::failure::{FailureKind, FailureSide};
 
@@ -37,6 +36,11 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// Maximum hedge stages per call; further ones are never launched.
+    pub const MAX_STAGES: usize = 8;
+    /// Maximum attempts per call: the attempts in flight are a bit set.
+    pub const MAX_ATTEMPTS: u32 = u64::BITS;
+
     /// Whether a call can have a second attempt.
     pub fn allows_extra_attempts(&self) -> bool {
         !self.stages.is_empty() || self.retry.max_retries > 0
@@ -46,12 +50,12 @@ impl Policy {
     pub fn validation_error(&self) -> Option<(String, String)> {
         let attempts =
             self.stages.iter().fold(1 + u64::from(self.retry.max_retries), |sum, one| sum + u64::from(one.attempts));
-        if self.stages.len() > MAX_STAGES {
+        if self.stages.len() > Self::MAX_STAGES {
             let what = format!("{} stages are too many", self.stages.len());
-            Some((what, format!("make it {MAX_STAGES} at most")))
-        } else if attempts > u64::from(MAX_ATTEMPTS) {
+            Some((what, format!("make it {} at most", Self::MAX_STAGES)))
+        } else if attempts > u64::from(Self::MAX_ATTEMPTS) {
             let what = format!("{attempts} attempts per call (one, all copies, all retries) are too many");
-            Some((what, format!("make it {MAX_ATTEMPTS} at most")))
+            Some((what, format!("make it {} at most", Self::MAX_ATTEMPTS)))
         } else {
             None
         }

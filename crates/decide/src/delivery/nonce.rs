@@ -24,7 +24,7 @@ impl Nonces {
 
     /// Next nonce, at this time since 1970.
     pub fn next(&mut self, since_1970: Nanos) -> u64 {
-        self.last = self.last.saturating_add(1).max(since_1970.0 / Nanos::MILLI.0);
+        self.last = self.last.saturating_add(1).max(since_1970.as_millis());
         self.last
     }
 

@@ -10,8 +10,8 @@ use weir_decide::call::policy::{
     BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 
-/// Maximum attempts of one call.
-const MAX_ATTEMPTS: u64 = 64;
+/// Maximum attempts of one call beside the first.
+const MAX_EXTRA_ATTEMPTS: u64 = Policy::MAX_ATTEMPTS as u64 - 1;
 /// Maximum body that is buffered or checked, in bytes.
 const MAX_BUFFER_BYTES: usize = 1 << 30;
 /// Name of the policy of routes without one.
@@ -104,7 +104,7 @@ fn hedge_stages(node: &DocumentNode<'_>, deadline: Nanos) -> Vec<HedgeStage> {
                 node.error("a stage without a time or a failure never starts", "give after, or leave on_failure out");
             }
         }
-        if let Some(attempts) = table.get("attempts").and_then(|node| node.integer(1..=MAX_ATTEMPTS - 1)) {
+        if let Some(attempts) = table.get("attempts").and_then(|node| node.integer(1..=MAX_EXTRA_ATTEMPTS)) {
             stage.attempts = u32::try_from(attempts).unwrap_or(1);
         }
         table.check_unknown_keys();
@@ -126,7 +126,7 @@ fn parse_after(text: &str) -> Option<StageTrigger> {
 
 fn retry(node: &DocumentNode<'_>) -> RetryPolicy {
     let times =
-        |node: &DocumentNode<'_>| node.integer(0..=MAX_ATTEMPTS - 1).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        |node: &DocumentNode<'_>| node.integer(0..=MAX_EXTRA_ATTEMPTS).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
     if !node.is_table() {
         if node.is_integer() {
             return RetryPolicy { max_retries: times(node), ..RetryPolicy::default() };

@@ -1,10 +1,10 @@
 //! Cluster-wide limits: this gateway's allocations, renewed by a thread through a Redis server.
 //!
 //! [`weir_decide::ratelimit::split`] decides what is requested and when. Here is the rest: a thread that sends the
-//! requests ([`table`]), with the demand of rate limits and budgets, and applies the replies to them ([`limit`]). No
+//! requests ([`table`]), with the demand of rate limits and budgets, and applies the replies to them
+//! ([`DistributedLimit`](super::distributed_limit::DistributedLimit)). No
 //! call and no event loop waits for it.
 
-mod limit;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-pub(super) use self::limit::{DistributedLimit, hash};
 use self::table::{RedisSplitTable, RenewalError};
 use super::config::DistributedLimitConfig;
 use super::config_cell::ConfigCell;

@@ -62,7 +62,7 @@ impl RedisSplitTable {
         Ok(Self {
             address: config.redis.clone(),
             prefix: format!("weir:cluster:{}:", config.name),
-            lease_ms: config.lease.0 / 1_000_000,
+            lease_ms: config.lease.as_millis(),
             gate,
             timeout: third.clamp(MIN_TIMEOUT, MAX_TIMEOUT).as_duration(),
             connection: None,

@@ -8,8 +8,8 @@ use tokio::sync::{mpsc, watch};
 
 use super::collector::{Collector, ExportFailure, ExportSuccess};
 use super::encoding;
-use super::exporter::{ExporterState, MAX_BATCH_SPANS};
 use super::span::TraceSpan;
+use super::span_queue::{ExporterState, MAX_BATCH_SPANS};
 use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;
 use weir_decide::call::backoff::BackoffDelays;

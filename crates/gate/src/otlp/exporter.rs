@@ -1,19 +1,17 @@
-//! The thread that exports spans, and the senders of the event loops.
+//! The thread that exports spans.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc as std_mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{fmt, io};
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::LocalSet;
 
 use super::collector::{Collector, CollectorAddress};
 use super::delivery::{ReportedErrors, SpanDelivery};
-use super::span::TraceSpan;
+use super::span_queue::{MAX_BATCH_SPANS, SpanCounts, SpanSender};
 use weir_decide::Nanos;
 use weir_http::client::{Client, Options};
 use weir_http::target::{Target, TargetError};
@@ -22,27 +20,12 @@ use weir_machine::clock::Clock;
 use weir_machine::timer::Timer;
 use weir_server::Logger;
 
-/// Maximum spans in the queue; further ones are dropped and counted.
-const MAX_QUEUED_SPANS: usize = 4096;
-/// Maximum spans in one request; a full batch is sent at once.
-pub(super) const MAX_BATCH_SPANS: usize = 512;
-
 /// Exporter of spans to a collector; stops at once when it is dropped.
 #[derive(Debug)]
 pub struct Exporter {
-    queue: mpsc::Sender<TraceSpan>,
+    sender: SpanSender,
     closing: watch::Sender<Option<Nanos>>,
-    shared: Arc<ExporterState>,
     thread: Option<JoinHandle<()>>,
-    logger: Logger,
-}
-
-/// Sender of spans from one event loop.
-#[derive(Clone, Debug)]
-pub struct SpanSender {
-    queue: mpsc::Sender<TraceSpan>,
-    shared: Arc<ExporterState>,
-    logger: Logger,
 }
 
 /// Handle that closes the exporter from another thread.
@@ -54,25 +37,6 @@ impl ExporterCloseHandle {
     pub fn close_within(&self, grace: Nanos) {
         self.0.send_modify(|current| *current = Some(current.map_or(grace, |current| current.min(grace))));
     }
-}
-
-/// State shared by senders and the thread.
-#[derive(Debug, Default)]
-pub(super) struct ExporterState {
-    /// Notified when a batch is full.
-    pub(super) batch_ready: Notify,
-    pub(super) exported: AtomicU64,
-    pub(super) dropped: AtomicU64,
-    has_overflowed: AtomicBool,
-}
-
-/// Numbers of spans so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SpanCounts {
-    /// Accepted by the collector.
-    pub exported: u64,
-    /// Dropped: the queue was full, or the collector did not accept them.
-    pub dropped: u64,
 }
 
 /// Error of starting an exporter.
@@ -114,12 +78,12 @@ impl Exporter {
     pub fn start(url: &str, service_name: &str, logger: Logger) -> Result<Self, ExporterError> {
         let target = Target::parse(url).map_err(ExporterError::Target)?;
         let address = CollectorAddress::new(&target).map_err(ExporterError::Tls)?;
-        let (queue, received) = mpsc::channel(MAX_QUEUED_SPANS);
+        let (sender, received) = SpanSender::channel(logger);
         let (closing, closed) = watch::channel(None);
         let (ready, is_ready) = std_mpsc::channel();
-        let shared = Arc::new(ExporterState::default());
         let thread = thread::Builder::new().name("otlp".to_owned()).spawn({
-            let (shared, logger, service_name) = (Arc::clone(&shared), logger.clone(), service_name.to_owned());
+            let SpanSender { shared, logger, .. } = sender.clone();
+            let service_name = service_name.to_owned();
             move || {
                 let ended = run_on_current_thread(async |timer| {
                     let _ = ready.send(Ok(()));
@@ -141,12 +105,12 @@ impl Exporter {
             }
         })?;
         is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("the thread ended")))?;
-        Ok(Self { queue, closing, shared, thread: Some(thread), logger })
+        Ok(Self { sender, closing, thread: Some(thread) })
     }
 
     /// A sender for an event loop.
     pub fn sender(&self) -> SpanSender {
-        SpanSender { queue: self.queue.clone(), shared: Arc::clone(&self.shared), logger: self.logger.clone() }
+        self.sender.clone()
     }
 
     /// See [`ExporterCloseHandle`].
@@ -156,23 +120,23 @@ impl Exporter {
 
     /// Numbers of spans exported and dropped so far.
     pub fn counts(&self) -> SpanCounts {
-        self.shared.counts()
+        self.sender.shared.counts()
     }
 
     /// Sends the queued spans, for at most `grace` and until the collector fails, and ends. Spans sent afterwards are
     /// dropped.
     pub fn close(mut self, grace: Duration) -> SpanCounts {
         self.finish(grace.into());
-        self.shared.counts()
+        self.sender.shared.counts()
     }
 
     fn finish(&mut self, grace: Nanos) {
         let Some(thread) = self.thread.take() else { return };
         self.close_handle().close_within(grace);
         let _ = thread.join();
-        let dropped = self.shared.dropped.load(Relaxed);
+        let dropped = self.sender.shared.dropped.load(Relaxed);
         if dropped > 0 {
-            self.logger.log(&format!("otlp: {dropped} spans were dropped"));
+            self.sender.logger.log(&format!("otlp: {dropped} spans were dropped"));
         }
     }
 }
@@ -194,30 +158,4 @@ fn run_on_current_thread(work: impl AsyncFnOnce(Timer)) -> io::Result<()> {
     // A name resolution may still run; it is not awaited.
     runtime.shutdown_background();
     done
-}
-
-impl ExporterState {
-    fn counts(&self) -> SpanCounts {
-        SpanCounts { exported: self.exported.load(Relaxed), dropped: self.dropped.load(Relaxed) }
-    }
-}
-
-impl SpanSender {
-    /// Queues a span without waiting; if the queue is full, the span is dropped.
-    pub fn send(&self, span: TraceSpan) {
-        match self.queue.try_send(span) {
-            Ok(()) => {
-                if self.queue.max_capacity() - self.queue.capacity() >= MAX_BATCH_SPANS {
-                    self.shared.batch_ready.notify_one();
-                }
-            }
-            Err(error) => {
-                self.shared.dropped.fetch_add(1, Relaxed);
-                let full = matches!(error, mpsc::error::TrySendError::Full(_));
-                if full && !self.shared.has_overflowed.swap(true, Relaxed) {
-                    self.logger.log("otlp: the queue of spans is full, some are dropped");
-                }
-            }
-        }
-    }
 }

@@ -8,7 +8,7 @@
 //! those that do not fit. Everything else happens on a thread of its own.
 //!
 //! - [`spans_of_call`]: the [`TraceSpan`]s of a call; [`sampled`]: sampling
-//! - [`Exporter`]: the thread; [`SpanSender`]: one event loop's sender
+//! - [`Exporter`]: the thread; [`SpanSender`]: one event loop's sender, in `span_queue`
 //! - `encoding`: spans as JSON; `collector`: one request; `delivery`: batches and retries, on the thread
 
 mod attributes;
@@ -19,8 +19,10 @@ mod encoding;
 mod exporter;
 mod sampling;
 mod span;
+mod span_queue;
 
 pub use self::call_spans::{CallSpanFacts, attempt_span_id, spans_of_call};
-pub use self::exporter::{Exporter, ExporterCloseHandle, ExporterError, SpanCounts, SpanSender};
+pub use self::exporter::{Exporter, ExporterCloseHandle, ExporterError};
 pub use self::sampling::sampled;
 pub use self::span::{AttributeValue, SpanKind, TraceSpan};
+pub use self::span_queue::{SpanCounts, SpanSender};

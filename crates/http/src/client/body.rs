@@ -7,9 +7,10 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body as _, Frame, SizeHint};
 
+use super::body_reader::BodyReader;
 use super::error::SendError;
-use super::http1::BodyReader;
-use super::http2::{self, Http2Stream};
+use super::http2::connection::Http2Stream;
+use super::http2::error::failure;
 use super::upgraded::UpgradedConnection;
 
 /// Body of a response. Dropped before its end it closes the connection (in HTTP/2 the stream), or reads the rest first
@@ -80,7 +81,7 @@ impl http_body::Body for IncomingBody {
                 return Poll::Ready(Some(Err(error)));
             };
             stream.1.on_received();
-            let frame = frame.map(|frame| frame.map_err(|error| stream.1.attribute_error(http2::failure(&error))));
+            let frame = frame.map(|frame| frame.map_err(|error| stream.1.attribute_error(failure(&error))));
             if frame.as_ref().is_none_or(Result::is_err) {
                 this.source = IncomingSource::Complete;
             }

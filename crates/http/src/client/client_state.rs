@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use super::Options;
-use super::http1::BodyDrain;
+use super::body_drain::BodyDrain;
 use super::origin::Origin;
 use super::pool::{ConnectionPool, PooledConnection, SharedClientCounts};
 use super::request::RequestWriter;
@@ -150,7 +150,7 @@ async fn drain_all(drains: Rc<DrainQueue>, shared: Weak<ClientState>) {
 
 async fn drain(draining: BodyDrain, shared: Rc<ClientState>) {
     tokio::select! {
-        lease = draining.run(&shared) => if let Some(lease) = lease {
+        lease = draining.run(&shared.read_buffer) => if let Some(lease) = lease {
             lease.return_to_pool(shared.last_sweep.get());
         },
         () = shared.timer.sleep(DRAIN_TIMEOUT) => {}

@@ -7,9 +7,13 @@
 //! - [`Client`]: one per event loop; [`Origin`]: the upstream; [`OutgoingRequest`] to [`IncomingBody`]
 //! - `pool`: the connections to an origin; `connect`: a new one; `socket`: its bytes, `unacknowledged`: those that the
 //!   origin has not received; `progress_timeout`: its progress timeout
-//! - `request`, [`response`], `http1`: an exchange over HTTP/1.1; `http2`: the same over HTTP/2
+//! - `request`, [`response`], `http1`: an exchange over HTTP/1.1, with `body_reader` for its body, and `body_drain` for
+//!   the unwanted rest of one; `http2`: the same over HTTP/2
+//! - `client_state`: what all requests of a client share
 
 mod body;
+mod body_drain;
+mod body_reader;
 mod client_state;
 mod connect;
 mod error;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::http2::Http2Connections;
+use super::http2::connections::Http2Connections;
 use super::origin::{Origin, Protocol};
 use super::progress_timeout::ProgressTimeouts;
 use super::socket::ClientSocket;

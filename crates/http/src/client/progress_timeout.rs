@@ -3,11 +3,12 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
 
 use super::error::SendError;
+use super::request::RequestWriter;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 
@@ -126,5 +127,22 @@ impl ProgressTimeout {
 impl Drop for ProgressTimeout {
     fn drop(&mut self) {
         drop(self.timeouts.waits.borrow_mut().try_remove(self.key));
+    }
+}
+
+/// Checks the progress timeout while nothing has come; it runs only once the request is written.
+pub(super) fn poll_progress<T>(
+    cx: &Context<'_>,
+    stall: Option<&ProgressTimeout>,
+    upload: &mut RequestWriter,
+) -> Poll<Result<T, SendError>> {
+    let Some(stall) = stall else { return Poll::Pending };
+    if upload.take_progress() {
+        stall.on_sent();
+    }
+    stall.set_starved(upload.is_starved());
+    match stall.check(cx.waker()) {
+        Ok(()) => Poll::Pending,
+        Err(error) => Poll::Ready(Err(error)),
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
@@ -42,6 +42,13 @@ impl ClientSocket {
             Self::Tls(stream) => stream.get_ref().0.is_readable(),
         };
         !told || self.has_nothing()
+    }
+
+    /// Reads into `room`; the number of bytes, 0 at the end.
+    pub(super) fn poll_read_into(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(room);
+        ready!(Pin::new(self).poll_read(cx, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
     }
 
     /// Whether a read finds neither data nor the end. Under TLS, session tickets do not count.

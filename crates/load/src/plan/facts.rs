@@ -2,7 +2,8 @@
 
 use super::{LoadPlan, Pacing};
 use weir_decide::Nanos;
-use weir_measure::run::{RunFacts, RunTarget};
+use weir_measure::run::RunTarget;
+use weir_measure::run_facts::RunFacts;
 
 impl LoadPlan {
     /// Facts of a run whose last request ended at `last_done`; `stopped_at` is the time of an early stop, and

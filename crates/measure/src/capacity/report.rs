@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::usl::Usl;
-use crate::run::{LoadModel, Manifest};
+use crate::load_model::LoadModel;
+use crate::run::Manifest;
 
 /// Version of the JSON format; grows when a field changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 2;

@@ -6,8 +6,8 @@ pub mod page;
 
 use super::ansi::AnsiPaint;
 use super::number_format::{TERMINAL_COLUMNS, ms, percentage, rate, truncate, wrap};
+use weir_measure::LoadModel;
 use weir_measure::capacity::report::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
-use weir_measure::run::LoadModel;
 
 /// Report as text, with ANSI colours if `color`.
 pub fn render(answer: &CapacityReport, color: bool) -> String {

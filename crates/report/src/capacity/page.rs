@@ -6,8 +6,8 @@ use crate::page::{
     AxisScale, Block, Chart, ChartAxis, ChartLevel, ChartLine, KeyFigure, PageTable, PageVerdict, ReportPage, Section,
     TableCell, Tone, ValueUnit, VerdictPoint, date,
 };
+use weir_measure::LoadModel;
 use weir_measure::capacity::report::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
-use weir_measure::run::LoadModel;
 
 /// Points at which the law is drawn.
 const CURVE_POINTS: u32 = 120;

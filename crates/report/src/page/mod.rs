@@ -8,12 +8,14 @@
 //! - [`table`]: tables of figures
 //! - [`svg`]: static picture of a chart, without the script
 //! - [`manifest`]: last section of every report
-//! - `html`: HTML; `script/*.js`, `page.css` and `chart.css` are included verbatim
+//! - `html`: text that is HTML; `render`: the page as a file; `script/*.js`, `page.css` and `chart.css` are included
+//!   verbatim
 
 pub mod bars;
 pub mod chart;
 mod html;
 pub mod manifest;
+mod render;
 mod run;
 mod script;
 pub mod svg;
@@ -21,7 +23,7 @@ pub mod table;
 
 pub use self::bars::{BarChart, BarRow};
 pub use self::chart::{Chart, ChartLevel, ChartLine, ChartSpan};
-pub use self::html::render;
+pub use self::render::render;
 pub use self::run::{date, of_run, percentiles};
 pub use self::table::{PageTable, TableCell};
 pub use crate::axis::{AxisScale, ChartAxis};

@@ -1,7 +1,7 @@
 //! ApacheBench's text. Its percentiles are whole milliseconds.
 
 use super::{Tool, ToolResult, leading};
-use weir_measure::run::LoadModel;
+use weir_measure::LoadModel;
 
 pub(super) fn read(text: &str) -> Result<ToolResult, String> {
     let mut reading = ToolResult::new(Tool::Ab);

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use weir_measure::Run;
-use weir_measure::run::{LoadModel, Manifest};
+use weir_measure::run::Manifest;
+use weir_measure::{LoadModel, Run};
 
 /// Tool whose results weir reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

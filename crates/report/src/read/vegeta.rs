@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Tool, ToolResult, count, number};
-use weir_measure::run::LoadModel;
+use weir_measure::LoadModel;
 
 pub(super) fn read(value: &Value) -> Result<ToolResult, String> {
     let mut reading = ToolResult::new(Tool::Vegeta);

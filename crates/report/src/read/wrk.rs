@@ -1,7 +1,7 @@
 //! wrk's and wrk2's text. Times are from the send (wrk2's corrected ones from the intended start).
 
 use super::{Tool, ToolResult, leading, time_ms};
-use weir_measure::run::LoadModel;
+use weir_measure::LoadModel;
 
 pub(super) fn read(text: &str) -> Result<ToolResult, String> {
     let mut reading = ToolResult::new(Tool::Wrk);

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use weir_decide::base::failure::FailureKind;
 
 use weir_decide::Nanos;
-use weir_measure::Counts;
 use weir_measure::agent_counts::Agent;
 use weir_measure::histogram::Percentiles;
 use weir_measure::outcome::{Outcome, RequestEnd};
 use weir_measure::recorder::Recorder;
-use weir_measure::run::{LoadModel, Manifest, Run, RunFacts, RunTarget};
+use weir_measure::run::{Manifest, Run, RunTarget};
+use weir_measure::run_facts::RunFacts;
 use weir_measure::series::RunSeries;
 use weir_measure::slo::Slo;
+use weir_measure::{Counts, LoadModel};
 
 /// Simulated request: response time, wait before the send, time to connect, and its end.
 struct SampleRequest {

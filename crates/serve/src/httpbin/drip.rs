@@ -41,7 +41,7 @@ impl DripBody {
 impl DripSchedule {
     /// One step per byte, but at least 1 ms each.
     fn new(bytes: u64, length: Nanos) -> Self {
-        Self { bytes, length, count: bytes.min(length.0 / Nanos::MILLI.0).max(1) }
+        Self { bytes, length, count: bytes.min(length.as_millis()).max(1) }
     }
 
     /// Number of bytes sent after a step.

@@ -71,7 +71,7 @@ impl OneWayDelay {
     /// # Errors
     /// Expected syntax, in one line.
     pub fn read(text: &str) -> Result<Self, String> {
-        let whole = |at: Nanos| at.0.is_multiple_of(Nanos::MILLI.0).then_some(at.0 / Nanos::MILLI.0);
+        let whole = |at: Nanos| at.0.is_multiple_of(Nanos::MILLI.0).then_some(at.as_millis());
         let delay = Delay::read(text)?;
         if let Delay::Uniform(DelayRange { low, high }) = delay
             && let (Some(low), Some(high)) = (whole(low), whole(high))

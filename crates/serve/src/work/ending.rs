@@ -49,7 +49,7 @@ impl From<Behaviour> for ResponseEnding {
 impl Payload {
     /// Response to a request that took `took`; `page` is the content of [`Payload::Bytes`].
     pub(super) fn response(self, status: StatusCode, took: Nanos, page: &StaticBody) -> Response<ResponseBody> {
-        let ms = took.0 / Nanos::MILLI.0;
+        let ms = took.as_millis();
         match self {
             Self::Standard if status == StatusCode::OK => {
                 response(status, CONTENT_TYPE_JSON, format!("{{\"time\": {ms}}}"))

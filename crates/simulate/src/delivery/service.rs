@@ -1,8 +1,8 @@
 //! A rate-limited service: what it accepts, and what its responses report.
 
 use weir_decide::Nanos;
-use weir_decide::delivery::key_window::LimitUnit;
 use weir_decide::delivery::limit_headers::{Quota, RateLimitHeaders};
+use weir_decide::delivery::limit_unit::LimitUnit;
 use weir_decide::ratelimit::models::{LimitUsage, LimitWindow, RetryTime, ServerLimiter};
 
 /// Which rate-limit headers responses carry.

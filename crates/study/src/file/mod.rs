@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::definition::{CpuAllocation, DEFAULT_REPEATS, Definition, ResourceLimits, StudyTimeouts, SweepParameter};
 use super::placeholders;
-use super::results_folder::point_name;
+use super::point_name::point_name;
 use weir_decide::Nanos;
 use weir_document::problem::{Diagnostics, one_of};
 use weir_document::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};

@@ -7,7 +7,7 @@ mod verdict;
 
 use self::method::{manifest, method};
 use super::findings::Findings;
-use super::plotting::{self, StudyPlot};
+use super::study_plot::{StudyPlot, point_suffix};
 use super::text;
 use weir_report::page::{KeyFigure as Shown, ReportPage, Section, Tone, ValueUnit, date};
 
@@ -53,7 +53,7 @@ fn at_a_glance(findings: &Findings<'_>) -> Vec<Shown> {
         for variant in 0..findings.definition.variants.len() {
             let Some(spread) = findings.run_range(at, variant, point) else { continue };
             let figure = Shown::new(findings.variant(variant), spread.median, unit.clone());
-            let figure = figure.with_note(format!("{}{}", measure.name(), plotting::point_suffix(findings, point)));
+            let figure = figure.with_note(format!("{}{}", measure.name(), point_suffix(findings, point)));
             let tone = if spread.untrusted > 0 { Tone::Doubt } else { Tone::Plain };
             shown.push(figure.in_tone(tone));
         }
@@ -75,7 +75,7 @@ mod tests {
         let page = |b| {
             let (_folder, outcome) = outcome(STEADY_RATES_PER_S, b);
             let findings = Findings::new(&definition, &outcome);
-            of_findings(&findings, &plotting::all_plots(&findings))
+            of_findings(&findings, &crate::plotting::all_plots(&findings))
         };
         let better = page(twice);
         assert_eq!((better.verdict.tone, better.verdict.headline.as_str()), (Tone::Good, "b is better than a"));

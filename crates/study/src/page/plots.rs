@@ -1,7 +1,7 @@
 //! Charts of the HTML report of a study, with the same numbers as the plot files.
 
 use crate::findings::{Findings, StudyMetric};
-use crate::plotting::StudyPlot;
+use crate::study_plot::StudyPlot;
 use weir_report::page::{BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, Section};
 use weir_report::plot::{Plot, PlotPoint, XAxisKind};
 

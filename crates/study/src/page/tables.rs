@@ -1,7 +1,7 @@
 //! Tables of the HTML report of a study: metrics, verdicts, failures, and untrusted measurements.
 
 use crate::findings::{Findings, PairVerdict, StudyMetric};
-use crate::results_folder::point_name;
+use crate::point_name::point_name;
 use crate::text;
 use weir_report::comparison::phrases::{change, finding, interval};
 use weir_report::page::{Block, PageTable, Section, TableCell, Tone, ValueUnit};

@@ -8,8 +8,8 @@ use serde_json::json;
 use super::{JobIdArgs, StoreArgs, job_name, state_phrase};
 use crate::exit;
 use crate::messages::Messages;
-use crate::send::arguments::to_ms;
 use crate::send::request;
+use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_send::store::StoreError;
 use weir_send::{Job, JobDefaults, JobEdit, JobEntry, State, UnixMs, wall_ms};
@@ -105,7 +105,7 @@ impl EditArgs {
         JobDefaults { url: self.url.clone(), headers, body: body.clone(), ..JobDefaults::default() }.check()?;
         let expires = self.ttl.map(|ttl| match ttl {
             TtlArg::Forever => None,
-            TtlArg::Duration(length) => Some(now.plus_ms(to_ms(length))),
+            TtlArg::Duration(length) => Some(now.plus_ms(Nanos::from(length).as_millis())),
         });
         let key_hint = self.pinned_key.as_ref().map(|key| Some(key.clone()).filter(|key| key != "any"));
         Ok(JobEdit {

@@ -5,7 +5,7 @@ use clap::Args;
 use super::job_view::{self, HEADING};
 use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_name, print, report_skipped};
 use crate::messages::Messages;
-use crate::send::arguments::SendFormat;
+use crate::send::format::SendFormat;
 use weir_send::store::{JobSelector, Store};
 use weir_send::{JobEntry, UnixMs, wall_ms};
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 
-use super::arguments::SendFormat;
+use super::format::SendFormat;
 use crate::exit;
 use crate::messages::Messages;
 use weir_send::State;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_count, job_name, report_skipped, skipped_json, state_phrase};
 use crate::messages::Messages;
-use crate::send::arguments::to_ms;
+use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_send::store::{JobFilter, StoreError};
 use weir_send::{State, UnixMs, wall_ms};
@@ -40,7 +40,8 @@ impl PurgeArgs {
             return Err("leased jobs are in flight or next, and cannot be removed; end the sender first".into());
         }
         let now = wall_ms();
-        filter.changed_before = self.older_than.map(|age| UnixMs(now.0.saturating_sub_unsigned(to_ms(age))));
+        filter.changed_before =
+            self.older_than.map(|age| UnixMs(now.0.saturating_sub_unsigned(Nanos::from(age).as_millis())));
         let store = self.store_args.open()?;
         let text_of = |error: StoreError| error.to_string();
         let mut skipped = SkippedJobs::new();

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_count, job_name, report_skipped, skipped_json, state_phrase};
 use crate::messages::Messages;
-use crate::send::arguments::to_ms;
+use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_send::store::{JobFilter, JobSelector, Store, StoreError};
 use weir_send::{JobEntry, State, UnixMs, wall_ms};
@@ -50,7 +50,7 @@ impl RetryArgs {
         }
         let store = self.store_args.open()?;
         let now = wall_ms();
-        let expires = self.ttl.map(|ttl| now.plus_ms(to_ms(ttl)));
+        let expires = self.ttl.map(|ttl| now.plus_ms(Nanos::from(ttl).as_millis()));
         let done = if filter.only.is_empty() {
             retry_all(&*store, &filter, expires, now)
         } else {

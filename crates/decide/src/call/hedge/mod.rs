@@ -26,11 +26,7 @@ mod replay;
 mod stages;
 
 pub use self::replay::ResendRule;
-pub use self::stages::MAX_STAGES;
 use self::stages::StageCursor;
-
-/// Maximum attempts per call, whatever its policy.
-pub const MAX_ATTEMPTS: u32 = u64::BITS;
 
 /// Event of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +121,7 @@ pub struct HedgedCall<'p> {
     /// Set of failed attempts with a pending retry.
     retrying: u64,
     /// Launch of a running attempt; time of the retry of a failed one.
-    attempt_times: [Nanos; MAX_ATTEMPTS as usize],
+    attempt_times: [Nanos; Policy::MAX_ATTEMPTS as usize],
     stages: StageCursor,
     backoff_delays: BackoffDelays,
 }
@@ -170,7 +166,7 @@ impl<'p> HedgedCall<'p> {
             retries_launched: 0,
             running: 0,
             retrying: 0,
-            attempt_times: [Nanos::ZERO; MAX_ATTEMPTS as usize],
+            attempt_times: [Nanos::ZERO; Policy::MAX_ATTEMPTS as usize],
             stages,
             backoff_delays: BackoffDelays::new(policy.retry.backoff, rng),
         };
@@ -315,7 +311,7 @@ impl<'p> HedgedCall<'p> {
         let attempts = self.stages.launch(&self.policy.stages, now);
         // A request that may be resent only if it was not sent is sent once.
         let attempts = if self.resend == ResendRule::Always { attempts } else { 1 };
-        for _ in 0..attempts.min(MAX_ATTEMPTS) {
+        for _ in 0..attempts.min(Policy::MAX_ATTEMPTS) {
             self.launch_extra(now, why, budget, actions);
         }
     }
@@ -327,7 +323,7 @@ impl<'p> HedgedCall<'p> {
         budget: &mut impl Budget,
         actions: &mut Vec<HedgeAction>,
     ) {
-        if self.launched == MAX_ATTEMPTS {
+        if self.launched == Policy::MAX_ATTEMPTS {
             return;
         }
         if budget.withdraw(now) {
@@ -368,11 +364,11 @@ impl<'p> HedgedCall<'p> {
     }
 
     fn attempt_time(&self, attempt: u32) -> Nanos {
-        self.attempt_times[(attempt % MAX_ATTEMPTS) as usize]
+        self.attempt_times[(attempt % Policy::MAX_ATTEMPTS) as usize]
     }
 
     fn set_attempt_time(&mut self, attempt: u32, at: Nanos) {
-        self.attempt_times[(attempt % MAX_ATTEMPTS) as usize] = at;
+        self.attempt_times[(attempt % Policy::MAX_ATTEMPTS) as usize] = at;
     }
 }
 

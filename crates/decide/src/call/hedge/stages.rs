@@ -1,23 +1,20 @@
 //! Hedge stages of one call: the next one, and its time.
 
 use crate::Nanos;
-use crate::call::policy::{HedgeStage, StageTrigger};
-
-/// Maximum stages per call; further ones are never launched.
-pub const MAX_STAGES: usize = 8;
+use crate::call::policy::{HedgeStage, Policy, StageTrigger};
 
 #[derive(Clone, Debug)]
 pub(super) struct StageCursor {
     next: usize,
     due: Nanos,
     /// Delay of each stage; NEVER for a stage that only a failure launches.
-    delays: [Nanos; MAX_STAGES],
+    delays: [Nanos; Policy::MAX_STAGES],
 }
 
 impl StageCursor {
     /// The first stage, whose delay begins now. Quantiles are evaluated once, at the start of the call.
     pub(super) fn start(stages: &[HedgeStage], now: Nanos, mut quantile: impl FnMut(f64) -> Option<Nanos>) -> Self {
-        let mut delays = [Nanos::NEVER; MAX_STAGES];
+        let mut delays = [Nanos::NEVER; Policy::MAX_STAGES];
         for (wait, stage) in delays.iter_mut().zip(stages) {
             *wait = match stage.after {
                 StageTrigger::Time(time) => time,
@@ -30,7 +27,7 @@ impl StageCursor {
 
     /// Stages without delays, launched by failures alone.
     pub(super) fn untimed() -> Self {
-        Self { next: 0, due: Nanos::NEVER, delays: [Nanos::NEVER; MAX_STAGES] }
+        Self { next: 0, due: Nanos::NEVER, delays: [Nanos::NEVER; Policy::MAX_STAGES] }
     }
 
     /// Number of the next stage.
@@ -45,7 +42,7 @@ impl StageCursor {
 
     /// Whether a failure launches the next stage at once.
     pub(super) fn launches_on_failure(&self, stages: &[HedgeStage]) -> bool {
-        let next = stages.get(self.next).filter(|_| self.next < MAX_STAGES);
+        let next = stages.get(self.next).filter(|_| self.next < Policy::MAX_STAGES);
         next.is_some_and(|stage| stage.on_failure || stage.after == StageTrigger::Failure)
     }
 

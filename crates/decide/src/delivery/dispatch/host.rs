@@ -19,7 +19,7 @@ const MIN_DOWN_TIME: Nanos = Nanos::SECOND;
 #[derive(Clone, Debug)]
 pub(super) struct DispatchHost {
     pub(super) queues: HostQueues,
-    pub(super) heads: QueueHeads,
+    heads: QueueHeads,
     pub(super) lanes: KeyLanes,
     pub(super) circuit: HostCircuit,
     pub(super) slots: HostSlots,
@@ -111,7 +111,7 @@ impl DispatchHost {
     /// Selects the next send, and the time of the next update.
     fn update_next(&mut self, now: Nanos, queue: &JobQueue) {
         let permit = self.circuit.permission(now);
-        let (selected, next) = self.select_next(now, queue);
+        let (selected, next) = self.heads.select_next(now, queue, &mut self.queues, &mut self.lanes);
         (self.next_job, self.wake_at) = match permit {
             SendPermission::All | SendPermission::Probe => (selected, next),
             SendPermission::Wait(until) => (None, until),

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use super::host::DispatchHost;
-use super::queue::{JobQueue, QueueRank};
+use super::lanes::KeyLanes;
+use super::queue::{HostQueues, JobQueue, QueueRank};
 use super::{JobId, Nanos};
 
 /// Heads of the keys' own queues, and when they can be sent.
@@ -33,6 +33,55 @@ struct QueueHead {
 impl QueueHeads {
     pub(super) fn new(keys: u32) -> Self {
         Self { heads: vec![None; keys as usize], ready: BTreeSet::new(), waiting: BTreeSet::new(), non_empty: 0 }
+    }
+
+    /// Job and key of a host's next send, if one is possible now; and a lower bound of the next time at which one may
+    /// be.
+    pub(super) fn select_next(
+        &mut self,
+        now: Nanos,
+        jobs: &JobQueue,
+        queues: &mut HostQueues,
+        lanes: &mut KeyLanes,
+    ) -> (Option<(JobId, u32)>, Nanos) {
+        self.update(now, jobs, queues, lanes);
+        let mut next = self.waiting.first().map_or(Nanos::NEVER, |(at, _)| *at);
+        let (mut selected, mut awaited) = (None, None);
+        if let Some(id) = queues.first(None)
+            && let Some(job) = jobs.get(id)
+            && let Some((at, key)) =
+                lanes.first_available(now, job.submission.weight, |key| self.is_free(key, job.rank))
+        {
+            if at <= now {
+                selected = Some((job.rank, id, key));
+            } else {
+                awaited = Some(key);
+                next = next.min(at);
+            }
+        }
+        let own_head = self.ready.iter().find(|(_, key)| awaited != Some(*key));
+        if let Some((rank, key)) = own_head
+            && selected.is_none_or(|(other, ..)| *rank < other)
+            && let Some(id) = queues.first(Some(*key))
+        {
+            selected = Some((*rank, id, *key));
+        }
+        (selected.map(|(_, id, key)| (id, key)), next)
+    }
+
+    /// Updates the heads of queues and keys that have changed.
+    fn update(&mut self, now: Nanos, jobs: &JobQueue, queues: &mut HostQueues, lanes: &mut KeyLanes) {
+        if self.non_empty > 0 || !queues.changed.is_empty() {
+            let changed = [std::mem::take(&mut queues.changed), std::mem::take(&mut lanes.changed)];
+            for key in changed.into_iter().flatten() {
+                let first = queues.first(Some(key)).and_then(|id| jobs.get(id));
+                let head = first
+                    .map(|job| QueueHead { rank: job.rank, sendable_at: lanes.earliest(key, job.submission.weight) });
+                self.set(key, head);
+            }
+        }
+        lanes.changed.clear();
+        self.promote_due(now);
     }
 
     fn set(&mut self, key: u32, head: Option<QueueHead>) {
@@ -65,51 +114,5 @@ impl QueueHeads {
     /// Whether a key is free for a job of this rank: not while its own head is earlier.
     fn is_free(&self, key: u32, rank: QueueRank) -> bool {
         self.heads.get(key as usize).copied().flatten().is_none_or(|head| rank < head.rank)
-    }
-}
-
-impl DispatchHost {
-    /// Job and key of the next send, if one is possible now; and a lower bound of the next time at which one may be.
-    pub(super) fn select_next(&mut self, now: Nanos, queue: &JobQueue) -> (Option<(JobId, u32)>, Nanos) {
-        self.update_heads(now, queue);
-        let mut next = self.heads.waiting.first().map_or(Nanos::NEVER, |(at, _)| *at);
-        let (mut selected, mut awaited) = (None, None);
-        if let Some(id) = self.queues.first(None)
-            && let Some(job) = queue.get(id)
-            && let Some((at, key)) =
-                self.lanes.first_available(now, job.submission.weight, |key| self.heads.is_free(key, job.rank))
-        {
-            if at <= now {
-                selected = Some((job.rank, id, key));
-            } else {
-                awaited = Some(key);
-                next = next.min(at);
-            }
-        }
-        let own_head = self.heads.ready.iter().find(|(_, key)| awaited != Some(*key));
-        if let Some((rank, key)) = own_head
-            && selected.is_none_or(|(other, ..)| *rank < other)
-            && let Some(id) = self.queues.first(Some(*key))
-        {
-            selected = Some((*rank, id, *key));
-        }
-        (selected.map(|(_, id, key)| (id, key)), next)
-    }
-
-    /// Updates the heads of queues and keys that have changed.
-    fn update_heads(&mut self, now: Nanos, queue: &JobQueue) {
-        if self.heads.non_empty > 0 || !self.queues.changed.is_empty() {
-            let changed = [std::mem::take(&mut self.queues.changed), std::mem::take(&mut self.lanes.changed)];
-            for key in changed.into_iter().flatten() {
-                let first = self.queues.first(Some(key)).and_then(|id| queue.get(id));
-                let head = first.map(|job| QueueHead {
-                    rank: job.rank,
-                    sendable_at: self.lanes.earliest(key, job.submission.weight),
-                });
-                self.heads.set(key, head);
-            }
-        }
-        self.lanes.changed.clear();
-        self.heads.promote_due(now);
     }
 }

@@ -1,6 +1,6 @@
 //! The history of a key's windows, for the next owner: after a restart, a crash, or in another process.
 
-use super::window_count::CountSnapshot;
+use super::count_snapshot::CountSnapshot;
 use super::{KeyRules, KeyWindows, LimitUnit, Nanos, models};
 
 /// A key's recent sends, as ages, so that they are valid by another clock.

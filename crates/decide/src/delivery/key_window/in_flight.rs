@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::window_count::CountSnapshot;
+use super::count_snapshot::CountSnapshot;
 use super::{LimitUnit, MAX_WINDOWS, Nanos, WindowSlot};
 use crate::delivery::pace::PacedRequest;
 
@@ -179,4 +179,12 @@ impl InTransit<'_> {
             ))
         })
     }
+}
+
+/// Requests without an outcome.
+pub(super) struct OutstandingRequests<'a> {
+    /// Requests that may not have arrived.
+    pub(super) in_transit: InTransit<'a>,
+    /// Amount without a response, except for the reporting request.
+    pub(super) in_flight: u64,
 }

@@ -35,6 +35,7 @@
 
 mod arrival_log;
 mod concurrency;
+mod count_snapshot;
 mod delay_bound;
 mod external_usage;
 mod history;
@@ -46,13 +47,15 @@ mod window_count;
 mod worst_case_bucket;
 mod worst_case_count;
 
+use self::count_snapshot::CountSnapshot;
 pub use self::delay_bound::OneWayDelayBound;
 pub use self::history::{KeyHistory, WindowHistory};
 use self::in_flight::{InFlightRequests, OpenRequest};
-pub use self::rules::{KeyLimit, KeyRules, LimitUnit};
+pub use self::rules::{KeyLimit, KeyRules};
 use self::server_quota::ServerQuota;
-use self::window_count::{CountSnapshot, WindowCount};
+use self::window_count::WindowCount;
 
+use super::limit_unit::LimitUnit;
 use super::pace::AdaptivePace;
 use crate::Nanos;
 use crate::ratelimit::models;

@@ -1,26 +1,7 @@
 //! The limits of a key, and what else its windows are configured with.
 
 use super::{Nanos, models};
-
-/// Unit in which a limit counts a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LimitUnit {
-    /// One per request.
-    Requests,
-    /// The request's weight, e.g. tokens or points.
-    #[default]
-    Weight,
-}
-
-impl LimitUnit {
-    /// Amount that a request of this weight counts.
-    pub const fn amount(self, weight: u64) -> u64 {
-        match self {
-            Self::Requests => 1,
-            Self::Weight => weight,
-        }
-    }
-}
+use crate::delivery::limit_unit::LimitUnit;
 
 /// A limit of a key, and its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! An undeclared limit that the server reports: no more than its remaining quota is sent until its reset.
 
-use super::window_count::OutstandingRequests;
+use super::in_flight::OutstandingRequests;
 use super::{KeyWindows, LimitUnit, Nanos};
 use crate::delivery::key_window::WindowSlot;
 use crate::delivery::limit_headers::Quota;

@@ -1,7 +1,8 @@
 //! One window of a key: its count, the estimate of its limit, and its rejections.
 
-use super::external_usage::{CountReport, ExternalSnapshot, ExternalUsage};
-use super::in_flight::InTransit;
+use super::count_snapshot::CountSnapshot;
+use super::external_usage::{CountReport, ExternalUsage};
+use super::in_flight::{InTransit, OutstandingRequests};
 use super::limit_estimate::{HIGH_LIMIT, LimitEstimate};
 use super::worst_case_count::WorstCaseCount;
 use super::{KeyLimit, KeyRules, Nanos, WindowHistory};
@@ -328,24 +329,4 @@ impl WindowCount {
     pub(super) fn assume_empty(&mut self, by: Nanos) {
         self.count.assume_empty(by);
     }
-}
-
-/// A window's count at a send.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CountSnapshot {
-    /// Maximum of the server's count, requests in transit included, without the request itself.
-    pub(super) used: u64,
-    /// Amount ever sent, without the request itself.
-    total_sent: u64,
-    external: ExternalSnapshot,
-    /// Whether the response has reported this limit.
-    pub(super) is_reported: bool,
-}
-
-/// Requests without an outcome.
-pub(super) struct OutstandingRequests<'a> {
-    /// Requests that may not have arrived.
-    pub(super) in_transit: InTransit<'a>,
-    /// Amount without a response, except for the reporting request.
-    pub(super) in_flight: u64,
 }

@@ -5,7 +5,7 @@
 
 use super::times::reset;
 use super::{Nanos, Quota, RateLimitHeaders, WallNanos};
-use crate::delivery::key_window::LimitUnit;
+use crate::delivery::limit_unit::LimitUnit;
 
 /// Parses `"p";q=100;w=60`, or `100;w=60`.
 pub(super) fn policies(value: &str, feedback: &mut RateLimitHeaders) {

@@ -17,7 +17,7 @@ mod fields;
 mod times;
 
 pub use self::times::retry_after;
-use super::key_window::LimitUnit;
+use super::limit_unit::LimitUnit;
 use crate::{Nanos, WallNanos};
 
 /// Rate-limit headers of one response.

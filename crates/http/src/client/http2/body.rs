@@ -10,7 +10,7 @@ use http::header::HeaderName;
 use http_body::{Frame, SizeHint};
 
 use super::super::request::{BodyStream, is_allowed_trailer};
-use super::Http2StreamState;
+use super::stream_state::Http2StreamState;
 
 /// A request's body that is being sent.
 pub(super) struct OutgoingFrames {

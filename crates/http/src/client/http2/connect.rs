@@ -1,21 +1,22 @@
 //! New HTTP/2 connections.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker};
 
 use hyper::client::conn::http2::Builder;
 use hyper_util::rt::TokioIo;
-use tokio::task::AbortHandle;
 
-use super::super::error::SendError;
-use super::super::pool::{Checkout, ConnectionPool, PooledConnection, update_counts};
-use super::super::{Protocol, socket};
-use super::{Http2Connection, failure};
+use super::connection::Http2Connection;
+use super::error::failure;
+use super::pending_connect::PendingConnect;
 use crate::client::client_state::ClientState;
-use crate::client::connect;
+use crate::client::connect::connect_origin;
+use crate::client::error::SendError;
+use crate::client::origin::Protocol;
+use crate::client::pool::{Checkout, ConnectionPool, PooledConnection, update_counts};
+use crate::client::socket::ClientSocket;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_machine::executor::LocalExecutor;
@@ -23,57 +24,20 @@ use weir_machine::executor::LocalExecutor;
 /// Maximum size of a response's header list, in bytes.
 const MAX_HEADER_LIST_BYTES: u32 = 64 * 1024;
 
-/// A pending connection that several requests wait for. A task makes it, so that no request can cancel it for the
-/// others; it ends when the last of them has gone.
-#[derive(Debug)]
-pub(super) struct PendingConnect {
-    task: RefCell<Option<AbortHandle>>,
-    done: RefCell<Option<Result<(), SendError>>>,
-    wakers: RefCell<Vec<Waker>>,
-}
-
-impl PendingConnect {
-    pub(super) fn begin(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Rc<Self> {
-        let this = Rc::new(Self { task: RefCell::default(), done: RefCell::default(), wakers: RefCell::default() });
-        *pool.http2.connecting.borrow_mut() = Rc::downgrade(&this);
-        let (shared, pool, weak) = (Rc::clone(shared), Rc::clone(pool), Rc::downgrade(&this));
-        let task = tokio::task::spawn_local(async move {
-            let connected = connect_one(&shared, &pool).await;
-            *pool.http2.connecting.borrow_mut() = Weak::new();
-            let Some(this) = weak.upgrade() else { return };
-            *this.done.borrow_mut() = Some(connected);
-            for waker in this.wakers.take() {
-                waker.wake();
-            }
-        });
-        *this.task.borrow_mut() = Some(task.abort_handle());
-        this
-    }
-}
-
-impl Drop for PendingConnect {
-    fn drop(&mut self) {
-        if let Some(task) = self.task.take() {
-            task.abort();
+/// Connects on a task of its own.
+pub(super) fn connect(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Rc<PendingConnect> {
+    let pending = Rc::new(PendingConnect::default());
+    *pool.http2.connecting.borrow_mut() = Rc::downgrade(&pending);
+    let (shared, pool, weak) = (Rc::clone(shared), Rc::clone(pool), Rc::downgrade(&pending));
+    let task = tokio::task::spawn_local(async move {
+        let connected = connect_one(&shared, &pool).await;
+        *pool.http2.connecting.borrow_mut() = Weak::new();
+        if let Some(pending) = weak.upgrade() {
+            pending.complete(connected);
         }
-    }
-}
-
-pub(super) struct ConnectWait(pub(super) Rc<PendingConnect>);
-
-impl Future for ConnectWait {
-    type Output = Result<(), SendError>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(done) = &*self.0.done.borrow() {
-            return Poll::Ready(done.clone());
-        }
-        let mut waiting = self.0.wakers.borrow_mut();
-        if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
-            waiting.push(cx.waker().clone());
-        }
-        Poll::Pending
-    }
+    });
+    pending.set_task(task.abort_handle());
+    pending
 }
 
 async fn connect_one(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Result<(), SendError> {
@@ -82,11 +46,11 @@ async fn connect_one(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Res
         Checkout::Wait(waiting) => waiting.await,
     };
     if lease.socket.is_none() {
-        lease.socket = Some(connect::connect_origin(&pool.origin, &shared.timer).await?);
+        lease.socket = Some(connect_origin(&pool.origin, &shared.timer).await?);
         update_counts(&pool.counts, |counts| counts.connected += 1);
     }
     let without_tls = pool.origin.tls.is_none();
-    if without_tls || lease.socket.as_ref().is_some_and(socket::ClientSocket::negotiated_http2) {
+    if without_tls || lease.socket.as_ref().is_some_and(ClientSocket::negotiated_http2) {
         return adopt(lease, shared.last_sweep()).await;
     }
     if pool.origin.protocol == Protocol::Http2 {

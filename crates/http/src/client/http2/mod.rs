@@ -2,147 +2,32 @@
 
 mod body;
 mod connect;
-mod error;
+pub(super) mod connection;
+pub(super) mod connections;
+pub(super) mod error;
+mod pending_connect;
+mod stream_state;
 
-use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::rc::{Rc, Weak};
-use std::task::{Poll, Waker};
+use std::rc::Rc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, TE, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
-use hyper::client::conn::http2::SendRequest;
 
 use self::body::{FrameSource, OutgoingFrames};
 pub(super) use self::connect::adopt;
-use self::connect::{ConnectWait, PendingConnect};
-pub(super) use self::error::failure;
-use self::error::is_after_goaway;
+use self::connect::connect;
+use self::connection::{Http2Connection, Http2Stream};
+use self::error::{failure, is_after_goaway};
+use self::pending_connect::ConnectWait;
 use super::body::IncomingBody;
 use super::client_state::ClientState;
 use super::error::SendError;
 use super::pool::{ConnectionPool, update_counts};
-use super::progress_timeout::{ProgressTimeout, ProgressTimeouts};
 use super::request::{OutgoingBody, OutgoingRequest};
-use weir_decide::Nanos;
-
-/// The HTTP/2 connections to one origin.
-#[derive(Debug, Default)]
-pub(super) struct Http2Connections {
-    connections: RefCell<Vec<Rc<Http2Connection>>>,
-    connecting: RefCell<Weak<PendingConnect>>,
-    /// Whether TLS negotiated HTTP/1.1 the last time.
-    declined: Cell<bool>,
-}
-
-#[derive(Debug)]
-struct Http2Connection {
-    sender: SendRequest<OutgoingFrames>,
-    /// Current streams, and the peer's maximum.
-    streams: Cell<usize>,
-    max_streams: Cell<usize>,
-    is_reused: Cell<bool>,
-    /// Whether there was a stream since the last sweep, and the time of the last sweep with one.
-    was_busy: Cell<bool>,
-    since: Cell<Nanos>,
-    /// Whether the connection gets no more streams.
-    retired: Cell<bool>,
-}
-
-/// A stream, which holds its slot on the connection.
-#[derive(Debug)]
-pub(super) struct Http2Stream {
-    connection: Rc<Http2Connection>,
-    shared: Rc<Http2StreamState>,
-}
-
-/// State shared by the two halves of a stream. Without it hyper would send the rest of a request's body even after its
-/// response was dropped.
-#[derive(Debug)]
-struct Http2StreamState {
-    is_over: Cell<bool>,
-    sender_waker: RefCell<Option<Waker>>,
-    /// Reason why the request's body ended early: then a failure of the stream is the caller's fault.
-    body_error: RefCell<Option<String>>,
-    progress: ProgressTimeout,
-}
-
-impl Http2Stream {
-    fn new(connection: &Rc<Http2Connection>, stalls: &Rc<ProgressTimeouts>) -> Self {
-        connection.streams.set(connection.streams.get() + 1);
-        connection.was_busy.set(true);
-        let (is, sending, broke) = (Cell::default(), RefCell::default(), RefCell::default());
-        let over = Http2StreamState {
-            is_over: is,
-            sender_waker: sending,
-            body_error: broke,
-            progress: ProgressTimeout::new(stalls),
-        };
-        Self { connection: Rc::clone(connection), shared: Rc::new(over) }
-    }
-
-    /// Records received bytes.
-    pub(super) fn on_received(&self) {
-        self.shared.progress.on_received();
-    }
-
-    /// The cause of the stream's end, which may be the request's body.
-    pub(super) fn attribute_error(&self, error: SendError) -> SendError {
-        self.shared.body_error.take().map_or(error, SendError::request)
-    }
-
-    /// Checks the progress timeout while nothing has come.
-    ///
-    /// # Errors
-    /// If the timeout is exceeded. The connection then gets no further streams, since its peer may be gone.
-    pub(super) fn check_timeout(&self, waker: &Waker) -> Result<(), SendError> {
-        self.shared.progress.check(waker).inspect_err(|_| self.connection.retired.set(true))
-    }
-}
-
-impl Drop for Http2Stream {
-    fn drop(&mut self) {
-        self.connection.streams.set(self.connection.streams.get().saturating_sub(1));
-        self.shared.is_over.set(true);
-        if let Some(waker) = self.shared.sender_waker.take() {
-            waker.wake();
-        }
-    }
-}
-
-impl Http2Connections {
-    pub(super) fn declined(&self) -> bool {
-        self.declined.get()
-    }
-
-    /// A connection with a free stream; without a way to a further connection, the one with the fewest streams.
-    fn pick(&self, may_dial: bool) -> Option<Rc<Http2Connection>> {
-        let mut connections = self.connections.borrow_mut();
-        connections.retain(|connection| !connection.sender.is_closed() && !connection.retired.get());
-        let least = connections.iter().min_by_key(|connection| connection.streams.get())?;
-        let full = least.streams.get() >= least.max_streams.get().max(1);
-        (!full || !may_dial).then(|| Rc::clone(least))
-    }
-
-    /// Drops connections without streams since `before`; they close in an orderly way.
-    pub(super) fn sweep(&self, before: Nanos, now: Nanos) {
-        self.connections.borrow_mut().retain(|connection| {
-            let streams = connection.streams.get() > 0;
-            if connection.was_busy.replace(streams) {
-                connection.since.set(now);
-            }
-            !connection.sender.is_closed() && !connection.retired.get() && (streams || connection.since.get() >= before)
-        });
-    }
-
-    /// Drops all connections; they end with their last stream.
-    pub(super) fn close(&self) {
-        let connections = self.connections.take();
-        drop(connections);
-    }
-}
 
 /// Sends a request over HTTP/2; returns it if the origin speaks HTTP/1.1.
 pub(super) async fn send<'a>(
@@ -221,11 +106,7 @@ async fn connection(
         if pool.http2.declined() {
             return Ok(None);
         }
-        let pending = pool.http2.connecting.borrow().upgrade();
-        let pending = match pending {
-            Some(pending) => pending,
-            None => PendingConnect::begin(shared, pool),
-        };
+        let pending = pool.http2.pending_connect().unwrap_or_else(|| connect(shared, pool));
         ConnectWait(pending).await?;
     }
 }

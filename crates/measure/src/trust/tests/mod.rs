@@ -1,8 +1,9 @@
 //! Each rule with a sound and a faulty run.
 
+use super::super::load_model::LoadModel;
 use super::super::outcome::{Outcome, RequestEnd};
 use super::super::recorder::Recorder;
-use super::super::run::{LoadModel, Manifest};
+use super::super::run::Manifest;
 use super::super::run_facts::RunFacts;
 use super::super::series::RunSeries;
 use super::*;
@@ -155,7 +156,7 @@ fn a_saturated_thread_and_late_sends_are_faults_of_the_generator() {
         let counts = Counts { cpu_utilization, ..counts(1000, 10, late_us) };
         Run::of(facts, &counts, &[], &RunSeries::default(), Manifest::default())
     };
-    assert!(!is_generator_fault(&run(0.5, 1_900)), "an idle machine wakes threads up no sooner");
-    assert!(is_generator_fault(&run(0.5, 2_500)), "more than a tenth of 10 ms");
-    assert!(is_generator_fault(&run(0.97, 30)));
+    assert!(!run(0.5, 1_900).is_generator_fault(), "an idle machine wakes threads up no sooner");
+    assert!(run(0.5, 2_500).is_generator_fault(), "more than a tenth of 10 ms");
+    assert!(run(0.97, 30).is_generator_fault());
 }

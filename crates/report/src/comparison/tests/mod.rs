@@ -94,7 +94,7 @@ fn other_machines_and_plans_are_not_compared() {
         (&|run| run.connections.max += 1, "connections 50, b.json has 51"),
         (&|run| run.target.path = "/other".into(), "path"),
         (&|run| run.target.method = "PUT".into(), "method"),
-        (&|run| run.model = weir_measure::run::LoadModel::Open, "loop closed"),
+        (&|run| run.model = weir_measure::LoadModel::Open, "loop closed"),
     ] {
         let found = changed(change);
         assert!(found.len() == 1 && found[0].contains(words), "{words}: {found:?}");

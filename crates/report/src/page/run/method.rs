@@ -4,8 +4,7 @@ use crate::number_format;
 use crate::page::manifest::manifest_section;
 use crate::page::{Block, Section, ValueUnit};
 use crate::text::facts;
-use weir_measure::Run;
-use weir_measure::run::LoadModel;
+use weir_measure::{LoadModel, Run};
 
 pub(super) fn method(run: &Run) -> Section {
     let model = match run.model {

@@ -11,8 +11,7 @@ use self::tables::{agents, clocks, intervals, outcomes};
 use super::{Block, KeyFigure, PageVerdict, ReportPage, Section, Tone, ValueUnit, VerdictPoint};
 use crate::number_format;
 use crate::text::{facts, failures, seconds};
-use weir_measure::Run;
-use weir_measure::run::LoadModel;
+use weir_measure::{LoadModel, Run};
 
 /// HTML report of a run: verdict, charts, tables, method and manifest.
 pub fn of_run(run: &Run) -> ReportPage {

@@ -5,9 +5,8 @@ use crate::page::{
 };
 use crate::text::clocks_agree;
 use crate::{bars, number_format};
-use weir_measure::run::LoadModel;
 use weir_measure::series::SeriesPoint;
-use weir_measure::{Histogram, Run};
+use weir_measure::{Histogram, LoadModel, Run};
 
 pub(super) fn times(run: &Run) -> Section {
     let (Ok(response), Ok(service)) = (run.response_histogram(), run.service_histogram()) else {

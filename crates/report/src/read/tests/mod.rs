@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{Tool, ToolResult, read, time_ms};
 use crate::tests::fixtures;
-use weir_measure::run::LoadModel;
+use weir_measure::LoadModel;
 
 fn known(text: &str) -> ToolResult {
     read(text).unwrap_or_else(|why| panic!("{why}"))

@@ -2,7 +2,8 @@
 
 use crate::delivery::{DeliveryScenario, HeaderStyle, RetryAfterStyle, Service};
 use weir_decide::Nanos;
-use weir_decide::delivery::key_window::{KeyLimit, KeyRules, LimitUnit};
+use weir_decide::delivery::key_window::{KeyLimit, KeyRules};
+use weir_decide::delivery::limit_unit::LimitUnit;
 use weir_decide::ratelimit::models::{LimitModel, LimitWindow};
 use weir_decide::service::delay::Delay;
 

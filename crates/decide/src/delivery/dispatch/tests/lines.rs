@@ -122,7 +122,7 @@ fn a_heavy_job_is_waited_for_at_one_key_and_the_others_go_on_with_their_own() {
     let mut world = dispatch("10/1s", 2);
     let heavy = |key| JobSubmission { weight: 10, key, ..JobSubmission::default() };
     let window = Counted::read("10/1s", LimitModel::SlidingLog).expect("valid");
-    world.rules.key.limits = vec![KeyLimit { window, unit: crate::delivery::key_window::LimitUnit::Weight }];
+    world.rules.key.limits = vec![KeyLimit { window, unit: crate::delivery::limit_unit::LimitUnit::Weight }];
     let mut world = Dispatch::new(world.rules, 2, 1);
     assert_eq!(submit(&mut world, ms(0), 1, Some(0)), [(1, 0)]);
     assert_eq!(submit(&mut world, ms(9), 2, Some(1)), [(2, 1)]);

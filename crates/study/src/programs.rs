@@ -1,20 +1,68 @@
-//! Starting the programs of a measurement: free ports, placeholders, environment, readiness.
+//! Programs of a study: their setup, and their start with placeholders, environment, free ports and readiness.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use super::definition::{Program, ReadyCheck};
+use super::cpu_sets::CpuSets;
+use super::definition::{Definition, Program, ReadyCheck, Variant};
 use super::failure::MeasurementError;
-use super::guarded_process::GuardedProcess;
+use super::guarded_process::{GuardedProcess, Launcher};
+use super::leftovers::ENV_MARKER;
 use super::placeholders::{PlaceholderValues, fill};
-use super::runner::{ENV_MARKER, MeasurementRunner};
 use super::{packages, ready};
 use weir_decide::Nanos;
 use weir_machine::supervisor::ProgramSpec;
 
-impl MeasurementRunner<'_> {
+/// Programs of a study, with what they are started with.
+pub(super) struct StudyPrograms<'a> {
+    /// The study.
+    pub(super) definition: &'a Definition,
+    /// Command that starts this program again.
+    pub(super) launcher: &'a Launcher,
+    /// Token of this run of the study, unique among all.
+    pub(super) token: &'a str,
+    /// Division of the cores.
+    pub(super) cpu_sets: &'a CpuSets,
+    /// False once interrupted.
+    pub(super) go_on: &'a (dyn Fn() -> bool + Sync),
+    /// Folders of Python environments, by name of the program.
+    pub(super) environments: BTreeMap<String, PathBuf>,
+}
+
+impl std::fmt::Debug for StudyPrograms<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StudyPrograms").field("token", &self.token).finish_non_exhaustive()
+    }
+}
+
+impl StudyPrograms<'_> {
+    /// Setup of a program, once before all measurements: packages and shell commands.
+    ///
+    /// # Errors
+    /// The first step that fails.
+    pub(super) fn set_up(&mut self, program: &Program, variant: Option<&Variant>) -> Result<(), MeasurementError> {
+        let timeout = self.definition.timeouts.setup;
+        if !program.requirements.is_empty() {
+            let marker = BTreeMap::from([(ENV_MARKER.to_owned(), self.token.to_owned())]);
+            let folder = packages::environment(&program.requirements, self.launcher, &marker, timeout, self.go_on)?;
+            self.environments.insert(program.name.clone(), folder);
+        }
+        if program.setup.is_empty() {
+            return Ok(());
+        }
+        let mut values = self.built_in_values(0, Path::new("."));
+        values.extend(variant.into_iter().flat_map(|variant| variant.values.clone()));
+        values.insert("variant".into(), program.name.clone());
+        for line in &program.setup {
+            let command = vec!["sh".to_owned(), "-c".to_owned(), self.fill(line, &values)?];
+            let start = self.start_command(program, command, &values)?;
+            packages::run_to_end(start.command, &start.folder, start.environment, self.launcher, timeout, self.go_on)?;
+        }
+        Ok(())
+    }
+
     /// Starts a program and waits until it is ready; how long that took.
     pub(super) fn start_program(
         &self,
@@ -42,7 +90,7 @@ impl MeasurementRunner<'_> {
     }
 
     /// What to start: the filled-in command with its environment, folder and cores.
-    pub(super) fn start_command(
+    fn start_command(
         &self,
         program: &Program,
         command: Vec<String>,
@@ -69,7 +117,7 @@ impl MeasurementRunner<'_> {
     }
 
     /// The text with its placeholders filled in.
-    pub(super) fn fill(&self, text: &str, values: &PlaceholderValues) -> Result<String, MeasurementError> {
+    fn fill(&self, text: &str, values: &PlaceholderValues) -> Result<String, MeasurementError> {
         fill(text, values).map_err(|name| {
             MeasurementError::without_output(format!("unknown placeholder {{{name}}} for this variant"))
         })

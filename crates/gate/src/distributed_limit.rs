@@ -2,29 +2,15 @@
 
 use std::sync::Mutex;
 
-use ring::digest;
-
-use crate::caller::CallerPolicy;
+use super::caller::CallerPolicy;
 use weir_decide::Nanos;
 use weir_decide::call::retry_budget::RetryBudget;
 use weir_decide::ratelimit::split::{AllocationKey, Allocations};
 use weir_machine::lock::lock;
 
-/// The first 64 bits of SHA-256 of these parts: the same at all gateways, and a second name with a given hash cannot be
-/// chosen.
-pub(crate) fn hash(parts: &[&[u8]]) -> u64 {
-    let mut context = digest::Context::new(&digest::SHA256);
-    for part in parts {
-        // Lengths make different lists of parts different bytes.
-        context.update(&(part.len() as u64).to_be_bytes());
-        context.update(part);
-    }
-    context.finish().as_ref().first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
-}
-
 /// A limit, and its ID in the table.
 #[derive(Debug)]
-pub(crate) enum DistributedLimit<'a> {
+pub(super) enum DistributedLimit<'a> {
     /// Rate limit of each caller of a route.
     Rate(u64, &'a CallerPolicy),
     /// Budget of extra attempts.
@@ -61,18 +47,5 @@ impl DistributedLimit<'_> {
                 demand.map(|demand| (AllocationKey { limit: *limit, key: 0 }, demand)).into_iter().collect()
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::hash;
-
-    #[test]
-    fn hashes_are_the_same_everywhere() {
-        // The same in all versions: it is part of the protocol between gateways.
-        assert_eq!(hash(&[]), 0xe3b0_c442_98fc_1c14);
-        assert_ne!(hash(&[b"ab", b"c"]), hash(&[b"a", b"bc"]));
-        assert_ne!(hash(&[b"a"]), hash(&[b"a", b""]));
     }
 }

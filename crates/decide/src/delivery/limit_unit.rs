@@ -1,0 +1,21 @@
+//! Unit of a rate limit: requests, or their weights.
+
+/// Unit in which a limit counts a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LimitUnit {
+    /// One per request.
+    Requests,
+    /// The request's weight, e.g. tokens or points.
+    #[default]
+    Weight,
+}
+
+impl LimitUnit {
+    /// Amount that a request of this weight counts.
+    pub const fn amount(self, weight: u64) -> u64 {
+        match self {
+            Self::Requests => 1,
+            Self::Weight => weight,
+        }
+    }
+}
