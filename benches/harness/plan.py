@@ -37,7 +37,7 @@ class Plan:
     kills: int = 10  # kills of one of several senders
     delivery_rounds: int = 3  # rounds with `weir send`
     recipe_rounds: int = 1  # rounds with its peer, too
-    learn_s: int = 45  # at an undeclared limit
+    learn_s: int = 50  # at an undeclared limit
     hosts_s: int = 15
     host_jobs: int = 1_500  # for each of several hosts
     harm_rounds: int = 3
