@@ -64,7 +64,22 @@ def find() -> Programs:
 def build() -> dict[str, Path]:
     """Build the command and the bench programs for release; return the paths of those that were built."""
     command = ["cargo", "build", "--release", "--quiet", "--message-format=json-render-diagnostics"]
-    targets = ["-p", "weir-cli", "-p", "weir-http", "--bin", "weir", "--bench", "floor", "--bench", "lean", "--bench", "cost", "--bench", "store"]
+    targets = [
+        "-p",
+        "weir-cli",
+        "-p",
+        "weir-http",
+        "--bin",
+        "weir",
+        "--bench",
+        "floor",
+        "--bench",
+        "lean",
+        "--bench",
+        "cost",
+        "--bench",
+        "store",
+    ]
     built = subprocess.run([*command, *targets], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     paths = {}
     for line in built.stdout.splitlines():

@@ -1,7 +1,7 @@
 """Build backend of the Python package: maturin's, with the `weir` program in the wheel beside the extension.
 
 A wheel's program starts in milliseconds, since no interpreter runs. Cargo builds it before maturin packs what is in
-`DATA`; WEIR_PROFILE names another profile than `release`.
+`python/weir.data`; WEIR_PROFILE names another profile than `release`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import maturin
-from maturin import build_sdist, get_requires_for_build_editable, get_requires_for_build_sdist, get_requires_for_build_wheel
-from maturin import prepare_metadata_for_build_editable, prepare_metadata_for_build_wheel
+from maturin import (
+    build_sdist,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    get_requires_for_build_wheel,
+)
 
 ROOT = Path(__file__).parents[2]
-DATA = ROOT / "python" / "weir.data"
+_SCRIPTS = ROOT / "python" / "weir.data" / "scripts"
 
 __all__ = [
     "build_editable",
@@ -34,20 +38,29 @@ __all__ = [
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
     """Build the program, then the wheel."""
     _build_program()
-    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
 
 
 def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
     """Build the program, then the wheel of an editable install."""
     _build_program()
-    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+    return str(maturin.build_editable(wheel_directory, config_settings, metadata_directory))
+
+
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Any = None) -> str:
+    """Write the wheel's metadata, for which maturin wants the folder of the program."""
+    _SCRIPTS.mkdir(parents=True, exist_ok=True)
+    return str(maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings))
+
+
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
 def _build_program() -> None:
     profile = os.environ.get("WEIR_PROFILE", "release")
-    command = ["cargo", "build", "--locked", "--profile", profile, "-p", "weir-cli", "--bin", "weir"]
+    # Together, since alone it would have its dependencies with other features, and each would be built twice.
+    command = ["cargo", "build", "--locked", "--profile", profile, "-p", "weir-cli", "-p", "weir-python"]
     subprocess.run(command, cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    scripts = DATA / "scripts"
-    scripts.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(target / profile / "weir", scripts / "weir")
+    _SCRIPTS.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(target / profile / "weir", _SCRIPTS / "weir")

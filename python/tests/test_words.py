@@ -93,7 +93,17 @@ REPLACED = [
     Replaced(r"\b(?:an?|the|each|this|first|last|one) stretch(?:es)?\b|\bstretch_\w+", "interval, phase, period"),
 ]
 
-SEARCHED = ["docs", "src", "crates/*/src", "python", "examples", "include", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+SEARCHED = [
+    "docs",
+    "src",
+    "crates/*/src",
+    "python",
+    "examples",
+    "include",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+]
 SUFFIXES = {".md", ".json", ".rs", ".py", ".pyi", ".toml", ".h", ".c", ".js", ".css", ".sql", ".lua", ".txt"}
 
 EXCEPTIONS = {
