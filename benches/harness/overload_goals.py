@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness import overload, results
-from harness.overload import BARE, CAPACITY, COST, DEADLINE_MS, GUARDED, REJECTIONS, REJECTING, SMART, times_case
+from harness.overload import BARE, CAPACITY, COST, DEADLINE_MS, GUARDED, REJECTING, REJECTIONS, SMART, times_case
 from harness.results import Section
 from harness.smart import LOADS, load_case
 from harness.verdict import UNKNOWN, Goal, at_least, at_most

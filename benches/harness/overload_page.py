@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness import overload, results
-from harness.overload import BARE, CAPACITY, COST, DEADLINE_MS, GUARDED, REJECTIONS, REJECTING, SLOTS, SMART, times_case
+from harness.overload import BARE, CAPACITY, COST, DEADLINE_MS, GUARDED, REJECTING, REJECTIONS, SLOTS, SMART, times_case
 from harness.results import Section
 from harness.smart import LOADS, load_case
 from harness.table import Row, number, table

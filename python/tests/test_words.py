@@ -97,6 +97,7 @@ SEARCHED = ["docs", "src", "crates/*/src", "python", "examples", "include", "REA
 SUFFIXES = {".md", ".json", ".rs", ".py", ".pyi", ".toml", ".h", ".c", ".js", ".css", ".sql", ".lua", ".txt"}
 
 EXCEPTIONS = {
+    "crates/testing": "tests, which are not searched",
     "docs/plan": "plans quote old words",
     "docs/benchmarks": "recorded command lines and results stay as they were run",
     "docs/reference-workloads.md": "quotes the report that the workloads are from",

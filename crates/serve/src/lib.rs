@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use weir_serve::httpbin;
-//! use weir_server::{self, Options};
+//! use weir_server::{self as server, Options};
 //!
 //! let service = server::start(httpbin::Service::new(httpbin::Options::default())?, &Options::default())?;
 //! let url = format!("{}/status/200:9,500:1", service.url());

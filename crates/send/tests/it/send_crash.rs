@@ -101,7 +101,7 @@ fn no_kill_loses_an_accepted_job_or_hides_that_one_was_sent() {
     for round in 0..kills {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["--exact", "a_process_that_submits_and_sends", "--ignored", "--nocapture"])
+            .args(["--exact", "send_crash::a_process_that_submits_and_sends", "--ignored", "--nocapture"])
             .envs([("WEIR_CRASH_STORE", path.to_str().unwrap()), ("WEIR_CRASH_ROUND", &round.to_string())])
             .stdout(Stdio::piped())
             .stderr(Stdio::null());

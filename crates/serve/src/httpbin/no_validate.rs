@@ -7,9 +7,11 @@ use weir_server::ResponseBody;
 
 /// Stand-in for the validator of orders.
 #[derive(Debug)]
-pub(super) struct OrderValidator;
+pub(super) struct NoOrderValidator;
 
-impl OrderValidator {
+pub(super) use NoOrderValidator as OrderValidator;
+
+impl NoOrderValidator {
     /// The stand-in.
     ///
     /// # Errors
