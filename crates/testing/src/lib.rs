@@ -2,6 +2,7 @@
 //! folder.
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "for tests of this workspace")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::new_without_default, reason = "a test makes what it needs by name")]
 #![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 
 mod certificates;

@@ -12,7 +12,7 @@ use weir::send::store::{JobSelector, Recovery, Store, StoreError, StoreUrl};
 use weir::send::{self, State, wall_ms};
 
 use super::elsewhere::RemoteWatch;
-use super::group::Group;
+use super::group::{Group, GroupJobs};
 use super::job::SenderJobContext;
 use super::mailbox::{CompletionFuture, Mailbox};
 use super::options::SenderRequest;
@@ -115,7 +115,7 @@ impl SenderInner {
 
     /// Loads results of jobs that were in the store already.
     pub(crate) fn resolve_duplicates(&self, py: Python<'_>, group: &Arc<Group>) -> PyResult<()> {
-        let known = group.with(|jobs| jobs.take_duplicates());
+        let known = group.with(GroupJobs::take_duplicates);
         if known.is_empty() {
             return Ok(());
         }
