@@ -18,8 +18,6 @@ use weir::http::tls::TlsError;
 use weir::load::{LoadError, PlanError};
 use weir::send::store::StoreError;
 
-use crate::client::answer::ResponseHandle;
-
 mod classes {
     pyo3::import_exception!(weir._errors, UsageError);
     pyo3::import_exception!(weir._errors, SetupError);
@@ -47,8 +45,8 @@ pub(crate) fn serve(reason: &str) -> PyErr {
     classes::SetupError::new_err(with_python_names(reason))
 }
 
-/// A failed call.
-pub(crate) fn call(py: Python<'_>, response: ResponseHandle) -> PyErr {
+/// A failed call, by its outcome: a `ResponseHandle`.
+pub(crate) fn call<'py>(py: Python<'py>, response: impl IntoPyObject<'py>) -> PyErr {
     static FAILURE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let error = FAILURE.import(py, "weir._response", "failure").and_then(|failure| failure.call1((response,)));
     error.map_or_else(|error| error, PyErr::from_value)

@@ -52,7 +52,7 @@ mod _weir {
     #[pymodule_export]
     use super::run::RunHandle;
     #[pymodule_export]
-    use super::send::group::GroupHandle;
+    use super::send::group_handle::GroupHandle;
     #[pymodule_export]
     use super::send::mailbox::Mailbox;
     #[pymodule_export]

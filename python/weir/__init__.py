@@ -42,7 +42,7 @@ _NAMES = {
     "_flags": ("Flag",),
     "_headers": ("Headers",),
     "_job": ("Job", "JobResult", "JobTypes", "SenderStats"),
-    "_load": ("Stage", "Time", "load"),
+    "_load": ("Stage", "load"),
     "_policy": ("Budget", "Hedge", "Retry", "Success"),
     "_response": ("Attempt", "Request", "Response"),
     "_run": (
@@ -65,6 +65,7 @@ _NAMES = {
     "_shared": ("delete", "get", "head", "options", "patch", "post", "put", "request"),
     "_simulate": ("Metrics", "Pairing", "Rank", "Sample", "Simulation", "SimulationRun", "simulate"),
     "_ticket": ("AsyncBatch", "AsyncTicket", "Batch", "Ticket"),
+    "_time": ("Time",),
     "_weir": ("__version__",),
 }
 """Modules and the public names that they define. A module is imported when one of its names is first used, since all

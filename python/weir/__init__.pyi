@@ -25,7 +25,7 @@ from weir._errors import (
 from weir._flags import Flag
 from weir._headers import Headers
 from weir._job import Job, JobResult, JobTypes, SenderStats
-from weir._load import Stage, Time, load
+from weir._load import Stage, load
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._response import Attempt, Request, Response
 from weir._run import (
@@ -48,6 +48,7 @@ from weir._serve import Service, serve
 from weir._shared import delete, get, head, options, patch, post, put, request
 from weir._simulate import Metrics, Pairing, Rank, Sample, Simulation, SimulationRun, simulate
 from weir._ticket import AsyncBatch, AsyncTicket, Batch, Ticket
+from weir._time import Time
 from weir._weir import __version__
 
 __all__ = [

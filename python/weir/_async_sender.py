@@ -165,7 +165,8 @@ class AsyncSender(Base):
             self._loop, self._box = loop, _weir.Mailbox(loop)
             loop.add_reader(self._box.fileno(), self._box.on_readable)
             if self._on_result is not None:
-                self._results_task = loop.create_task(self._call_back(self._on_result, self._handle.all()))
+                group = _weir.GroupHandle.of_all(self._handle)
+                self._results_task = loop.create_task(self._call_back(self._on_result, group))
         elif self._loop is not loop:
             raise UsageError("the sender belongs to another event loop; make one for each, or use weir.Sender")
         return self._box

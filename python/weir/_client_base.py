@@ -11,9 +11,9 @@ from weakref import WeakSet
 from weir import _weir
 from weir._errors import UsageError
 from weir._headers import Headers, HeaderTypes
-from weir._load import Time
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._request import Params, basic, body_of, target_of
+from weir._time import Time
 
 __all__ = ["BaseClient", "CallOptions", "RequestOptions"]
 

@@ -33,6 +33,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    # For annotations, and not loaded. A circle of files by its nature: an exception has the result that it is about,
+    # and a result raises its exception (`Response.raise_for_status`, `JobResult.raise_for_state`).
     from weir._job import JobResult
     from weir._response import Attempt, Response
     from weir._run import Run

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from weir._errors import JobExpired, JobFailed
 from weir._headers import HeaderTypes
-from weir._load import Time
 from weir._request import Params
+from weir._time import Time
 
 if TYPE_CHECKING:
     from typing_extensions import Self

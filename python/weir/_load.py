@@ -4,18 +4,15 @@ import json as json_module
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
 from os import PathLike
 from typing import Literal, TypeAlias
 
 from weir import _weir
 from weir._errors import Interrupted, UsageError
 from weir._run import Run
+from weir._time import Time
 
-__all__ = ["Stage", "Time", "load"]
-
-Time: TypeAlias = float | timedelta | str
-"""Duration: seconds, a `timedelta`, or text such as ``"300ms"``, ``"1.5s"``, ``"2m"``, ``"1h"``."""
+__all__ = ["Stage", "load"]
 
 Stage: TypeAlias = tuple[float, float, Time]
 """Stage of an open loop: requests per second at its start, at its end, and its length."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from weir._errors import UsageError
-from weir._load import Time
+from weir._time import Time
 
 __all__ = ["Budget", "Hedge", "Retry", "Success"]
 

@@ -16,8 +16,8 @@ from weir import _weir
 from weir._errors import SenderEnded, UsageError
 from weir._headers import HeaderTypes
 from weir._job import Job, JobResult, JobTypes, SenderStats
-from weir._load import Time
 from weir._ticket import Ticket
+from weir._time import Time
 
 __all__ = ["ACCEPTED", "ANY", "FRONT", "MORE", "Base", "Calls", "call", "chunks"]
 
@@ -208,7 +208,7 @@ class Calls:
     def _start(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(
-                target=self._run, args=(self._handle.all(),), name="weir-results", daemon=True
+                target=self._run, args=(_weir.GroupHandle.of_all(self._handle),), name="weir-results", daemon=True
             )
             self._thread.start()
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from weir._job import JobResult
-from weir._load import Time
+from weir._time import Time
 
 if TYPE_CHECKING:
     from weir import _weir

@@ -4,7 +4,7 @@ from asyncio import AbstractEventLoop, Future
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, final
 
-from weir._load import Time
+from weir._time import Time
 
 __all__ = [
     "ClientHandle",
@@ -151,8 +151,6 @@ class SenderHandle:
         """Start a sender with options by name."""
     recovered: tuple[int, int]
     """Number of jobs that a previous sender left leased, and of those that may have been sent."""
-    def all(self) -> GroupHandle:
-        """Group that receives each result from now on."""
     def stats(self) -> dict[str, Any]:
         """Fields of `weir.SenderStats`, by name."""
     def wait(self, for_end: bool, limit: Time | None) -> bool:
@@ -176,6 +174,9 @@ class GroupHandle:
 
     def __new__(cls, sender: SenderHandle) -> GroupHandle:
         """New empty group."""
+    @staticmethod
+    def of_all(sender: SenderHandle) -> GroupHandle:
+        """Group that receives each result of the sender from now on."""
     open: int
     """Number of jobs without an end."""
     def submit(self, jobs: list[Any], are_several: bool) -> None:

@@ -19,6 +19,7 @@ pub struct StudyPlot {
 
 /// Maximum number of points of the sweep with plots of their own (by percentile, over time).
 const MAX_PLOTTED_POINTS: usize = 4;
+
 /// Some of many points, evenly apart, always with the last one: in most sweeps it has the highest load.
 pub(super) fn select_points(points: &[usize]) -> Vec<usize> {
     let step = points.len().div_ceil(MAX_PLOTTED_POINTS).max(1);

@@ -5,7 +5,8 @@ use std::thread;
 use std::time::Instant;
 
 use super::reply::{Reply, Step};
-use super::server::{Seen, Shared};
+use super::seen::Seen;
+use super::shared::Shared;
 use super::wire::Wire;
 
 /// Requests that are kept; beyond, they are only counted.

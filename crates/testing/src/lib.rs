@@ -2,6 +2,7 @@
 //! folder.
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "for tests of this workspace")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::new_without_default, reason = "a test makes what it needs by name")]
 #![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 
 mod certificates;
@@ -11,8 +12,10 @@ mod noise;
 mod raw;
 mod redis;
 mod reply;
+mod seen;
 mod server;
 mod serving;
+mod shared;
 mod tied;
 mod weir;
 mod wire;
@@ -23,7 +26,8 @@ pub use noise::{Burner, Stall, Stalling, Stalls};
 pub use raw::{Answer, Raw};
 pub use redis::{Manner, Proxy, RedisServer};
 pub use reply::{Gate, Reply};
-pub use server::{Builder, Seen, Server};
+pub use seen::Seen;
+pub use server::{Builder, Server};
 pub use serving::Serving;
 pub use tied::{running_in, spawn_tied};
 pub use weir::{Output, Running, Weir, load, until, weir_path};

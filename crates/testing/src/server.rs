@@ -5,78 +5,15 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustls::ServerConfig;
 
 use super::connection::Connection;
 use super::reply::Reply;
+use super::seen::Seen;
+use super::shared::{Counts, Shared};
 use super::wire::{Listener, Wire};
-
-/// A request as the service got it.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    /// Number of the connection, from 0, in the order of acceptance.
-    pub connection: u64,
-    /// Number of the request on its connection, from 0.
-    pub turn: u64,
-    /// Number of the request in all, from 0.
-    pub number: u64,
-    pub at: Instant,
-    /// Request line and headers.
-    pub head: String,
-    pub body: Vec<u8>,
-}
-
-impl Seen {
-    pub fn line(&self) -> &str {
-        self.head.lines().next().unwrap_or_default()
-    }
-
-    /// The value of a header, if it is there once.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let mut values = self.head.lines().skip(1).filter_map(|line| {
-            let (found, value) = line.split_once(':')?;
-            found.eq_ignore_ascii_case(name).then(|| value.trim())
-        });
-        values.next().filter(|_| values.next().is_none())
-    }
-}
-
-/// What the service has counted.
-#[derive(Clone, Debug, Default)]
-pub struct Counts {
-    /// Connections accepted, the probe's before the run included.
-    pub connections: u64,
-    /// Of these, the ones that brought a request.
-    pub used: u64,
-    pub open: u64,
-    pub most_open: u64,
-    pub requests: u64,
-    /// The most requests that lay on one connection at once, unanswered.
-    pub deepest: u64,
-    pub bytes_sent: u64,
-}
-
-#[derive(Debug, Default)]
-pub struct State {
-    pub counts: Counts,
-    pub seen: Vec<Seen>,
-    pub names: Vec<Option<String>>,
-    pub stopped: bool,
-}
-
-pub struct Shared {
-    pub state: Mutex<State>,
-    pub changed: Condvar,
-    pub script: Box<dyn Fn(&Seen) -> Reply + Send + Sync>,
-    pub greeting: Option<Reply>,
-    pub to_head: Option<Reply>,
-    pub tls: Option<Arc<ServerConfig>>,
-    pub idle: Option<Duration>,
-    pub reads_every: Option<Duration>,
-    pub batch: usize,
-}
 
 /// How a service is to be, before it starts.
 #[derive(Default)]

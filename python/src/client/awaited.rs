@@ -19,10 +19,11 @@ use slab::Slab;
 use tokio::task::{AbortHandle, LocalSet};
 
 use super::answer::ResponseHandle;
-use super::engine::{ClientCallOutcome, ClientEngine, UpstreamPlan};
+use super::engine::{ClientCallOutcome, ClientEngine};
 use super::event_loop::EventLoop;
 use super::kin::ForkSafe;
 use super::request::{ClientRequest, RequestHandle};
+use super::upstream_plan::UpstreamPlan;
 use crate::errors;
 use weir::machine::lock::lock;
 

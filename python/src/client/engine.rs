@@ -11,17 +11,15 @@ use http::header::ACCEPT_ENCODING;
 use http::response::Parts;
 use http::{HeaderMap, StatusCode, Version};
 use http_body_util::BodyExt;
-use tokio::sync::Semaphore;
 use weir::call::attempt_log::{self, AttemptStatus, CallTrace};
-use weir::call::{
-    CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse,
-};
+use weir::call::{CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallRequest, CallResponse};
 use weir::decide::Nanos;
 use weir::decide::call::policy::AttemptFailure;
 use weir::http::client::{Client, Options, OutgoingBody};
 use weir::machine::timer::Timer;
 
 use super::request::ClientRequest;
+use super::upstream_plan::UpstreamPlan;
 
 /// Interval between sweeps for unused connections.
 const SWEEP_INTERVAL: Nanos = Nanos::from_secs(5);
@@ -39,18 +37,6 @@ pub(crate) struct ClientEngine {
     core: CallEngine,
     /// Value of `CLEANUPS_REQUESTED` at the last sweep.
     cleanups_done: Cell<u64>,
-}
-
-/// Plan of the calls with one policy to one upstream.
-#[derive(Debug)]
-pub(crate) struct UpstreamPlan {
-    pub(crate) plan: CallPlan,
-    /// Host and port, as attempts show them.
-    pub(crate) upstream_name: Arc<str>,
-    /// Whether the caller has defined success: a response that does not match is then a failure of the call.
-    pub(crate) strict: bool,
-    /// Permits of the concurrent calls of the client; `None` is unlimited.
-    pub(crate) permits: Option<Arc<Semaphore>>,
 }
 
 /// Outcome of a call.

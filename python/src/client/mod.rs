@@ -1,6 +1,7 @@
 //! `Client` and `AsyncClient`: one call engine for both.
 //!
-//! - [`owner`]: state shared by the calls of a client; [`policy`]: options of calls; [`request`]: prepared requests
+//! - [`owner`]: state shared by the calls of a client; [`policy`]: options of calls; [`request`]: prepared requests;
+//!   [`upstream_plan`]: plan of the calls with one policy to one upstream
 //! - [`engine`]: the core's call engine, and outcomes of its calls; [`answer`]: outcomes for Python
 //! - [`event_loop`]: tokio without a thread of its own
 //! - [`awaited`]: calls on asyncio's event loop; [`blocking`]: calls that block their thread
@@ -15,6 +16,7 @@ pub(crate) mod kin;
 pub(crate) mod owner;
 pub(crate) mod policy;
 pub(crate) mod request;
+mod upstream_plan;
 
 use pyo3::prelude::*;
 

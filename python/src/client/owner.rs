@@ -19,10 +19,11 @@ use weir::http::target::Target;
 use weir::http::tls::{Tls, TlsOptions};
 use weir::machine::lock::lock;
 
-use super::engine::{self, UpstreamPlan};
+use super::engine;
 use super::kin;
 use super::policy::PolicyHandle;
 use super::request::{ClientRequest, RequestHandle};
+use super::upstream_plan::{OriginKey, UpstreamPlan};
 use crate::errors;
 use crate::form::PythonArgs;
 
@@ -53,9 +54,6 @@ struct ClientShared {
     retry_budgets: Vec<(BudgetRule, Arc<Mutex<RetryBudget>>)>,
     permits: Option<Arc<Semaphore>>,
 }
-
-/// Whether TLS is used, host and port.
-pub(crate) type OriginKey = (bool, String, u16);
 
 impl ClientShared {
     fn new(max_concurrency: Option<usize>) -> Self {

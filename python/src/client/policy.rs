@@ -18,8 +18,7 @@ use weir::decide::call::policy::{
     Backoff, BudgetRule, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
 };
 
-use super::engine::UpstreamPlan;
-use super::owner::OriginKey;
+use super::upstream_plan::{OriginKey, UpstreamPlan};
 use crate::errors;
 use crate::form::{PythonArgs, TimeArg};
 

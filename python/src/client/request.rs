@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use super::engine::UpstreamPlan;
+use super::upstream_plan::UpstreamPlan;
 use crate::errors;
 
 /// Method, URL, headers and body of a request. Responses keep it, so it holds no connections.

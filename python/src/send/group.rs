@@ -3,17 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pyo3::prelude::*;
-use pyo3::types::PyList;
 use weir::send::store::StoreError;
 
-use super::outcome::{JobResult, JobResultHandle};
-use super::registry::Waiters;
-use super::sender::{SenderHandle, SenderInner};
-use super::watched::{WatchResult, WatchedValue};
-use crate::client::kin::ForkSafe;
-use crate::errors;
-use crate::form::TimeArg;
+use super::outcome::JobResult;
+use super::watched::WatchedValue;
 
 pub(crate) type Group = WatchedValue<GroupJobs>;
 
@@ -108,6 +101,26 @@ impl GroupJobs {
         self.sender_ended = true;
     }
 
+    /// Whether the sender has ended.
+    pub(crate) fn has_sender_ended(&self) -> bool {
+        self.sender_ended
+    }
+
+    /// Number of jobs without an end.
+    pub(crate) fn open_count(&self) -> usize {
+        self.open_count
+    }
+
+    /// Number of jobs whose results were not taken.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Takes the jobs that were in the store already: index and number.
+    pub(crate) fn take_duplicates(&mut self) -> Vec<(usize, u64)> {
+        std::mem::take(&mut self.duplicates)
+    }
+
     /// Numbers of the open jobs.
     pub(crate) fn numbers(&self) -> Vec<u64> {
         let number = |slot: &GroupSlot| if let GroupSlot::Open(number) = slot { Some(*number) } else { None };
@@ -118,7 +131,7 @@ impl GroupJobs {
         self.slots.get_mut(place.checked_sub(self.taken_count)?)
     }
 
-    fn number(&mut self, place: usize) -> Option<u64> {
+    pub(crate) fn number(&mut self, place: usize) -> Option<u64> {
         match self.slot(place)? {
             GroupSlot::Open(number) => Some(*number),
             GroupSlot::Ended(outcome) => Some(outcome.number()),
@@ -126,7 +139,7 @@ impl GroupJobs {
         }
     }
 
-    fn outcome(&mut self, place: usize) -> Option<Arc<JobResult>> {
+    pub(crate) fn outcome(&mut self, place: usize) -> Option<Arc<JobResult>> {
         match self.slot(place)? {
             GroupSlot::Ended(outcome) => Some(Arc::clone(outcome)),
             _ => None,
@@ -134,7 +147,7 @@ impl GroupJobs {
     }
 
     /// Takes all results, in the order of the ends.
-    fn take_ended(&mut self) -> Vec<Arc<JobResult>> {
+    pub(crate) fn take_ended(&mut self) -> Vec<Arc<JobResult>> {
         let places = std::mem::take(&mut self.ended_order);
         let outcomes = places.into_iter().filter_map(|place| self.take(place)).collect();
         self.trim();
@@ -142,7 +155,7 @@ impl GroupJobs {
     }
 
     /// Takes results in the order of submission, up to the first open job.
-    fn take_front(&mut self) -> Vec<Arc<JobResult>> {
+    pub(crate) fn take_front(&mut self) -> Vec<Arc<JobResult>> {
         let mut outcomes = Vec::new();
         while let Some(GroupSlot::Ended(_) | GroupSlot::Taken) = self.slots.front() {
             outcomes.extend(self.take(self.taken_count));
@@ -168,7 +181,7 @@ impl GroupJobs {
     }
 
     /// Outcome of a wait; None while the condition is not reached. Errors first.
-    fn check(&mut self, need: WaitCondition) -> Option<Result<(), GroupError>> {
+    pub(crate) fn check(&mut self, need: WaitCondition) -> Option<Result<(), GroupError>> {
         if let Some(error) = self.submit_error.take() {
             return Some(Err(GroupError::Store(error)));
         }
@@ -188,7 +201,7 @@ impl GroupJobs {
 
 /// Condition of a wait; the codes are those of `weir/_sending.py`.
 #[derive(Clone, Copy)]
-enum WaitCondition {
+pub(crate) enum WaitCondition {
     /// All jobs are accepted.
     Accepted,
     /// A result is there, or no job is open.
@@ -204,7 +217,7 @@ enum WaitCondition {
 }
 
 impl WaitCondition {
-    fn from_code(code: i64) -> Self {
+    pub(crate) fn from_code(code: i64) -> Self {
         match code {
             -1 => Self::Accepted,
             -2 => Self::Any,
@@ -215,155 +228,8 @@ impl WaitCondition {
     }
 }
 
-enum GroupError {
+/// Error of a wait.
+pub(crate) enum GroupError {
     Store(StoreError),
     SenderEnded,
-}
-
-/// Reference to a group; the registry forgets the group when it is dropped.
-struct GroupRef {
-    registry: Arc<Waiters>,
-    group: Arc<Group>,
-}
-
-impl Drop for GroupRef {
-    fn drop(&mut self) {
-        self.registry.forget(&self.group);
-    }
-}
-
-/// Group of jobs, for Python.
-#[pyclass(frozen, module = "weir._weir")]
-pub(crate) struct GroupHandle {
-    group_ref: ForkSafe<GroupRef>,
-    sender: Py<SenderHandle>,
-}
-
-impl GroupHandle {
-    pub(crate) fn of(sender: &Bound<'_, SenderHandle>, group: Arc<Group>) -> PyResult<Self> {
-        let registry = Arc::clone(sender.get().inner()?.registry());
-        Ok(Self { group_ref: ForkSafe::new(GroupRef { registry, group }), sender: sender.clone().unbind() })
-    }
-
-    pub(crate) fn group(&self) -> &Arc<Group> {
-        &self.group_ref.group
-    }
-
-    fn sender_inner(&self) -> PyResult<&SenderInner> {
-        self.sender.get().inner()
-    }
-
-    fn error(&self, py: Python<'_>, broken: &GroupError) -> PyErr {
-        match broken {
-            GroupError::Store(error) => errors::store_error(error),
-            GroupError::SenderEnded => match self.sender_inner() {
-                Ok(inside) => inside.unfinished_error(py),
-                Err(error) => error,
-            },
-        }
-    }
-}
-
-#[pymethods]
-impl GroupHandle {
-    /// New empty group.
-    #[new]
-    fn new(sender: &Bound<'_, SenderHandle>) -> PyResult<Self> {
-        Self::of(sender, Arc::default())
-    }
-
-    /// Submits jobs; with `are_several`, errors name the index of the invalid job.
-    fn submit(&self, py: Python<'_>, jobs: &Bound<'_, PyList>, are_several: bool) -> PyResult<()> {
-        self.sender_inner()?.submit(py, self.group(), jobs, are_several)
-    }
-
-    /// Waits for a condition: -1 all accepted, -2 any ended or none open, -3 the front ended, -4 any ended, -5 all
-    /// ended, or an index: this job ended. False after the timeout.
-    fn wait(&self, py: Python<'_>, need: i64, limit: Option<TimeArg>) -> PyResult<bool> {
-        self.sender_inner()?.resolve_duplicates(py, self.group())?;
-        let need = WaitCondition::from_code(need);
-        match self.group().wait(py, limit.map(|TimeArg(limit)| limit), |jobs| jobs.check(need))? {
-            None => Ok(false),
-            Some(Ok(())) => Ok(true),
-            Some(Err(broken)) => Err(self.error(py, &broken)),
-        }
-    }
-
-    /// The same for an asyncio loop: None, or ID and future that is set at the next change.
-    fn watch<'py>(
-        &self,
-        py: Python<'py>,
-        need: i64,
-        mailbox: &super::mailbox::Mailbox,
-    ) -> PyResult<Option<super::mailbox::CompletionFuture<'py>>> {
-        self.sender_inner()?.resolve_duplicates(py, self.group())?;
-        let need = WaitCondition::from_code(need);
-        match self.group().watch(py, mailbox, |jobs| jobs.check(need))? {
-            WatchResult::Later(promise) => Ok(Some(promise)),
-            WatchResult::Ready(Ok(())) => Ok(None),
-            WatchResult::Ready(Err(broken)) => Err(self.error(py, &broken)),
-        }
-    }
-
-    /// Withdraws jobs that are not accepted yet.
-    fn withdraw(&self) -> PyResult<()> {
-        self.sender_inner()?.registry().withdraw(self.group());
-        Ok(())
-    }
-
-    /// Whether this job or the sender has ended.
-    fn is_done(&self, py: Python<'_>, place: usize) -> PyResult<bool> {
-        self.sender_inner()?.resolve_duplicates(py, self.group())?;
-        Ok(self.group().with(|jobs| jobs.sender_ended || jobs.outcome(place).is_some()))
-    }
-
-    /// Number of the job in the store.
-    fn number(&self, place: usize) -> PyResult<Option<u64>> {
-        self.sender_inner()?;
-        Ok(self.group().with(|jobs| jobs.number(place)))
-    }
-
-    /// Result of the job, if it has ended and the result was not taken.
-    fn outcome(&self, place: usize) -> PyResult<Option<JobResultHandle>> {
-        self.sender_inner()?;
-        Ok(self.group().with(|jobs| jobs.outcome(place)).map(JobResultHandle))
-    }
-
-    /// Takes all results, in the order of the ends.
-    fn take_ended(&self) -> PyResult<Vec<JobResultHandle>> {
-        self.sender_inner()?;
-        Ok(self.group().with(GroupJobs::take_ended).into_iter().map(JobResultHandle).collect())
-    }
-
-    /// Takes results in the order of submission, up to the first open job.
-    fn take_front(&self) -> PyResult<Vec<JobResultHandle>> {
-        self.sender_inner()?;
-        Ok(self.group().with(GroupJobs::take_front).into_iter().map(JobResultHandle).collect())
-    }
-
-    /// Number of jobs without an end.
-    #[getter]
-    fn open(&self) -> PyResult<usize> {
-        self.sender_inner()?;
-        Ok(self.group().with(|jobs| jobs.open_count))
-    }
-
-    /// Number of jobs whose results were not taken.
-    fn __len__(&self) -> PyResult<usize> {
-        self.sender_inner()?;
-        Ok(self.group().with(|jobs| jobs.slots.len()))
-    }
-}
-
-impl SenderInner {
-    /// Loads results of jobs that were in the store already.
-    fn resolve_duplicates(&self, py: Python<'_>, group: &Arc<Group>) -> PyResult<()> {
-        let known = group.with(|jobs| std::mem::take(&mut jobs.duplicates));
-        if known.is_empty() {
-            return Ok(());
-        }
-        let found = py.detach(|| self.results_of(&known)).map_err(|error| errors::store_error(&error))?;
-        group.change(|jobs| found.into_iter().for_each(|(place, outcome)| jobs.set_outcome(place, Arc::new(outcome))));
-        Ok(())
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Python ──► job ──► sender ──► the core's store and thread
-//!               group ◄─ entrance: what is accepted jobs and their numbers
+//!               group ◄─ submission: accepted jobs and their numbers
 //!               group ◄─ registry: results  ◄── events of the thread
 //! Python ◄── watched: a waiting thread, or mailbox: an asyncio loop
 //! ```
@@ -10,12 +10,14 @@
 //! The sender's thread never takes the GIL: it stores results, signals an eventfd, and goes on.
 
 mod elsewhere;
-pub(crate) mod entrance;
 pub(crate) mod group;
+pub(crate) mod group_handle;
 pub(crate) mod job;
 pub(crate) mod mailbox;
 pub(crate) mod options;
 pub(crate) mod outcome;
 pub(crate) mod registry;
 pub(crate) mod sender;
+mod submission;
+mod submission_waker;
 pub(crate) mod watched;

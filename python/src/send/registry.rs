@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 use weir::send::store::{Receipt, StoreError};
 use weir::send::{Listener, SenderEvent, State};
 
-use super::entrance::Submission;
 use super::group::{AcceptedJobs, Group, GroupJobs};
 use super::mailbox::{CompletionFuture, Mailbox};
 use super::outcome::JobResult;
+use super::submission::Submission;
 use super::watched::{WatchResult, WatchedValue};
 
 /// Groups that wait for jobs, and counters.
@@ -142,7 +142,7 @@ impl Drop for SenderListener {
             (places, waiting.submissions.clone(), waiting.all.take())
         });
         for submission in entering {
-            submission.withdraw();
+            self.registry.withdraw_submission(&submission);
         }
         let mut last: Option<Arc<Group>> = None;
         for place in places.into_values() {
@@ -323,7 +323,14 @@ impl Waiters {
     pub(crate) fn withdraw(&self, group: &Arc<Group>) {
         let of_group = |submission: &&Arc<Submission>| Arc::ptr_eq(&submission.group, group);
         let entering: Vec<_> = self.0.with(|waiting| waiting.submissions.iter().filter(of_group).cloned().collect());
-        entering.iter().for_each(Submission::withdraw);
+        entering.iter().for_each(|submission| self.withdraw_submission(submission));
+    }
+
+    /// Withdraws a submission, if it is not accepted yet.
+    pub(crate) fn withdraw_submission(&self, submission: &Arc<Submission>) {
+        if let Some(_pending) = submission.withdraw() {
+            self.close(submission, Err(StoreError::Closed));
+        }
     }
 
     /// Group that receives each result from now on.

@@ -12,13 +12,13 @@ use weir::send::store::{JobSelector, Recovery, Store, StoreError, StoreUrl};
 use weir::send::{self, State, wall_ms};
 
 use super::elsewhere::RemoteWatch;
-use super::entrance::Submission;
-use super::group::{Group, GroupHandle};
+use super::group::{Group, GroupJobs};
 use super::job::SenderJobContext;
 use super::mailbox::{CompletionFuture, Mailbox};
 use super::options::SenderRequest;
 use super::outcome::JobResult;
 use super::registry::{SenderListener, Waiters};
+use super::submission_waker::submit;
 use super::watched::is_main;
 use crate::client::kin::ForkSafe;
 use crate::errors;
@@ -106,15 +106,26 @@ impl SenderInner {
         }
         let Some(store) = self.store() else { return Err(self.closed_error(py)) };
         if jobs.len() > MAX_JOBS_WITH_GIL {
-            py.detach(|| Submission::begin(&*store, &self.registry, group, jobs));
+            py.detach(|| submit(&*store, &self.registry, group, jobs));
         } else {
-            Submission::begin(&*store, &self.registry, group, jobs);
+            submit(&*store, &self.registry, group, jobs);
         }
         Ok(())
     }
 
+    /// Loads results of jobs that were in the store already.
+    pub(crate) fn resolve_duplicates(&self, py: Python<'_>, group: &Arc<Group>) -> PyResult<()> {
+        let known = group.with(GroupJobs::take_duplicates);
+        if known.is_empty() {
+            return Ok(());
+        }
+        let found = py.detach(|| self.results_of(&known)).map_err(|error| errors::store_error(&error))?;
+        group.change(|jobs| found.into_iter().for_each(|(place, outcome)| jobs.set_outcome(place, Arc::new(outcome))));
+        Ok(())
+    }
+
     /// Results of ended jobs from the store, by index in the group.
-    pub(crate) fn results_of(&self, known: &[(usize, u64)]) -> Result<Vec<(usize, JobResult)>, StoreError> {
+    fn results_of(&self, known: &[(usize, u64)]) -> Result<Vec<(usize, JobResult)>, StoreError> {
         let Some(store) = self.store() else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for (place, number) in known {
@@ -195,12 +206,6 @@ impl SenderHandle {
     fn recovered(&self) -> PyResult<(u64, u64)> {
         let recovered = self.inner()?.recovered;
         Ok((recovered.jobs, recovered.maybe_sent))
-    }
-
-    /// Group that receives each result from now on.
-    fn all(this: &Bound<'_, Self>) -> PyResult<GroupHandle> {
-        let all = this.get().inner()?.registry.all();
-        GroupHandle::of(this, all)
     }
 
     /// Fields of `weir.SenderStats`, by name.

@@ -3,7 +3,7 @@
 use super::super::load_model::LoadModel;
 use super::super::outcome::{Outcome, RequestEnd};
 use super::super::recorder::Recorder;
-use super::super::run::Manifest;
+use super::super::run::{Manifest, Run};
 use super::super::run_facts::RunFacts;
 use super::super::series::RunSeries;
 use super::*;
