@@ -128,6 +128,14 @@ impl KeyLeases {
         }
     }
 
+    /// Token and end of the key's lease, if it is held or to be released.
+    pub fn lease(&self, key: usize) -> Option<(u64, Nanos)> {
+        match self.keys.get(key)?.lease {
+            LeaseState::Held { token, until } | LeaseState::Releasing { token, until } => Some((token, until)),
+            _ => None,
+        }
+    }
+
     /// Time of the next expiry or request.
     pub fn wake_at(&self) -> Nanos {
         let ends = self.keys.iter().filter_map(|key| match key.lease {
