@@ -105,7 +105,7 @@ pub(super) struct KeyAcquisition {
 pub(super) enum ReportEvent {
     /// An attempt has ended.
     AttemptEnded(AttemptRecord),
-    /// A job has ended.
+    /// A job has ended; sent before its record.
     JobEnded(Box<FinishedJob>),
     /// A key was disabled, for this reason.
     KeyUnusable(usize, String),
@@ -128,8 +128,8 @@ pub(super) enum RecordEvent {
     HighWaterTaken(u32),
     /// An attempt waits for a mark: the group is not to wait for more.
     MarkAwaited,
-    /// Jobs are to be marked ahead: a group is to be written even without a change.
-    MarksDue,
+    /// Events were reported, or jobs are to be marked ahead: a group is due even without a change.
+    GroupDue,
     /// All marks for the group have been sent.
     MarksComplete,
     /// A recorded group was processed; whether attempts still wait for marks.

@@ -37,6 +37,8 @@ impl ClaimLoop {
         let mut arrivals = context.store.arrivals();
         loop {
             tokio::select! {
+                // A claim covers what has arrived before it.
+                biased;
                 event = self.inbox.recv() => match event {
                     Some(ClaimEvent::Wanted(lanes)) => {
                         arrivals.mark_unchanged();

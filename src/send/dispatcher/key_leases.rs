@@ -1,5 +1,6 @@
 //! Owner of the leases of keys shared with other senders: executes the decisions of [`KeyLeases`] at the store.
 
+use std::collections::{HashSet, VecDeque};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,6 +25,10 @@ pub(super) struct KeyLeaseLoop {
     inbox: UnboundedReceiver<KeyLeaseEvent>,
     attempts: UnboundedSender<AttemptEvent>,
     leases: KeyLeases,
+    /// Acquired keys that the owner of attempts does not have yet. They are not released: their histories would be lost.
+    not_passed_on: HashSet<usize>,
+    /// Events that came during a look-up of a history.
+    deferred: VecDeque<KeyLeaseEvent>,
     /// States of keys to release, as wanted.
     states: Option<Vec<(usize, String)>>,
     /// Keys to release with the last heartbeat.
@@ -39,7 +44,8 @@ impl KeyLeaseLoop {
         let names = context.options.keys.iter().map(|key| key.default_name().to_owned());
         let leases = KeyLeases::new(shared.sender_name(), names, shared.lease());
         let attempts = context.channels.attempts.clone();
-        Self { context, inbox, attempts, leases, states: None, leaving: None }
+        let (not_passed_on, deferred) = (HashSet::new(), VecDeque::new());
+        Self { context, inbox, attempts, leases, not_passed_on, deferred, states: None, leaving: None }
     }
 
     /// Manages leases of keys until the sender leaves.
@@ -48,10 +54,17 @@ impl KeyLeaseLoop {
         let Some(shared) = store.shared_keys() else { return };
         let mut peers = shared.key_changes();
         while self.leaving.is_none() {
+            if let Some(event) = self.deferred.pop_front() {
+                self.take(event);
+                continue;
+            }
             let (now, mut changes) = (self.now(), Vec::new());
             self.leases.expire_leases(now, &mut changes);
             let request = self.leases.next_request(now, &mut changes);
-            self.apply(&changes, &[]).await;
+            if !changes.is_empty() {
+                self.post_current();
+                changes.iter().for_each(|change| self.post_change(*change));
+            }
             let Some(request) = request else {
                 let wake_at = self.leases.wake_at();
                 tokio::select! {
@@ -112,22 +125,24 @@ impl KeyLeaseLoop {
 
     /// Heartbeat from a decision; None if the sender leaves.
     async fn heartbeat(&mut self, request: &LeaseRequest) -> Option<Heartbeat> {
-        let mut release = Vec::with_capacity(request.release.len());
-        if !request.release.is_empty() {
-            self.states = None;
-            let keys = request.release.iter().map(|(key, _)| *key).collect();
-            post(&self.attempts, AttemptEvent::KeyLeases(KeyLeaseUpdate::StatesWanted(keys)));
-            while self.states.is_none() && self.leaving.is_none() {
-                let event = self.inbox.recv().await?;
-                self.take(event);
-            }
-            let states = self.states.take()?;
-            let released = request.release.iter().zip(states);
-            release.extend(released.map(|((key, token), (_, state))| (self.name(*key), *token, state)));
-        }
+        let released = request.release.iter().filter(|(key, _)| !self.not_passed_on.contains(key));
+        let (keys, tokens): (Vec<usize>, Vec<u64>) = released.copied().unzip();
+        let states = if keys.is_empty() { Vec::new() } else { self.states_of(keys).await? };
+        let release = tokens.into_iter().zip(states).map(|(token, (key, state))| (self.name(key), token, state)).collect();
         let renew = request.renew.iter().map(|(key, token, over)| (self.name(*key), *token, *over)).collect();
         let acquire = request.acquire.iter().map(|key| self.name(*key)).collect();
         Some(Heartbeat { can_send: request.is_able, is_leaving: false, renew, release, acquire })
+    }
+
+    /// States of keys, from the owner of attempts; None if the sender leaves.
+    async fn states_of(&mut self, keys: Vec<usize>) -> Option<Vec<(usize, String)>> {
+        self.states = None;
+        post(&self.attempts, AttemptEvent::KeyLeases(KeyLeaseUpdate::StatesWanted(keys)));
+        while self.states.is_none() && self.leaving.is_none() {
+            let event = self.inbox.recv().await?;
+            self.take(event);
+        }
+        self.states.take()
     }
 
     fn name(&self, key: usize) -> String {
@@ -159,22 +174,22 @@ impl KeyLeaseLoop {
         let (now, mut changes) = (self.now(), Vec::new());
         let table = LeaseReply { table: &reply.table, renewed: &reply.renewed, acquired: &acquired };
         self.leases.on_reply(now, request, table, &mut changes);
+        let granted = request.acquire.iter().zip(&acquired).filter(|(_, token)| token.is_some());
+        self.not_passed_on.extend(granted.map(|(key, _)| *key));
         self.post_current();
-        self.apply(&changes, &reply.acquired).await;
-    }
-
-    /// Announces changes, with the acquired keys of a reply.
-    async fn apply(&self, changes: &[LeaseAction], acquired: &[Option<AcquiredKey>]) {
-        if !changes.is_empty() {
-            self.post_current();
-        }
-        for change in changes {
-            if let LeaseAction::Acquire(key, place) = *change
-                && let Some(Some(acquired)) = acquired.get(place)
-            {
-                self.take_over(key, acquired).await;
+        let (later, at_once): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| self.not_passed_on.contains(&change.key()));
+        // Histories of acquired keys may take long to look up.
+        for change in at_once.into_iter().chain(later) {
+            match change {
+                LeaseAction::Acquire(key, place) => {
+                    let Some(Some(acquired)) = reply.acquired.get(place) else { continue };
+                    let Some(acquisition) = self.take_over(key, acquired).await else { return };
+                    post(&self.attempts, AttemptEvent::KeyLeases(KeyLeaseUpdate::Acquired(Box::new(acquisition))));
+                    self.not_passed_on.remove(&key);
+                }
+                _ => self.post_change(change),
             }
-            self.post_change(*change);
         }
     }
 
@@ -196,8 +211,8 @@ impl KeyLeaseLoop {
         post(&self.attempts, AttemptEvent::KeyLeases(update));
     }
 
-    /// Resumes a key from the state that its last owner left.
-    async fn take_over(&self, key: usize, acquired: &AcquiredKey) {
+    /// Acquired key with the state that its last owner left; None if the sender leaves.
+    async fn take_over(&mut self, key: usize, acquired: &AcquiredKey) -> Option<KeyAcquisition> {
         let state = KeyState::read(&acquired.state);
         let high_water = state.as_ref().map_or(0, |state| state.high_water);
         let asked = self.now();
@@ -210,31 +225,43 @@ impl KeyLeaseLoop {
             None if span <= MAX_WAITED_WINDOW + MAX_WAITED_WINDOW => {
                 (KeyHistory::worst_case(&self.context.options.rules.key), exact(acquired.lease_ended_ago))
             }
-            None => (self.recent_history(key).await, Nanos::ZERO),
+            None => (self.recent_history(key).await?, Nanos::ZERO),
         };
-        if self.leases.is_held(key, self.now()) {
-            let state = state.filter(|_| acquired.released_ago.is_some());
-            let acquisition = KeyAcquisition { key, high_water, history, state, at: asked - age };
-            post(&self.attempts, AttemptEvent::KeyLeases(KeyLeaseUpdate::Acquired(Box::new(acquisition))));
-        }
+        let state = state.filter(|_| acquired.released_ago.is_some());
+        Some(KeyAcquisition { key, high_water, history, state, at: asked - age })
     }
 
     /// History of a key whose last owner is gone, from the store's jobs; on a thread of its own, since it may take
-    /// long.
-    async fn recent_history(&self, key: usize) -> KeyHistory {
+    /// long. None if the sender leaves.
+    async fn recent_history(&mut self, key: usize) -> Option<KeyHistory> {
         let store = Arc::clone(&self.context.store);
         let options = &self.context.options;
         let (key, span, wall) = (options.keys.get(key).cloned(), options.history_span(), wall_ms());
-        let looks = move || crash::history_after_crash(&*store, &key?, span, wall).ok();
-        let found = tokio::task::spawn_blocking(looks).await;
-        // Without a thread, the whole window is waited for.
-        found.ok().flatten().unwrap_or(KeyHistory { hold_for: span, ..KeyHistory::default() })
+        let look_up = move || crash::history_after_crash(&*store, &key?, span, wall).ok();
+        let mut found = tokio::task::spawn_blocking(look_up);
+        loop {
+            tokio::select! {
+                // Without a thread, the whole window is waited for.
+                found = &mut found => {
+                    let unknown = KeyHistory { hold_for: span, ..KeyHistory::default() };
+                    return Some(found.ok().flatten().unwrap_or(unknown));
+                }
+                event = self.inbox.recv() => match event? {
+                    KeyLeaseEvent::Leave(states) => {
+                        self.leaving = Some(states);
+                        return None;
+                    }
+                    event => self.deferred.push_back(event),
+                },
+            }
+        }
     }
 
     /// Last heartbeat: idle keys are released at once, the others when their leases expire.
     async fn leave(mut self, shared: &dyn SharedKeys) {
         let states = self.leaving.take().unwrap_or_default();
-        let idle = states.into_iter().filter_map(|(key, state)| Some((self.name(key), self.leases.token(key)?, state)));
+        let passed_on = states.into_iter().filter(|(key, _)| !self.not_passed_on.contains(key));
+        let idle = passed_on.filter_map(|(key, state)| Some((self.name(key), self.leases.token(key)?, state)));
         let heartbeat = Heartbeat { is_leaving: true, release: idle.collect(), ..Heartbeat::default() };
         // Without this heartbeat the leases expire.
         let _ = shared.heartbeat(heartbeat).await;

@@ -2,24 +2,24 @@
 //! ([`channels`]); what they share never changes ([`SenderContext`]).
 //!
 //! ```text
-//!                    Wanted                          MaybeSent, AttemptEnded, JobEnded,
-//!            ┌────────────────────────┐               KeyUnusable, Record(RecordEvent)
-//!            ▼                        │             ┌─────────────────────────────────► reports ──► listener
-//!   store ◄─ claims ──────────────► attempts ───────┘                                      │
-//!            ▲  JobsDue, Claimed     │ ▲ ▲ ▲ ▲         Checked, ListenerFull               │ Changed, Extended,
-//!            │                       │ │ │ │ └───────────────────────────────────────────┤ HighWater, MarkAwaited,
-//!            │                       │ │ │ │           GroupBegins, Recorded               ▼ Applied, Finish, ...
-//!            │                       │ │ │ └────────────────────────────────────────── records ──► store
-//!            │     RetryRecorded     │ │ │                                                 │
-//!            └───────────────────────│─│─│─────────────────────────────────────────────────┘
-//!                 Rejected, Drained, │ │ │ KeyLeases
-//!              States, StopUsing, ...▼ │ └─── one task per request: Departed, Ended
-//!                            key_leases ──► store
+//!            Claimed, JobsDue             ReportEvent              RecordEvent
+//!   claims ───────────────────► attempts ─────────────► reports ──────────────► records
+//!    ▲  ▲         Wanted         │ ▲ ▲ ▲                   │                     │   │
+//!    │  └────────────────────────┘ │ │ └───────────────────┘                     │   │
+//!    │                             │ │          Checked, ListenerFull            │   │
+//!    │                             │ └───────────────────────────────────────────┘   │
+//!    │             KeyLeaseUpdate, │              GroupBegins, Recorded               │
+//!    │              KeyLeaseEvent  │                                                  │
+//!    │   key_leases ◄──────────────┘   request in flight ──► attempts: Departed, Ended│
+//!    └────────────────────────────────────────────────────────────────────────────────┘
+//!                                     RetryRecorded
 //! ```
 //!
-//! - [`attempts`] owns the leased jobs, their requests in flight, and the [`Dispatch`] that decides what is sent when:
-//!   no other owner calls it. All other owners send their [`SenderError`] to it as `Failed`; it decides when the sender
-//!   ends, and then ends the others: `Finish` passes through reports and records, `Leave` ends key leases.
+//! - [`attempts`] owns the leased jobs, their requests in flight, and the dispatch that decides what is sent when: no
+//!   other owner calls it. It decides when the sender ends, and then ends the others: a last record
+//!   ([`RecordEvent::Finish`](channels::RecordEvent::Finish)) passes through reports and records, and
+//!   [`KeyLeaseEvent::Leave`](channels::KeyLeaseEvent::Leave) ends key leases. Each owner reports a failure to it
+//!   ([`AttemptEvent::Failed`](channels::AttemptEvent::Failed)).
 //! - [`claims`] calls the store for jobs, a little ahead of need, many per commit; how far depends on the send rate
 //!   ([`attempts::ready_jobs`]). Pinned jobs are claimed for their key, and so take no slots of other keys. A retrying
 //!   job goes back to the store, which has its time and attempts across crashes, and is claimed again.
@@ -27,8 +27,8 @@
 //!   recorded.
 //! - [`records`] writes changes in groups: one commit while the next group collects. Each job is marked as sent just
 //!   before its first byte leaves ([`attempts::marks`]): after a crash no other job counts as maybe sent.
-//! - [`key_leases`] acquires, renews and releases leases of keys, where several senders share them: nothing is sent
-//!   under an expired lease.
+//! - [`key_leases`] acquires, renews and releases leases of keys, where several senders share them. The owner of
+//!   attempts has a copy of their ends ([`attempts::held_keys`]): nothing is sent under an expired lease.
 
 mod attempts;
 mod channels;

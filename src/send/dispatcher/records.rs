@@ -29,8 +29,8 @@ pub(super) struct RecordLoop {
     high_water: Vec<(u32, u64)>,
     /// Whether an attempt waits for a mark.
     is_mark_awaited: bool,
-    /// Whether jobs are to be marked ahead.
-    are_marks_due: bool,
+    /// Whether a group is due even without a change.
+    is_group_due: bool,
     /// Whether the owner of attempts has replied to the last event.
     has_reply: bool,
     /// States of keys for the last group.
@@ -46,7 +46,7 @@ impl RecordLoop {
             extensions: Vec::new(),
             high_water: Vec::new(),
             is_mark_awaited: false,
-            are_marks_due: false,
+            is_group_due: false,
             has_reply: false,
             finish: None,
         }
@@ -56,7 +56,7 @@ impl RecordLoop {
     pub(super) async fn run(mut self) {
         while self.finish.is_none() {
             self.take_all();
-            if !self.has_pending() {
+            if !self.is_due() {
                 let Some(event) = self.inbox.recv().await else { return };
                 self.take(event);
                 continue;
@@ -64,8 +64,8 @@ impl RecordLoop {
             if !self.is_mark_awaited {
                 self.context.timer.sleep(GROUP_DELAY).await;
             }
+            self.is_group_due = false;
             self.ask(AttemptEvent::GroupBegins).await;
-            self.are_marks_due = false;
             if self.finish.is_none()
                 && let Some(recorded) = self.record_group(None).await
             {
@@ -76,10 +76,12 @@ impl RecordLoop {
         self.record_group(last_words).await;
     }
 
-    /// Whether there is something to record.
-    fn has_pending(&self) -> bool {
-        let has_marks = self.are_marks_due || !self.high_water.is_empty();
-        has_marks || !self.changes.is_empty() || !self.extensions.is_empty()
+    /// Whether a group is due.
+    fn is_due(&self) -> bool {
+        self.is_group_due
+            || !self.high_water.is_empty()
+            || !self.changes.is_empty()
+            || !self.extensions.is_empty()
     }
 
     fn take_all(&mut self) {
@@ -98,7 +100,7 @@ impl RecordLoop {
             }
             RecordEvent::HighWaterTaken(key) => self.high_water.retain(|(other, _)| *other != key),
             RecordEvent::MarkAwaited => self.is_mark_awaited = true,
-            RecordEvent::MarksDue => self.are_marks_due = true,
+            RecordEvent::GroupDue => self.is_group_due = true,
             RecordEvent::MarksComplete => self.has_reply = true,
             RecordEvent::Applied(is_mark_awaited) => {
                 (self.has_reply, self.is_mark_awaited) = (true, is_mark_awaited);

@@ -7,17 +7,22 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
 
 use super::SenderContext;
 use super::channels::{AttemptEvent, RecordEvent, ReportEvent, post};
 use crate::decide::Nanos;
 use crate::send::events::{Listener, SenderEvent};
-use crate::send::sender::SenderError;
+use crate::send::sender::{SenderError, StopMode};
+
+/// Interval of reports to a listener without space.
+const RETRY_INTERVAL: Nanos = Nanos::SECOND;
 
 /// Owner of reports.
 pub(super) struct ReportLoop {
     context: Rc<SenderContext>,
     inbox: UnboundedReceiver<ReportEvent>,
+    stop_mode: watch::Receiver<StopMode>,
     listener: Box<dyn Listener>,
     /// Events that are not reported yet.
     events: Vec<SenderEvent>,
@@ -34,8 +39,9 @@ impl ReportLoop {
         inbox: UnboundedReceiver<ReportEvent>,
         listener: Box<dyn Listener>,
     ) -> Self {
+        let stop_mode = context.stop_mode.clone();
         let (events, records) = (Vec::new(), Vec::new());
-        Self { context, inbox, listener, events, records, is_finishing: false, has_failed: false }
+        Self { context, inbox, stop_mode, listener, events, records, is_finishing: false, has_failed: false }
     }
 
     /// Reports until the last group. Events of one turn of the event loop go together.
@@ -54,14 +60,19 @@ impl ReportLoop {
             if is_full {
                 post(&self.context.channels.attempts, AttemptEvent::ListenerFull(false));
             }
-            for event in self.records.drain(..) {
-                match event {
-                    RecordEvent::Finish(_) if self.has_failed => {
-                        post(&self.context.channels.records, RecordEvent::Finish(Vec::new()));
-                    }
-                    _ if self.has_failed => {}
-                    event => post(&self.context.channels.records, event),
+            self.pass_on_records();
+        }
+    }
+
+    /// Passes records on, whose events are reported.
+    fn pass_on_records(&mut self) {
+        for event in self.records.drain(..) {
+            match event {
+                RecordEvent::Finish(_) if self.has_failed => {
+                    post(&self.context.channels.records, RecordEvent::Finish(Vec::new()));
                 }
+                _ if self.has_failed => {}
+                event => post(&self.context.channels.records, event),
             }
         }
     }
@@ -98,7 +109,7 @@ impl ReportLoop {
             return true;
         }
         match self.listener.on_events(&self.events) {
-            Ok(()) => {}
+            Ok(()) => self.records.push(RecordEvent::GroupDue),
             Err(error) if is_storage_full(&error) && !self.context.is_stopping() && !self.is_finishing => return false,
             Err(error) => {
                 let why = SenderError::Listener(format!("cannot write the results: {error}"));
@@ -110,12 +121,13 @@ impl ReportLoop {
         true
     }
 
-    /// Interval of reports to a listener without space.
+    /// Waits for the next report to a listener without space; a stop ends the wait.
     async fn pause(&mut self) {
-        let mut retry = pin!(self.context.timer.sleep(Nanos::SECOND));
+        let mut retry = pin!(self.context.timer.sleep(RETRY_INTERVAL));
         while !self.is_finishing {
             tokio::select! {
                 () = &mut retry => return,
+                _ = self.stop_mode.changed() => return,
                 event = self.inbox.recv() => match event {
                     Some(event) => self.take(event),
                     None => return,

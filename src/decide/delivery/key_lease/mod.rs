@@ -43,6 +43,15 @@ pub enum LeaseAction {
     Expire(usize),
 }
 
+impl LeaseAction {
+    /// Number of the key.
+    pub const fn key(self) -> usize {
+        match self {
+            Self::Acquire(key, _) | Self::Resume(key) | Self::Release(key) | Self::Expire(key) => key,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeaseState {
     NotHeld,

@@ -23,20 +23,17 @@ const YIELD_AFTER_JOBS: usize = 16;
 impl AttemptLoop {
     /// Claims jobs, if there is room for some or the store may have some that are due.
     pub(super) fn claim_jobs(&mut self) {
-        let is_wanted = self.jobs_wanted || self.jobs_due;
-        if !is_wanted || self.claim.is_some() || self.is_stalled() {
+        if !self.claim.is_due() || self.is_stalled() {
             return;
         }
-        self.jobs_wanted = false;
-        let claims = self.ready.claims(&self.dispatch, self.jobs_due);
+        let are_jobs_due = self.claim.take_due();
+        let claims = self.ready.claims(&self.dispatch, are_jobs_due);
         // Due retries and expiries need a claim even without room for jobs.
-        if claims.is_empty() && !self.jobs_due {
-            return;
+        if !claims.is_empty() || are_jobs_due {
+            let lanes = claims.iter().map(|(.., claim)| claim.clone()).collect();
+            post(&self.context.channels.claims, ClaimEvent::Wanted(lanes));
+            self.claim.begin(claims);
         }
-        self.jobs_due = false;
-        let lanes = claims.iter().map(|(.., claim)| claim.clone()).collect();
-        post(&self.context.channels.claims, ClaimEvent::Wanted(lanes));
-        self.claim = Some(claims);
     }
 
     /// Whether no job may be claimed now, even with room.
@@ -44,27 +41,25 @@ impl AttemptLoop {
         // Jobs that wait for a mark or a record count, which bounds memory if the disk stalls.
         self.is_listener_full
             || self.outcomes.unrecorded() > 4 * MAX_READY_JOBS
-            || self.is_store_paused
-            || self.failure.is_some()
-            || self.is_ending
-            || self.context.is_stopping()
+            || self.is_ending()
             || self.held_keys.has_none()
     }
 
+    /// Whether no job is to be sent any more.
+    fn is_ending(&self) -> bool {
+        self.end.is_reached() || self.end.has_failed() || self.context.is_stopping()
+    }
+
     pub(super) fn on_claimed(&mut self, claimed: Option<ClaimReply>) {
-        let Some(claimed) = claimed else {
-            (self.claim, self.is_store_paused) = (None, true);
-            return;
-        };
-        let claims = self.claim.as_deref().unwrap_or_default();
-        self.ready.adjust_targets(&self.dispatch, claims, &claimed);
+        let Some(claimed) = claimed else { return self.claim.fail() };
+        self.ready.adjust_targets(&self.dispatch, self.claim.requested(), &claimed);
         let ClaimReply { jobs, expired, lanes, .. } = claimed;
         let has_new = self.ready.update_lanes(&mut self.dispatch, &mut self.hosts, &self.unusable_keys, &lanes);
         expired.into_iter().for_each(|entry| self.outcomes.expire(entry));
         if has_new || !jobs.is_empty() {
-            self.jobs_wanted = true;
+            self.claim.want();
         } else {
-            self.end_check_due = true;
+            self.end.check();
         }
         if jobs.iter().any(|(_, entry)| entry.status.maybe_sent) {
             self.outcomes.report(ReportEvent::MaybeSent(jobs));
@@ -75,34 +70,34 @@ impl AttemptLoop {
 
     /// Claimed jobs that are to be added, and their final states, if those were reported before a crash.
     pub(super) fn on_checked(&mut self, jobs: Vec<(JobLease, JobEntry)>, reported: HashMap<JobId, State>) {
-        (self.claimed, self.reported) = (jobs.into(), reported);
+        self.claim.set_jobs(jobs, reported);
         self.add_claimed_jobs();
     }
 
     /// Adds some of the claimed jobs; the claim ends with the last.
     pub(super) fn add_claimed_jobs(&mut self) {
         for _ in 0..YIELD_AFTER_JOBS {
-            let Some((lease, entry)) = self.claimed.pop_front() else { break };
-            self.add_job(lease, entry);
+            let Some((lease, entry, reported)) = self.claim.next_job() else { break };
+            self.add_job(lease, entry, reported);
         }
-        if self.claimed.is_empty() {
-            self.claim = None;
+        if !self.claim.has_jobs() {
+            self.claim.finish();
             if self.marks.marks_ahead() {
-                self.outcomes.record(RecordEvent::MarksDue);
+                self.outcomes.record(RecordEvent::GroupDue);
             }
         }
     }
 
-    fn add_job(&mut self, lease: JobLease, entry: JobEntry) {
+    fn add_job(&mut self, lease: JobLease, entry: JobEntry, reported: Option<State>) {
         let number = entry.number;
         let pinned = entry.job.key_hint.as_ref().map(|hint| self.context.key_numbers.get(hint).copied());
-        if self.is_ending || self.context.is_stopping() || self.failure.is_some() {
+        if self.is_ending() {
             return self.outcomes.change(lease, JobStep::Released, "the sender ended".into());
         }
         if pinned == Some(None) {
             return self.outcomes.change(lease, JobStep::Released, "its key is missing".into());
         }
-        if let Some(state) = self.reported.remove(&number) {
+        if let Some(state) = reported {
             // Its end is in the results; the crash came before the record.
             let step = match state {
                 State::Done => JobStep::Done,
@@ -157,7 +152,8 @@ impl AttemptLoop {
         }
         self.outcomes.record(RecordEvent::Applied(self.marks.has_awaiting()));
         *lock(&self.progress) = SenderProgress::of(self);
-        (self.end_check_due, self.jobs_wanted) = (true, true);
+        self.end.check();
+        self.claim.want();
     }
 
     /// Drops a job that the store has given to another sender or requeued.

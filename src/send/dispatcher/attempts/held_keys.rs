@@ -115,3 +115,64 @@ impl HeldKeys {
         keys.map(|(number, key)| (number, key.token)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two shared keys; the first is used until 100.
+    fn held() -> HeldKeys {
+        let mut keys = HeldKeys::new(2, true);
+        assert!(keys.has_none());
+        assert_eq!(keys.update(Nanos(0), &[(0, 7, Nanos(100))], 1), []);
+        assert!(keys.begin_use(Nanos(0), 0) && keys.is_used(0) && !keys.has_none());
+        keys
+    }
+
+    #[test]
+    fn an_expired_key_is_used_again_when_its_lease_is_renewed() {
+        let mut keys = held();
+        assert_eq!(keys.take_expired(Nanos(99)), []);
+        assert_eq!(keys.take_expired(Nanos(100)), [0]);
+        assert_eq!(keys.take_expired(Nanos(101)), [], "once");
+        assert_eq!(keys.update(Nanos(150), &[(0, 7, Nanos(140))], 1), [], "the renewal has ended, too");
+        assert_eq!(keys.update(Nanos(150), &[(0, 7, Nanos(200))], 1), [0]);
+        assert_eq!(keys.update(Nanos(160), &[(0, 7, Nanos(300))], 1), [], "it is used");
+    }
+
+    #[test]
+    fn a_key_that_its_owner_has_given_up_is_not_used_again_by_a_renewal() {
+        let mut keys = held();
+        assert_eq!(keys.take_expired(Nanos(100)), [0]);
+        keys.end_use(0);
+        assert_eq!(keys.update(Nanos(150), &[(0, 7, Nanos(200))], 1), []);
+        assert!(!keys.is_used(0) && keys.begin_use(Nanos(150), 0));
+    }
+
+    #[test]
+    fn a_key_that_is_acquired_after_its_lease_waits_for_a_renewal() {
+        let mut keys = HeldKeys::new(2, true);
+        keys.update(Nanos(0), &[(1, 8, Nanos(10))], 1);
+        assert_eq!(keys.take_expired(Nanos(20)), [1]);
+        assert!(!keys.begin_use(Nanos(20), 1));
+        assert_eq!(keys.update(Nanos(30), &[(1, 8, Nanos(90))], 1), [1]);
+    }
+
+    #[test]
+    fn a_key_to_release_is_announced_with_its_token_until_its_use_ends() {
+        let mut keys = held();
+        keys.begin_release(0);
+        keys.begin_release(0);
+        assert_eq!((keys.releasing(), keys.is_used(0)), (vec![(0, 7)], false));
+        keys.end_use(0);
+        assert_eq!(keys.releasing(), []);
+        keys.begin_release(0);
+        assert!(keys.begin_use(Nanos(50), 0) && keys.releasing().is_empty(), "acquired anew");
+    }
+
+    #[test]
+    fn keys_that_are_not_shared_are_always_usable() {
+        let mut keys = HeldKeys::new(2, false);
+        assert!(!keys.has_none() && keys.take_expired(Nanos::NEVER).is_empty());
+    }
+}

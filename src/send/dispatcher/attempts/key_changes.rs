@@ -44,7 +44,7 @@ impl AttemptLoop {
         }
         self.actions = actions;
         self.handle_event(now, Event::Tick);
-        self.jobs_wanted = true;
+        self.claim.want();
     }
 
     /// Resumes a key from the state that its last owner left.
@@ -107,7 +107,7 @@ impl AttemptLoop {
         self.backlog = events;
     }
 
-    /// Tells the owner of key leases which keys to release are idle.
+    /// Reports keys to release that are idle to the owner of key leases.
     pub(super) fn release_drained_keys(&mut self) {
         for (key, token) in self.held_keys.releasing() {
             if !self.is_in_flight(key) && !self.marks.awaits(key) {
@@ -131,8 +131,7 @@ impl AttemptLoop {
         }
         post(&self.context.channels.key_leases, KeyLeaseEvent::Rejected(key));
         if self.dispatch.usable_keys() == 0 {
-            self.failure = Some(SenderError::NoKeys(why.clone()));
-            self.end_check_due = true;
+            self.end.fail(SenderError::NoKeys(why.clone()));
         }
         self.outcomes.report(ReportEvent::KeyUnusable(key, why));
     }

@@ -2,12 +2,14 @@
 
 mod attempt;
 mod claimed;
+mod end_condition;
 mod held_keys;
 mod hosts;
 mod key_changes;
 mod leased_job;
 mod marks;
 mod outcomes;
+mod pending_claim;
 mod progress;
 mod ready_jobs;
 mod shutdown;
@@ -18,18 +20,19 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::watch;
 
 use self::attempt::{AttemptLauncher, header_texts, reason_text};
 pub(super) use self::attempt::{AttemptResponse, QueuedAttempt};
+use self::end_condition::EndCondition;
 use self::held_keys::HeldKeys;
 pub use self::hosts::HostProgress;
 use self::hosts::SenderHosts;
 use self::leased_job::{LeasedJob, SentMark};
 use self::marks::{MissingMark, SendMarks};
 use self::outcomes::Outcomes;
+use self::pending_claim::PendingClaim;
 pub use self::progress::SenderProgress;
-use self::ready_jobs::{HostLaneClaim, ReadyJobs};
+use self::ready_jobs::ReadyJobs;
 use super::SenderContext;
 use super::channels::{AttemptEvent, RecordEvent, ReportEvent};
 use crate::decide::Nanos;
@@ -39,10 +42,8 @@ use crate::decide::delivery::dispatch::{
 use crate::decide::delivery::limit_headers::RateLimitHeaders;
 use crate::http::client::{Client, SendError};
 use crate::machine::clock;
-use crate::send::job::JobEntry;
-use crate::send::sender::{SenderError, StopMode, wall_ms};
-use crate::send::state::State;
-use crate::send::store::{JobLease, JobStep};
+use crate::send::sender::{SenderError, wall_ms};
+use crate::send::store::JobStep;
 
 /// Waits shorter than this are not written to the store.
 const MIN_STORED_WAIT: Nanos = Nanos::from_millis(100);
@@ -65,29 +66,12 @@ pub(super) struct AttemptLoop {
     held_keys: HeldKeys,
     launcher: AttemptLauncher,
     outcomes: Outcomes,
-    /// Claim in progress: what was asked for, until its jobs are added.
-    claim: Option<Vec<HostLaneClaim>>,
-    /// Claimed jobs that are not added yet.
-    claimed: VecDeque<(JobLease, JobEntry)>,
-    /// Final states of claimed jobs that were reported before a crash.
-    reported: HashMap<JobId, State>,
-    /// Whether there may be room for more jobs.
-    jobs_wanted: bool,
-    /// Whether the store may have jobs that are due or new.
-    jobs_due: bool,
-    /// Whether the store cannot claim for the moment.
-    is_store_paused: bool,
+    claim: PendingClaim,
+    /// Whether the listener has no space for events.
     is_listener_full: bool,
     /// Disabled keys.
     unusable_keys: Vec<u32>,
-    failure: Option<SenderError>,
-    stop_mode: watch::Receiver<StopMode>,
-    /// Whether something was recorded or has ended.
-    end_check_due: bool,
-    /// Time at which requests in flight are abandoned.
-    deadline: Nanos,
-    /// Whether the condition of the end holds.
-    is_ending: bool,
+    end: EndCondition,
     progress: Arc<Mutex<SenderProgress>>,
 }
 
@@ -123,19 +107,10 @@ impl AttemptLoop {
             held_keys: HeldKeys::new(key_count, context.shares_keys()),
             launcher: AttemptLauncher::new(Rc::clone(context), client),
             outcomes: Outcomes::new(Rc::clone(context)),
-            claim: None,
-            claimed: VecDeque::new(),
-            reported: HashMap::new(),
-            jobs_wanted: false,
-            jobs_due: true,
-            is_store_paused: false,
+            claim: PendingClaim::new(),
             is_listener_full: false,
             unusable_keys: Vec::new(),
-            failure: None,
-            stop_mode: context.stop_mode.clone(),
-            end_check_due: true,
-            deadline: Nanos::NEVER,
-            is_ending: false,
+            end: EndCondition::new(context.stop_mode.clone(), options.rules.attempt_timeout),
             progress,
             context: Rc::clone(context),
         })
@@ -149,23 +124,19 @@ impl AttemptLoop {
         // Other processes may end the last jobs without a notification.
         let mut end_checks = tokio::time::interval(tokio::time::Duration::from_secs(1));
         loop {
-            if !self.claimed.is_empty() {
-                self.add_claimed_jobs();
-            }
             self.check_end();
             self.claim_jobs();
-            if self.is_ending && self.claim.is_none() {
+            if self.end.is_reached() && !self.claim.is_in_progress() {
                 return;
             }
-            let wake_at = self.wake_at.min(self.deadline);
-            if wake_at != armed {
-                armed = wake_at;
-                alarm.set(timer.sleep_until(wake_at));
-            }
-            let has_claimed = !self.claimed.is_empty();
             if let Some(event) = self.backlog.pop_front() {
                 self.take(event);
                 continue;
+            }
+            let wake_at = self.wake_at.min(self.end.wake_at());
+            if wake_at != armed {
+                armed = wake_at;
+                alarm.set(timer.sleep_until(wake_at));
             }
             tokio::select! {
                 event = self.inbox.recv() => match event {
@@ -176,9 +147,9 @@ impl AttemptLoop {
                     armed = Nanos::NEVER;
                     self.wake(wake_at);
                 }
-                _ = self.stop_mode.changed() => self.end_check_due = true,
-                _ = end_checks.tick(), if self.context.shares_keys() => self.end_check_due = true,
-                () = tokio::task::yield_now(), if has_claimed => {}
+                () = self.end.mode_changed() => {}
+                _ = end_checks.tick(), if self.context.shares_keys() => self.end.check(),
+                () = tokio::task::yield_now(), if self.claim.has_jobs() => self.add_claimed_jobs(),
             }
         }
     }
@@ -188,7 +159,9 @@ impl AttemptLoop {
     }
 
     fn wake(&mut self, at: Nanos) {
-        self.end_check_due |= self.deadline <= at;
+        if self.end.wake_at() <= at {
+            self.end.check();
+        }
         if self.wake_at <= at {
             self.wake_at = Nanos::NEVER;
             self.handle_event(at, Event::Tick);
@@ -201,7 +174,7 @@ impl AttemptLoop {
             AttemptEvent::Ended(job, serial, Ok(response)) => self.on_response(job, serial, response),
             AttemptEvent::Ended(job, serial, Err(error)) => self.on_failure(job, serial, error),
             AttemptEvent::Unrenderable(queued, why) => self.on_unrenderable(queued, why),
-            AttemptEvent::JobsDue => (self.jobs_due, self.is_store_paused) = (true, false),
+            AttemptEvent::JobsDue => self.claim.jobs_due(),
             AttemptEvent::Claimed(claimed) => self.on_claimed(claimed),
             AttemptEvent::Checked(jobs, reported) => self.on_checked(jobs, reported),
             AttemptEvent::ListenerFull(is_full) => self.is_listener_full = is_full,
@@ -211,10 +184,7 @@ impl AttemptLoop {
             }
             AttemptEvent::Recorded(group) => self.on_recorded(&group),
             AttemptEvent::KeyLeases(update) => self.on_key_leases(update),
-            AttemptEvent::Failed(error) => {
-                self.failure.get_or_insert(error);
-                self.end_check_due = true;
-            }
+            AttemptEvent::Failed(error) => self.end.fail(error),
         }
     }
 
@@ -240,7 +210,9 @@ impl AttemptLoop {
         }
         self.actions = actions;
         self.release_drained_keys();
-        self.jobs_wanted = self.jobs_wanted || self.ready.has_any_room(&self.dispatch);
+        if self.ready.has_any_room(&self.dispatch) {
+            self.claim.want();
+        }
     }
 
     fn apply_action(&mut self, due: Nanos, action: DispatchAction, retries: &mut Vec<(JobId, Nanos, DispatchFailure)>) {
@@ -271,13 +243,16 @@ impl AttemptLoop {
                 self.end_job(job, JobStep::DeadLettered, reason_text(reason));
             }
             DispatchAction::KeyUnusable { key, reason } => self.disable_key(key, reason_text(reason)),
-            DispatchAction::HostDown(_) | DispatchAction::HostUp(_) => self.jobs_wanted = true,
+            DispatchAction::HostDown(_) | DispatchAction::HostUp(_) => self.claim.want(),
             DispatchAction::WakeAt(at) => self.wake_at = at,
         }
     }
 
-    /// Starts an attempt, or lets it wait for the mark that is returned.
+    /// Starts an attempt, or lets it wait for the mark that is returned. At the end neither: the job is released.
     fn try_send(&mut self, queued: QueuedAttempt) -> Option<MissingMark> {
+        if self.end.is_reached() {
+            return None;
+        }
         let mut leased = self.jobs.get_mut(&queued.job);
         let missing = self.marks.missing(queued, leased.as_deref_mut(), &mut self.outcomes);
         if let (None, Some(leased)) = (missing, leased) {

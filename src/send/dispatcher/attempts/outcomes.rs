@@ -85,25 +85,30 @@ impl Outcomes {
             .as_ref()
             .filter(|_| options.keep_responses)
             .map(|last| StoredResponse { headers: last.headers.clone(), body: last.body.to_vec() });
-        let change = JobChange { lease: leased.lease, at, reason: reason.clone(), step, attempt, response };
-        self.record_change(change);
-        if state == State::Retrying || state == State::Expired && self.extend(leased.entry.number, at) {
-            return;
+        let (job, change) = (
+            leased.entry.number,
+            JobChange { lease: leased.lease, at, reason: reason.clone(), step, attempt, response },
+        );
+        let extended = (state == State::Expired).then(|| self.extended_expiry(job, at)).flatten();
+        if state != State::Retrying && extended.is_none() {
+            let (last_attempt, body) = last.map_or((None, Bytes::new()), |last| (Some(last.record), last.body));
+            let (entry, attempts) = (leased.entry, leased.attempts);
+            self.finish_job(FinishedJob { entry, state, reason, ended_at: at, last_attempt, body, attempts });
         }
-        let (last_attempt, body) = last.map_or((None, Bytes::new()), |last| (Some(last.record), last.body));
-        let (entry, attempts) = (leased.entry, leased.attempts);
-        self.finish_job(FinishedJob { entry, state, reason, ended_at: at, last_attempt, body, attempts });
+        self.record_change(change);
+        extended.into_iter().for_each(|expires_at| self.extend(job, expires_at));
     }
 
     /// Ends a job that the store has expired.
     pub(super) fn expire(&mut self, entry: JobEntry) {
         let at = wall_ms();
-        if !self.extend(entry.number, at) {
-            let (state, reason) = (State::Expired, "expired before it could be sent".to_owned());
-            let attempts = entry.status.attempts;
-            let (last_attempt, body) = (None, Bytes::new());
-            self.finish_job(FinishedJob { entry, state, reason, ended_at: at, last_attempt, body, attempts });
+        if let Some(expires_at) = self.extended_expiry(entry.number, at) {
+            return self.extend(entry.number, expires_at);
         }
+        let (state, reason) = (State::Expired, "expired before it could be sent".to_owned());
+        let attempts = entry.status.attempts;
+        let (last_attempt, body) = (None, Bytes::new());
+        self.finish_job(FinishedJob { entry, state, reason, ended_at: at, last_attempt, body, attempts });
     }
 
     fn finish_job(&mut self, job: FinishedJob) {
@@ -111,16 +116,18 @@ impl Outcomes {
         self.report(ReportEvent::JobEnded(Box::new(job)));
     }
 
-    /// Extends the TTL of an expired job, if it is to continue.
-    fn extend(&mut self, job: JobId, now: UnixMs) -> bool {
-        let Some(extension) = self.context.options.ttl_extension else { return false };
+    /// New end of the TTL of an expired job that continues; None if it does not.
+    fn extended_expiry(&mut self, job: JobId, now: UnixMs) -> Option<UnixMs> {
+        let extension = self.context.options.ttl_extension?;
         let used = self.extension_counts.entry(job).or_default();
-        let continues = *used < extension.max_times;
-        if continues {
+        (*used < extension.max_times).then(|| {
             *used += 1;
-            self.unrecorded += 1;
-            self.record(RecordEvent::Extended(job, now.plus_ms(extension.ttl_ms)));
-        }
-        continues
+            now.plus_ms(extension.ttl_ms)
+        })
+    }
+
+    fn extend(&mut self, job: JobId, expires_at: UnixMs) {
+        self.unrecorded += 1;
+        self.record(RecordEvent::Extended(job, expires_at));
     }
 }

@@ -4,46 +4,39 @@ use tokio::task::JoinHandle;
 
 use super::super::channels::{AttemptEvent, KeyLeaseEvent, RecordEvent, post};
 use super::AttemptLoop;
-use crate::decide::Nanos;
 use crate::send::sender::{SenderError, StopMode};
 use crate::send::store::StoredKeyState;
 
 impl AttemptLoop {
     /// Checks the condition of the end, if it may hold.
     pub(super) fn check_end(&mut self) {
-        if !self.is_ending && std::mem::take(&mut self.end_check_due) {
-            self.jobs_wanted = true;
-            self.is_ending = self.is_at_end();
+        if !self.end.take_due() {
+            return;
+        }
+        self.claim.want();
+        if self.is_at_end() {
+            self.end.reach();
         }
     }
 
     fn is_at_end(&mut self) -> bool {
-        let mut mode = *self.stop_mode.borrow_and_update();
-        match &self.failure {
-            // Requests in flight may still get responses.
-            Some(SenderError::NoKeys(_)) => {
-                mode = mode.max(StopMode::WhenDrained(self.context.options.rules.attempt_timeout));
-            }
-            Some(_) => return true,
-            None => {}
-        }
-        match mode {
+        match self.end.mode() {
             StopMode::Now => true,
             StopMode::WhenDrained(grace) => {
                 let now = self.now();
-                let is_drained = self.dispatch.sizes().2 == 0;
-                if self.deadline == Nanos::NEVER {
-                    self.deadline = now + grace;
+                if self.end.begin_drain(now + grace) {
                     self.release_all_jobs();
                     post(&self.context.channels.key_leases, KeyLeaseEvent::StopUsing);
                 }
-                is_drained || self.deadline <= now
+                self.dispatch.sizes().2 == 0 || self.end.wake_at() <= now
             }
             StopMode::WhenEmpty if self.jobs.is_empty() && self.outcomes.unrecorded() == 0 => {
                 // Errors of the store are reported by its writes.
                 let open = self.context.store.counts().map_or(1, |counts| counts.open_jobs());
-                self.failure = self.unsendable_failure(open);
-                open == 0 || self.failure.is_some()
+                let failure = self.unsendable_failure(open);
+                let is_at_end = open == 0 || failure.is_some();
+                failure.into_iter().for_each(|error| self.end.fail(error));
+                is_at_end
             }
             StopMode::WhenEmpty | StopMode::KeepRunning => false,
         }
@@ -97,7 +90,7 @@ impl AttemptLoop {
             post(&self.context.channels.key_leases, KeyLeaseEvent::Leave(states));
             let _ = key_leases.await;
         }
-        self.failure.map_or(Ok(()), Err)
+        self.end.outcome()
     }
 
     /// States of keys that only this sender uses.
@@ -114,7 +107,7 @@ impl AttemptLoop {
     /// Takes an event after the last decision.
     fn take_last(&mut self, event: AttemptEvent) {
         if let AttemptEvent::Failed(error) = event {
-            self.failure.get_or_insert(error);
+            self.end.fail(error);
         }
     }
 }
