@@ -110,20 +110,9 @@ impl KeyLeases {
         }
     }
 
-    /// Whether the key may be used now.
-    pub fn is_held(&self, key: usize, now: Nanos) -> bool {
-        self.keys.get(key).is_some_and(|key| matches!(key.lease, LeaseState::Held { until, .. } if now < until))
-    }
-
     /// Number of keys held, or expired and possibly renewed by the next reply.
     pub fn held_count(&self) -> usize {
         self.keys.iter().filter(|key| matches!(key.lease, LeaseState::Held { .. } | LeaseState::Expired { .. })).count()
-    }
-
-    /// Keys to release, with requests in flight.
-    pub fn releasing(&self) -> impl Iterator<Item = usize> {
-        let keys = self.keys.iter().enumerate();
-        keys.filter(|(_, key)| matches!(key.lease, LeaseState::Releasing { .. })).map(|(number, _)| number)
     }
 
     /// Token of the key's lease, in any state.

@@ -57,6 +57,11 @@ impl HeldKeys {
         renewed
     }
 
+    /// First end of a lease.
+    pub(super) fn first_end(&self) -> Nanos {
+        self.first_end
+    }
+
     fn find_first_end(&mut self) {
         self.first_end = self.keys.iter().map(|key| key.until).min().unwrap_or(Nanos::NEVER);
     }

@@ -133,7 +133,7 @@ impl AttemptLoop {
                 self.take(event);
                 continue;
             }
-            let wake_at = self.wake_at.min(self.end.wake_at());
+            let wake_at = self.wake_at.min(self.end.wake_at()).min(self.held_keys.first_end());
             if wake_at != armed {
                 armed = wake_at;
                 alarm.set(timer.sleep_until(wake_at));
@@ -164,8 +164,10 @@ impl AttemptLoop {
         }
         if self.wake_at <= at {
             self.wake_at = Nanos::NEVER;
-            self.handle_event(at, Event::Tick);
+        } else if at < self.held_keys.first_end() {
+            return;
         }
+        self.handle_event(at, Event::Tick);
     }
 
     fn take(&mut self, event: AttemptEvent) {
