@@ -144,9 +144,12 @@ fn a_draining_sender_ends_when_its_last_request_has_failed() {
 
 #[test]
 fn the_progress_shows_a_disabled_key_while_no_job_ends() {
-    let server = Server::start(|seen| {
-        if seen.line().contains("k=bad") { Reply::status(401, "") } else { Reply::nothing().freeze() }
-    });
+    let server =
+        Server::start(
+            |seen| {
+                if seen.line().contains("k=bad") { Reply::status(401, "") } else { Reply::nothing().freeze() }
+            },
+        );
     let options = Options { keys: vec![ApiKey::new("bad"), ApiKey::new("good")], ..Options::default() };
     let sender = Sender::start(store(), options, Box::new(())).unwrap();
     sender.submit((0..8).map(|number| job(&server, &format!("{number}"))).collect()).wait().unwrap();

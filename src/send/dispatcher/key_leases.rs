@@ -128,7 +128,8 @@ impl KeyLeaseLoop {
         let released = request.release.iter().filter(|(key, _)| !self.not_passed_on.contains(key));
         let (keys, tokens): (Vec<usize>, Vec<u64>) = released.copied().unzip();
         let states = if keys.is_empty() { Vec::new() } else { self.states_of(keys).await? };
-        let release = tokens.into_iter().zip(states).map(|(token, (key, state))| (self.name(key), token, state)).collect();
+        let release =
+            tokens.into_iter().zip(states).map(|(token, (key, state))| (self.name(key), token, state)).collect();
         let renew = request.renew.iter().map(|(key, token, over)| (self.name(*key), *token, *over)).collect();
         let acquire = request.acquire.iter().map(|key| self.name(*key)).collect();
         Some(Heartbeat { can_send: request.is_able, is_leaving: false, renew, release, acquire })

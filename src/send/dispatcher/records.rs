@@ -78,10 +78,7 @@ impl RecordLoop {
 
     /// Whether a group is due.
     fn is_due(&self) -> bool {
-        self.is_group_due
-            || !self.high_water.is_empty()
-            || !self.changes.is_empty()
-            || !self.extensions.is_empty()
+        self.is_group_due || !self.high_water.is_empty() || !self.changes.is_empty() || !self.extensions.is_empty()
     }
 
     fn take_all(&mut self) {

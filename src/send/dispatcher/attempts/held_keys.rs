@@ -125,11 +125,13 @@ impl HeldKeys {
 mod tests {
     use super::*;
 
+    const NONE: [usize; 0] = [];
+
     /// Two shared keys; the first is used until 100.
     fn held() -> HeldKeys {
         let mut keys = HeldKeys::new(2, true);
         assert!(keys.has_none());
-        assert_eq!(keys.update(Nanos(0), &[(0, 7, Nanos(100))], 1), []);
+        assert_eq!(keys.update(Nanos(0), &[(0, 7, Nanos(100))], 1), NONE);
         assert!(keys.begin_use(Nanos(0), 0) && keys.is_used(0) && !keys.has_none());
         keys
     }
@@ -137,12 +139,12 @@ mod tests {
     #[test]
     fn an_expired_key_is_used_again_when_its_lease_is_renewed() {
         let mut keys = held();
-        assert_eq!(keys.take_expired(Nanos(99)), []);
+        assert_eq!(keys.take_expired(Nanos(99)), NONE);
         assert_eq!(keys.take_expired(Nanos(100)), [0]);
-        assert_eq!(keys.take_expired(Nanos(101)), [], "once");
-        assert_eq!(keys.update(Nanos(150), &[(0, 7, Nanos(140))], 1), [], "the renewal has ended, too");
+        assert_eq!(keys.take_expired(Nanos(101)), NONE, "once");
+        assert_eq!(keys.update(Nanos(150), &[(0, 7, Nanos(140))], 1), NONE, "the renewal has ended, too");
         assert_eq!(keys.update(Nanos(150), &[(0, 7, Nanos(200))], 1), [0]);
-        assert_eq!(keys.update(Nanos(160), &[(0, 7, Nanos(300))], 1), [], "it is used");
+        assert_eq!(keys.update(Nanos(160), &[(0, 7, Nanos(300))], 1), NONE, "it is used");
     }
 
     #[test]
@@ -150,7 +152,7 @@ mod tests {
         let mut keys = held();
         assert_eq!(keys.take_expired(Nanos(100)), [0]);
         keys.end_use(0);
-        assert_eq!(keys.update(Nanos(150), &[(0, 7, Nanos(200))], 1), []);
+        assert_eq!(keys.update(Nanos(150), &[(0, 7, Nanos(200))], 1), NONE);
         assert!(!keys.is_used(0) && keys.begin_use(Nanos(150), 0));
     }
 
