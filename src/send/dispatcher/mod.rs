@@ -21,14 +21,14 @@
 //!   [`KeyLeaseEvent::Leave`](channels::KeyLeaseEvent::Leave) ends key leases. Each owner reports a failure to it
 //!   ([`AttemptEvent::Failed`](channels::AttemptEvent::Failed)).
 //! - [`claims`] calls the store for jobs, a little ahead of need, many per commit; how far depends on the send rate
-//!   ([`attempts::ready_jobs`]). Pinned jobs are claimed for their key, and so take no slots of other keys. A retrying
+//!   (`attempts::ready_jobs`). Pinned jobs are claimed for their key, and so take no slots of other keys. A retrying
 //!   job goes back to the store, which has its time and attempts across crashes, and is claimed again.
 //! - [`reports`] owns the listener. What is to be recorded passes through it, so that only reported events are
 //!   recorded.
 //! - [`records`] writes changes in groups: one commit while the next group collects. Each job is marked as sent just
-//!   before its first byte leaves ([`attempts::marks`]): after a crash no other job counts as maybe sent.
+//!   before its first byte leaves (`attempts::marks`): after a crash no other job counts as maybe sent.
 //! - [`key_leases`] acquires, renews and releases leases of keys, where several senders share them. The owner of
-//!   attempts has a copy of their ends ([`attempts::held_keys`]): nothing is sent under an expired lease.
+//!   attempts has a copy of their ends (`attempts::held_keys`): nothing is sent under an expired lease.
 
 mod attempts;
 mod channels;
