@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, TypeAlias, TypedDict
 from weakref import WeakSet
 
+from weir import _fork as _fork  # noqa: PLC0414  for its effect
 from weir import _weir
 from weir._errors import UsageError
 from weir._headers import Headers, HeaderTypes
@@ -241,7 +242,6 @@ def _merged(defaults: dict[str, str], client: Headers, call: HeaderTypes | None)
 
 
 def _forked() -> None:
-    _weir.forked()
     for client in list(_clients):
         client._forked()
 

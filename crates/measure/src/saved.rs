@@ -79,3 +79,105 @@ fn absurd<'a>(name: &'a str, value: &'a Value) -> Option<(&'a str, &'a Value)> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::outcome::{Outcome, RequestEnd};
+    use crate::recorder::Recorder;
+    use crate::run::Manifest;
+    use crate::run_facts::RunFacts;
+    use crate::series::RunSeries;
+    use weir_decide::Nanos;
+    use weir_decide::base::failure::FailureKind;
+
+    /// A run of five requests: two successes, a 404, a reset connection, and one that was never sent.
+    fn run() -> Run {
+        let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+        let failed = RequestEnd::Failed(FailureKind::Reset);
+        for (number, end) in
+            (0..).zip([RequestEnd::Response(200), RequestEnd::Response(200), RequestEnd::Response(404), failed])
+        {
+            let done = Nanos::from_millis(10 + number);
+            recorder.record(&Outcome {
+                number,
+                intended: Nanos::ZERO,
+                ready: Nanos::ZERO,
+                sent: Nanos::MILLI,
+                first_byte: done,
+                done,
+                connect: Nanos::ZERO,
+                end,
+                bytes_in: 100,
+                body_in: 40,
+                bytes_out: 50,
+            });
+        }
+        recorder.counts.dropped = 1;
+        let mut series = RunSeries::default();
+        series.add(0, &recorder.interval);
+        let facts = RunFacts { end: Nanos::SECOND, ..RunFacts::default() };
+        Run::of(facts, &recorder.counts, &[], &series, Manifest::default())
+    }
+
+    /// The run as JSON, with another value at this path.
+    fn read_with(pointer: &str, value: Value) -> Result<Run, String> {
+        let mut run: Value = serde_json::from_str(&run().to_json()).expect("JSON");
+        *run.pointer_mut(pointer).expect(pointer) = value;
+        Run::from_json(&run.to_string())
+    }
+
+    #[test]
+    fn a_run_survives_a_round_trip() {
+        assert_eq!(Run::from_json(&run().to_json()), Ok(run()));
+    }
+
+    #[test]
+    fn a_run_of_another_schema_is_rejected_as_older_or_newer() {
+        let error = |schema: u32| read_with("/schema", schema.into()).expect_err("another schema");
+        assert!(error(SCHEMA_VERSION - 1).starts_with("saved by an older weir"), "{}", error(SCHEMA_VERSION - 1));
+        assert!(error(SCHEMA_VERSION + 1).starts_with("saved by a newer weir"), "{}", error(SCHEMA_VERSION + 1));
+    }
+
+    #[test]
+    fn impossible_figures_are_rejected_by_name() {
+        let large = 1_u64 << 53;
+        for (pointer, value, words) in [
+            ("/duration_s", json!(-0.5), "invalid duration_s: -0.5"),
+            ("/series/0/p50_ms", json!(-1.0), "invalid p50_ms: -1"),
+            ("/bytes/in", json!(large + 2), "invalid in: 9007199254740994"),
+            ("/requests/total", json!(6), "do not add up"),
+            ("/requests/ok", json!(3), "do not add up"),
+            ("/requests/dropped", json!(4), "do not add up"),
+            ("/status/200", json!(5), "do not add up"),
+            ("/failures/4xx", json!(2), "do not add up"),
+            ("/histogram", json!("AAAA"), "HdrHistogram"),
+            ("/service_histogram", json!("?"), "base64"),
+            ("/failed_histogram", json!("AAAA"), "HdrHistogram"),
+            ("/responses/histogram", json!("AAAA"), "HdrHistogram"),
+        ] {
+            let error = read_with(pointer, value).expect_err(pointer);
+            assert!(error.contains(words) && !error.contains('\n'), "{pointer}: {error}");
+        }
+    }
+
+    #[test]
+    fn possible_figures_are_accepted() {
+        for (pointer, value) in [
+            ("/bytes/in", json!(1_u64 << 53)),
+            ("/requests/dropped", json!(3)),
+            ("/status/200", json!(4)),
+            ("/manifest/started_unix_s", json!(-1.0)),
+        ] {
+            assert_eq!(read_with(pointer, value).err(), None, "{pointer}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_one_line_though_it_quotes_the_text() {
+        let error = read_with("/model", json!("a\nb")).expect_err("no model");
+        assert!(error.starts_with("not a run of weir: ") && !error.contains('\n'), "{error}");
+    }
+}

@@ -119,7 +119,8 @@ mod tests {
         let (mut stall, rate) = (StallAllowance::new(ms(0)), service_rate());
         stall.observe(ms(1000), 1000, 10, &rate);
         assert_eq!(stall.current_stall(ms(1004), &rate), ms(0));
-        assert_eq!(stall.current_stall(ms(1040), &rate), ms(40));
+        stall.observe(ms(1020), 1000, 30, &rate);
+        assert_eq!(stall.current_stall(ms(1040), &rate), ms(40), "arrivals do not end it");
         stall.observe(ms(1040), 1001, 10, &rate);
         assert_eq!(
             (stall.forgiven(), stall.forgiven_since(ms(900)), stall.forgiven_since(ms(1030))),

@@ -190,6 +190,7 @@ mod tests {
     fn a_hundred_samples_give_the_first_estimate() {
         let mut recent = LatencyQuantile::default();
         for n in 0..MIN_SAMPLES {
+            assert_eq!((recent.is_empty(), recent.len()), (n == 0, n));
             assert_eq!(recent.quantile(Nanos::from_millis(n), 0.9), None);
             recent.record(Nanos::from_millis(n), Nanos::from_millis(n));
         }

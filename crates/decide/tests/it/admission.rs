@@ -1,8 +1,8 @@
 //! Slots of admission, taken and returned by several threads.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Barrier, Mutex};
 
 use weir_decide::Nanos;
 use weir_decide::admission::{
@@ -13,8 +13,9 @@ use weir_decide::admission::{
 fn no_slot_is_lost_and_no_call_stranded_between_threads() {
     const THREADS: u64 = 4;
     const CALLS: u64 = 20_000;
+    const LIMIT: u32 = 1;
     let config = AdmissionConfig {
-        limit: ConcurrencyLimitConfig::Fixed(3),
+        limit: ConcurrencyLimitConfig::Fixed(LIMIT),
         max_queue_wait: Nanos::NEVER,
         ..AdmissionConfig::default()
     };
@@ -24,8 +25,11 @@ fn no_slot_is_lost_and_no_call_stranded_between_threads() {
     let (running, granted, done) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
     let call = CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };
     let run = |now: Nanos| {
-        assert!(running.fetch_add(1, SeqCst) < 3, "more calls run than the limit");
-        std::hint::spin_loop();
+        assert!(running.fetch_add(1, SeqCst) < LIMIT, "more calls run than the limit");
+        // Otherwise calls hardly ever overlap, and none waits. Not for ever: the other threads may have ended.
+        if now.0.is_multiple_of(16) {
+            (0..100).take_while(|_| slots.waiting() == 0).for_each(|_| std::thread::yield_now());
+        }
         running.fetch_sub(1, SeqCst);
         done.fetch_add(1, SeqCst);
         if slots.release(ServiceOutcome::Failed) {
@@ -39,10 +43,12 @@ fn no_slot_is_lost_and_no_call_stranded_between_threads() {
             run(now);
         }
     };
-    let rejected = AtomicU32::new(0);
+    let begin = Barrier::new(THREADS as usize);
+    let (rejected, waited) = (AtomicU32::new(0), AtomicU32::new(0));
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
+                begin.wait();
                 for turn in 0..CALLS {
                     let now = Nanos(turn);
                     let verdict = if slots.try_acquire(call.rank()) {
@@ -52,7 +58,7 @@ fn no_slot_is_lost_and_no_call_stranded_between_threads() {
                     };
                     match verdict {
                         AdmissionVerdict::Run => run(now),
-                        AdmissionVerdict::Wait(..) => {}
+                        AdmissionVerdict::Wait(..) => drop(waited.fetch_add(1, SeqCst)),
                         AdmissionVerdict::Reject(_) => drop(rejected.fetch_add(1, SeqCst)),
                     }
                     run_granted(now);
@@ -62,5 +68,6 @@ fn no_slot_is_lost_and_no_call_stranded_between_threads() {
     });
     run_granted(Nanos(CALLS));
     assert_eq!((slots.in_flight(), slots.waiting()), (0, 0));
+    assert!(waited.into_inner() > 100, "nothing was tested");
     assert_eq!(u64::from(done.into_inner() + rejected.into_inner()), THREADS * CALLS);
 }

@@ -203,3 +203,26 @@ impl CapacityStep {
 fn probability(odds: f64) -> f64 {
     1.0 / (1.0 + (-odds.abs()).exp())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FEW_ERRORS: SloCriterion = SloCriterion::Ok { allowed: 0.01 };
+
+    /// Five equal seconds of a closed loop: the first decision, and the second in which it was made.
+    fn decided(ok: u64, failed: u64) -> (TrialResult, u64) {
+        let length = StepLength { min_s: 3, max_s: 5 };
+        let mut step = CapacityStep::new(&[FEW_ERRORS], None, 0.03, length, 0);
+        let second = Interval { ok, failed, ..Interval::default() };
+        let decision = (1..=5).find_map(|number| step.add(&second, false).map(|decision| (decision.end(), number)));
+        decision.expect("a step ends")
+    }
+
+    #[test]
+    fn a_step_of_few_requests_is_inconclusive_at_its_end() {
+        assert_eq!(decided(2, 0), (TrialResult::Inconclusive, 5));
+        assert_eq!(decided(1000, 0), (TrialResult::Passes, 3));
+        assert_eq!(decided(700, 300), (TrialResult::Fails, 3));
+    }
+}

@@ -162,12 +162,11 @@ mod tests {
         #[test]
         fn no_fit_is_absurd(rates in prop::collection::vec(0.1..1e6_f64, 7)) {
             let points: Vec<_> = USERS.iter().zip(rates).map(|(users, rate_per_s)| UslPoint { users: *users, rate_per_s }).collect();
-            if let Some(fitted) = Usl::fit(&points) {
-                prop_assert!(fitted.per_user > 0.0 && fitted.contention >= 0.0 && fitted.coherency >= 0.0);
-                prop_assert!(fitted.rms_residual.is_finite() && fitted.knee() >= 1.0 && fitted.knee().is_finite());
-                prop_assert_eq!(fitted.at(128.1), None);
-                prop_assert!(fitted.peak().is_none_or(|peak| peak <= 128.0));
-            }
+            let fitted = Usl::fit(&points).expect("one user's rate is a fit");
+            prop_assert!(fitted.per_user > 0.0 && fitted.contention >= 0.0 && fitted.coherency >= 0.0);
+            prop_assert!(fitted.rms_residual.is_finite() && fitted.knee() >= 1.0 && fitted.knee().is_finite());
+            prop_assert_eq!(fitted.at(128.1), None);
+            prop_assert!(fitted.peak().is_none_or(|peak| peak <= 128.0));
         }
     }
 

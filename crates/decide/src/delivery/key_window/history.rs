@@ -124,6 +124,23 @@ mod tests {
     }
 
     #[test]
+    fn after_a_crash_a_bucket_was_empty_when_its_last_request_arrived() {
+        let limit = KeyLimit::new(LimitWindow::read("bucket:1000/1s", LimitModel::SlidingLog).unwrap());
+        let rules = KeyRules {
+            limits: vec![limit],
+            delay_bound: Some(Nanos::from_millis(50)),
+            clock_tick: Nanos::MILLI,
+            ..KeyRules::default()
+        };
+        let mut windows = KeyWindows::new(&rules);
+        let begin = Nanos::from_secs(100);
+        windows.resume(begin, &KeyHistory { sent: vec![(Nanos::ZERO, 1)], ..KeyHistory::default() }, Nanos::ZERO);
+        // The delay bound, a tick of the server's clock, and the refill of a request; that of the last one at most.
+        let least = begin + Nanos::from_millis(50 + 1 + 1);
+        assert!((least..=least + Nanos::MILLI).contains(&windows.earliest(1)), "{}", windows.earliest(1));
+    }
+
+    #[test]
     fn an_earlier_slot_is_void_in_new_windows() {
         let limit = KeyLimit::new(LimitWindow::read("1/1s", LimitModel::SlidingLog).unwrap());
         let rules = KeyRules { limits: vec![limit], ..KeyRules::default() };

@@ -188,6 +188,7 @@ mod tests {
                 let empty = |quota: &Quota| quota.limit.is_none() && quota.reset.is_none() && quota.remaining.is_none();
                 let first = value == "1;2;3" && quota_of_one(&reported);
                 assert!(reported.quotas.iter().all(empty) || first, "{name}: {value}: {reported:?}");
+                assert_eq!(reported.retry_after, None, "{name}: {value}");
             }
         }
         let many: Vec<String> = (0..1000).map(|n| format!("\"{n}\";r=1")).collect();

@@ -1,6 +1,6 @@
 //! The knee of known curves, and the limit of an upstream without responses.
 
-use super::map::LatencyCurve;
+use super::map::{Knee, LatencyCurve};
 use super::{AdaptiveLimit, Options};
 use crate::Nanos;
 use crate::admission::{ServiceSample, Slots};
@@ -85,6 +85,59 @@ fn a_slower_service_is_detected_soon() {
     let base = curve.no_load_ns().unwrap_or(0.0);
     // Without that the 5,000 earlier samples would still outweigh these by far.
     assert!(base > 150.0 * MS, "{base}");
+}
+
+/// A hundred constant times of 100 ms at ten calls in flight, and one time at 90; the deviation of a time is then 2 ms.
+fn with_one_at_90(ms: f64) -> LatencyCurve {
+    let mut curve = LatencyCurve::default();
+    (0..100).for_each(|_| curve.add(10.0, 100.0 * MS));
+    curve.add(90.0, ms * MS);
+    curve
+}
+
+#[test]
+fn a_known_knee_stays_within_two_deviations_of_the_best_one() {
+    let curve = with_one_at_90(180.0);
+    let known = |in_flight| curve.knee(super::MAX_TIME_FACTOR, 1.0, Some(Knee { in_flight }), true);
+    // 180 ms are those of a knee at 50; at 51.2 they would be 175.8 ms, and at 53 they would be 169.8 ms.
+    assert_eq!(known(51.2), Some(Knee { in_flight: 51.2 }));
+    assert!(known(53.0).is_some_and(|knee| (49.0..51.0).contains(&knee.in_flight)), "{:?}", known(53.0));
+}
+
+#[test]
+fn a_new_knee_needs_more_evidence_than_a_known_one_and_most_while_slots_are_free() {
+    let found = |ms: f64, before: Option<f64>, pressed| {
+        let before = before.map(|in_flight| Knee { in_flight });
+        with_one_at_90(ms).knee(super::MAX_TIME_FACTOR, 1.0, before, pressed).is_some()
+    };
+    for (ms, known, new, while_free) in [
+        (103.0, false, false, false),
+        (106.0, true, false, false),
+        (112.0, true, true, false),
+        (120.0, true, true, true),
+    ] {
+        assert_eq!(
+            [found(ms, Some(80.0), true), found(ms, None, true), found(ms, None, false)],
+            [known, new, while_free],
+            "{ms}"
+        );
+    }
+}
+
+#[test]
+fn the_gradient_of_an_overloaded_upstream_is_two_thirds() {
+    let mut limit = AdaptiveLimit::new(Options::default(), Nanos::ZERO);
+    let slots = Slots::new(limit.limit());
+    let at = |limit: &mut AdaptiveLimit, ms: u64, in_flight_at_start: u32, time: Nanos| {
+        let now = Nanos::from_millis(ms) + time;
+        let started = Nanos::from_millis(ms);
+        let sample = ServiceSample { started, in_flight_at_start, lag: Nanos::ZERO, read_delay: Nanos::ZERO };
+        limit.learn(now, &sample, time, false, &slots);
+    };
+    (0..200).for_each(|n| at(&mut limit, 5 * n, 1, Nanos::from_millis(10)));
+    assert!((limit.gradient() - 1.0).abs() < 0.01, "{}", limit.gradient());
+    (200..700).for_each(|n| at(&mut limit, 5 * n, 5, Nanos::from_millis(100)));
+    assert!((limit.gradient() - 2.0 / 3.0).abs() < 0.01, "{}", limit.gradient());
 }
 
 #[test]

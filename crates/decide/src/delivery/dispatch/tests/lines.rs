@@ -117,13 +117,39 @@ fn an_earlier_job_for_any_key_goes_before_those_for_one() {
     assert_eq!(order, [(1, 0), (2, 0), (3, 0)]);
 }
 
+/// Two keys with a limit of 10/s on weights.
+fn weighted() -> Dispatch {
+    let mut rules = dispatch("10/1s", 2).rules;
+    let window = Counted::read("10/1s", LimitModel::SlidingLog).expect("valid");
+    rules.key.limits = vec![KeyLimit { window, unit: crate::delivery::key_window::LimitUnit::Weight }];
+    Dispatch::new(rules, 2, 1)
+}
+
+fn heavy(key: Option<u32>) -> JobSubmission {
+    JobSubmission { weight: 10, key, ..JobSubmission::default() }
+}
+
+#[test]
+fn a_light_job_for_any_key_takes_no_room_from_an_earlier_heavy_one_for_its_key() {
+    let mut world = weighted();
+    assert_eq!(submit(&mut world, ms(0), 1, Some(0)), [(1, 0)]);
+    assert_eq!(on(&mut world, ms(1), Event::Submitted(2, heavy(Some(0)))), [], "until key 0 is empty");
+    assert_eq!(submit(&mut world, ms(2), 3, None), [(3, 1)]);
+    assert_eq!(submit(&mut world, ms(3), 4, None), [(4, 1)], "key 0 was used before key 1, and is not free");
+    assert_eq!(on(&mut world, ms(1051), Event::Tick), [(2, 0)]);
+}
+
 #[test]
 fn a_heavy_job_is_waited_for_at_one_key_and_the_others_go_on_with_their_own() {
+<<<<<<< HEAD
     let mut world = dispatch("10/1s", 2);
     let heavy = |key| JobSubmission { weight: 10, key, ..JobSubmission::default() };
     let window = Counted::read("10/1s", LimitModel::SlidingLog).expect("valid");
     world.rules.key.limits = vec![KeyLimit { window, unit: crate::delivery::limit_unit::LimitUnit::Weight }];
     let mut world = Dispatch::new(world.rules, 2, 1);
+=======
+    let mut world = weighted();
+>>>>>>> w/mutants
     assert_eq!(submit(&mut world, ms(0), 1, Some(0)), [(1, 0)]);
     assert_eq!(submit(&mut world, ms(9), 2, Some(1)), [(2, 1)]);
     assert_eq!(on(&mut world, ms(10), Event::Submitted(3, heavy(None))), [], "until key 0 has let go of its first");

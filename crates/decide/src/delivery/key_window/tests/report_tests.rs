@@ -94,6 +94,26 @@ fn waits_no_longer_than_reported(seed: u64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+#[test]
+fn a_late_report_of_an_earlier_moment_takes_nothing_back() {
+    let window = LimitWindow::new(LimitModel::SlidingLog, 1000, Nanos::from_secs(60)).expect("valid");
+    let limits = vec![KeyLimit { window, unit: LimitUnit::Requests }];
+    let mut windows = KeyWindows::new(&KeyRules { limits, ..KeyRules::default() });
+    let now = Nanos::SECOND;
+    let [earlier, later, _in_transit] = [(); 3].map(|()| {
+        let slot = windows.sent(now, 1);
+        windows.departed(slot, now);
+        slot
+    });
+    // Another client sent ten requests between the two.
+    for (slot, counted) in [(later, 12), (earlier, 1)] {
+        windows.apply_quotas(slot, now, &[Quota { remaining: Some(1000 - counted), ..Quota::default() }]);
+        windows.responded(slot, now, Nanos::NEVER);
+    }
+    let ahead = windows.in_flight.in_transit(LimitUnit::Requests, None);
+    assert_eq!(windows.counts[0].snapshot(now, &ahead).used, 13);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -28,6 +28,37 @@ fn until_the_first_rejection_nothing_is_paced() {
     assert_eq!((pace.rate_per_s(), pace.max_in_flight()), (f64::INFINITY, None));
 }
 
+/// A rejection without `Retry-After`, 10 ms after its send at `at`: the pause; the probe after it is accepted.
+fn pause_after(pace: &mut AdaptivePace, at: Nanos) -> (Nanos, Nanos) {
+    let request = pace.sent(at, 1);
+    let rejected_at = at + ms(10);
+    pace.rejected(rejected_at, request, None);
+    let probe_at = pace.next_send_at();
+    let probe = pace.sent(probe_at, 1);
+    pace.accepted(probe_at + ms(10), probe);
+    (probe_at - rejected_at, pace.next_send_at())
+}
+
+#[test]
+fn pauses_double_with_rejections_in_the_same_window_only() {
+    let mut pace = AdaptivePace::default();
+    for at in 0..1000 {
+        let request = pace.sent(ms(at), 1);
+        pace.accepted(ms(at), request);
+    }
+    // A window of ten seconds.
+    let request = pace.sent(ms(1000), 1);
+    pace.rejected(ms(1000), request, Some(Nanos::from_secs(10)));
+    let probe = pace.sent(ms(11_000), 1);
+    pace.accepted(ms(11_010), probe);
+    let (first, next) = pause_after(&mut pace, ms(11_100));
+    let (second, next) = pause_after(&mut pace, next);
+    let (third, next) = pause_after(&mut pace, next);
+    assert_eq!((second, third), (first + first, second + second));
+    let (later, _) = pause_after(&mut pace, next + Nanos::from_secs(6));
+    assert!(later <= first, "{later} after {first}");
+}
+
 /// A service, its network and its jobs.
 #[derive(Debug)]
 struct PacedService {
