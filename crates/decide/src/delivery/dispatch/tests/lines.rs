@@ -141,15 +141,7 @@ fn a_light_job_for_any_key_takes_no_room_from_an_earlier_heavy_one_for_its_key()
 
 #[test]
 fn a_heavy_job_is_waited_for_at_one_key_and_the_others_go_on_with_their_own() {
-<<<<<<< HEAD
-    let mut world = dispatch("10/1s", 2);
-    let heavy = |key| JobSubmission { weight: 10, key, ..JobSubmission::default() };
-    let window = Counted::read("10/1s", LimitModel::SlidingLog).expect("valid");
-    world.rules.key.limits = vec![KeyLimit { window, unit: crate::delivery::limit_unit::LimitUnit::Weight }];
-    let mut world = Dispatch::new(world.rules, 2, 1);
-=======
     let mut world = weighted();
->>>>>>> w/mutants
     assert_eq!(submit(&mut world, ms(0), 1, Some(0)), [(1, 0)]);
     assert_eq!(submit(&mut world, ms(9), 2, Some(1)), [(2, 1)]);
     assert_eq!(on(&mut world, ms(10), Event::Submitted(3, heavy(None))), [], "until key 0 has let go of its first");
