@@ -115,7 +115,7 @@ pub(super) fn truncate(words: &str, width: usize) -> String {
     words.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// Sanitized text on lines of at most [`TERMINAL_COLUMNS`]; the first begins with `first`, all others are indented by
+/// Sanitized text on lines of at most `TERMINAL_COLUMNS`; the first begins with `first`, all others are indented by
 /// its width.
 pub fn wrap(first: &str, words: &str) -> Vec<String> {
     let indent = first.chars().count();

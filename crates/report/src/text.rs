@@ -44,7 +44,7 @@ fn verdict(run: &Run, paint: AnsiPaint) -> Vec<String> {
 /// Fraction of failed requests above which the first line reports failures.
 const HEADLINE_FAILURE_FRACTION: f64 = 0.01;
 
-/// Headline on failures, if there was no success or more than [`HEADLINE_FAILURE_FRACTION`] failed.
+/// Headline on failures, if there was no success or more than `HEADLINE_FAILURE_FRACTION` failed.
 pub fn failures(run: &Run) -> Option<String> {
     let requests = &run.requests;
     if requests.total == 0 {

@@ -1,7 +1,7 @@
 //! HTML reports: one file each, which sends no network request.
 //!
 //! The content is plain data, a [`ReportPage`]: verdict, key figures, and sections of charts, tables and text.
-//! [`of_run`] makes that of a run; studies, comparisons and capacity searches have their own functions. [`render`]
+//! [`of_run`] makes that of a run; studies, comparisons and capacity searches have their own functions. [`render()`]
 //! makes HTML of all of them and is the only place where text becomes HTML.
 //!
 //! - [`chart`]: lines over an axis, with bands; [`bars`]: bars of values
