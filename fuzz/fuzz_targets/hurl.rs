@@ -1,5 +1,5 @@
-//! `.hurl` files: nothing panics, errors are ordered and have positions in the text, and a valid file is printed and read
-//! again without a change.
+//! `.hurl` files: nothing panics, errors are ordered and have positions in the text, and a valid file is printed and
+//! read again without a change.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

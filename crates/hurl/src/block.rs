@@ -14,8 +14,8 @@ const VARIABLES: &str = "variables";
 
 /// Lines between ```` ``` ````, without escape sequences.
 ///
-/// A block expresses neither ```` ``` ```` nor, as text of a template, `{{`. With such a text, which no file contains, it
-/// is displayed as `` `...` ``, without its language.
+/// A block expresses neither ```` ``` ```` nor, as text of a template, `{{`. With such a text, which no file contains,
+/// it is displayed as `` `...` ``, without its language.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextBlock {
     /// Language and lines.

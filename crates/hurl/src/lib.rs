@@ -1,5 +1,5 @@
-//! Parser and printer of `.hurl` files (<https://hurl.dev>), the text in which scenarios are written. PURE: no I/O and no
-//! clock; a syntax tree comes out, which others compile and run.
+//! Parser and printer of `.hurl` files (<https://hurl.dev>), the text in which scenarios are written. PURE: no I/O and
+//! no clock; a syntax tree comes out, which others compile and run.
 //!
 //! ```
 //! let file = weir_hurl::parse("GET http://shop/items/{{id}}\nHTTP 200\n[Captures]\nname: jsonpath \"$.name\"\n");

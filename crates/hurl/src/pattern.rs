@@ -17,7 +17,8 @@ pub enum RegexPattern {
     Quoted(Template),
 }
 
-/// `/.../`: a regular expression that has been checked for syntax. An unknown Unicode class is found when it is compiled.
+/// `/.../`: a regular expression that has been checked for syntax. An unknown Unicode class is found when it is
+/// compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegexLiteral {
     /// Pattern without the delimiters; `\/` is `/`.

@@ -4,8 +4,10 @@ use super::errors_of;
 
 #[test]
 fn all_mistakes_of_a_file_are_found() {
-    let text = "GET http://h\nAccept text/html\n[Query]\na b\nc: d\n[Opions]\nx: y\n[Options]\ndelai: 1s\nretry: many\n\n\
-                HTTP 20x\n[Captures]\nid jsonpath \"$.id\"\n[Asserts]\njsonpath \"$.id\n\nPOST http://h\n{\n  \"a\": 1,\n}\n\
+    let text = "GET http://h\nAccept text/html\n[Query]\na b\nc: d\n[Opions]\nx: y\n[Options]\ndelai: 1s\nretry: many\n\
+                \n\
+                HTTP 20x\n[Captures]\nid jsonpath \"$.id\"\n[Asserts]\njsonpath \"$.id\n\n\
+                POST http://h\n{\n  \"a\": 1,\n}\n\
                 HTTP 200\n[Asserts]\nbody equals 1\n\nget http://h\n";
     assert_eq!(
         errors_of(text),
@@ -41,7 +43,8 @@ fn text_before_the_first_request_is_one_mistake() {
 #[test]
 fn the_order_of_an_entry_is_checked() {
     let error = |text: &str| errors_of(&format!("GET http://h\n{text}\n")).join("\n");
-    let asserts = "2:1: expected a section of a request, found '[Asserts]'; write a response, such as 'HTTP 200', before [Asserts]";
+    let asserts = "2:1: expected a section of a request, found '[Asserts]'; write a response, such as 'HTTP 200', \
+                   before [Asserts]";
     assert_eq!(error("[Asserts]\nstatus == 200\nHTTP 200"), asserts);
     let query =
         "3:1: expected a section of a response: [Captures], [Asserts], found '[Query]'; [Query] is before the response";

@@ -51,7 +51,8 @@ fn entries_follow_one_another() {
 #[test]
 fn comments_belong_to_the_entry_that_follows() {
     let file = read(
-        "# @name log in\n# two\nGET http://h # three\n# four\nA: b # five\n\n# @name list\nGET http://h\nHTTP 200\n# end",
+        "# @name log in\n# two\nGET http://h # three\n# four\nA: b # five\n\n\
+         # @name list\nGET http://h\nHTTP 200\n# end",
     );
     let comments = |index: usize| file.entries[index].comments.iter().map(|it| it.text.trim()).collect::<Vec<_>>();
     assert_eq!(comments(0), ["@name log in", "two", "three", "four", "five"]);
@@ -98,8 +99,8 @@ fn parts_of_a_multipart_body_are_texts_or_files() {
 #[test]
 fn options_have_values_of_their_type() {
     let request = request(
-        "GET http://h\n[Options]\nlocation: true\nskip: {{skip}}\nretry: -1\nmax-redirs : 3\ndelay: 90s\nmax-time: 250\n\
-         limit-rate: 2000\nuser: a:b\ncacert: a\\;b.pem\ncert: a\\:b.pem:p:w\nverbosity: debug\nvariable: n=1.5\n\
+        "GET http://h\n[Options]\nlocation: true\nskip: {{skip}}\nretry: -1\nmax-redirs : 3\ndelay: 90s\n\
+         max-time: 250\nlimit-rate: 2000\nuser: a:b\ncacert: a\\;b.pem\ncert: a\\:b.pem:p:w\nverbosity: debug\nvariable: n=1.5\n\
          variable: t = 12 # x\nvariable: s=true_story\nvariable: q=\"12\"\nvariable: b=true\nhttp1.1: false\n",
     );
     let values: Vec<_> = request.options.iter().map(|option| (option.name.as_str(), &option.value)).collect();

@@ -48,7 +48,8 @@ fn a_response_has_headers_sections_and_a_body() {
 #[test]
 fn a_capture_has_a_query_and_filters() {
     let response = response(
-        "HTTP 200\n[Captures]\nid: jsonpath \"$.id\" toInt  nth -1\n{{name}}-x : header \"A\" regex /a\\/(b)/ redact # x\n",
+        "HTTP 200\n[Captures]\nid: jsonpath \"$.id\" toInt  nth -1\n\
+         {{name}}-x : header \"A\" regex /a\\/(b)/ redact # x\n",
     );
     let [id, token] = response.captures.as_slice() else { panic!("{response:?}") };
     assert!(!id.is_redacted && token.is_redacted);
