@@ -10,7 +10,6 @@ use crate::position::TextPosition;
 use crate::reader::Reader;
 use crate::template::Template;
 use crate::template_style::TemplateStyle;
-use crate::value::write_file;
 use crate::xml::read_xml;
 
 /// Body that is sent, or that a response must have.
@@ -48,7 +47,7 @@ impl HurlBody {
     /// Whether a body is next, by its first characters.
     pub(crate) fn is_start(reader: &Reader<'_>) -> bool {
         BytesLiteral::is_start(reader)
-            || reader.starts_with("file,")
+            || Template::is_file(reader)
             || reader.starts_with("`")
             || reader.starts_with("<")
             || JsonText::is_start(reader.rest())
@@ -61,7 +60,7 @@ impl HurlBody {
             Some('`') => BodyContent::OneLine(Template::read_one_line(reader)?),
             Some('<') => BodyContent::Xml(read_xml(reader)?),
             _ if BytesLiteral::is_start(reader) => BodyContent::Bytes(BytesLiteral::read(reader)?),
-            _ if reader.starts_with("file,") => BodyContent::File(Template::read_file(reader)?),
+            _ if Template::is_file(reader) => BodyContent::File(Template::read_file(reader)?),
             _ => BodyContent::Json(JsonText::read(reader)?),
         };
         reader.end_of_line()?;
@@ -77,7 +76,7 @@ impl fmt::Display for HurlBody {
             BodyContent::OneLine(text) => write!(f, "`{}`", text.in_style(TemplateStyle::OneLine)),
             BodyContent::Block(block) => block.fmt(f),
             BodyContent::Bytes(bytes) => bytes.fmt(f),
-            BodyContent::File(name) => write_file(name, f),
+            BodyContent::File(name) => name.as_file().fmt(f),
         }
     }
 }

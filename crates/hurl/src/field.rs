@@ -4,9 +4,8 @@ use std::fmt;
 
 use crate::error::Parsed;
 use crate::reader::Reader;
-use crate::template::{Template, TemplatePart};
+use crate::template::Template;
 use crate::template_style::TemplateStyle;
-use crate::value::write_file;
 
 /// `name: value`.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,8 +39,6 @@ pub enum MultipartValue {
     },
 }
 
-const FILE_PREFIX: &str = "file,";
-
 impl FieldTemplate {
     /// Whether the line is a field, by its name and colon.
     pub(crate) fn is_next(reader: &mut Reader<'_>) -> bool {
@@ -64,7 +61,7 @@ impl MultipartField {
     /// Reads a line.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Parsed<Self> {
         let name = read_name(reader)?;
-        let value = if reader.starts_with(FILE_PREFIX) {
+        let value = if Template::is_file(reader) {
             let name = Template::read_file(reader)?;
             reader.skip_spaces();
             let content_type = Template::read_value(reader)?;
@@ -94,11 +91,12 @@ pub(crate) fn write_name(name: &Template, f: &mut fmt::Formatter<'_>) -> fmt::Re
 impl fmt::Display for FieldTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_name(&self.name, f)?;
-        write_value(&self.value, f)
+        write_value(&self.value.to_string(), f)
     }
 }
 
-fn write_value(value: &Template, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Writes a value after a space; an empty one is nothing.
+fn write_value(value: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if value.is_empty() { Ok(()) } else { write!(f, " {value}") }
 }
 
@@ -106,17 +104,10 @@ impl fmt::Display for MultipartField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_name(&self.name, f)?;
         match &self.value {
-            // Text that looks like a file begins with an escape sequence.
-            MultipartValue::Text(value) => match value.parts.first() {
-                Some(TemplatePart::Text(text)) if text.starts_with(FILE_PREFIX) => {
-                    write!(f, " \\u{{66}}{}", value.to_string().trim_start_matches('f'))
-                }
-                _ => write_value(value, f),
-            },
+            MultipartValue::Text(value) => write_value(&value.as_multipart_text(), f),
             MultipartValue::File { name, content_type } => {
-                f.write_str(" ")?;
-                write_file(name, f)?;
-                content_type.as_ref().map_or(Ok(()), |content_type| write_value(content_type, f))
+                write_value(&name.as_file(), f)?;
+                content_type.as_ref().map_or(Ok(()), |content_type| write_value(&content_type.to_string(), f))
             }
         }
     }

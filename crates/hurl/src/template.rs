@@ -8,6 +8,8 @@ use crate::position::TextPosition;
 use crate::reader::Reader;
 use crate::template_style::{TemplateStyle, TextEdges};
 
+const FILE_PREFIX: &str = "file,";
+
 /// Text with expressions, such as `/items/{{id}}`. Escape sequences are resolved.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Template {
@@ -138,9 +140,14 @@ impl Template {
         Ok(name)
     }
 
+    /// Whether `file,` is next.
+    pub(crate) fn is_file(reader: &Reader<'_>) -> bool {
+        reader.starts_with(FILE_PREFIX)
+    }
+
     /// Reads `file,NAME;`.
     pub(crate) fn read_file(reader: &mut Reader<'_>) -> Parsed<Self> {
-        reader.need("file,")?;
+        reader.need(FILE_PREFIX)?;
         reader.skip_spaces();
         let name = Self::read_file_name(reader)?;
         reader.skip_spaces();
@@ -151,6 +158,20 @@ impl Template {
     /// The template in a notation, without quotes.
     pub(crate) fn in_style(&self, style: TemplateStyle) -> StyledTemplate<'_> {
         StyledTemplate { template: self, style }
+    }
+
+    /// The template as `file,NAME;`.
+    pub(crate) fn as_file(&self) -> String {
+        format!("{FILE_PREFIX}{};", self.in_style(TemplateStyle::File))
+    }
+
+    /// The template as the value of a multipart field, where text that begins as a file does is escaped.
+    pub(crate) fn as_multipart_text(&self) -> String {
+        let text = self.to_string();
+        match text.strip_prefix(FILE_PREFIX) {
+            Some(rest) => format!("\\u{{66}}{}{rest}", FILE_PREFIX.trim_start_matches('f')),
+            None => text,
+        }
     }
 
     /// The template in double quotes.

@@ -10,7 +10,6 @@ use crate::number::NumberLiteral;
 use crate::pattern::RegexLiteral;
 use crate::reader::Reader;
 use crate::template::Template;
-use crate::template_style::TemplateStyle;
 
 /// Value that a predicate compares with.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +44,7 @@ impl PredicateValue {
             Some('{') if reader.starts_with("{{") => Self::Expression(Expression::read(reader)?),
             Some(c) if NumberLiteral::is_start(c) => Self::Number(NumberLiteral::read(reader)?),
             _ if BytesLiteral::is_start(reader) => Self::Bytes(BytesLiteral::read(reader)?),
-            _ if reader.starts_with("file,") => Self::File(Template::read_file(reader)?),
+            _ if Template::is_file(reader) => Self::File(Template::read_file(reader)?),
             _ => return Self::read_word(reader),
         })
     }
@@ -70,14 +69,9 @@ impl fmt::Display for PredicateValue {
             Self::Text(template) => template.quoted().fmt(f),
             Self::Block(block) => block.fmt(f),
             Self::Bytes(bytes) => bytes.fmt(f),
-            Self::File(name) => write_file(name, f),
+            Self::File(name) => name.as_file().fmt(f),
             Self::Expression(expression) => expression.fmt(f),
             Self::Regex(literal) => literal.fmt(f),
         }
     }
-}
-
-/// Writes `file,NAME;`.
-pub(crate) fn write_file(name: &Template, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "file,{};", name.in_style(TemplateStyle::File))
 }

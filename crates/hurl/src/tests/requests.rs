@@ -100,7 +100,8 @@ fn parts_of_a_multipart_body_are_texts_or_files() {
 fn options_have_values_of_their_type() {
     let request = request(
         "GET http://h\n[Options]\nlocation: true\nskip: {{skip}}\nretry: -1\nmax-redirs : 3\ndelay: 90s\n\
-         max-time: 250\nlimit-rate: 2000\nuser: a:b\ncacert: a\\;b.pem\ncert: a\\:b.pem:p:w\nverbosity: debug\nvariable: n=1.5\n\
+         max-time: 250\nlimit-rate: 2000\nuser: a:b\ncacert: a\\;b.pem\ncert: a\\:b.pem:p:w\nverbosity: debug\n\
+         variable: n=1.5\n\
          variable: t = 12 # x\nvariable: s=true_story\nvariable: q=\"12\"\nvariable: b=true\nhttp1.1: false\n",
     );
     let values: Vec<_> = request.options.iter().map(|option| (option.name.as_str(), &option.value)).collect();
