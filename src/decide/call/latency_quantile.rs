@@ -75,14 +75,7 @@ impl LatencyQuantile {
     fn with_resolution(period: Nanos, split_bits: u32) -> Self {
         let empty = LatencyPeriod { counts: vec![0; bucket_count(split_bits)], total: 0 };
         let period = period.max(Nanos(1));
-        Self {
-            split_bits,
-            period,
-            started: Nanos::ZERO,
-            current: empty.clone(),
-            previous: empty,
-            estimates: [None; 4],
-        }
+        Self { split_bits, period, started: Nanos::ZERO, current: empty.clone(), previous: empty, estimates: [None; 4] }
     }
 
     /// Records a time that ended now.
@@ -204,11 +197,17 @@ mod tests {
                 let both = [edge, Nanos(edge.0 + 1)].map(|time| bucket(split_bits, time));
                 assert_eq!(both, [number, number + 1]);
                 if let Some(Nanos(last)) = last {
-                    assert!(edge.0 - last == 1 << UNIT_BITS || (edge.0 - last) * 100 <= percent * last, "{number}: {last}");
+                    assert!(
+                        edge.0 - last == 1 << UNIT_BITS || (edge.0 - last) * 100 <= percent * last,
+                        "{number}: {last}"
+                    );
                 }
                 last = Some(edge);
             }
-            assert_eq!((bucket(split_bits, Nanos::NEVER), upper_edge(split_bits, last_bucket)), (last_bucket, Nanos::NEVER));
+            assert_eq!(
+                (bucket(split_bits, Nanos::NEVER), upper_edge(split_bits, last_bucket)),
+                (last_bucket, Nanos::NEVER)
+            );
             assert!(upper_edge(split_bits, last_bucket - 1) > Nanos::from_secs(minutes * 60));
         }
     }

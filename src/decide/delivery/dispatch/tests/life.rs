@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::silence::HostPauses;
 use super::simulation::{DispatchScenario, JobEnd};
 use crate::decide::base::failure::FailureKind;
 use crate::decide::base::rng::{SeededRng, TestRng};
@@ -69,6 +70,7 @@ fn setting(rng: &mut TestRng) -> DispatchScenario {
         block_after: 10,
         until: Nanos::NEVER,
         timer_lateness: Nanos(rng.below(3) * 500_000),
+        pauses: HostPauses::default(),
     }
 }
 
