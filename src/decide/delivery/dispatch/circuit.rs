@@ -39,6 +39,8 @@ const PROBE_WAIT_DIVISOR: u64 = 20;
 /// Minimum and maximum duration of the suspect state.
 const MIN_SUSPECT_TIME: Nanos = Nanos::from_millis(50);
 const MAX_SUSPECT_TIME: Nanos = Nanos::from_secs(2);
+/// Shortest silence while there are too few responses for a quantile of their times.
+const MIN_ROUGH_SILENCE: Nanos = Nanos::from_millis(500);
 /// Minimum time between the end of a silence and the presumption that its requests have arrived.
 const MIN_PRESUMPTION_TIME: Nanos = Nanos::SECOND;
 
@@ -149,7 +151,7 @@ impl HostCircuit {
 
     /// Advances the time. True if the circuit opens. Without jobs to send there is nothing to hold back in a silence.
     pub(super) fn advance(&mut self, now: Nanos, has_jobs: bool) -> bool {
-        let rough_limit = self.silence_timeout();
+        let rough_limit = Nanos(self.usual_response_time.0.saturating_mul(8)).max(MIN_ROUGH_SILENCE);
         if self.state == State::Closed && has_jobs && self.silence.is_silent(now, rough_limit) {
             self.silent_since = Some(self.silence.responded_at());
             self.presumed_at = Nanos::NEVER;

@@ -6,8 +6,8 @@
 //!
 //! - [`MIN_UNANSWERED`] requests were sent since the last response. Those sent before it prove nothing: they may be
 //!   slow ones. One of them must have left, or the stall is on this side.
-//! - The silence is longer than the 99th percentile of the recent response times, plus a quarter. A host that has not
-//!   responded so far has no usual response time, and only timeouts count.
+//! - The first of them is older than the 99th percentile of the recent response times, plus a quarter. A host with few
+//!   responses so far has no usual response time, and only timeouts count.
 //! - A *pause* is a silence after which the requests at its begin have responses after all. For a while only a silence
 //!   that is half as long again counts. The quantile alone is not enough: with sending held back, few requests take as
 //!   long as the pause. Pauses of length L thus cost a rate at most 0.6% of L per second, however often they come.
@@ -19,6 +19,8 @@ use crate::decide::call::latency_quantile::LatencyQuantile;
 const MIN_UNANSWERED: u32 = 3;
 /// Shortest silence: what the network and the scheduler take at times.
 const MIN_SILENCE: Nanos = Nanos::from_millis(100);
+/// Responses below which a host has no usual response time.
+const MIN_RESPONSES: u64 = 10;
 const SLOW_QUANTILE: f64 = 0.99;
 /// Period of the quantile: covers the last one to two.
 const QUANTILE_PERIOD: Nanos = Nanos::from_secs(30);
@@ -32,12 +34,13 @@ pub(super) struct SilenceDetector {
     response_times: LatencyQuantile,
     /// Time of the last response.
     responded_at: Nanos,
-    /// Requests sent since then, and the send time of the [`MIN_UNANSWERED`]-th.
+    /// Requests sent since then, and the send times of the first and of the [`MIN_UNANSWERED`]-th.
     unanswered: u32,
+    first_at: Nanos,
     confirmed_at: Nanos,
     /// Whether one of them has left.
     has_departed: bool,
-    /// Begin and end of the latest gap between two responses with [`MIN_UNANSWERED`] requests in it.
+    /// Begin and end of the latest time without a response to [`MIN_UNANSWERED`] requests.
     gap: (Nanos, Nanos),
     /// Length and end of the last pause that was longer than expected.
     pause: (Nanos, Nanos),
@@ -49,6 +52,7 @@ impl SilenceDetector {
             response_times: LatencyQuantile::coarse(QUANTILE_PERIOD),
             responded_at: Nanos::ZERO,
             unanswered: 0,
+            first_at: Nanos::ZERO,
             confirmed_at: Nanos::ZERO,
             has_departed: false,
             gap: (Nanos::ZERO, Nanos::ZERO),
@@ -58,6 +62,9 @@ impl SilenceDetector {
 
     pub(super) fn sent(&mut self, now: Nanos) {
         self.unanswered = self.unanswered.saturating_add(1);
+        if self.unanswered == 1 {
+            self.first_at = now;
+        }
         if self.unanswered == MIN_UNANSWERED {
             self.confirmed_at = now;
         }
@@ -71,7 +78,7 @@ impl SilenceDetector {
     /// Records a response to a request that was sent then. `is_typical`: the time counts as a response time.
     pub(super) fn responded(&mut self, now: Nanos, sent: Nanos, is_typical: bool) {
         if self.unanswered >= MIN_UNANSWERED {
-            self.gap = (self.responded_at, now);
+            self.gap = (self.first_at, now);
         }
         let (begin, end) = self.gap;
         let length = end - begin;
@@ -97,14 +104,14 @@ impl SilenceDetector {
 
     /// Whether the host is silent. `rough_limit`: the limit with too few responses for a quantile.
     pub(super) fn is_silent(&mut self, now: Nanos, rough_limit: Nanos) -> bool {
-        if self.unanswered < MIN_UNANSWERED || !self.has_departed || self.response_times.is_empty() {
+        if self.unanswered < MIN_UNANSWERED || !self.has_departed || self.response_times.len() < MIN_RESPONSES {
             return false;
         }
         let slow = self.response_times.quantile(now, SLOW_QUANTILE);
         let limit = slow.map_or(rough_limit, |slow| slow + Nanos(slow.0 / 4)).max(MIN_SILENCE);
         let pause = self.expected_pause(now);
         let limit = limit.max(pause + Nanos(pause.0 / 2));
-        now >= self.responded_at + limit && now >= self.confirmed_at + Nanos(limit.0 / 2)
+        now >= self.first_at + limit && now >= self.confirmed_at + Nanos(limit.0 / 2)
     }
 
     /// Expects pauses of any length.

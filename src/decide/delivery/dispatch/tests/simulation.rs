@@ -294,7 +294,7 @@ impl<'a> DispatchSimulation<'a> {
 
     fn arrive(&mut self, now: Nanos, (job, attempt, key, nonce): (JobId, u32, u32, u64)) {
         self.result.sent_into_silence += u64::from(self.scenario.pauses.is_silent(now));
-        if self.scenario.pauses.is_lost(now) {
+        if self.scenario.pauses.is_lost(now, job) {
             return;
         }
         let account = &mut self.accounts[key as usize];
@@ -334,7 +334,7 @@ impl<'a> DispatchSimulation<'a> {
             }
         }
         let work = self.scenario.delay_out.at(&self.rng[1], self.number);
-        let Some(back) = self.scenario.pauses.end_of_work(now, work) else { return };
+        let Some(back) = self.scenario.pauses.end_of_work(now, job, work) else { return };
         self.schedule(
             back,
             DispatchSimulationEvent::Responded {
