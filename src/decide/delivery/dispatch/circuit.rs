@@ -14,9 +14,8 @@
 //!
 //! Silence charges no job and gives none up: a request that was sent before its end, and fails without a response, is
 //! excused. Probes into a silence hang, too, and more of them may be in flight. When it is over the full rate is back
-//! at once, though the requests that hang are still in flight, and their windows taken where only a response proves an
-//! arrival. When the host has responded to others for as long again as it was silent they count as arrived: until then
-//! a packet that was lost may be sent again, since TCP doubles its waits.
+//! at once, though the requests that hang are still in flight. They are abandoned when the host has responded to others
+//! for as long again as they had waited: until then TCP may send a lost packet again, since its waits double.
 //!
 //! Probes are independent of the jobs' backoff. The wait for the next one is a twentieth of the outage so far, within
 //! the bounds of the backoff: the end of an outage is found within a twentieth of its length or the minimum, whichever
@@ -41,8 +40,8 @@ const MIN_SUSPECT_TIME: Nanos = Nanos::from_millis(50);
 const MAX_SUSPECT_TIME: Nanos = Nanos::from_secs(2);
 /// Shortest silence while there are too few responses for a quantile of their times.
 const MIN_ROUGH_SILENCE: Nanos = Nanos::from_millis(500);
-/// Minimum time between the end of a silence and the presumption that its requests have arrived.
-const MIN_PRESUMPTION_TIME: Nanos = Nanos::SECOND;
+/// Interval in which requests that hang are abandoned after a silence.
+pub(super) const ABANDON_INTERVAL: Nanos = Nanos::SECOND;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -83,9 +82,9 @@ pub(super) struct HostCircuit {
     /// Begin of the silence, if silence is why the circuit is suspect or open.
     silent_since: Option<Nanos>,
     max_silent_probes: usize,
-    /// End of the last silence that opened the circuit, and the time at which its requests count as arrived.
+    /// End of the last silence that opened the circuit, and the next time to abandon requests that hang since then.
     silence_ended: Nanos,
-    presumed_at: Nanos,
+    abandon_at: Nanos,
 }
 
 impl HostCircuit {
@@ -104,7 +103,7 @@ impl HostCircuit {
             silent_since: None,
             max_silent_probes: (rules.max_in_flight / SILENT_PROBES_DIVISOR).max(MAX_PROBES_IN_FLIGHT),
             silence_ended: Nanos::ZERO,
-            presumed_at: Nanos::NEVER,
+            abandon_at: Nanos::NEVER,
         }
     }
 
@@ -125,9 +124,11 @@ impl HostCircuit {
         self.state = State::Closed;
         self.failed_jobs.clear();
         let probes = std::mem::take(&mut self.probes);
-        let Some(silent_since) = self.silent_since.take() else { return probes > 1 };
+        if self.silent_since.take().is_none() {
+            return probes > 1;
+        }
         self.silence_ended = now;
-        self.presumed_at = now + (now - silent_since).max(MIN_PRESUMPTION_TIME);
+        self.abandon_at = now + ABANDON_INTERVAL;
         false
     }
 
@@ -151,10 +152,9 @@ impl HostCircuit {
 
     /// Advances the time. True if the circuit opens. Without jobs to send there is nothing to hold back in a silence.
     pub(super) fn advance(&mut self, now: Nanos, has_jobs: bool) -> bool {
-        let rough_limit = Nanos(self.usual_response_time.0.saturating_mul(8)).max(MIN_ROUGH_SILENCE);
+        let rough_limit = self.rough_silence_limit();
         if self.state == State::Closed && has_jobs && self.silence.is_silent(now, rough_limit) {
             self.silent_since = Some(self.silence.responded_at());
-            self.presumed_at = Nanos::NEVER;
             self.next_attempt = now + self.next_wait(now);
             self.state = State::Suspect { until: self.next_attempt };
         }
@@ -215,18 +215,29 @@ impl HostCircuit {
         sent < self.silence_ended
     }
 
-    /// Time at which requests without a response that were sent before the last silence ended count as arrived.
-    pub(super) fn presumed_at(&self) -> Nanos {
-        self.presumed_at
+    /// Next time to abandon requests that were sent before the last silence ended.
+    pub(super) fn abandon_at(&self) -> Nanos {
+        self.abandon_at
     }
 
-    /// Takes that time if it has come; returns the end of the silence.
-    pub(super) fn take_presumption(&mut self, now: Nanos) -> Option<Nanos> {
-        let is_due = self.presumed_at <= now;
-        if is_due {
-            self.presumed_at = Nanos::NEVER;
+    pub(super) fn set_abandon_at(&mut self, at: Nanos) {
+        self.abandon_at = at;
+    }
+
+    /// End of the last silence, and the age at which a request that was sent before counts as one that hangs, if it is
+    /// time to abandon such requests and the host responds.
+    pub(super) fn abandonment(&mut self, now: Nanos) -> Option<(Nanos, Nanos)> {
+        if now < self.abandon_at {
+            return None;
         }
-        is_due.then_some(self.silence_ended)
+        self.abandon_at = Nanos::NEVER;
+        let rough_limit = self.rough_silence_limit();
+        (self.state == State::Closed).then(|| (self.silence_ended, self.silence.limit(now, rough_limit)))
+    }
+
+    /// Limit of a silence with too few responses for a quantile of their times.
+    fn rough_silence_limit(&self) -> Nanos {
+        Nanos(self.usual_response_time.0.saturating_mul(8)).max(MIN_ROUGH_SILENCE)
     }
 
     /// Time without a response after which a host counts as silent.

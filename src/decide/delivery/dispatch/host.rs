@@ -130,7 +130,7 @@ impl DispatchHost {
             // A job may still be sent at the last moment.
             self.wake_at = self.wake_at.min(expires - self.lanes.applied_bound().unwrap_or_default() + Nanos(1));
         }
-        self.wake_at = self.wake_at.min(self.circuit.presumed_at());
+        self.wake_at = self.wake_at.min(self.circuit.abandon_at());
     }
 
     /// The job that failed longest ago, if its retry is due.
@@ -225,8 +225,8 @@ impl Dispatch {
                 host.last_failure = DispatchFailure::NoResponse(FailureKind::Timeout);
             }
         }
-        if let Some(sent_before) = host.circuit.take_presumption(now) {
-            self.presume_arrivals(now, id, sent_before);
+        if let Some((silence_ended, usual)) = host.circuit.abandonment(now) {
+            self.abandon_hanging(now, id, (silence_ended, usual), actions);
         }
         while let Some(host) = self.hosts.get_mut(id as usize)
             && let Some((expires, job)) = host.queues.first_expiring()
@@ -253,22 +253,6 @@ impl Dispatch {
             let rank = (host.slots.in_flight, host.last_send);
             host.ready_rank = Some(rank);
             self.ready_hosts.insert((rank.0, rank.1, id));
-        }
-    }
-
-    /// Counts requests in flight that were sent before then as arrived.
-    fn presume_arrivals(&mut self, now: Nanos, id: HostId, sent_before: Nanos) {
-        let sent = self.attempts.iter().take_while(|(at, ..)| *at < sent_before);
-        let in_flight = sent.filter_map(|(_, job, attempt)| self.leased_attempt(*job, *attempt));
-        let slots: Vec<_> = in_flight
-            .filter_map(|(host, state)| match state {
-                State::Leased { key, slot, .. } if host == id => Some((key, slot)),
-                _ => None,
-            })
-            .collect();
-        let Some(host) = self.hosts.get_mut(id as usize) else { return };
-        for (key, slot) in slots {
-            host.lanes.update(key, |lane| lane.windows.presume_arrived(slot, now));
         }
     }
 

@@ -41,6 +41,7 @@
 
 mod circuit;
 mod events;
+mod hanging;
 mod host;
 mod lanes;
 mod leased_keys;

@@ -119,12 +119,12 @@ impl Dispatch {
     ) {
         let Some((mut job, lease)) = self.end_lease(id, attempt) else { return };
         let AttemptLease { host, key, slot, sent_at: sent } = lease;
-        let has_retries = self.rules.retry.max_retries > 0;
+        let is_once = self.rules.retry.max_retries == 0;
         let Some(host) = self.host_mut(host) else { return };
         if kind != FailureKind::Timeout {
             host.circuit.silence.connection_failed();
         }
-        let is_excused = !kind.is_unsent() && !job.was_excused && has_retries && host.circuit.is_excused(sent);
+        let is_excused = !kind.is_unsent() && !job.was_excused && !is_once && host.circuit.is_excused(sent);
         if kind.is_unsent() {
             host.lanes.update(key, |lane| lane.windows.unsent(slot, now));
         } else {

@@ -102,15 +102,21 @@ impl SilenceDetector {
         self.responded_at
     }
 
-    /// Whether the host is silent. `rough_limit`: the limit with too few responses for a quantile.
+    /// Time in which the host usually responds to a request, pauses included. `rough_limit`: that time with too few
+    /// responses for a quantile.
+    pub(super) fn limit(&mut self, now: Nanos, rough_limit: Nanos) -> Nanos {
+        let slow = self.response_times.quantile(now, SLOW_QUANTILE);
+        let limit = slow.map_or(rough_limit, |slow| slow + Nanos(slow.0 / 4)).max(MIN_SILENCE);
+        let pause = self.expected_pause(now);
+        limit.max(pause + Nanos(pause.0 / 2))
+    }
+
+    /// Whether the host is silent.
     pub(super) fn is_silent(&mut self, now: Nanos, rough_limit: Nanos) -> bool {
         if self.unanswered < MIN_UNANSWERED || !self.has_departed || self.response_times.len() < MIN_RESPONSES {
             return false;
         }
-        let slow = self.response_times.quantile(now, SLOW_QUANTILE);
-        let limit = slow.map_or(rough_limit, |slow| slow + Nanos(slow.0 / 4)).max(MIN_SILENCE);
-        let pause = self.expected_pause(now);
-        let limit = limit.max(pause + Nanos(pause.0 / 2));
+        let limit = self.limit(now, rough_limit);
         now >= self.first_at + limit && now >= self.confirmed_at + Nanos(limit.0 / 2)
     }
 

@@ -222,14 +222,6 @@ impl KeyWindows {
         Some(round_trip)
     }
 
-    /// Counts a request without a response as arrived, if it was written.
-    pub fn presume_arrived(&mut self, slot: WindowSlot, now: Nanos) {
-        let now = self.advance(now);
-        if self.in_flight.get(slot).is_some_and(|open| open.departed_at.is_some()) {
-            self.mark_arrived(slot.0, now);
-        }
-    }
-
     /// Gives a request up. It counts as arrived, and as being processed for as long again as it was in flight.
     pub fn abandoned(&mut self, slot: WindowSlot, now: Nanos) {
         let now = self.advance(now);

@@ -97,6 +97,7 @@ fn compared(name: &str, scenario: &DispatchScenario, seed: u64) -> (u64, u64) {
     without.pauses.are_ignored = true;
     let (result, without) = (scenario.run(seed), without.run(seed));
     assert_eq!(result.max_attempts_used, 0);
+    assert!(result.done.values().all(|times| *times == 1), "sent twice");
     let (result, without) = (done(&result), done(&without));
     println!("{name}, {seed}: {result} of {without}, {:.4}", result as f64 / without as f64);
     (result, without)

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::silence::{done, host};
 use super::simulation::{DispatchResult, DispatchScenario, JobEnd};
 use crate::decide::base::rng::{SeededRng, TestRng};
-use crate::decide::delivery::dispatch::Nanos;
+use crate::decide::delivery::dispatch::{DeliveryGuarantee, Nanos};
 use crate::decide::ratelimit::models::{LimitModel, LimitWindow};
 
 fn s(s: u64) -> Nanos {
@@ -43,6 +43,8 @@ fn a_silence_of_ten_seconds_costs_no_job_and_thirty_requests_and_the_full_rate_i
             scenario.rules.attempt_timeout = s(timeout);
             let result = scenario.run(seed);
             assert_eq!((done(&result), result.max_attempts_used), (3000, 0), "lost: {are_lost}, {timeout} s");
+            // Requests that have their responses after it are not sent twice.
+            assert!(are_lost || timeout == 2 || result.done.values().all(|times| *times == 1));
             let late = behind(&result, s(13), s(30), 100.0);
             assert!(late <= 1.0, "lost: {are_lost}, {timeout} s: {late} s");
             requests.push(result.sent_into_silence);
@@ -54,7 +56,7 @@ fn a_silence_of_ten_seconds_costs_no_job_and_thirty_requests_and_the_full_rate_i
 }
 
 #[test]
-fn windows_of_requests_that_hang_are_free_again_before_their_timeouts() {
+fn what_requests_that_hang_take_of_a_limit_is_free_again_before_their_timeouts() {
     let scenario = outage("log:100/1s", s(5), true, 3000);
     let result = scenario.run(1);
     assert_eq!((done(&result), result.exceeded), (3000, 0));
@@ -65,6 +67,27 @@ fn windows_of_requests_that_hang_are_free_again_before_their_timeouts() {
     // Some 20 of 100 are taken for as long as the silence was.
     println!("before {}, at first {}, then {}", rate(0), rate(9), rate(15));
     assert!(rate(9) >= 60.0 && rate(15) >= 0.95 * rate(0), "{} {} {}", rate(0), rate(9), rate(15));
+}
+
+#[test]
+fn requests_that_hang_are_sent_again_when_the_host_has_responded_for_as_long_as_they_had_waited() {
+    let scenario = outage("bucket:100/1s", s(10), true, 1000);
+    let result = scenario.run(1);
+    assert_eq!((done(&result), result.max_attempts_used), (1000, 0));
+    let last = result.done_at.last().copied().unwrap_or_default();
+    assert!((s(23)..s(26)).contains(&last), "{last}");
+    for at_most_once in [false, true] {
+        let mut scenario = outage("bucket:100/1s", s(10), true, 1000);
+        if at_most_once {
+            scenario.rules.delivery = DeliveryGuarantee::AtMostOnce;
+        } else {
+            scenario.rules.retry.max_retries = 0;
+        }
+        let result = scenario.run(1);
+        let last = result.done_at.last().copied().unwrap_or_default();
+        let hung = 1000 - done(&result);
+        assert_eq!((hung > 0, last >= s(33)), (!at_most_once, at_most_once), "{hung} given up, the last at {last}");
+    }
 }
 
 #[test]
