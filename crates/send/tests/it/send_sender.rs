@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use weir_decide::Nanos;
+use weir_decide::delivery::key_window::KeyLimit;
+use weir_decide::ratelimit::models::{LimitModel, LimitWindow};
 use weir_send::store::{JobOrder, MemoryStore, QueueBounds, Store};
 use weir_send::{
     ApiKey, FinishedJob, Job, JobEntry, JobRequest, Listener, Options, Sender, SenderError, SenderEvent, State, UnixMs,
@@ -129,7 +131,10 @@ fn a_draining_sender_ends_when_its_last_request_has_failed() {
     let shared = gate.clone();
     let server = Server::start(move |_| Reply::nothing().wait_for(&shared).close());
     let store = store();
-    let sender = Sender::start(Arc::clone(&store), Options::default(), Box::new(())).unwrap();
+    let mut options = Options::default();
+    // The request is not repeated.
+    options.rules.key.limits = vec![KeyLimit::new(LimitWindow::read("1/1h", LimitModel::SlidingLog).unwrap())];
+    let sender = Sender::start(Arc::clone(&store), options, Box::new(())).unwrap();
     sender.submit(vec![job(&server, "a")]).wait().unwrap();
     until("a request", TIMEOUT, || server.requests() == 1);
     // Longer than the test waits.
