@@ -123,8 +123,11 @@ class _Relay:
         elif outage != "refused" and not self._server:
             await self._listen()
         if outage in {"refused", "unavailable"}:
-            for writer in self._open:
+            broken = list(self._open)
+            for writer in broken:
                 writer.transport.abort()
+            # Sockets close in the next turn of the event loop; before that, a client could still send on one.
+            await asyncio.gather(*(writer.wait_closed() for writer in broken), return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)
