@@ -7,13 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use weir_decide::Nanos;
-use weir_decide::delivery::key_window::KeyLimit;
-use weir_decide::ratelimit::models::{LimitModel, LimitWindow};
 use weir_send::store::{JobOrder, MemoryStore, QueueBounds, Store};
 use weir_send::{
     ApiKey, FinishedJob, Job, JobEntry, JobRequest, Listener, Options, Sender, SenderError, SenderEvent, State, UnixMs,
 };
-use weir_testing::{Gate, Reply, Server, until};
+use weir_testing::{Reply, Server, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -123,40 +121,6 @@ fn a_dropped_sender_ends() {
     sender.submit(vec![job(&server, "a")]).wait().unwrap();
     until("a request", TIMEOUT, || server.requests() == 1);
     drop(sender);
-}
-
-#[test]
-fn a_draining_sender_ends_when_its_last_request_has_failed() {
-    let gate = Gate::default();
-    let shared = gate.clone();
-    let server = Server::start(move |_| Reply::nothing().wait_for(&shared).close());
-    let store = store();
-    let mut options = Options::default();
-    // The request is not repeated.
-    options.rules.key.limits = vec![KeyLimit::new(LimitWindow::read("1/1h", LimitModel::SlidingLog).unwrap())];
-    let sender = Sender::start(Arc::clone(&store), options, Box::new(())).unwrap();
-    sender.submit(vec![job(&server, "a")]).wait().unwrap();
-    until("a request", TIMEOUT, || server.requests() == 1);
-    // Longer than the test waits.
-    sender.drain(Nanos::from_secs(3600));
-    gate.open();
-    until("its end", TIMEOUT, || sender.has_ended());
-    sender.join().unwrap();
-    assert_eq!(store.counts().unwrap().jobs_in(State::Queued), 1, "it was released");
-}
-
-#[test]
-fn the_progress_shows_a_disabled_key_while_no_job_ends() {
-    let server =
-        Server::start(
-            |seen| {
-                if seen.line().contains("k=bad") { Reply::status(401, "") } else { Reply::nothing().freeze() }
-            },
-        );
-    let options = Options { keys: vec![ApiKey::new("bad"), ApiKey::new("good")], ..Options::default() };
-    let sender = Sender::start(store(), options, Box::new(())).unwrap();
-    sender.submit((0..8).map(|number| job(&server, &format!("{number}"))).collect()).wait().unwrap();
-    until("one key to be disabled", TIMEOUT, || sender.progress().usable_keys == 1);
 }
 
 #[test]
