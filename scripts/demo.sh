@@ -32,7 +32,7 @@ main() {
     printf '    %s\n' \
         "$weir load URL --rate 100 -d 30s        your own service" \
         "$weir capacity URL --slo 'p99<200ms'    the highest load that it takes" \
-        "$weir gate --upstream URL --port 8081   overload protection in front of it"
+        "$weir gate --upstream URL --listen 8081 overload protection in front of it"
 }
 
 start_service() {
