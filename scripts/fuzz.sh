@@ -37,24 +37,40 @@ for target in "${targets[@]}"; do bins+=(--bin "$target"); done
 RUSTFLAGS="${coverage[*]}" cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml \
     --target "$host" --target-dir "$built" "${bins[@]}"
 
-failed=0
-for target in "${targets[@]}"; do
-    corpus=fuzz/corpus/$target artifacts=fuzz/artifacts/$target
+# Runs one target; returns 1 if an input made it fail.
+run() {
+    local target=$1 corpus=fuzz/corpus/$1 artifacts=fuzz/artifacts/$1 program=$built/$host/release/$1
+    local log=$artifacts/log.txt runs found
     mkdir -p "$corpus" "$artifacts"
-    log=$artifacts/log.txt
-    options=(-max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1)
+    # An input may take long by the clock where others use the processor.
+    local options=(-max_total_time="$seconds" -max_len=4096 -timeout=60 -rss_limit_mb=1024 -print_final_stats=1)
     [ -f "fuzz/dicts/$target.txt" ] && options+=(-dict="fuzz/dicts/$target.txt")
-    corpora=("$corpus")
+    local corpora=("$corpus")
     [ -d "fuzz/seeds/$target" ] && corpora+=("fuzz/seeds/$target")
-    program=$built/$host/release/$target
     if "$program" "${options[@]}" -artifact_prefix="$artifacts/" "${corpora[@]}" >"$log" 2>&1; then
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         echo "fuzz: $target held for ${runs:-?} inputs in $seconds s"
-    else
-        failed=1
-        found=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
-        echo "fuzz: $target FAILED; repeat with: $program ${found:-$log}" >&2
-        grep -v -e '^#[0-9]' -e '^INFO' -e 'NEW_FUNC' -e '^WARNING' "$log" | head -40 >&2 || true
+        return
     fi
+    found=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
+    echo "fuzz: $target FAILED; repeat with: $program ${found:-$log}" >&2
+    grep -v -e '^#[0-9]' -e '^INFO' -e 'NEW_FUNC' -e '^WARNING' "$log" | head -40 >&2 || true
+    return 1
+}
+
+# As many at a time as there are cores.
+failed=0
+running=0
+for target in "${targets[@]}"; do
+    if [ "$running" = "$(nproc)" ]; then
+        wait -n || failed=1
+        running=$((running - 1))
+    fi
+    run "$target" &
+    running=$((running + 1))
+done
+while [ "$running" -gt 0 ]; do
+    wait -n || failed=1
+    running=$((running - 1))
 done
 exit "$failed"

@@ -11,14 +11,21 @@ kept=target/suite
 mkdir -p "$kept"
 failed=()
 
-# Runs a command under a name. Its output goes to a file that is shown meanwhile, and not to a pipe, which a process
-# that is left behind would keep open.
-step() {
-    local name=$1 log=$kept/$1.log status=0
+# Starts a command under a name. Its output goes to a file and not to a pipe, which a process that is left behind would
+# keep open.
+start() {
+    local log=$kept/$1.log
     shift
-    printf '== %s\n' "$*"
+    : >"$log"
     "$@" >"$log" 2>&1 </dev/null &
-    local running=$!
+    started=$!
+}
+
+# Shows the output of a started command until its end: its name, its process, the command.
+follow() {
+    local name=$1 running=$2 log=$kept/$1.log status=0
+    shift 2
+    printf '== %s\n' "$*"
     tail -n +1 -s 0.2 -f --pid="$running" "$log" &
     local shown=$!
     wait "$running" || status=$?
@@ -27,6 +34,13 @@ step() {
         failed+=("$name ($*) ended with $status")
         mapfile -t -O "${#failed[@]}" failed < <(named "$log")
     fi
+}
+
+step() {
+    start "$@"
+    local name=$1
+    shift
+    follow "$name" "$started" "$@"
 }
 
 # Names of failed tests and fuzz targets, from the output of their programs.
@@ -43,10 +57,17 @@ named() {
 set -m
 trap 'for job in $(jobs -p); do kill -INT -- "-$job"; done 2>/dev/null; exit 130' INT TERM
 
+# Most tests wait for a service or a clock; more of them than cores run side by side. Fuzzing takes the processor time
+# that they leave.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(nproc)))}
+step build cargo test --workspace --locked --no-run
+fuzz=(nice -n 19 scripts/fuzz.sh 5)
+start fuzz "${fuzz[@]}"
+fuzzing=$started
 step rust cargo test --workspace --locked --no-fail-fast
-step benches cargo build --benches --locked
+step benches cargo build --workspace --benches --locked
 step python .venv/bin/python -m pytest -q
-step fuzz scripts/fuzz.sh 5
+follow fuzz "$fuzzing" "${fuzz[@]}"
 
 if [ ${#failed[@]} = 0 ]; then
     echo "test: all passed"

@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir::agents::AgentAggregator;
-use weir::agents::protocol::{AgentCommand, AgentEvent, next_line, parse_event};
-use weir::decide::Nanos;
-use weir::measure::Counts;
+use weir_agents::AgentAggregator;
+use weir_agents::protocol::{AgentCommand, AgentEvent, next_line, parse_event};
+use weir_decide::Nanos;
+use weir_measure::Counts;
 
 fuzz_target!(|bytes: &[u8]| {
     let nodes = ["a", "b", "c"].map(str::to_owned);

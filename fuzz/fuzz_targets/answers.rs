@@ -10,7 +10,7 @@ use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libfuzzer_sys::fuzz_target;
-use weir::http::wire::{DecodedResponse, Decoder, HeadCache};
+use weir_http::wire::{DecodedResponse, Decoder, HeadCache};
 
 /// Maximum head of the decoder.
 const MAX_HEAD_BYTES: usize = 64 * 1024;

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use weir::gate::config;
+use weir_gate::config;
 
 fuzz_target!(|text: &str| {
     // Relative to a folder that does not exist, so that no file is found.

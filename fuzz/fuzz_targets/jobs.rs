@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
-use weir::http::target::Target;
-use weir::send::template::{Escaping, TemplateFields, has_field, unknown_field};
-use weir::send::{ApiKey, JobDefaults, UnixMs};
+use weir_http::target::Target;
+use weir_send::template::{Escaping, TemplateFields, has_field, unknown_field};
+use weir_send::{ApiKey, JobDefaults, UnixMs};
 
 const NOW: UnixMs = UnixMs(1_763_769_600_000);
 

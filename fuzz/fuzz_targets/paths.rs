@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir::http::path::{PathRule, normalize};
+use weir_http::path::{PathRule, normalize};
 
 fuzz_target!(|input: (bool, bool, &str)| {
     let (merge_slashes, pass_ambiguous, path) = input;

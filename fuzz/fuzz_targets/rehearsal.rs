@@ -2,12 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir::decide::Nanos;
-use weir::decide::base::rng::SeededRng;
-use weir::decide::ratelimit::models::{LimitModel, LimitWindow, ServerLimiter};
-use weir::decide::service::delay::Delay;
-use weir::decide::service::mix::Mix;
-use weir::decide::service::phases::Phases;
+use weir_decide::Nanos;
+use weir_decide::base::rng::SeededRng;
+use weir_decide::ratelimit::models::{LimitModel, LimitWindow, ServerLimiter};
+use weir_decide::service::delay::Delay;
+use weir_decide::service::mix::Mix;
+use weir_decide::service::phases::Phases;
 
 fuzz_target!(|text: &str| {
     let rng = SeededRng::new(text.len() as u64, 1);

@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir::http::target::Target;
-use weir::http::wire::WireRequest;
+use weir_http::target::Target;
+use weir_http::wire::WireRequest;
 
 fuzz_target!(|data: &[u8]| {
     let mut parts: Vec<&[u8]> = data.split(|byte| *byte == 0xff).collect();

@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir::measure::compare::Settings;
-use weir::report::comparison::{MetricSelector, RunComparison, SavedRun, Side, comparability, markdown, text};
-use weir::report::read::read;
+use weir_measure::compare::Settings;
+use weir_report::comparison::{MetricSelector, RunComparison, SavedRun, Side, comparability, markdown, text};
+use weir_report::read::read;
 
 fuzz_target!(|data: &[u8]| {
     let reading = match read(&String::from_utf8_lossy(data)) {

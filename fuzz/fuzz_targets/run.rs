@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 use clap::ValueEnum;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
-use weir::measure::Run;
-use weir::measure::slo::Slo;
-use weir::report::{ReportFormat, csv, page, render};
+use weir_measure::Run;
+use weir_measure::slo::Slo;
+use weir_report::{ReportFormat, csv, page, render};
 
 static REAL: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("../seeds/run/open.json")).expect("a saved run"));

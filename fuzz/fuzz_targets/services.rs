@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use weir::server::{Logger, RunningServer};
+use weir_server::{Logger, RunningServer};
 
 /// Services without delays, so that a long wait is an error.
 const SERVICES: [&[&str]; 5] = [
@@ -28,7 +28,7 @@ fn services() -> &'static [RunningServer] {
         let start = |args: &[&str]| {
             let limits = ["--head-timeout=1s", "--stall-timeout=1s", "--idle-timeout=1s"];
             let args = args.iter().chain(&limits).map(Into::into);
-            weir::cli::serve::parse(args).and_then(|asked| asked.start(Logger::new(|_| {}))).expect("it starts")
+            weir_cli::serve::parse(args).and_then(|asked| asked.start(Logger::new(|_| {}))).expect("it starts")
         };
         SERVICES.into_iter().map(start).collect()
     })

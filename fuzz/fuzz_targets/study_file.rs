@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use weir::document::Diagnostic;
-use weir::load::Options;
-use weir::study::file::{self, LoadSyntax};
+use weir_document::Diagnostic;
+use weir_load::Options;
+use weir_study::file::{self, LoadSyntax};
 
 fuzz_target!(|text: &str| {
     let flags = ["rate", "connections", "duration"].map(str::to_owned);

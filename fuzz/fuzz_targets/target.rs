@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir::http::target::Target;
+use weir_http::target::Target;
 
 fuzz_target!(|url: &str| {
     let target = match Target::parse(url) {

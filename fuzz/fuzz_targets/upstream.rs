@@ -8,8 +8,8 @@
 use std::iter;
 
 use libfuzzer_sys::fuzz_target;
-use weir::http::client::response::{HeadParser, ResponseContext};
-use weir::http::wire::{Decoder, HeadCache};
+use weir_http::client::response::{HeadParser, ResponseContext};
+use weir_http::wire::{Decoder, HeadCache};
 
 #[derive(Debug, PartialEq)]
 struct Read {

@@ -3,14 +3,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir::call::TraceContext;
-use weir::decide::base::units;
-use weir::decide::call::deadline::DeadlineFormat;
-use weir::decide::delivery::limit_headers::RateLimitHeaders;
-use weir::decide::load::notation;
-use weir::decide::{Nanos, WallNanos};
-use weir::load::{LoadPlan, Options, Pacing};
-use weir::measure::slo::Slo;
+use weir_call::TraceContext;
+use weir_decide::base::units;
+use weir_decide::call::deadline::DeadlineFormat;
+use weir_decide::delivery::limit_headers::RateLimitHeaders;
+use weir_decide::load::notation;
+use weir_decide::{Nanos, WallNanos};
+use weir_load::{LoadPlan, Options, Pacing};
+use weir_measure::slo::Slo;
 
 fuzz_target!(|text: &str| {
     if let Ok(time) = units::time(text) {

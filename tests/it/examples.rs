@@ -1,17 +1,23 @@
 //! Examples of the library, run as documented. (Those in Python: `python/tests/test_examples.py`.)
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed precondition fails the test")]
 
+use std::env;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use weir_testing::{Reply, Server};
 
-/// Output of an example for this URL.
+/// Output of an example for this URL. It is built from the same packages as the tests, so that nothing is compiled twice.
 fn run(example: &str, url: &str) -> String {
-    let example = ["run", "--quiet", "--locked", "--example", example, "--", url];
-    let cargo = Command::new(env!("CARGO")).args(example).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    let build = ["build", "--quiet", "--locked", "--workspace", "--example", example];
+    let cargo = Command::new(env!("CARGO")).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
     assert!(cargo.status.success(), "{}", String::from_utf8_lossy(&cargo.stderr));
-    String::from_utf8(cargo.stdout).unwrap()
+    let test = env::current_exe().unwrap();
+    let program = test.parent().and_then(Path::parent).unwrap().join("examples").join(example);
+    let ended = Command::new(program).arg(url).output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    String::from_utf8(ended.stdout).unwrap()
 }
 
 #[test]

@@ -68,7 +68,8 @@ fn an_outage_costs_jobs_no_attempts_and_few_requests() {
         assert!(at.elapsed() < Duration::from_secs(10), "full pace after the end: {:?}", at.elapsed());
         let told = summary(&output);
         let failed = told["failed"].as_u64().unwrap();
-        assert!((20..60).contains(&failed), "{told}");
+        // The request that ends the wait may find the service well.
+        assert!((19..60).contains(&failed), "{told}");
         // Attempts after the first of a job; each failed job was sent again.
         assert_eq!(told["retried"].as_u64().unwrap(), server.requests() - 200, "{told}");
     }
