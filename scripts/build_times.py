@@ -121,7 +121,7 @@ def changed(file: str, prepare: str, command: str) -> Callable[[Path], float]:
         _run(prepare, folder)
         with (folder / file).open("a", encoding="utf-8") as source:
             source.write(
-                '\n/// A constant that was not there.\n'
+                "\n/// A constant that was not there.\n"
                 '#[allow(dead_code, reason = "a change")]\nconst CHANGED: u8 = 1;\n'
             )
         return _timed(command, folder)
