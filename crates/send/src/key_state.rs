@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::job::UnixMs;
-use super::sender::wall_ms;
+use super::wall_clock::wall_ms;
 use weir_decide::Nanos;
 use weir_decide::delivery::key_window::{KeyHistory, WindowHistory};
 use weir_decide::ratelimit::models::{LimitModel, LimitWindow};

@@ -25,9 +25,12 @@ mod options;
 mod rendered_request;
 pub mod response_rules;
 mod sender;
+mod sender_error;
 pub mod state;
+mod stop_mode;
 pub mod store;
 pub mod template;
+mod wall_clock;
 
 pub use api_key::ApiKey;
 pub use dispatcher::{HostProgress, SenderProgress};
@@ -39,5 +42,7 @@ pub use job::{
 pub use job_parser::{JobDefaults, JobOverrides};
 pub use options::{Options, TtlExtensionOptions};
 pub use response_rules::ResponseRules;
-pub use sender::{Sender, SenderError, wall_ms};
+pub use sender::Sender;
+pub use sender_error::SenderError;
 pub use state::State;
+pub use wall_clock::wall_ms;

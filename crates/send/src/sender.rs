@@ -8,25 +8,15 @@ use tokio::task::LocalSet;
 
 use super::dispatcher::{self, SenderProgress};
 use super::events::Listener;
-use super::job::{Job, UnixMs};
+use super::job::Job;
 use super::options::Options;
-use super::store::{Receipt, Recovery, Store, StoreError, StoreFuture};
+use super::sender_error::SenderError;
+use super::stop_mode::StopMode;
+use super::store::{Receipt, Recovery, Store, StoreFuture};
+use super::wall_clock::wall_ms;
 use weir_decide::Nanos;
 use weir_machine::clock;
 use weir_machine::lock::lock;
-
-/// Condition under which a sender ends; a later one replaces an earlier one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum StopMode {
-    /// Not before another mode is set.
-    KeepRunning,
-    /// When no job is left.
-    WhenEmpty,
-    /// When no request is in flight, at the latest after this time; nothing new is sent.
-    WhenDrained(Nanos),
-    /// At once.
-    Now,
-}
 
 /// Sender of the jobs of a store, on a thread of its own. Dropping it ends it at once.
 ///
@@ -51,52 +41,6 @@ pub struct Sender {
     progress: Arc<Mutex<SenderProgress>>,
     recovered: Recovery,
     thread: Option<JoinHandle<Result<(), SenderError>>>,
-}
-
-/// Error that ended a sender.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SenderError {
-    /// The store failed.
-    Store(StoreError),
-    /// All jobs that are left are pinned to keys that are missing or disabled.
-    Unsendable {
-        /// Number of these jobs; they stay in the store.
-        jobs: u64,
-        /// Names of the keys.
-        keys: Vec<String>,
-    },
-    /// The listener failed to record events.
-    Listener(String),
-    /// The system has no thread or timer.
-    System(String),
-    /// All keys are disabled.
-    NoKeys(String),
-}
-
-impl std::fmt::Display for SenderError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Store(error) => error.fmt(f),
-            Self::Listener(why) | Self::System(why) => f.write_str(why),
-            Self::Unsendable { jobs, keys } => {
-                let (count, keys) =
-                    (if *jobs == 1 { "1 job waits".into() } else { format!("{jobs} jobs wait") }, keys.join(", "));
-                write!(
-                    f,
-                    "{count} for unusable keys: {keys}; give these keys, or let other keys send with 'weir send edit --pinned-key any'"
-                )
-            }
-            Self::NoKeys(why) => write!(f, "all keys are disabled: {why}; check the keys and the limits"),
-        }
-    }
-}
-
-impl std::error::Error for SenderError {}
-
-impl From<StoreError> for SenderError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
 }
 
 impl Sender {
@@ -202,9 +146,4 @@ impl Drop for Sender {
             let _ = thread.join();
         }
     }
-}
-
-/// Wall clock, in milliseconds since 1970.
-pub fn wall_ms() -> UnixMs {
-    UnixMs(clock::wall().0 / 1_000_000)
 }

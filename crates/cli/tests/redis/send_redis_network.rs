@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::setting::{SYNCED, Setting, Terms};
-use weir_send::wall_ms;
-use weir_testing::{Manner, Proxy, Running, until};
+use weir_decide::Nanos;
+use weir_send::store::{JobOrder, QueueAddress, QueueBounds, RedisStore, Store};
+use weir_send::{Job, JobRequest, Options, Sender, wall_ms};
+use weir_testing::{Manner, Proxy, RedisServer, Reply, Running, Server, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -115,4 +118,23 @@ fn a_server_that_hangs_for_longer_than_a_lease_breaks_no_limit() {
     setting.check_refusals();
     setting.check_keys(2);
     assert_eq!((setting.state("done"), setting.told(2).len()), (1500, 1500));
+}
+
+#[test]
+fn a_sender_whose_claim_hangs_ends_soon_after_its_requests_are_abandoned() {
+    let Some(redis) = RedisServer::start() else { return };
+    let proxy = Proxy::start(&redis);
+    let address = QueueAddress::read(&proxy.url("queue=orders&lease=3000ms")).unwrap();
+    let store = RedisStore::open(&address, true, QueueBounds::default(), JobOrder::Fifo).unwrap();
+    let store: Arc<dyn Store> = Arc::new(store);
+    let server = Server::start(|_| Reply::nothing().freeze());
+    let sender = Sender::start(Arc::clone(&store), Options::default(), Box::new(())).unwrap();
+    let request = JobRequest { method: "GET".into(), url: server.url("/"), ..JobRequest::default() };
+    sender.submit(vec![Job { request, ..Job::default() }]).wait().unwrap();
+    until("a request", TIMEOUT, || server.requests() == 1);
+    // The store is asked for jobs each second.
+    proxy.set(Manner::Hang);
+    until("calls without a reply", TIMEOUT, || store.unreachable_reason().is_some());
+    sender.drain(Nanos::MILLI);
+    until("its end", TIMEOUT, || sender.has_ended());
 }

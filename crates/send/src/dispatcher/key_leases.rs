@@ -1,274 +1,272 @@
-//! Leases of keys shared with other senders: executes the decisions of
-//! [`KeyLeases`](weir_decide::delivery::key_lease::KeyLeases).
+//! Owner of the leases of keys shared with other senders: executes the decisions of [`KeyLeases`] at the store.
 
+use std::collections::{HashSet, VecDeque};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::super::sender::{SenderError, wall_ms};
-use super::super::store::{AcquiredKey, Heartbeat, StoreError};
-use super::{Event, SenderRuntime, SenderState, crash};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+
+use super::channels::{AttemptEvent, KeyAcquisition, KeyLeaseEvent, KeyLeaseUpdate, post};
+use super::context::SenderContext;
+use super::crash;
 use crate::key_state::KeyState;
+use crate::sender_error::SenderError;
+use crate::store::{AcquiredKey, Heartbeat, HeartbeatReply, SharedKeys, StoreError};
+use crate::wall_clock::wall_ms;
 use weir_decide::Nanos;
-use weir_decide::delivery::dispatch::DispatchAction;
-use weir_decide::delivery::key_lease::{self, LeaseReply};
+use weir_decide::delivery::key_lease::{KeyLeases, LeaseAction, LeaseReply, LeaseRequest};
 use weir_decide::delivery::key_window::KeyHistory;
 
 /// Windows up to this length are not looked up: they count as full.
 const MAX_WAITED_WINDOW: Nanos = Nanos::from_secs(10);
 
-impl SenderRuntime {
-    /// Manages leases of keys, as long as the sender runs.
-    pub(super) async fn manage_key_leases(self: Rc<Self>) {
-        let store = Arc::clone(&self.store);
+/// Owner of the leases of keys.
+pub(super) struct KeyLeaseLoop {
+    context: Rc<SenderContext>,
+    inbox: UnboundedReceiver<KeyLeaseEvent>,
+    attempts: UnboundedSender<AttemptEvent>,
+    leases: KeyLeases,
+    /// Acquired keys that the owner of attempts does not have yet. They are not released: their histories would be lost.
+    not_passed_on: HashSet<usize>,
+    /// Events that came during a look-up of a history.
+    deferred: VecDeque<KeyLeaseEvent>,
+    /// States of keys to release, as wanted.
+    states: Option<Vec<(usize, String)>>,
+    /// Keys to release with the last heartbeat.
+    leaving: Option<Vec<(usize, String)>>,
+}
+
+impl KeyLeaseLoop {
+    pub(super) fn new(
+        context: Rc<SenderContext>,
+        inbox: UnboundedReceiver<KeyLeaseEvent>,
+        shared: &dyn SharedKeys,
+    ) -> Self {
+        let names = context.options.keys.iter().map(|key| key.default_name().to_owned());
+        let leases = KeyLeases::new(shared.sender_name(), names, shared.lease());
+        let attempts = context.channels.attempts.clone();
+        let (not_passed_on, deferred) = (HashSet::new(), VecDeque::new());
+        Self { context, inbox, attempts, leases, not_passed_on, deferred, states: None, leaving: None }
+    }
+
+    /// Manages leases of keys until the sender leaves.
+    pub(super) async fn run(mut self) {
+        let store = Arc::clone(&self.context.store);
         let Some(shared) = store.shared_keys() else { return };
-        let mut moves = shared.key_changes();
-        loop {
-            let (now, mut changes) = (self.timer.now(), Vec::new());
-            let (ask, wake) = {
-                let mut hand = self.state.borrow_mut();
-                let Some(owned) = &mut hand.key_leases else { return };
-                owned.expire_leases(now, &mut changes);
-                let ask = owned.next_request(now, &mut changes);
-                (ask, owned.wake_at())
-            };
-            self.apply_lease_changes(&changes, &[]).await;
-            let Some(ask) = ask else {
+        let mut peers = shared.key_changes();
+        while self.leaving.is_none() {
+            if let Some(event) = self.deferred.pop_front() {
+                self.take(event);
+                continue;
+            }
+            let (now, mut changes) = (self.now(), Vec::new());
+            self.leases.expire_leases(now, &mut changes);
+            let request = self.leases.next_request(now, &mut changes);
+            if !changes.is_empty() {
+                self.post_current();
+                changes.iter().for_each(|change| self.post_change(*change));
+            }
+            let Some(request) = request else {
+                let wake_at = self.leases.wake_at();
                 tokio::select! {
-                    _ = moves.changed() => {
-                        if let Some(owned) = &mut self.state.borrow_mut().key_leases {
-                            owned.peers_changed(self.timer.now());
-                        }
-                    }
-                    () = self.key_leases_changed.notified() => {}
-                    () = self.timer.sleep_until(wake), if wake < Nanos::NEVER => {}
+                    _ = peers.changed() => self.leases.peers_changed(self.context.timer.now()),
+                    event = self.inbox.recv() => match event {
+                        Some(event) => self.take(event),
+                        None => return,
+                    },
+                    () = self.context.timer.sleep_until(wake_at), if wake_at < Nanos::NEVER => {}
                 }
                 continue;
             };
-            let beat = self.heartbeat(&ask);
-            let said = shared.heartbeat(beat).await;
-            let (now, mut changes) = (self.timer.now(), Vec::new());
-            match said {
-                Ok(said) => {
-                    let taken: Vec<Option<u64>> =
-                        said.acquired.iter().map(|taken| taken.as_ref().map(|taken| taken.token)).collect();
-                    if let Some(owned) = &mut self.state.borrow_mut().key_leases {
-                        let heard = LeaseReply { table: &said.table, renewed: &said.renewed, acquired: &taken };
-                        owned.on_reply(now, &ask, heard, &mut changes);
-                    }
-                    self.apply_lease_changes(&changes, &said.acquired).await;
-                    self.return_jobs_without_keys();
-                }
+            let Some(heartbeat) = self.heartbeat(&request).await else { break };
+            let Some(reply) = self.reply_to(shared, heartbeat).await else { break };
+            match reply {
+                Ok(reply) => self.on_reply(&request, &reply).await,
                 Err(StoreError::Unreachable(..) | StoreError::NoSpace(..)) => {
-                    if let Some(owned) = &mut self.state.borrow_mut().key_leases {
-                        owned.request_failed(now);
-                    }
+                    let now = self.now();
+                    self.leases.request_failed(now);
                 }
                 Err(error) => {
-                    self.state.borrow_mut().failure.get_or_insert(SenderError::Store(error));
-                    self.end_check_due.notify_one();
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Runs a step whose actions are executed with the next event.
-    fn with_actions(&self, does: impl FnOnce(&mut SenderState, &mut Vec<DispatchAction>)) {
-        let mut hand = self.state.borrow_mut();
-        let mut actions = std::mem::take(&mut hand.actions);
-        does(&mut hand, &mut actions);
-        hand.actions = actions;
-    }
-
-    /// Heartbeat from a decision.
-    fn heartbeat(&self, ask: &key_lease::LeaseRequest) -> Heartbeat {
-        let name =
-            |key: usize| self.options.keys.get(key).map_or_else(String::new, |key| key.default_name().to_owned());
-        let renew = ask.renew.iter().map(|(key, token, over)| (name(*key), *token, *over)).collect();
-        let give = ask.release.iter().map(|(key, token)| (name(*key), *token, self.released_state(*key))).collect();
-        let take = ask.acquire.iter().map(|key| name(*key)).collect();
-        Heartbeat { can_send: ask.is_able, is_leaving: false, renew, release: give, acquire: take }
-    }
-
-    /// History of a key.
-    fn released_state(&self, key: usize) -> String {
-        let mut hand = self.state.borrow_mut();
-        let nonce = hand.dispatch.last_nonce(key_number(key));
-        self.final_key_state(&mut hand, key_number(key), nonce)
-    }
-
-    /// Applies acquired and released keys.
-    async fn apply_lease_changes(self: &Rc<Self>, changes: &[key_lease::LeaseAction], taken: &[Option<AcquiredKey>]) {
-        for change in changes {
-            match *change {
-                key_lease::LeaseAction::Acquire(key, place) => {
-                    if let Some(Some(taken)) = taken.get(place) {
-                        self.take_over(key, taken).await;
+                    post(&self.attempts, AttemptEvent::Failed(SenderError::Store(error)));
+                    while self.leaving.is_none() {
+                        let Some(event) = self.inbox.recv().await else { return };
+                        self.take(event);
                     }
                 }
-                key_lease::LeaseAction::Resume(key) => {
-                    self.state.borrow_mut().dispatch.set_leased(key_number(key), true);
-                }
-                key_lease::LeaseAction::Release(key) => self.stop_using_key(key),
-                key_lease::LeaseAction::Expire(key) => {
-                    self.with_actions(|hand, actions| self.expire_lease(hand, key, actions));
-                }
             }
         }
-        if !changes.is_empty() {
-            self.handle_event(self.timer.now(), Event::Tick);
-            self.jobs_wanted.notify_one();
+        self.leave(shared).await;
+    }
+
+    fn now(&self) -> Nanos {
+        self.context.timer.now()
+    }
+
+    fn take(&mut self, event: KeyLeaseEvent) {
+        let now = self.now();
+        match event {
+            KeyLeaseEvent::Rejected(key) => {
+                self.leases.key_rejected(key);
+                self.post_current();
+            }
+            KeyLeaseEvent::Drained(key, token) if self.leases.token(key) == Some(token) => {
+                self.leases.drained(now, key);
+            }
+            KeyLeaseEvent::Drained(..) => {}
+            KeyLeaseEvent::States(states) => self.states = Some(states),
+            KeyLeaseEvent::StopUsing => {
+                let mut changes = Vec::new();
+                self.leases.set_able(now, false, &mut changes);
+                self.post_current();
+                changes.iter().for_each(|change| self.post_change(*change));
+            }
+            KeyLeaseEvent::Leave(states) => self.leaving = Some(states),
         }
     }
 
-    /// Resumes a key from the state that its last owner left.
-    async fn take_over(&self, key: usize, taken: &AcquiredKey) {
-        let note = KeyState::read(&taken.state);
-        let high_water = note.as_ref().map_or(0, |note| note.high_water);
-        let asked = self.timer.now();
-        // The store has whole milliseconds.
-        let exact = |ago: Nanos| ago - Nanos::MILLI;
-        let (history, since) = match taken.released_ago {
-            // Without a state: the key was never used.
-            Some(ago) => (note.as_ref().and_then(KeyState::stored_history).unwrap_or_default(), exact(ago)),
-            None if self.options.history_span() <= MAX_WAITED_WINDOW + MAX_WAITED_WINDOW => {
-                (KeyHistory::worst_case(&self.options.rules.key), exact(taken.lease_ended_ago))
-            }
-            None => (self.recent_history(key).await, Nanos::ZERO),
-        };
-        let now = self.timer.now();
-        let mut hand = self.state.borrow_mut();
-        if hand.key_leases.as_ref().is_some_and(|owned| owned.is_held(key, now)) {
-            let since = since + (now - asked);
-            hand.dispatch.take_over(key_number(key), high_water);
-            self.resume_key(
-                &mut hand,
-                key_number(key),
-                history,
-                note.as_ref().filter(|_| taken.released_ago.is_some()),
-                since,
-            );
-            if let Some(mark) = hand.high_water_marks.get_mut(key) {
-                *mark = (high_water, high_water);
+    /// Heartbeat from a decision; None if the sender leaves.
+    async fn heartbeat(&mut self, request: &LeaseRequest) -> Option<Heartbeat> {
+        let released = request.release.iter().filter(|(key, _)| !self.not_passed_on.contains(key));
+        let (keys, tokens): (Vec<usize>, Vec<u64>) = released.copied().unzip();
+        let states = if keys.is_empty() { Vec::new() } else { self.states_of(keys).await? };
+        let release =
+            tokens.into_iter().zip(states).map(|(token, (key, state))| (self.name(key), token, state)).collect();
+        let renew = request.renew.iter().map(|(key, token, over)| (self.name(*key), *token, *over)).collect();
+        let acquire = request.acquire.iter().map(|key| self.name(*key)).collect();
+        Some(Heartbeat { can_send: request.is_able, is_leaving: false, renew, release, acquire })
+    }
+
+    /// States of keys, from the owner of attempts; None if the sender leaves.
+    async fn states_of(&mut self, keys: Vec<usize>) -> Option<Vec<(usize, String)>> {
+        self.states = None;
+        post(&self.attempts, AttemptEvent::KeyLeases(KeyLeaseUpdate::StatesWanted(keys)));
+        while self.states.is_none() && self.leaving.is_none() {
+            let event = self.inbox.recv().await?;
+            self.take(event);
+        }
+        self.states.take()
+    }
+
+    fn name(&self, key: usize) -> String {
+        self.context.options.keys.get(key).map_or_else(String::new, |key| key.default_name().to_owned())
+    }
+
+    /// Reply of the store; None if the sender leaves before.
+    async fn reply_to(
+        &mut self,
+        shared: &dyn SharedKeys,
+        heartbeat: Heartbeat,
+    ) -> Option<Result<HeartbeatReply, StoreError>> {
+        let mut reply = pin!(shared.heartbeat(heartbeat));
+        while self.leaving.is_none() {
+            tokio::select! {
+                reply = &mut reply => return Some(reply),
+                event = self.inbox.recv() => {
+                    let event = event?;
+                    self.take(event);
+                }
             }
         }
+        None
+    }
+
+    async fn on_reply(&mut self, request: &LeaseRequest, reply: &HeartbeatReply) {
+        let acquired: Vec<Option<u64>> =
+            reply.acquired.iter().map(|acquired| acquired.as_ref().map(|acquired| acquired.token)).collect();
+        let (now, mut changes) = (self.now(), Vec::new());
+        let table = LeaseReply { table: &reply.table, renewed: &reply.renewed, acquired: &acquired };
+        self.leases.on_reply(now, request, table, &mut changes);
+        let granted = request.acquire.iter().zip(&acquired).filter(|(_, token)| token.is_some());
+        self.not_passed_on.extend(granted.map(|(key, _)| *key));
+        self.post_current();
+        let (later, at_once): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| self.not_passed_on.contains(&change.key()));
+        // Histories of acquired keys may take long to look up.
+        for change in at_once.into_iter().chain(later) {
+            match change {
+                LeaseAction::Acquire(key, place) => {
+                    let Some(Some(acquired)) = reply.acquired.get(place) else { continue };
+                    let Some(acquisition) = self.take_over(key, acquired).await else { return };
+                    post(&self.attempts, AttemptEvent::KeyLeases(KeyLeaseUpdate::Acquired(Box::new(acquisition))));
+                    self.not_passed_on.remove(&key);
+                }
+                _ => self.post_change(change),
+            }
+        }
+    }
+
+    fn post_change(&self, change: LeaseAction) {
+        let update = match change {
+            LeaseAction::Acquire(..) => return,
+            LeaseAction::Resume(key) => KeyLeaseUpdate::Resumed(key),
+            LeaseAction::Release(key) => KeyLeaseUpdate::Releasing(key),
+            LeaseAction::Expire(key) => KeyLeaseUpdate::Expired(key),
+        };
+        post(&self.attempts, AttemptEvent::KeyLeases(update));
+    }
+
+    /// Announces the ends of all leases.
+    fn post_current(&self) {
+        let keys = 0..self.context.options.keys.len();
+        let leases = keys.filter_map(|key| self.leases.lease(key).map(|(token, until)| (key, token, until)));
+        let update = KeyLeaseUpdate::Current(leases.collect(), self.leases.held_count());
+        post(&self.attempts, AttemptEvent::KeyLeases(update));
+    }
+
+    /// Acquired key with the state that its last owner left; None if the sender leaves.
+    async fn take_over(&mut self, key: usize, acquired: &AcquiredKey) -> Option<KeyAcquisition> {
+        let state = KeyState::read(&acquired.state);
+        let high_water = state.as_ref().map_or(0, |state| state.high_water);
+        let asked = self.now();
+        // The store has whole milliseconds.
+        let exact = |ago: Nanos| ago - Nanos::MILLI;
+        let span = self.context.options.history_span();
+        let (history, age) = match acquired.released_ago {
+            // Without a state: the key was never used.
+            Some(ago) => (state.as_ref().and_then(KeyState::stored_history).unwrap_or_default(), exact(ago)),
+            None if span <= MAX_WAITED_WINDOW + MAX_WAITED_WINDOW => {
+                (KeyHistory::worst_case(&self.context.options.rules.key), exact(acquired.lease_ended_ago))
+            }
+            None => (self.recent_history(key).await?, Nanos::ZERO),
+        };
+        let state = state.filter(|_| acquired.released_ago.is_some());
+        Some(KeyAcquisition { key, high_water, history, state, at: asked - age })
     }
 
     /// History of a key whose last owner is gone, from the store's jobs; on a thread of its own, since it may take
-    /// long.
-    async fn recent_history(&self, key: usize) -> KeyHistory {
-        let store = Arc::clone(&self.store);
-        let (key, memory, wall) = (self.options.keys.get(key).cloned(), self.options.history_span(), wall_ms());
-        let looks = move || crash::history_after_crash(&*store, &key?, memory, wall).ok();
-        let found = tokio::task::spawn_blocking(looks).await;
-        // Without a thread, the whole window is waited for.
-        found.ok().flatten().unwrap_or(KeyHistory { hold_for: memory, ..KeyHistory::default() })
-    }
-
-    /// Stops sending with a key; its jobs are for the next owner.
-    fn stop_using_key(&self, key: usize) {
-        self.with_actions(|hand, actions| {
-            hand.dispatch.set_leased(key_number(key), false);
-            self.release_jobs(hand, actions, "another sender has its key", |held| held.key == Some(key_number(key)));
-        });
-    }
-
-    /// Shutdown: other senders may have the keys.
-    pub(super) fn release_keys(self: &Rc<Self>) {
-        let mut changes = Vec::new();
-        if let Some(owned) = &mut self.state.borrow_mut().key_leases {
-            owned.set_able(self.timer.now(), false, &mut changes);
-        }
-        for change in changes {
-            if let key_lease::LeaseAction::Release(key) = change {
-                self.stop_using_key(key);
-            }
-        }
-        self.handle_event(self.timer.now(), Event::Tick);
-        self.key_leases_changed.notify_one();
-    }
-
-    /// Releases all jobs if no key is left.
-    fn return_jobs_without_keys(self: &Rc<Self>) {
-        self.with_actions(|hand, actions| {
-            if hand.key_leases.as_ref().is_some_and(|owned| owned.held_count() == 0) {
-                self.release_jobs(hand, actions, "other senders have all keys", |_| true);
-            }
-        });
-        self.handle_event(self.timer.now(), Event::Tick);
-    }
-
-    /// Before each decision: stops keys whose leases have expired.
-    pub(super) fn check_leases(&self, hand: &mut SenderState, actions: &mut Vec<DispatchAction>) {
-        let mut changes = Vec::new();
-        if let Some(owned) = &mut hand.key_leases {
-            owned.expire_leases(self.timer.now(), &mut changes);
-        }
-        for change in changes {
-            if let key_lease::LeaseAction::Expire(key) = change {
-                self.expire_lease(hand, key, actions);
-                self.key_leases_changed.notify_one();
-            }
-        }
-    }
-
-    /// Withdraws what has not left under an expired lease.
-    fn expire_lease(&self, hand: &mut SenderState, key: usize, actions: &mut Vec<DispatchAction>) {
-        hand.dispatch.set_leased(key_number(key), false);
-        let flying = hand.jobs.iter().filter_map(|(job, held)| Some((*job, held.in_flight.as_ref()?)));
-        let here = flying.filter(|(_, flying)| flying.key == key && flying.last_byte_at.is_none());
-        let here: Vec<_> = here.map(|(job, flying)| (job, flying.attempt)).collect();
-        for (job, attempt) in here {
-            self.cancel(hand, job, "the lease of its key expired");
-            hand.dispatch.on(self.timer.now(), Event::Recalled(job, attempt), actions);
-        }
-        let unmarked = std::mem::take(&mut hand.awaiting_mark);
-        for sending in unmarked {
-            if sending.key == key {
-                hand.dispatch.on(self.timer.now(), Event::Recalled(sending.job, sending.attempt), actions);
-            } else {
-                hand.awaiting_mark.push(sending);
-            }
-        }
-    }
-
-    /// Whether keys that are to be released are idle.
-    pub(super) fn release_idle_keys(&self, hand: &mut SenderState) {
-        let Some(owned) = &mut hand.key_leases else { return };
-        let leaving: Vec<usize> = owned.releasing().collect();
-        for key in leaving {
-            let is_out = hand.jobs.values().any(|held| held.in_flight.as_ref().is_some_and(|flying| flying.key == key))
-                || hand.awaiting_mark.iter().any(|sending| sending.key == key);
-            if !is_out {
-                owned.drained(self.timer.now(), key);
-                self.key_leases_changed.notify_one();
+    /// long. None if the sender leaves.
+    async fn recent_history(&mut self, key: usize) -> Option<KeyHistory> {
+        let store = Arc::clone(&self.context.store);
+        let options = &self.context.options;
+        let (key, span, wall) = (options.keys.get(key).cloned(), options.history_span(), wall_ms());
+        let look_up = move || crash::history_after_crash(&*store, &key?, span, wall).ok();
+        let mut found = tokio::task::spawn_blocking(look_up);
+        loop {
+            tokio::select! {
+                // Without a thread, the whole window is waited for.
+                found = &mut found => {
+                    let unknown = KeyHistory { hold_for: span, ..KeyHistory::default() };
+                    return Some(found.ok().flatten().unwrap_or(unknown));
+                }
+                event = self.inbox.recv() => match event? {
+                    KeyLeaseEvent::Leave(states) => {
+                        self.leaving = Some(states);
+                        return None;
+                    }
+                    event => self.deferred.push_back(event),
+                },
             }
         }
     }
 
     /// Last heartbeat: idle keys are released at once, the others when their leases expire.
-    pub(super) async fn send_final_heartbeat(&self) {
-        let Some(shared) = self.store.shared_keys() else { return };
-        let mut beat = Heartbeat { is_leaving: true, ..Heartbeat::default() };
-        {
-            let hand = self.state.borrow();
-            let Some(owned) = &hand.key_leases else { return };
-            for (number, key) in self.options.keys.iter().enumerate() {
-                let is_out =
-                    hand.jobs.values().any(|held| held.in_flight.as_ref().is_some_and(|out| out.key == number));
-                if let Some(token) = owned.token(number).filter(|_| !is_out) {
-                    beat.release.push((key.default_name().to_owned(), token, number.to_string()));
-                }
-            }
-        }
-        for (_, _, note) in &mut beat.release {
-            *note = self.released_state(note.parse().unwrap_or(usize::MAX));
-        }
+    async fn leave(mut self, shared: &dyn SharedKeys) {
+        let states = self.leaving.take().unwrap_or_default();
+        let passed_on = states.into_iter().filter(|(key, _)| !self.not_passed_on.contains(key));
+        let idle = passed_on.filter_map(|(key, state)| Some((self.name(key), self.leases.token(key)?, state)));
+        let heartbeat = Heartbeat { is_leaving: true, release: idle.collect(), ..Heartbeat::default() };
         // Without this heartbeat the leases expire.
-        let _ = shared.heartbeat(beat).await;
+        let _ = shared.heartbeat(heartbeat).await;
     }
-}
-
-fn key_number(key: usize) -> u32 {
-    u32::try_from(key).unwrap_or(u32::MAX)
 }

@@ -1,122 +1,171 @@
-//! Records: events for the listener, then changes in the store, one group at a time.
+//! Owner of records: changes in the store, in groups: one commit while the next group collects.
 
-use std::io::{self, ErrorKind};
 use std::rc::Rc;
 
-use super::super::sender::{SenderError, wall_ms};
-use super::super::store::{
-    JobFilter, JobLease, JobSelector, JobStep, RecordReply, RecordRequest, StoreError, StoredKeyState,
-};
-use super::SenderRuntime;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::channels::{AttemptEvent, ClaimEvent, RecordEvent, RecordedGroup, post};
+use super::context::SenderContext;
+use crate::job::UnixMs;
 use crate::key_state::KeyState;
+use crate::sender_error::SenderError;
+use crate::store::{
+    JobChange, JobFilter, JobLease, JobSelector, JobStep, RecordReply, RecordRequest, StoreError, StoredKeyState,
+};
+use crate::wall_clock::wall_ms;
 use weir_decide::Nanos;
+use weir_decide::delivery::dispatch::JobId;
 
 /// Time in which a group collects; a commit takes the disk longer.
 const GROUP_DELAY: Nanos = Nanos::from_millis(5);
 
-impl SenderRuntime {
-    /// Records as long as the sender runs.
-    pub(super) async fn record(self: Rc<Self>) {
+/// Owner of records.
+pub(super) struct RecordLoop {
+    context: Rc<SenderContext>,
+    inbox: UnboundedReceiver<RecordEvent>,
+    changes: Vec<JobChange>,
+    /// Expired jobs that continue, with the new ends of their TTLs.
+    extensions: Vec<(JobId, UnixMs)>,
+    /// High-water marks of nonces that are to be recorded, by key.
+    high_water: Vec<(u32, u64)>,
+    /// Whether an attempt waits for a mark.
+    is_mark_awaited: bool,
+    /// Whether a group is due even without a change.
+    is_group_due: bool,
+    /// Whether the owner of attempts has replied to the last event.
+    has_reply: bool,
+    /// States of keys for the last group.
+    finish: Option<Vec<StoredKeyState>>,
+}
+
+impl RecordLoop {
+    pub(super) fn new(context: Rc<SenderContext>, inbox: UnboundedReceiver<RecordEvent>) -> Self {
+        Self {
+            context,
+            inbox,
+            changes: Vec::new(),
+            extensions: Vec::new(),
+            high_water: Vec::new(),
+            is_mark_awaited: false,
+            is_group_due: false,
+            has_reply: false,
+            finish: None,
+        }
+    }
+
+    /// Records until the last group is recorded.
+    pub(super) async fn run(mut self) {
         loop {
-            self.changes_pending.notified().await;
-            if self.state.borrow().awaiting_mark.is_empty() {
-                self.timer.sleep(GROUP_DELAY).await;
+            self.take_all();
+            // Checked before each wait: no event follows the last one.
+            if self.finish.is_some() {
+                break;
             }
-            self.record_group(Vec::new()).await;
-            self.publish_progress();
-            self.end_check_due.notify_one();
-            self.jobs_wanted.notify_one();
-        }
-    }
-
-    /// Reports events at once, whatever is being recorded: reported jobs are not sent again after a crash. Events of
-    /// one turn of the event loop go together.
-    pub(super) async fn report(self: Rc<Self>) {
-        loop {
-            self.events_pending.notified().await;
-            if !self.report_events() && self.state.borrow().listener_full {
-                self.timer.sleep(Nanos::SECOND).await;
-                self.events_pending.notify_one();
+            if !self.is_due() {
+                let Some(event) = self.inbox.recv().await else { return };
+                self.take(event);
+                continue;
             }
-            self.changes_pending.notify_one();
+            if !self.is_mark_awaited {
+                self.context.timer.sleep(GROUP_DELAY).await;
+            }
+            self.is_group_due = false;
+            self.ask(AttemptEvent::GroupBegins).await;
+            if self.finish.is_none()
+                && let Some(recorded) = self.record_group(None).await
+            {
+                self.ask(AttemptEvent::Recorded(recorded)).await;
+            }
+        }
+        let last_words = self.finish.take();
+        self.record_group(last_words).await;
+    }
+
+    /// Whether a group is due.
+    fn is_due(&self) -> bool {
+        self.is_group_due || !self.high_water.is_empty() || !self.changes.is_empty() || !self.extensions.is_empty()
+    }
+
+    fn take_all(&mut self) {
+        while let Ok(event) = self.inbox.try_recv() {
+            self.take(event);
         }
     }
 
-    /// Reports pending events; false if the listener has no space.
-    fn report_events(&self) -> bool {
-        let mut news = std::mem::take(&mut self.state.borrow_mut().events);
-        if news.is_empty() {
-            return true;
+    fn take(&mut self, event: RecordEvent) {
+        match event {
+            RecordEvent::Changed(change) => self.changes.push(change),
+            RecordEvent::Extended(job, expires) => self.extensions.push((job, expires)),
+            RecordEvent::HighWater(key, mark) => {
+                self.high_water.retain(|(other, _)| *other != key);
+                self.high_water.push((key, mark));
+            }
+            RecordEvent::HighWaterTaken(key) => self.high_water.retain(|(other, _)| *other != key),
+            RecordEvent::MarkAwaited => self.is_mark_awaited = true,
+            RecordEvent::GroupDue => self.is_group_due = true,
+            RecordEvent::MarksComplete => self.has_reply = true,
+            RecordEvent::Applied(is_mark_awaited) => {
+                (self.has_reply, self.is_mark_awaited) = (true, is_mark_awaited);
+            }
+            RecordEvent::Finish(key_states) => self.finish = Some(key_states),
         }
-        let told = self.listener.borrow_mut().on_events(&news);
-        let mut hand = self.state.borrow_mut();
-        hand.listener_full = false;
-        let Err(error) = told else { return true };
-        if is_storage_full(&error) && !self.is_stopping() {
-            news.append(&mut hand.events);
-            (hand.events, hand.listener_full) = (news, true);
-            return false;
-        }
-        let why = SenderError::Listener(format!("cannot write the results: {error}"));
-        hand.failure.get_or_insert(why);
-        self.end_check_due.notify_one();
-        false
     }
 
-    /// Records pending changes, and these states of keys.
-    pub(super) async fn record_group(self: &Rc<Self>, last_words: Vec<StoredKeyState>) {
-        let _recording = self.record_lock.lock().await;
-        // Only reported events are recorded.
-        if !self.report_events() || matches!(self.state.borrow().failure, Some(SenderError::Listener(_))) {
-            return;
+    /// Sends an event to the owner of attempts and awaits the reply, or the end.
+    async fn ask(&mut self, event: AttemptEvent) {
+        self.has_reply = false;
+        post(&self.context.channels.attempts, event);
+        while !self.has_reply && self.finish.is_none() {
+            let Some(event) = self.inbox.recv().await else { return };
+            self.take(event);
         }
-        let (changes, renewed, marks) = {
-            let mut hand = self.state.borrow_mut();
-            self.mark_ahead(&mut hand);
-            let changes = std::mem::take(&mut hand.changes);
-            let marks: Vec<u64> = hand.high_water_marks.iter().map(|(_, wanted)| *wanted).collect();
-            (changes, std::mem::take(&mut hand.extended_jobs), marks)
-        };
+        self.take_all();
+    }
+
+    /// Records pending changes, and these states of keys, if it is the last group. None if that failed.
+    async fn record_group(&mut self, last_words: Option<Vec<StoredKeyState>>) -> Option<RecordedGroup> {
+        let (changes, extensions) = (std::mem::take(&mut self.changes), std::mem::take(&mut self.extensions));
+        let high_water = std::mem::take(&mut self.high_water);
         let sent: Vec<JobLease> =
             changes.iter().filter(|change| change.step == JobStep::Sent).map(|change| change.lease).collect();
-        let put_off = changes.iter().any(|change| matches!(change.step, JobStep::Retrying { .. }));
-        let at = wall_ms();
-        let is_last = !last_words.is_empty();
-        let keys = if is_last { last_words } else { self.raised_marks(&marks, at) };
+        let has_retries = changes.iter().any(|change| matches!(change.step, JobStep::Retrying { .. }));
+        let (count, at) = (changes.len() + extensions.len(), wall_ms());
+        let is_last = last_words.is_some();
+        let key_states = match last_words {
+            Some(states) if !states.is_empty() => states,
+            _ => self.key_states(&high_water, at),
+        };
         let mut recorded = RecordReply::default();
-        if !(changes.is_empty() && keys.is_empty()) {
-            let record = RecordRequest { changes, key_states: keys };
-            recorded = match self.record_with_retry(record, is_last).await {
+        if !(changes.is_empty() && key_states.is_empty()) {
+            recorded = match self.record_with_retry(RecordRequest { changes, key_states }, is_last).await {
                 Ok(recorded) => recorded,
                 Err(error) => {
-                    self.state.borrow_mut().failure.get_or_insert(SenderError::Store(error));
-                    self.end_check_due.notify_one();
-                    return;
+                    post(&self.context.channels.attempts, AttemptEvent::Failed(SenderError::Store(error)));
+                    return None;
                 }
             };
         }
-        if put_off {
-            self.retry_scheduled.notify_one();
+        if has_retries {
+            post(&self.context.channels.claims, ClaimEvent::RetryRecorded);
         }
-        for (number, expires) in renewed {
+        for (number, expires) in extensions {
             let filter = JobFilter { only: vec![JobSelector::Number(number)], ..JobFilter::default() };
             // A job that another sender has needs no extension.
-            let _ = self.store.retry(filter, Some(expires), at).await;
+            let _ = self.context.store.retry(filter, Some(expires), at).await;
         }
-        self.on_marked(&marks, &sent, &recorded.stale);
+        Some(RecordedGroup { count, high_water, sent, stale: recorded.stale })
     }
 
-    /// States of keys whose marks are to be raised.
-    fn raised_marks(&self, marks: &[u64], at: super::UnixMs) -> Vec<StoredKeyState> {
-        let hand = self.state.borrow();
-        let keys = self.options.keys.iter().zip(&hand.high_water_marks).zip(marks);
-        let raised = keys.filter(|((_, (durable, _)), wanted)| durable < *wanted);
+    /// States of keys with these marks.
+    fn key_states(&self, high_water: &[(u32, u64)], at: UnixMs) -> Vec<StoredKeyState> {
         // Other senders may know a shared key by another name.
-        let shares = hand.key_leases.is_some();
-        raised
-            .map(|((key, _), wanted)| {
+        let shares = self.context.shares_keys();
+        let known =
+            high_water.iter().filter_map(|(key, mark)| Some((self.context.options.keys.get(*key as usize)?, mark)));
+        known
+            .map(|(key, mark)| {
                 let key = if shares { key.default_name() } else { key.name() };
-                StoredKeyState { key: key.to_owned(), state: KeyState::running(at, *wanted).write() }
+                StoredKeyState { key: key.to_owned(), state: KeyState::running(at, *mark).write() }
             })
             .collect()
     }
@@ -124,18 +173,13 @@ impl SenderRuntime {
     /// Waits for space on a full disk, unless a stop is requested.
     async fn record_with_retry(&self, record: RecordRequest, is_last: bool) -> Result<RecordReply, StoreError> {
         loop {
-            let ends = is_last || self.is_stopping();
-            match self.store.record(record.clone()).await {
+            let ends = is_last || self.context.is_stopping();
+            match self.context.store.record(record.clone()).await {
                 Err(StoreError::NoSpace(..) | StoreError::Locked(_) | StoreError::Unreachable(..)) if !ends => {
-                    self.timer.sleep(Nanos::SECOND).await;
+                    self.context.timer.sleep(Nanos::SECOND).await;
                 }
                 other => return other,
             }
         }
     }
-}
-
-/// Interval of retries on a full disk.
-fn is_storage_full(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }

@@ -2,16 +2,19 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::sync::mpsc::{self, Sender as Pipe};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use weir_decide::Nanos;
+use weir_decide::delivery::key_window::KeyLimit;
+use weir_decide::ratelimit::models::{LimitModel, LimitWindow};
 use weir_send::store::{JobOrder, MemoryStore, QueueBounds, Store};
 use weir_send::{
     ApiKey, FinishedJob, Job, JobEntry, JobRequest, Listener, Options, Sender, SenderError, SenderEvent, State, UnixMs,
 };
-use weir_testing::{Reply, Server, until};
+use weir_testing::{Gate, Reply, Server, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -121,6 +124,57 @@ fn a_dropped_sender_ends() {
     sender.submit(vec![job(&server, "a")]).wait().unwrap();
     until("a request", TIMEOUT, || server.requests() == 1);
     drop(sender);
+}
+
+#[test]
+fn a_draining_sender_ends_when_its_last_request_has_failed() {
+    let gate = Gate::default();
+    let shared = gate.clone();
+    let server = Server::start(move |_| Reply::nothing().wait_for(&shared).close());
+    let store = store();
+    let mut options = Options::default();
+    // The request is not repeated.
+    options.rules.key.limits = vec![KeyLimit::new(LimitWindow::read("1/1h", LimitModel::SlidingLog).unwrap())];
+    let sender = Sender::start(Arc::clone(&store), options, Box::new(())).unwrap();
+    sender.submit(vec![job(&server, "a")]).wait().unwrap();
+    until("a request", TIMEOUT, || server.requests() == 1);
+    // Longer than the test waits.
+    sender.drain(Nanos::from_secs(3600));
+    gate.open();
+    until("its end", TIMEOUT, || sender.has_ended());
+    sender.join().unwrap();
+    assert_eq!(store.counts().unwrap().jobs_in(State::Queued), 1, "it was released");
+}
+
+#[test]
+fn the_progress_shows_a_disabled_key_while_no_job_ends() {
+    let server =
+        Server::start(
+            |seen| {
+                if seen.line().contains("k=bad") { Reply::status(401, "") } else { Reply::nothing().freeze() }
+            },
+        );
+    let options = Options { keys: vec![ApiKey::new("bad"), ApiKey::new("good")], ..Options::default() };
+    let sender = Sender::start(store(), options, Box::new(())).unwrap();
+    sender.submit((0..8).map(|number| job(&server, &format!("{number}"))).collect()).wait().unwrap();
+    until("one key to be disabled", TIMEOUT, || sender.progress().usable_keys == 1);
+}
+
+#[test]
+fn a_sender_that_is_stopped_while_it_starts_ends() {
+    // At different moments of the start.
+    for spins in 0..2_000_u32 {
+        // Dropping one that does not end would wait for its end.
+        let sender = ManuallyDrop::new(Sender::start(store(), Options::default(), Box::new(Full)).unwrap());
+        (0..spins % 100 * 20).for_each(|_| std::hint::spin_loop());
+        match spins % 3 {
+            0 => sender.drain(Nanos::SECOND),
+            1 => sender.finish(),
+            _ => sender.stop(),
+        }
+        until("its end", TIMEOUT, || sender.has_ended());
+        ManuallyDrop::into_inner(sender).join().unwrap();
+    }
 }
 
 #[test]

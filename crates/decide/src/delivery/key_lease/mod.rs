@@ -43,6 +43,15 @@ pub enum LeaseAction {
     Expire(usize),
 }
 
+impl LeaseAction {
+    /// Number of the key.
+    pub const fn key(self) -> usize {
+        match self {
+            Self::Acquire(key, _) | Self::Resume(key) | Self::Release(key) | Self::Expire(key) => key,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeaseState {
     NotHeld,
@@ -101,20 +110,9 @@ impl KeyLeases {
         }
     }
 
-    /// Whether the key may be used now.
-    pub fn is_held(&self, key: usize, now: Nanos) -> bool {
-        self.keys.get(key).is_some_and(|key| matches!(key.lease, LeaseState::Held { until, .. } if now < until))
-    }
-
     /// Number of keys held, or expired and possibly renewed by the next reply.
     pub fn held_count(&self) -> usize {
         self.keys.iter().filter(|key| matches!(key.lease, LeaseState::Held { .. } | LeaseState::Expired { .. })).count()
-    }
-
-    /// Keys to release, with requests in flight.
-    pub fn releasing(&self) -> impl Iterator<Item = usize> {
-        let keys = self.keys.iter().enumerate();
-        keys.filter(|(_, key)| matches!(key.lease, LeaseState::Releasing { .. })).map(|(number, _)| number)
     }
 
     /// Token of the key's lease, in any state.
@@ -125,6 +123,14 @@ impl KeyLeases {
             | LeaseState::Expired { token }
             | LeaseState::Releasing { token, .. }
             | LeaseState::Released { token } => Some(token),
+        }
+    }
+
+    /// Token and end of the key's lease, if it is held or to be released.
+    pub fn lease(&self, key: usize) -> Option<(u64, Nanos)> {
+        match self.keys.get(key)?.lease {
+            LeaseState::Held { token, until } | LeaseState::Releasing { token, until } => Some((token, until)),
+            _ => None,
         }
     }
 

@@ -9,8 +9,8 @@ use ::redis::{Cmd, Connection, RedisError, Value};
 use super::address::QueueAddress;
 use super::durability;
 use super::script::{ALL_SCRIPTS, RedisScript, ScriptCall};
-use crate::sender::wall_ms;
 use crate::store::{JobOrder, StoreError};
+use crate::wall_clock::wall_ms;
 use weir_redis::{RedisConnectError, RedisValue, error_line, field, info};
 
 /// Timeout of a reply; the call is repeated after it.

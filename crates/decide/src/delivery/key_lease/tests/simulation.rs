@@ -12,6 +12,19 @@ const LEASE: Nanos = Nanos::from_millis(3000);
 const TICK: Nanos = Nanos::from_millis(1);
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(700);
 
+impl KeyLeases {
+    /// Whether the key may be used now.
+    fn is_held(&self, key: usize, now: Nanos) -> bool {
+        matches!(self.keys[key].lease, LeaseState::Held { until, .. } if now < until)
+    }
+
+    /// Keys to release, with requests in flight.
+    fn releasing(&self) -> Vec<usize> {
+        let is_releasing = |key: &usize| matches!(self.keys[*key].lease, LeaseState::Releasing { .. });
+        (0..self.keys.len()).filter(is_releasing).collect()
+    }
+}
+
 /// The store's leases, written for reading.
 #[derive(Clone, Debug, Default)]
 struct LeaseStoreModel {
@@ -173,8 +186,7 @@ impl LeaseSimulation {
             sender.leases.request_failed(now);
         }
         // Requests in flight get their responses soon.
-        let leaving: Vec<usize> = sender.leases.releasing().collect();
-        for key in leaving {
+        for key in sender.leases.releasing() {
             if self.rng.bits().is_multiple_of(20) {
                 self.senders[number].leases.drained(now, key);
             }

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::job::JobRequest;
-use crate::sender::wall_ms;
 use crate::store::keys::Heartbeat;
 use crate::store::redis::*;
 use crate::store::{JobChange, JobStep, LaneClaim};
+use crate::wall_clock::wall_ms;
 use weir_testing::{Manner, Proxy, RedisServer};
 
 fn open(url: &str) -> RedisStore {
