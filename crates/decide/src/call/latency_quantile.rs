@@ -2,7 +2,8 @@
 //!
 //! Two periods are kept, the current and the previous one, so that an estimate covers at least a whole period and
 //! forgets within two. Times are counted in buckets less than 1% wide; the estimate is the upper edge of the quantile's
-//! bucket, never below the quantile of the recorded times and at most 1% above.
+//! bucket, never below the quantile of the recorded times and at most 1% above. Where there are many of them and a
+//! rough estimate is enough, [`LatencyQuantile::coarse`] has wider buckets, and fewer.
 //!
 //! The selection of samples matters. A hedge that waits for a quantile of *first attempts* must also record those that
 //! were cancelled, with their time until then: without them slow ones are missing, the quantile falls, more hedges are
@@ -22,7 +23,8 @@ const MAX_PERIODS: u64 = 60;
 /// Resolution: 2^4 ns up to 2^11 ns; then 2^7 buckets per doubling; one bucket from 2^42 ns (73 min).
 const UNIT_BITS: u32 = 4;
 const SPLIT_BITS: u32 = 7;
-const BUCKETS: usize = 32 << SPLIT_BITS;
+/// The same, coarse: 2^4 ns up to 2^7 ns; then 2^3 buckets per doubling; one bucket from 2^38 ns (4.6 min).
+const COARSE_SPLIT_BITS: u32 = 3;
 
 #[derive(Clone, Debug)]
 struct LatencyPeriod {
@@ -40,9 +42,10 @@ struct QuantileEstimate {
 
 /// Quantiles of the times of the last one to two periods.
 ///
-/// Memory is fixed: 32 KiB. A record costs some nanoseconds, and so does a query: estimates are cached for 20 ms.
+/// Memory is fixed: 32 KiB, or 2 KiB if coarse. A record costs some nanoseconds, and so does a query: estimates are cached for 20 ms.
 #[derive(Clone, Debug)]
 pub struct LatencyQuantile {
+    split_bits: u32,
     period: Nanos,
     started: Nanos,
     current: LatencyPeriod,
@@ -61,15 +64,24 @@ impl Default for LatencyQuantile {
 impl LatencyQuantile {
     /// No samples.
     pub fn new(period: Nanos) -> Self {
-        let empty = LatencyPeriod { counts: vec![0; BUCKETS], total: 0 };
+        Self::with_resolution(period, SPLIT_BITS)
+    }
+
+    /// No samples, and buckets less than 13% wide: the estimate is at most 13% above the quantile.
+    pub fn coarse(period: Nanos) -> Self {
+        Self::with_resolution(period, COARSE_SPLIT_BITS)
+    }
+
+    fn with_resolution(period: Nanos, split_bits: u32) -> Self {
+        let empty = LatencyPeriod { counts: vec![0; bucket_count(split_bits)], total: 0 };
         let period = period.max(Nanos(1));
-        Self { period, started: Nanos::ZERO, current: empty.clone(), previous: empty, estimates: [None; 4] }
+        Self { split_bits, period, started: Nanos::ZERO, current: empty.clone(), previous: empty, estimates: [None; 4] }
     }
 
     /// Records a time that ended now.
     pub fn record(&mut self, now: Nanos, time: Nanos) {
         self.rotate(now);
-        let count = &mut self.current.counts[bucket(time)];
+        let count = &mut self.current.counts[bucket(self.split_bits, time)];
         *count = count.saturating_add(1);
         self.current.total += 1;
     }
@@ -110,10 +122,10 @@ impl LatencyQuantile {
         let total = self.len();
         let rank = ((q * total as f64).ceil() as u64).clamp(1, total);
         let mut above = total - rank;
-        for number in (0..BUCKETS).rev() {
+        for number in (0..self.current.counts.len()).rev() {
             let here = u64::from(self.current.counts[number]) + u64::from(self.previous.counts[number]);
             if here > above {
-                return upper_edge(number);
+                return upper_edge(self.split_bits, number);
             }
             above -= here;
         }
@@ -148,21 +160,25 @@ impl LatencyPeriod {
     }
 }
 
-fn bucket(time: Nanos) -> usize {
+fn bucket_count(split_bits: u32) -> usize {
+    32 << split_bits
+}
+
+fn bucket(split_bits: u32, time: Nanos) -> usize {
     let units = time.0 >> UNIT_BITS;
-    // Halvings until 8 bits are left, of which the first is always 1.
-    let halvings = (u64::BITS - units.leading_zeros()).saturating_sub(SPLIT_BITS + 1);
-    let number = ((halvings as usize) << SPLIT_BITS) + (units >> halvings) as usize;
-    number.min(BUCKETS - 1)
+    // Halvings until `split_bits` + 1 bits are left, of which the first is always 1.
+    let halvings = (u64::BITS - units.leading_zeros()).saturating_sub(split_bits + 1);
+    let number = ((halvings as usize) << split_bits) + (units >> halvings) as usize;
+    number.min(bucket_count(split_bits) - 1)
 }
 
 /// Longest time in a bucket.
-fn upper_edge(number: usize) -> Nanos {
-    if number >= BUCKETS - 1 {
+fn upper_edge(split_bits: u32, number: usize) -> Nanos {
+    if number >= bucket_count(split_bits) - 1 {
         return Nanos::NEVER;
     }
-    let halvings = (number >> SPLIT_BITS).saturating_sub(1);
-    let units = (number - (halvings << SPLIT_BITS) + 1) as u64;
+    let halvings = (number >> split_bits).saturating_sub(1);
+    let units = (number - (halvings << split_bits) + 1) as u64;
     Nanos((units << halvings << UNIT_BITS) - 1)
 }
 
@@ -172,18 +188,28 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn each_time_is_in_a_bucket_less_than_one_percent_wide() {
-        let mut last = None;
-        for number in 0..BUCKETS - 1 {
-            let edge = upper_edge(number);
-            assert_eq!((bucket(edge), bucket(Nanos(edge.0 + 1))), (number, number + 1));
-            if let Some(Nanos(last)) = last {
-                assert!(edge.0 - last == 1 << UNIT_BITS || (edge.0 - last) * 100 <= last, "{number}: {last}");
+    fn each_time_is_in_a_bucket_less_than_one_percent_wide_or_thirteen() {
+        for (split_bits, percent, minutes) in [(SPLIT_BITS, 1, 73), (COARSE_SPLIT_BITS, 13, 4)] {
+            let last_bucket = bucket_count(split_bits) - 1;
+            let mut last = None;
+            for number in 0..last_bucket {
+                let edge = upper_edge(split_bits, number);
+                let both = [edge, Nanos(edge.0 + 1)].map(|time| bucket(split_bits, time));
+                assert_eq!(both, [number, number + 1]);
+                if let Some(Nanos(last)) = last {
+                    assert!(
+                        edge.0 - last == 1 << UNIT_BITS || (edge.0 - last) * 100 <= percent * last,
+                        "{number}: {last}"
+                    );
+                }
+                last = Some(edge);
             }
-            last = Some(edge);
+            assert_eq!(
+                (bucket(split_bits, Nanos::NEVER), upper_edge(split_bits, last_bucket)),
+                (last_bucket, Nanos::NEVER)
+            );
+            assert!(upper_edge(split_bits, last_bucket - 1) > Nanos::from_secs(minutes * 60));
         }
-        assert_eq!((bucket(Nanos::NEVER), upper_edge(BUCKETS - 1)), (BUCKETS - 1, Nanos::NEVER));
-        assert!(upper_edge(BUCKETS - 2) > Nanos::from_secs(73 * 60));
     }
 
     #[test]

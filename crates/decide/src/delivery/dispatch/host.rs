@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use super::circuit::{HostCircuit, SendPermission};
 use super::lanes::{DispatchKey, KeyLanes};
-use super::queue::{HostQueues, JobQueue};
+use super::queue::{HostQueues, JobQueue, State};
 use super::selection::QueueHeads;
 use super::share::{HostSlots, SlotPool};
 use super::{Dispatch, DispatchFailure, DispatchRules, HostId, JobId, Nanos};
+use crate::base::failure::FailureKind;
 use crate::base::rng::SeededRng;
 use crate::delivery::key_window;
 
@@ -66,7 +67,7 @@ impl DispatchHost {
             queues: HostQueues::new(keys.len()),
             heads: QueueHeads::new(keys.len() as u32),
             lanes: KeyLanes::new(rules, own, keys),
-            circuit: HostCircuit::new(rules.retry.backoff, SeededRng::new(seed, !u64::from(id))),
+            circuit: HostCircuit::new(rules, SeededRng::new(seed, !u64::from(id))),
             slots: HostSlots::default(),
             faulty_jobs: HashSet::new(),
             next_job: None,
@@ -93,9 +94,15 @@ impl DispatchHost {
     }
 
     /// Time without a response; `None` unless it is known to be down.
-    pub(super) fn down_for(&self, now: Nanos) -> Option<Nanos> {
-        let silence = now - self.circuit.silent_since()?;
-        (self.circuit.is_open() || silence >= MIN_DOWN_TIME).then_some(silence)
+    fn down_for(&self, now: Nanos) -> Option<Nanos> {
+        self.circuit.silent_since().map(|since| now - since).or_else(|| self.failing_for(now))
+    }
+
+    /// Time since the first of its failures without a response between; `None` unless it is known to be down. A host
+    /// that is only silent does not fail.
+    fn failing_for(&self, now: Nanos) -> Option<Nanos> {
+        let length = now - self.circuit.failing_since()?;
+        (self.circuit.is_open() || length >= MIN_DOWN_TIME).then_some(length)
     }
 
     /// Whether a request sent then may arrive after its expiry.
@@ -123,6 +130,7 @@ impl DispatchHost {
             // A job may still be sent at the last moment.
             self.wake_at = self.wake_at.min(expires - self.lanes.applied_bound().unwrap_or_default() + Nanos(1));
         }
+        self.wake_at = self.wake_at.min(self.circuit.abandon_at());
     }
 
     /// The job that failed longest ago, if its retry is due.
@@ -211,8 +219,14 @@ impl Dispatch {
     fn update_host(&mut self, now: Nanos, id: HostId, actions: &mut Vec<super::DispatchAction>) {
         let Some(host) = self.hosts.get_mut(id as usize) else { return };
         host.lanes.apply_delay_bound(now);
-        if host.circuit.advance(now) {
+        if host.circuit.advance(now, host.queues.queued > 0) {
             actions.push(super::DispatchAction::HostDown(id));
+            if host.circuit.silent_since().is_some() {
+                host.last_failure = DispatchFailure::NoResponse(FailureKind::Timeout);
+            }
+        }
+        if let Some((silence_ended, usual)) = host.circuit.abandonment(now) {
+            self.abandon_hanging(now, id, (silence_ended, usual), actions);
         }
         while let Some(host) = self.hosts.get_mut(id as usize)
             && let Some((expires, job)) = host.queues.first_expiring()
@@ -245,7 +259,7 @@ impl Dispatch {
     /// Dead-letters the jobs of a host that was down for too long, except for one probe.
     fn give_up_jobs(&mut self, now: Nanos, id: HostId, actions: &mut Vec<super::DispatchAction>) {
         let Some((max_down_time, host)) = self.rules.give_up_after.zip(self.hosts.get(id as usize)) else { return };
-        if host.down_for(now).is_none_or(|down_for| down_for < max_down_time) {
+        if host.failing_for(now).is_none_or(|failing_for| failing_for < max_down_time) {
             return;
         }
         let keep = usize::from(host.circuit.permission(now) == SendPermission::Probe && host.queues.queued > 0);
@@ -262,7 +276,7 @@ impl Dispatch {
     pub(super) fn requeue_waiting(&mut self, id: JobId) {
         let Some(host) = self.queue.host_of(id).and_then(|host| self.hosts.get_mut(host as usize)) else { return };
         if let Some(mut job) = self.queue.take(id, &mut host.queues) {
-            job.state = super::State::Queued;
+            job.state = State::Queued;
             self.queue.put(id, job, &mut host.queues);
         }
     }

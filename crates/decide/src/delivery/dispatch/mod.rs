@@ -41,6 +41,7 @@
 
 mod circuit;
 mod events;
+mod hanging;
 mod host;
 mod lanes;
 mod leased_keys;
@@ -49,6 +50,7 @@ mod queue;
 mod rules;
 mod selection;
 mod share;
+mod silence;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -150,6 +152,7 @@ impl Dispatch {
                     && let Some(host) = self.host_mut(host)
                 {
                     host.lanes.update(key, |lane| lane.windows.departed(slot, now));
+                    host.circuit.silence.departed();
                 }
             }
             Event::Responded(id, attempt, class, feedback) => {
@@ -265,6 +268,7 @@ impl Dispatch {
         if let Some(high_water) = high_water {
             actions.push(DispatchAction::SaveHighWater { key: number, high_water });
         }
+        host.circuit.silence.sent(now);
         let is_probe = host.circuit.is_open();
         if is_probe {
             host.circuit.probe(now);

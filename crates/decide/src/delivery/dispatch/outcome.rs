@@ -51,6 +51,7 @@ impl Dispatch {
         let AttemptLease { host: host_id, key: number, slot, sent_at: sent } = lease;
         let rejected = matches!(class, ResponseClass::RateLimited | ResponseClass::Blocked);
         let Some(host) = self.host_mut(host_id) else { return };
+        host.circuit.heard(now, sent, matches!(class, ResponseClass::Done | ResponseClass::Failed(..500)));
         let delay_bound = &mut host.lanes.delay_bound;
         let is_bound_exceeded = (rejected || class == ResponseClass::InvalidNonce) && delay_bound.rejected(now, sent);
         let usual = delay_bound.usual_round_trip();
@@ -118,7 +119,12 @@ impl Dispatch {
     ) {
         let Some((mut job, lease)) = self.end_lease(id, attempt) else { return };
         let AttemptLease { host, key, slot, sent_at: sent } = lease;
+        let is_once = self.rules.retry.max_retries == 0;
         let Some(host) = self.host_mut(host) else { return };
+        if kind != FailureKind::Timeout {
+            host.circuit.silence.connection_failed();
+        }
+        let is_excused = !kind.is_unsent() && !job.was_excused && !is_once && host.circuit.is_excused(sent);
         if kind.is_unsent() {
             host.lanes.update(key, |lane| lane.windows.unsent(slot, now));
         } else {
@@ -127,7 +133,12 @@ impl Dispatch {
             job.maybe_duplicate = true;
         }
         let covered = kind.is_unsent() || self.rules.retry.on.covers(AttemptFailure::Kind(kind));
-        let decision = if covered { RetryDecision::WaitForHost } else { RetryDecision::DeadLetter };
+        let decision = match (covered, is_excused) {
+            (false, _) => RetryDecision::DeadLetter,
+            (true, true) => RetryDecision::Free,
+            (true, false) => RetryDecision::WaitForHost,
+        };
+        job.was_excused |= is_excused;
         job.is_rate_limited = false;
         self.decide(now, id, job, decision, (sent, Nanos::ZERO, DispatchFailure::NoResponse(kind)), actions);
     }
@@ -164,7 +175,7 @@ impl Dispatch {
         actions: &mut Vec<DispatchAction>,
     ) {
         let Some(host) = self.host_mut(id) else { return };
-        let was_open = host.circuit.is_open();
+        let (was_open, was_silent) = (host.circuit.is_open(), host.circuit.silent_since().is_some());
         let probed = host.circuit.responded(now, sent);
         host.slots.responded(now);
         if was_open {
@@ -185,7 +196,9 @@ impl Dispatch {
                 self.put_job(job_id, job);
                 continue;
             }
-            let is_own = sent >= sent_then && (failed >= sent || !was_down) && !job.is_rate_limited;
+            // A probe that was in flight when the job timed out hung as well.
+            let hung = was_silent && matches!(why, DispatchFailure::NoResponse(_));
+            let is_own = sent >= sent_then && (failed >= sent || !was_down) && !job.is_rate_limited && !hung;
             job.is_host_suspected = false;
             if is_own {
                 self.charge(now, job_id, job, failed, why, actions);

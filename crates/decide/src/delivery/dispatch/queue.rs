@@ -19,6 +19,9 @@ pub(super) struct DispatchJob {
     pub(super) maybe_duplicate: bool,
     /// Whether it has a failure that may be the host's, and that does not count so far.
     pub(super) is_host_suspected: bool,
+    /// Whether a failure was excused since the host was silent. The next one is not: a job that hangs for ever has to
+    /// use up its attempts.
+    pub(super) was_excused: bool,
     /// Whether its last failure was a rate-limit rejection.
     pub(super) is_rate_limited: bool,
     /// Failure of the last attempt; [`DispatchFailure::Expired`] if there was none.
@@ -99,6 +102,7 @@ impl JobQueue {
             ttl_extensions: 0,
             maybe_duplicate: submission.maybe_sent,
             is_host_suspected: false,
+            was_excused: false,
             is_rate_limited: false,
             last_failure: DispatchFailure::Expired,
             rank: (0, 0),

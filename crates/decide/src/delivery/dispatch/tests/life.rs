@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::silence::HostPauses;
 use super::simulation::{DispatchScenario, JobEnd};
 use crate::base::failure::FailureKind;
 use crate::base::rng::{SeededRng, TestRng};
@@ -67,6 +68,7 @@ fn setting(rng: &mut TestRng) -> DispatchScenario {
         block_after: 10,
         until: Nanos::NEVER,
         timer_lateness: Nanos(rng.below(3) * 500_000),
+        pauses: HostPauses::default(),
     }
 }
 

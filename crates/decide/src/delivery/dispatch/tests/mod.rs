@@ -5,4 +5,6 @@ pub(crate) mod life;
 pub(crate) mod lines;
 pub(crate) mod outages;
 pub(crate) mod rates;
+pub(crate) mod silence;
+pub(crate) mod silent_outages;
 pub(crate) mod simulation;

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use super::silence::HostPauses;
 use crate::base::failure::FailureKind;
 use crate::base::rng::{SeededRng, TestRng};
 use crate::delivery::dispatch::{
@@ -48,6 +49,7 @@ pub(crate) struct DispatchScenario {
     pub(crate) until: Nanos,
     /// Lateness of a timer.
     pub(crate) timer_lateness: Nanos,
+    pub(crate) pauses: HostPauses,
 }
 
 /// End of a job.
@@ -73,6 +75,11 @@ pub(crate) struct DispatchResult {
     pub(crate) delay_bound: Option<Nanos>,
     /// Submission and first send, by job.
     pub(crate) waited: BTreeMap<JobId, Nanos>,
+    /// Times at which jobs were done.
+    pub(crate) done_at: Vec<Nanos>,
+    /// Requests that arrived while the host was silent.
+    pub(crate) sent_into_silence: u64,
+    pub(crate) max_attempts_used: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,6 +125,7 @@ impl DispatchScenario {
             block_after: 10,
             until: Nanos::from_secs(600),
             timer_lateness: Nanos::ZERO,
+            pauses: HostPauses::default(),
         }
     }
 
@@ -162,11 +170,13 @@ struct DispatchSimulation<'a> {
 impl<'a> DispatchSimulation<'a> {
     fn new(scenario: &'a DispatchScenario, seed: u64) -> Self {
         let account = KeyQuota::new(ServerLimiter::new(&scenario.limits, Nanos::MILLI), scenario.block_after);
+        let mut dispatch = Dispatch::new(scenario.rules.clone(), scenario.keys, seed);
+        scenario.pauses.prepare(&mut dispatch);
         Self {
             scenario,
             lots: TestRng(SeededRng::new(seed, 90)),
             rng: [91, 92, 93].map(|salt| SeededRng::new(seed, salt)),
-            dispatch: Dispatch::new(scenario.rules.clone(), scenario.keys, seed),
+            dispatch,
             accounts: vec![account; scenario.keys as usize],
             events: BinaryHeap::new(),
             number: 0,
@@ -275,6 +285,7 @@ impl<'a> DispatchSimulation<'a> {
                 self.awaited.remove(&job);
                 if meaning == ResponseClass::Done {
                     self.result.responses.push(now - self.submissions[&job].0);
+                    self.result.done_at.push(now);
                 }
                 self.dispatch.on(now, Event::Responded(job, attempt, meaning, &self.response_headers[said]), actions);
             }
@@ -282,6 +293,10 @@ impl<'a> DispatchSimulation<'a> {
     }
 
     fn arrive(&mut self, now: Nanos, (job, attempt, key, nonce): (JobId, u32, u32, u64)) {
+        self.result.sent_into_silence += u64::from(self.scenario.pauses.is_silent(now));
+        if self.scenario.pauses.is_lost(now, job) {
+            return;
+        }
         let account = &mut self.accounts[key as usize];
         // Without an order each nonce is valid.
         let nonce = if self.scenario.rules.key.ordered { nonce } else { account.counts().accepted + 1 };
@@ -318,7 +333,8 @@ impl<'a> DispatchSimulation<'a> {
                 outcome = 9;
             }
         }
-        let back = now + self.scenario.delay_out.at(&self.rng[1], self.number);
+        let work = self.scenario.delay_out.at(&self.rng[1], self.number);
+        let Some(back) = self.scenario.pauses.end_of_work(now, job, work) else { return };
         self.schedule(
             back,
             DispatchSimulationEvent::Responded {
@@ -364,11 +380,15 @@ impl<'a> DispatchSimulation<'a> {
             DispatchAction::Done(job) => self.end(job, JobEnd::Done),
             DispatchAction::Expire { job, reason: why } => self.end(job, JobEnd::Expired(why)),
             DispatchAction::DeadLetter { job, reason: why } => self.end(job, JobEnd::DeadLettered(why)),
-            DispatchAction::ScheduleRetry { .. }
-            | DispatchAction::Requeue(_)
+            DispatchAction::ScheduleRetry { job, .. } => {
+                let used = self.dispatch.queue.get(job).map_or(0, |job| job.attempts_used);
+                self.result.max_attempts_used = self.result.max_attempts_used.max(used);
+            }
+            DispatchAction::Requeue(_)
             | DispatchAction::ExtendTtl { .. }
-            | DispatchAction::KeyUnusable { .. } => {}
-            DispatchAction::HostDown(_) | DispatchAction::HostUp(_) => {}
+            | DispatchAction::KeyUnusable { .. }
+            | DispatchAction::HostDown(_)
+            | DispatchAction::HostUp(_) => {}
         }
     }
 
