@@ -192,7 +192,10 @@ fn files(folder: &str, extensions: &[&str]) -> Vec<PathBuf> {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.push(path);
+                // Peers and results of benchmarks, which are not kept, are in folders `out`.
+                if !path.ends_with("out") {
+                    folders.push(path);
+                }
             } else if path.extension().and_then(|it| it.to_str()).is_some_and(|it| extensions.contains(&it)) {
                 found.push(path.strip_prefix(root()).unwrap().to_owned());
             }

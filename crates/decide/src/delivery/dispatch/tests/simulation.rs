@@ -47,7 +47,6 @@ pub(crate) struct DispatchScenario {
     pub(crate) block_after: u64,
     /// End of the simulation; the remaining jobs are ignored.
     pub(crate) until: Nanos,
-    /// Lateness of a timer.
     pub(crate) timer_lateness: Nanos,
     pub(crate) pauses: HostPauses,
 }
