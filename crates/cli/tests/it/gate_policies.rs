@@ -209,11 +209,17 @@ fn disconnects_leak_no_memory() {
         });
     };
     some(2_000);
-    let (files, size) = (gate.open_files(), rss(gate.pid()));
-    some(18_000);
-    let after = rss(gate.pid());
+    let files = gate.open_files();
+    // A leak grows in each round. Memory that an allocator keeps after a moment with many calls in flight, which a busy
+    // machine has now and then, grows in one of them.
+    let sizes: Vec<u64> = (0..4)
+        .map(|_| {
+            some(6_000);
+            rss(gate.pid())
+        })
+        .collect();
     until("files to be closed", PATIENCE, || gate.open_files() <= files + 8);
-    assert!(after < size + 4 * 1024, "{size} KiB became {after} KiB");
+    assert!(sizes.windows(2).any(|two| two[1] < two[0] + 1024), "KiB after each round: {sizes:?}");
     assert!(gate.running().is_alive());
 }
 

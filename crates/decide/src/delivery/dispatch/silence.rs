@@ -126,7 +126,7 @@ impl SilenceDetector {
         self.pause = (Nanos::NEVER, Nanos::NEVER);
     }
 
-    /// Length of a pause that is no surprise.
+    /// Length up to which a pause is expected.
     fn expected_pause(&self, now: Nanos) -> Nanos {
         let (length, ended_at) = self.pause;
         let half_lives = ((now - ended_at).0 / PAUSE_HALF_LIFE.0).min(63);

@@ -108,7 +108,7 @@ fn assert_harmless(name: &str, scenario: &DispatchScenario) {
     assert!(result as f64 >= 0.98 * without as f64, "{name}: {result} of {without}");
 }
 
-/// Stalls of random lengths, so many per second on average.
+/// Stalls of random lengths, `per_s` per second on average.
 fn stalls(rng: &mut TestRng, per_s: f64, length_ms: (u64, u64), until: Nanos) -> Vec<(Nanos, Nanos)> {
     let (mut at, mut all) = (Nanos::ZERO, Vec::new());
     while at < until {
