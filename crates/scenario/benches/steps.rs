@@ -37,6 +37,21 @@ jsonpath "$.status" == "ok"
 
 const FIXED: &str = "GET http://shop/1\nHTTP 200\n\nGET http://shop/2\nHTTP 200\n\nGET http://shop/3\nHTTP 200\n";
 
+/// The same requests, and nothing that looks into a body.
+const RENDERED: &str = r#"POST http://shop/login
+{"user": "bob{{n}}", "password": "x"}
+HTTP 200
+
+GET http://shop/items
+Authorization: Bearer {{n}}
+HTTP 200
+
+POST http://shop/orders/{{n}}
+Authorization: Bearer {{n}}
+{"item": {{n}}}
+HTTP 200
+"#;
+
 /// Body of about 1 KB, with values at both ends.
 fn body() -> String {
     let items: Vec<String> = (0..14)
@@ -86,6 +101,7 @@ fn main() {
     println!("body of {} bytes", body.len());
     let cookie: [(&str, &[u8]); 2] = [("Content-Type", b"application/json"), ("Set-Cookie", b"s=0123456789; Path=/")];
     measure("fixed requests", FIXED, &body, &cookie[..1]);
+    measure("requests with variables", RENDERED, &body, &cookie[..1]);
     measure("login, list, buy", SHOP, &body, &cookie[..1]);
     measure("login, list, buy, with a cookie", SHOP, &body, &cookie);
 }
