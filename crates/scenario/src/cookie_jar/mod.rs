@@ -53,6 +53,7 @@ impl CookieJar {
     /// If the cookie is ignored, which is common and no failure of the response.
     pub fn store(&mut self, set_cookie: &[u8], url: &HttpUrl, now_unix_s: i64) -> Result<(), CookieRejection> {
         let parsed = SetCookie::parse(set_cookie)?;
+        self.remove_expired(now_unix_s);
         let (domain, is_host_only) = domain_of(&parsed, url)?;
         let path = parsed.path.unwrap_or_else(|| scope::default_path(url.path()).as_bytes());
         if !is_trusted(url) {
@@ -65,7 +66,6 @@ impl CookieJar {
         }
         check_prefix(&parsed, is_host_only)?;
 
-        self.remove_expired(now_unix_s);
         let expires_s = expiry(&parsed, now_unix_s);
         let index = self.cookies.iter().position(|cookie| {
             cookie.name() == parsed.name
@@ -129,7 +129,7 @@ impl CookieJar {
             return;
         }
         let (is_trusted, start) = (is_trusted(url), out.len());
-        let mut has_expired = false;
+        let (mut has_expired, mut is_full) = (false, false);
         for cookie in &mut self.cookies {
             if cookie.is_expired(now_unix_s) {
                 has_expired = true;
@@ -139,14 +139,20 @@ impl CookieJar {
                 true => cookie.domain() == url.host(),
                 false => is_domain_match(url, cookie.domain().as_bytes()),
             };
-            if !is_host || (cookie.is_secure() && !is_trusted) || !is_path_match(url.path().as_bytes(), cookie.path()) {
+            if is_full
+                || !is_host
+                || (cookie.is_secure() && !is_trusted)
+                || !is_path_match(url.path().as_bytes(), cookie.path())
+            {
                 continue;
             }
             let is_first = out.len() == start;
             let separator: &[u8] = if is_first { b"" } else { b"; " };
             let field_len = out.len() - start + separator.len() + cookie.name().len() + 1 + cookie.value().len();
             if field_len > MAX_FIELD_BYTES {
-                break;
+                // As in curl, a short cookie after one that is too long is not sent either.
+                is_full = true;
+                continue;
             }
             cookie.used_s = now_unix_s;
             for part in [separator, cookie.name(), b"=", cookie.value()] {
