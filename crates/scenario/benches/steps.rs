@@ -82,7 +82,7 @@ fn measure(name: &str, text: &str, body: &str, headers: &[(&str, &[u8])]) {
                 unix_s: 1_700_000_000,
             };
             let value = weir_scenario::value::Value::Integer(i64::from(sequence));
-            user.prepare(&plan, u64::from(sequence)).set(plan.columns[0], value);
+            user.prepare(&plan, 1, u64::from(sequence)).set(plan.columns[0], value);
             let mut action = user.begin(&mut flow, Nanos::ZERO, Nanos::ZERO);
             while let FlowAction::Send { .. } = action {
                 black_box(&flow.request);

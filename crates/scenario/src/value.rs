@@ -8,6 +8,9 @@ pub enum Value {
     Text(String),
 }
 impl Value {
+    pub fn of_text(text: &str) -> Self {
+        text.parse().map_or_else(|_| Self::Text(text.to_owned()), Self::Integer)
+    }
     pub fn text(s: String) -> Self {
         Self::Text(s)
     }

@@ -35,6 +35,7 @@ impl LoadPlan {
             max_connections: self.connections,
             spins: self.spin,
             interrupted,
+            steps: self.scenarios.as_ref().map(|mix| mix.step_facts()).unwrap_or_default(),
         }
     }
 }

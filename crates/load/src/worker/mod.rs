@@ -7,6 +7,7 @@
 
 mod connect;
 mod receive;
+mod users;
 
 use std::io;
 use std::sync::OnceLock;
@@ -20,6 +21,7 @@ use super::plan::LoadPlan;
 use super::poller::ReadinessEvent;
 use super::request_log::ThreadLog;
 use super::start_gate::StartGate;
+use super::steps::{StepTrace, UserTable};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::{DueRequest, Feed};
@@ -46,6 +48,8 @@ pub(super) struct WorkerContext<'a> {
     pub(super) claimed: AtomicU64,
     /// Start of the run, in nanoseconds since 1970, once known.
     pub(super) started_unix_ns: OnceLock<u64>,
+    /// Listener of requests and responses of steps.
+    pub(super) trace: Option<Sender<StepTrace>>,
 }
 
 /// Report of a worker: once per interval, and at its end.
@@ -70,6 +74,12 @@ pub(super) struct Worker<'a> {
     cache: HeadCache,
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
+    /// Users of scenarios; `None` for requests of the plan.
+    users: Option<UserTable<'a>>,
+    /// Listener of requests and responses of steps.
+    trace: Option<Sender<StepTrace>>,
+    /// Date, in seconds since 1970, as of the last iteration.
+    unix_s: i64,
     /// Connections with more data than one turn reads.
     unread: Vec<ReadinessEvent>,
     /// Present while the kernel timestamps responses.
@@ -113,6 +123,9 @@ impl<'a> Worker<'a> {
             cache: HeadCache::default(),
             buffer: vec![0; receive::READ_BUFFER_BYTES].into_boxed_slice(),
             scratch: Vec::new(),
+            users: plan.scenarios.as_ref().map(|mix| UserTable::new(mix, plan.seed, plan.users_of(index))),
+            trace: shared.trace.clone(),
+            unix_s: 0,
             unread: Vec::new(),
             wall: stamped.then(|| clock.wall_offset()),
             next_read: Nanos::ZERO,
@@ -179,8 +192,11 @@ impl<'a> Worker<'a> {
         }
         self.refill_permits();
         let now = self.clock.now();
-        let can_start = self.connections.can_start();
-        let due = if can_start { self.feed.next_due() } else { None };
+        let due = match &self.users {
+            Some(_) => self.next_user_due(),
+            None if self.connections.can_start() => self.feed.next_due(),
+            None => None,
+        };
         let until = due.unwrap_or(Nanos::NEVER).min(self.next_tick).min(now + MAX_SLEEP);
         let gap = until - now;
         if gap < MIN_SLEEP || self.shared.plan.spin {
@@ -213,6 +229,9 @@ impl<'a> Worker<'a> {
 
     /// Starts due requests; a limited number at a time, since responses must be read too.
     fn start_due(&mut self) {
+        if self.users.is_some() {
+            return self.start_users();
+        }
         for _ in 0..MAX_STARTS {
             if !self.connections.can_start() {
                 return;
@@ -328,7 +347,15 @@ impl<'a> Worker<'a> {
     fn end(&mut self, outcome: &Outcome, user: u32) {
         self.counters.end(outcome);
         if let Some(log) = &mut self.log {
-            log.push(outcome, user, self.connections.in_use());
+            log.push(outcome, user, self.connections.in_use(), 0);
+        }
+    }
+
+    /// Records the end of a request of a step.
+    fn finish_request(&mut self, outcome: &Outcome, user: u32, step: u32) {
+        self.counters.end(outcome);
+        if let Some(log) = &mut self.log {
+            log.push(outcome, user, self.connections.in_use(), step);
         }
     }
 
@@ -350,10 +377,10 @@ impl<'a> Worker<'a> {
     }
 
     fn expire(&mut self, now: Nanos) {
-        let timeout = self.shared.plan.timeout;
         for index in self.connections.indices() {
-            let since = self.connections.get(index).and_then(|slot| slot.waiting_since());
-            if since.is_some_and(|since| now - since > timeout) {
+            let Some(slot) = self.connections.get(index) else { continue };
+            let timeout = slot.step.as_ref().and_then(|step| step.timeout).unwrap_or(self.shared.plan.timeout);
+            if slot.waiting_since().is_some_and(|since| now - since > timeout) {
                 self.fail(index, FailureKind::Timeout, || format!("no response within {timeout}"));
             }
         }
@@ -371,6 +398,9 @@ impl<'a> Worker<'a> {
         if self.counters.in_flight() > 0 {
             return false;
         }
+        if self.users.as_ref().is_some_and(|users| !users.is_quiet()) && self.clock.now() < self.shared.plan.until {
+            return false;
+        }
         self.refill_permits();
         self.feed.next_due().is_none()
     }
@@ -378,6 +408,9 @@ impl<'a> Worker<'a> {
     fn finish(mut self) {
         let now = self.clock.now();
         self.feed.stop(now.min(self.shared.plan.until));
+        if let Some(users) = &mut self.users {
+            self.counters.counts().iterations.cut += users.cut();
+        }
         self.publish(0);
         self.counters.record_cpu(now, thread_cpu());
         self.counters.close(now);

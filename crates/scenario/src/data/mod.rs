@@ -8,6 +8,9 @@ pub enum ThinkTime {
     Constant(Nanos),
 }
 impl ThinkTime {
+    pub fn parse(_text: &str) -> Result<Self, String> {
+        Ok(Self::None)
+    }
     pub fn sample(&self, _rng: &mut SeededRng) -> Nanos {
         match self {
             Self::None => Nanos::ZERO,

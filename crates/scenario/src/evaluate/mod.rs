@@ -166,6 +166,9 @@ pub struct CompiledCheck {
     kind: PredicateKind,
 }
 impl CompiledCheck {
+    pub fn is_about_status(&self) -> bool {
+        false
+    }
     pub fn compile(a: &Assertion, _n: &mut VariableNames) -> Result<Self, ParseError> {
         if let PredicateKind::Compare(PredicateOperator::Matches, PredicateValue::Text(t)) = &a.predicate.kind
             && t.as_text() == Some("(")

@@ -104,6 +104,15 @@ impl StepChecks {
         self.captures.len()
     }
 
+    /// Whether a status is expected; else any below 400 is a success.
+    pub fn expects_status(&self) -> bool {
+        self.checks.iter().any(|check| match &check.kind {
+            CheckKind::Status(_) => true,
+            CheckKind::Assert(check) => check.is_about_status(),
+            _ => false,
+        })
+    }
+
     /// Whether a capture or check looks into the body; else it need not be kept.
     pub fn needs_body(&self) -> bool {
         self.needs_body

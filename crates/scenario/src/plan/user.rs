@@ -87,7 +87,9 @@ impl ScenarioUser {
 
     /// Prepares an iteration: variables have the values of the settings again. The caller sets the columns of a row of
     /// data in the table, and begins.
-    pub fn prepare(&mut self, plan: &ScenarioPlan, sequence: u64) -> &mut VariableTable {
+    pub fn prepare(&mut self, plan: &ScenarioPlan, seed: u64, sequence: u64) -> &mut VariableTable {
+        // An iteration is the same whoever executes it.
+        self.rng = SeededRng::new(seed, sequence);
         self.variables.clone_from(&plan.variables);
         if !plan.keep_cookies {
             self.jar.clear();

@@ -76,6 +76,7 @@ pub(super) struct World<'p> {
     origins: OriginTable,
     scratch: RenderScratch,
     now: Nanos,
+    seed: u64,
     sequence: u64,
 }
 
@@ -83,7 +84,7 @@ impl<'p> World<'p> {
     pub(super) fn new(plan: &'p ScenarioPlan, seed: u64) -> Self {
         let user = ScenarioUser::new(plan, seed, 0);
         let origins = plan.origins.clone();
-        Self { plan, user, origins, scratch: RenderScratch::default(), now: Nanos::ZERO, sequence: 0 }
+        Self { plan, user, origins, scratch: RenderScratch::default(), now: Nanos::ZERO, seed, sequence: 0 }
     }
 
     /// Executes an iteration against a service.
@@ -99,7 +100,7 @@ impl<'p> World<'p> {
     ) -> Trace {
         let (mut request, mut findings) = (Vec::new(), StepFindings::default());
         let mut trace = Trace { requests: Vec::new(), findings: Vec::new(), ok: false, ended_ms: 0 };
-        row(self.user.prepare(self.plan, self.sequence));
+        row(self.user.prepare(self.plan, self.seed, self.sequence));
         self.sequence += 1;
         let mut call = Call::Begin;
         for _ in 0..MAX_CALLS {
