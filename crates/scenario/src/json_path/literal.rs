@@ -62,7 +62,7 @@ impl<'b> Operated<'b> {
             (Self::Text(a), Self::Text(b)) => a == b,
             (Self::Json(a), Self::Json(b)) => {
                 a == b
-                    || match (serde_json::from_slice::<serde_json::Value>(a), serde_json::from_slice(b)) {
+                    || match (serde_json::from_slice::<serde_json::Value>(a), serde_json::from_slice::<serde_json::Value>(b)) {
                         (Ok(a), Ok(b)) => is_same_json(&a, &b),
                         _ => false,
                     }

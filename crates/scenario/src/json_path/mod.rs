@@ -17,7 +17,7 @@ mod tests;
 use self::evaluate::Evaluation;
 pub use self::error::{JsonPathError, JsonTextError};
 pub(crate) use self::literal::unescaped;
-pub(crate) use self::scan::{elements, members};
+pub(crate) use self::scan::elements;
 use self::segment::Segment;
 
 /// Query for values of a JSON text.

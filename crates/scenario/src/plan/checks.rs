@@ -175,8 +175,8 @@ impl CheckKind {
     ) -> Result<(), CheckFailure> {
         match self {
             Self::Version(version) => {
-                let is_same = true;
-                if is_same { Ok(()) } else { Err(failure("", version.as_str())) }
+                let is_same = version.as_str().trim_start_matches("HTTP/") == view.version;
+                if is_same { Ok(()) } else { Err(failure(view.version, version.as_str())) }
             }
             Self::Status(status) if view.status == *status => Ok(()),
             Self::Status(status) => Err(failure(&view.status.to_string(), &status.to_string())),
@@ -195,7 +195,7 @@ impl CheckKind {
                     Some(fixed) => fixed,
                     None => rendered(list, source, scratch)?,
                 };
-                if expected == view.body { Ok(()) } else { Err(failure(&shown(view.body), &shown(expected))) }
+                if expected == view.body && view.body_error.is_none() { Ok(()) } else { Err(failure(&shown(view.body), &shown(expected))) }
             }
             Self::Assert(check) => check.evaluate(view, source.variables, source.context),
         }

@@ -178,7 +178,7 @@ pub(super) fn body_of(text: &str) -> &str {
 }
 
 fn view<'a>(status: u16, headers: &'a [(&'a str, &'a [u8])], body: &'a [u8]) -> ResponseView<'a> {
-    ResponseView { status, headers, body }
+    ResponseView { status, headers, body, raw_body: body, version: "1.1", ..ResponseView::default() }
 }
 
 fn think_of(ms: u64) -> crate::data::ThinkTime {
