@@ -27,9 +27,13 @@ fn outage(limit: &str, length: Nanos, are_lost: bool, jobs: u64) -> DispatchScen
     scenario
 }
 
-/// The longest time by which jobs are later than the even rate from then on, without those that time out.
+/// The longest time by which jobs are later than the even rate from then on, without those that time out; all of the
+/// time if none is done in it.
 fn behind(result: &DispatchResult, from: Nanos, until: Nanos, per_s: f64) -> f64 {
     let after = result.done_at.iter().filter(|at| (from..until).contains(*at));
+    if after.clone().next().is_none() {
+        return (until - from).as_secs_f64();
+    }
     let late = after.enumerate().map(|(number, at)| (*at - from).as_secs_f64() - number as f64 / per_s);
     late.fold(0.0, f64::max)
 }
@@ -107,6 +111,15 @@ fn a_silence_gives_nothing_up() {
     let mut scenario = outage("bucket:100/1s", s(20), true, 1000);
     scenario.rules.give_up_after = Some(s(5));
     assert_eq!(done(&scenario.run(1)), 1000);
+}
+
+#[test]
+fn probes_that_hang_do_not_hide_the_end_of_a_silence_before_their_timeouts() {
+    let mut scenario = outage("bucket:100/1s", s(40), true, 5000);
+    (scenario.rules.attempt_timeout, scenario.rules.key.delay_bound) = (s(60), Some(Nanos::from_millis(5)));
+    let result = scenario.run(1);
+    let late = behind(&result, s(43), s(50), 100.0);
+    assert!(late <= 3.2, "{late} s");
 }
 
 proptest! {
