@@ -68,11 +68,6 @@ impl ScenarioMix {
         u32::try_from(self.choice.pick(number)).unwrap_or(0)
     }
 
-    /// Number of steps of all scenarios.
-    pub(crate) fn step_count(&self) -> usize {
-        self.scenarios.iter().map(|scenario| scenario.steps.len()).sum()
-    }
-
     /// Names and checks of all steps, in order.
     pub fn step_facts(&self) -> Vec<StepFacts> {
         self.scenarios.iter().flat_map(|scenario| scenario.steps.iter().cloned()).collect()

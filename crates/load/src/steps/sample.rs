@@ -1,7 +1,7 @@
 //! Samples of failures, for a person, with secrets left out.
 
 use weir_measure::step_counts::FailureSample;
-use weir_scenario::plan::StepFindings;
+use weir_scenario::plan::{FlowFailure, StepFindings};
 
 use super::StepExchange;
 
@@ -10,10 +10,26 @@ const MAX_SHOWN_BODY_BYTES: usize = 300;
 /// Headers whose values are left out.
 const SECRET_HEADERS: [&str; 4] = ["authorization", "cookie", "set-cookie", "proxy-authorization"];
 
-/// Sample of what a step found, and of its response.
-pub(crate) fn failure_sample(findings: &StepFindings, exchange: Option<&StepExchange>) -> FailureSample {
-    let reasons: Vec<String> = findings.failures.iter().map(ToString::to_string).collect();
-    FailureSample { reason: reasons.join("; "), response: exchange.map(shown).unwrap_or_default() }
+/// Sample of what a step with these checks found, and of its response.
+pub(crate) fn failure_sample(
+    findings: &StepFindings,
+    checks: &[String],
+    exchange: Option<&StepExchange>,
+) -> FailureSample {
+    let reasons = failure_texts(findings, checks).join("; ");
+    FailureSample { reason: reasons, response: exchange.map(shown).unwrap_or_default() }
+}
+
+/// Failures of a step, each with its check: `status == 200: expected == 200, found 500`.
+pub(crate) fn failure_texts(findings: &StepFindings, checks: &[String]) -> Vec<String> {
+    let text = |failure: &FlowFailure| match failure {
+        FlowFailure::Check(index, reason) => match checks.get(*index as usize) {
+            Some(check) => format!("{check}: {reason}"),
+            None => reason.to_string(),
+        },
+        other => other.to_string(),
+    };
+    findings.failures.iter().map(text).collect()
 }
 
 fn shown(exchange: &StepExchange) -> String {

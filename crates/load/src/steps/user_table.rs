@@ -249,13 +249,18 @@ impl<'a> UserTable<'a> {
         let fields = &fields[..count];
         let encoding = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding")).map(|(_, v)| *v);
         let body = exchange.kept.decoded_body(encoding);
-        let url = self.url(user);
+        let url = self.url(user).unwrap_or_default();
         let view = ResponseView {
+            version: if version == 0 { "1.0" } else { "1.1" },
             status,
             headers: fields,
             body: body.as_deref().unwrap_or_default(),
+            raw_body: exchange.kept.raw_body(),
+            body_error: body.as_ref().err().map(String::as_str),
+            duration: service,
+            url: &url,
+            ip: "",
         };
-        let _ = (version, service, url);
         self.step(user, at, unix_s, |flow, context| flow.response(context, &view, at))
     }
 

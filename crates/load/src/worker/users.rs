@@ -3,7 +3,7 @@
 use super::connect::CONNECT_RETRY_DELAY;
 use super::{MAX_STARTS, Worker};
 use crate::connection::{ConnectionPhase, Flight};
-use crate::steps::{EndedIteration, Send, StepExchange, StepTrace, UserAction, UserTable, failure_sample};
+use crate::steps::{EndedIteration, Send, StepExchange, StepTrace, UserAction, UserTable, failure_sample, failure_texts};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::{DueRequest, Feed};
@@ -235,7 +235,7 @@ impl Worker<'_> {
             }
         }
         let (scenario, origin) = (exchange.scenario, exchange.origin);
-        self.record_step(user, &outcome, Some(&exchange), now);
+        self.record_step(user, &outcome, Some(&exchange));
         if is_reusable && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users) {
             slot.idle_since = Some(now);
             // The buffer of the next request is that of the table.
@@ -263,22 +263,21 @@ impl Worker<'_> {
     fn step_failed(&mut self, user: u32, outcome: &Outcome, kind: FailureKind, now: Nanos) -> UserAction {
         let Some(users) = &mut self.users else { return UserAction::Wait };
         let action = users.failed(user, kind, now, self.unix_s);
-        self.record_step(user, outcome, None, now);
+        self.record_step(user, outcome, None);
         action
     }
 
     /// Records a request of a step, with what the flow found.
-    fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>, now: Nanos) {
+    fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
         let Some(users) = &self.users else { return };
         let findings = &users.findings;
         let step = users.step_index(users.scenario_of(user), findings.step);
-        self.counters.end_step(step, outcome, findings, || failure_sample(findings, exchange));
+        self.counters.end_step(step, outcome, findings, || failure_sample(findings, users.mix().step_checks(step), exchange));
         if let Some(trace) = &self.trace {
             // Nobody listens any more once the run is abandoned.
             let _ = trace.send(traced(users, user, step, findings, outcome, exchange));
         }
         self.finish_request(outcome, user, step);
-        let _ = now;
     }
 
     /// Records a request that could not be rendered.
@@ -289,7 +288,7 @@ impl Worker<'_> {
             return;
         }
         let step = users.step_index(users.scenario_of(user), findings.step);
-        self.counters.record_unsent(step, now, || failure_sample(findings, None));
+        self.counters.record_unsent(step, now, || failure_sample(findings, users.mix().step_checks(step), None));
     }
 }
 
@@ -314,7 +313,7 @@ fn traced(
         body: exchange.map(|exchange| exchange.body().to_vec()).unwrap_or_default(),
         service: outcome.service(),
         checks: evaluated.map(|(text, check)| (text.clone(), findings.has_passed(check))).collect(),
-        failures: findings.failures.iter().map(ToString::to_string).collect(),
+        failures: failure_texts(findings, facts),
         verdict: match findings.verdict {
             Some(StepVerdict::Passed) => "passed",
             Some(StepVerdict::Retried) => "retried",
