@@ -263,10 +263,11 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
         "-q",
     ]);
     until("some requests", TIMEOUT, || server.requests() >= 20);
+    // A submission by another process is rejected in one line, and existing jobs continue when there is space. The
+    // store is opened before: with a full disk, opening can be what fails.
+    let queue = SqliteStore::open(&small.join("jobs.db"), &store::Options::default()).unwrap();
     let ballast = small.join("ballast");
     fill(&ballast);
-    // A submission by another process is rejected in one line, and existing jobs continue when there is space.
-    let queue = SqliteStore::open(&small.join("jobs.db"), &store::Options::default()).unwrap();
     let more = |id: String| Job {
         id: Some(id),
         request: JobRequest {
