@@ -42,6 +42,7 @@ impl LoadRequest {
         let agents = on.map(|on| agents::AgentSpec { backend: on, agents: count, per_node, launcher });
         let options = Options {
             url: form.take("url")?,
+            scenarios: Vec::new(),
             connections: form.take("connections")?,
             threads: form.take("threads")?,
             requests: form.take("requests")?,

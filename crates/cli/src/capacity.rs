@@ -121,6 +121,7 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
     let (out, html) = (OutputFile::open(asked.out.as_deref())?, OutputFile::open(asked.html.as_deref())?);
     OutputFile::ensure_distinct(&[("--out", out.as_ref()), ("--html", html.as_ref())])?;
     asked.request_args.read_stdin()?;
+    asked.request_args.read_scenarios()?;
     let command = redacted(args, &asked.request_args.secrets());
     let agents = asked.agent_args.agent_spec(args, None)?;
     let asked = CapacityOptions { agents, ..asked.into_options()? };

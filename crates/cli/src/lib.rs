@@ -13,6 +13,7 @@ mod help;
 mod interrupt;
 mod load;
 mod messages;
+mod once;
 mod output;
 mod report;
 mod request_args;

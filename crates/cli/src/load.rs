@@ -11,6 +11,7 @@ use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
+use super::once;
 use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
 use weir_agents::{Coordinator, process};
@@ -19,6 +20,7 @@ use weir_decide::load::notation;
 use weir_decide::load::schedule::{Arrivals, LoadStage};
 use weir_live::progress_bar::{Extent, ProgressBar};
 use weir_load::request_log::RequestLog;
+use weir_load::steps::ScenarioMix;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_measure::Run;
 use weir_measure::slo::Slo;
@@ -72,6 +74,9 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     agent_args: AgentArgs,
 
+    /// play the scenario once and print each request and response
+    #[arg(long, help_heading = RESULT)]
+    once: bool,
     /// initial time excluded from the result [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
     warmup: Option<Duration>,
@@ -129,7 +134,9 @@ pub(super) fn flags() -> Vec<String> {
 pub(super) fn parse(args: &[String]) -> Result<Options, String> {
     let command = LoadArgs::augment_args(Command::new("load")).no_binary_name(true).disable_help_flag(true);
     let read = command.try_get_matches_from(args).and_then(|matches| LoadArgs::from_arg_matches(&matches));
-    read.map(LoadArgs::into_options).map_err(|error| super::one_line(&error, "load"))
+    let mut read = read.map_err(|error| super::one_line(&error, "load"))?;
+    read.request_args.read_scenarios()?;
+    Ok(read.into_options())
 }
 
 pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8 {
@@ -161,17 +168,29 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let outputs = LoadOutputs::open(&asked)?;
     let mut asked = asked;
     asked.request_args.read_stdin()?;
+    let plays_once =
+        asked.once || asked.request_args.is_scenario_url() && args.get(1).is_some_and(|word| word == "run");
+    asked.request_args.read_scenarios()?;
     let (format, strict, slos) = (asked.format, asked.strict, asked.slos.clone());
     let command = redacted(args, &asked.request_args.secrets());
     let driving = asked.agent_args.clone();
     let options = asked.into_options();
+    if plays_once {
+        return once::play(&options, messages);
+    }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
+    if let Some(mix) = &plan.scenarios {
+        mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
+    }
     let agents = driving.agent_spec(args, Some(plan.connections))?;
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     let label = plan.target.path.split('?').next().unwrap_or("/");
     let begin = |it: &OutputFile| {
         let file = it.file.try_clone()?;
-        Ok(RequestLog::new(file, !it.is_stdout(), label, &plan.target.url))
+        let steps = plan.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default();
+        let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+        let labels = if names.is_empty() { vec![label] } else { names };
+        Ok(RequestLog::new(file, !it.is_stdout(), &labels, &plan.target.url))
     };
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
     let mut bar = (!messages.is_quiet())

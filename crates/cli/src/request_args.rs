@@ -1,8 +1,9 @@
 //! Flags of the request and of the connections, shared by `load` and `capacity`.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -11,15 +12,30 @@ use weir_decide::base::units;
 use weir_http::tls::TlsOptions;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
+use weir_load::steps::ScenarioSource;
 
 const REQUEST: &str = "Request";
+const SCENARIO: &str = "Scenario";
 const CONNECTION: &str = "Connection";
 
 /// Request, and the connections that carry it.
 #[derive(Clone, Debug, Args)]
 pub(super) struct RequestArgs {
-    /// target URL, e.g. http://localhost:8080/path
+    /// target URL, e.g. http://localhost:8080/path; a .hurl file is a scenario
+    #[arg(required_unless_present = "scenarios", default_value = "", hide_default_value = true)]
     url: String,
+
+    /// scenario in hurl's format; repeatable, chosen at random
+    #[arg(short, long = "scenario", value_name = "FILE", help_heading = SCENARIO)]
+    scenarios: Vec<PathBuf>,
+    /// variable of the scenarios; repeatable
+    #[arg(long = "variable", value_name = "NAME=VALUE", help_heading = SCENARIO)]
+    variables: Vec<String>,
+    /// think time between steps: 1s, 1s..3s, exponential 2s, lognormal 2s 8s
+    #[arg(long, value_name = "TIME", help_heading = SCENARIO)]
+    think: Option<String>,
+    #[arg(skip)]
+    sources: Vec<ScenarioSource>,
 
     /// request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
@@ -103,6 +119,42 @@ impl RequestArgs {
         Ok(())
     }
 
+    /// Reads the files of scenarios. Must run once, before the load.
+    ///
+    /// # Errors
+    /// One line, if a file cannot be read or a variable has no value.
+    pub(super) fn read_scenarios(&mut self) -> Result<(), String> {
+        if self.is_scenario_url() {
+            self.scenarios.push(std::mem::take(&mut self.url).into());
+        }
+        if self.scenarios.is_empty() {
+            let without = [("--variable", self.variables.is_empty()), ("--think", self.think.is_none())];
+            return match without.iter().find(|(_, is_absent)| !is_absent) {
+                Some((flag, _)) => Err(format!("{flag} needs a scenario; name one with -s FILE")),
+                None => Ok(()),
+            };
+        }
+        let pair = |text: &String| {
+            let (name, value) = text.split_once('=').ok_or_else(|| format!("--variable '{text}': write NAME=VALUE"))?;
+            Ok((name.to_owned(), value.to_owned()))
+        };
+        let variables = self.variables.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
+        for path in &self.scenarios {
+            let name = path.display().to_string();
+            let bytes = fs::read(path).map_err(|error| format!("cannot read the scenario '{name}': {error}"))?;
+            let text = String::from_utf8(bytes).map_err(|_| format!("the scenario '{name}' is not UTF-8"))?;
+            let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+            let (variables, think) = (variables.clone(), self.think.clone());
+            self.sources.push(ScenarioSource { name, text, folder, weight: 1.0, variables, think });
+        }
+        Ok(())
+    }
+
+    /// Whether the URL is a file of a scenario.
+    pub(super) fn is_scenario_url(&self) -> bool {
+        self.url.ends_with(".hurl") && !self.url.contains("://")
+    }
+
     /// Credentials in URL, headers and `--auth`, to be left out of the manifest.
     pub(super) fn secrets(&self) -> Vec<String> {
         let headers = self.headers.iter().filter_map(|line| line.split_once(':'));
@@ -117,6 +169,7 @@ impl RequestArgs {
     pub(super) fn into_options(self) -> Options {
         Options {
             url: self.url,
+            scenarios: self.sources,
             method: self.method,
             headers: self.headers,
             bodies: self.bodies,

@@ -6,6 +6,8 @@ use weir_decide::load::feed::Feed;
 use weir_measure::Counts;
 use weir_measure::outcome::Outcome;
 use weir_measure::recorder::{Interval, Recorder};
+use weir_measure::step_counts::{FailureSample, StepCounts};
+use weir_scenario::plan::{StepFindings, StepVerdict};
 
 /// One worker's counts, reported by [`WorkerCounters::take_counts`].
 #[derive(Debug)]
@@ -66,6 +68,53 @@ impl WorkerCounters {
         let counts = &mut self.recorder.counts;
         counts.last_done = counts.last_done.max(outcome.done);
         self.recorder.record(outcome);
+    }
+
+    /// Records a request of a step, and its checks.
+    pub(super) fn end_step(
+        &mut self,
+        step: u32,
+        outcome: &Outcome,
+        findings: &StepFindings,
+        sample: impl FnOnce() -> FailureSample,
+    ) {
+        if outcome.intended < self.from {
+            return;
+        }
+        let counts = step_counts(&mut self.recorder.counts, step);
+        counts.record(outcome);
+        match findings.verdict {
+            Some(StepVerdict::Redirected) => counts.redirects += 1,
+            Some(StepVerdict::Retried) => counts.retries += 1,
+            _ => {}
+        }
+        for check in 0..findings.checks_evaluated {
+            counts.record_check(check as usize, findings.has_passed(check));
+        }
+        if !findings.failures.is_empty() {
+            counts.record_sample(sample);
+        }
+    }
+
+    /// Records a request of a step that could not be rendered.
+    pub(super) fn record_unsent(&mut self, step: u32, now: Nanos, sample: impl FnOnce() -> FailureSample) {
+        if now < self.from {
+            return;
+        }
+        let counts = step_counts(&mut self.recorder.counts, step);
+        counts.unsent += 1;
+        counts.record_sample(sample);
+    }
+
+    /// Records an iteration.
+    pub(super) fn end_iteration(&mut self, intended: Nanos, now: Nanos, ok: bool) {
+        let iterations = &mut self.recorder.counts.iterations;
+        if now >= self.from && now <= self.until {
+            iterations.ended_in_window += 1;
+        }
+        if intended >= self.from {
+            iterations.record(intended, now, ok);
+        }
     }
 
     #[inline]
@@ -162,4 +211,13 @@ impl WorkerCounters {
         let (end, after) = self.cpu_end;
         if end > start { (after - before).0 as f64 / (end - start).0 as f64 } else { 0.0 }
     }
+}
+
+/// Counts of a step by its index among all steps.
+fn step_counts(counts: &mut Counts, step: u32) -> &mut StepCounts {
+    let index = step as usize;
+    if counts.steps.len() <= index {
+        counts.steps.resize_with(index + 1, StepCounts::default);
+    }
+    &mut counts.steps[index]
 }

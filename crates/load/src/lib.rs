@@ -16,6 +16,7 @@ mod poller;
 mod probe;
 pub mod request_log;
 mod start_gate;
+pub mod steps;
 mod worker;
 
 use std::fmt;
@@ -163,6 +164,7 @@ pub fn drive(
         stop: AtomicBool::new(false),
         claimed: AtomicU64::new(0),
         started_unix_ns: OnceLock::new(),
+        trace: plan.trace.clone(),
     };
     let workers = (0..plan.threads)
         .map(|index| Worker::new(&shared, index, sender.clone(), log.map(|log| log.thread_log(index))))

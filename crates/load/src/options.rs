@@ -10,14 +10,18 @@ use base64::prelude::BASE64_STANDARD;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::steps::ScenarioSource;
 use weir_decide::load::schedule::{Arrivals, LoadStage};
 use weir_http::tls::TlsOptions;
 
 /// Options of a load, not yet validated. `None` and empty lists mean "not given".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Target URL.
+    /// Target URL; with scenarios the URL before their paths, or empty.
     pub url: String,
+    /// Scenarios in place of one request.
+    #[serde(default)]
+    pub scenarios: Vec<ScenarioSource>,
     /// Concurrent connections; in the open loop the maximum.
     pub connections: Option<u64>,
     /// Number of generator threads.

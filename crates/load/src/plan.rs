@@ -3,7 +3,9 @@
 mod error;
 mod facts;
 mod requests;
+mod scenarios;
 
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use self::error::PlanError;
 use self::requests::requests;
 use super::options::Options;
+use super::steps::{ScenarioMix, StepTrace};
 use weir_decide::Nanos;
 use weir_decide::load::feed::{ClosedFeed, Feed, OpenFeed};
 use weir_decide::load::schedule::{LoadStage, Schedule};
@@ -44,6 +47,8 @@ pub struct LoadPlan {
     pub shard: Shard,
     /// Maximum number of connections of this process.
     pub connections: u64,
+    /// Maximum number of users of scenarios of this process.
+    pub users: u64,
     /// Number of generator threads.
     pub threads: u64,
     /// Length of the run: no request starts later.
@@ -66,6 +71,10 @@ pub struct LoadPlan {
     pub seed: u64,
     /// Interval of worker reports and of the time series.
     pub interval: Nanos,
+    /// Scenarios in place of one request.
+    pub scenarios: Option<ScenarioMix>,
+    /// Listener of requests and responses of steps; for few of them.
+    pub trace: Option<Sender<StepTrace>>,
 }
 
 /// Position of an agent among all agents of a load.
@@ -125,6 +134,9 @@ impl LoadPlan {
     /// The first invalid option.
     pub fn for_agent(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
         check_conflicts(options)?;
+        if !options.scenarios.is_empty() {
+            return Self::of_scenarios(options, position);
+        }
         let target = Target::parse(&options.url)?;
         check_tls(options, &target)?;
         let addresses = match &options.unix_socket {
@@ -161,6 +173,7 @@ impl LoadPlan {
             requests,
             shard: deal,
             connections,
+            users: connections,
             threads,
             until,
             limit: length.requests,
@@ -177,6 +190,8 @@ impl LoadPlan {
             spin: options.spin,
             seed,
             interval: Nanos::SECOND,
+            scenarios: None,
+            trace: None,
         })
     }
 
@@ -203,6 +218,11 @@ impl LoadPlan {
     /// Maximum number of connections of thread `index`.
     pub fn connections_of(&self, index: u64) -> usize {
         self.per_thread(self.connections, index)
+    }
+
+    /// Maximum number of users of scenarios of thread `index`.
+    pub fn users_of(&self, index: u64) -> usize {
+        self.per_thread(self.users, index)
     }
 
     /// Number of connections that thread `index` opens before the start.

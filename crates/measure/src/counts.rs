@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
 use super::merge::{AddPart, PeerValue, merged, texts};
-use super::response_counts::{BodyLengths, StatusCounts};
+use super::response_counts::{BodyLengths, CheckedResponses, StatusCounts};
+use super::step_counts::{IterationCounts, StepCounts};
 use super::times::ResponseTimes;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
@@ -76,6 +77,12 @@ merged! {
         pub cpu_utilization: f64 => maximum,
         /// Offset of the last thread's start from the start of the run.
         pub began: Nanos => maximum,
+        /// Responses whose success is not that of their status.
+        pub unexpected: CheckedResponses => sum,
+        /// Iterations of scenarios.
+        pub iterations: IterationCounts => sum,
+        /// Steps of the scenarios, in order; empty without scenarios.
+        pub steps: Vec<StepCounts> => sum,
     }
 }
 
@@ -102,6 +109,7 @@ impl Counts {
             && self.ok == self.good.count()
             && self.body_lengths.same <= responses
             && self.no_response.count() == self.no_response_count()
+            && self.steps.iter().all(StepCounts::adds_up)
             && [&self.good, &self.bad].iter().all(|times| times.service.count() == times.count());
         if adds_up { Ok(()) } else { Err("counts that do not add up".into()) }
     }
@@ -139,17 +147,31 @@ impl Counts {
         self.responses() - self.body_lengths.same
     }
 
-    /// Failed requests by kind: without a response, of class `4xx` or `5xx` (and above), or `dropped`.
+    /// Failed requests by kind: without a response, of class `4xx` or `5xx` (and above), `check`, or `dropped`.
     pub fn by_failure(&self) -> BTreeMap<String, u64> {
-        FailureKind::ALL
-            .iter()
-            .map(|kind| (kind.name(), self.failures[*kind as usize]))
-            .chain([("4xx", self.statuses.sum(400..500)), ("5xx", self.statuses.sum(500..1000))])
-            .chain([("dropped", self.dropped)])
-            .filter(|(_, n)| *n > 0)
-            .map(|(name, n)| (name.to_owned(), n))
-            .collect()
+        failed_by_kind(&self.failures, &self.statuses, self.unexpected, self.dropped)
     }
+}
+
+/// Failed requests by kind; zero counts are left out.
+pub(super) fn failed_by_kind(
+    failures: &[u64; FailureKind::ALL.len()],
+    statuses: &StatusCounts,
+    checked: CheckedResponses,
+    dropped: u64,
+) -> BTreeMap<String, u64> {
+    FailureKind::ALL
+        .iter()
+        .map(|kind| (kind.name(), failures[*kind as usize]))
+        .chain([
+            ("4xx", statuses.sum(400..500).saturating_sub(checked.expected_4xx)),
+            ("5xx", statuses.sum(500..1000).saturating_sub(checked.expected_5xx)),
+            ("check", checked.failed),
+            ("dropped", dropped),
+        ])
+        .filter(|(_, n)| *n > 0)
+        .map(|(name, n)| (name.to_owned(), n))
+        .collect()
 }
 
 impl AddPart for Counts {

@@ -7,10 +7,13 @@ use std::collections::BTreeMap;
 use weir_decide::base::failure::FailureKind;
 
 use super::histogram::Histogram;
+use super::step_counts::FailureSample;
 use weir_decide::Nanos;
 
 /// Maximum of a count: above any count of a run, and small enough that a million of them does not overflow.
 const MAX_COUNT: u64 = 1 << 43;
+/// Maximum number of records of a list from a peer.
+const MAX_PARTS: usize = 100_000;
 /// Maximum length of a text from a peer, in characters.
 const MAX_TEXT_CHARS: usize = 1000;
 
@@ -72,6 +75,12 @@ pub(super) fn first<T: Clone>(own: &mut Option<T>, other: &Option<T>) {
     if own.is_none() {
         own.clone_from(other);
     }
+}
+
+/// Rule: first samples of all parts.
+pub(super) fn first_few(own: &mut Vec<FailureSample>, other: &[FailureSample]) {
+    let free = FailureSample::MAX_PER_STEP.saturating_sub(own.len());
+    own.extend(other.iter().take(free).cloned());
 }
 
 /// Rule: for each key, value of the first part that has one.
@@ -142,6 +151,26 @@ impl PeerValue for Histogram {
     }
 }
 
+/// Parts of the same index add up.
+impl<T: AddPart + Clone> AddPart for Vec<T> {
+    fn add_part(&mut self, other: &Self) {
+        for (own, other) in self.iter_mut().zip(other) {
+            own.add_part(other);
+        }
+        let own = self.len();
+        self.extend(other.iter().skip(own).cloned());
+    }
+}
+
+impl<T: PeerValue> PeerValue for Vec<T> {
+    fn check(&self) -> Result<(), String> {
+        if self.len() > MAX_PARTS {
+            return Err(format!("{} parts", self.len()));
+        }
+        self.iter().try_for_each(PeerValue::check)
+    }
+}
+
 impl<T: AddPart + Clone> AddPart for Option<Box<T>> {
     fn add_part(&mut self, other: &Self) {
         match (self, other) {
@@ -189,6 +218,11 @@ pub(super) mod texts {
     /// Serialises an optional text.
     pub(crate) fn serialize_one<S: Serializer>(text: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
         text.as_deref().map(truncated).serialize(to)
+    }
+
+    /// Serialises a text.
+    pub(crate) fn serialize_text<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&truncated(text))
     }
 
     /// Serialises texts by key.

@@ -97,7 +97,7 @@ impl Recorder {
         interval.ok += u64::from(ok);
         interval.failed += u64::from(!ok);
         interval.bytes_in += outcome.bytes_in;
-        let has_response = matches!(outcome.end, RequestEnd::Response(_));
+        let has_response = outcome.end.status().is_some();
         interval.responses += u64::from(has_response);
         if ok {
             interval.response.record(response);
@@ -126,8 +126,9 @@ impl Recorder {
                 counts.failures[kind as usize] += 1;
                 counts.no_response.record(response);
             }
-            RequestEnd::Response(status) => {
+            RequestEnd::Response(status) | RequestEnd::Checked { status, .. } => {
                 counts.statuses.record(status);
+                counts.unexpected.record(outcome.end);
                 if ok { &mut counts.good } else { &mut counts.bad }.record(outcome);
                 counts.lateness.record(outcome.lateness());
                 counts.body_lengths.record(outcome.body_in);

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::merge::{AddPart, PeerValue};
+use super::merge::{AddPart, PeerValue, merged};
+use super::outcome::RequestEnd;
 
 /// Number of responses by status, from 0 to 999.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +63,44 @@ impl<'de> Deserialize<'de> for StatusCounts {
             *count.ok_or_else(|| de::Error::custom(format_args!("invalid status {status}")))? = n;
         }
         Ok(counts)
+    }
+}
+
+merged! {
+    /// Responses to steps of scenarios whose success is not that of their status.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct CheckedResponses {
+        /// Responses with a status below 400 that failed a check or capture.
+        pub failed: u64 => sum,
+        /// Responses of class 4xx that their step expects.
+        pub expected_4xx: u64 => sum,
+        /// Responses with a status of 500 and above that their step expects.
+        pub expected_5xx: u64 => sum,
+    }
+}
+
+impl CheckedResponses {
+    /// Counts the end of a request.
+    #[inline]
+    pub fn record(&mut self, end: RequestEnd) {
+        match end {
+            RequestEnd::Checked { status: 0..400, passed: false } => self.failed += 1,
+            RequestEnd::Checked { status: 400..500, passed: true } => self.expected_4xx += 1,
+            RequestEnd::Checked { status: 500.., passed: true } => self.expected_5xx += 1,
+            _ => {}
+        }
+    }
+}
+
+impl AddPart for CheckedResponses {
+    fn add_part(&mut self, other: &Self) {
+        self.add(other);
+    }
+}
+
+impl PeerValue for CheckedResponses {
+    fn check(&self) -> Result<(), String> {
+        self.check_values()
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::agent_counts::Agent;
 use super::histogram::{Histogram, Percentiles};
 use super::load_model::LoadModel;
+use super::run_steps::{RunIterations, RunStep};
 use super::series::SeriesPoint;
 use super::trust::{MAX_CPU_FRACTION, Trust, is_p99_distorted};
 
@@ -64,6 +65,12 @@ pub struct Run {
     pub in_flight_mean: f64,
     /// Whether the run is valid.
     pub trust: Trust,
+    /// Iterations of scenarios; `None` without scenarios.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<RunIterations>,
+    /// Steps of the scenarios, in order; empty without scenarios.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<RunStep>,
     /// Objectives with their outcomes, in the order given.
     pub slo: Vec<SloResult>,
     /// Whether an interrupt ended the run.

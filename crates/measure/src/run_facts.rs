@@ -4,7 +4,9 @@ use super::agent_counts::{Agent, AgentCounts};
 use super::counts::Counts;
 use super::load_model::LoadModel;
 use super::run::{Bytes, Connections, Manifest, Rate, Requests, Responses, Run, RunTarget, SCHEMA_VERSION};
+use super::run_steps::{RunIterations, RunStep, StepFacts};
 use super::series::RunSeries;
+use super::step_counts::StepCounts;
 use super::trust::{Evidence, Trust};
 use weir_decide::Nanos;
 
@@ -27,6 +29,8 @@ pub struct RunFacts {
     pub spins: bool,
     /// Whether an interrupt ended the run.
     pub interrupted: bool,
+    /// Steps of the scenarios; empty without scenarios.
+    pub steps: Vec<StepFacts>,
 }
 
 impl RunFacts {
@@ -35,14 +39,28 @@ impl RunFacts {
         (self.end - self.warmup).as_secs_f64().max(1e-9)
     }
 
+    /// Length of the arrivals of an open loop within the window, in seconds.
+    fn arrivals_s(&self) -> Option<f64> {
+        self.arrivals_end.map(|end| (end - self.warmup).as_secs_f64().max(1e-9))
+    }
+
     fn rate(&self, counts: &Counts) -> Rate {
         let achieved = counts.responses_in_window as f64 / self.duration_s();
-        let offered = match self.arrivals_end {
+        let offered = match self.arrivals_s() {
+            // What arrives are iterations; how many requests they would have had is not known.
+            _ if !self.steps.is_empty() => achieved,
             Some(_) if counts.offered == 0 => 0.0,
-            Some(end) => counts.offered as f64 / (end - self.warmup).as_secs_f64().max(1e-9),
+            Some(length) => counts.offered as f64 / length,
             None => achieved,
         };
         Rate { offered, achieved }
+    }
+
+    fn run_steps(&self, counts: &Counts) -> Vec<RunStep> {
+        let none = StepCounts::default();
+        let of_step = |index: usize| counts.steps.get(index).unwrap_or(&none);
+        let steps = self.steps.iter().enumerate();
+        steps.map(|(index, facts)| RunStep::of(facts, of_step(index), self.duration_s())).collect()
     }
 
     fn target_of(self, counts: &Counts) -> RunTarget {
@@ -116,6 +134,9 @@ impl Run {
             cpu_utilization: counts.cpu_utilization,
             in_flight_mean: evidence.in_flight_mean,
             trust,
+            iterations: (!facts.steps.is_empty())
+                .then(|| RunIterations::of(counts, facts.duration_s(), facts.arrivals_s())),
+            steps: facts.run_steps(counts),
             slo: Vec::new(),
             interrupted: facts.interrupted,
             agents: figures,

@@ -6,7 +6,7 @@
 
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
-use super::{agents, bars};
+use super::{agents, bars, steps};
 use weir_decide::Nanos;
 use weir_measure::histogram::Percentiles;
 use weir_measure::{LoadModel, Run};
@@ -19,6 +19,8 @@ pub fn render(run: &Run, color: bool) -> String {
         reasons(run, paint),
         headline(run, paint),
         totals(run, paint),
+        steps::table(run, paint),
+        steps::checks(run, paint),
         clocks(run, paint),
         shape(run, paint),
         outcomes(run, paint),
@@ -71,11 +73,11 @@ fn reasons(run: &Run, paint: AnsiPaint) -> Vec<String> {
 pub(super) fn facts(run: &Run) -> [String; 4] {
     let limit = count(run.connections.max);
     let plural = if run.connections.max == 1 { "" } else { "s" };
+    let what = if run.iterations.is_some() { "user" } else { "connection" };
+    let offered = run.iterations.as_ref().map_or(run.rate_per_s.offered, |iterations| iterations.rate_per_s.offered);
     let model = match run.model {
-        LoadModel::Closed => format!("closed loop, {limit} connection{plural}"),
-        LoadModel::Open => {
-            format!("open loop, {}/s offered, up to {limit} connection{plural}", rate(run.rate_per_s.offered))
-        }
+        LoadModel::Closed => format!("closed loop, {limit} {what}{plural}"),
+        LoadModel::Open => format!("open loop, {}/s offered, up to {limit} {what}{plural}", rate(offered)),
     };
     let warmup = match run.warmup_s {
         w if w > 0.0 => format!(" after {} of warm-up", seconds(w)),
@@ -92,7 +94,7 @@ pub(super) fn facts(run: &Run) -> [String; 4] {
 }
 
 fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
-    let asked = format!("{} {}", run.target.method, run.target.url);
+    let asked = format!("{} {}", run.target.method, run.target.url).trim_start().to_owned();
     let facts = facts(run);
     let mut lines =
         vec![paint.bold(&truncate(&asked, TERMINAL_COLUMNS)), truncate(&facts.join(" · "), TERMINAL_COLUMNS)];
@@ -217,7 +219,8 @@ fn outcomes(run: &Run, paint: AnsiPaint) -> Vec<String> {
         .enumerate()
         .flat_map(|(i, (status, n))| rows(if i == 0 { "status" } else { "" }, status, *n, "", is_failure(status)));
     // The classes of statuses are in the rows above.
-    let without_response = run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx")).enumerate();
+    let without_response =
+        run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx") && *kind != "check").enumerate();
     let failures = without_response.flat_map(|(i, (kind, n))| {
         let words = run.target.failure_details.get(kind).map_or("", String::as_str);
         rows(if i == 0 { "no response" } else { "" }, kind, *n, words, true)

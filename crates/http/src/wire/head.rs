@@ -61,6 +61,11 @@ impl WireHead {
         let reusable = framing.keep_alive && body != BodyFraming::UntilClose && status != 101;
         Ok(Some(Self { status, body, keep_alive: reusable, length }))
     }
+
+    /// Whether another response follows to the same request: 1xx, but 101 is final.
+    pub(super) fn is_interim(&self) -> bool {
+        (100..200).contains(&self.status) && self.status != 101
+    }
 }
 
 /// As lenient as browsers and curl: responses of real services must be measured, not rejected.

@@ -1,6 +1,7 @@
 //! Facts of a plan's run, for its result.
 
 use super::{LoadPlan, Pacing};
+use crate::steps::ScenarioMix;
 use weir_decide::Nanos;
 use weir_measure::run::RunTarget;
 use weir_measure::run_facts::RunFacts;
@@ -32,9 +33,10 @@ impl LoadPlan {
                 }
                 Pacing::Closed(_) => None,
             },
-            max_connections: self.connections,
+            max_connections: if self.scenarios.is_some() { self.users } else { self.connections },
             spins: self.spin,
             interrupted,
+            steps: self.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default(),
         }
     }
 }

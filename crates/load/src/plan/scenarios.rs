@@ -1,0 +1,85 @@
+//! Plans of scenarios.
+
+use super::{AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, RunLength, pacing, positive_time, threads};
+use crate::options::Options;
+use crate::steps::{OriginAddress, ScenarioMix};
+use weir_decide::Nanos;
+use weir_decide::load::shard::Shard;
+use weir_decide::load::source::RequestSource;
+use weir_http::target::Target;
+
+/// Maximum number of connections of a user: one for each host of its scenario, as a browser's with requests one after
+/// the other.
+const MAX_HOSTS_PER_USER: u64 = 16;
+
+impl LoadPlan {
+    /// Validates a load of scenarios: compiles them and resolves their hosts.
+    pub(super) fn of_scenarios(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
+        check_conflicts(options)?;
+        let seed = options.seed.unwrap_or(0);
+        let keep_alive = !options.no_keepalive;
+        let mix = ScenarioMix::compile(options, keep_alive, seed)?;
+        let length = RunLength::of(options)?;
+        let (pacing, users) = pacing(options, seed)?;
+        let until = match &pacing {
+            Pacing::Closed(_) => length.until,
+            Pacing::Open(schedule) => schedule.length(),
+        };
+        let warmup = Nanos::from(options.warmup.unwrap_or_default());
+        if warmup >= until {
+            return Err(PlanError::Value("warmup", format!("{warmup} is not shorter than the run of {until}")));
+        }
+        let shard = Shard::WHOLE.split(position.index, position.count);
+        let users = shard.count(users);
+        let hosts = u64::try_from(mix.origins().count()).unwrap_or(1).clamp(1, MAX_HOSTS_PER_USER);
+        let first = mix.origins().next();
+        let (target, OriginAddress { addresses, tls }) = match first {
+            Some((origin, address)) => (Target::parse(&origin.to_string())?, address.clone()),
+            // Only variables name hosts: whether they respond shows in the run.
+            None => (Target::parse("http://localhost/")?, OriginAddress { addresses: Vec::new(), tls: None }),
+        };
+        Ok(Self {
+            target: Target { url: shown_url(options, &target), ..target },
+            addresses,
+            tls,
+            method: String::new(),
+            requests: Vec::new(),
+            source: RequestSource::new(&[], seed),
+            threads: threads(options, &pacing, users, position)?,
+            shard,
+            connections: users.saturating_mul(hosts),
+            users,
+            until,
+            limit: length.requests,
+            warmup,
+            timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
+            keep_alive,
+            pipeline: 1,
+            preconnect: 0,
+            pacing,
+            spin: options.spin,
+            seed,
+            interval: Nanos::SECOND,
+            scenarios: Some(mix),
+            trace: None,
+        })
+    }
+}
+
+/// Scenarios and their host, for the result.
+fn shown_url(options: &Options, target: &Target) -> String {
+    let names: Vec<&str> = options.scenarios.iter().map(|source| source.name.as_str()).collect();
+    format!("{} at {}", names.join(", "), target.url.trim_end_matches('/'))
+}
+
+fn check_conflicts(options: &Options) -> Result<(), PlanError> {
+    let rules = [
+        (options.method.is_some(), "--method and --scenario do not go together; each step has its method"),
+        (!options.bodies.is_empty(), "--body and --scenario do not go together; each step has its body"),
+        (
+            options.pipeline.unwrap_or(1) > 1,
+            "--pipeline and --scenario do not go together; a user waits for each response",
+        ),
+    ];
+    rules.into_iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))
+}

@@ -1,0 +1,127 @@
+//! Scenarios of a plan, compiled.
+
+use std::fs;
+
+use weir_decide::load::source::RequestSource;
+use weir_hurl::{ErrorReport, ParseError};
+use weir_measure::run_steps::StepFacts;
+use weir_scenario::data::ThinkTime;
+use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules};
+use weir_scenario::value::Value;
+
+use super::{OriginAddress, OriginResolver, ScenarioSource};
+use crate::options::Options;
+use crate::plan::PlanError;
+
+/// Scenarios of a plan, compiled: which one an iteration has, and where its requests go.
+#[derive(Debug)]
+pub struct ScenarioMix {
+    pub(crate) scenarios: Vec<CompiledScenario>,
+    choice: RequestSource,
+    pub(crate) resolver: OriginResolver,
+    /// What has no effect, for a person.
+    pub warnings: Vec<String>,
+}
+
+/// Scenario of a mix.
+#[derive(Debug)]
+pub(crate) struct CompiledScenario {
+    pub(crate) plan: ScenarioPlan,
+    /// Index of its first step among the steps of the mix.
+    pub(crate) first_step: u32,
+    /// Addresses of the origins of the plan.
+    pub(crate) addresses: Vec<OriginAddress>,
+    steps: Vec<StepFacts>,
+}
+
+impl ScenarioMix {
+    /// Compiles the scenarios of a load, and resolves their hosts.
+    pub(crate) fn compile(options: &Options, keep_alive: bool, seed: u64) -> Result<Self, PlanError> {
+        let resolver = OriginResolver::new(options)?;
+        let (mut scenarios, mut warnings) = (Vec::with_capacity(options.scenarios.len()), Vec::new());
+        let mut first_step = 0;
+        for source in &options.scenarios {
+            let settings = settings(source, options, keep_alive)?;
+            let wrong = |errors: Vec<ParseError>| {
+                PlanError::Scenario(ErrorReport::new(&source.name, &source.text, &errors).to_string())
+            };
+            let file = weir_hurl::parse(&source.text).map_err(wrong)?;
+            let mut files = |name: &str| fs::read(source.folder.join(name)).map_err(|error| error.to_string());
+            let plan = ScenarioPlan::compile(&file, &settings, &mut files).map_err(wrong)?;
+            warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
+            let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
+            let prefix = if options.scenarios.len() > 1 { format!("{}: ", stem(&source.name)) } else { String::new() };
+            let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&prefix, step)).collect();
+            let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
+            scenarios.push(CompiledScenario { plan, first_step, addresses, steps });
+            first_step += count;
+        }
+        let weights: Vec<f64> = options.scenarios.iter().map(|source| source.weight).collect();
+        if weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
+            return Err(PlanError::Value("scenario", "weights are numbers from 0 on, and not all 0".into()));
+        }
+        Ok(Self { scenarios, choice: RequestSource::new(&weights, seed), resolver, warnings })
+    }
+
+    /// Scenario of the iteration of this number.
+    pub(crate) fn pick(&self, number: u64) -> u32 {
+        u32::try_from(self.choice.pick(number)).unwrap_or(0)
+    }
+
+    /// Names and checks of all steps, in order.
+    pub fn step_facts(&self) -> Vec<StepFacts> {
+        self.scenarios.iter().flat_map(|scenario| scenario.steps.iter().cloned()).collect()
+    }
+
+    /// Checks of a step by its index among all steps.
+    pub(crate) fn step_checks(&self, step: u32) -> &[String] {
+        let mut all = self.scenarios.iter().flat_map(|scenario| &scenario.steps);
+        all.nth(step as usize).map_or(&[], |facts| &facts.checks)
+    }
+
+    /// Name of a step by its index among all steps.
+    pub(crate) fn step_name(&self, step: u32) -> &str {
+        let mut all = self.scenarios.iter().flat_map(|scenario| &scenario.steps);
+        all.nth(step as usize).map_or("", |facts| facts.name.as_str())
+    }
+
+    /// Origins with their addresses.
+    pub(crate) fn origins(&self) -> impl Iterator<Item = (&RequestOrigin, &OriginAddress)> {
+        self.scenarios.iter().flat_map(|scenario| scenario.plan.origins.iter().zip(&scenario.addresses))
+    }
+}
+
+fn facts(prefix: &str, step: &weir_scenario::plan::ScenarioStep) -> StepFacts {
+    let checks = (0..step.checks.len()).filter_map(|check| step.checks.text(u32::try_from(check).ok()?));
+    StepFacts { name: format!("{prefix}{}", step.name), checks: checks.map(str::to_owned).collect() }
+}
+
+/// `shop` of `tests/shop.hurl`.
+fn stem(name: &str) -> &str {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    file.strip_suffix(".hurl").unwrap_or(file)
+}
+
+fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Result<ScenarioSettings, PlanError> {
+    let header = |text: &String| {
+        let (name, value) = text
+            .split_once(':')
+            .ok_or_else(|| PlanError::Value("header", format!("'{text}' is no header; write it as 'Name: value'")))?;
+        Ok((name.trim().to_owned(), value.trim().to_owned()))
+    };
+    let think = match &source.think {
+        Some(text) => ThinkTime::parse(text).map_err(|why| PlanError::Value("think", why.to_string()))?,
+        None => ThinkTime::default(),
+    };
+    Ok(ScenarioSettings {
+        variables: source.variables.iter().map(|(name, value)| (name.clone(), Value::of_text(value))).collect(),
+        base_url: (!options.url.is_empty()).then(|| options.url.clone()),
+        headers: options.headers.iter().map(header).collect::<Result<_, PlanError>>()?,
+        user: options.auth.clone(),
+        keep_alive,
+        accept_encoding: "gzip, deflate".to_owned(),
+        think,
+        rules: StepRules::default(),
+        ..ScenarioSettings::default()
+    })
+}

@@ -1,0 +1,24 @@
+//! Scenarios in the load: which one an iteration has, its users, and where their requests go.
+//!
+//! - [`ScenarioMix`]: scenarios of a plan, compiled
+//! - `UserTable`: users of one thread, their waits, and what they send next
+//! - `OriginResolver`: addresses of the hosts that scenarios name
+//! - `StepExchange`: request of a step on a connection, and what is kept of its response
+//! - [`StepTrace`]: requests and responses as they were, for a person
+
+mod exchange;
+mod kept_response;
+mod mix;
+mod origin_resolver;
+mod sample;
+mod source;
+mod trace;
+mod user_table;
+
+pub(super) use self::exchange::StepExchange;
+pub use self::mix::ScenarioMix;
+pub(super) use self::origin_resolver::{OriginAddress, OriginResolver};
+pub(super) use self::sample::{failure_sample, failure_texts};
+pub use self::source::ScenarioSource;
+pub use self::trace::StepTrace;
+pub(super) use self::user_table::{EndedIteration, Send, UserAction, UserTable};

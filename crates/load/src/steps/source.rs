@@ -1,0 +1,22 @@
+//! Scenarios as given, not yet compiled.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Scenario as given, not yet compiled.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScenarioSource {
+    /// Name of the file, for messages.
+    pub name: String,
+    /// Text in the format of hurl.
+    pub text: String,
+    /// Folder of the files that the text names.
+    pub folder: PathBuf,
+    /// Weight among the scenarios of a mix.
+    pub weight: f64,
+    /// Values of variables.
+    pub variables: Vec<(String, String)>,
+    /// Time between steps, such as `1s..3s`.
+    pub think: Option<String>,
+}

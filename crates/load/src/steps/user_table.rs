@@ -1,0 +1,397 @@
+//! Users of one thread: their places in scenarios, their waits, and what they send next.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
+use weir_decide::load::feed::DueRequest;
+use weir_http::tls::Tls;
+use weir_scenario::evaluate::ResponseView;
+use weir_scenario::plan::{FlowAction, FlowContext, OriginId, OriginTable, RenderScratch, ScenarioUser, StepFindings};
+
+use super::{OriginAddress, ScenarioMix, StepExchange};
+
+/// Maximum number of headers that a step looks at.
+const MAX_HEADERS: usize = 256;
+
+/// Users of one thread.
+#[derive(Debug)]
+pub(crate) struct UserTable<'a> {
+    mix: &'a ScenarioMix,
+    seed: u64,
+    users: Vec<LoadUser>,
+    /// Users of the open loop that have no iteration.
+    idle: Vec<u32>,
+    max_users: usize,
+    timers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Users that wait to be allowed to connect.
+    connecting: VecDeque<u32>,
+    /// Origins of each scenario, with those of variables and redirects that this thread has met.
+    origins: Vec<OriginTable>,
+    addresses: Vec<Vec<Option<OriginAddress>>>,
+    /// Request to send, rendered.
+    pub(crate) request: Vec<u8>,
+    /// What the last call of a flow found.
+    pub(crate) findings: StepFindings,
+    scratch: RenderScratch,
+}
+
+/// User of a thread.
+#[derive(Debug)]
+struct LoadUser {
+    flow: ScenarioUser,
+    scenario: u32,
+    /// Number of the iteration among all of the load, and its intended start.
+    iteration: u64,
+    intended: Nanos,
+    /// Time from which only weir itself could delay the first request.
+    ready: Nanos,
+    /// Whether a request of the iteration has reached its service.
+    has_reached: bool,
+    /// Whether it waits between two iterations.
+    is_resting: bool,
+    /// Open connections, by scenario and origin.
+    connections: Vec<(u32, OriginId, u32)>,
+    /// Request that waits to be allowed to connect.
+    pending: Option<PendingRequest>,
+}
+
+/// Request that waits to be allowed to connect.
+#[derive(Debug)]
+pub(crate) struct PendingRequest {
+    pub(crate) send: Send,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Request of a user to send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Send {
+    pub(crate) user: u32,
+    pub(crate) scenario: u32,
+    pub(crate) origin: OriginId,
+    pub(crate) intended: Nanos,
+    /// Time from which only weir itself could delay it.
+    pub(crate) ready: Nanos,
+    pub(crate) number: u64,
+    pub(crate) timeout: Option<Nanos>,
+    pub(crate) is_bodyless: bool,
+    pub(crate) keeps_body: bool,
+}
+
+/// What a user does next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum UserAction {
+    /// Sends the request of the table.
+    Send(Send),
+    /// Waits; the table wakes it.
+    Wait,
+    /// Has ended an iteration.
+    End(EndedIteration),
+}
+
+/// Iteration that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndedIteration {
+    pub(crate) intended: Nanos,
+    pub(crate) ok: bool,
+    /// Whether a service was reached; if not, the user pauses.
+    pub(crate) has_reached: bool,
+}
+
+impl<'a> UserTable<'a> {
+    /// Users of a thread that has at most `max_users` of them.
+    pub(crate) fn new(mix: &'a ScenarioMix, seed: u64, max_users: usize) -> Self {
+        let addresses = mix.scenarios.iter().map(|scenario| scenario.addresses.iter().cloned().map(Some).collect());
+        Self {
+            mix,
+            seed,
+            users: Vec::new(),
+            idle: Vec::new(),
+            max_users,
+            timers: BinaryHeap::new(),
+            connecting: VecDeque::new(),
+            origins: mix.scenarios.iter().map(|scenario| scenario.plan.origins.clone()).collect(),
+            addresses: addresses.collect(),
+            request: Vec::new(),
+            findings: StepFindings::default(),
+            scratch: RenderScratch::default(),
+        }
+    }
+
+    /// Scenarios of the load.
+    pub(crate) fn mix(&self) -> &'a ScenarioMix {
+        self.mix
+    }
+
+    /// Whether a user is free for an iteration that arrives.
+    pub(crate) fn has_free(&self) -> bool {
+        !self.idle.is_empty() || self.users.len() < self.max_users
+    }
+
+    /// A free user; one that is new is made by [`begin`](Self::begin).
+    pub(crate) fn take_free(&mut self) -> u32 {
+        self.idle.pop().unwrap_or_else(|| u32::try_from(self.users.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Frees a user for the next iteration that arrives.
+    pub(crate) fn free(&mut self, user: u32) {
+        self.idle.push(user);
+    }
+
+    /// Time of the next wake.
+    pub(crate) fn next_due(&self) -> Option<Nanos> {
+        self.timers.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Next user whose wait is over.
+    pub(crate) fn take_due(&mut self, now: Nanos) -> Option<u32> {
+        let Reverse((at, user)) = *self.timers.peek()?;
+        if at > now {
+            return None;
+        }
+        self.timers.pop();
+        Some(user)
+    }
+
+    /// Whether nobody waits.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.timers.is_empty() && self.connecting.is_empty()
+    }
+
+    /// Ends all waits; returns the number of iterations that are cut off.
+    pub(crate) fn cut(&mut self) -> u64 {
+        let waits = std::mem::take(&mut self.timers).into_iter();
+        let cut = waits.filter(|Reverse((_, user))| self.users.get(*user as usize).is_some_and(|u| !u.is_resting));
+        cut.count() as u64 + std::mem::take(&mut self.connecting).len() as u64
+    }
+
+    /// Pauses a user between two iterations.
+    pub(crate) fn rest(&mut self, user: u32, until: Nanos) {
+        if let Some(slot) = self.users.get_mut(user as usize) {
+            slot.is_resting = true;
+            self.timers.push(Reverse((until, user)));
+        }
+    }
+
+    /// Whether a user that was woken rests between two iterations; then it does no longer.
+    pub(crate) fn end_rest(&mut self, user: u32) -> bool {
+        self.users.get_mut(user as usize).is_some_and(|slot| std::mem::replace(&mut slot.is_resting, false))
+    }
+
+    /// Begins an iteration; only weir itself could delay its first request from `ready` on.
+    pub(crate) fn begin(&mut self, user: u32, start: &DueRequest, ready: Nanos, now: Nanos, unix_s: i64) -> UserAction {
+        let number = start.arrival.number;
+        let scenario = self.mix.pick(number);
+        let Some(compiled) = self.mix.scenarios.get(scenario as usize) else { return UserAction::Wait };
+        while self.users.len() <= user as usize {
+            self.users.push(LoadUser {
+                flow: ScenarioUser::new(&compiled.plan, self.seed, number),
+                scenario,
+                iteration: 0,
+                intended: Nanos::ZERO,
+                ready: Nanos::ZERO,
+                has_reached: false,
+                is_resting: false,
+                connections: Vec::new(),
+                pending: None,
+            });
+        }
+        let Some(slot) = self.users.get_mut(user as usize) else { return UserAction::Wait };
+        if slot.scenario != scenario {
+            slot.flow = ScenarioUser::new(&compiled.plan, self.seed, number);
+            slot.scenario = scenario;
+        }
+        (slot.iteration, slot.intended, slot.ready) = (number, start.arrival.intended, ready);
+        slot.has_reached = false;
+        slot.flow.prepare(&compiled.plan, self.seed, number);
+        self.step(user, now, unix_s, |flow, context| flow.begin(context, start.arrival.intended, now))
+    }
+
+    /// Continues after a wait.
+    pub(crate) fn woken(&mut self, user: u32, now: Nanos, unix_s: i64) -> UserAction {
+        self.step(user, now, unix_s, |flow, context| flow.woken(context, now))
+    }
+
+    /// Takes a failed request.
+    pub(crate) fn failed(&mut self, user: u32, kind: FailureKind, now: Nanos, unix_s: i64) -> UserAction {
+        self.step(user, now, unix_s, |flow, context| flow.failed(context, kind, now))
+    }
+
+    /// Takes the response of a request that took `service`; it was complete at `at`.
+    pub(crate) fn response(
+        &mut self,
+        user: u32,
+        exchange: &StepExchange,
+        service: Nanos,
+        at: Nanos,
+        unix_s: i64,
+    ) -> UserAction {
+        if let Some(slot) = self.users.get_mut(user as usize) {
+            slot.has_reached = true;
+        }
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+        let mut parsed = httparse::Response::new(&mut headers);
+        // The head was parsed before, as a lenient client does; what it cannot parse again has no headers.
+        let mut config = httparse::ParserConfig::default();
+        config
+            .allow_obsolete_multiline_headers_in_responses(true)
+            .allow_spaces_after_header_name_in_responses(true)
+            .allow_multiple_spaces_in_response_status_delimiters(true);
+        let _ = config.parse_response(&mut parsed, exchange.kept.head());
+        let (version, status) = (parsed.version.unwrap_or(1), parsed.code.unwrap_or(0));
+        let mut fields = [("", &b""[..]); MAX_HEADERS];
+        let mut count = 0;
+        for (field, header) in fields.iter_mut().zip(parsed.headers.iter()) {
+            *field = (header.name, header.value);
+            count += 1;
+        }
+        let fields = &fields[..count];
+        let encoding = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding")).map(|(_, v)| *v);
+        let body = exchange.kept.decoded_body(encoding);
+        let url = self.url(user).unwrap_or_default();
+        let view = ResponseView {
+            version: if version == 0 { "1.0" } else { "1.1" },
+            status,
+            headers: fields,
+            body: body.as_deref().unwrap_or_default(),
+            raw_body: exchange.kept.raw_body(),
+            body_error: body.as_ref().err().map(String::as_str),
+            duration: service,
+            url: &url,
+            ip: "",
+        };
+        self.step(user, at, unix_s, |flow, context| flow.response(context, &view, at))
+    }
+
+    fn step(
+        &mut self,
+        user: u32,
+        now: Nanos,
+        unix_s: i64,
+        call: impl FnOnce(&mut ScenarioUser, &mut FlowContext<'_>) -> FlowAction,
+    ) -> UserAction {
+        let Self { mix, users, timers, origins, request, findings, scratch, .. } = self;
+        let Some(slot) = users.get_mut(user as usize) else { return UserAction::Wait };
+        let scenario = slot.scenario;
+        let (Some(compiled), Some(origins)) =
+            (mix.scenarios.get(scenario as usize), origins.get_mut(scenario as usize))
+        else {
+            return UserAction::Wait;
+        };
+        let plan = &compiled.plan;
+        let mut context = FlowContext { plan, origins, request, findings, scratch, unix_s };
+        match call(&mut slot.flow, &mut context) {
+            FlowAction::Send { origin, intended } => UserAction::Send(Send {
+                user,
+                scenario,
+                origin,
+                intended,
+                // Later steps are ready when they are intended: their connection belongs to the user.
+                ready: if slot.has_reached { intended } else { slot.ready.max(intended) },
+                number: slot.iteration,
+                timeout: slot.flow.timeout(),
+                is_bodyless: slot.flow.method(plan) == "HEAD",
+                keeps_body: plan.steps.get(slot.flow.step() as usize).is_some_and(|step| step.checks.needs_body()),
+            }),
+            FlowAction::WaitUntil(until) => {
+                timers.push(Reverse((until.max(now), user)));
+                UserAction::Wait
+            }
+            FlowAction::End { ok } => {
+                UserAction::End(EndedIteration { intended: slot.intended, ok, has_reached: slot.has_reached })
+            }
+        }
+    }
+
+    /// Index of a step of a scenario among all steps.
+    pub(crate) fn step_index(&self, scenario: u32, step: u32) -> u32 {
+        self.mix.scenarios.get(scenario as usize).map_or(0, |compiled| compiled.first_step) + step
+    }
+
+    /// Scenario of a user's iteration.
+    pub(crate) fn scenario_of(&self, user: u32) -> u32 {
+        self.users.get(user as usize).map_or(0, |slot| slot.scenario)
+    }
+
+    /// Whether the step of what was found last says which status it expects.
+    pub(crate) fn expects_status(&self, user: u32) -> bool {
+        let scenario = self.mix.scenarios.get(self.scenario_of(user) as usize);
+        let step = scenario.and_then(|compiled| compiled.plan.steps.get(self.findings.step as usize));
+        step.is_some_and(|step| step.checks.expects_status())
+    }
+
+    /// URL of a user's last request.
+    fn url(&self, user: u32) -> Option<String> {
+        let slot = self.users.get(user as usize)?;
+        let compiled = self.mix.scenarios.get(slot.scenario as usize)?;
+        slot.flow.url(&compiled.plan).map(ToString::to_string)
+    }
+
+    /// Open connections of a user to an origin, which may have ended meanwhile.
+    pub(crate) fn take_connection(&mut self, user: u32, scenario: u32, origin: OriginId) -> Option<u32> {
+        let slot = self.users.get_mut(user as usize)?;
+        let is_same = |(of, to, _): &(u32, OriginId, u32)| *of == scenario && *to == origin;
+        let at = slot.connections.iter().position(is_same)?;
+        Some(slot.connections.swap_remove(at).2)
+    }
+
+    /// Keeps an open connection for the user's next request to an origin.
+    pub(crate) fn keep_connection(&mut self, user: u32, scenario: u32, origin: OriginId, index: u32) {
+        if let Some(slot) = self.users.get_mut(user as usize) {
+            slot.connections.push((scenario, origin, index));
+        }
+    }
+
+    /// Stores the request of the table until a connection may be made.
+    pub(crate) fn await_connection(&mut self, send: Send) {
+        if let Some(slot) = self.users.get_mut(send.user as usize) {
+            slot.pending = Some(PendingRequest { send, bytes: self.request.clone() });
+            self.connecting.push_back(send.user);
+        }
+    }
+
+    /// Next request that waits to be allowed to connect.
+    pub(crate) fn take_awaiting(&mut self) -> Option<PendingRequest> {
+        let user = self.connecting.pop_front()?;
+        self.users.get_mut(user as usize)?.pending.take()
+    }
+
+    /// Whether requests wait to be allowed to connect.
+    pub(crate) fn is_awaiting(&self) -> bool {
+        !self.connecting.is_empty()
+    }
+
+    /// Addresses of an origin; one that the plan does not know is resolved now, once.
+    pub(crate) fn address(&mut self, scenario: u32, origin: OriginId) -> Result<&OriginAddress, String> {
+        let (Some(known), Some(origins)) =
+            (self.addresses.get_mut(scenario as usize), self.origins.get(scenario as usize))
+        else {
+            return Err("unknown scenario".into());
+        };
+        let at = origin.0 as usize;
+        if known.len() <= at {
+            known.resize(at + 1, None);
+        }
+        let slot = &mut known[at];
+        match slot {
+            Some(address) => Ok(address),
+            None => {
+                let origin = origins.get(origin).ok_or("unknown origin")?;
+                let resolved = self.mix.resolver.resolve(origin).map_err(|error| error.to_string())?;
+                Ok(slot.insert(resolved))
+            }
+        }
+    }
+
+    /// TLS of an origin whose addresses are known.
+    pub(crate) fn tls(&self, scenario: u32, origin: OriginId) -> Option<&Tls> {
+        self.addresses.get(scenario as usize)?.get(origin.0 as usize)?.as_ref()?.tls.as_ref()
+    }
+
+    /// Origin of a scenario as text.
+    pub(crate) fn origin_name(&self, scenario: u32, origin: OriginId) -> String {
+        let table = self.origins.get(scenario as usize);
+        table.and_then(|table| table.get(origin)).map(ToString::to_string).unwrap_or_default()
+    }
+}

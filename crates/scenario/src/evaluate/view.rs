@@ -1,0 +1,39 @@
+//! Response as captures and checks see it.
+
+use weir_decide::Nanos;
+
+/// Response as captures and checks see it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ResponseView<'a> {
+    /// Version of HTTP, as `1.1`.
+    pub version: &'a str,
+    /// Status.
+    pub status: u16,
+    /// Headers in order: names and values.
+    pub headers: &'a [(&'a str, &'a [u8])],
+    /// Body after content decoding.
+    pub body: &'a [u8],
+    /// Body as it came, without framing.
+    pub raw_body: &'a [u8],
+    /// Reason why the body cannot be looked into.
+    pub body_error: Option<&'a str>,
+    /// Time from the send to the end of the response.
+    pub duration: Nanos,
+    /// URL of the request.
+    pub url: &'a str,
+    /// IP address of the service; empty if it is not known.
+    pub ip: &'a str,
+}
+
+impl<'a> ResponseView<'a> {
+    /// First value of a header.
+    pub fn header(&self, name: &str) -> Option<&'a [u8]> {
+        self.values(name).next()
+    }
+
+    /// All values of a header.
+    pub fn values<'n>(&self, name: &'n str) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
+        let of_name = self.headers.iter().filter(move |(given, _)| given.eq_ignore_ascii_case(name));
+        of_name.map(|(_, value)| *value)
+    }
+}

@@ -1,0 +1,52 @@
+//! JSONPath (RFC 9535) on the bytes of a body, without a tree.
+//!
+//! A node is the text of a value within the body. A path reads no further than it must: `$.items[0].id` skips what is
+//! before the first item and reads nothing behind its `id`. What is not read is not checked either.
+
+mod error;
+mod evaluate;
+mod expression;
+mod literal;
+mod parse;
+mod scan;
+mod segment;
+mod string_literal;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::error::{JsonPathError, JsonTextError};
+use self::evaluate::Evaluation;
+pub(crate) use self::literal::unescaped;
+pub(crate) use self::scan::elements;
+use self::segment::Segment;
+
+/// Query for values of a JSON text.
+#[derive(Clone, Debug)]
+pub struct JsonPath {
+    segments: Vec<Segment>,
+}
+
+impl JsonPath {
+    /// Parses a path such as `$.items[?@.price < 10].name`.
+    ///
+    /// # Errors
+    /// The first mistake and its place.
+    pub fn parse(text: &str) -> Result<Self, JsonPathError> {
+        parse::path(text).map(|segments| Self { segments })
+    }
+
+    /// Appends the texts of all matching values of `body`, in the order of RFC 9535.
+    ///
+    /// # Errors
+    /// If the body is not JSON, as far as it is read.
+    pub fn find<'b>(&self, body: &'b [u8], matches: &mut Vec<&'b [u8]>) -> Result<(), JsonTextError> {
+        let (root, _) = scan::value(body, 0)?;
+        Evaluation { root }.select(&self.segments, root, matches)
+    }
+
+    /// Whether at most one value can match: all segments are one name or index.
+    pub fn is_singular(&self) -> bool {
+        segment::are_singular(&self.segments)
+    }
+}

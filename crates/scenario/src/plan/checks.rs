@@ -1,0 +1,247 @@
+//! Captures and checks of a step.
+
+use weir_hurl::{BlockContent, BodyContent, ExpectedResponse, ExpectedStatus, ExpectedVersion, HurlBody};
+
+use super::body::push_body;
+use super::encoding::PieceEncoding;
+use super::files::StepFiles;
+use super::findings::{FlowFailure, StepFindings};
+use super::piece::{PieceCompiler, PieceList};
+use super::request_template::RenderSource;
+use crate::evaluate::{CheckFailure, CompiledCapture, CompiledCheck, ResponseView};
+
+/// Most characters of a body in a failure.
+const MAX_SHOWN_CHARS: usize = 200;
+
+/// What the response of a step must be, and what is taken from it. Its checks have indices: first the version and the
+/// status, without which nothing is captured, then headers, the body and the asserts.
+#[derive(Clone, Debug, Default)]
+pub struct StepChecks {
+    checks: Vec<StepCheck>,
+    /// Number of checks before the captures.
+    early: usize,
+    captures: Vec<CompiledCapture>,
+    needs_body: bool,
+}
+
+#[derive(Clone, Debug)]
+struct StepCheck {
+    text: String,
+    kind: CheckKind,
+}
+
+#[derive(Clone, Debug)]
+enum CheckKind {
+    Version(ExpectedVersion),
+    Status(u16),
+    Header { name: PieceList, value: PieceList },
+    Body(PieceList),
+    Assert(CompiledCheck),
+}
+
+impl StepChecks {
+    /// Compiles what a response must be.
+    pub(super) fn compile(
+        response: Option<&ExpectedResponse>,
+        compiler: &mut PieceCompiler<'_>,
+        files: &mut StepFiles<'_>,
+    ) -> Self {
+        let mut compiled = Self::default();
+        let Some(response) = response else { return compiled };
+        if response.version != ExpectedVersion::Any {
+            compiled.push(response.version.to_string(), CheckKind::Version(response.version));
+        }
+        if let ExpectedStatus::Code(status) = response.status {
+            compiled.push(format!("status == {status}"), CheckKind::Status(status));
+        }
+        compiled.early = compiled.checks.len();
+        for capture in &response.captures {
+            compiled.captures.extend(compiler.compile_capture(capture));
+        }
+        for field in &response.headers {
+            let (mut name, mut value) = (PieceList::default(), PieceList::default());
+            name.push(&field.name, PieceEncoding::Verbatim, compiler);
+            value.push(&field.value, PieceEncoding::Verbatim, compiler);
+            let text = format!("header \"{}\" == \"{}\"", field.name, field.value);
+            compiled.push(text, CheckKind::Header { name, value });
+        }
+        if let Some(body) = &response.body {
+            let mut list = PieceList::default();
+            push_body(body, files, &mut list, compiler);
+            compiled.push(body_text(body), CheckKind::Body(list));
+        }
+        for assertion in &response.asserts {
+            if let Some(check) = compiler.compile_check(assertion) {
+                compiled.push(assertion.to_string(), CheckKind::Assert(check));
+            }
+        }
+        compiled.needs_body = compiled.checks.iter().any(|check| check.kind.needs_body())
+            || compiled.captures.iter().any(CompiledCapture::needs_body);
+        compiled
+    }
+
+    fn push(&mut self, text: String, kind: CheckKind) {
+        self.checks.push(StepCheck { text, kind });
+    }
+
+    /// Number of checks.
+    pub fn len(&self) -> usize {
+        self.checks.len()
+    }
+
+    /// Whether there is no check.
+    pub fn is_empty(&self) -> bool {
+        self.checks.is_empty()
+    }
+
+    /// Check of an index, as it is written.
+    pub fn text(&self, check: u32) -> Option<&str> {
+        self.checks.get(check as usize).map(|check| check.text.as_str())
+    }
+
+    /// Number of captures.
+    pub fn captures(&self) -> usize {
+        self.captures.len()
+    }
+
+    /// Whether a status is expected; else any below 400 is a success.
+    pub fn expects_status(&self) -> bool {
+        self.checks.iter().any(|check| match &check.kind {
+            CheckKind::Status(_) => true,
+            CheckKind::Assert(check) => check.is_about_status(),
+            _ => false,
+        })
+    }
+
+    /// Whether a capture or check looks into the body; else it need not be kept.
+    pub fn needs_body(&self) -> bool {
+        self.needs_body
+    }
+
+    /// Evaluates captures and checks, as far as they depend on the ones before.
+    pub(super) fn evaluate(
+        &self,
+        view: &ResponseView<'_>,
+        source: &mut RenderSource<'_, '_>,
+        scratch: &mut Vec<u8>,
+        findings: &mut StepFindings,
+    ) {
+        let (early, late) = self.checks.split_at(self.early);
+        self.evaluate_checks(early, view, source, scratch, findings);
+        if !findings.failures.is_empty() {
+            return;
+        }
+        for (capture, index) in self.captures.iter().zip(0_u32..) {
+            if let Err(failure) = capture.evaluate(view, source.variables, source.context) {
+                findings.failures.push(FlowFailure::Capture(index, failure));
+                return;
+            }
+        }
+        self.evaluate_checks(late, view, source, scratch, findings);
+    }
+
+    fn evaluate_checks(
+        &self,
+        checks: &[StepCheck],
+        view: &ResponseView<'_>,
+        source: &mut RenderSource<'_, '_>,
+        scratch: &mut Vec<u8>,
+        findings: &mut StepFindings,
+    ) {
+        for check in checks {
+            let index = findings.checks_evaluated;
+            findings.checks_evaluated += 1;
+            if let Err(failure) = check.kind.evaluate(view, source, scratch) {
+                findings.failures.push(FlowFailure::Check(index, failure));
+            }
+        }
+    }
+}
+
+impl CheckKind {
+    fn needs_body(&self) -> bool {
+        match self {
+            Self::Version(_) | Self::Status(_) | Self::Header { .. } => false,
+            Self::Body(_) => true,
+            Self::Assert(check) => check.needs_body(),
+        }
+    }
+
+    fn evaluate(
+        &self,
+        view: &ResponseView<'_>,
+        source: &mut RenderSource<'_, '_>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), CheckFailure> {
+        match self {
+            Self::Version(version) => {
+                let is_same = version.as_str().trim_start_matches("HTTP/") == view.version;
+                if is_same { Ok(()) } else { Err(failure(view.version, version.as_str())) }
+            }
+            Self::Status(status) if view.status == *status => Ok(()),
+            Self::Status(status) => Err(failure(&view.status.to_string(), &status.to_string())),
+            Self::Header { name, value } => {
+                let expected = rendered(value, source, scratch)?.to_vec();
+                let name = String::from_utf8_lossy(rendered(name, source, scratch)?);
+                let mut of_name = view.headers.iter().filter(|(given, _)| given.eq_ignore_ascii_case(&name));
+                if of_name.clone().any(|(_, value)| **value == *expected) {
+                    return Ok(());
+                }
+                let actual = of_name.next().map_or_else(|| "none".to_owned(), |(_, value)| shown(value));
+                Err(failure(&actual, &shown(&expected)))
+            }
+            Self::Body(list) => {
+                let expected = match list.as_fixed() {
+                    Some(fixed) => fixed,
+                    None => rendered(list, source, scratch)?,
+                };
+                if expected == view.body && view.body_error.is_none() {
+                    Ok(())
+                } else {
+                    Err(failure(&shown(view.body), &shown(expected)))
+                }
+            }
+            Self::Assert(check) => check.evaluate(view, source.variables, source.context),
+        }
+    }
+}
+
+/// Bytes that a check compares with.
+fn rendered<'s>(
+    list: &PieceList,
+    source: &mut RenderSource<'_, '_>,
+    scratch: &'s mut Vec<u8>,
+) -> Result<&'s [u8], CheckFailure> {
+    scratch.clear();
+    match list.render(source, scratch) {
+        Ok(()) => Ok(scratch),
+        Err(error) => Err(failure(&error.to_string(), "a value")),
+    }
+}
+
+fn failure(actual: &str, expected: &str) -> CheckFailure {
+    CheckFailure { actual: actual.to_owned(), expected: expected.to_owned() }
+}
+
+/// Bytes for a person.
+fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    if text.len() <= MAX_SHOWN_CHARS {
+        return text.into_owned();
+    }
+    let start: String = text.chars().take(MAX_SHOWN_CHARS).collect();
+    format!("{start}...")
+}
+
+/// Text of the check of a body, on one line.
+fn body_text(body: &HurlBody) -> String {
+    let text = match &body.content {
+        BodyContent::Block(block) => match &block.content {
+            BlockContent::Text(text) | BlockContent::Json(text) | BlockContent::Xml(text) => text.to_string(),
+            BlockContent::Raw(text) => text.clone(),
+            BlockContent::GraphQl { query, .. } => query.to_string(),
+        },
+        _ => body.to_string(),
+    };
+    format!("body == {}", text.trim_end().replace('\n', "\\n"))
+}
