@@ -22,7 +22,20 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 const PURE: [&str; 5] = ["decide", "hurl", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 6] = ["base64", "hdrhistogram", "httpdate", "serde", "serde_json", "weir-decide"];
+const PURE_DEPENDENCIES: [&str; 12] = [
+    "base64",
+    "hdrhistogram",
+    "httpdate",
+    "md-5",
+    "regex",
+    "regex-syntax",
+    "serde",
+    "serde_json",
+    "sha2",
+    "strsim",
+    "weir-decide",
+    "weir-hurl",
+];
 
 /// Paths that pure modules do not use: clocks, sockets, files, threads, the system.
 const IMPURE: [&str; 11] = [
@@ -182,7 +195,11 @@ fn imports(code: &str) -> BTreeSet<String> {
 
 /// Name of a dependency in code.
 fn in_code(dependency: &str) -> String {
-    if dependency == "weir-http-core" { "weir_http".to_owned() } else { dependency.replace('-', "_") }
+    match dependency {
+        "weir-http-core" => "weir_http".to_owned(),
+        "md-5" => "md5".to_owned(),
+        other => other.replace('-', "_"),
+    }
 }
 
 #[test]

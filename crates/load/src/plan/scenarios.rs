@@ -2,7 +2,7 @@
 
 use super::{AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, RunLength, pacing, positive_time, threads};
 use crate::options::Options;
-use crate::steps::{OriginAddress, ScenarioMix};
+use crate::steps::{ResolvedOrigin, ScenarioMix};
 use weir_decide::Nanos;
 use weir_decide::load::shard::Shard;
 use weir_decide::load::source::RequestSource;
@@ -33,10 +33,10 @@ impl LoadPlan {
         let users = shard.count(users);
         let hosts = u64::try_from(mix.origins().count()).unwrap_or(1).clamp(1, MAX_HOSTS_PER_USER);
         let first = mix.origins().next();
-        let (target, OriginAddress { addresses, tls }) = match first {
+        let (target, ResolvedOrigin { addresses, tls }) = match first {
             Some((origin, address)) => (Target::parse(&origin.to_string())?, address.clone()),
             // Only variables name hosts: whether they respond shows in the run.
-            None => (Target::parse("http://localhost/")?, OriginAddress { addresses: Vec::new(), tls: None }),
+            None => (Target::parse("http://localhost/")?, ResolvedOrigin { addresses: Vec::new(), tls: None }),
         };
         Ok(Self {
             target: Target { url: shown_url(options, &target), ..target },

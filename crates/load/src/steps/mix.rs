@@ -9,7 +9,7 @@ use weir_scenario::data::ThinkTime;
 use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules};
 use weir_scenario::value::Value;
 
-use super::{OriginAddress, OriginResolver, ScenarioSource};
+use super::{OriginResolver, ResolvedOrigin, ScenarioSource};
 use crate::options::Options;
 use crate::plan::PlanError;
 
@@ -30,7 +30,7 @@ pub(crate) struct CompiledScenario {
     /// Index of its first step among the steps of the mix.
     pub(crate) first_step: u32,
     /// Addresses of the origins of the plan.
-    pub(crate) addresses: Vec<OriginAddress>,
+    pub(crate) addresses: Vec<ResolvedOrigin>,
     steps: Vec<StepFacts>,
 }
 
@@ -86,7 +86,7 @@ impl ScenarioMix {
     }
 
     /// Origins with their addresses.
-    pub(crate) fn origins(&self) -> impl Iterator<Item = (&RequestOrigin, &OriginAddress)> {
+    pub(crate) fn origins(&self) -> impl Iterator<Item = (&RequestOrigin, &ResolvedOrigin)> {
         self.scenarios.iter().flat_map(|scenario| scenario.plan.origins.iter().zip(&scenario.addresses))
     }
 }

@@ -17,7 +17,7 @@ mod user_table;
 
 pub(super) use self::exchange::StepExchange;
 pub use self::mix::ScenarioMix;
-pub(super) use self::origin_resolver::{OriginAddress, OriginResolver};
+pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin};
 pub(super) use self::sample::{failure_sample, failure_texts};
 pub use self::source::ScenarioSource;
 pub use self::trace::StepTrace;

@@ -13,7 +13,7 @@ use crate::plan::PlanError;
 
 /// Where the requests of an origin go.
 #[derive(Clone, Debug)]
-pub(crate) struct OriginAddress {
+pub(crate) struct ResolvedOrigin {
     /// Addresses in the order of preference; never empty.
     pub(crate) addresses: Vec<SocketAddress>,
     /// TLS, for https.
@@ -41,7 +41,7 @@ impl OriginResolver {
     }
 
     /// Addresses of an origin, from the system's resolver.
-    pub(crate) fn resolve(&self, origin: &RequestOrigin) -> Result<OriginAddress, PlanError> {
+    pub(crate) fn resolve(&self, origin: &RequestOrigin) -> Result<ResolvedOrigin, PlanError> {
         let target = Target {
             url: origin.to_string(),
             tls: origin.is_tls,
@@ -62,6 +62,6 @@ impl OriginResolver {
             let server = ServerName::try_from(name.clone()).map_err(|_| TlsError::Name(name.clone()))?;
             Ok::<Tls, TlsError>(Tls { config: Arc::clone(&self.tls.config), name: server })
         });
-        Ok(OriginAddress { addresses, tls: tls.transpose()? })
+        Ok(ResolvedOrigin { addresses, tls: tls.transpose()? })
     }
 }

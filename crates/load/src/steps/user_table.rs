@@ -10,7 +10,7 @@ use weir_http::tls::Tls;
 use weir_scenario::evaluate::ResponseView;
 use weir_scenario::plan::{FlowAction, FlowContext, OriginId, OriginTable, RenderScratch, ScenarioUser, StepFindings};
 
-use super::{OriginAddress, ScenarioMix, StepExchange};
+use super::{ResolvedOrigin, ScenarioMix, StepExchange};
 
 /// Maximum number of headers that a step looks at.
 const MAX_HEADERS: usize = 256;
@@ -29,7 +29,7 @@ pub(crate) struct UserTable<'a> {
     connecting: VecDeque<u32>,
     /// Origins of each scenario, with those of variables and redirects that this thread has met.
     origins: Vec<OriginTable>,
-    addresses: Vec<Vec<Option<OriginAddress>>>,
+    addresses: Vec<Vec<Option<ResolvedOrigin>>>,
     /// Request to send, rendered.
     pub(crate) request: Vec<u8>,
     /// What the last call of a flow found.
@@ -363,7 +363,7 @@ impl<'a> UserTable<'a> {
     }
 
     /// Addresses of an origin; one that the plan does not know is resolved now, once.
-    pub(crate) fn address(&mut self, scenario: u32, origin: OriginId) -> Result<&OriginAddress, String> {
+    pub(crate) fn address(&mut self, scenario: u32, origin: OriginId) -> Result<&ResolvedOrigin, String> {
         let (Some(known), Some(origins)) =
             (self.addresses.get_mut(scenario as usize), self.origins.get(scenario as usize))
         else {

@@ -10,10 +10,10 @@ const MAX_NESTING: usize = 64;
 /// Largest integer of a path (I-JSON).
 const MAX_INTEGER: i64 = (1 << 53) - 1;
 
-pub(super) type Parsed<T> = Result<T, JsonPathError>;
+pub(super) type PathResult<T> = Result<T, JsonPathError>;
 
 /// Segments of a path.
-pub(super) fn path(text: &str) -> Parsed<Vec<Segment>> {
+pub(super) fn path(text: &str) -> PathResult<Vec<Segment>> {
     let mut parser = PathParser { text, at: 0, nesting: 0 };
     parser.expect("$", "'$'")?;
     let segments = parser.segments()?;
@@ -54,7 +54,7 @@ impl<'t> PathParser<'t> {
         has
     }
 
-    pub(super) fn expect(&mut self, token: &str, expected: &'static str) -> Parsed<()> {
+    pub(super) fn expect(&mut self, token: &str, expected: &'static str) -> PathResult<()> {
         if self.take(token) { Ok(()) } else { Err(self.error(expected)) }
     }
 
@@ -63,7 +63,7 @@ impl<'t> PathParser<'t> {
         self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
     }
 
-    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> PathResult<T>) -> PathResult<T> {
         if self.nesting == MAX_NESTING {
             return Err(self.error("fewer levels of filters"));
         }
@@ -73,7 +73,7 @@ impl<'t> PathParser<'t> {
         parsed
     }
 
-    fn segments(&mut self) -> Parsed<Vec<Segment>> {
+    fn segments(&mut self) -> PathResult<Vec<Segment>> {
         let mut segments = Vec::new();
         loop {
             let before = self.at;
@@ -94,7 +94,7 @@ impl<'t> PathParser<'t> {
     }
 
     /// `*` or a name behind a dot.
-    fn dotted(&mut self) -> Parsed<Selector> {
+    fn dotted(&mut self) -> PathResult<Selector> {
         if self.take("*") {
             return Ok(Selector::Wildcard);
         }
@@ -109,7 +109,7 @@ impl<'t> PathParser<'t> {
     }
 
     /// Selectors behind `[`, up to `]`.
-    fn bracketed(&mut self) -> Parsed<Vec<Selector>> {
+    fn bracketed(&mut self) -> PathResult<Vec<Selector>> {
         let mut selectors = Vec::new();
         loop {
             self.space();
@@ -122,7 +122,7 @@ impl<'t> PathParser<'t> {
         }
     }
 
-    fn selector(&mut self) -> Parsed<Selector> {
+    fn selector(&mut self) -> PathResult<Selector> {
         match self.peek() {
             Some('\'' | '"') => self.string().map(Selector::Name),
             Some('*') => {
@@ -139,7 +139,7 @@ impl<'t> PathParser<'t> {
         }
     }
 
-    fn index_or_slice(&mut self) -> Parsed<Selector> {
+    fn index_or_slice(&mut self) -> PathResult<Selector> {
         let start = self.optional_integer()?;
         self.space();
         if !self.take(":") {
@@ -156,7 +156,7 @@ impl<'t> PathParser<'t> {
         Ok(Selector::Slice { start, end, step: step.unwrap_or(1) })
     }
 
-    fn optional_integer(&mut self) -> Parsed<Option<i64>> {
+    fn optional_integer(&mut self) -> PathResult<Option<i64>> {
         let rest = self.rest();
         let sign = usize::from(rest.starts_with('-'));
         let digits = rest[sign..].bytes().take_while(u8::is_ascii_digit).count();
@@ -171,7 +171,7 @@ impl<'t> PathParser<'t> {
         Ok(Some(number))
     }
 
-    fn any(&mut self) -> Parsed<Logical> {
+    fn any(&mut self) -> PathResult<Logical> {
         let mut conditions = vec![self.all()?];
         loop {
             self.space();
@@ -184,7 +184,7 @@ impl<'t> PathParser<'t> {
         Ok(if conditions.len() == 1 { conditions.remove(0) } else { Logical::Any(conditions) })
     }
 
-    fn all(&mut self) -> Parsed<Logical> {
+    fn all(&mut self) -> PathResult<Logical> {
         let mut conditions = vec![self.condition()?];
         loop {
             self.space();
@@ -197,7 +197,7 @@ impl<'t> PathParser<'t> {
         Ok(if conditions.len() == 1 { conditions.remove(0) } else { Logical::All(conditions) })
     }
 
-    fn condition(&mut self) -> Parsed<Logical> {
+    fn condition(&mut self) -> PathResult<Logical> {
         if self.rest().starts_with('!') && !self.rest().starts_with("!=") {
             self.at += 1;
             self.space();
@@ -210,7 +210,7 @@ impl<'t> PathParser<'t> {
         self.test()
     }
 
-    fn parenthesized(&mut self) -> Parsed<Logical> {
+    fn parenthesized(&mut self) -> PathResult<Logical> {
         self.at += 1;
         self.space();
         let inner = self.nested(Self::any)?;
@@ -220,7 +220,7 @@ impl<'t> PathParser<'t> {
     }
 
     /// Comparison, existence test or test by a function.
-    fn test(&mut self) -> Parsed<Logical> {
+    fn test(&mut self) -> PathResult<Logical> {
         let start = self.at;
         let left = self.term()?;
         self.space();
@@ -251,7 +251,7 @@ impl<'t> PathParser<'t> {
         known.into_iter().find(|(token, _)| self.take(token)).map(|(_, comparison)| comparison)
     }
 
-    fn term(&mut self) -> Parsed<Term> {
+    fn term(&mut self) -> PathResult<Term> {
         let literal = |literal| Ok(Term::Operand(Operand::Literal(literal)));
         match self.peek() {
             Some('@' | '$') => self.query().map(Term::Query),
@@ -279,13 +279,13 @@ impl<'t> PathParser<'t> {
         }
     }
 
-    fn query(&mut self) -> Parsed<NodeQuery> {
+    fn query(&mut self) -> PathResult<NodeQuery> {
         let is_root = self.rest().starts_with('$');
         self.at += 1;
         self.nested(Self::segments).map(|segments| NodeQuery { is_root, segments })
     }
 
-    fn number(&mut self) -> Parsed<Literal> {
+    fn number(&mut self) -> PathResult<Literal> {
         let rest = self.rest();
         let is_number = |c: char| matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E');
         let text = &rest[..rest.find(|c| !is_number(c)).unwrap_or(rest.len())];
@@ -295,7 +295,7 @@ impl<'t> PathParser<'t> {
         Ok(number.as_i64().map_or_else(|| Literal::Float(number.as_f64().unwrap_or(f64::NAN)), Literal::Integer))
     }
 
-    fn function(&mut self, name: &str) -> Parsed<Term> {
+    fn function(&mut self, name: &str) -> PathResult<Term> {
         let unknown = self.error("length, count, value, match or search");
         self.at += name.len();
         self.expect("(", "'('")?;
@@ -330,7 +330,7 @@ impl<'t> PathParser<'t> {
         Ok(term)
     }
 
-    fn value_argument(&mut self) -> Parsed<Operand> {
+    fn value_argument(&mut self) -> PathResult<Operand> {
         let at = JsonPathError { offset: self.at, expected: "a value: a literal or a path to one node" };
         operand(self.term()?).ok_or(at)
     }

@@ -1,10 +1,10 @@
 //! String literals of paths.
 
-use super::parse::{Parsed, PathParser};
+use super::parse::{PathParser, PathResult};
 
 impl PathParser<'_> {
     /// String in single or double quotes.
-    pub(super) fn string(&mut self) -> Parsed<String> {
+    pub(super) fn string(&mut self) -> PathResult<String> {
         let quote = self.peek().filter(|c| matches!(c, '\'' | '"')).ok_or_else(|| self.error("a string"))?;
         self.at += 1;
         let mut text = String::new();
@@ -22,7 +22,7 @@ impl PathParser<'_> {
         }
     }
 
-    fn escape(&mut self, quote: char) -> Parsed<char> {
+    fn escape(&mut self, quote: char) -> PathResult<char> {
         let next = self.peek().ok_or_else(|| self.error("an escape"))?;
         self.at += next.len_utf8();
         Ok(match next {
@@ -52,7 +52,7 @@ impl PathParser<'_> {
         })
     }
 
-    fn hex(&mut self) -> Parsed<u32> {
+    fn hex(&mut self) -> PathResult<u32> {
         let digits = self.rest().get(..4).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
         let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
         let code = code.ok_or_else(|| self.error("four hexadecimal digits"))?;
