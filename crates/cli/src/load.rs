@@ -11,9 +11,9 @@ use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
-use super::once;
 use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
+use super::run::{PlayDetail, PlayOutput, play};
 use weir_agents::{Coordinator, process};
 use weir_decide::base::units;
 use weir_decide::load::notation;
@@ -77,6 +77,12 @@ pub(super) struct LoadArgs {
     /// play the scenario once and print each request and response
     #[arg(long, help_heading = RESULT)]
     once: bool,
+    /// with --once: all of each request and response
+    #[arg(short, long, requires = "once", help_heading = RESULT)]
+    verbose: bool,
+    /// with --once: credentials and cookies as they are, instead of ***
+    #[arg(long, requires = "once", help_heading = RESULT)]
+    show_secrets: bool,
     /// initial time excluded from the result [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
     warmup: Option<Duration>,
@@ -168,15 +174,14 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let outputs = LoadOutputs::open(&asked)?;
     let mut asked = asked;
     asked.request_args.read_stdin()?;
-    let plays_once =
-        asked.once || asked.request_args.is_scenario_url() && args.get(1).is_some_and(|word| word == "run");
+    let once = asked.once.then(|| asked.play_output());
     asked.request_args.read_scenarios()?;
     let (format, strict, slos) = (asked.format, asked.strict, asked.slos.clone());
     let command = redacted(args, &asked.request_args.secrets());
     let driving = asked.agent_args.clone();
     let options = asked.into_options();
-    if plays_once {
-        return once::play(&options, messages);
+    if let Some(output) = once {
+        return play(&options, &output, messages);
     }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
     if let Some(mix) = &plan.scenarios {
@@ -307,6 +312,16 @@ impl LoadOutputs {
 }
 
 impl LoadArgs {
+    /// What is printed of a single iteration.
+    fn play_output(&self) -> PlayOutput {
+        PlayOutput {
+            detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },
+            is_json: self.format == ReportFormat::Json,
+            show_secrets: self.show_secrets,
+            secrets: Vec::new(),
+        }
+    }
+
     fn into_options(self) -> Options {
         Options {
             connections: self.connections,

@@ -1,5 +1,7 @@
 //! Request of a step on a connection, and what is kept of its response.
 
+use std::borrow::Cow;
+
 use weir_decide::Nanos;
 use weir_http::wire::ResponseObserver;
 use weir_scenario::plan::OriginId;
@@ -41,6 +43,20 @@ impl StepExchange {
     /// Body of the response as it came, without framing.
     pub(crate) fn body(&self) -> &[u8] {
         self.kept.raw_body()
+    }
+
+    /// Body of the response, decompressed.
+    ///
+    /// # Errors
+    /// Reason why the body cannot be looked into.
+    pub(crate) fn decoded_body(&self) -> Result<Cow<'_, [u8]>, String> {
+        let is_encoding = |name: &[u8]| name.trim_ascii().eq_ignore_ascii_case(b"content-encoding");
+        let mut fields = self.head().split(|byte| *byte == b'\n').filter_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        });
+        let encoding = fields.find(|(name, _)| is_encoding(name)).map(|(_, value)| value);
+        self.kept.decoded_body(encoding)
     }
 }
 

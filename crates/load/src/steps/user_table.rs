@@ -6,8 +6,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::DueRequest;
+use weir_http::target::SocketAddress;
 use weir_http::tls::Tls;
-use weir_scenario::evaluate::ResponseView;
+use weir_scenario::evaluate::{CompiledCapture, ResponseView};
 use weir_scenario::plan::{FlowAction, FlowContext, OriginId, OriginTable, RenderScratch, ScenarioUser, StepFindings};
 
 use super::{ResolvedOrigin, ScenarioMix, StepExchange};
@@ -250,6 +251,7 @@ impl<'a> UserTable<'a> {
         let encoding = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding")).map(|(_, v)| *v);
         let body = exchange.kept.decoded_body(encoding);
         let url = self.url(user).unwrap_or_default();
+        let ip = self.ip(exchange.scenario, exchange.origin);
         let view = ResponseView {
             version: if version == 0 { "1.0" } else { "1.1" },
             status,
@@ -259,7 +261,8 @@ impl<'a> UserTable<'a> {
             body_error: body.as_ref().err().map(String::as_str),
             duration: service,
             url: &url,
-            ip: "",
+            ip: &ip,
+            ..ResponseView::default()
         };
         self.step(user, at, unix_s, |flow, context| flow.response(context, &view, at))
     }
@@ -319,6 +322,13 @@ impl<'a> UserTable<'a> {
         let scenario = self.mix.scenarios.get(self.scenario_of(user) as usize);
         let step = scenario.and_then(|compiled| compiled.plan.steps.get(self.findings.step as usize));
         step.is_some_and(|step| step.checks.expects_status())
+    }
+
+    /// Captures of the step of what was found last.
+    pub(crate) fn captures(&self, user: u32) -> &[CompiledCapture] {
+        let scenario = self.mix.scenarios.get(self.scenario_of(user) as usize);
+        let step = scenario.and_then(|compiled| compiled.plan.steps.get(self.findings.step as usize));
+        step.map_or(&[], |step| step.checks.captures())
     }
 
     /// URL of a user's last request.
@@ -381,6 +391,15 @@ impl<'a> UserTable<'a> {
                 let resolved = self.mix.resolver.resolve(origin).map_err(|error| error.to_string())?;
                 Ok(slot.insert(resolved))
             }
+        }
+    }
+
+    /// IP address of an origin that was connected to.
+    fn ip(&self, scenario: u32, origin: OriginId) -> String {
+        let known = self.addresses.get(scenario as usize).and_then(|known| known.get(origin.0 as usize));
+        match known.and_then(|address| address.as_ref()?.addresses.first()) {
+            Some(SocketAddress::Inet(address)) => address.ip().to_string(),
+            Some(SocketAddress::Unix(_)) | None => String::new(),
         }
     }
 

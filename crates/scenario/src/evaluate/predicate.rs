@@ -64,7 +64,7 @@ impl CompiledPredicate {
         let not = if self.is_negated { "not " } else { "" };
         let (is_true, expected) = match (&self.kind, actual) {
             (CompiledKind::Test(ValueTest::Exists), actual) => {
-                let is_there = actual.is_some_and(|value| !matches!(value, Value::List(list) if list.is_empty()));
+                let is_there = actual.is_some_and(|value| !matches!(value, Value::Nodes(texts) if texts.is_empty()));
                 (is_there, format!("{not}exists"))
             }
             (kind, None) => {
@@ -75,9 +75,15 @@ impl CompiledPredicate {
                     }
                     CompiledKind::Matches(_) => format!("{not}a match"),
                 };
-                return Ok(Err(PredicateFailure { expected }));
+                // What is not there is not equal to anything either.
+                return Ok(if self.is_negated { Ok(()) } else { Err(PredicateFailure { expected }) });
             }
-            (CompiledKind::Test(test), Some(actual)) => (holds(*test, actual), format!("{not}{}", test.as_str())),
+            (CompiledKind::Test(test), Some(actual)) => {
+                let is_true = holds(*test, actual).ok_or_else(|| {
+                    format!("{} cannot be tested on a value of type {}", test.as_str(), actual.type_name())
+                })?;
+                (is_true, format!("{not}{}", test.as_str()))
+            }
             (CompiledKind::Compare(operator, value), Some(actual)) => {
                 let value = value.evaluate(scope)?;
                 let is_true = compare(*operator, actual, &value)?;

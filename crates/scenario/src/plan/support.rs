@@ -28,6 +28,7 @@ impl OptionSupport {
         match name {
             Name::Compressed
             | Name::Delay
+            | Name::Digest
             | Name::Header
             | Name::Http11
             | Name::Location
@@ -43,7 +44,6 @@ impl OptionSupport {
             | Name::User
             | Name::Variable => Self::Supported,
             Name::AwsSigV4
-            | Name::Digest
             | Name::Negotiate
             | Name::Netrc
             | Name::NetrcFile
