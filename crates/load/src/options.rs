@@ -96,14 +96,15 @@ impl FromStr for RequestBodySource {
     }
 }
 
-mod in_base64 {
+/// Bytes as Base64 in JSON.
+pub(crate) mod in_base64 {
     use super::{BASE64_STANDARD, Deserialize, Deserializer, Engine, Error, Serialize, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
         BASE64_STANDARD.encode(bytes).serialize(to)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
         BASE64_STANDARD.decode(String::deserialize(from)?).map_err(D::Error::custom)
     }
 }
