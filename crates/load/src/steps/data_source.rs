@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use weir_scenario::data::RowOrder;
 
-use crate::options::in_base64;
+use crate::base64_bytes;
 
 /// File of data with its content, so that agents on other machines have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub struct DataSource {
     /// Name of the file; its extension decides the format: csv, tsv, json, jsonl.
     pub name: String,
     /// Content of the file.
-    #[serde(with = "in_base64")]
+    #[serde(with = "base64_bytes")]
     pub content: Vec<u8>,
     /// Order in which iterations take the rows.
     pub order: RowOrder,

@@ -1,14 +1,49 @@
 //! Rows of a JSON file.
 
-use std::collections::BTreeMap;
+use std::fmt;
 
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::data_error::line_at;
 use super::data_rows::{CellKind, DataRows, check_column, too_large};
 
-/// Object with its values as they came.
-type JsonRow<'t> = BTreeMap<String, &'t RawValue>;
+/// Members of an object in their order, with values as they came.
+struct JsonRow<'t>(Vec<(String, &'t RawValue)>);
+
+impl JsonRow<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(member, _)| member == name).map(|(_, value)| value.get())
+    }
+}
+
+impl<'de> Deserialize<'de> for JsonRow<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(MemberVisitor)
+    }
+}
+
+struct MemberVisitor;
+
+impl<'de> Visitor<'de> for MemberVisitor {
+    type Value = JsonRow<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonRow<'de>, A::Error> {
+        let mut row = JsonRow(Vec::with_capacity(map.size_hint().unwrap_or(0)));
+        while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
+            if row.get(&name).is_some() {
+                return Err(A::Error::custom(format!("two members have the name '{name}'")));
+            }
+            row.0.push((name, value));
+        }
+        Ok(row)
+    }
+}
 
 /// Parses an array of objects.
 pub(super) fn parse_array(text: &str) -> Result<DataRows, (u64, String)> {
@@ -50,8 +85,8 @@ impl RowBuilder {
         let rows = match &mut self.0 {
             Some(rows) => rows,
             none => {
-                let mut columns = Vec::with_capacity(row.len());
-                for name in row.keys() {
+                let mut columns = Vec::with_capacity(row.0.len());
+                for (name, _) in &row.0 {
                     check_column(name, &columns).map_err(|reason| (line(), reason))?;
                     columns.push(name.clone());
                 }
@@ -66,7 +101,7 @@ impl RowBuilder {
             let Some(value) = row.get(name) else {
                 return Err((line(), format!("no '{name}', which the first row has; give each row the same members")));
             };
-            rows.push(value.get()).map_err(|_| too_large(line()))?;
+            rows.push(value).map_err(|_| too_large(line()))?;
         }
         Ok(())
     }

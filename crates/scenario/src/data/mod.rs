@@ -7,6 +7,7 @@
 mod csv_rows;
 mod data_error;
 mod data_format;
+mod data_parser;
 mod data_rows;
 mod json_rows;
 mod row_order;
