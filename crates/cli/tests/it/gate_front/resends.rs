@@ -55,9 +55,10 @@ fn a_request_that_meets_the_close_of_its_connection_is_one_attempt() {
         // Around the time of the close; how many meet it depends on the machine.
         std::thread::sleep(Duration::from_millis(15 + k % 10));
         let answer = if k % 2 == 0 { gate.get("/") } else { gate.post("/", "body") };
-        let is_reset = answer.status == 502 && answer.text().contains("(reset); attempts: 1");
-        crossed += u64::from(is_reset);
-        assert!(is_reset || answer.status == 200, "{k}: {}", answer.text());
+        // The end of the stream may be read before the reset.
+        let is_lost = ["(reset); attempts: 1", "(closed); attempts: 1"].iter().any(|end| answer.text().contains(end));
+        crossed += u64::from(is_lost);
+        assert!(is_lost || answer.status == 200, "{k}: {}", answer.text());
     }
     assert_eq!((server.requests() + crossed, sent(&gate)), (40, 40.0));
 }
