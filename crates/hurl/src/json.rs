@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::{ParseError, Parsed};
-use crate::expression::Expression;
+use crate::json_piece::JsonPiece;
 use crate::json_scanner::JsonScanner;
 use crate::position::TextPosition;
 use crate::reader::Reader;
@@ -16,17 +16,6 @@ pub struct JsonText {
     pub pieces: Vec<JsonPiece>,
     /// Start of the value.
     pub position: TextPosition,
-}
-
-/// Piece of a [`JsonText`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum JsonPiece {
-    /// Text that is sent as it is.
-    Verbatim(String),
-    /// Expression that is a whole value: a number, a boolean or null.
-    Value(Expression),
-    /// Expression within a string or key, whose value is escaped as JSON strings are.
-    InString(Expression),
 }
 
 impl JsonText {

@@ -3,7 +3,7 @@
 
 use crate::error::Parsed;
 use crate::expression::Expression;
-use crate::json::JsonPiece;
+use crate::json_piece::JsonPiece;
 use crate::reader::Reader;
 
 /// Most arrays and objects around a value, as in hurl.

@@ -4,9 +4,10 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::Feed;
 use weir_measure::Counts;
+use weir_measure::failure_sample::FailureSample;
 use weir_measure::outcome::Outcome;
 use weir_measure::recorder::{Interval, Recorder};
-use weir_measure::step_counts::{FailureSample, StepCounts};
+use weir_measure::step_counts::StepCounts;
 use weir_scenario::plan::{StepFindings, StepVerdict};
 
 /// One worker's counts, reported by [`WorkerCounters::take_counts`].

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
 use super::merge::{AddPart, PeerValue, merged, texts};
-use super::response_counts::{BodyLengths, CheckedResponses, StatusCounts};
+use super::response_counts::{BodyLengths, CheckedResponses, StatusCounts, failed_by_kind};
 use super::step_counts::{IterationCounts, StepCounts};
 use super::times::ResponseTimes;
 use weir_decide::Nanos;
@@ -151,27 +151,6 @@ impl Counts {
     pub fn by_failure(&self) -> BTreeMap<String, u64> {
         failed_by_kind(&self.failures, &self.statuses, self.unexpected, self.dropped)
     }
-}
-
-/// Failed requests by kind; zero counts are left out.
-pub(super) fn failed_by_kind(
-    failures: &[u64; FailureKind::ALL.len()],
-    statuses: &StatusCounts,
-    checked: CheckedResponses,
-    dropped: u64,
-) -> BTreeMap<String, u64> {
-    FailureKind::ALL
-        .iter()
-        .map(|kind| (kind.name(), failures[*kind as usize]))
-        .chain([
-            ("4xx", statuses.sum(400..500).saturating_sub(checked.expected_4xx)),
-            ("5xx", statuses.sum(500..1000).saturating_sub(checked.expected_5xx)),
-            ("check", checked.failed),
-            ("dropped", dropped),
-        ])
-        .filter(|(_, n)| *n > 0)
-        .map(|(name, n)| (name.to_owned(), n))
-        .collect()
 }
 
 impl AddPart for Counts {

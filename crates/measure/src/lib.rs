@@ -5,12 +5,13 @@
 //! - [`times`]: histograms of whole responses, by all three clocks
 //! - [`recorder`]: outcomes -> counts and the current interval; one per thread, not shared
 //! - [`counts`]: all counts of a run or of a part of it; [`response_counts`]: by status and body length
-//! - [`step_counts`]: of scenarios: iterations, and each step
+//! - [`step_counts`]: of scenarios: iterations, and each step; [`failure_sample`]: failures of steps, for a person
 //! - `merge`: rules by which counts of threads, agents and intervals become one, and are checked
 //! - [`interval_merger`]: merger of the intervals of several threads or agents
 //! - [`agent_counts`]: figures of one agent of a run
 //! - [`series`]: time series of a run, in bounded memory
 //! - [`progress`]: progress of a run, for callbacks
+//! - [`rate`]: rate of requests or iterations
 //! - [`run`]: result of a load test; [`run_facts`]: its assembly; [`run_steps`]: its scenarios; `saved`: reading and writing it as JSON
 //! - [`steady`]: detection of the end of a warm-up by change points
 //! - [`trust`]: validity of a run, and reasons against it
@@ -22,12 +23,14 @@ pub mod agent_counts;
 pub mod capacity;
 pub mod compare;
 pub mod counts;
+pub mod failure_sample;
 pub mod histogram;
 pub mod interval_merger;
 pub mod load_model;
 mod merge;
 pub mod outcome;
 pub mod progress;
+pub mod rate;
 pub mod recorder;
 pub mod response_counts;
 pub mod run;

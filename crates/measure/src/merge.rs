@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use weir_decide::base::failure::FailureKind;
 
 use super::histogram::Histogram;
-use super::step_counts::FailureSample;
 use weir_decide::Nanos;
 
 /// Maximum of a count: above any count of a run, and small enough that a million of them does not overflow.
@@ -77,9 +76,15 @@ pub(super) fn first<T: Clone>(own: &mut Option<T>, other: &Option<T>) {
     }
 }
 
-/// Rule: first samples of all parts.
-pub(super) fn first_few(own: &mut Vec<FailureSample>, other: &[FailureSample]) {
-    let free = FailureSample::MAX_PER_STEP.saturating_sub(own.len());
+/// Values of which a record holds the first few of all parts.
+pub(super) trait FirstFew: Clone {
+    /// Maximum number in a record.
+    const MAX_COUNT: usize;
+}
+
+/// Rule: first values of all parts.
+pub(super) fn first_few<T: FirstFew>(own: &mut Vec<T>, other: &[T]) {
+    let free = T::MAX_COUNT.saturating_sub(own.len());
     own.extend(other.iter().take(free).cloned());
 }
 

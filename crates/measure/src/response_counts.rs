@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use weir_decide::base::failure::FailureKind;
+
 use super::merge::{AddPart, PeerValue, merged};
 use super::outcome::RequestEnd;
 
@@ -135,4 +137,25 @@ impl PeerValue for BodyLengths {
     fn check(&self) -> Result<(), String> {
         self.same.check()
     }
+}
+
+/// Failed requests by kind; zero counts are left out.
+pub(super) fn failed_by_kind(
+    failures: &[u64; FailureKind::ALL.len()],
+    statuses: &StatusCounts,
+    checked: CheckedResponses,
+    dropped: u64,
+) -> BTreeMap<String, u64> {
+    FailureKind::ALL
+        .iter()
+        .map(|kind| (kind.name(), failures[*kind as usize]))
+        .chain([
+            ("4xx", statuses.sum(400..500).saturating_sub(checked.expected_4xx)),
+            ("5xx", statuses.sum(500..1000).saturating_sub(checked.expected_5xx)),
+            ("check", checked.failed),
+            ("dropped", dropped),
+        ])
+        .filter(|(_, n)| *n > 0)
+        .map(|(name, n)| (name.to_owned(), n))
+        .collect()
 }

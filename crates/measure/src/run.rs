@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::agent_counts::Agent;
 use super::histogram::{Histogram, Percentiles};
 use super::load_model::LoadModel;
+pub use super::rate::Rate;
 use super::run_steps::{RunIterations, RunStep};
 use super::series::SeriesPoint;
 use super::trust::{MAX_CPU_FRACTION, Trust, is_p99_distorted};
@@ -143,15 +144,6 @@ pub struct Requests {
     pub waited: u64,
     /// Cut off by an interrupt; not in `total`.
     pub unfinished: u64,
-}
-
-/// Requests per second over the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rate {
-    /// Intended starts; in the closed loop the same as `achieved`.
-    pub offered: f64,
-    /// Responses.
-    pub achieved: f64,
 }
 
 /// Bytes transferred for the requests of the window.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
+use super::failure_sample::FailureSample;
 use super::histogram::Percentiles;
-use super::run::Rate;
-use super::step_counts::{FailureSample, StepCounts};
+use super::rate::Rate;
+use super::step_counts::StepCounts;
 
 /// Iterations of scenarios.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::counts::failed_by_kind;
+use super::failure_sample::FailureSample;
 use super::histogram::Histogram;
-use super::merge::{AddPart, PeerValue, merged, texts};
+use super::merge::{AddPart, PeerValue, merged};
 use super::outcome::{Outcome, RequestEnd};
-use super::response_counts::{CheckedResponses, StatusCounts};
+use super::response_counts::{CheckedResponses, StatusCounts, failed_by_kind};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 
@@ -87,22 +87,6 @@ merged! {
     }
 }
 
-/// Failure of a step, for a person.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailureSample {
-    /// What was wrong.
-    #[serde(serialize_with = "texts::serialize_text")]
-    pub reason: String,
-    /// Beginning of the response, with secrets left out; empty without one.
-    #[serde(serialize_with = "texts::serialize_text")]
-    pub response: String,
-}
-
-impl FailureSample {
-    /// Maximum number of samples of a step.
-    pub const MAX_PER_STEP: usize = 3;
-}
-
 impl StepCounts {
     /// Records a request of the step.
     pub fn record(&mut self, outcome: &Outcome) {
@@ -174,10 +158,3 @@ macro_rules! parts {
     )*};
 }
 parts!(IterationCounts, StepCounts, CheckCounts);
-
-impl PeerValue for FailureSample {
-    fn check(&self) -> Result<(), String> {
-        self.reason.check()?;
-        self.response.check()
-    }
-}

@@ -1,6 +1,6 @@
 //! Samples of failures, for a person, with secrets left out.
 
-use weir_measure::step_counts::FailureSample;
+use weir_measure::failure_sample::FailureSample;
 use weir_scenario::plan::{FlowFailure, StepFindings};
 
 use super::StepExchange;
