@@ -7,7 +7,7 @@ HURL and WEIR are the two programs. Each file of FOLDER is played by both agains
 records all requests; with --url, through a relay to a service that runs already. Compared are the requests (method,
 target, headers, body), the captures, the verdict, and which checks have failed. Not compared are the User-Agent, the
 order of headers and of cookies, a Content-Length of 0, the values of random functions, and how the two reports write
-bytes (Base64 or hexadecimal digits) and integers of more than 64 bits. The exit code is 1 if a file differs.
+dates, bytes (Base64 or hexadecimal digits) and integers of more than 64 bits. The exit code is 1 if a file differs.
 
 --golden FILE saves what hurl did, with the responses: the tests of weir play them back without hurl.
 """
@@ -79,11 +79,14 @@ class RecordingService:
                 line, *fields = head.decode("latin-1").split("\r\n")
                 method, target, _ = line.split(" ", 2)
                 fields = [tuple(part.strip() for part in field.split(":", 1)) for field in fields if field]
+                # A request is recorded even if its client does not wait for the response.
+                exchange = [(method, target, fields, body), b""]
+                self.exchanges.append(exchange)
                 if self.upstream:
                     response = self._relay(head, body)
                 else:
                     response = self.respond(method, target, dict((n.lower(), v) for n, v in fields), fields, body)
-                self.exchanges.append(((method, target, fields, body), response))
+                exchange[1] = response
                 try:
                     connection.sendall(response)
                 except OSError:
@@ -194,11 +197,16 @@ def read_message(stream):
     return b"\r\n".join(lines), stream.read(length)
 
 
+def without_port(text, port):
+    """Text without the port of the service."""
+    return text.replace(f"127.0.0.1:{port}", "127.0.0.1:PORT").replace(f"localhost:{port}", "localhost:PORT")
+
+
 def normal_text(text, port):
     """Text without what differs between two plays: ports, random values, boundaries, nonces of clients."""
-    text = text.replace(f"127.0.0.1:{port}", "127.0.0.1:PORT").replace(f"localhost:{port}", "localhost:PORT")
+    text = without_port(text, port)
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", "UUID", text)
-    text = re.sub(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "DATE", text)
+    text = re.sub(r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| UTC)", "DATE", text)
     return re.sub(r'(cnonce|response)="[^"]*"', r'\1="*"', text)
 
 
@@ -316,7 +324,7 @@ def golden_of(hurl):
     service = hurl["exchanges"]
     responses = []
     for _, response in service.exchanges:
-        responses.append(normal_text(response.decode("latin-1"), service.port))
+        responses.append(without_port(response.decode("latin-1"), service.port))
     return {key: hurl.get(key) for key in ("verdict", "requests", "captures", "failed")} | {"responses": responses}
 
 

@@ -11,7 +11,7 @@ const DOCS: &str = "docs/";
 const PAGES: [(&str, &str); 21] = [
     ("weir", "README.md"),
     ("weir load", "load.md"),
-    ("weir run", "scenarios.md"),
+    ("weir run", "cli.md#weir-run"),
     ("weir capacity", "capacity.md"),
     ("weir compare", "compare.md"),
     ("weir study", "study.md"),

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
+use weir_decide::base::failure::FailureKind;
 use weir_load::steps::StepTrace;
 
 use super::play::PlayTotals;
@@ -29,9 +30,10 @@ impl TraceDocument {
         if trace.verdict == "redirected" {
             return;
         }
-        let captures = trace.captures.iter().map(|capture| {
-            json!({ "name": capture.name, "value": captured(&mask.text(&capture.json)) })
-        });
+        let captures = trace
+            .captures
+            .iter()
+            .map(|capture| json!({ "name": capture.name, "value": captured(&mask.text(&capture.json)) }));
         let checks = trace.checks.iter().map(|check| match &check.failure {
             None => json!({ "check": mask.text(&check.text), "ok": true }),
             Some((expected, actual)) => json!({
@@ -105,7 +107,7 @@ fn exchange(trace: &StepTrace, mask: &SecretMask) -> Value {
         response = Value::Object(fields);
     }
     request.insert("response".into(), response);
-    request.insert("failure".into(), trace.transfer_failure.map(|kind| kind.name()).into());
+    request.insert("failure".into(), trace.transfer_failure.map(FailureKind::name).into());
     Value::Object(request)
 }
 

@@ -128,8 +128,7 @@ pub(in super::super) fn play(options: &Options, output: &PlayOutput, messages: &
 fn print_steps(steps: &Receiver<StepTrace>, output: &PlayOutput) -> Result<Printed, String> {
     let text = TraceText::new(output.detail, colors());
     let mut mask = SecretMask::new(&output.secrets, output.show_secrets);
-    let mut printed =
-        Printed { totals: PlayTotals::default(), unreachable: None, document: TraceDocument::default() };
+    let mut printed = Printed { totals: PlayTotals::default(), unreachable: None, document: TraceDocument::default() };
     for trace in steps {
         for capture in trace.captures.iter().filter(|capture| capture.is_redacted) {
             mask.add(capture.json.trim_matches('"'));

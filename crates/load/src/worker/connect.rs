@@ -149,9 +149,7 @@ impl Worker<'_> {
         self.counters.record_detail(kind, detail);
         if let Some(step) = step {
             let bytes_out = written.bytes_of(0, step.request.len());
-            return flights
-                .iter()
-                .for_each(|flight| self.step_failed_on(user, flight, kind, &step, (bytes_out, now)));
+            return flights.iter().for_each(|flight| self.step_failed_on(user, flight, kind, &step, (bytes_out, now)));
         }
         for (nth, flight) in flights.iter().enumerate() {
             let length = self.shared.plan.requests[flight.request as usize].bytes.len();

@@ -3,9 +3,7 @@
 use super::connect::CONNECT_RETRY_DELAY;
 use super::{MAX_STARTS, Worker};
 use crate::connection::{ConnectionPhase, Flight};
-use crate::steps::{
-    EndedIteration, Send, StepExchange, StepTrace, UserAction, UserTable, failure_sample,
-};
+use crate::steps::{EndedIteration, Send, StepExchange, StepTrace, UserAction, UserTable, failure_sample};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::{DueRequest, Feed};

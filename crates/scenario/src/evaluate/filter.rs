@@ -2,6 +2,7 @@
 
 use weir_hurl::{FilterKind, ParseError, PlainFilter, Templated, TextFilter, ValueFilter};
 
+use super::Scope;
 use super::charset;
 use super::dates;
 use super::filter_values::{plain, query_param};
@@ -9,7 +10,6 @@ use super::query::CompiledPath;
 use super::regexes::{CompiledRegex, first_group};
 use super::template::{CompiledExpression, CompiledTemplate};
 use super::variables::VariableNames;
-use super::Scope;
 use super::xpath::CompiledXPath;
 use crate::markup::MarkupTree;
 use crate::value::Value;

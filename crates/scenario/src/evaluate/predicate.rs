@@ -160,6 +160,7 @@ fn compare(operator: PredicateOperator, actual: &Value, value: &Value) -> Result
     let order = || match (actual, value) {
         (Value::Text(a), Value::Text(b)) => Ok(a.cmp(b)),
         (Value::Integer(a), Value::Integer(b)) => Ok(a.cmp(b)),
+        (Value::Date(a), Value::Date(b)) => Ok(a.cmp(b)),
         _ => {
             let numbers = actual.as_f64().zip(value.as_f64());
             numbers.and_then(|(a, b)| a.partial_cmp(&b)).ok_or_else(wrong)

@@ -14,8 +14,33 @@ const VOID: [&str; 13] =
 const HEAD: [&str; 6] = ["base", "link", "meta", "script", "style", "title"];
 /// Elements before which a paragraph ends.
 const BLOCKS: [&str; 27] = [
-    "address", "article", "aside", "blockquote", "center", "dir", "div", "dl", "fieldset", "footer", "form", "h1", "h2",
-    "h3", "h4", "h5", "h6", "header", "hr", "main", "nav", "ol", "p", "pre", "section", "table", "ul",
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "center",
+    "dir",
+    "div",
+    "dl",
+    "fieldset",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hr",
+    "main",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "section",
+    "table",
+    "ul",
 ];
 
 /// Elements that end where another one begins, unless one of the third list is between them.

@@ -9,7 +9,9 @@ use super::MarkupTree;
 /// Text of the string-values of the nodes, or of the value.
 fn found(tree: &MarkupTree, path: &str) -> String {
     match evaluate(&parse(path).unwrap(), &EvaluationContext::new(tree.root())).unwrap() {
-        Value::NodeSet(nodes) => nodes.iter().map(|node| xpath_eval::Node::string_value(*node)).collect::<Vec<_>>().join("|"),
+        Value::NodeSet(nodes) => {
+            nodes.iter().map(|node| xpath_eval::Node::string_value(*node)).collect::<Vec<_>>().join("|")
+        }
         other => other.to_xpath_string(),
     }
 }
@@ -46,7 +48,8 @@ fn scripts_are_text_and_entities_are_characters() {
 
 #[test]
 fn xml_has_namespaces_and_is_well_formed() {
-    let tree = MarkupTree::of_xml("<a xmlns='urn:d' xmlns:x='urn:x'><x:b k='v'>1</x:b><!--c--><![CDATA[<2>]]></a>").unwrap();
+    let tree =
+        MarkupTree::of_xml("<a xmlns='urn:d' xmlns:x='urn:x'><x:b k='v'>1</x:b><!--c--><![CDATA[<2>]]></a>").unwrap();
     assert_eq!((tree.namespace("x"), tree.namespace("_")), (Some("urn:x"), Some("urn:d")));
     assert_eq!(found(&tree, "string(/*)"), "1<2>");
     assert_eq!(found(&tree, "//*[@k='v']"), "1");

@@ -82,9 +82,11 @@ impl StepChecks {
         }
         compiled.needs_body = compiled.checks.iter().any(|check| check.kind.needs_body())
             || compiled.captures.iter().any(CompiledCapture::needs_body);
-        compiled.needs_redirects =
-            compiled.checks.iter().any(|check| matches!(&check.kind, CheckKind::Assert(check) if check.is_about_redirects()))
-                || compiled.captures.iter().any(CompiledCapture::is_about_redirects);
+        compiled.needs_redirects = compiled
+            .checks
+            .iter()
+            .any(|check| matches!(&check.kind, CheckKind::Assert(check) if check.is_about_redirects()))
+            || compiled.captures.iter().any(CompiledCapture::is_about_redirects);
         compiled
     }
 

@@ -157,8 +157,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_answered_is_not() {
-        for challenge in ["Basic realm=\"r\"", "Digest realm=\"r\"", "Digest", "Digest realm=r, nonce=n, algorithm=X",
-            "Digest realm=r, nonce=n, qop=auth-int", "Digest realm=\"\\", ""] {
+        for challenge in [
+            "Basic realm=\"r\"",
+            "Digest realm=\"r\"",
+            "Digest",
+            "Digest realm=r, nonce=n, algorithm=X",
+            "Digest realm=r, nonce=n, qop=auth-int",
+            "Digest realm=\"\\",
+            "",
+        ] {
             assert_eq!(request().answer(challenge), None, "{challenge}");
         }
     }

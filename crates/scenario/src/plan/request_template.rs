@@ -119,9 +119,10 @@ pub(super) struct RequestShape<'a> {
 }
 
 impl<'a> RequestShape<'a> {
-    /// First request of a step.
-    fn first(method: &'a str, url: &'a HttpUrl) -> Self {
-        Self { method, url, has_body: true, has_file_cookies: true, is_trusted: true, answer: None }
+    /// First request of a step. A request that will be challenged has no body yet, as in curl.
+    fn first(template: &'a RequestTemplate, url: &'a HttpUrl) -> Self {
+        let has_body = template.digest.is_none();
+        Self { method: &template.method, url, has_body, has_file_cookies: true, is_trusted: true, answer: None }
     }
 }
 
@@ -171,7 +172,7 @@ impl RequestTemplate {
                 (origin, place)
             }
         };
-        let shape = RequestShape::first(&self.method, place);
+        let shape = RequestShape::first(self, place);
         self.write(shape, source, jar, &mut scratch.body, out)?;
         Ok(origin)
     }
@@ -279,7 +280,7 @@ impl RequestTemplate {
         if lists.iter().any(|list| list.as_fixed().is_none()) {
             return None;
         }
-        let shape = RequestShape::first(&self.method, url);
+        let shape = RequestShape::first(self, url);
         let mut rng = SeededRng::new(0, 0);
         let mut context = RenderContext { rng: &mut rng, unix_s: 0, sequence: 0 };
         let mut source = RenderSource { variables: &mut VariableTable::default(), context: &mut context };

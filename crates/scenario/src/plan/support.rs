@@ -43,12 +43,9 @@ impl OptionSupport {
             | Name::Skip
             | Name::User
             | Name::Variable => Self::Supported,
-            Name::AwsSigV4
-            | Name::Negotiate
-            | Name::Netrc
-            | Name::NetrcFile
-            | Name::NetrcOptional
-            | Name::Ntlm => Self::Unsupported(Unsupported::Authentication),
+            Name::AwsSigV4 | Name::Negotiate | Name::Netrc | Name::NetrcFile | Name::NetrcOptional | Name::Ntlm => {
+                Self::Unsupported(Unsupported::Authentication)
+            }
             Name::CaCert
             | Name::Cert
             | Name::ConnectTimeout

@@ -128,7 +128,10 @@ fn checks_that_fail_say_what_was_found() {
         ("jsonpath \"$.id\" == \"12\"", "expected == \"12\", found 12"),
         ("jsonpath \"$.missing\" == 1", "expected == 1, found nothing"),
         ("jsonpath \"$.missing\" count == 0", "expected a value, found nothing to filter"),
-        ("jsonpath \"$.id\" not isEmpty", "expected a value, found isEmpty cannot be tested on a value of type integer"),
+        (
+            "jsonpath \"$.id\" not isEmpty",
+            "expected a value, found isEmpty cannot be tested on a value of type integer",
+        ),
         ("jsonpath \"$.id\" not exists", "expected not exists, found 12"),
         ("header \"none\" exists", "expected exists, found nothing"),
         ("jsonpath \"$.name\" isInteger", "expected isInteger, found \"weir\""),
@@ -144,12 +147,9 @@ fn checks_that_fail_say_what_was_found() {
 
 #[test]
 fn what_scenarios_do_not_have_is_said_when_the_file_is_compiled() {
-    for check in [
-        "xpath \"//[\" exists",
-        "certificate \"Subject\" exists",
-        "jsonpath \"$.a[\" == 1",
-        "body matches \"(\"",
-    ] {
+    for check in
+        ["xpath \"//[\" exists", "certificate \"Subject\" exists", "jsonpath \"$.a[\" == 1", "body matches \"(\""]
+    {
         let assertion = Assertion::parse(check).unwrap_or_else(|error| panic!("{check}: {error}"));
         let error = CompiledCheck::compile(&assertion, &mut VariableNames::default()).expect_err(check);
         assert_eq!(error.position.line, 1, "{check}: {error}");
