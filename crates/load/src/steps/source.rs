@@ -19,4 +19,15 @@ pub struct ScenarioSource {
     pub variables: Vec<(String, String)>,
     /// Time between steps, such as `1s..3s`.
     pub think: Option<String>,
+    /// Option that each line of the text is from, for messages; empty for the text of a file.
+    #[serde(default)]
+    pub line_origins: Vec<String>,
+}
+
+impl ScenarioSource {
+    /// Method and URL of a single request that is given by options.
+    pub(crate) fn request_line(&self) -> Option<(&str, &str)> {
+        let line = if self.line_origins.is_empty() { None } else { self.text.lines().next() };
+        line.and_then(|line| line.split_once(' '))
+    }
 }
