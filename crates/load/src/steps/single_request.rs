@@ -70,7 +70,7 @@ impl TextWriter {
             return Err(PlanError::Value("method", why));
         }
         let url = self.template(&options.url, &format!("URL '{}'", options.url));
-        self.push(HurlRequest::new(method, with_scheme(url)), &format!("URL '{}'", options.url));
+        self.push(&HurlRequest::new(method, with_scheme(url)).to_string(), &format!("URL '{}'", options.url));
         let headers = self.headers(options)?;
         let auth = match options.auth.as_deref().filter(|auth| self.is_template && auth.contains("{{")) {
             Some(text) => {
@@ -121,7 +121,7 @@ impl TextWriter {
             };
             let field =
                 FieldTemplate { name: Template::text(name.trim()), value: self.template(value.trim(), &origin) };
-            self.push(format!("{field}\n"), &origin);
+            self.push(&format!("{field}\n"), &origin);
         }
         Ok(others)
     }
@@ -130,7 +130,7 @@ impl TextWriter {
     fn auth(&mut self, text: &str) {
         let (user, password) = text.split_once(':').unwrap_or((text, ""));
         let field = FieldTemplate { name: self.template(user, "--auth"), value: self.template(password, "--auth") };
-        self.push(format!("[BasicAuth]\n{field}\n"), "--auth");
+        self.push(&format!("[BasicAuth]\n{field}\n"), "--auth");
     }
 
     /// Writes a body: a file and bytes that are no text are sent as they are.
@@ -149,7 +149,7 @@ impl TextWriter {
                 Err(_) => BodyContent::Bytes(BytesLiteral::Base64(bytes.clone())),
             },
         };
-        self.push(format!("{}\n", HurlBody::new(content)), &origin);
+        self.push(&format!("{}\n", HurlBody::new(content)), &origin);
         Ok(self)
     }
 
@@ -161,7 +161,7 @@ impl TextWriter {
         for check in &options.checks {
             let origin = format!("--check '{check}'");
             match Assertion::parse(check) {
-                Ok(assertion) => self.push(format!("{assertion}\n"), &origin),
+                Ok(assertion) => self.push(&format!("{assertion}\n"), &origin),
                 Err(error) => self.mistakes.push(mistake(&origin, &error, "")),
             }
         }
@@ -183,10 +183,9 @@ impl TextWriter {
     }
 
     /// Appends lines with their ends.
-    fn push(&mut self, lines: impl ToString, origin: &str) {
-        let lines = lines.to_string();
+    fn push(&mut self, lines: &str, origin: &str) {
         self.origins.extend(lines.lines().map(|_| origin.to_owned()));
-        self.text.push_str(&lines);
+        self.text.push_str(lines);
     }
 }
 
