@@ -125,7 +125,7 @@ impl<'a> Worker<'a> {
             buffer: vec![0; receive::READ_BUFFER_BYTES].into_boxed_slice(),
             scratch: Vec::new(),
             users: plan.scenarios.as_ref().map(|mix| {
-                let mut users = UserTable::new(mix, plan.seed, plan.users_of(index));
+                let mut users = UserTable::new(mix, plan.seed, plan.user_numbers(index), plan.users_of(index));
                 users.findings.keeps_captures = shared.trace.is_some();
                 users
             }),
