@@ -6,6 +6,7 @@ use weir_decide::Nanos;
 use weir_http::wire::ResponseObserver;
 use weir_scenario::plan::OriginId;
 
+use super::kept_head::KeptHead;
 use super::kept_response::KeptResponse;
 
 /// Request of a step on a connection of its user, and what is kept of its response.
@@ -50,13 +51,7 @@ impl StepExchange {
     /// # Errors
     /// Reason why the body cannot be looked into.
     pub(crate) fn decoded_body(&self) -> Result<Cow<'_, [u8]>, String> {
-        let is_encoding = |name: &[u8]| name.trim_ascii().eq_ignore_ascii_case(b"content-encoding");
-        let mut fields = self.head().split(|byte| *byte == b'\n').filter_map(|line| {
-            let colon = line.iter().position(|byte| *byte == b':')?;
-            Some((&line[..colon], line[colon + 1..].trim_ascii()))
-        });
-        let encoding = fields.find(|(name, _)| is_encoding(name)).map(|(_, value)| value);
-        self.kept.decoded_body(encoding)
+        self.kept.decoded_body(KeptHead::parse(self.head()).content_encoding())
     }
 }
 

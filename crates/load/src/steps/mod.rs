@@ -9,6 +9,7 @@
 
 mod data_source;
 mod exchange;
+mod kept_head;
 mod kept_response;
 mod mix;
 mod origin_resolver;

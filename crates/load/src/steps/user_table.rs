@@ -11,10 +11,8 @@ use weir_http::tls::Tls;
 use weir_scenario::evaluate::{CompiledCapture, ResponseView};
 use weir_scenario::plan::{FlowAction, FlowContext, OriginId, OriginTable, RenderScratch, ScenarioUser, StepFindings};
 
+use super::kept_head::KeptHead;
 use super::{ResolvedOrigin, ScenarioMix, StepExchange};
-
-/// Maximum number of headers that a step looks at.
-const MAX_HEADERS: usize = 256;
 
 /// Users of one thread.
 #[derive(Debug)]
@@ -234,31 +232,14 @@ impl<'a> UserTable<'a> {
         if let Some(slot) = self.users.get_mut(user as usize) {
             slot.has_reached = true;
         }
-        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-        let mut parsed = httparse::Response::new(&mut headers);
-        // The head was parsed before, as a lenient client does; what it cannot parse again has no headers.
-        let mut config = httparse::ParserConfig::default();
-        config
-            .allow_obsolete_multiline_headers_in_responses(true)
-            .allow_spaces_after_header_name_in_responses(true)
-            .allow_multiple_spaces_in_response_status_delimiters(true);
-        let _ = config.parse_response(&mut parsed, exchange.kept.head());
-        let (version, status) = (parsed.version.unwrap_or(1), parsed.code.unwrap_or(0));
-        let mut fields = [("", &b""[..]); MAX_HEADERS];
-        let mut count = 0;
-        for (field, header) in fields.iter_mut().zip(parsed.headers.iter()) {
-            *field = (header.name, header.value);
-            count += 1;
-        }
-        let fields = &fields[..count];
-        let encoding = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding")).map(|(_, v)| *v);
-        let body = exchange.kept.decoded_body(encoding);
+        let head = KeptHead::parse(exchange.kept.head());
+        let body = exchange.kept.decoded_body(head.content_encoding());
         let url = self.url(user).unwrap_or_default();
         let ip = self.ip(exchange.scenario, exchange.origin);
         let view = ResponseView {
-            version: if version == 0 { "1.0" } else { "1.1" },
-            status,
-            headers: fields,
+            version: head.version,
+            status: head.status,
+            headers: head.fields(),
             body: body.as_deref().unwrap_or_default(),
             raw_body: exchange.kept.raw_body(),
             body_error: body.as_ref().err().map(String::as_str),
