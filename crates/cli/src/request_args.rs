@@ -1,18 +1,18 @@
 //! Flags of the request and of the connections, shared by `load` and `capacity`.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 
+use super::mix_file::{FlagCheck, MixFile};
 use weir_decide::base::units;
 use weir_http::tls::TlsOptions;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
-use weir_load::steps::ScenarioSource;
+use weir_load::steps::{ScenarioFile, ScenarioSource};
 
 const REQUEST: &str = "Request";
 const SCENARIO: &str = "Scenario";
@@ -25,10 +25,19 @@ pub(super) struct RequestArgs {
     #[arg(required_unless_present = "scenarios", default_value = "", hide_default_value = true)]
     url: String,
 
-    /// scenario in hurl's format; repeatable, chosen at random
+    /// scenario in hurl's format, repeatable, or mix of them in TOML
     #[arg(short, long = "scenario", value_name = "FILE", help_heading = SCENARIO)]
     scenarios: Vec<PathBuf>,
-    /// variable of the scenarios; repeatable
+    /// check of each response, in hurl's format; repeatable
+    #[arg(long = "check", value_name = "ASSERT", help_heading = REQUEST)]
+    checks: Vec<String>,
+    /// success of a response [default: 'status < 400', or what a step expects]
+    #[arg(long, value_name = "ASSERT", help_heading = REQUEST)]
+    success: Option<String>,
+    /// braces {{ in URL, headers and bodies as text
+    #[arg(long = "no-template", help_heading = REQUEST)]
+    no_template: bool,
+    /// variable of scenarios and templates; repeatable
     #[arg(long = "variable", value_name = "NAME=VALUE", help_heading = SCENARIO)]
     variables: Vec<String>,
     /// think time between steps: 1s, 1s..3s, exponential 2s, lognormal 2s 8s
@@ -36,6 +45,8 @@ pub(super) struct RequestArgs {
     think: Option<String>,
     #[arg(skip)]
     sources: Vec<ScenarioSource>,
+    #[arg(skip)]
+    request_scenario: ScenarioSource,
 
     /// request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
@@ -119,40 +130,73 @@ impl RequestArgs {
         Ok(())
     }
 
-    /// Reads the files of scenarios. Must run once, before the load.
+    /// Reads the files of scenarios, relative to `folder`; returns the mix file, if one is given. Must run once, before
+    /// the load.
     ///
     /// # Errors
     /// One line, if a file cannot be read or a variable has no value.
-    pub(super) fn read_scenarios(&mut self) -> Result<(), String> {
+    pub(super) fn read_scenarios(&mut self, folder: &Path, check: &FlagCheck<'_>) -> Result<Option<MixFile>, String> {
         if self.is_scenario_url() {
             self.scenarios.push(std::mem::take(&mut self.url).into());
         }
-        if self.scenarios.is_empty() {
-            let without = [("--variable", self.variables.is_empty()), ("--think", self.think.is_none())];
-            return match without.iter().find(|(_, is_absent)| !is_absent) {
-                Some((flag, _)) => Err(format!("{flag} needs a scenario; name one with -s FILE")),
-                None => Ok(()),
-            };
+        if self.scenarios.is_empty() && self.think.is_some() {
+            return Err("--think needs a scenario; name one with -s FILE".to_owned());
         }
         let pair = |text: &String| {
             let (name, value) = text.split_once('=').ok_or_else(|| format!("--variable '{text}': write NAME=VALUE"))?;
             Ok((name.to_owned(), value.to_owned()))
         };
         let variables = self.variables.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
-        for path in &self.scenarios {
-            let name = path.display().to_string();
-            let bytes = fs::read(path).map_err(|error| format!("cannot read the scenario '{name}': {error}"))?;
-            let text = String::from_utf8(bytes).map_err(|_| format!("the scenario '{name}' is not UTF-8"))?;
-            let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-            let (variables, think) = (variables.clone(), self.think.clone());
-            self.sources.push(ScenarioSource { name, text, folder, weight: 1.0, variables, think });
+        let settings = ScenarioSource { variables, think: self.think.clone(), ..ScenarioSource::default() };
+        if self.scenarios.is_empty() {
+            self.request_scenario = settings;
+            return Ok(None);
         }
-        Ok(())
+        if let Some(path) = self.scenarios.iter().find(|path| MixFile::is_named(path)) {
+            if self.scenarios.len() > 1 {
+                return Err(format!("a mix file is given alone; add the other scenarios to {}", path.display()));
+            }
+            let mix = MixFile::read(&folder.join(path), check)?;
+            self.add_mix(&mix, &settings);
+            return Ok(Some(mix));
+        }
+        for path in &self.scenarios {
+            let ScenarioFile { name, text, folder } = ScenarioFile::read(&folder.join(path))?;
+            self.sources.push(ScenarioSource { name, text, folder, weight: 1.0, ..settings.clone() });
+        }
+        Ok(None)
+    }
+
+    /// Takes the scenarios of a mix file; what the command line says of all scenarios wins.
+    fn add_mix(&mut self, mix: &MixFile, settings: &ScenarioSource) {
+        self.sources.extend(mix.scenarios.iter().map(|source| {
+            let mut source = source.clone();
+            source.variables.extend(settings.variables.iter().cloned());
+            source.think = settings.think.clone().or(source.think);
+            source
+        }));
+        if let (true, Some(base)) = (self.url.is_empty(), &mix.base_url) {
+            self.url.clone_from(base);
+        }
+    }
+
+    /// Takes flags that the command line does not give.
+    pub(super) fn add_defaults(&mut self, other: Self) {
+        self.timeout = self.timeout.or(other.timeout);
+        self.success = self.success.take().or(other.success);
+        self.no_keep_alive |= other.no_keep_alive;
+        self.insecure |= other.insecure;
+        let name = |line: &String| line.split(':').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let given: Vec<String> = self.headers.iter().map(name).collect();
+        self.headers.extend(other.headers.into_iter().filter(|line| !given.contains(&name(line))));
+        for source in &mut self.sources {
+            source.think = source.think.take().or_else(|| other.think.clone());
+        }
     }
 
     /// Whether the URL is a file of a scenario.
     pub(super) fn is_scenario_url(&self) -> bool {
-        self.url.ends_with(".hurl") && !self.url.contains("://")
+        (self.url.ends_with(".hurl") || self.url.ends_with(".toml")) && !self.url.contains("://")
     }
 
     /// Credentials in URL, headers and `--auth`, to be left out of the manifest.
@@ -170,6 +214,10 @@ impl RequestArgs {
         Options {
             url: self.url,
             scenarios: self.sources,
+            request_scenario: self.request_scenario,
+            checks: self.checks,
+            success: self.success,
+            no_template: self.no_template,
             method: self.method,
             headers: self.headers,
             bodies: self.bodies,

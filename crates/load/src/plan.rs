@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::error::PlanError;
 use self::requests::requests;
+pub(crate) use self::requests::weights;
 use super::options::Options;
-use super::steps::{ScenarioMix, StepTrace};
+use super::steps::{ScenarioMix, StepTrace, with_single_request};
 use weir_decide::Nanos;
 use weir_decide::load::feed::{ClosedFeed, Feed, OpenFeed};
 use weir_decide::load::schedule::{LoadStage, Schedule};
@@ -134,6 +135,7 @@ impl LoadPlan {
     /// The first invalid option.
     pub fn for_agent(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
         check_conflicts(options)?;
+        let options = &*with_single_request(options)?;
         if !options.scenarios.is_empty() {
             return Self::of_scenarios(options, position);
         }
@@ -223,6 +225,11 @@ impl LoadPlan {
     /// Maximum number of users of scenarios of thread `index`.
     pub fn users_of(&self, index: u64) -> usize {
         self.per_thread(self.users, index)
+    }
+
+    /// Numbers of the users of thread `index` in the whole load; `None` in the open loop.
+    pub fn user_numbers(&self, index: u64) -> Option<Shard> {
+        matches!(self.pacing, Pacing::Closed(_)).then(|| self.shard.split(index, self.threads))
     }
 
     /// Number of connections that thread `index` opens before the start.
