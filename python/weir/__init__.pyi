@@ -43,6 +43,7 @@ from weir._run import (
     Target,
     Trust,
 )
+from weir._scenario import RowOrder, Scenario, Step
 from weir._sender import Sender
 from weir._serve import Service, serve
 from weir._shared import delete, get, head, options, patch, post, put, request
@@ -97,8 +98,10 @@ __all__ = [
     "Response",
     "Responses",
     "Retry",
+    "RowOrder",
     "Run",
     "Sample",
+    "Scenario",
     "SendError",
     "Sender",
     "SenderEnded",
@@ -109,6 +112,7 @@ __all__ = [
     "Simulation",
     "SimulationRun",
     "Stage",
+    "Step",
     "Success",
     "Target",
     "Ticket",
