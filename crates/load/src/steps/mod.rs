@@ -16,6 +16,7 @@ mod sample;
 mod single_request;
 mod source;
 mod trace;
+mod user_deal;
 mod user_table;
 
 pub use self::data_source::DataSource;
@@ -27,3 +28,4 @@ pub(super) use self::single_request::with_single_request;
 pub use self::source::{ScenarioFile, ScenarioSource};
 pub use self::trace::StepTrace;
 pub(super) use self::user_table::{EndedIteration, Send, UserAction, UserTable};
+pub use weir_scenario::data::{RowOrder, ThinkTime};
