@@ -15,6 +15,7 @@ const COMMANDS: [(&[&str], &[&str]); 20] = [
     (&["serve", "work"], &["serve.md", "serve/work.md"]),
     (&["serve", "ratelimit"], &["serve.md", "serve/ratelimit.md"]),
     (&["serve", "functions"], &["serve.md", "serve/functions.md"]),
+    (&["serve", "shop"], &["serve.md", "serve/shop.md"]),
     (&["serve", "sleep"], &["serve.md", "serve/sleep.md"]),
     (&["serve", "httpbin"], &["serve.md", "serve/httpbin.md"]),
     (&["gate"], &["gate.md"]),

@@ -39,6 +39,7 @@ mod serve_functions;
 mod serve_httpbin;
 mod serve_life;
 mod serve_ratelimit;
+mod serve_shop;
 mod serve_sleep;
 mod serve_wire;
 mod serve_work;
