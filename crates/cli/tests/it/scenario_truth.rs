@@ -102,7 +102,9 @@ fn every_count_of_20_runs_with_faults_is_that_of_the_shop() {
         let shop = Serving::start(&[&["shop", "--seed", &seed], faults].concat());
         let mut file = scenario("shop.hurl");
         if faults.contains(&"--redirect-login") {
+            // The cookie is on the first response, and checks are made on the last one.
             let redirected = text.replace("POST /login\n", "POST /login\n[Options]\nlocation: true\n");
+            let redirected = redirected.replace("cookie \"session\" exists\n", "");
             file = shop.weir.write("redirected.hurl", redirected).display().to_string();
         }
         let (run, stats) = play(&shop, &file, &[load, &["--seed", &seed]].concat());
@@ -244,4 +246,18 @@ fn a_host_that_refuses_connections_is_reported() {
     assert_eq!(output.code, 2, "{output:?}");
     let address = url.trim_start_matches("http://");
     assert_eq!(output.one_line(), format!("cannot connect to {address}: Connection refused"));
+}
+
+#[test]
+fn a_redirect_to_a_host_that_the_file_does_not_name_needs_no_free_connection() {
+    let (shop, other) = (Serving::start(&["shop"]), Serving::start(&["httpbin"]));
+    let text = format!("POST {{{{other}}}}/echo\n`ok`\nHTTP 200\nGET {}/home\nHTTP 403\n", shop.url);
+    let file = shop.weir.write("hosts.hurl", text).display().to_string();
+    let other_host = format!("other={}", other.url);
+    for load in [&["-c", "3", "-n", "30"][..], &["--rate", "200", "-d", "300ms"]] {
+        let output = shop.weir.run(&[&["load", &file, "--variable", &other_host, "--format", "json"], load].concat());
+        let run = output.json();
+        assert_eq!((output.code, run.requests.failed), (0, 0), "{output:?}");
+        assert!(run.iterations.as_ref().unwrap().ok >= 30, "{output:?}");
+    }
 }
