@@ -97,7 +97,7 @@ impl Service {
             Behaviour::Limited => error_response(StatusCode::TOO_MANY_REQUESTS, faults),
             Behaviour::Good | Behaviour::Garbage => {
                 let (outcome, pages) = self.decide(endpoint, &head, body.as_ref());
-                outcome_response(endpoint, outcome, pages, faults)
+                outcome_response(endpoint, &outcome, pages, faults)
             }
         };
         let status = reply.status();

@@ -38,16 +38,16 @@ pub(super) struct ReplyFaults {
 /// Response of an outcome.
 pub(super) fn outcome_response(
     endpoint: ShopEndpoint,
-    outcome: ShopOutcome,
+    outcome: &ShopOutcome,
     pages: u32,
     faults: ReplyFaults,
 ) -> Response<ResponseBody> {
-    let (status, kind, body) = match outcome.result {
+    let (status, kind, body) = match &outcome.result {
         Err(kind) => {
             let status = StatusCode::from_u16(kind.status()).unwrap_or(StatusCode::BAD_REQUEST);
-            (status, CONTENT_TYPE_JSON, to_bytes(json!({"error": kind.name()})))
+            (status, CONTENT_TYPE_JSON, to_bytes(&json!({"error": kind.name()})))
         }
-        Ok(ref result) => result_parts(endpoint, result, pages, faults),
+        Ok(result) => result_parts(endpoint, result, pages, faults),
     };
     let body = if faults.is_garbage { body.slice(..body.len() / 2) } else { body };
     let mut reply = plain_response(status, kind, body, faults);
@@ -132,13 +132,13 @@ fn result_parts(
             (StatusCode::CREATED, json!({"order": order, "state": "paid", "total_cents": total_cents}))
         }
     };
-    (status, CONTENT_TYPE_JSON, to_bytes(body))
+    (status, CONTENT_TYPE_JSON, to_bytes(&body))
 }
 
 fn item_json(item: CatalogItem) -> Value {
     json!({"id": item.id, "name": format!("item {}", item.id), "price_cents": item.price_cents})
 }
 
-fn to_bytes(value: Value) -> Bytes {
+fn to_bytes(value: &Value) -> Bytes {
     Bytes::from(value.to_string())
 }
