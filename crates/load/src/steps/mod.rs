@@ -16,6 +16,7 @@ mod sample;
 mod single_request;
 mod source;
 mod trace;
+mod user_connections;
 mod user_deal;
 mod user_table;
 

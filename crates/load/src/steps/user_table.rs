@@ -10,6 +10,7 @@ use weir_http::tls::Tls;
 use weir_scenario::evaluate::ResponseView;
 use weir_scenario::plan::{FlowAction, FlowContext, OriginId, OriginTable, RenderScratch, ScenarioUser, StepFindings};
 
+use super::user_connections::UserConnections;
 use super::{ResolvedOrigin, ScenarioMix, StepExchange};
 
 /// Maximum number of headers that a step looks at.
@@ -54,7 +55,7 @@ struct LoadUser {
     /// Whether it waits between two iterations.
     is_resting: bool,
     /// Open connections, by scenario and origin.
-    connections: Vec<(u32, OriginId, u32)>,
+    connections: UserConnections,
     /// Request that waits to be allowed to connect.
     pending: Option<PendingRequest>,
 }
@@ -196,7 +197,7 @@ impl<'a> UserTable<'a> {
                 ready: Nanos::ZERO,
                 has_reached: false,
                 is_resting: false,
-                connections: Vec::new(),
+                connections: UserConnections::default(),
                 pending: None,
             });
         }
@@ -331,19 +332,9 @@ impl<'a> UserTable<'a> {
         slot.flow.url(&compiled.plan).map(ToString::to_string)
     }
 
-    /// Open connections of a user to an origin, which may have ended meanwhile.
-    pub(crate) fn take_connection(&mut self, user: u32, scenario: u32, origin: OriginId) -> Option<u32> {
-        let slot = self.users.get_mut(user as usize)?;
-        let is_same = |(of, to, _): &(u32, OriginId, u32)| *of == scenario && *to == origin;
-        let at = slot.connections.iter().position(is_same)?;
-        Some(slot.connections.swap_remove(at).2)
-    }
-
-    /// Keeps an open connection for the user's next request to an origin.
-    pub(crate) fn keep_connection(&mut self, user: u32, scenario: u32, origin: OriginId, index: u32) {
-        if let Some(slot) = self.users.get_mut(user as usize) {
-            slot.connections.push((scenario, origin, index));
-        }
+    /// Open connections of a user, which may have ended meanwhile.
+    pub(crate) fn connections(&mut self, user: u32) -> Option<&mut UserConnections> {
+        self.users.get_mut(user as usize).map(|slot| &mut slot.connections)
     }
 
     /// Stores the request of the table until a connection may be made.

@@ -2,7 +2,7 @@
 
 use super::connect::CONNECT_RETRY_DELAY;
 use super::{MAX_STARTS, Worker};
-use crate::connection::{ConnectionPhase, Flight};
+use crate::connection::{ConnectionPhase, Flight, LoadConnection};
 use crate::steps::{
     EndedIteration, Send, StepExchange, StepTrace, UserAction, UserTable, failure_sample, failure_texts,
 };
@@ -138,7 +138,7 @@ impl Worker<'_> {
     /// Sends the request of the table on the user's connection, or on a new one.
     fn send(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
         while let Some(index) =
-            self.users.as_mut().and_then(|users| users.take_connection(send.user, send.scenario, send.origin))
+            self.users.as_mut().and_then(|users| users.connections(send.user)?.take(send.scenario, send.origin))
         {
             let Some(slot) = self.connections.get(index) else { continue };
             let is_of_user = slot.user == send.user
@@ -157,6 +157,7 @@ impl Worker<'_> {
             self.write(index, now);
             return None;
         }
+        self.close_surplus(send.user);
         if !self.connections.can_open() {
             if let Some(users) = &mut self.users {
                 users.await_connection(send);
@@ -164,6 +165,18 @@ impl Worker<'_> {
             return None;
         }
         self.open_for(send, now)
+    }
+
+    /// Closes connections of a user that would keep it, or another user, from a new one: after redirects to hosts that
+    /// the plan does not name.
+    fn close_surplus(&mut self, user: u32) {
+        let max = self.shared.plan.connections_per_user();
+        while let Some(index) = self.users.as_mut().and_then(|users| users.connections(user)?.take_surplus(max)) {
+            let is_idle = |slot: &mut LoadConnection| slot.user == user && slot.flights.is_empty();
+            if self.connections.get(index).is_some_and(is_idle) {
+                self.connections.close(index);
+            }
+        }
     }
 
     /// Makes a connection for the request of the table.
@@ -245,7 +258,9 @@ impl Worker<'_> {
             slot.idle_since = Some(now);
             // The buffer of the next request is that of the table.
             slot.step = Some(exchange);
-            users.keep_connection(user, scenario, origin, index);
+            if let Some(connections) = users.connections(user) {
+                connections.keep(scenario, origin, index);
+            }
         } else {
             self.connections.close(index);
         }
