@@ -22,6 +22,8 @@ pub struct StepChecks {
     early: usize,
     captures: Vec<CompiledCapture>,
     needs_body: bool,
+    needs_headers: bool,
+    needs_url: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -75,8 +77,13 @@ impl StepChecks {
                 compiled.push(assertion.to_string(), CheckKind::Assert(check));
             }
         }
-        compiled.needs_body = compiled.checks.iter().any(|check| check.kind.needs_body())
-            || compiled.captures.iter().any(CompiledCapture::needs_body);
+        let (checks, captures) = (&compiled.checks, &compiled.captures);
+        compiled.needs_body =
+            checks.iter().any(|check| check.kind.needs_body()) || captures.iter().any(CompiledCapture::needs_body);
+        compiled.needs_headers = checks.iter().any(|check| check.kind.needs_headers())
+            || captures.iter().any(CompiledCapture::needs_headers);
+        compiled.needs_url =
+            checks.iter().any(|check| check.kind.needs_url()) || captures.iter().any(CompiledCapture::needs_url);
         compiled
     }
 
@@ -116,6 +123,16 @@ impl StepChecks {
     /// Whether a capture or check looks into the body; else it need not be kept.
     pub fn needs_body(&self) -> bool {
         self.needs_body
+    }
+
+    /// Whether a capture or check looks at a header; else only cookies and redirects need them.
+    pub fn needs_headers(&self) -> bool {
+        self.needs_headers
+    }
+
+    /// Whether a capture or check looks at the URL.
+    pub(super) fn needs_url(&self) -> bool {
+        self.needs_url
     }
 
     /// Evaluates captures and checks, as far as they depend on the ones before.
@@ -165,6 +182,18 @@ impl CheckKind {
             Self::Body(_) => true,
             Self::Assert(check) => check.needs_body(),
         }
+    }
+
+    fn needs_headers(&self) -> bool {
+        match self {
+            Self::Header { .. } => true,
+            Self::Assert(check) => check.needs_headers(),
+            Self::Version(_) | Self::Status(_) | Self::Body(_) => false,
+        }
+    }
+
+    fn needs_url(&self) -> bool {
+        matches!(self, Self::Assert(check) if check.needs_url())
     }
 
     fn evaluate(
