@@ -26,6 +26,8 @@ pub struct ScenarioMix {
 /// Scenario of a mix.
 #[derive(Debug)]
 pub(crate) struct CompiledScenario {
+    /// Name, unique in the mix.
+    pub(crate) name: String,
     pub(crate) plan: ScenarioPlan,
     /// Index of its first step among the steps of the mix.
     pub(crate) first_step: u32,
@@ -50,10 +52,11 @@ impl ScenarioMix {
             let plan = ScenarioPlan::compile(&file, &settings, &mut files).map_err(wrong)?;
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
-            let prefix = if options.scenarios.len() > 1 { format!("{}: ", stem(&source.name)) } else { String::new() };
-            let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&prefix, step)).collect();
+            let name = unique_name(stem(&source.name), &scenarios);
+            let prefix = if options.scenarios.len() > 1 { format!("{name}: ") } else { String::new() };
+            let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&name, &prefix, step)).collect();
             let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-            scenarios.push(CompiledScenario { plan, first_step, addresses, steps });
+            scenarios.push(CompiledScenario { name, plan, first_step, addresses, steps });
             first_step += count;
         }
         let weights: Vec<f64> = options.scenarios.iter().map(|source| source.weight).collect();
@@ -66,6 +69,11 @@ impl ScenarioMix {
     /// Scenario of the iteration of this number.
     pub(crate) fn pick(&self, number: u64) -> u32 {
         u32::try_from(self.choice.pick(number)).unwrap_or(0)
+    }
+
+    /// Names of the scenarios, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.scenarios.iter().map(|scenario| scenario.name.clone()).collect()
     }
 
     /// Names and checks of all steps, in order.
@@ -91,9 +99,23 @@ impl ScenarioMix {
     }
 }
 
-fn facts(prefix: &str, step: &weir_scenario::plan::ScenarioStep) -> StepFacts {
+fn facts(scenario: &str, prefix: &str, step: &weir_scenario::plan::ScenarioStep) -> StepFacts {
     let checks = (0..step.checks.len()).filter_map(|check| step.checks.text(u32::try_from(check).ok()?));
-    StepFacts { name: format!("{prefix}{}", step.name), checks: checks.map(str::to_owned).collect() }
+    StepFacts {
+        name: format!("{prefix}{}", step.name),
+        scenario: scenario.to_owned(),
+        checks: checks.map(str::to_owned).collect(),
+    }
+}
+
+/// Name that no earlier scenario has: `shop (2)` of a second `shop`.
+fn unique_name(stem: &str, earlier: &[CompiledScenario]) -> String {
+    let is_taken = |name: &str| earlier.iter().any(|scenario| scenario.name == name);
+    if !is_taken(stem) {
+        return stem.to_owned();
+    }
+    let numbered = (2_usize..).map(|number| format!("{stem} ({number})"));
+    numbered.into_iter().find(|name| !is_taken(name)).unwrap_or_else(|| stem.to_owned())
 }
 
 /// `shop` of `tests/shop.hurl`.
