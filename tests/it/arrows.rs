@@ -22,8 +22,9 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 const PURE: [&str; 5] = ["decide", "hurl", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 12] = [
+const PURE_DEPENDENCIES: [&str; 13] = [
     "base64",
+    "csv",
     "hdrhistogram",
     "httpdate",
     "md-5",

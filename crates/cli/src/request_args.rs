@@ -1,9 +1,8 @@
 //! Flags of the request and of the connections, shared by `load` and `capacity`.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -12,7 +11,7 @@ use weir_decide::base::units;
 use weir_http::tls::TlsOptions;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
-use weir_load::steps::ScenarioSource;
+use weir_load::steps::{ScenarioFile, ScenarioSource};
 
 const REQUEST: &str = "Request";
 const SCENARIO: &str = "Scenario";
@@ -140,12 +139,8 @@ impl RequestArgs {
         };
         let variables = self.variables.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
         for path in &self.scenarios {
-            let name = path.display().to_string();
-            let bytes = fs::read(path).map_err(|error| format!("cannot read the scenario '{name}': {error}"))?;
-            let text = String::from_utf8(bytes).map_err(|_| format!("the scenario '{name}' is not UTF-8"))?;
-            let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-            let (variables, think) = (variables.clone(), self.think.clone());
-            self.sources.push(ScenarioSource { name, text, folder, weight: 1.0, variables, think });
+            let source = ScenarioSource::from(ScenarioFile::read(path)?);
+            self.sources.push(ScenarioSource { variables: variables.clone(), think: self.think.clone(), ..source });
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
 //! - `manifest`: command, seed, time and machine; [`request_log`]: log of all requests
 
+mod base64_bytes;
 mod connection;
 mod connections;
 mod counters;

@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use super::base64_bytes;
 use super::steps::ScenarioSource;
 use weir_decide::load::schedule::{Arrivals, LoadStage};
 use weir_http::tls::TlsOptions;
@@ -79,7 +77,7 @@ pub struct Options {
 #[serde(rename_all = "snake_case")]
 pub enum RequestBodySource {
     /// These bytes.
-    Bytes(#[serde(with = "in_base64")] Vec<u8>),
+    Bytes(#[serde(with = "base64_bytes")] Vec<u8>),
     /// All of this file.
     File(PathBuf),
 }
@@ -93,17 +91,5 @@ impl FromStr for RequestBodySource {
             Some(path) => Self::File(path.into()),
             None => Self::Bytes(text.into()),
         })
-    }
-}
-
-mod in_base64 {
-    use super::{BASE64_STANDARD, Deserialize, Deserializer, Engine, Error, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        BASE64_STANDARD.encode(bytes).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        BASE64_STANDARD.decode(String::deserialize(from)?).map_err(D::Error::custom)
     }
 }

@@ -57,7 +57,9 @@ impl<'a> Connection<'a> {
     /// Reads more; `false` when the peer has closed or been idle for too long.
     fn fill(&mut self) -> io::Result<bool> {
         let Some(wire) = &mut self.wire else { return Ok(false) };
-        wire.set_patience(self.shared.idle);
+        // Between requests: on a busy machine the first one, or the rest of one, may take longer.
+        let is_idle = self.turn > 0 && self.buffer.is_empty();
+        wire.set_patience(self.shared.idle.filter(|_| is_idle));
         self.shared.reads_every.into_iter().for_each(thread::sleep);
         let mut piece = [0; 64 * 1024];
         match wire.read(&mut piece) {

@@ -50,7 +50,7 @@ impl Builder {
         self
     }
 
-    /// Closes a connection on which nothing comes for so long.
+    /// Closes a connection that is idle after a response for this time.
     pub fn closes_idle_after(mut self, idle: Duration) -> Self {
         self.idle = Some(idle);
         self

@@ -6,6 +6,7 @@
 //! - `StepExchange`: request of a step on a connection, and what is kept of its response
 //! - [`StepTrace`]: requests and responses as they were, for a person
 
+mod data_source;
 mod exchange;
 mod kept_response;
 mod mix;
@@ -15,10 +16,11 @@ mod source;
 mod trace;
 mod user_table;
 
+pub use self::data_source::DataSource;
 pub(super) use self::exchange::StepExchange;
 pub use self::mix::ScenarioMix;
 pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin};
 pub(super) use self::sample::{failure_sample, failure_texts};
-pub use self::source::ScenarioSource;
+pub use self::source::{ScenarioFile, ScenarioSource};
 pub use self::trace::StepTrace;
 pub(super) use self::user_table::{EndedIteration, Send, UserAction, UserTable};

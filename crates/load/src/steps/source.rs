@@ -1,8 +1,12 @@
 //! Scenarios as given, not yet compiled.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use super::DataSource;
 
 /// Scenario as given, not yet compiled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,4 +23,58 @@ pub struct ScenarioSource {
     pub variables: Vec<(String, String)>,
     /// Time between steps, such as `1s..3s`.
     pub think: Option<String>,
+    /// Rows of data: each iteration has one, and its columns are variables.
+    #[serde(default)]
+    pub data: Option<DataSource>,
+    /// Minimum time between the starts of two iterations of a user; closed loop.
+    #[serde(default)]
+    pub pacing: Option<Duration>,
+    /// Scenario that is played once before the load; its captures are variables of all users.
+    #[serde(default)]
+    pub setup: Option<ScenarioFile>,
+    /// Scenario that is played once after the load.
+    #[serde(default)]
+    pub teardown: Option<ScenarioFile>,
+    /// Captures of the setup, as JSON texts, once it has been played.
+    #[serde(default)]
+    pub captured: Vec<(String, String)>,
+    /// Whether an iteration goes on after a failed step.
+    #[serde(default)]
+    pub continue_on_error: bool,
+    /// Whether a user keeps its cookies from one iteration to the next one.
+    #[serde(default)]
+    pub keep_cookies: bool,
+    /// Maximum number of redirects that steps without options of their own follow; `None`: as the file says.
+    #[serde(default)]
+    pub max_redirects: Option<u64>,
+}
+
+/// File of a scenario with its content, so that agents on other machines have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScenarioFile {
+    /// Name of the file, for messages.
+    pub name: String,
+    /// Text in the format of hurl.
+    pub text: String,
+    /// Folder of the files that the text names.
+    pub folder: PathBuf,
+}
+
+impl ScenarioFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// One line, if the file cannot be read or is not text.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let name = path.display().to_string();
+        let bytes = fs::read(path).map_err(|error| format!("cannot read the scenario '{name}': {error}"))?;
+        let text = String::from_utf8(bytes).map_err(|_| format!("the scenario '{name}' is not UTF-8"))?;
+        Ok(Self { name, text, folder: path.parent().map(Path::to_path_buf).unwrap_or_default() })
+    }
+}
+
+impl From<ScenarioFile> for ScenarioSource {
+    fn from(file: ScenarioFile) -> Self {
+        Self { name: file.name, text: file.text, folder: file.folder, weight: 1.0, ..Self::default() }
+    }
 }

@@ -1,20 +1,23 @@
-//! Stand-in, to be replaced.
-#![allow(missing_docs, reason = "replaced")]
-use weir_decide::{Nanos, base::rng::SeededRng};
-#[derive(Clone, Debug, Default)]
-pub enum ThinkTime {
-    #[default]
-    None,
-    Constant(Nanos),
-}
-impl ThinkTime {
-    pub fn parse(_text: &str) -> Result<Self, String> {
-        Ok(Self::None)
-    }
-    pub fn sample(&self, _rng: &mut SeededRng) -> Nanos {
-        match self {
-            Self::None => Nanos::ZERO,
-            Self::Constant(n) => *n,
-        }
-    }
-}
+//! What makes users different: rows of data, and think time.
+//!
+//! - [`DataRows`]: rows of a CSV or JSON file, stored once for all users; [`DataFormat`]: which of them a file is
+//! - [`RowOrder`]: which row an iteration has, as a function of its number and the seed alone
+//! - [`ThinkTime`]: time between the steps of a user, drawn from the user's random numbers
+
+mod csv_rows;
+mod data_error;
+mod data_format;
+mod data_parser;
+mod data_rows;
+mod json_rows;
+mod row_order;
+mod think_time;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::data_error::DataError;
+pub use self::data_format::DataFormat;
+pub use self::data_rows::DataRows;
+pub use self::row_order::RowOrder;
+pub use self::think_time::ThinkTime;

@@ -38,16 +38,27 @@ fn a_reset_on_a_reused_connection_is_a_failed_attempt() {
 fn a_connection_closed_while_idle_costs_no_attempt() {
     let server = Server::build().closes_idle_after(Duration::from_millis(20)).start(|_| Reply::ok("well"));
     let gate = configured(&to(&server.url(""), "", ""));
+    for k in 0..10 {
+        let answer = if k % 2 == 0 { gate.get("/") } else { gate.post("/", "body") };
+        assert_eq!(answer.status, 200, "{k}: {}", answer.text());
+        server.wait_for("the close", |counts| counts.open == 0);
+    }
+    assert_eq!((server.requests(), sent(&gate)), (10, 10.0));
+}
+
+#[test]
+fn a_request_that_meets_the_close_of_its_connection_is_one_attempt() {
+    let server = Server::build().closes_idle_after(Duration::from_millis(20)).start(|_| Reply::ok("well"));
+    let gate = configured(&to(&server.url(""), "", ""));
     let mut crossed = 0;
     for k in 0..40 {
-        // Around the time of the close.
+        // Around the time of the close; how many meet it depends on the machine.
         std::thread::sleep(Duration::from_millis(15 + k % 10));
         let answer = if k % 2 == 0 { gate.get("/") } else { gate.post("/", "body") };
-        // A request that meets the close on its way is reset, and may not be sent again.
-        let is_reset = answer.status == 502 && answer.text().contains("(reset); attempts: 1");
-        crossed += u64::from(is_reset);
-        assert!(is_reset || answer.status == 200, "{k}: {}", answer.text());
+        // The end of the stream may be read before the reset.
+        let is_lost = ["(reset); attempts: 1", "(closed); attempts: 1"].iter().any(|end| answer.text().contains(end));
+        crossed += u64::from(is_lost);
+        assert!(is_lost || answer.status == 200, "{k}: {}", answer.text());
     }
-    assert!(crossed <= 4, "{crossed}");
     assert_eq!((server.requests() + crossed, sent(&gate)), (40, 40.0));
 }
