@@ -7,7 +7,6 @@ use weir_measure::Counts;
 use weir_measure::failure_sample::FailureSample;
 use weir_measure::outcome::Outcome;
 use weir_measure::recorder::{Interval, Recorder};
-use weir_measure::step_counts::StepCounts;
 use weir_scenario::plan::{StepFindings, StepVerdict};
 
 /// One worker's counts, reported by [`WorkerCounters::take_counts`].

@@ -62,6 +62,11 @@ impl Default for Interval {
 }
 
 impl Interval {
+    /// Requests that ended; with scenarios iterations, as limits count them.
+    pub fn ended(&self) -> u64 {
+        if self.steps.is_empty() { self.ok + self.failed } else { self.iterations }
+    }
+
     /// Counts of a step by its index among all steps.
     pub fn step(&mut self, index: u32) -> &mut StepInterval {
         at(&mut self.steps, index)

@@ -13,7 +13,7 @@ use weir_measure::run_facts::RunFacts;
 use weir_measure::run_steps::StepFacts;
 use weir_measure::series::RunSeries;
 use weir_measure::slo::Slo;
-use weir_measure::step_counts::FailureSample;
+use weir_measure::failure_sample::FailureSample;
 use weir_measure::{Counts, LoadModel};
 
 /// Simulated request: response time, wait before the send, time to connect, and its end.
