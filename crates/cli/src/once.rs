@@ -20,9 +20,6 @@ const MAX_SHOWN_BODY_BYTES: usize = 16 << 10;
 /// # Errors
 /// One line, if the options are invalid or the service cannot be reached.
 pub(super) fn play(options: &Options, messages: &Messages) -> Result<u8, String> {
-    if options.scenarios.is_empty() {
-        return Err("--once plays a scenario; name one with -s FILE".to_owned());
-    }
     let options = Options {
         connections: None,
         requests: Some(1),
@@ -37,9 +34,10 @@ pub(super) fn play(options: &Options, messages: &Messages) -> Result<u8, String>
         ..options.clone()
     };
     let mut plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
-    if let Some(mix) = &plan.scenarios {
-        mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
-    }
+    let Some(mix) = &plan.scenarios else {
+        return Err("--once plays a scenario; name one with -s FILE, or a --check".to_owned());
+    };
+    mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     let (trace, steps) = mpsc::channel::<StepTrace>();
     plan.trace = Some(trace);
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::error::PlanError;
 use self::requests::requests;
+pub(crate) use self::requests::weights;
 use super::options::Options;
-use super::steps::{ScenarioMix, StepTrace};
+use super::steps::{ScenarioMix, StepTrace, with_single_request};
 use weir_decide::Nanos;
 use weir_decide::load::feed::{ClosedFeed, Feed, OpenFeed};
 use weir_decide::load::schedule::{LoadStage, Schedule};
@@ -134,6 +135,7 @@ impl LoadPlan {
     /// The first invalid option.
     pub fn for_agent(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
         check_conflicts(options)?;
+        let options = &*with_single_request(options)?;
         if !options.scenarios.is_empty() {
             return Self::of_scenarios(options, position);
         }

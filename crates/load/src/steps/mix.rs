@@ -1,14 +1,16 @@
 //! Scenarios of a plan, compiled.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use weir_decide::load::source::RequestSource;
-use weir_hurl::{ErrorReport, ParseError};
+use weir_hurl::{Assertion, ErrorReport, ParseError};
 use weir_measure::run_steps::StepFacts;
 use weir_scenario::data::ThinkTime;
 use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules};
 use weir_scenario::value::Value;
 
+use super::single_request::{LITERAL_BRACES, mistake};
 use super::{OriginResolver, ResolvedOrigin, ScenarioSource};
 use crate::options::Options;
 use crate::plan::PlanError;
@@ -40,16 +42,21 @@ impl ScenarioMix {
     /// Compiles the scenarios of a load, and resolves their hosts.
     pub(crate) fn compile(options: &Options, keep_alive: bool, seed: u64) -> Result<Self, PlanError> {
         let resolver = OriginResolver::new(options)?;
-        let (mut scenarios, mut warnings) = (Vec::with_capacity(options.scenarios.len()), Vec::new());
+        let (mut scenarios, mut warnings, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
         let mut first_step = 0;
         for source in &options.scenarios {
             let settings = settings(source, options, keep_alive)?;
-            let wrong = |errors: Vec<ParseError>| {
-                PlanError::Scenario(ErrorReport::new(&source.name, &source.text, &errors).to_string())
-            };
-            let file = weir_hurl::parse(&source.text).map_err(wrong)?;
             let mut files = |name: &str| fs::read(source.folder.join(name)).map_err(|error| error.to_string());
-            let plan = ScenarioPlan::compile(&file, &settings, &mut files).map_err(wrong)?;
+            let compiled = weir_hurl::parse(&source.text)
+                .and_then(|file| ScenarioPlan::compile(&file, &settings, &mut files))
+                .map_err(|errors| described(source, &errors));
+            let plan = match compiled {
+                Ok(plan) => plan,
+                Err(description) => {
+                    mistakes.push(description);
+                    continue;
+                }
+            };
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
             let name = unique_name(stem(&source.name), &scenarios);
@@ -58,6 +65,12 @@ impl ScenarioMix {
             let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
             scenarios.push(CompiledScenario { name, plan, first_step, addresses, steps });
             first_step += count;
+        }
+        if !mistakes.is_empty() {
+            // Several bodies of one request have the same mistakes in the rest of it.
+            let mut seen = BTreeSet::new();
+            let lines: Vec<&str> = mistakes.iter().map(String::as_str).filter(|line| seen.insert(*line)).collect();
+            return Err(PlanError::Scenario(lines.join("\n")));
         }
         let weights: Vec<f64> = options.scenarios.iter().map(|source| source.weight).collect();
         if weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
@@ -118,6 +131,20 @@ fn unique_name(stem: &str, earlier: &[CompiledScenario]) -> String {
     numbered.into_iter().find(|name| !is_taken(name)).unwrap_or_else(|| stem.to_owned())
 }
 
+/// Mistakes of a scenario with their places: lines of a file, or options.
+fn described(source: &ScenarioSource, errors: &[ParseError]) -> String {
+    if source.line_origins.is_empty() {
+        return ErrorReport::new(&source.name, &source.text, errors).to_string();
+    }
+    let of_option = |error: &ParseError| {
+        let line = usize::try_from(error.position.line).unwrap_or_default().saturating_sub(1);
+        let origin = source.line_origins.get(line).map_or("", String::as_str);
+        let is_template = error.expected.contains("variable") && !origin.starts_with("--check");
+        mistake(origin, error, if is_template { LITERAL_BRACES } else { "" })
+    };
+    errors.iter().map(of_option).collect::<Vec<_>>().join("\n")
+}
+
 /// `shop` of `tests/shop.hurl`.
 fn stem(name: &str) -> &str {
     let file = name.rsplit('/').next().unwrap_or(name);
@@ -135,6 +162,10 @@ fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Res
         Some(text) => ThinkTime::parse(text).map_err(|why| PlanError::Value("think", why.to_string()))?,
         None => ThinkTime::default(),
     };
+    let success = options.success.as_ref().map(|text| {
+        let named = |error| PlanError::Scenario(mistake(&format!("--success '{text}'"), &error, ""));
+        Assertion::parse(text).map_err(named)
+    });
     Ok(ScenarioSettings {
         variables: source.variables.iter().map(|(name, value)| (name.clone(), Value::of_text(value))).collect(),
         base_url: (!options.url.is_empty()).then(|| options.url.clone()),
@@ -144,6 +175,7 @@ fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Res
         accept_encoding: "gzip, deflate".to_owned(),
         think,
         rules: StepRules::default(),
+        success: success.transpose()?,
         ..ScenarioSettings::default()
     })
 }

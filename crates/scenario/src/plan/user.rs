@@ -11,6 +11,7 @@ use super::step::ScenarioStep;
 use crate::cookie_jar::CookieJar;
 use crate::evaluate::VariableTable;
 use crate::url::HttpUrl;
+use crate::value::Value;
 
 /// User of a scenario: a small value that waits for a response or for a time.
 #[derive(Clone, Debug)]
@@ -91,6 +92,9 @@ impl ScenarioUser {
         // An iteration is the same whoever executes it.
         self.rng = SeededRng::new(seed, sequence);
         self.variables.clone_from(&plan.variables);
+        if let Some(slot) = plan.sequence {
+            self.variables.set(slot, Value::Integer(i64::try_from(sequence).unwrap_or(i64::MAX)));
+        }
         if !plan.keep_cookies {
             self.jar.clear();
         }
