@@ -98,6 +98,7 @@ pub(crate) enum UserAction {
 /// Iteration that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndedIteration {
+    pub(crate) scenario: u32,
     pub(crate) intended: Nanos,
     pub(crate) ok: bool,
     /// Whether a service was reached; if not, the user pauses.
@@ -164,11 +165,15 @@ impl<'a> UserTable<'a> {
         self.timers.is_empty() && self.connecting.is_empty()
     }
 
-    /// Ends all waits; returns the number of iterations that are cut off.
-    pub(crate) fn cut(&mut self) -> u64 {
-        let waits = std::mem::take(&mut self.timers).into_iter();
-        let cut = waits.filter(|Reverse((_, user))| self.users.get(*user as usize).is_some_and(|u| !u.is_resting));
-        cut.count() as u64 + std::mem::take(&mut self.connecting).len() as u64
+    /// Ends all waits; `cut_off` gets the scenario of each iteration that is cut off.
+    pub(crate) fn cut(&mut self, mut cut_off: impl FnMut(u32)) {
+        let waits = std::mem::take(&mut self.timers).into_iter().map(|Reverse((_, user))| user);
+        let connecting = std::mem::take(&mut self.connecting);
+        for user in waits.chain(connecting) {
+            if let Some(slot) = self.users.get(user as usize).filter(|slot| !slot.is_resting) {
+                cut_off(slot.scenario);
+            }
+        }
     }
 
     /// Pauses a user between two iterations.
@@ -305,7 +310,7 @@ impl<'a> UserTable<'a> {
                 UserAction::Wait
             }
             FlowAction::End { ok } => {
-                UserAction::End(EndedIteration { intended: slot.intended, ok, has_reached: slot.has_reached })
+                UserAction::End(EndedIteration { scenario, intended: slot.intended, ok, has_reached: slot.has_reached })
             }
         }
     }

@@ -73,7 +73,8 @@ impl Worker<'_> {
     /// Ends the waits of all users: the run is over.
     fn cut_iterations(&mut self) {
         if let Some(users) = &mut self.users {
-            self.counters.counts().iterations.cut += users.cut();
+            let counts = self.counters.counts();
+            users.cut(|scenario| counts.scenario(scenario).cut += 1);
         }
     }
 
@@ -109,8 +110,8 @@ impl Worker<'_> {
         while let Some(action) = next {
             next = match action {
                 UserAction::Wait => None,
-                UserAction::Send(_) if now >= self.shared.plan.until => {
-                    self.counters.counts().iterations.cut += 1;
+                UserAction::Send(send) if now >= self.shared.plan.until => {
+                    self.counters.counts().scenario(send.scenario).cut += 1;
                     None
                 }
                 UserAction::Send(send) => {
@@ -124,7 +125,7 @@ impl Worker<'_> {
 
     /// Records the end of an iteration; the user's next one begins, at once or after a pause.
     fn end_iteration(&mut self, user: u32, ended: EndedIteration, now: Nanos) -> Option<UserAction> {
-        self.counters.end_iteration(ended.intended, now, ended.ok);
+        self.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok);
         if ended.has_reached {
             return self.next_iteration(user, now);
         }
@@ -302,7 +303,10 @@ impl Worker<'_> {
             // Nobody listens any more once the run is abandoned.
             let _ = trace.send(traced(users, user, step, findings, outcome, exchange));
         }
-        self.finish_request(outcome, user, step);
+        let has_message = self.log.is_some() && !findings.failures.is_empty();
+        let checks = users.mix().step_checks(step);
+        let message = if has_message { failure_texts(findings, checks).join("; ") } else { String::new() };
+        self.finish_request(outcome, user, step, &message);
     }
 
     /// Records a request that could not be rendered.
