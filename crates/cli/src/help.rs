@@ -20,6 +20,7 @@ const PAGES: [(&str, &str); 21] = [
     ("weir serve work", "serve/work.md"),
     ("weir serve ratelimit", "serve/ratelimit.md"),
     ("weir serve functions", "serve/functions.md"),
+    ("weir serve shop", "serve/shop.md"),
     ("weir serve sleep", "serve/sleep.md"),
     ("weir serve httpbin", "serve/httpbin.md"),
     ("weir gate", "gate.md"),

@@ -16,6 +16,7 @@ const COMMANDS: [(&[&str], &[&str]); 21] = [
     (&["serve", "work"], &["serve.md", "serve/work.md"]),
     (&["serve", "ratelimit"], &["serve.md", "serve/ratelimit.md"]),
     (&["serve", "functions"], &["serve.md", "serve/functions.md"]),
+    (&["serve", "shop"], &["serve.md", "serve/shop.md"]),
     (&["serve", "sleep"], &["serve.md", "serve/sleep.md"]),
     (&["serve", "httpbin"], &["serve.md", "serve/httpbin.md"]),
     (&["gate"], &["gate.md"]),

@@ -6,7 +6,6 @@ use std::io::{self, Read};
 use brotli_decompressor::Decompressor;
 use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use ruzstd::decoding::StreamingDecoder;
-use weir_http::wire::ResponseObserver;
 
 /// Maximum size of a kept body, in bytes, and of a decompressed one.
 const MAX_BODY_BYTES: usize = 64 << 20;
@@ -27,9 +26,32 @@ impl KeptResponse {
     pub(in crate::steps) fn clear(&mut self, keeps_body: bool) {
         self.head.clear();
         self.body.clear();
-        // One large body does not keep its memory for the rest of the run.
-        self.body.shrink_to(64 << 10);
         (self.keeps_body, self.is_cut) = (keeps_body, false);
+    }
+
+    /// Frees the memory of a head and body that are larger.
+    pub(in crate::steps) fn shrink_to(&mut self, bytes: usize) {
+        self.clear(false);
+        self.head.shrink_to(bytes);
+        self.body.shrink_to(bytes);
+    }
+
+    /// Takes the head.
+    pub(in crate::steps) fn set_head(&mut self, head: &[u8]) {
+        self.head.clear();
+        self.head.extend_from_slice(head);
+    }
+
+    /// Takes the next bytes of the body.
+    pub(in crate::steps) fn push_body(&mut self, bytes: &[u8]) {
+        if !self.keeps_body {
+            return;
+        }
+        if self.body.len() + bytes.len() > MAX_BODY_BYTES {
+            self.is_cut = true;
+        } else {
+            self.body.extend_from_slice(bytes);
+        }
     }
 
     /// Head, as it came.
@@ -40,6 +62,19 @@ impl KeptResponse {
     /// Body as it came, without framing.
     pub(in crate::steps) fn raw_body(&self) -> &[u8] {
         &self.body
+    }
+
+    /// Whether the head names another encoding of characters than UTF-8 for a body that is there.
+    pub(in crate::steps) fn has_other_charset(&self) -> bool {
+        const NAME: &[u8] = b"charset";
+        let mut equals = self.head.iter().enumerate().filter(|(_, byte)| **byte == b'=').map(|(at, _)| at);
+        !self.body.is_empty()
+            && equals.any(|at| {
+                let (before, value) = (&self.head[..at], &self.head[at + 1..]);
+                let name = before.get(before.len().saturating_sub(NAME.len())..).unwrap_or_default();
+                let value = value.strip_prefix(b"\"").unwrap_or(value);
+                name.eq_ignore_ascii_case(NAME) && !value.get(..5).is_some_and(|v| v.eq_ignore_ascii_case(b"utf-8"))
+            })
     }
 
     /// Body, decompressed if `encoding` is a known one.
@@ -87,22 +122,4 @@ fn zstd(mut compressed: &[u8]) -> io::Result<Vec<u8>> {
         }
     }
     Ok(body)
-}
-
-impl ResponseObserver for KeptResponse {
-    fn head(&mut self, head: &[u8]) {
-        self.head.clear();
-        self.head.extend_from_slice(head);
-    }
-
-    fn body(&mut self, bytes: &[u8]) {
-        if !self.keeps_body {
-            return;
-        }
-        if self.body.len() + bytes.len() > MAX_BODY_BYTES {
-            self.is_cut = true;
-        } else {
-            self.body.extend_from_slice(bytes);
-        }
-    }
 }

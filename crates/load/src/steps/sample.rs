@@ -21,7 +21,7 @@ pub(crate) fn failure_sample(
 }
 
 /// Failures of a step, each with its check: `status == 200: expected == 200, found 500`.
-fn failure_texts(findings: &StepFindings, checks: &[String]) -> Vec<String> {
+pub(crate) fn failure_texts(findings: &StepFindings, checks: &[String]) -> Vec<String> {
     let text = |failure: &FlowFailure| match failure {
         FlowFailure::Check(index, reason) => match checks.get(*index as usize) {
             Some(check) => format!("{check}: {reason}"),

@@ -70,7 +70,7 @@ impl StepTrace {
             trace.head = exchange.head().to_vec();
             trace.raw_body_bytes = exchange.body().len();
             match exchange.decoded_body() {
-                Ok(body) => trace.body = body.into_owned(),
+                Ok(body) => trace.body = body,
                 Err(reason) => trace.failures.push(reason),
             }
         }

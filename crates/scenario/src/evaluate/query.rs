@@ -68,6 +68,16 @@ impl CompiledQuery {
         matches!(self, Self::Plain(PlainQuery::Redirects))
     }
 
+    /// Whether the value is in the headers or of the connection.
+    pub(super) fn needs_headers(&self) -> bool {
+        matches!(self, Self::Header(_) | Self::Cookie(..) | Self::XPath(_) | Self::Plain(PlainQuery::Ip))
+    }
+
+    /// Whether the value is the URL.
+    pub(super) fn needs_url(&self) -> bool {
+        matches!(self, Self::Plain(PlainQuery::Url))
+    }
+
     pub(super) fn is_about_status(&self) -> bool {
         matches!(self, Self::Plain(PlainQuery::Status))
     }
@@ -131,6 +141,10 @@ impl CompiledPath {
                 &parsed
             }
         };
+        if path.is_singular() {
+            let found = path.find_one(json).map_err(|error| error.to_string())?;
+            return Ok(found.map(Value::of_json));
+        }
         let mut matches = Vec::new();
         path.find(json, &mut matches).map_err(|error| error.to_string())?;
         Ok(match matches.as_slice() {
