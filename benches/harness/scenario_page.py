@@ -21,8 +21,8 @@ def write(section: Section) -> Iterator[str]:
     """Yield the parts of the page."""
     yield "# Scenarios: CPU cost of a step"
     yield (
-        "`benches/peers/scenario`: log in with a POST, take the token from 1 KB of JSON, read a list with that token, take"
-        f" an id from it, order it with a POST and check the response. {scenario.USERS} users without think time on one"
+        "`benches/peers/scenario`: log in with a POST, take the token from 1 KB of JSON, read a list with that token,"
+        f" take an id from it, order it with a POST and check the response. {scenario.USERS} users without think time on one"
         f" core, nginx on the other; {section.plan['scenario_s']} s per run, rounds: {section.plan['pairs']}, for other"
         f" tools {section.plan['slow_rounds']}. CPU time is of the whole process with its start and its children."
     )
@@ -45,7 +45,7 @@ def write(section: Section) -> Iterator[str]:
     header = ["generator", "requests/s", "lateness p99 ms", "p99 ms", "CPU us/request"]
     yield table(header, [_open(section, name) for name in section.contenders(scenario.OPEN)])
     yield "## Idle users"
-    yield "Users that have sent their first request and think for an hour, each with its connection, cookies and variables."
+    yield "Users that have sent their first request and think for an hour, each with its connection and variables."
     yield table(["generator", "peak MB", "requests", "failed"], [_idle(section, t) for t in _idle_trials(section)])
 
 
@@ -127,4 +127,5 @@ def _memory(trials: list[Trial]) -> Iterator[Goal]:
     base = few.max_rss_mb if few else None
     yield at_most(f"{scenario.USERS} idle users: at most {MAX_BASE_MB:.0f} MB", base, MAX_BASE_MB, "{:.1f} MB")
     limit = MAX_BASE_MB + users * MAX_IDLE_KB / 1024
-    yield at_most(f"{users:,} idle users: at most {limit:.0f} MB", many.max_rss_mb if many else None, limit, "{:.1f} MB")
+    peak = many.max_rss_mb if many else None
+    yield at_most(f"{users:,} idle users: at most {limit:.0f} MB", peak, limit, "{:.1f} MB")

@@ -82,13 +82,15 @@ fn allocations(text: &str) -> u64 {
 fn a_step_without_captures_allocates_nothing() {
     let fixed = "GET http://shop/1\nHTTP 200\n\nGET http://shop/2\nHTTP/1.1 200\n[Asserts]\nstatus < 400\n";
     assert_eq!(allocations(fixed), 0);
-    let rendered = "POST http://shop/items/{{n}}?page={{n}}\nAuthorization: Bearer {{n}}\n{\"item\": {{n}}}\nHTTP 200\n";
+    let rendered =
+        "POST http://shop/items/{{n}}?page={{n}}\nAuthorization: Bearer {{n}}\n{\"item\": {{n}}}\nHTTP 200\n";
     assert_eq!(allocations(rendered), 0);
 }
 
 #[test]
 fn a_number_in_a_body_is_checked_without_allocations() {
-    let checked = "GET http://shop/\nHTTP 200\n[Asserts]\njsonpath \"$.items[1].id\" == 2\njsonpath \"$.count\" exists\n";
+    let checked =
+        "GET http://shop/\nHTTP 200\n[Asserts]\njsonpath \"$.items[1].id\" == 2\njsonpath \"$.count\" exists\n";
     assert_eq!(allocations(checked), 0);
 }
 
