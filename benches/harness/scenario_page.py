@@ -22,8 +22,8 @@ def write(section: Section) -> Iterator[str]:
     yield "# Scenarios: CPU cost of a step"
     yield (
         "`benches/peers/scenario`: log in with a POST, take the token from 1 KB of JSON, read a list with that token,"
-        f" take an id from it, order it with a POST and check the response. {scenario.USERS} users without think time on one"
-        f" core, nginx on the other; {section.plan['scenario_s']} s per run, rounds: {section.plan['pairs']}, for other"
+        f" take an id from it, order it with a POST and check the response. {scenario.USERS} users without think time on"
+        f" one core, nginx on the other; {section.plan['scenario_s']} s per run, rounds: {section.plan['pairs']}, for other"
         f" tools {section.plan['slow_rounds']}. CPU time is of the whole process with its start and its children."
     )
     order = sorted(section.contenders(scenario.STEPS), key=lambda name: _cpu(section, scenario.STEPS, name) or 0.0)
@@ -32,8 +32,8 @@ def write(section: Section) -> Iterator[str]:
     yield "Gatling is left out: its scenarios are classes, which a build tool has to compile."
     yield "## One step and the plain loop"
     yield (
-        f"The same GET, response of 38 bytes, {scenario.USERS} connections: as a URL, and as a scenario of one step that"
-        " checks the status."
+        f"The same GET, response of 38 bytes, {scenario.USERS} connections: as a URL, and as a scenario of one step"
+        " that checks the status."
     )
     header = ["generator", "requests/s", "CPU us/request", "user", "system", "x plain loop"]
     yield table(header, [_loop(section, name) for name in (scenario.PLAIN, scenario.ONE)])

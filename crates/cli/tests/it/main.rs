@@ -28,6 +28,7 @@ mod load_open;
 mod load_requests;
 mod load_tls;
 mod scenario_checks;
+mod scenario_mix;
 mod send_hosts;
 mod send_jobs;
 mod send_kills;

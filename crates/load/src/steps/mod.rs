@@ -19,6 +19,7 @@ mod single_request;
 mod source;
 mod thread_origins;
 mod trace;
+mod user_deal;
 mod user_table;
 
 pub use self::data_source::DataSource;
@@ -31,3 +32,4 @@ pub(super) use self::single_request::with_single_request;
 pub use self::source::{ScenarioFile, ScenarioSource};
 pub use self::trace::StepTrace;
 pub(super) use self::user_table::{EndedIteration, Send, UserAction, UserTable};
+pub use weir_scenario::data::{RowOrder, ThinkTime};

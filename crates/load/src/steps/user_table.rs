@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
-use weir_decide::load::feed::DueRequest;
+use weir_decide::load::{feed::DueRequest, shard::Shard};
 use weir_http::tls::Tls;
 use weir_http::wire::HeadNotes;
 use weir_scenario::evaluate::ResponseView;
@@ -20,6 +20,8 @@ use super::{ExchangePool, ResolvedOrigin, ScenarioMix, StepExchange};
 pub(crate) struct UserTable<'a> {
     mix: &'a ScenarioMix,
     seed: u64,
+    /// Numbers of the users in the whole load, in the closed loop.
+    numbers: Option<Shard>,
     users: Vec<LoadUser>,
     /// Users of the open loop that have no iteration.
     idle: Vec<u32>,
@@ -102,11 +104,12 @@ pub(crate) struct EndedIteration {
 }
 
 impl<'a> UserTable<'a> {
-    /// Users of a thread that has at most `max_users` of them.
-    pub(crate) fn new(mix: &'a ScenarioMix, seed: u64, max_users: usize) -> Self {
+    /// Users of a thread that has at most `max_users` of them, with these numbers in the closed loop.
+    pub(crate) fn new(mix: &'a ScenarioMix, seed: u64, numbers: Option<Shard>, max_users: usize) -> Self {
         Self {
             mix,
             seed,
+            numbers,
             users: Vec::new(),
             idle: Vec::new(),
             max_users,
@@ -183,7 +186,7 @@ impl<'a> UserTable<'a> {
     /// Begins an iteration; only weir itself could delay its first request from `ready` on.
     pub(crate) fn begin(&mut self, user: u32, start: &DueRequest, ready: Nanos, now: Nanos, unix_s: i64) -> UserAction {
         let number = start.arrival.number;
-        let scenario = self.mix.pick(number);
+        let scenario = self.mix.pick(number, self.numbers.map(|numbers| numbers.nth(u64::from(user))));
         let Some(compiled) = self.mix.scenarios.get(scenario as usize) else { return UserAction::Wait };
         while self.users.len() <= user as usize {
             self.users.push(LoadUser {
