@@ -22,9 +22,10 @@ def write(section: Section) -> Iterator[str]:
     yield "# Scenarios: CPU cost of a step"
     yield (
         "`benches/peers/scenario`: log in with a POST, take the token from 1 KB of JSON, read a list with that token,"
-        f" take an id from it, order it with a POST and check the response. {scenario.USERS} users without think time on"
-        f" one core, nginx on the other; {section.plan['scenario_s']} s per run, rounds: {section.plan['pairs']}, for other"
-        f" tools {section.plan['slow_rounds']}. CPU time is of the whole process with its start and its children."
+        " take an id from it, order it with a POST and check the response."
+        f" {scenario.USERS} users without think time on one core, nginx on the other;"
+        f" {section.plan['scenario_s']} s per run, rounds: {section.plan['pairs']}, for other tools"
+        f" {section.plan['slow_rounds']}. CPU time is of the whole process with its start and its children."
     )
     order = sorted(section.contenders(scenario.STEPS), key=lambda name: _cpu(section, scenario.STEPS, name) or 0.0)
     header = ["generator", "requests/s", "CPU us/request", "user", "system", "x weir", "peak MB", "failed"]
