@@ -31,6 +31,8 @@ pub struct ScenarioMix {
 /// Scenario of a mix.
 #[derive(Debug)]
 pub(crate) struct CompiledScenario {
+    /// Name, unique in the mix.
+    pub(crate) name: String,
     pub(crate) plan: ScenarioPlan,
     /// Index of its first step among the steps of the mix.
     pub(crate) first_step: u32,
@@ -60,12 +62,11 @@ impl ScenarioMix {
             };
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
-            let prefix =
-                if options.scenarios.len() > 1 { format!("{}: ", source.scenario_name()) } else { String::new() };
-            let steps: Vec<StepFacts> =
-                plan.steps.iter().map(|step| facts(source.scenario_name(), &prefix, step)).collect();
+            let name = unique_name(source.scenario_name(), &scenarios);
+            let prefix = if options.scenarios.len() > 1 { format!("{name}: ") } else { String::new() };
+            let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&name, &prefix, step)).collect();
             let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-            scenarios.push(CompiledScenario { plan, first_step, addresses, steps });
+            scenarios.push(CompiledScenario { name, plan, first_step, addresses, steps });
             first_step += count;
         }
         if !mistakes.is_empty() {
@@ -89,6 +90,11 @@ impl ScenarioMix {
             return deal.scenario(user);
         }
         u32::try_from(self.choice.pick(number)).unwrap_or(0)
+    }
+
+    /// Names of the scenarios, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.scenarios.iter().map(|scenario| scenario.name.clone()).collect()
     }
 
     /// Names and checks of all steps, in order.
@@ -121,6 +127,16 @@ fn facts(scenario: &str, prefix: &str, step: &weir_scenario::plan::ScenarioStep)
         scenario: scenario.to_owned(),
         checks: checks.map(str::to_owned).collect(),
     }
+}
+
+/// Name that no earlier scenario has: `shop (2)` of a second `shop`.
+fn unique_name(stem: &str, earlier: &[CompiledScenario]) -> String {
+    let is_taken = |name: &str| earlier.iter().any(|scenario| scenario.name == name);
+    if !is_taken(stem) {
+        return stem.to_owned();
+    }
+    let numbered = (2_usize..).map(|number| format!("{stem} ({number})"));
+    numbered.into_iter().find(|name| !is_taken(name)).unwrap_or_else(|| stem.to_owned())
 }
 
 /// Mistakes of a scenario with their places: lines of a file, or options.

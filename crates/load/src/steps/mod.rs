@@ -19,6 +19,7 @@ mod single_request;
 mod source;
 mod thread_origins;
 mod trace;
+mod user_connections;
 mod user_deal;
 mod user_table;
 

@@ -13,6 +13,7 @@ use weir_scenario::plan::{FlowAction, FlowContext, OriginId, RenderScratch, Scen
 
 use super::headers::{HeaderField, with_headers};
 use super::thread_origins::ThreadOrigins;
+use super::user_connections::UserConnections;
 use super::{ExchangePool, ResolvedOrigin, ScenarioMix, StepExchange};
 
 /// Users of one thread.
@@ -54,7 +55,7 @@ struct LoadUser {
     /// Whether it waits between two iterations.
     is_resting: bool,
     /// Open connections, by scenario and origin.
-    connections: Vec<(u32, OriginId, u32)>,
+    connections: UserConnections,
     /// Request that waits to be allowed to connect.
     pending: Option<PendingRequest>,
 }
@@ -97,6 +98,7 @@ pub(crate) enum UserAction {
 /// Iteration that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndedIteration {
+    pub(crate) scenario: u32,
     pub(crate) intended: Nanos,
     pub(crate) ok: bool,
     /// Whether a service was reached; if not, the user pauses.
@@ -163,11 +165,15 @@ impl<'a> UserTable<'a> {
         self.timers.is_empty() && self.connecting.is_empty()
     }
 
-    /// Ends all waits; returns the number of iterations that are cut off.
-    pub(crate) fn cut(&mut self) -> u64 {
-        let waits = std::mem::take(&mut self.timers).into_iter();
-        let cut = waits.filter(|Reverse((_, user))| self.users.get(*user as usize).is_some_and(|u| !u.is_resting));
-        cut.count() as u64 + std::mem::take(&mut self.connecting).len() as u64
+    /// Ends all waits; `cut_off` gets the scenario of each iteration that is cut off.
+    pub(crate) fn cut(&mut self, mut cut_off: impl FnMut(u32)) {
+        let waits = std::mem::take(&mut self.timers).into_iter().map(|Reverse((_, user))| user);
+        let connecting = std::mem::take(&mut self.connecting);
+        for user in waits.chain(connecting) {
+            if let Some(slot) = self.users.get(user as usize).filter(|slot| !slot.is_resting) {
+                cut_off(slot.scenario);
+            }
+        }
     }
 
     /// Pauses a user between two iterations.
@@ -197,7 +203,7 @@ impl<'a> UserTable<'a> {
                 ready: Nanos::ZERO,
                 has_reached: false,
                 is_resting: false,
-                connections: Vec::new(),
+                connections: UserConnections::default(),
                 pending: None,
             });
         }
@@ -304,7 +310,7 @@ impl<'a> UserTable<'a> {
                 UserAction::Wait
             }
             FlowAction::End { ok } => {
-                UserAction::End(EndedIteration { intended: slot.intended, ok, has_reached: slot.has_reached })
+                UserAction::End(EndedIteration { scenario, intended: slot.intended, ok, has_reached: slot.has_reached })
             }
         }
     }
@@ -332,19 +338,9 @@ impl<'a> UserTable<'a> {
         self.mix.scenarios.get(slot.scenario as usize)?.plan.steps.get(slot.flow.step() as usize)
     }
 
-    /// Open connections of a user to an origin, which may have ended meanwhile.
-    pub(crate) fn take_connection(&mut self, user: u32, scenario: u32, origin: OriginId) -> Option<u32> {
-        let slot = self.users.get_mut(user as usize)?;
-        let is_same = |(of, to, _): &(u32, OriginId, u32)| *of == scenario && *to == origin;
-        let at = slot.connections.iter().position(is_same)?;
-        Some(slot.connections.swap_remove(at).2)
-    }
-
-    /// Keeps an open connection for the user's next request to an origin.
-    pub(crate) fn keep_connection(&mut self, user: u32, scenario: u32, origin: OriginId, index: u32) {
-        if let Some(slot) = self.users.get_mut(user as usize) {
-            slot.connections.push((scenario, origin, index));
-        }
+    /// Open connections of a user, which may have ended meanwhile.
+    pub(crate) fn connections(&mut self, user: u32) -> Option<&mut UserConnections> {
+        self.users.get_mut(user as usize).map(|slot| &mut slot.connections)
     }
 
     /// Stores the request of the table until a connection may be made.

@@ -2,7 +2,7 @@
 
 use super::connect::CONNECT_RETRY_DELAY;
 use super::{MAX_STARTS, Worker};
-use crate::connection::{ConnectionPhase, Flight};
+use crate::connection::{ConnectionPhase, Flight, LoadConnection};
 use crate::steps::{
     EndedIteration, Send, StepExchange, StepTrace, UserAction, UserTable, failure_sample, failure_texts,
 };
@@ -73,7 +73,8 @@ impl Worker<'_> {
     /// Ends the waits of all users: the run is over.
     fn cut_iterations(&mut self) {
         if let Some(users) = &mut self.users {
-            self.counters.counts().iterations.cut += users.cut();
+            let counts = self.counters.counts();
+            users.cut(|scenario| counts.scenario(scenario).cut += 1);
         }
     }
 
@@ -109,8 +110,8 @@ impl Worker<'_> {
         while let Some(action) = next {
             next = match action {
                 UserAction::Wait => None,
-                UserAction::Send(_) if now >= self.shared.plan.until => {
-                    self.counters.counts().iterations.cut += 1;
+                UserAction::Send(send) if now >= self.shared.plan.until => {
+                    self.counters.counts().scenario(send.scenario).cut += 1;
                     None
                 }
                 UserAction::Send(send) => {
@@ -124,7 +125,7 @@ impl Worker<'_> {
 
     /// Records the end of an iteration; the user's next one begins, at once or after a pause.
     fn end_iteration(&mut self, user: u32, ended: EndedIteration, now: Nanos) -> Option<UserAction> {
-        self.counters.end_iteration(ended.intended, now, ended.ok);
+        self.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok);
         if ended.has_reached {
             return self.next_iteration(user, now);
         }
@@ -138,7 +139,7 @@ impl Worker<'_> {
     /// Sends the request of the table on the user's connection, or on a new one.
     fn send(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
         while let Some(index) =
-            self.users.as_mut().and_then(|users| users.take_connection(send.user, send.scenario, send.origin))
+            self.users.as_mut().and_then(|users| users.connections(send.user)?.take(send.scenario, send.origin))
         {
             let Some(slot) = self.connections.get(index) else { continue };
             let is_of_user = slot.user == send.user
@@ -157,6 +158,7 @@ impl Worker<'_> {
             self.write(index, now);
             return None;
         }
+        self.close_surplus(send.user);
         if !self.connections.can_open() {
             if let Some(users) = &mut self.users {
                 users.await_connection(send);
@@ -164,6 +166,18 @@ impl Worker<'_> {
             return None;
         }
         self.open_for(send, now)
+    }
+
+    /// Closes connections of a user that would keep it, or another user, from a new one: after redirects to hosts that
+    /// the plan does not name.
+    fn close_surplus(&mut self, user: u32) {
+        let max = self.shared.plan.connections_per_user();
+        while let Some(index) = self.users.as_mut().and_then(|users| users.connections(user)?.take_surplus(max)) {
+            let is_idle = |slot: &mut LoadConnection| slot.user == user && slot.flights.is_empty();
+            if self.connections.get(index).is_some_and(is_idle) {
+                self.connections.close(index);
+            }
+        }
     }
 
     /// Makes a connection for the request of the table.
@@ -249,7 +263,9 @@ impl Worker<'_> {
             && let Some((scenario, origin)) = origin
         {
             slot.idle_since = Some(now);
-            users.keep_connection(user, scenario, origin, index);
+            if let Some(connections) = users.connections(user) {
+                connections.keep(scenario, origin, index);
+            }
         } else {
             self.connections.close(index);
         }
@@ -287,7 +303,10 @@ impl Worker<'_> {
             // Nobody listens any more once the run is abandoned.
             let _ = trace.send(traced(users, user, step, findings, outcome, exchange));
         }
-        self.finish_request(outcome, user, step);
+        let has_message = self.log.is_some() && !findings.failures.is_empty();
+        let checks = users.mix().step_checks(step);
+        let message = if has_message { failure_texts(findings, checks).join("; ") } else { String::new() };
+        self.finish_request(outcome, user, step, &message);
     }
 
     /// Records a request that could not be rendered.
