@@ -8,7 +8,7 @@ use super::agent_counts::Agent;
 use super::histogram::{Histogram, Percentiles};
 use super::load_model::LoadModel;
 pub use super::rate::Rate;
-use super::run_steps::{RunIterations, RunStep};
+use super::run_steps::{RunIterations, RunScenario, RunStep};
 use super::series::SeriesPoint;
 use super::trust::{MAX_CPU_FRACTION, Trust, is_p99_distorted};
 
@@ -69,6 +69,9 @@ pub struct Run {
     /// Iterations of scenarios; `None` without scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<RunIterations>,
+    /// Scenarios, in order; empty without scenarios.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<RunScenario>,
     /// Steps of the scenarios, in order; empty without scenarios.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<RunStep>,
@@ -76,6 +79,9 @@ pub struct Run {
     pub slo: Vec<SloResult>,
     /// Whether an interrupt ended the run.
     pub interrupted: bool,
+    /// Condition that ended the run early, with the figure that fulfilled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted: Option<String>,
     /// Figures of each agent, if agents generated the load.
     pub agents: Vec<Agent>,
     /// Time series by the second, warm-up included.

@@ -4,9 +4,9 @@ use super::agent_counts::{Agent, AgentCounts};
 use super::counts::Counts;
 use super::load_model::LoadModel;
 use super::run::{Bytes, Connections, Manifest, Rate, Requests, Responses, Run, RunTarget, SCHEMA_VERSION};
-use super::run_steps::{RunIterations, RunStep, StepFacts};
+use super::run_steps::{RunIterations, RunScenario, RunStep, StepFacts};
 use super::series::RunSeries;
-use super::step_counts::StepCounts;
+use super::step_counts::{IterationCounts, StepCounts};
 use super::trust::{Evidence, Trust};
 use weir_decide::Nanos;
 
@@ -29,6 +29,8 @@ pub struct RunFacts {
     pub spins: bool,
     /// Whether an interrupt ended the run.
     pub interrupted: bool,
+    /// Names of the scenarios; empty without scenarios.
+    pub scenarios: Vec<String>,
     /// Steps of the scenarios; empty without scenarios.
     pub steps: Vec<StepFacts>,
 }
@@ -54,6 +56,13 @@ impl RunFacts {
             None => achieved,
         };
         Rate { offered, achieved }
+    }
+
+    fn run_scenarios(&self, counts: &Counts) -> Vec<RunScenario> {
+        let none = IterationCounts::default();
+        let of = |index: usize| counts.scenarios.get(index).unwrap_or(&none);
+        let named = self.scenarios.iter().enumerate();
+        named.map(|(index, name)| RunScenario::of(name, of(index), self.duration_s())).collect()
     }
 
     fn run_steps(&self, counts: &Counts) -> Vec<RunStep> {
@@ -136,9 +145,11 @@ impl Run {
             trust,
             iterations: (!facts.steps.is_empty())
                 .then(|| RunIterations::of(counts, facts.duration_s(), facts.arrivals_s())),
+            scenarios: facts.run_scenarios(counts),
             steps: facts.run_steps(counts),
             slo: Vec::new(),
             interrupted: facts.interrupted,
+            aborted: None,
             agents: figures,
             series: series.points(counts.last_done.max(facts.end).as_secs_f64()),
             histogram: counts.good.response.to_base64(),

@@ -28,6 +28,7 @@ mod load_open;
 mod load_requests;
 mod load_tls;
 mod scenario_checks;
+mod scenario_mix;
 mod scenario_truth;
 mod send_hosts;
 mod send_jobs;

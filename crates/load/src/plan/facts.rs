@@ -36,6 +36,7 @@ impl LoadPlan {
             max_connections: if self.scenarios.is_some() { self.users } else { self.connections },
             spins: self.spin,
             interrupted,
+            scenarios: self.scenarios.as_ref().map(ScenarioMix::names).unwrap_or_default(),
             steps: self.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default(),
         }
     }

@@ -11,6 +11,7 @@ use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRul
 use weir_scenario::value::Value;
 
 use super::single_request::{LITERAL_BRACES, mistake};
+use super::user_deal::UserDeal;
 use super::{OriginResolver, ResolvedOrigin, ScenarioSource};
 use crate::options::Options;
 use crate::plan::PlanError;
@@ -20,6 +21,8 @@ use crate::plan::PlanError;
 pub struct ScenarioMix {
     pub(crate) scenarios: Vec<CompiledScenario>,
     choice: RequestSource,
+    /// Scenarios of the users of a closed loop, if each user has one for the whole run.
+    deal: Option<UserDeal>,
     pub(crate) resolver: OriginResolver,
     /// What has no effect, for a person.
     pub warnings: Vec<String>,
@@ -28,6 +31,8 @@ pub struct ScenarioMix {
 /// Scenario of a mix.
 #[derive(Debug)]
 pub(crate) struct CompiledScenario {
+    /// Name, unique in the mix.
+    pub(crate) name: String,
     pub(crate) plan: ScenarioPlan,
     /// Index of its first step among the steps of the mix.
     pub(crate) first_step: u32,
@@ -57,10 +62,11 @@ impl ScenarioMix {
             };
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
-            let prefix = if options.scenarios.len() > 1 { format!("{}: ", stem(&source.name)) } else { String::new() };
-            let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&prefix, step)).collect();
+            let name = unique_name(source.scenario_name(), &scenarios);
+            let prefix = if options.scenarios.len() > 1 { format!("{name}: ") } else { String::new() };
+            let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&name, &prefix, step)).collect();
             let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-            scenarios.push(CompiledScenario { plan, first_step, addresses, steps });
+            scenarios.push(CompiledScenario { name, plan, first_step, addresses, steps });
             first_step += count;
         }
         if !mistakes.is_empty() {
@@ -73,12 +79,22 @@ impl ScenarioMix {
         if weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
             return Err(PlanError::Value("scenario", "weights are numbers from 0 on, and not all 0".into()));
         }
-        Ok(Self { scenarios, choice: RequestSource::new(&weights, seed), resolver, warnings })
+        let users: Option<Vec<u64>> = options.scenarios.iter().map(|source| source.users).collect();
+        let deal = users.map(|users| UserDeal::new(&users));
+        Ok(Self { scenarios, choice: RequestSource::new(&weights, seed), deal, resolver, warnings })
     }
 
-    /// Scenario of the iteration of this number.
-    pub(crate) fn pick(&self, number: u64) -> u32 {
+    /// Scenario of the iteration of this number, of a user of a closed loop or of a free one.
+    pub(crate) fn pick(&self, number: u64, user: Option<u64>) -> u32 {
+        if let (Some(deal), Some(user)) = (&self.deal, user) {
+            return deal.scenario(user);
+        }
         u32::try_from(self.choice.pick(number)).unwrap_or(0)
+    }
+
+    /// Names of the scenarios, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.scenarios.iter().map(|scenario| scenario.name.clone()).collect()
     }
 
     /// Names and checks of all steps, in order.
@@ -104,9 +120,23 @@ impl ScenarioMix {
     }
 }
 
-fn facts(prefix: &str, step: &weir_scenario::plan::ScenarioStep) -> StepFacts {
+fn facts(scenario: &str, prefix: &str, step: &weir_scenario::plan::ScenarioStep) -> StepFacts {
     let checks = (0..step.checks.len()).filter_map(|check| step.checks.text(u32::try_from(check).ok()?));
-    StepFacts { name: format!("{prefix}{}", step.name), checks: checks.map(str::to_owned).collect() }
+    StepFacts {
+        name: format!("{prefix}{}", step.name),
+        scenario: scenario.to_owned(),
+        checks: checks.map(str::to_owned).collect(),
+    }
+}
+
+/// Name that no earlier scenario has: `shop (2)` of a second `shop`.
+fn unique_name(stem: &str, earlier: &[CompiledScenario]) -> String {
+    let is_taken = |name: &str| earlier.iter().any(|scenario| scenario.name == name);
+    if !is_taken(stem) {
+        return stem.to_owned();
+    }
+    let numbered = (2_usize..).map(|number| format!("{stem} ({number})"));
+    numbered.into_iter().find(|name| !is_taken(name)).unwrap_or_else(|| stem.to_owned())
 }
 
 /// Mistakes of a scenario with their places: lines of a file, or options.
@@ -121,12 +151,6 @@ fn described(source: &ScenarioSource, errors: &[ParseError]) -> String {
         mistake(origin, error, if is_template { LITERAL_BRACES } else { "" })
     };
     errors.iter().map(of_option).collect::<Vec<_>>().join("\n")
-}
-
-/// `shop` of `tests/shop.hurl`.
-fn stem(name: &str) -> &str {
-    let file = name.rsplit('/').next().unwrap_or(name);
-    file.strip_suffix(".hurl").unwrap_or(file)
 }
 
 fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Result<ScenarioSettings, PlanError> {

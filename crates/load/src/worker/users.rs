@@ -73,7 +73,8 @@ impl Worker<'_> {
     /// Ends the waits of all users: the run is over.
     fn cut_iterations(&mut self) {
         if let Some(users) = &mut self.users {
-            self.counters.counts().iterations.cut += users.cut();
+            let counts = self.counters.counts();
+            users.cut(|scenario| counts.scenario(scenario).cut += 1);
         }
     }
 
@@ -109,8 +110,8 @@ impl Worker<'_> {
         while let Some(action) = next {
             next = match action {
                 UserAction::Wait => None,
-                UserAction::Send(_) if now >= self.shared.plan.until => {
-                    self.counters.counts().iterations.cut += 1;
+                UserAction::Send(send) if now >= self.shared.plan.until => {
+                    self.counters.counts().scenario(send.scenario).cut += 1;
                     None
                 }
                 UserAction::Send(send) => {
@@ -124,7 +125,7 @@ impl Worker<'_> {
 
     /// Records the end of an iteration; the user's next one begins, at once or after a pause.
     fn end_iteration(&mut self, user: u32, ended: EndedIteration, now: Nanos) -> Option<UserAction> {
-        self.counters.end_iteration(ended.intended, now, ended.ok);
+        self.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok);
         if ended.has_reached {
             return self.next_iteration(user, now);
         }
@@ -144,7 +145,7 @@ impl Worker<'_> {
             let is_of_user = slot.user == send.user
                 && slot.phase == ConnectionPhase::Open
                 && slot.flights.is_empty()
-                && slot.step.as_ref().is_some_and(|step| step.scenario == send.scenario && step.origin == send.origin);
+                && slot.origin == Some((send.scenario, send.origin));
             if !is_of_user {
                 continue;
             }
@@ -198,7 +199,7 @@ impl Worker<'_> {
             Ok(index) => {
                 self.counters.counts().connections += 1;
                 if let Some(slot) = self.connections.get(index) {
-                    slot.step = Some(Box::new(StepExchange::new(send.scenario, send.origin)));
+                    slot.origin = Some((send.scenario, send.origin));
                 }
                 self.put_request(index, send, send.ready.max(send.intended));
                 None
@@ -219,9 +220,10 @@ impl Worker<'_> {
     /// Puts the request of the table on a connection.
     fn put_request(&mut self, index: u32, send: Send, ready: Nanos) {
         let (Some(users), Some(slot)) = (&mut self.users, self.connections.get(index)) else { return };
-        let Some(step) = &mut slot.step else { return };
+        let mut step = users.exchanges.take();
         std::mem::swap(&mut step.request, &mut users.request);
-        step.prepare(send.is_bodyless, send.keeps_body || self.trace.is_some(), send.timeout);
+        step.prepare((send.step, send.origin), send.is_bodyless, send.keeps_body || self.trace.is_some(), send.timeout);
+        slot.step = Some(step);
         slot.idle_since = None;
         slot.push(Flight::of_step(send.number, send.intended, ready));
     }
@@ -238,13 +240,13 @@ impl Worker<'_> {
     ) {
         let timeout = self.shared.plan.timeout;
         let Some(slot) = self.connections.get(index) else { return };
-        let (user, exchange) = (slot.user, slot.step.take());
-        let Some(exchange) = exchange else { return };
+        let (user, origin) = (slot.user, slot.origin);
+        let Some(exchange) = slot.step.take() else { return };
         let mut outcome = flight.completed(answer, at, exchange.request.len(), exchange.timeout.unwrap_or(timeout));
         let Some(users) = &mut self.users else { return };
         let action = match outcome.end {
             RequestEnd::Failed(kind) => users.failed(user, kind, at, self.unix_s),
-            _ => users.response(user, &exchange, at - flight.sent, at, self.unix_s),
+            _ => users.response(user, &exchange, (answer.status, at - flight.sent), at, self.unix_s),
         };
         if outcome.end.status().is_some() {
             let passed = users.findings.failures.is_empty();
@@ -252,12 +254,15 @@ impl Worker<'_> {
                 outcome.end = RequestEnd::Checked { status: answer.status, passed };
             }
         }
-        let (scenario, origin) = (exchange.scenario, exchange.origin);
         self.record_step(user, &outcome, Some(&exchange));
-        if is_reusable && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users) {
+        if let Some(users) = &mut self.users {
+            users.exchanges.put(exchange);
+        }
+        if is_reusable
+            && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users)
+            && let Some((scenario, origin)) = origin
+        {
             slot.idle_since = Some(now);
-            // The buffer of the next request is that of the table.
-            slot.step = Some(exchange);
             if let Some(connections) = users.connections(user) {
                 connections.keep(scenario, origin, index);
             }
@@ -298,7 +303,10 @@ impl Worker<'_> {
             // Nobody listens any more once the run is abandoned.
             let _ = trace.send(traced(users, user, step, findings, outcome, exchange));
         }
-        self.finish_request(outcome, user, step);
+        let has_message = self.log.is_some() && !findings.failures.is_empty();
+        let checks = users.mix().step_checks(step);
+        let message = if has_message { failure_texts(findings, checks).join("; ") } else { String::new() };
+        self.finish_request(outcome, user, step, &message);
     }
 
     /// Records a request that could not be rendered.
