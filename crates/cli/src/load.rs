@@ -1,6 +1,7 @@
 //! `weir load`: from arguments to a plan, a run, its report and files.
 
 mod defaults;
+mod stages_flag;
 
 use std::ffi::OsString;
 use std::io;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
+use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
@@ -21,7 +23,7 @@ use weir_agents::{Coordinator, process};
 use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_decide::load::notation;
-use weir_decide::load::schedule::{Arrivals, LoadStage};
+use weir_decide::load::schedule::Arrivals;
 use weir_live::progress_bar::{Extent, ProgressBar};
 use weir_load::request_log::RequestLog;
 use weir_load::steps::ScenarioMix;
@@ -123,16 +125,6 @@ const CLOSED: &str = "Closed loop (as ab, wrk)";
 const USERS: &str = "Closed loop (as JMeter)";
 const OPEN: &str = "Open loop";
 const RESULT: &str = "Result";
-
-/// Stages as one value; clap would take a bare `Vec` for a repeatable option.
-#[derive(Clone, Debug)]
-struct StagesFlag(Vec<LoadStage>);
-
-impl StagesFlag {
-    fn read(text: &str) -> Result<Self, String> {
-        notation::stages(text).map(Self)
-    }
-}
 
 /// Names of the flags of `weir load`, without dashes.
 pub(super) fn flags() -> Vec<String> {
