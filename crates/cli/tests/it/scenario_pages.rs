@@ -18,8 +18,6 @@ const PAGES: [&str; 9] = [
     "docs/coming-from/wrk.md",
 ];
 
-const USERS: &str = "user,password\nada,pw-ada\ngrace,pw-grace\n";
-
 /// Blocks of a language on a page.
 fn blocks(page: &str, language: &str) -> Vec<String> {
     let path = format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"));
@@ -43,34 +41,4 @@ fn scenarios_of_the_pages_play_in_the_shop() {
             assert_eq!(output.code, 0, "{page}:\n{scenario}\n{}{}", output.stdout, output.stderr);
         }
     }
-}
-
-#[test]
-fn the_mix_of_the_tutorial_plays_in_the_shop() {
-    let shop = Serving::start(&["shop"]);
-    let folder = Weir::new();
-    let [_, buy, browse] = &blocks("docs/scenarios.md", "hurl")[..] else { panic!("three scenarios") };
-    let [mix] = &blocks("docs/scenarios.md", "toml")[..] else { panic!("one mix") };
-    folder.write("shop.hurl", buy);
-    folder.write("browse.hurl", browse);
-    folder.write("users.csv", USERS);
-    folder.write("mix.toml", mix.replace("http://localhost:8080", &shop.url));
-    let output =
-        folder.run(&["load", "-s", "mix.toml", "--users", "4", "-n", "40", "--think", "0s", "--slo", "errors<1%"]);
-    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
-    assert!(output.stdout.contains("shop: buy"), "{}", output.stdout);
-}
-
-#[test]
-fn the_mix_of_the_reference_is_valid() {
-    let shop = Serving::start(&["shop"]);
-    let folder = Weir::new();
-    let [mix] = &blocks("docs/scenarios/mix.md", "toml")[..1] else { panic!("a mix") };
-    let buy = &blocks("docs/scenarios.md", "hurl")[1];
-    folder.write("shop.hurl", buy.replace("{{host}}", ""));
-    folder.write("browse.hurl", "GET /\nHTTP 302\n");
-    folder.write("users.csv", USERS);
-    folder.write("mix.toml", mix.replace("http://localhost:8080", &shop.url));
-    let output = folder.run(&["load", "-s", "mix.toml", "--users", "4", "-n", "40", "--think", "0s"]);
-    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
 }
