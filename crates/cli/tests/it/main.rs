@@ -30,6 +30,7 @@ mod load_tls;
 mod scenario_checks;
 mod scenario_equality;
 mod scenario_mix;
+mod scenario_pages;
 mod scenario_run;
 mod scenario_truth;
 mod send_hosts;

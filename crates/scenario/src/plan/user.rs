@@ -96,7 +96,7 @@ impl ScenarioUser {
     pub fn prepare(&mut self, plan: &ScenarioPlan, seed: u64, sequence: u64) -> &mut VariableTable {
         // An iteration is the same whoever executes it.
         self.rng = SeededRng::new(seed, sequence);
-        self.variables.clone_from(&plan.variables);
+        self.variables.assign(&plan.variables);
         if let Some(slot) = plan.sequence {
             self.variables.set(slot, Value::Integer(i64::try_from(sequence).unwrap_or(i64::MAX)));
         }
