@@ -16,9 +16,9 @@ use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 use super::objectives::Objectives;
-use super::once;
 use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
+use super::run::{PlayDetail, PlayOutput, play};
 use weir_agents::{Coordinator, process};
 use weir_decide::Nanos;
 use weir_decide::base::units;
@@ -83,6 +83,12 @@ pub(super) struct LoadArgs {
     /// play the scenario once and print each request and response
     #[arg(long, help_heading = RESULT)]
     once: bool,
+    /// with --once: all of each request and response
+    #[arg(short, long, requires = "once", help_heading = RESULT)]
+    verbose: bool,
+    /// with --once: credentials and cookies as they are, instead of ***
+    #[arg(long, requires = "once", help_heading = RESULT)]
+    show_secrets: bool,
     /// initial time excluded from the result [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
     warmup: Option<Duration>,
@@ -192,8 +198,7 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let outputs = LoadOutputs::open(&asked)?;
     let mut asked = asked;
     asked.request_args.read_stdin()?;
-    let plays_once =
-        asked.once || asked.request_args.is_scenario_url() && args.get(1).is_some_and(|word| word == "run");
+    let once = asked.once.then(|| asked.play_output());
     let mix = asked.request_args.read_scenarios(Path::new(""), &check_flags)?;
     if let Some(mix) = &mix {
         mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
@@ -209,8 +214,8 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let command = redacted(args, &asked.request_args.secrets());
     let driving = asked.agent_args.clone();
     let options = asked.into_options();
-    if plays_once {
-        return once::play(&options, messages);
+    if let Some(output) = once {
+        return play(&options, &output, messages);
     }
     if outputs.csv_steps.is_some() && options.scenarios.is_empty() {
         return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
@@ -373,6 +378,16 @@ impl LoadOutputs {
 }
 
 impl LoadArgs {
+    /// What is printed of a single iteration.
+    fn play_output(&self) -> PlayOutput {
+        PlayOutput {
+            detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },
+            is_json: self.format == ReportFormat::Json,
+            show_secrets: self.show_secrets,
+            secrets: Vec::new(),
+        }
+    }
+
     fn into_options(self) -> Options {
         Options {
             connections: self.connections,

@@ -11,6 +11,7 @@ const COMMANDS: [(&[&str], &[&str]); 21] = [
     (&["study"], &["study.md", "agents.md"]),
     (&["study", "new"], &["study.md"]),
     (&["report"], &["cli.md"]),
+    (&["run"], &["cli.md"]),
     (&["serve"], &["serve.md"]),
     (&["serve", "work"], &["serve.md", "serve/work.md"]),
     (&["serve", "ratelimit"], &["serve.md", "serve/ratelimit.md"]),

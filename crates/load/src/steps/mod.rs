@@ -31,6 +31,6 @@ pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin};
 pub(super) use self::sample::{failure_sample, failure_texts};
 pub(super) use self::single_request::with_single_request;
 pub use self::source::{ScenarioFile, ScenarioSource};
-pub use self::trace::StepTrace;
+pub use self::trace::{CaptureTrace, CheckTrace, StepTrace};
 pub(super) use self::user_table::{EndedIteration, Send, UserAction, UserTable};
 pub use weir_scenario::data::{RowOrder, ThinkTime};
