@@ -198,8 +198,9 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
         Ok(RequestLog::new(file, !it.is_stdout(), &labels, &plan.target.url))
     };
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
-    let mut bar = (!messages.is_quiet())
-        .then(|| ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, step_names(&plan)));
+    let mut bar = (!messages.is_quiet()).then(|| {
+        ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, step_names(&plan))
+    });
     let mut watch = |progress: &weir_measure::RunProgress<'_>| {
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
             messages.note(&line);

@@ -48,8 +48,10 @@ pub(super) fn table(run: &Run, paint: AnsiPaint) -> Vec<String> {
         return lines;
     }
     if run.scenarios.len() > 1 {
-        let heading =
-            format!("{:<NAME_WIDTH$}{:>10}{:>9}{:>9}{:>9}{:>9}", "scenario", "iterations", "failed", "/s", "mean", "p95");
+        let heading = format!(
+            "{:<NAME_WIDTH$}{:>10}{:>9}{:>9}{:>9}{:>9}",
+            "scenario", "iterations", "failed", "/s", "mean", "p95"
+        );
         lines.extend([String::new(), paint.dim(&heading)]);
         lines.extend(run.scenarios.iter().map(|scenario| scenario_row(scenario, paint)));
     }
@@ -91,7 +93,8 @@ fn iterations(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let offered = if is_short { format!(" of {}/s offered", rate(rates.offered)) } else { String::new() };
     let mut facts = vec![format!("{}/s{offered}", rate(rates.achieved))];
     if iterations.time_ms.max > 0.0 {
-        let times = [("mean", iterations.time_ms.mean), ("p50", iterations.time_ms.p50), ("p95", iterations.time_ms.p95)];
+        let times =
+            [("mean", iterations.time_ms.mean), ("p50", iterations.time_ms.p50), ("p95", iterations.time_ms.p95)];
         facts.extend(times.map(|(name, time)| format!("{} {name}", ms(time))));
     }
     lines.push(paint.line("", &facts));

@@ -5,6 +5,7 @@ use weir_decide::base::failure::FailureKind;
 
 use weir_decide::Nanos;
 use weir_measure::agent_counts::Agent;
+use weir_measure::failure_sample::FailureSample;
 use weir_measure::histogram::Percentiles;
 use weir_measure::outcome::{Outcome, RequestEnd};
 use weir_measure::recorder::Recorder;
@@ -13,7 +14,6 @@ use weir_measure::run_facts::RunFacts;
 use weir_measure::run_steps::StepFacts;
 use weir_measure::series::RunSeries;
 use weir_measure::slo::Slo;
-use weir_measure::failure_sample::FailureSample;
 use weir_measure::{Counts, LoadModel};
 
 /// Simulated request: response time, wait before the send, time to connect, and its end.

@@ -91,7 +91,8 @@ fn steps(run: &Run) -> PageTable {
             true => TableCell::Empty,
             false => TableCell::Toned(Tone::Bad, kinds.join(", ")),
         };
-        let mut cells = vec![TableCell::text(&step.name), TableCell::count(step.requests), TableCell::count(step.failed)];
+        let mut cells =
+            vec![TableCell::text(&step.name), TableCell::count(step.requests), TableCell::count(step.failed)];
         cells.extend([kinds, TableCell::Number(step.rate_per_s, ValueUnit::PerSecond)]);
         cells.extend([times.mean, times.p50, times.p95, times.p99, times.max].map(time));
         cells.extend([step.redirects, step.retries].map(TableCell::count));
@@ -141,7 +142,8 @@ mod tests {
     #[test]
     fn a_run_of_scenarios_has_a_section_with_its_steps_checks_and_failures_and_others_have_none() {
         let page = render(&of_run(&fixtures::shop()));
-        for words in ["Response time by step", "shop: order", "20 check", "sold out", "Set-Cookie: ***", "First failures"]
+        for words in
+            ["Response time by step", "shop: order", "20 check", "sold out", "Set-Cookie: ***", "First failures"]
         {
             assert!(page.contains(words), "{words}");
         }
