@@ -48,6 +48,7 @@ from weir._run import (
     Target,
     Trust,
 )
+from weir._scenario import RowOrder, Scenario, Step
 from weir._sender import Sender
 from weir._serve import Service, serve
 from weir._shared import delete, get, head, options, patch, post, put, request
@@ -105,8 +106,10 @@ __all__ = [
     "Response",
     "Responses",
     "Retry",
+    "RowOrder",
     "Run",
     "Sample",
+    "Scenario",
     "ScenarioResult",
     "SendError",
     "Sender",
@@ -118,6 +121,7 @@ __all__ = [
     "Simulation",
     "SimulationRun",
     "Stage",
+    "Step",
     "StepResult",
     "Success",
     "Target",

@@ -219,12 +219,26 @@ impl LoadPlan {
 
     /// Maximum number of connections of thread `index`.
     pub fn connections_of(&self, index: u64) -> usize {
-        self.per_thread(self.connections, index)
+        match self.scenarios {
+            // A thread's part of all connections may be less than its users need.
+            Some(_) => self.users_of(index).saturating_mul(self.connections_per_user()),
+            None => self.per_thread(self.connections, index),
+        }
+    }
+
+    /// Maximum number of connections of a user of scenarios, from 1.
+    pub fn connections_per_user(&self) -> usize {
+        usize::try_from(self.connections / self.users.max(1)).unwrap_or(usize::MAX).max(1)
     }
 
     /// Maximum number of users of scenarios of thread `index`.
     pub fn users_of(&self, index: u64) -> usize {
         self.per_thread(self.users, index)
+    }
+
+    /// Numbers of the users of thread `index` in the whole load; `None` in the open loop.
+    pub fn user_numbers(&self, index: u64) -> Option<Shard> {
+        matches!(self.pacing, Pacing::Closed(_)).then(|| self.shard.split(index, self.threads))
     }
 
     /// Number of connections that thread `index` opens before the start.

@@ -79,6 +79,9 @@ pub struct Run {
     pub slo: Vec<SloResult>,
     /// Whether an interrupt ended the run.
     pub interrupted: bool,
+    /// Condition that ended the run early, with the figure that fulfilled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted: Option<String>,
     /// Figures of each agent, if agents generated the load.
     pub agents: Vec<Agent>,
     /// Time series by the second, warm-up included.

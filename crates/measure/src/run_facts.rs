@@ -149,6 +149,7 @@ impl Run {
             steps: facts.run_steps(counts),
             slo: Vec::new(),
             interrupted: facts.interrupted,
+            aborted: None,
             agents: figures,
             series: series.points(counts.last_done.max(facts.end).as_secs_f64()),
             histogram: counts.good.response.to_base64(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
 use super::failure_sample::FailureSample;
-use super::histogram::Percentiles;
+use super::histogram::{Histogram, Percentiles};
 use super::rate::Rate;
 use super::step_counts::{IterationCounts, StepCounts};
 
@@ -27,6 +27,9 @@ pub struct RunIterations {
     pub rate_per_s: Rate,
     /// Time from the intended start to the end of an iteration, think times included.
     pub time_ms: Percentiles,
+    /// Histogram of these times, in the format of [`Run::histogram`](super::run::Run::histogram).
+    #[serde(default)]
+    pub histogram: String,
 }
 
 /// Scenario of a run.
@@ -90,6 +93,12 @@ pub struct RunStep {
     pub checks: Vec<RunCheck>,
     /// First failures.
     pub samples: Vec<FailureSample>,
+    /// Histogram of `response_ms`, in the format of [`Run::histogram`](super::run::Run::histogram).
+    #[serde(default)]
+    pub histogram: String,
+    /// Histogram of `service_ms`, in the same format.
+    #[serde(default)]
+    pub service_histogram: String,
 }
 
 /// Check of a step.
@@ -130,7 +139,16 @@ impl RunIterations {
                 achieved,
             },
             time_ms: iterations.time.percentiles(),
+            histogram: iterations.time.to_base64(),
         }
+    }
+
+    /// Histogram of the times of iterations.
+    ///
+    /// # Errors
+    /// A damaged histogram, in a run from a file.
+    pub fn time_histogram(&self) -> Result<Histogram, String> {
+        Histogram::from_base64(&self.histogram, Histogram::precise)
     }
 }
 
@@ -176,7 +194,30 @@ impl RunStep {
             failures: counts.by_failure(),
             checks: checks.collect(),
             samples: counts.samples.clone(),
+            histogram: counts.response.to_base64(),
+            service_histogram: counts.service.to_base64(),
         }
+    }
+
+    /// Whether this is the step, or a step of the scenario, of a name.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.scenario == name
+    }
+
+    /// Histogram of response times of successes.
+    ///
+    /// # Errors
+    /// A damaged histogram, in a run from a file.
+    pub fn response_histogram(&self) -> Result<Histogram, String> {
+        Histogram::from_base64(&self.histogram, Histogram::precise)
+    }
+
+    /// Histogram of service times of successes.
+    ///
+    /// # Errors
+    /// A damaged histogram, in a run from a file.
+    pub fn service_histogram(&self) -> Result<Histogram, String> {
+        Histogram::from_base64(&self.service_histogram, Histogram::precise)
     }
 
     /// Fraction of failed requests, in [0, 1]; 0 without requests.

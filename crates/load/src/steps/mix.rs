@@ -11,6 +11,7 @@ use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRul
 use weir_scenario::value::Value;
 
 use super::single_request::{LITERAL_BRACES, mistake};
+use super::user_deal::UserDeal;
 use super::{OriginResolver, ResolvedOrigin, ScenarioSource};
 use crate::options::Options;
 use crate::plan::PlanError;
@@ -20,6 +21,8 @@ use crate::plan::PlanError;
 pub struct ScenarioMix {
     pub(crate) scenarios: Vec<CompiledScenario>,
     choice: RequestSource,
+    /// Scenarios of the users of a closed loop, if each user has one for the whole run.
+    deal: Option<UserDeal>,
     pub(crate) resolver: OriginResolver,
     /// What has no effect, for a person.
     pub warnings: Vec<String>,
@@ -59,7 +62,7 @@ impl ScenarioMix {
             };
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
-            let name = unique_name(stem(&source.name), &scenarios);
+            let name = unique_name(source.scenario_name(), &scenarios);
             let prefix = if options.scenarios.len() > 1 { format!("{name}: ") } else { String::new() };
             let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&name, &prefix, step)).collect();
             let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
@@ -76,11 +79,16 @@ impl ScenarioMix {
         if weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
             return Err(PlanError::Value("scenario", "weights are numbers from 0 on, and not all 0".into()));
         }
-        Ok(Self { scenarios, choice: RequestSource::new(&weights, seed), resolver, warnings })
+        let users: Option<Vec<u64>> = options.scenarios.iter().map(|source| source.users).collect();
+        let deal = users.map(|users| UserDeal::new(&users));
+        Ok(Self { scenarios, choice: RequestSource::new(&weights, seed), deal, resolver, warnings })
     }
 
-    /// Scenario of the iteration of this number.
-    pub(crate) fn pick(&self, number: u64) -> u32 {
+    /// Scenario of the iteration of this number, of a user of a closed loop or of a free one.
+    pub(crate) fn pick(&self, number: u64, user: Option<u64>) -> u32 {
+        if let (Some(deal), Some(user)) = (&self.deal, user) {
+            return deal.scenario(user);
+        }
         u32::try_from(self.choice.pick(number)).unwrap_or(0)
     }
 
@@ -145,12 +153,6 @@ fn described(source: &ScenarioSource, errors: &[ParseError]) -> String {
     errors.iter().map(of_option).collect::<Vec<_>>().join("\n")
 }
 
-/// `shop` of `tests/shop.hurl`.
-fn stem(name: &str) -> &str {
-    let file = name.rsplit('/').next().unwrap_or(name);
-    file.strip_suffix(".hurl").unwrap_or(file)
-}
-
 fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Result<ScenarioSettings, PlanError> {
     let header = |text: &String| {
         let (name, value) = text
@@ -172,7 +174,7 @@ fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Res
         headers: options.headers.iter().map(header).collect::<Result<_, PlanError>>()?,
         user: options.auth.clone(),
         keep_alive,
-        accept_encoding: "gzip, deflate".to_owned(),
+        accept_encoding: "gzip, deflate, br".to_owned(),
         think,
         rules: StepRules::default(),
         success: success.transpose()?,

@@ -9,21 +9,28 @@
 
 mod data_source;
 mod exchange;
+mod exchange_pool;
+mod headers;
 mod kept_response;
 mod mix;
 mod origin_resolver;
 mod sample;
 mod single_request;
 mod source;
+mod thread_origins;
 mod trace;
+mod user_connections;
+mod user_deal;
 mod user_table;
 
 pub use self::data_source::DataSource;
 pub(super) use self::exchange::StepExchange;
+pub(super) use self::exchange_pool::ExchangePool;
 pub use self::mix::ScenarioMix;
 pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin};
 pub(super) use self::sample::{failure_sample, failure_texts};
 pub(super) use self::single_request::with_single_request;
 pub use self::source::{ScenarioFile, ScenarioSource};
-pub use self::trace::StepTrace;
+pub use self::trace::{CaptureTrace, CheckTrace, StepTrace};
 pub(super) use self::user_table::{EndedIteration, Send, UserAction, UserTable};
+pub use weir_scenario::data::{RowOrder, ThinkTime};

@@ -73,8 +73,7 @@ impl Worker<'_> {
         if let Err(error) = slot.stream.connected() {
             return self.fail(index, FailureKind::Connect, || error.to_string());
         }
-        let step = slot.step.as_ref().map(|step| (step.scenario, step.origin));
-        let tls = match (step, &self.users) {
+        let tls = match (slot.origin, &self.users) {
             (Some((scenario, origin)), Some(users)) => users.tls(scenario, origin),
             _ => plan.tls.as_ref(),
         };
@@ -149,7 +148,11 @@ impl Worker<'_> {
         self.counters.record_detail(kind, detail);
         if let Some(step) = step {
             let bytes_out = written.bytes_of(0, step.request.len());
-            return flights.iter().for_each(|flight| self.step_failed_on(user, flight, kind, bytes_out, now));
+            flights.iter().for_each(|flight| self.step_failed_on(user, flight, kind, &step, (bytes_out, now)));
+            if let Some(users) = &mut self.users {
+                users.exchanges.put(step);
+            }
+            return;
         }
         for (nth, flight) in flights.iter().enumerate() {
             let length = self.shared.plan.requests[flight.request as usize].bytes.len();

@@ -2,7 +2,7 @@
 
 use super::connect::CONNECT_RETRY_DELAY;
 use super::{MAX_STARTS, Worker};
-use crate::connection::{ConnectionPhase, Flight};
+use crate::connection::{ConnectionPhase, Flight, LoadConnection};
 use crate::steps::{
     EndedIteration, Send, StepExchange, StepTrace, UserAction, UserTable, failure_sample, failure_texts,
 };
@@ -12,7 +12,6 @@ use weir_decide::load::feed::{DueRequest, Feed};
 use weir_http::wire::DecodedResponse;
 use weir_machine::clock::unix_s;
 use weir_measure::outcome::{Outcome, RequestEnd};
-use weir_scenario::plan::{StepFindings, StepVerdict};
 
 impl Worker<'_> {
     /// Time of the next thing that users of scenarios do.
@@ -139,13 +138,13 @@ impl Worker<'_> {
     /// Sends the request of the table on the user's connection, or on a new one.
     fn send(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
         while let Some(index) =
-            self.users.as_mut().and_then(|users| users.take_connection(send.user, send.scenario, send.origin))
+            self.users.as_mut().and_then(|users| users.connections(send.user)?.take(send.scenario, send.origin))
         {
             let Some(slot) = self.connections.get(index) else { continue };
             let is_of_user = slot.user == send.user
                 && slot.phase == ConnectionPhase::Open
                 && slot.flights.is_empty()
-                && slot.step.as_ref().is_some_and(|step| step.scenario == send.scenario && step.origin == send.origin);
+                && slot.origin == Some((send.scenario, send.origin));
             if !is_of_user {
                 continue;
             }
@@ -158,6 +157,7 @@ impl Worker<'_> {
             self.write(index, now);
             return None;
         }
+        self.close_surplus(send.user);
         if !self.connections.can_open() {
             if let Some(users) = &mut self.users {
                 users.await_connection(send);
@@ -165,6 +165,18 @@ impl Worker<'_> {
             return None;
         }
         self.open_for(send, now)
+    }
+
+    /// Closes connections of a user that would keep it, or another user, from a new one: after redirects to hosts that
+    /// the plan does not name.
+    fn close_surplus(&mut self, user: u32) {
+        let max = self.shared.plan.connections_per_user();
+        while let Some(index) = self.users.as_mut().and_then(|users| users.connections(user)?.take_surplus(max)) {
+            let is_idle = |slot: &mut LoadConnection| slot.user == user && slot.flights.is_empty();
+            if self.connections.get(index).is_some_and(is_idle) {
+                self.connections.close(index);
+            }
+        }
     }
 
     /// Makes a connection for the request of the table.
@@ -186,7 +198,7 @@ impl Worker<'_> {
             Ok(index) => {
                 self.counters.counts().connections += 1;
                 if let Some(slot) = self.connections.get(index) {
-                    slot.step = Some(Box::new(StepExchange::new(send.scenario, send.origin)));
+                    slot.origin = Some((send.scenario, send.origin));
                 }
                 self.put_request(index, send, send.ready.max(send.intended));
                 None
@@ -198,6 +210,7 @@ impl Worker<'_> {
                     send.user,
                     &flight.failed(FailureKind::Connect, now, 0),
                     FailureKind::Connect,
+                    None,
                     now,
                 ))
             }
@@ -207,9 +220,10 @@ impl Worker<'_> {
     /// Puts the request of the table on a connection.
     fn put_request(&mut self, index: u32, send: Send, ready: Nanos) {
         let (Some(users), Some(slot)) = (&mut self.users, self.connections.get(index)) else { return };
-        let Some(step) = &mut slot.step else { return };
+        let mut step = users.exchanges.take();
         std::mem::swap(&mut step.request, &mut users.request);
-        step.prepare(send.is_bodyless, send.keeps_body || self.trace.is_some(), send.timeout);
+        step.prepare((send.step, send.origin), send.is_bodyless, send.keeps_body || self.trace.is_some(), send.timeout);
+        slot.step = Some(step);
         slot.idle_since = None;
         slot.push(Flight::of_step(send.number, send.intended, ready));
     }
@@ -226,13 +240,13 @@ impl Worker<'_> {
     ) {
         let timeout = self.shared.plan.timeout;
         let Some(slot) = self.connections.get(index) else { return };
-        let (user, exchange) = (slot.user, slot.step.take());
-        let Some(exchange) = exchange else { return };
+        let (user, origin) = (slot.user, slot.origin);
+        let Some(exchange) = slot.step.take() else { return };
         let mut outcome = flight.completed(answer, at, exchange.request.len(), exchange.timeout.unwrap_or(timeout));
         let Some(users) = &mut self.users else { return };
         let action = match outcome.end {
             RequestEnd::Failed(kind) => users.failed(user, kind, at, self.unix_s),
-            _ => users.response(user, &exchange, at - flight.sent, at, self.unix_s),
+            _ => users.response(user, &exchange, (answer.status, at - flight.sent), at, self.unix_s),
         };
         if outcome.end.status().is_some() {
             let passed = users.findings.failures.is_empty();
@@ -240,13 +254,18 @@ impl Worker<'_> {
                 outcome.end = RequestEnd::Checked { status: answer.status, passed };
             }
         }
-        let (scenario, origin) = (exchange.scenario, exchange.origin);
         self.record_step(user, &outcome, Some(&exchange));
-        if is_reusable && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users) {
+        if let Some(users) = &mut self.users {
+            users.exchanges.put(exchange);
+        }
+        if is_reusable
+            && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users)
+            && let Some((scenario, origin)) = origin
+        {
             slot.idle_since = Some(now);
-            // The buffer of the next request is that of the table.
-            slot.step = Some(exchange);
-            users.keep_connection(user, scenario, origin, index);
+            if let Some(connections) = users.connections(user) {
+                connections.keep(scenario, origin, index);
+            }
         } else {
             self.connections.close(index);
         }
@@ -259,17 +278,25 @@ impl Worker<'_> {
         user: u32,
         flight: &Flight,
         kind: FailureKind,
-        bytes_out: usize,
-        now: Nanos,
+        exchange: &StepExchange,
+        (bytes_out, now): (usize, Nanos),
     ) {
-        let action = self.step_failed(user, &flight.failed(kind, now, bytes_out), kind, now);
+        let action = self.step_failed(user, &flight.failed(kind, now, bytes_out), kind, Some(exchange), now);
         self.act(user, Some(action), now);
     }
 
-    fn step_failed(&mut self, user: u32, outcome: &Outcome, kind: FailureKind, now: Nanos) -> UserAction {
+    fn step_failed(
+        &mut self,
+        user: u32,
+        outcome: &Outcome,
+        kind: FailureKind,
+        exchange: Option<&StepExchange>,
+        now: Nanos,
+    ) -> UserAction {
         let Some(users) = &mut self.users else { return UserAction::Wait };
         let action = users.failed(user, kind, now, self.unix_s);
-        self.record_step(user, outcome, None);
+        // A sample of a response that never came has none.
+        self.record_step(user, outcome, exchange);
         action
     }
 
@@ -282,7 +309,7 @@ impl Worker<'_> {
             .end_step(step, outcome, findings, || failure_sample(findings, users.mix().step_checks(step), exchange));
         if let Some(trace) = &self.trace {
             // Nobody listens any more once the run is abandoned.
-            let _ = trace.send(traced(users, user, step, findings, outcome, exchange));
+            let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
         }
         let has_message = self.log.is_some() && !findings.failures.is_empty();
         let checks = users.mix().step_checks(step);
@@ -298,39 +325,12 @@ impl Worker<'_> {
             return;
         }
         let step = users.step_index(users.scenario_of(user), findings.step);
+        if let Some(trace) = &self.trace {
+            let _ = trace.send(StepTrace::of_findings(users, user));
+        }
         self.counters.record_unsent(step, now, || failure_sample(findings, users.mix().step_checks(step), None));
     }
 }
 
 /// Idle time after which a service may have closed a connection.
 const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);
-
-fn traced(
-    users: &UserTable<'_>,
-    user: u32,
-    step: u32,
-    findings: &StepFindings,
-    outcome: &Outcome,
-    exchange: Option<&StepExchange>,
-) -> StepTrace {
-    let facts = users.mix().step_checks(step);
-    let evaluated = facts.iter().zip(0..findings.checks_evaluated);
-    StepTrace {
-        step: users.mix().step_name(step).to_owned(),
-        origin: exchange
-            .map(|exchange| users.origin_name(users.scenario_of(user), exchange.origin))
-            .unwrap_or_default(),
-        request: exchange.map(|exchange| exchange.request.clone()).unwrap_or_default(),
-        head: exchange.map(|exchange| exchange.head().to_vec()).unwrap_or_default(),
-        body: exchange.map(|exchange| exchange.body().to_vec()).unwrap_or_default(),
-        service: outcome.service(),
-        checks: evaluated.map(|(text, check)| (text.clone(), findings.has_passed(check))).collect(),
-        failures: failure_texts(findings, facts),
-        verdict: match findings.verdict {
-            Some(StepVerdict::Passed) => "passed",
-            Some(StepVerdict::Retried) => "retried",
-            Some(StepVerdict::Redirected) => "redirected",
-            Some(StepVerdict::Failed) | None => "failed",
-        },
-    }
-}

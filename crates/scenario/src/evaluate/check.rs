@@ -52,9 +52,24 @@ impl CompiledCheck {
         })
     }
 
+    /// Whether the value is about the redirects before the response.
+    pub fn is_about_redirects(&self) -> bool {
+        self.query.is_about_redirects()
+    }
+
     /// Whether the value is in the body.
     pub fn needs_body(&self) -> bool {
         self.query.needs_body()
+    }
+
+    /// Whether the value is in the headers.
+    pub fn needs_headers(&self) -> bool {
+        self.query.needs_headers()
+    }
+
+    /// Whether the value is the URL.
+    pub fn needs_url(&self) -> bool {
+        self.query.needs_url()
     }
 
     /// Whether the check is about the status of the response.
@@ -77,6 +92,7 @@ impl CompiledCheck {
         let found = self.query.evaluate(view, &mut scope).map_err(failure)?;
         let actual = match found {
             Some(value) => self.filters.apply(value, &mut scope).map_err(failure)?,
+            None if !self.filters.is_empty() => return Err(failure("nothing to filter".to_owned())),
             None => None,
         };
         match self.predicate.evaluate(actual.as_ref(), &mut scope).map_err(failure)? {

@@ -1,6 +1,10 @@
 //! Response as captures and checks see it.
 
+use std::borrow::Cow;
+
 use weir_decide::Nanos;
+
+use super::charset;
 
 /// Response as captures and checks see it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -9,7 +13,7 @@ pub struct ResponseView<'a> {
     pub version: &'a str,
     /// Status.
     pub status: u16,
-    /// Headers in order: names and values.
+    /// Headers in order: names and values. They may be left out where nothing looks at them.
     pub headers: &'a [(&'a str, &'a [u8])],
     /// Body after content decoding.
     pub body: &'a [u8],
@@ -19,8 +23,10 @@ pub struct ResponseView<'a> {
     pub body_error: Option<&'a str>,
     /// Time from the send to the end of the response.
     pub duration: Nanos,
-    /// URL of the request.
+    /// URL of the request. A flow sets it where a step looks at it.
     pub url: &'a str,
+    /// URLs that the responses before this one redirected to.
+    pub redirects: &'a [String],
     /// IP address of the service; empty if it is not known.
     pub ip: &'a str,
 }
@@ -29,6 +35,14 @@ impl<'a> ResponseView<'a> {
     /// First value of a header.
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.values(name).next()
+    }
+
+    /// Body as text, in the encoding that its type names.
+    ///
+    /// # Errors
+    /// Reason why the body is no text.
+    pub fn text(&self) -> Result<Cow<'a, str>, String> {
+        charset::body_text(self.body, self.header("content-type"))
     }
 
     /// All values of a header.

@@ -66,6 +66,9 @@ fn verdict(run: &Run) -> PageVerdict {
         failures(run).into_iter().chain(headline(run)).map(|words| VerdictPoint::new(Tone::Bad, words)).collect();
     points.extend(objectives(Tone::Bad, false));
     points.extend(run.trust.reasons.iter().map(|reason| VerdictPoint::new(Tone::Doubt, reason)));
+    if let Some(why) = &run.aborted {
+        points.push(VerdictPoint::new(Tone::Bad, format!("Aborted: {why}")));
+    }
     if run.interrupted {
         let left = number_format::count(run.requests.unfinished);
         points.push(VerdictPoint::new(Tone::Doubt, format!("Interrupted; {left} requests in flight are not counted.")));
