@@ -17,6 +17,7 @@ mod once;
 mod output;
 mod report;
 mod request_args;
+mod scenario_args;
 mod self_exec;
 #[cfg(feature = "send")]
 mod send;

@@ -4,6 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use weir_decide::Nanos;
+use weir_load::setup;
 use weir_load::steps::StepTrace;
 use weir_load::{self as load, LoadPlan, Options};
 
@@ -23,26 +24,18 @@ pub(super) fn play(options: &Options, messages: &Messages) -> Result<u8, String>
     if options.scenarios.is_empty() {
         return Err("--once plays a scenario; name one with -s FILE".to_owned());
     }
-    let options = Options {
-        connections: None,
-        requests: Some(1),
-        duration: None,
-        users: None,
-        ramp_up: None,
-        loops: None,
-        rate: None,
-        stages: Vec::new(),
-        warmup: None,
-        threads: Some(1),
-        ..options.clone()
-    };
+    let options = options.single_iteration(options.scenarios.clone());
     let mut plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
     if let Some(mix) = &plan.scenarios {
         mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     }
+    let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    let options = setup::set_up(&options, &mut || !interrupt.is_requested()).map_err(|error| error.to_string())?;
+    if plan.has_setup() {
+        plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
+    }
     let (trace, steps) = mpsc::channel::<StepTrace>();
     plan.trace = Some(trace);
-    let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let printing = thread::spawn(move || {
         let mut shown = Ok(());
         for step in steps {
@@ -54,9 +47,11 @@ pub(super) fn play(options: &Options, messages: &Messages) -> Result<u8, String>
     });
     let run = load::run(&plan, &[], &mut |_| !interrupt.is_requested(), None);
     drop(plan);
+    let torn_down = setup::tear_down(&options, &mut || true);
     let printed = printing.join().unwrap_or_else(|_| Err("the printing thread failed".to_owned()));
     let run = run.map_err(|error| error.to_string())?;
     printed?;
+    torn_down.map_err(|error| error.to_string())?;
     if run.interrupted {
         return Ok(exit::INTERRUPTED);
     }

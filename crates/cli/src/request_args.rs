@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::scenario_args::ScenarioArgs;
 use weir_decide::base::units;
 use weir_http::tls::TlsOptions;
 use weir_load::Options;
@@ -33,6 +34,8 @@ pub(super) struct RequestArgs {
     /// think time between steps: 1s, 1s..3s, exponential 2s, lognormal 2s 8s
     #[arg(long, value_name = "TIME", help_heading = SCENARIO)]
     think: Option<String>,
+    #[command(flatten)]
+    scenario_args: ScenarioArgs,
     #[arg(skip)]
     sources: Vec<ScenarioSource>,
 
@@ -128,8 +131,9 @@ impl RequestArgs {
         }
         if self.scenarios.is_empty() {
             let without = [("--variable", self.variables.is_empty()), ("--think", self.think.is_none())];
-            return match without.iter().find(|(_, is_absent)| !is_absent) {
-                Some((flag, _)) => Err(format!("{flag} needs a scenario; name one with -s FILE")),
+            let flag = without.iter().find(|(_, is_absent)| !is_absent).map(|(flag, _)| *flag);
+            return match flag.or(self.scenario_args.first_given()) {
+                Some(flag) => Err(format!("{flag} needs a scenario; name one with -s FILE")),
                 None => Ok(()),
             };
         }
@@ -139,7 +143,7 @@ impl RequestArgs {
         };
         let variables = self.variables.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
         for path in &self.scenarios {
-            let source = ScenarioSource::from(ScenarioFile::read(path)?);
+            let source = self.scenario_args.apply(ScenarioFile::read(path)?.into())?;
             self.sources.push(ScenarioSource { variables: variables.clone(), think: self.think.clone(), ..source });
         }
         Ok(())

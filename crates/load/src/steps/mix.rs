@@ -2,16 +2,21 @@
 
 use std::fs;
 
+use weir_decide::Nanos;
 use weir_decide::load::source::RequestSource;
 use weir_hurl::{ErrorReport, ParseError};
 use weir_measure::run_steps::StepFacts;
-use weir_scenario::data::ThinkTime;
+use weir_scenario::data::{ScenarioOrdinals, ThinkTime};
 use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules};
 use weir_scenario::value::Value;
 
-use super::{OriginResolver, ResolvedOrigin, ScenarioSource};
+use super::scenario_data::{ParsedData, ScenarioData};
+use super::{OriginResolver, ResolvedOrigin, ScenarioSource, scenario_hook};
 use crate::options::Options;
 use crate::plan::PlanError;
+
+/// Maximum number of iterations that are looked through for the end of data: more than a minute of any load has.
+const MAX_PLANNED_ITERATIONS: u64 = 1 << 26;
 
 /// Scenarios of a plan, compiled: which one an iteration has, and where its requests go.
 #[derive(Debug)]
@@ -31,6 +36,11 @@ pub(crate) struct CompiledScenario {
     pub(crate) first_step: u32,
     /// Addresses of the origins of the plan.
     pub(crate) addresses: Vec<ResolvedOrigin>,
+    /// Rows of data, one for each iteration.
+    pub(crate) data: Option<ScenarioData>,
+    /// Minimum time between the starts of two iterations of a user.
+    pub(crate) pacing: Option<Nanos>,
+    has_setup: bool,
     steps: Vec<StepFacts>,
 }
 
@@ -40,8 +50,12 @@ impl ScenarioMix {
         let resolver = OriginResolver::new(options)?;
         let (mut scenarios, mut warnings) = (Vec::with_capacity(options.scenarios.len()), Vec::new());
         let mut first_step = 0;
+        let mut parsed = ParsedData::default();
         for source in &options.scenarios {
-            let settings = settings(source, options, keep_alive)?;
+            let mut settings = settings(source, options, keep_alive)?;
+            let from_setup = scenario_hook::check(source, &settings)?;
+            let data = source.data.as_ref().map(|data| parsed.parse(data)).transpose()?;
+            settings.columns = data.iter().flat_map(|data| data.columns().iter().cloned()).chain(from_setup).collect();
             let wrong = |errors: Vec<ParseError>| {
                 PlanError::Scenario(ErrorReport::new(&source.name, &source.text, &errors).to_string())
             };
@@ -53,7 +67,9 @@ impl ScenarioMix {
             let prefix = if options.scenarios.len() > 1 { format!("{}: ", stem(&source.name)) } else { String::new() };
             let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&prefix, step)).collect();
             let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-            scenarios.push(CompiledScenario { plan, first_step, addresses, steps });
+            let pacing = source.pacing.map(Nanos::from);
+            let has_setup = source.setup.is_some();
+            scenarios.push(CompiledScenario { plan, first_step, addresses, data, pacing, has_setup, steps });
             first_step += count;
         }
         let weights: Vec<f64> = options.scenarios.iter().map(|source| source.weight).collect();
@@ -66,6 +82,46 @@ impl ScenarioMix {
     /// Scenario of the iteration of this number.
     pub(crate) fn pick(&self, number: u64) -> u32 {
         u32::try_from(self.choice.pick(number)).unwrap_or(0)
+    }
+
+    /// Ordinal of the iteration of this number among those of its scenario; threads have `ordinals` of their own.
+    pub(crate) fn ordinal(&self, ordinals: &mut ScenarioOrdinals, number: u64) -> u64 {
+        if self.scenarios.len() == 1 { number } else { ordinals.of(&self.choice, number).1 }
+    }
+
+    /// Number of iterations of the load until one has no row of data, and the file whose rows have run out.
+    pub(crate) fn data_end(&self) -> Option<(u64, &str)> {
+        let rows: Vec<Option<u64>> =
+            self.scenarios.iter().map(|scenario| scenario.data.as_ref().and_then(ScenarioData::iterations)).collect();
+        if rows.iter().all(Option::is_none) {
+            return None;
+        }
+        let mut ordinals = ScenarioOrdinals::default();
+        for number in 0..MAX_PLANNED_ITERATIONS {
+            if let [Some(rows)] = rows.as_slice() {
+                return self.scenarios.first()?.data.as_ref().map(|data| (*rows, data.name.as_str()));
+            }
+            let (scenario, ordinal) = ordinals.of(&self.choice, number);
+            if rows.get(scenario).copied().flatten().is_some_and(|rows| ordinal >= rows) {
+                return self.scenarios.get(scenario)?.data.as_ref().map(|data| (number, data.name.as_str()));
+            }
+        }
+        None
+    }
+
+    /// Whether a scenario has a setup that has not been played.
+    pub(crate) fn has_setup(&self) -> bool {
+        self.scenarios.iter().any(|scenario| scenario.has_setup)
+    }
+
+    /// Checks what the kind of loop must fit: a closed one with this number of users, or an open one.
+    pub(crate) fn check_loop(&self, users: Option<u64>) -> Result<(), PlanError> {
+        if users.is_none() && self.scenarios.iter().any(|scenario| scenario.pacing.is_some()) {
+            return Err(PlanError::Conflict(
+                "--pacing is for a closed loop (--users, -c); in the open loop the rate decides when iterations begin",
+            ));
+        }
+        self.scenarios.iter().filter_map(|scenario| scenario.data.as_ref()).try_for_each(|data| data.check_users(users))
     }
 
     /// Names and checks of all steps, in order.
@@ -113,15 +169,27 @@ fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Res
         Some(text) => ThinkTime::parse(text).map_err(|why| PlanError::Value("think", why.to_string()))?,
         None => ThinkTime::default(),
     };
+    let given = source.variables.iter().map(|(name, value)| (name.clone(), Value::of_text(value)));
+    let captured = source.captured.iter().map(|(name, json)| (name.clone(), Value::of_json(json.as_bytes())));
     Ok(ScenarioSettings {
-        variables: source.variables.iter().map(|(name, value)| (name.clone(), Value::of_text(value))).collect(),
+        variables: given.chain(captured).collect(),
         base_url: (!options.url.is_empty()).then(|| options.url.clone()),
         headers: options.headers.iter().map(header).collect::<Result<_, PlanError>>()?,
         user: options.auth.clone(),
         keep_alive,
         accept_encoding: "gzip, deflate".to_owned(),
         think,
-        rules: StepRules::default(),
+        rules: rules(source),
+        continue_on_error: source.continue_on_error,
+        keep_cookies: source.keep_cookies,
         ..ScenarioSettings::default()
     })
+}
+
+/// Rules of steps without options: with a maximum of redirects they follow them.
+fn rules(source: &ScenarioSource) -> StepRules {
+    match source.max_redirects {
+        None | Some(0) => StepRules::default(),
+        Some(max) => StepRules { follow_redirects: true, max_redirects: max, ..StepRules::default() },
+    }
 }

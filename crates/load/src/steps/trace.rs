@@ -1,6 +1,7 @@
 //! Requests of steps and their responses as they were, for a person.
 
 use weir_decide::Nanos;
+use weir_scenario::value::Value;
 
 /// Request of a step and what came back.
 #[derive(Clone, Debug)]
@@ -23,4 +24,6 @@ pub struct StepTrace {
     pub failures: Vec<String>,
     /// What became of the request: `passed`, `failed`, `redirected`, `retried`.
     pub verdict: &'static str,
+    /// Variables of the user after it, by name.
+    pub variables: Vec<(String, Value)>,
 }

@@ -6,10 +6,14 @@ use std::collections::{BinaryHeap, VecDeque};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::DueRequest;
+use weir_decide::load::shard::Shard;
 use weir_http::tls::Tls;
+use weir_scenario::data::ScenarioOrdinals;
 use weir_scenario::evaluate::ResponseView;
 use weir_scenario::plan::{FlowAction, FlowContext, OriginId, OriginTable, RenderScratch, ScenarioUser, StepFindings};
+use weir_scenario::value::Value;
 
+use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
 use super::{ResolvedOrigin, ScenarioMix, StepExchange};
 
 /// Maximum number of headers that a step looks at.
@@ -20,6 +24,9 @@ const MAX_HEADERS: usize = 256;
 pub(crate) struct UserTable<'a> {
     mix: &'a ScenarioMix,
     seed: u64,
+    /// Numbers of the users among all of the load.
+    shard: Shard,
+    ordinals: ScenarioOrdinals,
     users: Vec<LoadUser>,
     /// Users of the open loop that have no iteration.
     idle: Vec<u32>,
@@ -49,63 +56,23 @@ struct LoadUser {
     ready: Nanos,
     /// Whether a request of the iteration has reached its service.
     has_reached: bool,
-    /// Whether it waits between two iterations.
-    is_resting: bool,
+    /// Wait between two iterations.
+    rest: Option<UserRest>,
     /// Open connections, by scenario and origin.
     connections: Vec<(u32, OriginId, u32)>,
     /// Request that waits to be allowed to connect.
     pending: Option<PendingRequest>,
 }
 
-/// Request that waits to be allowed to connect.
-#[derive(Debug)]
-pub(crate) struct PendingRequest {
-    pub(crate) send: Send,
-    pub(crate) bytes: Vec<u8>,
-}
-
-/// Request of a user to send.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Send {
-    pub(crate) user: u32,
-    pub(crate) scenario: u32,
-    pub(crate) origin: OriginId,
-    pub(crate) intended: Nanos,
-    /// Time from which only weir itself could delay it.
-    pub(crate) ready: Nanos,
-    pub(crate) number: u64,
-    pub(crate) timeout: Option<Nanos>,
-    pub(crate) is_bodyless: bool,
-    pub(crate) keeps_body: bool,
-}
-
-/// What a user does next.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum UserAction {
-    /// Sends the request of the table.
-    Send(Send),
-    /// Waits; the table wakes it.
-    Wait,
-    /// Has ended an iteration.
-    End(EndedIteration),
-}
-
-/// Iteration that has ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EndedIteration {
-    pub(crate) intended: Nanos,
-    pub(crate) ok: bool,
-    /// Whether a service was reached; if not, the user pauses.
-    pub(crate) has_reached: bool,
-}
-
 impl<'a> UserTable<'a> {
-    /// Users of a thread that has at most `max_users` of them.
-    pub(crate) fn new(mix: &'a ScenarioMix, seed: u64, max_users: usize) -> Self {
+    /// Users of a thread that has at most `max_users` of them, with the numbers of `shard` among all users of the load.
+    pub(crate) fn new(mix: &'a ScenarioMix, seed: u64, max_users: usize, shard: Shard) -> Self {
         let addresses = mix.scenarios.iter().map(|scenario| scenario.addresses.iter().cloned().map(Some).collect());
         Self {
             mix,
             seed,
+            shard,
+            ordinals: ScenarioOrdinals::default(),
             users: Vec::new(),
             idle: Vec::new(),
             max_users,
@@ -162,21 +129,28 @@ impl<'a> UserTable<'a> {
     /// Ends all waits; returns the number of iterations that are cut off.
     pub(crate) fn cut(&mut self) -> u64 {
         let waits = std::mem::take(&mut self.timers).into_iter();
-        let cut = waits.filter(|Reverse((_, user))| self.users.get(*user as usize).is_some_and(|u| !u.is_resting));
+        let cut = waits.filter(|Reverse((_, user))| self.users.get(*user as usize).is_some_and(|u| u.rest.is_none()));
         cut.count() as u64 + std::mem::take(&mut self.connecting).len() as u64
     }
 
     /// Pauses a user between two iterations.
-    pub(crate) fn rest(&mut self, user: u32, until: Nanos) {
+    pub(crate) fn rest(&mut self, user: u32, until: Nanos, rest: UserRest) {
         if let Some(slot) = self.users.get_mut(user as usize) {
-            slot.is_resting = true;
+            slot.rest = Some(rest);
             self.timers.push(Reverse((until, user)));
         }
     }
 
-    /// Whether a user that was woken rests between two iterations; then it does no longer.
-    pub(crate) fn end_rest(&mut self, user: u32) -> bool {
-        self.users.get_mut(user as usize).is_some_and(|slot| std::mem::replace(&mut slot.is_resting, false))
+    /// Ends the rest of a user that was woken, if it rests between two iterations.
+    pub(crate) fn end_rest(&mut self, user: u32) -> Option<UserRest> {
+        self.users.get_mut(user as usize)?.rest.take()
+    }
+
+    /// Earliest start of a user's next iteration, if its scenario has a pace.
+    pub(crate) fn paced_start(&self, user: u32) -> Option<Nanos> {
+        let slot = self.users.get(user as usize)?;
+        let pacing = self.mix.scenarios.get(slot.scenario as usize)?.pacing?;
+        Some(slot.intended + pacing)
     }
 
     /// Begins an iteration; only weir itself could delay its first request from `ready` on.
@@ -192,7 +166,7 @@ impl<'a> UserTable<'a> {
                 intended: Nanos::ZERO,
                 ready: Nanos::ZERO,
                 has_reached: false,
-                is_resting: false,
+                rest: None,
                 connections: Vec::new(),
                 pending: None,
             });
@@ -204,7 +178,11 @@ impl<'a> UserTable<'a> {
         }
         (slot.iteration, slot.intended, slot.ready) = (number, start.arrival.intended, ready);
         slot.has_reached = false;
-        slot.flow.prepare(&compiled.plan, self.seed, number);
+        let variables = slot.flow.prepare(&compiled.plan, self.seed, number);
+        if let Some(data) = &compiled.data {
+            let ordinal = self.mix.ordinal(&mut self.ordinals, number);
+            data.assign(ordinal, self.shard.nth(user.into()), self.seed, &compiled.plan.columns, variables);
+        }
         self.step(user, now, unix_s, |flow, context| flow.begin(context, start.arrival.intended, now))
     }
 
@@ -319,6 +297,14 @@ impl<'a> UserTable<'a> {
         let scenario = self.mix.scenarios.get(self.scenario_of(user) as usize);
         let step = scenario.and_then(|compiled| compiled.plan.steps.get(self.findings.step as usize));
         step.is_some_and(|step| step.checks.expects_status())
+    }
+
+    /// Variables of a user that have values, by name.
+    pub(crate) fn variables(&self, user: u32) -> Vec<(String, Value)> {
+        let Some(slot) = self.users.get(user as usize) else { return Vec::new() };
+        let Some(compiled) = self.mix.scenarios.get(slot.scenario as usize) else { return Vec::new() };
+        let named = slot.flow.named_variables(&compiled.plan);
+        named.map(|(name, value)| (name.to_owned(), value.clone())).collect()
     }
 
     /// URL of a user's last request.

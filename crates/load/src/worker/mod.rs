@@ -124,7 +124,10 @@ impl<'a> Worker<'a> {
             cache: HeadCache::default(),
             buffer: vec![0; receive::READ_BUFFER_BYTES].into_boxed_slice(),
             scratch: Vec::new(),
-            users: plan.scenarios.as_ref().map(|mix| UserTable::new(mix, plan.seed, plan.users_of(index))),
+            users: plan
+                .scenarios
+                .as_ref()
+                .map(|mix| UserTable::new(mix, plan.seed, plan.users_of(index), plan.shard.split(index, plan.threads))),
             trace: shared.trace.clone(),
             unix_s: 0,
             unread: Vec::new(),

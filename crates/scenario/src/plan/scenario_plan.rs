@@ -30,6 +30,8 @@ pub struct ScenarioPlan {
     pub think: ThinkTime,
     /// Slots of the columns of data, in the order of the settings.
     pub columns: Vec<VariableSlot>,
+    /// Names of all variables.
+    pub(super) names: VariableNames,
     /// Values at the start of an iteration.
     pub(super) variables: VariableTable,
     pub(super) continue_on_error: bool,
@@ -111,6 +113,7 @@ impl ScenarioPlan {
             warnings: warnings.into_iter().map(|(position, text)| PlanWarning { position, text }).collect(),
             think: settings.think.clone(),
             columns,
+            names,
             variables,
             continue_on_error: settings.continue_on_error,
             keep_cookies: settings.keep_cookies,

@@ -11,6 +11,7 @@ use super::step::ScenarioStep;
 use crate::cookie_jar::CookieJar;
 use crate::evaluate::VariableTable;
 use crate::url::HttpUrl;
+use crate::value::Value;
 
 /// User of a scenario: a small value that waits for a response or for a time.
 #[derive(Clone, Debug)]
@@ -135,6 +136,11 @@ impl ScenarioUser {
     /// Variables of the user.
     pub fn variables(&self) -> &VariableTable {
         &self.variables
+    }
+
+    /// Variables of the user that have values, by name.
+    pub fn named_variables<'u>(&'u self, plan: &'u ScenarioPlan) -> impl Iterator<Item = (&'u str, &'u Value)> {
+        plan.names.iter().filter_map(|(name, slot)| Some((name, self.variables.get(slot)?)))
     }
 }
 
