@@ -43,6 +43,10 @@ impl LoadRequest {
         let options = Options {
             url: form.take("url")?,
             scenarios: Vec::new(),
+            request_scenario: weir_load::steps::ScenarioSource::default(),
+            checks: Vec::new(),
+            success: None,
+            no_template: true,
             connections: form.take("connections")?,
             threads: form.take("threads")?,
             requests: form.take("requests")?,

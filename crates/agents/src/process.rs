@@ -16,6 +16,10 @@ use weir_machine::lock::lock;
 /// Time without a message after which the other side is considered lost.
 pub const HEARTBEAT_TIMEOUT: Nanos = Nanos::from_secs(10);
 
+/// Time without a command after which an agent ends that generates no load: a coordinator sends heartbeats during loads
+/// only, and may take its time between two of them. Usually an agent ends with its stdin.
+const IDLE_TIMEOUT: Nanos = Nanos::from_secs(600);
+
 /// State shared by both threads of an agent.
 #[derive(Debug, Default)]
 struct AgentContext {
@@ -50,7 +54,7 @@ pub fn run() -> io::Result<()> {
     loop {
         match to_do.recv_timeout(Duration::from_secs(1)) {
             Ok((job, current)) => drive(&job, &current, &shared)?,
-            Err(RecvTimeoutError::Timeout) if shared.is_orphaned() => return Ok(()),
+            Err(RecvTimeoutError::Timeout) if shared.is_silent_for(IDLE_TIMEOUT) => return Ok(()),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
@@ -106,7 +110,7 @@ fn drive(job: &LoadAssignment, current: &CurrentLoad, shared: &AgentContext) -> 
         for news in ready.into_iter().chain(news) {
             failed = send_event(&news).err().or(failed.take());
         }
-        failed.is_none() && !current.stop.load(Ordering::Relaxed) && !shared.is_orphaned()
+        failed.is_none() && !current.stop.load(Ordering::Relaxed) && !shared.is_silent_for(HEARTBEAT_TIMEOUT)
     };
     let driven = load::drive(&plan, &current.start_gate, true, &mut listen, None);
     if let Some(error) = failed {
@@ -136,8 +140,8 @@ impl AgentContext {
         lock(&self.current_load)
     }
 
-    /// Whether there was no command for [`HEARTBEAT_TIMEOUT`].
-    fn is_orphaned(&self) -> bool {
-        clock::monotonic() - Nanos(self.last_message.load(Ordering::Relaxed)) > HEARTBEAT_TIMEOUT
+    /// Whether there was no command for this time.
+    fn is_silent_for(&self, time: Nanos) -> bool {
+        clock::monotonic() - Nanos(self.last_message.load(Ordering::Relaxed)) > time
     }
 }

@@ -21,14 +21,12 @@ const MAX_SHOWN_BODY_BYTES: usize = 16 << 10;
 /// # Errors
 /// One line, if the options are invalid or the service cannot be reached.
 pub(super) fn play(options: &Options, messages: &Messages) -> Result<u8, String> {
-    if options.scenarios.is_empty() {
-        return Err("--once plays a scenario; name one with -s FILE".to_owned());
-    }
     let options = options.single_iteration(options.scenarios.clone());
     let mut plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
-    if let Some(mix) = &plan.scenarios {
-        mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
-    }
+    let Some(mix) = &plan.scenarios else {
+        return Err("--once plays a scenario; name one with -s FILE, or a --check".to_owned());
+    };
+    mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let options = setup::set_up(&options, &mut || !interrupt.is_requested()).map_err(|error| error.to_string())?;
     if plan.has_setup() {

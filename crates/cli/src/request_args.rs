@@ -28,7 +28,16 @@ pub(super) struct RequestArgs {
     /// scenario in hurl's format; repeatable, chosen at random
     #[arg(short, long = "scenario", value_name = "FILE", help_heading = SCENARIO)]
     scenarios: Vec<PathBuf>,
-    /// variable of the scenarios; repeatable
+    /// check of each response, in hurl's format; repeatable
+    #[arg(long = "check", value_name = "ASSERT", help_heading = REQUEST)]
+    checks: Vec<String>,
+    /// success of a response [default: 'status < 400', or what a step expects]
+    #[arg(long, value_name = "ASSERT", help_heading = REQUEST)]
+    success: Option<String>,
+    /// braces {{ in URL, headers and bodies as text
+    #[arg(long = "no-template", help_heading = REQUEST)]
+    no_template: bool,
+    /// variable of scenarios and templates; repeatable
     #[arg(long = "variable", value_name = "NAME=VALUE", help_heading = SCENARIO)]
     variables: Vec<String>,
     /// think time between steps: 1s, 1s..3s, exponential 2s, lognormal 2s 8s
@@ -38,6 +47,8 @@ pub(super) struct RequestArgs {
     scenario_args: ScenarioArgs,
     #[arg(skip)]
     sources: Vec<ScenarioSource>,
+    #[arg(skip)]
+    request_scenario: ScenarioSource,
 
     /// request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
@@ -129,22 +140,23 @@ impl RequestArgs {
         if self.is_scenario_url() {
             self.scenarios.push(std::mem::take(&mut self.url).into());
         }
-        if self.scenarios.is_empty() {
-            let without = [("--variable", self.variables.is_empty()), ("--think", self.think.is_none())];
-            let flag = without.iter().find(|(_, is_absent)| !is_absent).map(|(flag, _)| *flag);
-            return match flag.or(self.scenario_args.first_given()) {
-                Some(flag) => Err(format!("{flag} needs a scenario; name one with -s FILE")),
-                None => Ok(()),
-            };
+        if self.scenarios.is_empty() && self.think.is_some() {
+            return Err("--think needs a scenario; name one with -s FILE".to_owned());
         }
         let pair = |text: &String| {
             let (name, value) = text.split_once('=').ok_or_else(|| format!("--variable '{text}': write NAME=VALUE"))?;
             Ok((name.to_owned(), value.to_owned()))
         };
         let variables = self.variables.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
+        let settings = ScenarioSource { variables, think: self.think.clone(), ..ScenarioSource::default() };
+        let settings = self.scenario_args.apply(settings)?;
+        if self.scenarios.is_empty() {
+            self.request_scenario = settings;
+            return Ok(());
+        }
         for path in &self.scenarios {
-            let source = self.scenario_args.apply(ScenarioFile::read(path)?.into())?;
-            self.sources.push(ScenarioSource { variables: variables.clone(), think: self.think.clone(), ..source });
+            let ScenarioFile { name, text, folder } = ScenarioFile::read(path)?;
+            self.sources.push(ScenarioSource { name, text, folder, weight: 1.0, ..settings.clone() });
         }
         Ok(())
     }
@@ -169,6 +181,10 @@ impl RequestArgs {
         Options {
             url: self.url,
             scenarios: self.sources,
+            request_scenario: self.request_scenario,
+            checks: self.checks,
+            success: self.success,
+            no_template: self.no_template,
             method: self.method,
             headers: self.headers,
             bodies: self.bodies,

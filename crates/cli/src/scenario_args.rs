@@ -40,21 +40,6 @@ pub(super) struct ScenarioArgs {
 }
 
 impl ScenarioArgs {
-    /// First flag that was given and needs a scenario.
-    pub(super) fn first_given(&self) -> Option<&'static str> {
-        let flags = [
-            ("--data", self.data.is_some()),
-            ("--data-order", self.data_order.is_some()),
-            ("--pacing", self.pacing.is_some()),
-            ("--setup", self.setup.is_some()),
-            ("--teardown", self.teardown.is_some()),
-            ("--continue-on-error", self.continue_on_error),
-            ("--keep-cookies", self.keep_cookies),
-            ("--max-redirects", self.max_redirects.is_some_and(|max| max > 0)),
-        ];
-        flags.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
-    }
-
     /// A scenario with the values of the flags; reads the files that they name.
     ///
     /// # Errors
@@ -73,7 +58,7 @@ impl ScenarioArgs {
             teardown: read(&self.teardown)?,
             continue_on_error: self.continue_on_error,
             keep_cookies: self.keep_cookies,
-            max_redirects: self.max_redirects,
+            max_redirects: self.max_redirects.filter(|max| *max > 0),
             ..source
         })
     }

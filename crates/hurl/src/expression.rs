@@ -80,6 +80,13 @@ pub(crate) fn is_reserved(name: &str) -> bool {
     PlainFunction::from_word(name).is_some() || matches!(name, RANDOM_INT | RANDOM_STRING)
 }
 
+impl TemplateFunction {
+    /// Names of all functions.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        PlainFunction::ALL.iter().map(|function| function.as_str()).chain([RANDOM_INT, RANDOM_STRING])
+    }
+}
+
 impl Expression {
     /// Expression that is a variable.
     pub fn variable(name: impl Into<String>) -> Self {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::Parsed;
+use crate::error::{ParseError, Parsed};
 use crate::expression::Expression;
 use crate::position::TextPosition;
 use crate::reader::Reader;
@@ -34,6 +34,14 @@ impl Template {
         let text = text.into();
         let parts = if text.is_empty() { Vec::new() } else { vec![TemplatePart::Text(text)] };
         Self { parts, position: TextPosition::default() }
+    }
+
+    /// Parses a whole text, in which nothing but `{{` is special.
+    ///
+    /// # Errors
+    /// The first invalid expression.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        Self::read(&mut Reader::new(text), TemplateStyle::Plain)
     }
 
     /// Text of a template without expressions.

@@ -26,6 +26,8 @@ pub(crate) enum TemplateStyle {
     Block,
     /// Query in a GraphQL block, up to its variables or the end of the block.
     GraphQl,
+    /// Whole text, without escapes.
+    Plain,
 }
 
 impl TemplateStyle {
@@ -40,12 +42,13 @@ impl TemplateStyle {
             Self::Certificate => c == ':' || !is_file_name(c),
             Self::Cookie => matches!(c, '"' | '[') || is_break(c),
             Self::Block => reader.starts_with("```"),
+            Self::Plain => false,
             Self::GraphQl => reader.starts_with("```") || (reader.position().column == 1 && is_variables(reader)),
         }
     }
 
     pub(crate) fn has_escapes(self) -> bool {
-        !matches!(self, Self::Block | Self::GraphQl)
+        !matches!(self, Self::Block | Self::GraphQl | Self::Plain)
     }
 
     /// Whether spaces at the end belong to the line instead of the template.
@@ -60,7 +63,7 @@ impl TemplateStyle {
             Self::Key => "#:\\/",
             Self::File | Self::Certificate => "\\#; {}:",
             Self::Cookie => "#\\/",
-            Self::Block | Self::GraphQl => "",
+            Self::Block | Self::GraphQl | Self::Plain => "",
         }
     }
 
@@ -124,7 +127,7 @@ impl TemplateStyle {
             Self::Certificate => c == ':' || !is_file_name(c) || (is_first && c == '['),
             // hurl ends a cookie's name at '#'.
             Self::Cookie => matches!(c, '"' | '[' | '#'),
-            Self::Block | Self::GraphQl => false,
+            Self::Block | Self::GraphQl | Self::Plain => false,
         };
         c == '\\' || c.is_control() || is_ended
     }

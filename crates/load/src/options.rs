@@ -20,6 +20,18 @@ pub struct Options {
     /// Scenarios in place of one request.
     #[serde(default)]
     pub scenarios: Vec<ScenarioSource>,
+    /// Settings of the scenario that a single request with templates becomes: variables; its text is empty.
+    #[serde(default)]
+    pub request_scenario: ScenarioSource,
+    /// Predicates that the response to a single request must fulfill, in the format of hurl's asserts.
+    #[serde(default)]
+    pub checks: Vec<String>,
+    /// Predicate that makes a response a success; without it a status below 400 does.
+    #[serde(default)]
+    pub success: Option<String>,
+    /// Whether `{{` in a single request is text.
+    #[serde(default)]
+    pub no_template: bool,
     /// Concurrent connections; in the open loop the maximum.
     pub connections: Option<u64>,
     /// Number of generator threads.

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::error::PlanError;
 use self::requests::requests;
+pub(crate) use self::requests::weights;
 use super::options::Options;
-use super::steps::{ScenarioMix, StepTrace};
+use super::steps::{ScenarioMix, StepTrace, with_single_request};
 use weir_decide::Nanos;
 use weir_decide::load::feed::{ClosedFeed, Feed, OpenFeed};
 use weir_decide::load::schedule::{LoadStage, Schedule};
@@ -136,6 +137,7 @@ impl LoadPlan {
     /// The first invalid option.
     pub fn for_agent(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
         check_conflicts(options)?;
+        let options = &*with_single_request(options)?;
         if !options.scenarios.is_empty() {
             return Self::of_scenarios(options, position);
         }
@@ -225,7 +227,12 @@ impl LoadPlan {
 
     /// Maximum number of connections of thread `index`.
     pub fn connections_of(&self, index: u64) -> usize {
-        self.per_thread(self.connections, index)
+        if self.scenarios.is_none() {
+            return self.per_thread(self.connections, index);
+        }
+        // A user has all its connections on its thread.
+        let per_user = usize::try_from(self.connections / self.users.max(1)).unwrap_or(1);
+        self.users_of(index).saturating_mul(per_user)
     }
 
     /// Maximum number of users of scenarios of thread `index`.

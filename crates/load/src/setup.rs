@@ -12,6 +12,9 @@ use super::{LoadError, LoadPlan, Options, run};
 /// Observer of a setup, called about ten times a second; `false` ends it.
 pub type SetupCallback<'a> = dyn FnMut() -> bool + 'a;
 
+/// Variables with their values as JSON texts.
+type Captures = Vec<(String, String)>;
+
 impl Options {
     /// Options that play `scenarios` once: one user, one iteration.
     pub fn single_iteration(&self, scenarios: Vec<ScenarioSource>) -> Self {
@@ -40,17 +43,15 @@ impl Options {
 /// A setup that fails, with its step and the reason; nothing of the load was sent.
 pub fn set_up(options: &Options, go_on: &mut SetupCallback<'_>) -> Result<Options, LoadError> {
     let mut ready = options.clone();
-    let mut played: Vec<(ScenarioFile, Vec<(String, String)>, Vec<(String, String)>)> = Vec::new();
-    for source in &mut ready.scenarios {
-        let Some(setup) = source.setup.take() else { continue };
-        let before = played.iter().find(|(file, variables, _)| *file == setup && *variables == source.variables);
-        source.captured = match before {
-            Some((_, _, captured)) => captured.clone(),
+    let mut played: Vec<(ScenarioSource, Captures)> = Vec::new();
+    for source in ready.scenarios.iter_mut().chain([&mut ready.request_scenario]) {
+        let Some(file) = source.setup.take() else { continue };
+        let setup = ScenarioSource { variables: source.variables.clone(), ..file.clone().into() };
+        source.captured = match played.iter().find(|(other, _)| *other == setup) {
+            Some((_, captured)) => captured.clone(),
             None => {
-                let variables = source.variables.clone();
-                let captured =
-                    play("setup", &setup, ScenarioSource { variables, ..setup.clone().into() }, options, go_on)?;
-                played.push((setup, source.variables.clone(), captured.clone()));
+                let captured = play("setup", &file, setup.clone(), options, go_on)?;
+                played.push((setup, captured.clone()));
                 captured
             }
         };
@@ -65,7 +66,7 @@ pub fn set_up(options: &Options, go_on: &mut SetupCallback<'_>) -> Result<Option
 pub fn tear_down(options: &Options, go_on: &mut SetupCallback<'_>) -> Result<(), LoadError> {
     let mut played: Vec<ScenarioSource> = Vec::new();
     let mut result = Ok(());
-    for source in &options.scenarios {
+    for source in options.scenarios.iter().chain([&options.request_scenario]) {
         let Some(teardown) = &source.teardown else { continue };
         let (variables, captured) = (source.variables.clone(), source.captured.clone());
         let teardown_source = ScenarioSource { variables, captured, ..teardown.clone().into() };
@@ -86,10 +87,24 @@ fn play(
     source: ScenarioSource,
     options: &Options,
     go_on: &mut SetupCallback<'_>,
-) -> Result<Vec<(String, String)>, LoadError> {
+) -> Result<Captures, LoadError> {
     let failed = |why: String| LoadError::Setup(format!("the {what} '{}' failed: {why}", file.name));
     let parsed = weir_hurl::parse(&file.text).map_err(|_| failed("it is invalid".to_owned()))?;
-    let plan = LoadPlan::new(&options.single_iteration(vec![source])).map_err(|error| failed(error.to_string()))?;
+    // What is said of the load's requests is not said of these. The URL of a single request is not one before paths.
+    let url = if options.scenarios.is_empty() { String::new() } else { options.url.clone() };
+    let options = Options {
+        url,
+        request_scenario: ScenarioSource::default(),
+        checks: Vec::new(),
+        success: None,
+        no_template: false,
+        method: None,
+        bodies: Vec::new(),
+        weights: Vec::new(),
+        pipeline: None,
+        ..options.single_iteration(vec![source])
+    };
+    let plan = LoadPlan::new(&options).map_err(|error| failed(error.to_string()))?;
     let (trace, steps) = mpsc::channel::<StepTrace>();
     let plan = LoadPlan { trace: Some(trace), ..plan };
     let ended = run(&plan, &[], &mut |_| go_on(), None).map_err(|error| match error {
@@ -117,7 +132,7 @@ fn play(
 }
 
 /// Variables that steps of the file have set. Bytes have no JSON text, and are left out.
-fn captured(file: &HurlFile, last: &StepTrace) -> Vec<(String, String)> {
+fn captured(file: &HurlFile, last: &StepTrace) -> Captures {
     let set = assigned_variables(file);
     let ours = last.variables.iter().filter(|(name, value)| set.contains(name) && !matches!(value, Value::Bytes(_)));
     ours.map(|(name, value)| (name.clone(), value.json())).collect()

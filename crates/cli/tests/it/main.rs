@@ -27,6 +27,7 @@ mod load_failures;
 mod load_open;
 mod load_requests;
 mod load_tls;
+mod scenario_checks;
 mod scenario_data;
 mod send_hosts;
 mod send_jobs;

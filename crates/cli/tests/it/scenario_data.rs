@@ -107,6 +107,16 @@ fn rows_of_json_are_variables_too() {
 }
 
 #[test]
+fn a_single_request_has_rows_too_and_bodies_share_them() {
+    let (weir, server) = (folder(40), Server::hello());
+    let url = server.url("/buy?user={{user}}&id={{id}}");
+    let args = ["load", &url, "-b", "one", "-b", "two", "--data", "users.csv", "--data-order", "unique", "-c", "3"];
+    let output = weir.run(&[&args[..], &["--format", "json"]].concat());
+    assert_eq!((output.code, output.json().requests.total), (0, 40), "{output:?}");
+    assert_eq!(paths(&server), of_rows(40, |_| 1));
+}
+
+#[test]
 fn bad_data_is_one_line_before_anything_is_sent() {
     let (weir, server) = (folder(3), Server::hello());
     weir.write("ragged.csv", "user,id\na,1\nb\n");
@@ -127,8 +137,6 @@ fn bad_data_is_one_line_before_anything_is_sent() {
     }
     let output = play(&weir, &server, &["--data", "other.csv"]);
     assert!(output.code == 2 && output.stderr.contains("'user'"), "{output:?}");
-    let output = weir.run(&["load", &server.url("/"), "--setup", "buy.hurl"]);
-    assert!(output.one_line().contains("--setup needs a scenario"), "{output:?}");
     assert_eq!(server.requests(), 0);
 }
 

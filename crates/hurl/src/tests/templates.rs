@@ -1,7 +1,9 @@
 //! Templates: text, escape sequences, expressions.
 
 use super::{errors_of, print_and_read, read};
-use crate::{ExpressionSource, FilterKind, PlainFunction, Template, TemplateFunction, TemplatePart};
+use crate::{
+    Expression, ExpressionSource, FilterKind, PlainFunction, Template, TemplateFunction, TemplatePart, TextPosition,
+};
 
 fn url(text: &str) -> Template {
     let file = read(&format!("GET {text}\n"));
@@ -80,4 +82,23 @@ fn nested_expressions_are_limited() {
     assert!(crate::parse(&nested(16)).is_ok());
     let errors = errors_of(&nested(100_000));
     assert!(errors[0].contains("at most 16 expressions within one another"), "{errors:?}");
+}
+
+#[test]
+fn a_whole_text_is_a_template_in_which_only_braces_are_special() {
+    let template = Template::parse("a\\n#\n\"{\"n\": {{n}}}`").expect("valid");
+    let parts = [
+        TemplatePart::Text("a\\n#\n\"{\"n\": ".to_owned()),
+        TemplatePart::Expression(Expression {
+            position: TextPosition { line: 2, column: 10 },
+            ..Expression::variable("n")
+        }),
+        TemplatePart::Text("}`".to_owned()),
+    ];
+    assert_eq!(template.parts, parts);
+    assert_eq!(Template::parse("").expect("valid").parts, []);
+    assert_eq!(
+        Template::parse("{{#}}").expect_err("no name").to_string(),
+        "1:3: expected a variable or a function, found '#'"
+    );
 }

@@ -2,7 +2,7 @@
 
 use super::{AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, RunLength, pacing, positive_time, threads};
 use crate::options::Options;
-use crate::steps::{ResolvedOrigin, ScenarioMix};
+use crate::steps::{ResolvedOrigin, ScenarioMix, ScenarioSource};
 use weir_decide::Nanos;
 use weir_decide::load::shard::Shard;
 use weir_decide::load::source::RequestSource;
@@ -44,7 +44,7 @@ impl LoadPlan {
             target: Target { url: shown_url(options, &target), ..target },
             addresses,
             tls,
-            method: String::new(),
+            method: shown_method(options),
             requests: Vec::new(),
             source: RequestSource::new(&[], seed),
             threads: threads(options, &pacing, users, position)?,
@@ -82,8 +82,25 @@ fn data_end(mix: &ScenarioMix, pacing: &Pacing, requests: Option<u64>) -> Option
 
 /// Scenarios and their host, for the result.
 fn shown_url(options: &Options, target: &Target) -> String {
+    if let Some(source) = options.scenarios.iter().find(|source| source.request_line().is_some()) {
+        return source.request_line().map_or_else(|| target.url.clone(), |(_, url)| without_user(url));
+    }
     let names: Vec<&str> = options.scenarios.iter().map(|source| source.name.as_str()).collect();
     format!("{} at {}", names.join(", "), target.url.trim_end_matches('/'))
+}
+
+/// Method of a single request; steps of files have their own.
+fn shown_method(options: &Options) -> String {
+    let line = options.scenarios.first().and_then(ScenarioSource::request_line);
+    line.map_or_else(String::new, |(method, _)| method.to_owned())
+}
+
+/// The URL without user and password.
+fn without_user(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
 }
 
 fn check_conflicts(options: &Options) -> Result<(), PlanError> {
@@ -92,7 +109,7 @@ fn check_conflicts(options: &Options) -> Result<(), PlanError> {
         (!options.bodies.is_empty(), "--body and --scenario do not go together; each step has its body"),
         (
             options.pipeline.unwrap_or(1) > 1,
-            "--pipeline and --scenario do not go together; a user waits for each response",
+            "--pipeline does not go with scenarios, templates and checks; a user waits for each response",
         ),
     ];
     rules.into_iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))

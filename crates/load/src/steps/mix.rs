@@ -1,16 +1,18 @@
 //! Scenarios of a plan, compiled.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use weir_decide::Nanos;
 use weir_decide::load::source::RequestSource;
-use weir_hurl::{ErrorReport, ParseError};
+use weir_hurl::{Assertion, ErrorReport, ParseError};
 use weir_measure::run_steps::StepFacts;
 use weir_scenario::data::{ScenarioOrdinals, ThinkTime};
 use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules};
 use weir_scenario::value::Value;
 
 use super::scenario_data::{ParsedData, ScenarioData};
+use super::single_request::{LITERAL_BRACES, mistake};
 use super::{OriginResolver, ResolvedOrigin, ScenarioSource, scenario_hook};
 use crate::options::Options;
 use crate::plan::PlanError;
@@ -23,6 +25,8 @@ const MAX_PLANNED_ITERATIONS: u64 = 1 << 26;
 pub struct ScenarioMix {
     pub(crate) scenarios: Vec<CompiledScenario>,
     choice: RequestSource,
+    /// Whether all scenarios have the same data.
+    has_one_file: bool,
     pub(crate) resolver: OriginResolver,
     /// What has no effect, for a person.
     pub warnings: Vec<String>,
@@ -48,7 +52,7 @@ impl ScenarioMix {
     /// Compiles the scenarios of a load, and resolves their hosts.
     pub(crate) fn compile(options: &Options, keep_alive: bool, seed: u64) -> Result<Self, PlanError> {
         let resolver = OriginResolver::new(options)?;
-        let (mut scenarios, mut warnings) = (Vec::with_capacity(options.scenarios.len()), Vec::new());
+        let (mut scenarios, mut warnings, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
         let mut first_step = 0;
         let mut parsed = ParsedData::default();
         for source in &options.scenarios {
@@ -56,12 +60,17 @@ impl ScenarioMix {
             let from_setup = scenario_hook::check(source, &settings)?;
             let data = source.data.as_ref().map(|data| parsed.parse(data)).transpose()?;
             settings.columns = data.iter().flat_map(|data| data.columns().iter().cloned()).chain(from_setup).collect();
-            let wrong = |errors: Vec<ParseError>| {
-                PlanError::Scenario(ErrorReport::new(&source.name, &source.text, &errors).to_string())
-            };
-            let file = weir_hurl::parse(&source.text).map_err(wrong)?;
             let mut files = |name: &str| fs::read(source.folder.join(name)).map_err(|error| error.to_string());
-            let plan = ScenarioPlan::compile(&file, &settings, &mut files).map_err(wrong)?;
+            let compiled = weir_hurl::parse(&source.text)
+                .and_then(|file| ScenarioPlan::compile(&file, &settings, &mut files))
+                .map_err(|errors| described(source, &errors));
+            let plan = match compiled {
+                Ok(plan) => plan,
+                Err(description) => {
+                    mistakes.push(description);
+                    continue;
+                }
+            };
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
             let prefix = if options.scenarios.len() > 1 { format!("{}: ", stem(&source.name)) } else { String::new() };
@@ -72,11 +81,20 @@ impl ScenarioMix {
             scenarios.push(CompiledScenario { plan, first_step, addresses, data, pacing, has_setup, steps });
             first_step += count;
         }
+        if !mistakes.is_empty() {
+            // Several bodies of one request have the same mistakes in the rest of it.
+            let mut seen = BTreeSet::new();
+            let lines: Vec<&str> = mistakes.iter().map(String::as_str).filter(|line| seen.insert(*line)).collect();
+            return Err(PlanError::Scenario(lines.join("\n")));
+        }
         let weights: Vec<f64> = options.scenarios.iter().map(|source| source.weight).collect();
         if weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
             return Err(PlanError::Value("scenario", "weights are numbers from 0 on, and not all 0".into()));
         }
-        Ok(Self { scenarios, choice: RequestSource::new(&weights, seed), resolver, warnings })
+        let choice = RequestSource::new(&weights, seed);
+        let file = |scenario: &CompiledScenario| scenario.data.as_ref().map(|data| data.file);
+        let has_one_file = scenarios.iter().all(|scenario| file(scenario) == Some(0));
+        Ok(Self { scenarios, choice, has_one_file, resolver, warnings })
     }
 
     /// Scenario of the iteration of this number.
@@ -84,29 +102,30 @@ impl ScenarioMix {
         u32::try_from(self.choice.pick(number)).unwrap_or(0)
     }
 
-    /// Ordinal of the iteration of this number among those of its scenario; threads have `ordinals` of their own.
+    /// Ordinal of the iteration of this number among those with the same data; threads have `ordinals` of their own.
     pub(crate) fn ordinal(&self, ordinals: &mut ScenarioOrdinals, number: u64) -> u64 {
-        if self.scenarios.len() == 1 { number } else { ordinals.of(&self.choice, number).1 }
+        if self.has_one_file { number } else { ordinals.of(|number| self.data_file(number), number) }
+    }
+
+    /// File of data of the iteration of this number.
+    fn data_file(&self, number: u64) -> Option<usize> {
+        Some(self.scenarios.get(self.choice.pick(number))?.data.as_ref()?.file)
     }
 
     /// Number of iterations of the load until one has no row of data, and the file whose rows have run out.
     pub(crate) fn data_end(&self) -> Option<(u64, &str)> {
-        let rows: Vec<Option<u64>> =
-            self.scenarios.iter().map(|scenario| scenario.data.as_ref().and_then(ScenarioData::iterations)).collect();
-        if rows.iter().all(Option::is_none) {
-            return None;
+        let limited = |data: &&ScenarioData| data.iterations().is_some();
+        let mut all = self.scenarios.iter().filter_map(|scenario| scenario.data.as_ref());
+        let first = all.find(limited)?;
+        if self.has_one_file {
+            return Some((first.iterations()?, &first.name));
         }
         let mut ordinals = ScenarioOrdinals::default();
-        for number in 0..MAX_PLANNED_ITERATIONS {
-            if let [Some(rows)] = rows.as_slice() {
-                return self.scenarios.first()?.data.as_ref().map(|data| (*rows, data.name.as_str()));
-            }
-            let (scenario, ordinal) = ordinals.of(&self.choice, number);
-            if rows.get(scenario).copied().flatten().is_some_and(|rows| ordinal >= rows) {
-                return self.scenarios.get(scenario)?.data.as_ref().map(|data| (number, data.name.as_str()));
-            }
-        }
-        None
+        (0..MAX_PLANNED_ITERATIONS).find_map(|number| {
+            let data = self.scenarios.get(self.choice.pick(number))?.data.as_ref()?;
+            let ordinal = ordinals.of(|number| self.data_file(number), number);
+            (ordinal >= data.iterations()?).then_some((number, data.name.as_str()))
+        })
     }
 
     /// Whether a scenario has a setup that has not been played.
@@ -152,6 +171,20 @@ fn facts(prefix: &str, step: &weir_scenario::plan::ScenarioStep) -> StepFacts {
     StepFacts { name: format!("{prefix}{}", step.name), checks: checks.map(str::to_owned).collect() }
 }
 
+/// Mistakes of a scenario with their places: lines of a file, or options.
+fn described(source: &ScenarioSource, errors: &[ParseError]) -> String {
+    if source.line_origins.is_empty() {
+        return ErrorReport::new(&source.name, &source.text, errors).to_string();
+    }
+    let of_option = |error: &ParseError| {
+        let line = usize::try_from(error.position.line).unwrap_or_default().saturating_sub(1);
+        let origin = source.line_origins.get(line).map_or("", String::as_str);
+        let is_template = error.expected.contains("variable") && !origin.starts_with("--check");
+        mistake(origin, error, if is_template { LITERAL_BRACES } else { "" })
+    };
+    errors.iter().map(of_option).collect::<Vec<_>>().join("\n")
+}
+
 /// `shop` of `tests/shop.hurl`.
 fn stem(name: &str) -> &str {
     let file = name.rsplit('/').next().unwrap_or(name);
@@ -171,6 +204,10 @@ fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Res
     };
     let given = source.variables.iter().map(|(name, value)| (name.clone(), Value::of_text(value)));
     let captured = source.captured.iter().map(|(name, json)| (name.clone(), Value::of_json(json.as_bytes())));
+    let success = options.success.as_ref().map(|text| {
+        let named = |error| PlanError::Scenario(mistake(&format!("--success '{text}'"), &error, ""));
+        Assertion::parse(text).map_err(named)
+    });
     Ok(ScenarioSettings {
         variables: given.chain(captured).collect(),
         base_url: (!options.url.is_empty()).then(|| options.url.clone()),
@@ -182,6 +219,7 @@ fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Res
         rules: rules(source),
         continue_on_error: source.continue_on_error,
         keep_cookies: source.keep_cookies,
+        success: success.transpose()?,
         ..ScenarioSettings::default()
     })
 }

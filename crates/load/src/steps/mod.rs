@@ -1,6 +1,7 @@
 //! Scenarios in the load: which one an iteration has, its users, and where their requests go.
 //!
 //! - [`ScenarioMix`]: scenarios of a plan, compiled
+//! - `with_single_request`: a single request with templates or checks as a scenario of one step
 //! - `UserTable`: users of one thread, their waits, and what they send next
 //! - `OriginResolver`: addresses of the hosts that scenarios name
 //! - `StepExchange`: request of a step on a connection, and what is kept of its response
@@ -14,6 +15,7 @@ mod origin_resolver;
 mod sample;
 mod scenario_data;
 mod scenario_hook;
+mod single_request;
 mod source;
 mod trace;
 mod user_action;
@@ -24,6 +26,7 @@ pub(super) use self::exchange::StepExchange;
 pub use self::mix::ScenarioMix;
 pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin};
 pub(super) use self::sample::{failure_sample, failure_texts};
+pub(super) use self::single_request::with_single_request;
 pub use self::source::{ScenarioFile, ScenarioSource};
 pub use self::trace::StepTrace;
 pub(super) use self::user_action::{EndedIteration, Send, UserAction, UserRest};

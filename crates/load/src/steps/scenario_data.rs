@@ -13,6 +13,8 @@ use crate::plan::PlanError;
 pub(crate) struct ScenarioData {
     /// Name of the file.
     pub(crate) name: String,
+    /// Index of the file among those of the load: scenarios with the same one share its rows, and deal them together.
+    pub(super) file: usize,
     rows: Arc<DataRows>,
     order: RowOrder,
 }
@@ -24,17 +26,24 @@ pub(super) struct ParsedData<'o>(Vec<(&'o DataSource, Arc<DataRows>)>);
 impl<'o> ParsedData<'o> {
     /// Data of a source.
     pub(super) fn parse(&mut self, source: &'o DataSource) -> Result<ScenarioData, PlanError> {
-        let is_same = |other: &DataSource| other.name == source.name && other.content == source.content;
-        let rows = match self.0.iter().find(|(other, _)| is_same(other)) {
-            Some((_, rows)) => Arc::clone(rows),
+        let file = match self.0.iter().position(|(other, _)| *other == source) {
+            Some(file) => file,
             None => {
-                let rows = DataRows::parse(&source.name, &source.content);
-                let rows = Arc::new(rows.map_err(|error| PlanError::Scenario(error.to_string()))?);
-                self.0.push((source, Arc::clone(&rows)));
-                rows
+                // Another order of the same rows.
+                let same = |other: &DataSource| other.name == source.name && other.content == source.content;
+                let rows = match self.0.iter().find(|(other, _)| same(other)) {
+                    Some((_, rows)) => Arc::clone(rows),
+                    None => {
+                        let rows = DataRows::parse(&source.name, &source.content);
+                        Arc::new(rows.map_err(|error| PlanError::Scenario(error.to_string()))?)
+                    }
+                };
+                self.0.push((source, rows));
+                self.0.len() - 1
             }
         };
-        Ok(ScenarioData { name: source.name.clone(), rows, order: source.order })
+        let rows = self.0.get(file).map(|(_, rows)| Arc::clone(rows)).unwrap_or_default();
+        Ok(ScenarioData { name: source.name.clone(), file, rows, order: source.order })
     }
 }
 
@@ -44,7 +53,7 @@ impl ScenarioData {
         self.rows.columns()
     }
 
-    /// Number of iterations of the scenario that have a row; `None`: all.
+    /// Number of iterations with these data that have a row; `None`: all.
     pub(super) fn iterations(&self) -> Option<u64> {
         (self.order == RowOrder::Unique).then(|| self.rows.len() as u64)
     }
@@ -72,7 +81,7 @@ impl ScenarioData {
         Ok(())
     }
 
-    /// Sets the variables of an iteration to its row. `ordinal` is its number among the iterations of the scenario, and
+    /// Sets the variables of an iteration to its row. `ordinal` is its number among the iterations with these data, and
     /// `user` that of its user, both in the whole load.
     pub(super) fn assign(
         &self,

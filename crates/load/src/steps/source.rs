@@ -47,6 +47,17 @@ pub struct ScenarioSource {
     /// Maximum number of redirects that steps without options of their own follow; `None`: as the file says.
     #[serde(default)]
     pub max_redirects: Option<u64>,
+    /// Option that each line of the text is from, for messages; empty for the text of a file.
+    #[serde(default)]
+    pub line_origins: Vec<String>,
+}
+
+impl ScenarioSource {
+    /// Method and URL of a single request that is given by options.
+    pub(crate) fn request_line(&self) -> Option<(&str, &str)> {
+        let line = if self.line_origins.is_empty() { None } else { self.text.lines().next() };
+        line.and_then(|line| line.split_once(' '))
+    }
 }
 
 /// File of a scenario with its content, so that agents on other machines have it.

@@ -322,6 +322,11 @@ impl<'a> UserTable<'a> {
         Some(slot.connections.swap_remove(at).2)
     }
 
+    /// Connection of a user to any origin, which may have ended meanwhile.
+    pub(crate) fn take_any_connection(&mut self, user: u32) -> Option<u32> {
+        self.users.get_mut(user as usize)?.connections.pop().map(|(_, _, index)| index)
+    }
+
     /// Keeps an open connection for the user's next request to an origin.
     pub(crate) fn keep_connection(&mut self, user: u32, scenario: u32, origin: OriginId, index: u32) {
         if let Some(slot) = self.users.get_mut(user as usize) {

@@ -175,6 +175,7 @@ impl Worker<'_> {
             self.write(index, now);
             return None;
         }
+        self.make_room(send.user);
         if !self.connections.can_open() {
             if let Some(users) = &mut self.users {
                 users.await_connection(send);
@@ -182,6 +183,18 @@ impl Worker<'_> {
             return None;
         }
         self.open_for(send, now)
+    }
+
+    /// Closes connections of a user to other hosts while no more may be made: users that keep what they do not use and
+    /// wait for another one would wait for each other without end.
+    fn make_room(&mut self, user: u32) {
+        while !self.connections.can_open() {
+            let Some(index) = self.users.as_mut().and_then(|users| users.take_any_connection(user)) else { return };
+            let is_idle = self.connections.get(index).is_some_and(|slot| slot.user == user && slot.flights.is_empty());
+            if is_idle {
+                self.connections.close(index);
+            }
+        }
     }
 
     /// Makes a connection for the request of the table.

@@ -2,7 +2,7 @@
 //!
 //! - [`DataRows`]: rows of a CSV or JSON file, stored once for all users; [`DataFormat`]: which of them a file is
 //! - [`RowOrder`]: which row an iteration has, as a function of its number and the seed alone
-//! - [`ScenarioOrdinals`]: ordinal of an iteration within its scenario, where scenarios are mixed
+//! - [`ScenarioOrdinals`]: ordinal of an iteration among those with the same data, in a mix
 //! - [`ThinkTime`]: time between the steps of a user, drawn from the user's random numbers
 
 mod csv_rows;

@@ -158,7 +158,8 @@ proptest! {
                 let shard = Shard::WHOLE.split(agent, agents).split(thread, threads);
                 let mut ordinals = ScenarioOrdinals::default();
                 for number in (0..shard.count(total)).map(|nth| shard.nth(nth)) {
-                    let (scenario, ordinal) = ordinals.of(&choice, number);
+                    let scenario = choice.pick(number);
+                    let ordinal = ordinals.of(|number| Some(choice.pick(number)), number);
                     if let Some(row) = RowOrder::Unique.row(ordinal, 0, seed, rows) {
                         *taken.entry((scenario, row)).or_insert(0) += 1;
                     }

@@ -1,6 +1,6 @@
 //! Captures and checks of a step.
 
-use weir_hurl::{BlockContent, BodyContent, ExpectedResponse, ExpectedStatus, ExpectedVersion, HurlBody};
+use weir_hurl::{Assertion, BlockContent, BodyContent, ExpectedResponse, ExpectedStatus, ExpectedVersion, HurlBody};
 
 use super::body::push_body;
 use super::encoding::PieceEncoding;
@@ -14,7 +14,7 @@ use crate::evaluate::{CheckFailure, CompiledCapture, CompiledCheck, ResponseView
 const MAX_SHOWN_CHARS: usize = 200;
 
 /// What the response of a step must be, and what is taken from it. Its checks have indices: first the version and the
-/// status, without which nothing is captured, then headers, the body and the asserts.
+/// status (and before them the user's definition of success), without which nothing is captured, then headers, the body and the asserts.
 #[derive(Clone, Debug, Default)]
 pub struct StepChecks {
     checks: Vec<StepCheck>,
@@ -22,6 +22,8 @@ pub struct StepChecks {
     early: usize,
     captures: Vec<CompiledCapture>,
     needs_body: bool,
+    /// Whether a predicate of the user's replaces the rule that a status below 400 is a success.
+    has_own_success: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -40,14 +42,21 @@ enum CheckKind {
 }
 
 impl StepChecks {
-    /// Compiles what a response must be.
+    /// Compiles what a response must be; `success` is a predicate that all of a step's responses must fulfill.
     pub(super) fn compile(
         response: Option<&ExpectedResponse>,
+        success: Option<&Assertion>,
         compiler: &mut PieceCompiler<'_>,
         files: &mut StepFiles<'_>,
     ) -> Self {
-        let mut compiled = Self::default();
-        let Some(response) = response else { return compiled };
+        let mut compiled = Self { has_own_success: success.is_some(), ..Self::default() };
+        if let Some(success) = success
+            && let Some(check) = compiler.compile_check(success)
+        {
+            compiled.push(format!("success: {success}"), CheckKind::Assert(check));
+        }
+        let nothing = ExpectedResponse::default();
+        let response = response.unwrap_or(&nothing);
         if response.version != ExpectedVersion::Any {
             compiled.push(response.version.to_string(), CheckKind::Version(response.version));
         }
@@ -106,11 +115,12 @@ impl StepChecks {
 
     /// Whether a status is expected; else any below 400 is a success.
     pub fn expects_status(&self) -> bool {
-        self.checks.iter().any(|check| match &check.kind {
-            CheckKind::Status(_) => true,
-            CheckKind::Assert(check) => check.is_about_status(),
-            _ => false,
-        })
+        self.has_own_success
+            || self.checks.iter().any(|check| match &check.kind {
+                CheckKind::Status(_) => true,
+                CheckKind::Assert(check) => check.is_about_status(),
+                _ => false,
+            })
     }
 
     /// Whether a capture or check looks into the body; else it need not be kept.

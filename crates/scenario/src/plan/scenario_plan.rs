@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use weir_hurl::{HurlEntry, HurlFile, ParseError, TemplatePart, TextPosition};
+use weir_hurl::{Assertion, HurlEntry, HurlFile, ParseError, TemplatePart, TextPosition};
 
 use super::checks::StepChecks;
 use super::files::{FileContents, StepFiles};
@@ -11,7 +11,7 @@ use super::options::StepOptions;
 use super::origin::OriginTable;
 use super::piece::PieceCompiler;
 use super::request_compiler::RequestCompiler;
-use super::scope::{VariableScope, assigned};
+use super::scope::{SEQUENCE, VariableScope, assigned};
 use super::settings::ScenarioSettings;
 use super::step::ScenarioStep;
 use crate::data::ThinkTime;
@@ -32,6 +32,8 @@ pub struct ScenarioPlan {
     pub columns: Vec<VariableSlot>,
     /// Names of all variables.
     pub(super) names: VariableNames,
+    /// Slot of the number of the iteration, if a step uses it.
+    pub(super) sequence: Option<VariableSlot>,
     /// Values at the start of an iteration.
     pub(super) variables: VariableTable,
     pub(super) continue_on_error: bool,
@@ -86,7 +88,9 @@ impl ScenarioPlan {
             let mut requests =
                 RequestCompiler { settings, compiler: &mut compiler, files: &mut files, origins: &mut origins };
             let template = requests.compile(request, &options.request);
-            let checks = StepChecks::compile(entry.response.as_ref(), &mut compiler, &mut files);
+            let own_success = success(entry, compiler.errors);
+            let success = own_success.as_ref().or(settings.success.as_ref());
+            let checks = StepChecks::compile(entry.response.as_ref(), success, &mut compiler, &mut files);
             steps.push(ScenarioStep {
                 name: name(entry),
                 position: request.position,
@@ -107,6 +111,8 @@ impl ScenarioPlan {
                 variables.set(slot, value.clone());
             }
         }
+        let is_given = settings.columns.iter().chain(settings.variables.iter().map(|(name, _)| name));
+        let sequence = if is_given.into_iter().any(|name| name == SEQUENCE) { None } else { names.get(SEQUENCE) };
         Ok(Self {
             steps,
             origins,
@@ -114,6 +120,7 @@ impl ScenarioPlan {
             think: settings.think.clone(),
             columns,
             names,
+            sequence,
             variables,
             continue_on_error: settings.continue_on_error,
             keep_cookies: settings.keep_cookies,
@@ -144,6 +151,19 @@ fn name(entry: &HurlEntry) -> String {
     };
     let path = path.split(['?', '#']).next().unwrap_or_default();
     format!("{} {}", entry.request.method, if path.is_empty() { "/" } else { path })
+}
+
+/// Predicate of a comment `# @success status < 500`, which makes a response of the step a success.
+fn success(entry: &HurlEntry, errors: &mut Vec<ParseError>) -> Option<Assertion> {
+    let (comment, text) = entry.comments.iter().find_map(|it| Some((it, it.annotation("success")?)))?;
+    Assertion::parse(text)
+        .map_err(|error| {
+            let before = comment.text.find(text).map_or(0, |at| comment.text[..at].chars().count());
+            let offset = u32::try_from(before).unwrap_or(0) + error.position.column;
+            let position = TextPosition { column: comment.position.column + offset, ..comment.position };
+            errors.push(ParseError { position, ..error });
+        })
+        .ok()
 }
 
 /// Numbers steps of the same name: `GET /items (2)`.

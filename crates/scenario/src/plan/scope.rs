@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_hurl::{
     BlockContent, BodyContent, Capture, Expression, ExpressionSource, FilterKind, HurlBody, HurlEntry, HurlFile,
     JsonPiece, JsonText, MultipartValue, OptionValue, ParseError, PredicateKind, PredicateValue, QueryKind,
-    RegexPattern, ResponseQuery, Template, Templated, TextBlock, TextPosition, TextQuery, ValueFilter, VariableValue,
+    RegexPattern, ResponseQuery, Template, TemplateFunction, Templated, TextBlock, TextPosition, TextQuery,
+    ValueFilter, VariableValue,
 };
 
 /// Variables that are defined before a place in a file, and all that are used.
@@ -27,6 +28,9 @@ pub(super) struct ScopeFindings {
     pub(super) unused: Vec<(TextPosition, String)>,
 }
 
+/// Variable that scenarios have unless they set it: the number of the iteration among all of the load, from 0.
+pub(super) const SEQUENCE: &str = "seq";
+
 /// Names of all variables that steps of the file set.
 pub fn assigned(file: &HurlFile) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
@@ -46,7 +50,7 @@ impl VariableScope {
     /// Looks at all variables of a file; `given` are defined before its first step.
     pub(super) fn check<'n>(file: &HurlFile, given: impl IntoIterator<Item = &'n str>) -> ScopeFindings {
         let mut scope = Self {
-            defined: given.into_iter().map(str::to_owned).collect(),
+            defined: given.into_iter().chain([SEQUENCE]).map(str::to_owned).collect(),
             used: BTreeSet::new(),
             captured: BTreeMap::new(),
             errors: Vec::new(),
@@ -237,14 +241,22 @@ impl VariableScope {
 }
 
 fn undefined(name: &str, position: TextPosition, defined: &BTreeSet<String>) -> ParseError {
-    let nearest = defined
+    let known = || defined.iter().map(String::as_str);
+    let known: Vec<&str> =
+        known().chain(TemplateFunction::names().map(|name: &'static str| -> &str { name })).collect();
+    let nearest = known
         .iter()
         .map(|known| (strsim::osa_distance(&name.to_lowercase(), &known.to_lowercase()), known))
         .filter(|(distance, _)| *distance <= (name.chars().count() / 3).max(1))
         .min();
     let hint = match nearest {
         Some((_, known)) => format!("did you mean '{known}'?"),
-        None => "capture it in an earlier step, or give it as a variable or a column of data".to_owned(),
+        None => {
+            format!(
+                "capture it in an earlier step, or give it as a variable or a column of data; known are {}",
+                known.join(", ")
+            )
+        }
     };
     ParseError { position, expected: "a variable that is defined before".into(), found: format!("'{name}'"), hint }
 }

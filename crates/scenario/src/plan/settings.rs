@@ -1,5 +1,7 @@
 //! Settings of a scenario besides its file.
 
+use weir_hurl::Assertion;
+
 use super::rules::StepRules;
 use crate::data::ThinkTime;
 use crate::value::Value;
@@ -29,6 +31,9 @@ pub struct ScenarioSettings {
     pub think: ThinkTime,
     /// Rules of steps without options.
     pub rules: StepRules,
+    /// Predicate that makes a response a success, of steps without one of their own (`# @success`); without any a
+    /// status below 400 does.
+    pub success: Option<Assertion>,
     /// Whether an iteration goes on after a failed step.
     pub continue_on_error: bool,
     /// Whether a user's cookies are kept from one iteration to the next one.
@@ -49,6 +54,7 @@ impl Default for ScenarioSettings {
             accept_encoding: "gzip, deflate, br".to_owned(),
             think: ThinkTime::default(),
             rules: StepRules::default(),
+            success: None,
             continue_on_error: false,
             keep_cookies: false,
         }

@@ -92,6 +92,9 @@ impl ScenarioUser {
         // An iteration is the same whoever executes it.
         self.rng = SeededRng::new(seed, sequence);
         self.variables.clone_from(&plan.variables);
+        if let Some(slot) = plan.sequence {
+            self.variables.set(slot, Value::Integer(i64::try_from(sequence).unwrap_or(i64::MAX)));
+        }
         if !plan.keep_cookies {
             self.jar.clear();
         }

@@ -8,6 +8,7 @@ mod properties;
 mod redirects;
 mod requests;
 mod retries;
+mod success;
 
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
