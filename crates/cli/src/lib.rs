@@ -13,6 +13,8 @@ mod help;
 mod interrupt;
 mod load;
 mod messages;
+mod mix_file;
+mod objectives;
 mod once;
 mod output;
 mod report;

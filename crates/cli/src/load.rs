@@ -1,8 +1,10 @@
 //! `weir load`: from arguments to a plan, a run, its report and files.
 
+mod defaults;
+
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
@@ -11,10 +13,12 @@ use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
+use super::objectives::Objectives;
 use super::once;
 use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
 use weir_agents::{Coordinator, process};
+use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::{Arrivals, LoadStage};
@@ -60,9 +64,9 @@ pub(super) struct LoadArgs {
     /// open-loop arrival rate, independent of responses: 500, 10k, 6000/m
     #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = OPEN)]
     rate: Option<f64>,
-    /// arrival process: constant or poisson
-    #[arg(long, value_name = "KIND", default_value = "constant", value_parser = notation::arrivals, help_heading = OPEN)]
-    arrivals: Arrivals,
+    /// arrival process: constant or poisson [default: constant]
+    #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = OPEN)]
+    arrivals: Option<Arrivals>,
     /// arrival rate over time, e.g. 0-200/30s,200/1m
     #[arg(long, value_name = "STAGES", value_parser = StagesFlag::read, help_heading = OPEN)]
     stages: Option<StagesFlag>,
@@ -81,12 +85,18 @@ pub(super) struct LoadArgs {
     /// initial time excluded from the result [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
     warmup: Option<Duration>,
-    /// seed of arrivals and body choices
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESULT)]
-    seed: u64,
+    /// seed of all random choices [default: 0]
+    #[arg(long, value_name = "N", help_heading = RESULT)]
+    seed: Option<u64>,
     /// objective, e.g. "p99<200ms", "errors<1%"; repeatable; exit code 1
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
     slos: Vec<Slo>,
+    /// condition that ends the run with exit code 1, e.g. "errors>20%"
+    #[arg(long, value_name = "CONDITION", value_parser = str::parse::<Slo>, help_heading = RESULT)]
+    abort: Option<Slo>,
+    /// time that --abort looks back [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
+    abort_after: Option<Duration>,
     /// exit code 3 if the run is not trusted
     #[arg(long, action = ArgAction::SetTrue, help_heading = RESULT)]
     strict: bool,
@@ -132,19 +142,38 @@ pub(super) fn flags() -> Vec<String> {
 ///
 /// # Errors
 /// One line with the invalid argument.
-pub(super) fn parse(args: &[String]) -> Result<Options, String> {
+pub(super) fn parse(args: &[String], folder: &Path) -> Result<Options, String> {
+    let mut read = parse_args(args)?;
+    let mix = read.request_args.read_scenarios(folder, &check_flags)?;
+    read.add_mix(mix)?;
+    Ok(read.into_options())
+}
+
+/// Checks flags in another place than the command line, without the rest of a load.
+///
+/// # Errors
+/// One line with the invalid argument.
+pub(super) fn check_flags(args: &[String]) -> Result<(), String> {
+    parse_flags(args).map(|_| ())
+}
+
+/// Arguments of flags without a URL.
+fn parse_flags(args: &[String]) -> Result<LoadArgs, String> {
+    let url = ["--".to_owned(), "http://localhost/".to_owned()];
+    parse_args(&[args, &url].concat())
+}
+
+fn parse_args(args: &[String]) -> Result<LoadArgs, String> {
     let command = LoadArgs::augment_args(Command::new("load")).no_binary_name(true).disable_help_flag(true);
     let read = command.try_get_matches_from(args).and_then(|matches| LoadArgs::from_arg_matches(&matches));
-    let mut read = read.map_err(|error| super::one_line(&error, "load"))?;
-    read.request_args.read_scenarios()?;
-    Ok(read.into_options())
+    read.map_err(|error| super::one_line(&error, "load"))
 }
 
 pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8 {
     match try_run(asked, args, messages) {
         Ok(code) => code,
         Err(why) => {
-            messages.error(&why);
+            messages.errors(&why);
             exit::USAGE
         }
     }
@@ -171,8 +200,18 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     asked.request_args.read_stdin()?;
     let plays_once =
         asked.once || asked.request_args.is_scenario_url() && args.get(1).is_some_and(|word| word == "run");
-    asked.request_args.read_scenarios()?;
-    let (format, strict, slos) = (asked.format, asked.strict, asked.slos.clone());
+    let mix = asked.request_args.read_scenarios(Path::new(""), &check_flags)?;
+    if let Some(mix) = &mix {
+        mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
+    }
+    let window = asked.abort_after.map(Nanos::from);
+    let mut objectives = Objectives::of_flags(asked.slos.clone(), asked.abort.clone(), window)?;
+    if let Some(mix) = &mix {
+        objectives.slos.extend(mix.slos.iter().cloned());
+        objectives.abort = objectives.abort.or_else(|| mix.abort.clone());
+    }
+    asked.add_mix(mix)?;
+    let (format, strict) = (asked.format, asked.strict);
     let command = redacted(args, &asked.request_args.secrets());
     let driving = asked.agent_args.clone();
     let options = asked.into_options();
@@ -183,6 +222,8 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     if let Some(mix) = &plan.scenarios {
         mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     }
+    objectives.check(&plan)?;
+    let mut abort = objectives.watch(&plan);
     let agents = driving.agent_spec(args, Some(plan.connections))?;
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     let options = match setup::set_up(&options, &mut || !interrupt.is_requested()) {
@@ -210,7 +251,7 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
             messages.note(&line);
         }
-        !interrupt.is_requested()
+        abort.goes_on(progress) && !interrupt.is_requested()
     };
     // Dropped at the end, after the result has been written: ending agents may take seconds.
     let mut crew = None;
@@ -235,7 +276,7 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
         }
         Err(why) => return Err(why.to_string()),
     };
-    run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
+    objectives.judge(&mut run, abort, interrupt.is_requested());
     if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
         // Reports of other tools have no field for these.
         text::failures(&run).iter().for_each(|words| messages.note(words));
@@ -262,6 +303,10 @@ fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
     if let Some(why) = run.failed_agent() {
         messages.error(why);
         return exit::UNTRUSTED;
+    }
+    if let Some(why) = &run.aborted {
+        messages.error(&format!("aborted: {why}"));
+        return exit::OBJECTIVE;
     }
     if run.requests.ok == 0 {
         let first = run.target.failure_details.iter().next();
@@ -334,10 +379,10 @@ impl LoadArgs {
             ramp_up: self.ramp_up,
             loops: self.loops,
             rate: self.rate,
-            arrivals: self.arrivals,
+            arrivals: self.arrivals.unwrap_or_default(),
             stages: self.stages.map(|s| s.0).unwrap_or_default(),
             warmup: self.warmup,
-            seed: Some(self.seed),
+            seed: Some(self.seed.unwrap_or(0)),
             spin: self.spin,
             ..self.request_args.into_options()
         }

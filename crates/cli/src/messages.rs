@@ -35,6 +35,12 @@ impl Messages {
         self.write("error", &without_os_error(text));
     }
 
+    /// Writes errors, one a line; those of a file's lines, which are shown with them, are one message.
+    pub(super) fn errors(&self, text: &str) {
+        let has_excerpts = text.lines().any(|line| line.starts_with(' '));
+        if has_excerpts { self.error(text) } else { text.lines().for_each(|line| self.error(line)) }
+    }
+
     /// Writes an error and returns its exit code.
     pub(super) fn usage_error(&self, text: &str) -> u8 {
         self.error(text);

@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 
+use super::mix_file::{FlagCheck, MixFile};
 use super::scenario_args::ScenarioArgs;
 use weir_decide::base::units;
 use weir_http::tls::TlsOptions;
@@ -25,7 +26,7 @@ pub(super) struct RequestArgs {
     #[arg(required_unless_present = "scenarios", default_value = "", hide_default_value = true)]
     url: String,
 
-    /// scenario in hurl's format; repeatable, chosen at random
+    /// scenario in hurl's format, repeatable, or mix of them in TOML
     #[arg(short, long = "scenario", value_name = "FILE", help_heading = SCENARIO)]
     scenarios: Vec<PathBuf>,
     /// check of each response, in hurl's format; repeatable
@@ -132,11 +133,12 @@ impl RequestArgs {
         Ok(())
     }
 
-    /// Reads the files of scenarios. Must run once, before the load.
+    /// Reads the files of scenarios, relative to `folder`; returns the mix file, if one is given. Must run once, before
+    /// the load.
     ///
     /// # Errors
     /// One line, if a file cannot be read or a variable has no value.
-    pub(super) fn read_scenarios(&mut self) -> Result<(), String> {
+    pub(super) fn read_scenarios(&mut self, folder: &Path, check: &FlagCheck<'_>) -> Result<Option<MixFile>, String> {
         if self.is_scenario_url() {
             self.scenarios.push(std::mem::take(&mut self.url).into());
         }
@@ -152,18 +154,60 @@ impl RequestArgs {
         let settings = self.scenario_args.apply(settings)?;
         if self.scenarios.is_empty() {
             self.request_scenario = settings;
-            return Ok(());
+            return Ok(None);
+        }
+        if let Some(path) = self.scenarios.iter().find(|path| MixFile::is_named(path)) {
+            if self.scenarios.len() > 1 {
+                return Err(format!("a mix file is given alone; add the other scenarios to {}", path.display()));
+            }
+            let mix = MixFile::read(&folder.join(path), check)?;
+            self.add_mix(&mix, &settings);
+            return Ok(Some(mix));
         }
         for path in &self.scenarios {
-            let ScenarioFile { name, text, folder } = ScenarioFile::read(path)?;
+            let ScenarioFile { name, text, folder } = ScenarioFile::read(&folder.join(path))?;
             self.sources.push(ScenarioSource { name, text, folder, weight: 1.0, ..settings.clone() });
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Takes the scenarios of a mix file; what the command line says of all scenarios wins.
+    fn add_mix(&mut self, mix: &MixFile, settings: &ScenarioSource) {
+        self.sources.extend(mix.scenarios.iter().map(|source| {
+            let mut source = source.clone();
+            source.variables.extend(settings.variables.iter().cloned());
+            source.think = settings.think.clone().or(source.think);
+            source.data = settings.data.clone().or(source.data);
+            source.pacing = settings.pacing.or(source.pacing);
+            source.setup = settings.setup.clone().or(source.setup);
+            source.teardown = settings.teardown.clone().or(source.teardown);
+            source.max_redirects = settings.max_redirects.or(source.max_redirects);
+            source.continue_on_error |= settings.continue_on_error;
+            source.keep_cookies |= settings.keep_cookies;
+            source
+        }));
+        if let (true, Some(base)) = (self.url.is_empty(), &mix.base_url) {
+            self.url.clone_from(base);
+        }
+    }
+
+    /// Takes flags that the command line does not give.
+    pub(super) fn add_defaults(&mut self, other: Self) {
+        self.timeout = self.timeout.or(other.timeout);
+        self.success = self.success.take().or(other.success);
+        self.no_keep_alive |= other.no_keep_alive;
+        self.insecure |= other.insecure;
+        let name = |line: &String| line.split(':').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let given: Vec<String> = self.headers.iter().map(name).collect();
+        self.headers.extend(other.headers.into_iter().filter(|line| !given.contains(&name(line))));
+        for source in &mut self.sources {
+            source.think = source.think.take().or_else(|| other.think.clone());
+        }
     }
 
     /// Whether the URL is a file of a scenario.
     pub(super) fn is_scenario_url(&self) -> bool {
-        self.url.ends_with(".hurl") && !self.url.contains("://")
+        (self.url.ends_with(".hurl") || self.url.ends_with(".toml")) && !self.url.contains("://")
     }
 
     /// Credentials in URL, headers and `--auth`, to be left out of the manifest.

@@ -240,6 +240,11 @@ impl LoadPlan {
         self.per_thread(self.users, index)
     }
 
+    /// Numbers of the users of thread `index` in the whole load; `None` in the open loop.
+    pub fn user_numbers(&self, index: u64) -> Option<Shard> {
+        matches!(self.pacing, Pacing::Closed(_)).then(|| self.shard.split(index, self.threads))
+    }
+
     /// Number of connections that thread `index` opens before the start.
     pub fn preconnect_of(&self, index: u64) -> usize {
         self.per_thread(self.preconnect, index)

@@ -19,6 +19,7 @@
 //! - [`capacity`]: highest load that meets the objectives: search, steps, scalability law
 //! - [`compare`]: verdicts on variants that were each run several times
 
+pub mod abort;
 pub mod agent_counts;
 pub mod capacity;
 pub mod compare;

@@ -80,6 +80,9 @@ pub struct Run {
     /// Reason why the run ended before its time: `{"data_rows": FILE}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<EndReason>,
+    /// Condition that ended the run early, with the figure that fulfilled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted: Option<String>,
     /// Figures of each agent, if agents generated the load.
     pub agents: Vec<Agent>,
     /// Time series by the second, warm-up included.

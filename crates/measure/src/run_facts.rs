@@ -143,6 +143,7 @@ impl Run {
             slo: Vec::new(),
             interrupted: facts.interrupted,
             ended_by: facts.ended_by.clone(),
+            aborted: None,
             agents: figures,
             series: series.points(counts.last_done.max(facts.end).as_secs_f64()),
             histogram: counts.good.response.to_base64(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
 use super::failure_sample::FailureSample;
-use super::histogram::Percentiles;
+use super::histogram::{Histogram, Percentiles};
 use super::rate::Rate;
 use super::step_counts::StepCounts;
 
@@ -27,13 +27,19 @@ pub struct RunIterations {
     pub rate_per_s: Rate,
     /// Time from the intended start to the end of an iteration, think times included.
     pub time_ms: Percentiles,
+    /// Histogram of these times, in the format of [`Run::histogram`](super::run::Run::histogram).
+    #[serde(default)]
+    pub histogram: String,
 }
 
 /// Step of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunStep {
-    /// Name.
+    /// Name, unique in the run: in a mix it begins with that of the scenario.
     pub name: String,
+    /// Name of its scenario.
+    #[serde(default)]
+    pub scenario: String,
     /// Requests that have ended; redirects and retries are requests of their step.
     pub requests: u64,
     /// Responses that the step expects.
@@ -62,6 +68,12 @@ pub struct RunStep {
     pub checks: Vec<RunCheck>,
     /// First failures.
     pub samples: Vec<FailureSample>,
+    /// Histogram of `response_ms`, in the format of [`Run::histogram`](super::run::Run::histogram).
+    #[serde(default)]
+    pub histogram: String,
+    /// Histogram of `service_ms`, in the same format.
+    #[serde(default)]
+    pub service_histogram: String,
 }
 
 /// Check of a step.
@@ -78,8 +90,10 @@ pub struct RunCheck {
 /// Facts of a step that are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepFacts {
-    /// Name.
+    /// Name, unique in the run.
     pub name: String,
+    /// Name of its scenario.
+    pub scenario: String,
     /// Checks, as they are written.
     pub checks: Vec<String>,
 }
@@ -100,7 +114,16 @@ impl RunIterations {
                 achieved,
             },
             time_ms: iterations.time.percentiles(),
+            histogram: iterations.time.to_base64(),
         }
+    }
+
+    /// Histogram of the times of iterations.
+    ///
+    /// # Errors
+    /// A damaged histogram, in a run from a file.
+    pub fn time_histogram(&self) -> Result<Histogram, String> {
+        Histogram::from_base64(&self.histogram, Histogram::precise)
     }
 }
 
@@ -114,6 +137,7 @@ impl RunStep {
         });
         Self {
             name: facts.name.clone(),
+            scenario: facts.scenario.clone(),
             requests: counts.requests,
             ok: counts.ok,
             failed: counts.requests - counts.ok,
@@ -128,7 +152,30 @@ impl RunStep {
             failures: counts.by_failure(),
             checks: checks.collect(),
             samples: counts.samples.clone(),
+            histogram: counts.response.to_base64(),
+            service_histogram: counts.service.to_base64(),
         }
+    }
+
+    /// Whether this is the step, or a step of the scenario, of a name.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.scenario == name
+    }
+
+    /// Histogram of response times of successes.
+    ///
+    /// # Errors
+    /// A damaged histogram, in a run from a file.
+    pub fn response_histogram(&self) -> Result<Histogram, String> {
+        Histogram::from_base64(&self.histogram, Histogram::precise)
+    }
+
+    /// Histogram of service times of successes.
+    ///
+    /// # Errors
+    /// A damaged histogram, in a run from a file.
+    pub fn service_histogram(&self) -> Result<Histogram, String> {
+        Histogram::from_base64(&self.service_histogram, Histogram::precise)
     }
 
     /// Fraction of failed requests, in [0, 1]; 0 without requests.

@@ -99,6 +99,9 @@ fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let facts = facts(run);
     let mut lines =
         vec![paint.bold(&truncate(&asked, TERMINAL_COLUMNS)), truncate(&facts.join(" · "), TERMINAL_COLUMNS)];
+    if let Some(why) = &run.aborted {
+        lines.push(paint.red(&truncate(&format!("aborted: {why}"), TERMINAL_COLUMNS)));
+    }
     if run.interrupted {
         let left = match run.requests.unfinished {
             0 => String::new(),

@@ -29,6 +29,7 @@ mod load_requests;
 mod load_tls;
 mod scenario_checks;
 mod scenario_data;
+mod scenario_mix;
 mod send_hosts;
 mod send_jobs;
 mod send_kills;

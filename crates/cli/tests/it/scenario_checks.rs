@@ -155,3 +155,69 @@ fn braces_are_text_where_the_user_says_so() {
     load(&server.url("/"), &["-n", "1", "-b", "{{#if}}", "--no-template", "--check", "status == 200"]);
     assert!(server.seen().iter().all(|seen| seen.body == b"{{#if}}"));
 }
+
+/// Study of a service that works and one that says 200 to everything, and has a quicker answer.
+const STUDY: &str = r#"
+repeats = 2
+timeouts = { warmup = "0s", ready = "10s", stop = "2s" }
+[variants.good]
+command = ["weir", "serve", "work", "--port", "{port}", "--delay", "10ms", "--mix", "good=1"]
+[variants.liar]
+command = ["weir", "serve", "work", "--port", "{port}", "--delay", "1ms", "--mix", "garbage=1"]
+[loads.work]
+REQUEST
+connections = 2
+duration = "300ms"
+"#;
+
+/// Mean successes per second of the two variants.
+fn successes(request: &str) -> [f64; 2] {
+    let folder = Weir::new();
+    folder.write("work.hurl", "GET /api/work\nHTTP 200\n[Asserts]\njsonpath \"$.time\" exists\n");
+    folder.write("study.toml", STUDY.replace("REQUEST", request));
+    let output = folder.run(&["study", "study.toml", "--format", "json", "--quiet"]);
+    let found: serde_json::Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
+    ["good", "liar"].map(|variant| {
+        let cells = found["measurements"].as_array().unwrap().iter().filter(|cell| cell["variant"] == variant);
+        let rates: Vec<f64> = cells.map(|cell| cell["loads"][0]["rate_per_s"].as_f64().unwrap_or(0.0)).collect();
+        assert_eq!(rates.len(), 2, "{found:#}");
+        rates.iter().sum::<f64>() / 2.0
+    })
+}
+
+#[test]
+fn a_service_that_says_200_to_everything_loses_a_study_that_checks() {
+    let url = "url = \"http://127.0.0.1:{port}/api/work\"";
+    let [good, liar] = successes(url);
+    assert!(liar > good, "without a check the liar wins: {liar} {good}");
+    let [good, liar] = successes(&format!("{url}\ncheck = ['jsonpath \"$.time\" exists', \"status == 200\"]"));
+    assert!(good > 0.0 && liar == 0.0, "{good} {liar}");
+    let [good, liar] = successes("scenario = \"work.hurl\"\nurl = \"http://127.0.0.1:{port}\"");
+    assert!(good > 0.0 && liar == 0.0, "{good} {liar}");
+}
+
+#[test]
+fn capacity_and_compare_count_failed_checks_as_failures() {
+    let server = Server::start(|seen| Reply::ok(if seen.head.contains("liar") { "no" } else { "yes" }));
+    let (liar, good) = (server.url("/liar"), server.url("/good"));
+    let check = ["--check", "body == \"yes\""];
+    let search = ["--slo", "p99<1s", "--from", "200", "--to", "200", "--step-time", "3s", "--format", "json"];
+    let output = Weir::new().run(&[&["capacity", &liar], &check[..], &search[..]].concat());
+    assert_eq!((output.code, output.one_line()), (2, "no request of a single user succeeds: check"));
+    let folder = Weir::new();
+    folder.write("two.hurl", "GET /good\nHTTP 200\n\nGET /good\nHTTP 200\n");
+    let url = server.url("");
+    let output = folder.run(&[&["capacity", &url, "-s", "two.hurl"], &search[..]].concat());
+    let found: serde_json::Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
+    assert_eq!((&found["iterations"], &found["model"]), (&true.into(), &"open".into()));
+    let step = &found["steps"][0];
+    let (load, responses) = (step["load"].as_f64().unwrap(), step["achieved_per_s"].as_f64().unwrap());
+    assert!(responses > 1.5 * load, "two requests for each iteration: {step}");
+    for (url, name) in [(&liar, "liar.json"), (&good, "good.json")] {
+        folder.run(&[&["load", url, "-n", "200", "-c", "2", "--out", name], &check[..]].concat());
+    }
+    let output = folder.run(&["compare", "good.json", "liar.json"]);
+    assert!(output.stdout.contains("errors"), "{output:?}");
+}

@@ -13,6 +13,7 @@ use weir_scenario::value::Value;
 
 use super::scenario_data::{ParsedData, ScenarioData};
 use super::single_request::{LITERAL_BRACES, mistake};
+use super::user_deal::UserDeal;
 use super::{OriginResolver, ResolvedOrigin, ScenarioSource, scenario_hook};
 use crate::options::Options;
 use crate::plan::PlanError;
@@ -27,6 +28,8 @@ pub struct ScenarioMix {
     choice: RequestSource,
     /// Whether all scenarios have the same data.
     has_one_file: bool,
+    /// Scenarios of the users of a closed loop, if each user has one for the whole run.
+    deal: Option<UserDeal>,
     pub(crate) resolver: OriginResolver,
     /// What has no effect, for a person.
     pub warnings: Vec<String>,
@@ -73,8 +76,10 @@ impl ScenarioMix {
             };
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
-            let prefix = if options.scenarios.len() > 1 { format!("{}: ", stem(&source.name)) } else { String::new() };
-            let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&prefix, step)).collect();
+            let prefix =
+                if options.scenarios.len() > 1 { format!("{}: ", source.scenario_name()) } else { String::new() };
+            let steps: Vec<StepFacts> =
+                plan.steps.iter().map(|step| facts(source.scenario_name(), &prefix, step)).collect();
             let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
             let pacing = source.pacing.map(Nanos::from);
             let has_setup = source.setup.is_some();
@@ -91,20 +96,27 @@ impl ScenarioMix {
         if weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
             return Err(PlanError::Value("scenario", "weights are numbers from 0 on, and not all 0".into()));
         }
+        let users: Option<Vec<u64>> = options.scenarios.iter().map(|source| source.users).collect();
+        let deal = users.map(|users| UserDeal::new(&users));
         let choice = RequestSource::new(&weights, seed);
         let file = |scenario: &CompiledScenario| scenario.data.as_ref().map(|data| data.file);
         let has_one_file = scenarios.iter().all(|scenario| file(scenario) == Some(0));
-        Ok(Self { scenarios, choice, has_one_file, resolver, warnings })
+        Ok(Self { scenarios, choice, has_one_file, deal, resolver, warnings })
     }
 
-    /// Scenario of the iteration of this number.
-    pub(crate) fn pick(&self, number: u64) -> u32 {
+    /// Scenario of the iteration of this number, of a user of a closed loop or of a free one.
+    pub(crate) fn pick(&self, number: u64, user: Option<u64>) -> u32 {
+        if let (Some(deal), Some(user)) = (&self.deal, user) {
+            return deal.scenario(user);
+        }
         u32::try_from(self.choice.pick(number)).unwrap_or(0)
     }
 
     /// Ordinal of the iteration of this number among those with the same data; threads have `ordinals` of their own.
     pub(crate) fn ordinal(&self, ordinals: &mut ScenarioOrdinals, number: u64) -> u64 {
-        if self.has_one_file { number } else { ordinals.of(|number| self.data_file(number), number) }
+        // Where users have their scenarios, numbers alone do not decide; a row of another file's iteration is left out.
+        let is_number = self.has_one_file || self.deal.is_some();
+        if is_number { number } else { ordinals.of(|number| self.data_file(number), number) }
     }
 
     /// File of data of the iteration of this number.
@@ -119,6 +131,10 @@ impl ScenarioMix {
         let first = all.find(limited)?;
         if self.has_one_file {
             return Some((first.iterations()?, &first.name));
+        }
+        if self.deal.is_some() {
+            let all = self.scenarios.iter().filter_map(|scenario| scenario.data.as_ref());
+            return all.filter_map(|data| Some((data.iterations()?, data.name.as_str()))).min();
         }
         let mut ordinals = ScenarioOrdinals::default();
         (0..MAX_PLANNED_ITERATIONS).find_map(|number| {
@@ -166,9 +182,13 @@ impl ScenarioMix {
     }
 }
 
-fn facts(prefix: &str, step: &weir_scenario::plan::ScenarioStep) -> StepFacts {
+fn facts(scenario: &str, prefix: &str, step: &weir_scenario::plan::ScenarioStep) -> StepFacts {
     let checks = (0..step.checks.len()).filter_map(|check| step.checks.text(u32::try_from(check).ok()?));
-    StepFacts { name: format!("{prefix}{}", step.name), checks: checks.map(str::to_owned).collect() }
+    StepFacts {
+        name: format!("{prefix}{}", step.name),
+        scenario: scenario.to_owned(),
+        checks: checks.map(str::to_owned).collect(),
+    }
 }
 
 /// Mistakes of a scenario with their places: lines of a file, or options.
@@ -183,12 +203,6 @@ fn described(source: &ScenarioSource, errors: &[ParseError]) -> String {
         mistake(origin, error, if is_template { LITERAL_BRACES } else { "" })
     };
     errors.iter().map(of_option).collect::<Vec<_>>().join("\n")
-}
-
-/// `shop` of `tests/shop.hurl`.
-fn stem(name: &str) -> &str {
-    let file = name.rsplit('/').next().unwrap_or(name);
-    file.strip_suffix(".hurl").unwrap_or(file)
 }
 
 fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Result<ScenarioSettings, PlanError> {

@@ -19,6 +19,7 @@ mod single_request;
 mod source;
 mod trace;
 mod user_action;
+mod user_deal;
 mod user_table;
 
 pub use self::data_source::DataSource;
@@ -31,4 +32,4 @@ pub use self::source::{ScenarioFile, ScenarioSource};
 pub use self::trace::StepTrace;
 pub(super) use self::user_action::{EndedIteration, Send, UserAction, UserRest};
 pub(super) use self::user_table::UserTable;
-pub use weir_scenario::data::RowOrder;
+pub use weir_scenario::data::{RowOrder, ThinkTime};

@@ -88,8 +88,9 @@ impl TextWriter {
         }
         let weights = weights(options, sources.len())?;
         let scenarios = sources.into_iter().zip(weights).enumerate().map(|(index, (writer, weight))| {
-            let name = if is_one_of_many { format!("body {}", index + 1) } else { options.url.clone() };
-            writer.source(options, name, weight)
+            let title = if is_one_of_many { format!("body {}", index + 1) } else { String::new() };
+            let source = writer.source(options, weight)?;
+            Ok::<_, PlanError>(ScenarioSource { title, ..source })
         });
         Ok(Options {
             url: String::new(),
@@ -154,7 +155,7 @@ impl TextWriter {
     }
 
     /// Writes the checks and ends the text.
-    fn source(mut self, options: &Options, name: String, weight: f64) -> Result<ScenarioSource, PlanError> {
+    fn source(mut self, options: &Options, weight: f64) -> Result<ScenarioSource, PlanError> {
         if !options.checks.is_empty() {
             self.push("HTTP *\n[Asserts]\n", "");
         }
@@ -169,7 +170,13 @@ impl TextWriter {
             return Err(PlanError::Scenario(self.mistakes.join("\n")));
         }
         let settings = options.request_scenario.clone();
-        Ok(ScenarioSource { name, text: self.text, weight, line_origins: self.origins, ..settings })
+        Ok(ScenarioSource {
+            name: options.url.clone(),
+            text: self.text,
+            weight,
+            line_origins: self.origins,
+            ..settings
+        })
     }
 
     fn template(&mut self, text: &str, origin: &str) -> Template {

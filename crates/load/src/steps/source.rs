@@ -47,12 +47,27 @@ pub struct ScenarioSource {
     /// Maximum number of redirects that steps without options of their own follow; `None`: as the file says.
     #[serde(default)]
     pub max_redirects: Option<u64>,
+    /// Name in results; empty for that of the file, without its ending.
+    #[serde(default)]
+    pub title: String,
+    /// Users of the closed loop that have this scenario for the whole run; all scenarios of a load have some, or none.
+    #[serde(default)]
+    pub users: Option<u64>,
     /// Option that each line of the text is from, for messages; empty for the text of a file.
     #[serde(default)]
     pub line_origins: Vec<String>,
 }
 
 impl ScenarioSource {
+    /// Name in results: `shop` of `tests/shop.hurl`, unless it has a title.
+    pub fn scenario_name(&self) -> &str {
+        if !self.title.is_empty() {
+            return &self.title;
+        }
+        let file = self.name.rsplit('/').next().unwrap_or(&self.name);
+        file.strip_suffix(".hurl").unwrap_or(file)
+    }
+
     /// Method and URL of a single request that is given by options.
     pub(crate) fn request_line(&self) -> Option<(&str, &str)> {
         let line = if self.line_origins.is_empty() { None } else { self.text.lines().next() };

@@ -5,8 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
-use weir_decide::load::feed::DueRequest;
-use weir_decide::load::shard::Shard;
+use weir_decide::load::{feed::DueRequest, shard::Shard};
 use weir_http::tls::Tls;
 use weir_scenario::data::ScenarioOrdinals;
 use weir_scenario::evaluate::ResponseView;
@@ -24,9 +23,9 @@ const MAX_HEADERS: usize = 256;
 pub(crate) struct UserTable<'a> {
     mix: &'a ScenarioMix,
     seed: u64,
-    /// Numbers of the users among all of the load.
-    shard: Shard,
     ordinals: ScenarioOrdinals,
+    /// Numbers of the users in the whole load, in the closed loop.
+    numbers: Option<Shard>,
     users: Vec<LoadUser>,
     /// Users of the open loop that have no iteration.
     idle: Vec<u32>,
@@ -65,14 +64,14 @@ struct LoadUser {
 }
 
 impl<'a> UserTable<'a> {
-    /// Users of a thread that has at most `max_users` of them, with the numbers of `shard` among all users of the load.
-    pub(crate) fn new(mix: &'a ScenarioMix, seed: u64, max_users: usize, shard: Shard) -> Self {
+    /// Users of a thread that has at most `max_users` of them, with these numbers in the closed loop.
+    pub(crate) fn new(mix: &'a ScenarioMix, seed: u64, numbers: Option<Shard>, max_users: usize) -> Self {
         let addresses = mix.scenarios.iter().map(|scenario| scenario.addresses.iter().cloned().map(Some).collect());
         Self {
             mix,
             seed,
-            shard,
             ordinals: ScenarioOrdinals::default(),
+            numbers,
             users: Vec::new(),
             idle: Vec::new(),
             max_users,
@@ -156,7 +155,8 @@ impl<'a> UserTable<'a> {
     /// Begins an iteration; only weir itself could delay its first request from `ready` on.
     pub(crate) fn begin(&mut self, user: u32, start: &DueRequest, ready: Nanos, now: Nanos, unix_s: i64) -> UserAction {
         let number = start.arrival.number;
-        let scenario = self.mix.pick(number);
+        let user_number = self.numbers.map(|numbers| numbers.nth(u64::from(user)));
+        let scenario = self.mix.pick(number, user_number);
         let Some(compiled) = self.mix.scenarios.get(scenario as usize) else { return UserAction::Wait };
         while self.users.len() <= user as usize {
             self.users.push(LoadUser {
@@ -181,7 +181,7 @@ impl<'a> UserTable<'a> {
         let variables = slot.flow.prepare(&compiled.plan, self.seed, number);
         if let Some(data) = &compiled.data {
             let ordinal = self.mix.ordinal(&mut self.ordinals, number);
-            data.assign(ordinal, self.shard.nth(user.into()), self.seed, &compiled.plan.columns, variables);
+            data.assign(ordinal, user_number.unwrap_or_default(), self.seed, &compiled.plan.columns, variables);
         }
         self.step(user, now, unix_s, |flow, context| flow.begin(context, start.arrival.intended, now))
     }

@@ -127,7 +127,7 @@ impl<'a> Worker<'a> {
             users: plan
                 .scenarios
                 .as_ref()
-                .map(|mix| UserTable::new(mix, plan.seed, plan.users_of(index), plan.shard.split(index, plan.threads))),
+                .map(|mix| UserTable::new(mix, plan.seed, plan.user_numbers(index), plan.users_of(index))),
             trace: shared.trace.clone(),
             unix_s: 0,
             unread: Vec::new(),

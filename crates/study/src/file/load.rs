@@ -10,12 +10,15 @@ use weir_document::problem::suggestion;
 use weir_document::read::{DocumentNode, NamedNode};
 use weir_load::{LoadPlan, Options, RequestBodySource};
 
+/// Parser of arguments, whose scenarios are relative to a folder; an error is one line that names the flag.
+pub type LoadParser<'a> = dyn Fn(&[String], &Path) -> Result<Options, String> + Sync + 'a;
+
 /// Syntax of loads, provided by the command line.
 pub struct LoadSyntax<'a> {
     /// Flags without their dashes.
     pub flags: &'a [String],
-    /// Parser of arguments; an error is one line that names the flag.
-    pub parse: &'a (dyn Fn(&[String]) -> Result<Options, String> + Sync),
+    /// Parser of arguments.
+    pub parse: &'a LoadParser<'a>,
 }
 
 impl fmt::Debug for LoadSyntax<'_> {
@@ -72,7 +75,7 @@ pub(super) fn load(
         whole &= word.is_some();
         load.flags.extend(word.map(|word| (flag, word)));
     }
-    if !members.iter().any(|member| member.key == "url") {
+    if !members.iter().any(|member| matches!(member.key, "url" | "scenario")) {
         table.error("a load without url", r#"write url = "http://127.0.0.1:{port}/""#);
         whole = false;
     }
@@ -195,7 +198,7 @@ pub(crate) fn options(
         }
     }
     args.extend(["--".to_owned(), url]);
-    let mut options = (words.parse)(&args)?;
+    let mut options = (words.parse)(&args, folder)?;
     let beside = |path: &mut PathBuf| *path = folder.join(&path);
     for body in &mut options.bodies {
         if let RequestBodySource::File(path) = body {

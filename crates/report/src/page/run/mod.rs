@@ -59,6 +59,9 @@ fn verdict(run: &Run) -> PageVerdict {
         failures(run).map(|words| VerdictPoint::new(Tone::Bad, words)).into_iter().collect();
     points.extend(objectives(Tone::Bad, false));
     points.extend(run.trust.reasons.iter().map(|reason| VerdictPoint::new(Tone::Doubt, reason)));
+    if let Some(why) = &run.aborted {
+        points.push(VerdictPoint::new(Tone::Bad, format!("Aborted: {why}")));
+    }
     if run.interrupted {
         let left = number_format::count(run.requests.unfinished);
         points.push(VerdictPoint::new(Tone::Doubt, format!("Interrupted; {left} requests in flight are not counted.")));
