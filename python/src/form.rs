@@ -19,6 +19,7 @@ use weir::load::{Options, RequestBodySource};
 use weir::measure::slo::Slo;
 
 use crate::errors;
+use crate::scenario_args::ScenarioArg;
 
 /// Options of a load, its objectives and agents.
 pub(crate) struct LoadRequest {
@@ -42,11 +43,11 @@ impl LoadRequest {
         let agents = on.map(|on| agents::AgentSpec { backend: on, agents: count, per_node, launcher });
         let options = Options {
             url: form.take("url")?,
-            scenarios: Vec::new(),
-            request_scenario: weir_load::steps::ScenarioSource::default(),
-            checks: Vec::new(),
-            success: None,
-            no_template: true,
+            scenarios: form.take::<Vec<ScenarioArg>>("scenario")?.into_iter().map(|scenario| scenario.0).collect(),
+            request_scenario: form.take::<ScenarioArg>("request_scenario")?.0,
+            checks: form.take("check")?,
+            success: form.take("success")?,
+            no_template: !form.take::<bool>("template")?,
             connections: form.take("connections")?,
             threads: form.take("threads")?,
             requests: form.take("requests")?,

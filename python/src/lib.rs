@@ -19,6 +19,7 @@ mod errors;
 mod form;
 mod load;
 mod run;
+mod scenario_args;
 mod send;
 mod serve;
 mod simulate;

@@ -8,7 +8,7 @@ use super::Cli;
 const DOCS: &str = "docs/";
 
 /// Page of each command, relative to [`DOCS`]; a command without an entry has the page of its parent.
-const PAGES: [(&str, &str); 20] = [
+const PAGES: [(&str, &str); 21] = [
     ("weir", "README.md"),
     ("weir load", "load.md"),
     ("weir capacity", "capacity.md"),
@@ -19,6 +19,7 @@ const PAGES: [(&str, &str); 20] = [
     ("weir serve work", "serve/work.md"),
     ("weir serve ratelimit", "serve/ratelimit.md"),
     ("weir serve functions", "serve/functions.md"),
+    ("weir serve shop", "serve/shop.md"),
     ("weir serve sleep", "serve/sleep.md"),
     ("weir serve httpbin", "serve/httpbin.md"),
     ("weir gate", "gate.md"),

@@ -1,6 +1,7 @@
 //! `weir load`: from arguments to a plan, a run, its report and files.
 
 mod defaults;
+mod stages_flag;
 
 use std::ffi::OsString;
 use std::io;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
+use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
@@ -21,7 +23,7 @@ use weir_agents::{Coordinator, process};
 use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_decide::load::notation;
-use weir_decide::load::schedule::{Arrivals, LoadStage};
+use weir_decide::load::schedule::Arrivals;
 use weir_live::progress_bar::{Extent, ProgressBar};
 use weir_load::request_log::RequestLog;
 use weir_load::setup;
@@ -112,6 +114,9 @@ pub(super) struct LoadArgs {
     /// file for the time series as CSV
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     csv: Option<PathBuf>,
+    /// file for a table of the steps as CSV
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    csv_steps: Option<PathBuf>,
     /// file for the HTML report
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     html: Option<PathBuf>,
@@ -121,16 +126,6 @@ const CLOSED: &str = "Closed loop (as ab, wrk)";
 const USERS: &str = "Closed loop (as JMeter)";
 const OPEN: &str = "Open loop";
 const RESULT: &str = "Result";
-
-/// Stages as one value; clap would take a bare `Vec` for a repeatable option.
-#[derive(Clone, Debug)]
-struct StagesFlag(Vec<LoadStage>);
-
-impl StagesFlag {
-    fn read(text: &str) -> Result<Self, String> {
-        notation::stages(text).map(Self)
-    }
-}
 
 /// Names of the flags of `weir load`, without dashes.
 pub(super) fn flags() -> Vec<String> {
@@ -218,6 +213,9 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     if plays_once {
         return once::play(&options, messages);
     }
+    if outputs.csv_steps.is_some() && options.scenarios.is_empty() {
+        return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
+    }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
     if let Some(mix) = &plan.scenarios {
         mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
@@ -239,14 +237,14 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let label = plan.target.path.split('?').next().unwrap_or("/");
     let begin = |it: &OutputFile| {
         let file = it.file.try_clone()?;
-        let steps = plan.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default();
-        let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
-        let labels = if names.is_empty() { vec![label] } else { names };
+        let names = step_names(&plan);
+        let labels = if names.is_empty() { vec![label] } else { names.iter().map(String::as_str).collect() };
         Ok(RequestLog::new(file, !it.is_stdout(), &labels, &plan.target.url))
     };
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
-    let mut bar = (!messages.is_quiet())
-        .then(|| ProgressBar::new(Extent { until: plan.until, requests: plan.expected_requests() }));
+    let mut bar = (!messages.is_quiet()).then(|| {
+        ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, step_names(&plan))
+    });
     let mut watch = |progress: &weir_measure::RunProgress<'_>| {
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
             messages.note(&line);
@@ -279,7 +277,7 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     objectives.judge(&mut run, abort, interrupt.is_requested());
     if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
         // Reports of other tools have no field for these.
-        text::failures(&run).iter().for_each(|words| messages.note(words));
+        text::failures(&run).into_iter().chain(text::scenario_failures(&run)).for_each(|words| messages.note(&words));
         run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not trusted: {reason}")));
     }
     let taken = outputs.uses_stdout();
@@ -291,6 +289,12 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let kept = outputs.write(&run, log, messages);
     let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
     Ok(exit_code(&run, strict, shown.max(kept).max(ended), messages))
+}
+
+/// Names of the steps of a plan; none without scenarios.
+fn step_names(plan: &LoadPlan) -> Vec<String> {
+    let steps = plan.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default();
+    steps.into_iter().map(|step| step.name).collect()
 }
 
 fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
@@ -318,6 +322,10 @@ fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
         messages.error(&format!("none of {} requests succeeded; {why}", run.requests.total));
         return exit::UNTRUSTED;
     }
+    if let Some(all) = run.iterations.as_ref().filter(|all| all.total > 0 && all.ok == 0) {
+        messages.error(&format!("none of {} iterations succeeded; {}", all.total, run.failed_by_kind()));
+        return exit::UNTRUSTED;
+    }
     if strict && !run.trust.ok {
         return exit::UNTRUSTED;
     }
@@ -328,6 +336,7 @@ fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
 struct LoadOutputs {
     json: Option<OutputFile>,
     csv: Option<OutputFile>,
+    csv_steps: Option<OutputFile>,
     html: Option<OutputFile>,
     jtl: Option<OutputFile>,
 }
@@ -335,15 +344,26 @@ struct LoadOutputs {
 impl LoadOutputs {
     fn open(asked: &LoadArgs) -> Result<Self, String> {
         let open = |path: &Option<PathBuf>| OutputFile::open(path.as_deref());
-        let all =
-            Self { json: open(&asked.out)?, csv: open(&asked.csv)?, html: open(&asked.html)?, jtl: open(&asked.jtl)? };
+        let all = Self {
+            json: open(&asked.out)?,
+            csv: open(&asked.csv)?,
+            csv_steps: open(&asked.csv_steps)?,
+            html: open(&asked.html)?,
+            jtl: open(&asked.jtl)?,
+        };
         OutputFile::ensure_distinct(&all.by_flag())?;
         Ok(all)
     }
 
-    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 4] {
-        let Self { json, csv, html, jtl } = self;
-        [("--out", json.as_ref()), ("--csv", csv.as_ref()), ("--html", html.as_ref()), ("--jtl", jtl.as_ref())]
+    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 5] {
+        let Self { json, csv, csv_steps, html, jtl } = self;
+        [
+            ("--out", json.as_ref()),
+            ("--csv", csv.as_ref()),
+            ("--csv-steps", csv_steps.as_ref()),
+            ("--html", html.as_ref()),
+            ("--jtl", jtl.as_ref()),
+        ]
     }
 
     /// Whether one of the files is stdout.
@@ -356,6 +376,7 @@ impl LoadOutputs {
         let done = [
             self.json.map(|output| output.write(&run.to_json())),
             self.csv.map(|output| output.write(&csv::series(run))),
+            self.csv_steps.map(|output| output.write(&csv::steps(run))),
             self.html.map(|output| output.write(&page::render(&page::of_run(run)))),
             self.jtl.zip(log).map(|(output, log)| output.finish(log.finish())),
         ];

@@ -11,6 +11,7 @@ use weir_decide::load::feed::DueRequest;
 use weir_http::stream::Stream;
 use weir_http::wire::{DecodedResponse, Decoder, WireRequest};
 use weir_measure::outcome::{Outcome, RequestEnd};
+use weir_scenario::plan::OriginId;
 
 /// Phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,9 @@ pub(super) struct LoadConnection {
     pub(super) opened: Nanos,
     /// Time since when the connection is idle, if it is.
     pub(super) idle_since: Option<Nanos>,
-    /// Request of a scenario's step; `None` for requests of the plan.
+    /// Scenario and origin that a user's connection belongs to; `None` for requests of the plan.
+    pub(super) origin: Option<(u32, OriginId)>,
+    /// Request of a scenario's step while it is in flight; `None` for requests of the plan.
     pub(super) step: Option<Box<StepExchange>>,
     /// Number of requests, from the back, that are not completely written, ...
     unsent: usize,
@@ -142,6 +145,7 @@ impl LoadConnection {
             user,
             opened,
             idle_since: None,
+            origin: None,
             step: None,
             unsent: 0,
             offset: 0,

@@ -7,7 +7,6 @@ use weir_measure::Counts;
 use weir_measure::failure_sample::FailureSample;
 use weir_measure::outcome::Outcome;
 use weir_measure::recorder::{Interval, Recorder};
-use weir_measure::step_counts::StepCounts;
 use weir_scenario::plan::{StepFindings, StepVerdict};
 
 /// One worker's counts, reported by [`WorkerCounters::take_counts`].
@@ -79,10 +78,16 @@ impl WorkerCounters {
         findings: &StepFindings,
         sample: impl FnOnce() -> FailureSample,
     ) {
+        let failed_checks = (0..findings.checks_evaluated).filter(|check| !findings.has_passed(*check)).count();
+        let interval = self.recorder.interval.step(step);
+        interval.requests += 1;
+        interval.failed += u64::from(!outcome.is_ok());
+        interval.response += outcome.response();
+        interval.checks_failed += failed_checks as u64;
         if outcome.intended < self.from {
             return;
         }
-        let counts = step_counts(&mut self.recorder.counts, step);
+        let counts = self.recorder.counts.step(step);
         counts.record(outcome);
         match findings.verdict {
             Some(StepVerdict::Redirected) => counts.redirects += 1,
@@ -102,14 +107,15 @@ impl WorkerCounters {
         if now < self.from {
             return;
         }
-        let counts = step_counts(&mut self.recorder.counts, step);
+        let counts = self.recorder.counts.step(step);
         counts.unsent += 1;
         counts.record_sample(sample);
     }
 
     /// Records an iteration.
-    pub(super) fn end_iteration(&mut self, intended: Nanos, now: Nanos, ok: bool) {
-        let iterations = &mut self.recorder.counts.iterations;
+    pub(super) fn end_iteration(&mut self, scenario: u32, intended: Nanos, now: Nanos, ok: bool) {
+        self.recorder.interval.iterations += 1;
+        let iterations = self.recorder.counts.scenario(scenario);
         if now >= self.from && now <= self.until {
             iterations.ended_in_window += 1;
         }
@@ -212,13 +218,4 @@ impl WorkerCounters {
         let (end, after) = self.cpu_end;
         if end > start { (after - before).0 as f64 / (end - start).0 as f64 } else { 0.0 }
     }
-}
-
-/// Counts of a step by its index among all steps.
-fn step_counts(counts: &mut Counts, step: u32) -> &mut StepCounts {
-    let index = step as usize;
-    if counts.steps.len() <= index {
-        counts.steps.resize_with(index + 1, StepCounts::default);
-    }
-    &mut counts.steps[index]
 }

@@ -111,7 +111,7 @@ pub fn run(
     let mut listen = |elapsed: Nanos, told: Option<ProgressEvent>| {
         let whole = match told {
             Some(ProgressEvent::Interval(stretch, whole)) => {
-                ended += whole.ok + whole.failed;
+                ended += whole.ended();
                 series.add(stretch, &whole);
                 Some(whole)
             }

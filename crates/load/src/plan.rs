@@ -227,12 +227,16 @@ impl LoadPlan {
 
     /// Maximum number of connections of thread `index`.
     pub fn connections_of(&self, index: u64) -> usize {
-        if self.scenarios.is_none() {
-            return self.per_thread(self.connections, index);
+        match self.scenarios {
+            // A thread's part of all connections may be less than its users need.
+            Some(_) => self.users_of(index).saturating_mul(self.connections_per_user()),
+            None => self.per_thread(self.connections, index),
         }
-        // A user has all its connections on its thread.
-        let per_user = usize::try_from(self.connections / self.users.max(1)).unwrap_or(1);
-        self.users_of(index).saturating_mul(per_user)
+    }
+
+    /// Maximum number of connections of a user of scenarios, from 1.
+    pub fn connections_per_user(&self) -> usize {
+        usize::try_from(self.connections / self.users.max(1)).unwrap_or(usize::MAX).max(1)
     }
 
     /// Maximum number of users of scenarios of thread `index`.

@@ -109,11 +109,11 @@ impl ThreadLog {
     }
 
     /// Appends an outcome. `connections` is the thread's current number of connections; `step` is the index of the
-    /// label.
-    pub fn push(&mut self, outcome: &Outcome, user: u32, connections: usize, step: u32) {
+    /// label; `message` says why a step failed.
+    pub fn push(&mut self, outcome: &Outcome, user: u32, connections: usize, step: u32, message: &str) {
         let ms = |n: Nanos| n.as_millis_f64().round() as u64;
         let us = |n: Nanos| (n.0 + 500) / 1_000;
-        let (code, message) = match outcome.end {
+        let (code, response_message) = match outcome.end {
             RequestEnd::Response(status) | RequestEnd::Checked { status, .. } => {
                 (status.to_string(), reason(status).to_owned())
             }
@@ -123,15 +123,18 @@ impl ThreadLog {
         let latency = if is_answered { outcome.first_byte - outcome.intended } else { Nanos::ZERO };
         // Start and offset are rounded separately, so that offsets of a plan do not depend on the start.
         let timestamp = self.start_ms + ms(outcome.intended);
+        let message_field =
+            if message.is_empty() { String::new() } else { csv_quoted(&message.replace(char::is_control, " ")) };
         // Writing to memory cannot fail.
         let _ = writeln!(
             self.block,
-            "{timestamp},{},{},{code},{message},weir {}-{},text,{},,{},{},{connections},{connections},{},{},0,{},{},{},{}",
+            "{timestamp},{},{},{code},{response_message},weir {}-{},text,{},{},{},{},{connections},{connections},{},{},0,{},{},{},{}",
             ms(outcome.response()),
             self.labels.get(step as usize).map_or("", String::as_str),
             self.thread,
             user + 1,
             outcome.is_ok(),
+            message_field,
             outcome.bytes_in,
             outcome.bytes_out,
             self.url,
@@ -200,15 +203,19 @@ mod tests {
             body_in: 38,
             bytes_out: 80,
         };
-        lines.push(&outcome, 6, 3, 0);
-        lines.push(&Outcome { end: RequestEnd::Failed(FailureKind::Timeout), bytes_in: 0, ..outcome }, 6, 3, 0);
+        lines.push(&outcome, 6, 3, 0, "");
+        lines.push(&Outcome { end: RequestEnd::Failed(FailureKind::Timeout), bytes_in: 0, ..outcome }, 6, 3, 0, "");
+        let checked = RequestEnd::Checked { status: 200, passed: false };
+        lines.push(&Outcome { end: checked, ..outcome }, 6, 3, 0, "body contains \"ok\":\nnot found");
         drop(lines);
         log.finish().expect("written");
         let mut text = String::new();
         file.rewind().and_then(|()| file.read_to_string(&mut text)).expect("readable");
         let expected = "1000251,12,\"/a,b\",200,OK,weir 1-7,text,true,,186,80,3,3,\"http://h/a,b\",10,0,5,11637,10000,5000\n\
             1000251,12,\"/a,b\",Non HTTP response code: timeout,Non HTTP response message: timeout,weir 1-7,text,false,,\
-            0,80,3,3,\"http://h/a,b\",0,0,5,11637,0,5000\n";
+            0,80,3,3,\"http://h/a,b\",0,0,5,11637,0,5000\n\
+            1000251,12,\"/a,b\",200,OK,weir 1-7,text,false,\"body contains \"\"ok\"\": not found\",186,80,3,3,\
+            \"http://h/a,b\",10,0,5,11637,10000,5000\n";
         assert_eq!(text, format!("{HEADER}{expected}"));
     }
 

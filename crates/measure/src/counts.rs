@@ -6,7 +6,7 @@ use std::iter::Sum;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
-use super::merge::{AddPart, PeerValue, merged, texts};
+use super::merge::{AddPart, PeerValue, at, merged, texts};
 use super::response_counts::{BodyLengths, CheckedResponses, StatusCounts, failed_by_kind};
 use super::step_counts::{IterationCounts, StepCounts};
 use super::times::ResponseTimes;
@@ -79,14 +79,24 @@ merged! {
         pub began: Nanos => maximum,
         /// Responses whose success is not that of their status.
         pub unexpected: CheckedResponses => sum,
-        /// Iterations of scenarios.
-        pub iterations: IterationCounts => sum,
+        /// Iterations of each scenario, in order; empty without scenarios.
+        pub scenarios: Vec<IterationCounts> => sum,
         /// Steps of the scenarios, in order; empty without scenarios.
         pub steps: Vec<StepCounts> => sum,
     }
 }
 
 impl Counts {
+    /// Counts of a scenario by its index.
+    pub fn scenario(&mut self, index: u32) -> &mut IterationCounts {
+        at(&mut self.scenarios, index)
+    }
+
+    /// Counts of a step by its index among all steps.
+    pub fn step(&mut self, index: u32) -> &mut StepCounts {
+        at(&mut self.steps, index)
+    }
+
     /// Adds later counts of the same thread or agent.
     pub fn add_later(&mut self, later: &Self) {
         self.add(later);
@@ -110,6 +120,7 @@ impl Counts {
             && self.body_lengths.same <= responses
             && self.no_response.count() == self.no_response_count()
             && self.steps.iter().all(StepCounts::adds_up)
+            && self.scenarios.iter().all(IterationCounts::adds_up)
             && [&self.good, &self.bad].iter().all(|times| times.service.count() == times.count());
         if adds_up { Ok(()) } else { Err("counts that do not add up".into()) }
     }

@@ -57,6 +57,15 @@ pub(super) trait PeerValue {
     fn check(&self) -> Result<(), String>;
 }
 
+/// Record of an index; the list grows up to it.
+pub(super) fn at<T: Default>(list: &mut Vec<T>, index: u32) -> &mut T {
+    let index = index as usize;
+    if list.len() <= index {
+        list.resize_with(index + 1, T::default);
+    }
+    &mut list[index]
+}
+
 /// Rule: sum of the parts.
 pub(super) fn sum<T: AddPart>(own: &mut T, other: &T) {
     own.add_part(other);

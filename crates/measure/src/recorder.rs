@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
 use super::histogram::{self, Histogram};
-use super::merge::merged;
+use super::merge::{at, merged};
 use super::outcome::{Outcome, RequestEnd};
 use super::response_counts::BodyLengths;
+use super::step_counts::StepInterval;
 use weir_decide::Nanos;
 
 merged! {
@@ -31,6 +32,12 @@ merged! {
         pub backlog: u64 => sum,
         /// Requests in flight at the end of the interval.
         pub in_flight: u64 => sum,
+        /// Iterations that ended; 0 without scenarios.
+        #[serde(default)]
+        pub iterations: u64 => sum,
+        /// Steps of the scenarios, in order; empty without scenarios.
+        #[serde(default)]
+        pub steps: Vec<StepInterval> => sum,
         /// Counts of the interval for the result of the run; agents report them during the run.
         pub counts: Option<Box<Counts>> => sum,
     }
@@ -47,12 +54,24 @@ impl Default for Interval {
             failed_response: Histogram::coarse(),
             backlog: 0,
             in_flight: 0,
+            iterations: 0,
+            steps: Vec::new(),
             counts: None,
         }
     }
 }
 
 impl Interval {
+    /// Requests that ended; with scenarios iterations, as limits count them.
+    pub fn ended(&self) -> u64 {
+        if self.steps.is_empty() { self.ok + self.failed } else { self.iterations }
+    }
+
+    /// Counts of a step by its index among all steps.
+    pub fn step(&mut self, index: u32) -> &mut StepInterval {
+        at(&mut self.steps, index)
+    }
+
     /// Checks an interval that a peer sent.
     ///
     /// # Errors

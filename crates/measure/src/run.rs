@@ -9,7 +9,7 @@ use super::end_reason::EndReason;
 use super::histogram::{Histogram, Percentiles};
 use super::load_model::LoadModel;
 pub use super::rate::Rate;
-use super::run_steps::{RunIterations, RunStep};
+use super::run_steps::{RunIterations, RunScenario, RunStep};
 use super::series::SeriesPoint;
 use super::trust::{MAX_CPU_FRACTION, Trust, is_p99_distorted};
 
@@ -70,6 +70,9 @@ pub struct Run {
     /// Iterations of scenarios; `None` without scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<RunIterations>,
+    /// Scenarios, in order; empty without scenarios.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<RunScenario>,
     /// Steps of the scenarios, in order; empty without scenarios.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<RunStep>,

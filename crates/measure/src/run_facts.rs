@@ -5,9 +5,9 @@ use super::counts::Counts;
 use super::end_reason::EndReason;
 use super::load_model::LoadModel;
 use super::run::{Bytes, Connections, Manifest, Rate, Requests, Responses, Run, RunTarget, SCHEMA_VERSION};
-use super::run_steps::{RunIterations, RunStep, StepFacts};
+use super::run_steps::{RunIterations, RunScenario, RunStep, StepFacts};
 use super::series::RunSeries;
-use super::step_counts::StepCounts;
+use super::step_counts::{IterationCounts, StepCounts};
 use super::trust::{Evidence, Trust};
 use weir_decide::Nanos;
 
@@ -32,6 +32,8 @@ pub struct RunFacts {
     pub interrupted: bool,
     /// Reason of an early end.
     pub ended_by: Option<EndReason>,
+    /// Names of the scenarios; empty without scenarios.
+    pub scenarios: Vec<String>,
     /// Steps of the scenarios; empty without scenarios.
     pub steps: Vec<StepFacts>,
 }
@@ -57,6 +59,13 @@ impl RunFacts {
             None => achieved,
         };
         Rate { offered, achieved }
+    }
+
+    fn run_scenarios(&self, counts: &Counts) -> Vec<RunScenario> {
+        let none = IterationCounts::default();
+        let of = |index: usize| counts.scenarios.get(index).unwrap_or(&none);
+        let named = self.scenarios.iter().enumerate();
+        named.map(|(index, name)| RunScenario::of(name, of(index), self.duration_s())).collect()
     }
 
     fn run_steps(&self, counts: &Counts) -> Vec<RunStep> {
@@ -139,6 +148,7 @@ impl Run {
             trust,
             iterations: (!facts.steps.is_empty())
                 .then(|| RunIterations::of(counts, facts.duration_s(), facts.arrivals_s())),
+            scenarios: facts.run_scenarios(counts),
             steps: facts.run_steps(counts),
             slo: Vec::new(),
             interrupted: facts.interrupted,

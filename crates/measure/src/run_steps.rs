@@ -8,7 +8,7 @@ use super::counts::Counts;
 use super::failure_sample::FailureSample;
 use super::histogram::{Histogram, Percentiles};
 use super::rate::Rate;
-use super::step_counts::StepCounts;
+use super::step_counts::{IterationCounts, StepCounts};
 
 /// Iterations of scenarios.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,25 @@ pub struct RunIterations {
     pub histogram: String,
 }
 
+/// Scenario of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunScenario {
+    /// Name: that of its file, without the ending.
+    pub name: String,
+    /// Iterations that have ended. Iterations that were never started belong to no scenario.
+    pub iterations: u64,
+    /// Iterations in which no step failed.
+    pub ok: u64,
+    /// Iterations with a failed step.
+    pub failed: u64,
+    /// Cut off by the end of the run; not in `iterations`.
+    pub unfinished: u64,
+    /// Iterations per second.
+    pub rate_per_s: f64,
+    /// Time from the intended start to the end of an iteration, think times included.
+    pub time_ms: Percentiles,
+}
+
 /// Step of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunStep {
@@ -52,6 +71,12 @@ pub struct RunStep {
     pub retries: u64,
     /// Requests that were never sent, since a variable had no value or an invalid one; not in `requests`.
     pub unsent: u64,
+    /// Bytes read, heads and framing included.
+    #[serde(default)]
+    pub bytes_in: u64,
+    /// Bytes written, heads included.
+    #[serde(default)]
+    pub bytes_out: u64,
     /// Responses per second.
     pub rate_per_s: f64,
     /// Time from the intended start to the whole response, over successes.
@@ -101,7 +126,7 @@ pub struct StepFacts {
 impl RunIterations {
     /// Iterations of the counts of a window; `arrivals_s` is the length of its arrivals in the open loop.
     pub(super) fn of(counts: &Counts, duration_s: f64, arrivals_s: Option<f64>) -> Self {
-        let iterations = &counts.iterations;
+        let iterations: IterationCounts = counts.scenarios.iter().sum();
         let achieved = iterations.ended_in_window as f64 / duration_s;
         Self {
             total: iterations.ok + iterations.failed + counts.dropped,
@@ -127,6 +152,21 @@ impl RunIterations {
     }
 }
 
+impl RunScenario {
+    /// Scenario of these counts.
+    pub(super) fn of(name: &str, counts: &IterationCounts, duration_s: f64) -> Self {
+        Self {
+            name: name.to_owned(),
+            iterations: counts.ok + counts.failed,
+            ok: counts.ok,
+            failed: counts.failed,
+            unfinished: counts.cut,
+            rate_per_s: counts.ended_in_window as f64 / duration_s,
+            time_ms: counts.time.percentiles(),
+        }
+    }
+}
+
 impl RunStep {
     /// Step of these counts.
     pub(super) fn of(facts: &StepFacts, counts: &StepCounts, duration_s: f64) -> Self {
@@ -144,6 +184,8 @@ impl RunStep {
             redirects: counts.redirects,
             retries: counts.retries,
             unsent: counts.unsent,
+            bytes_in: counts.bytes_in,
+            bytes_out: counts.bytes_out,
             rate_per_s: counts.statuses.sum(0..1000) as f64 / duration_s,
             response_ms: counts.response.percentiles(),
             service_ms: counts.service.percentiles(),

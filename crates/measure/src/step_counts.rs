@@ -1,6 +1,7 @@
 //! Counts of scenarios: iterations, and each step.
 
 use std::collections::BTreeMap;
+use std::iter::Sum;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,35 @@ impl IterationCounts {
         }
         self.time.record(ended - intended);
     }
+
+    /// Whether the counts add up.
+    pub(super) fn adds_up(&self) -> bool {
+        self.time.count() == self.ok + self.failed
+    }
+}
+
+impl<'a> Sum<&'a Self> for IterationCounts {
+    fn sum<I: Iterator<Item = &'a Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |mut sum, part| {
+            sum.add(part);
+            sum
+        })
+    }
+}
+
+merged! {
+    /// Counts of a step in one interval of the time series.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct StepInterval {
+        /// Requests that ended.
+        pub requests: u64 => sum,
+        /// Of these, failed ones.
+        pub failed: u64 => sum,
+        /// Sum of their response times.
+        pub response: Nanos => sum,
+        /// Checks that failed.
+        pub checks_failed: u64 => sum,
+    }
 }
 
 merged! {
@@ -57,6 +87,8 @@ merged! {
         pub unsent: u64 => sum,
         /// Bytes read, heads and framing included.
         pub bytes_in: u64 => sum,
+        /// Bytes written, heads included.
+        pub bytes_out: u64 => sum,
         /// Number of responses by status.
         pub statuses: StatusCounts => sum,
         /// Requests without a response, by kind.
@@ -92,6 +124,7 @@ impl StepCounts {
     pub fn record(&mut self, outcome: &Outcome) {
         self.requests += 1;
         self.bytes_in += outcome.bytes_in;
+        self.bytes_out += outcome.bytes_out;
         if outcome.is_ok() {
             self.ok += 1;
             self.response.record(outcome.response());
@@ -157,4 +190,4 @@ macro_rules! parts {
         }
     )*};
 }
-parts!(IterationCounts, StepCounts, CheckCounts);
+parts!(IterationCounts, StepCounts, StepInterval, CheckCounts);

@@ -35,8 +35,8 @@ pub fn render(run: &Run, color: bool) -> String {
 
 /// Error rate above [`HEADLINE_FAILURE_FRACTION`], and missed objectives.
 fn verdict(run: &Run, paint: AnsiPaint) -> Vec<String> {
-    let failures = failures(run).map(|words| wrap("", &words)).unwrap_or_default();
-    let mut lines: Vec<String> = failures.iter().map(|line| paint.red(line)).collect();
+    let failures = failures(run).into_iter().chain(scenario_failures(run)).flat_map(|words| wrap("", &words));
+    let mut lines: Vec<String> = failures.map(|line| paint.red(&line)).collect();
     if run.slo.iter().any(|held| !held.ok) {
         lines.push(paint.red("OBJECTIVES MISSED"));
         lines.extend(objectives(run, false, paint));
@@ -59,6 +59,11 @@ pub fn failures(run: &Run) -> Option<String> {
     }
     (run.error_fraction() > HEADLINE_FAILURE_FRACTION)
         .then(|| format!("{} OF REQUESTS FAILED: {kinds}", percentage(run.error_fraction())))
+}
+
+/// Headline on scenarios, if no iteration succeeded or checks failed.
+pub fn scenario_failures(run: &Run) -> Option<String> {
+    steps::headline(run)
 }
 
 fn reasons(run: &Run, paint: AnsiPaint) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::WireError;
 use super::chunked::{Chunked, ChunkedPart};
-use super::head::{BodyFraming, HeadCache, WireHead};
+use super::head::{BodyFraming, HeadCache, HeadNotes, WireHead};
 
 /// A complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub struct DecodeStep {
 
 /// What looks at a response as its bytes arrive. The default looks at nothing.
 pub trait ResponseObserver {
-    /// Takes the head of the final response, whole.
-    fn head(&mut self, _head: &[u8]) {}
+    /// Takes the head of the final response, whole, and what it has.
+    fn head(&mut self, _head: &[u8], _notes: HeadNotes) {}
 
     /// Takes the next bytes of its body, without framing.
     fn body(&mut self, _bytes: &[u8]) {}
@@ -187,7 +187,8 @@ impl Decoder {
             return Ok(0);
         };
         if !head.is_interim() {
-            observer.head(if before == 0 { &rest[..head.length] } else { &self.partial[..head.length] });
+            let bytes = if before == 0 { &rest[..head.length] } else { &self.partial[..head.length] };
+            observer.head(bytes, head.notes);
         }
         if before > 0 {
             self.partial.clear();

@@ -39,6 +39,7 @@ impl LoadPlan {
             spins: self.spin,
             interrupted,
             ended_by: self.data_end.clone().filter(|_| is_early).map(EndReason::DataRows),
+            scenarios: self.scenarios.as_ref().map(ScenarioMix::names).unwrap_or_default(),
             steps: self.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default(),
         }
     }

@@ -1,13 +1,17 @@
 //! Request of a step on a connection, and what is kept of its response.
 
 use weir_decide::Nanos;
-use weir_http::wire::ResponseObserver;
+use weir_http::wire::{HeadNotes, ResponseObserver};
 use weir_scenario::plan::OriginId;
 
 use super::kept_response::KeptResponse;
 
-/// Request of a step on a connection of its user, and what is kept of its response.
-#[derive(Debug)]
+/// Maximum size of the buffers that a thread keeps for the next exchange, in bytes each.
+const MAX_SPARE_BYTES: usize = 64 << 10;
+
+/// Request of a step on a connection of its user, and what is kept of its response. A connection has one only while it
+/// waits for the response: idle users hold no buffers.
+#[derive(Debug, Default)]
 pub(crate) struct StepExchange {
     /// Bytes of the request.
     pub(crate) request: Vec<u8>,
@@ -15,22 +19,33 @@ pub(crate) struct StepExchange {
     pub(crate) is_bodyless: bool,
     /// Timeout of the step, if it has one of its own.
     pub(crate) timeout: Option<Nanos>,
-    /// Scenario and origin that the connection belongs to.
-    pub(crate) scenario: u32,
+    /// Index of the step among all steps.
+    pub(crate) step: u32,
     pub(crate) origin: OriginId,
+    /// What the head of the response has.
+    pub(super) notes: HeadNotes,
     pub(super) kept: KeptResponse,
 }
 
 impl StepExchange {
-    /// Exchange on a new connection to an origin.
-    pub(crate) fn new(scenario: u32, origin: OriginId) -> Self {
-        Self { request: Vec::new(), is_bodyless: false, timeout: None, scenario, origin, kept: KeptResponse::default() }
+    /// Prepares it for the next request.
+    pub(crate) fn prepare(
+        &mut self,
+        (step, origin): (u32, OriginId),
+        is_bodyless: bool,
+        keeps_body: bool,
+        timeout: Option<Nanos>,
+    ) {
+        (self.step, self.origin, self.is_bodyless, self.timeout) = (step, origin, is_bodyless, timeout);
+        self.notes = HeadNotes::default();
+        self.kept.clear(keeps_body);
     }
 
-    /// Prepares it for the next request.
-    pub(crate) fn prepare(&mut self, is_bodyless: bool, keeps_body: bool, timeout: Option<Nanos>) {
-        (self.is_bodyless, self.timeout) = (is_bodyless, timeout);
-        self.kept.clear(keeps_body);
+    /// Drops what one large request or response has needed.
+    pub(super) fn shrink(&mut self) {
+        self.request.clear();
+        self.request.shrink_to(MAX_SPARE_BYTES);
+        self.kept.shrink_to(MAX_SPARE_BYTES);
     }
 
     /// Head of the response, as it came.
@@ -45,11 +60,12 @@ impl StepExchange {
 }
 
 impl ResponseObserver for StepExchange {
-    fn head(&mut self, head: &[u8]) {
-        ResponseObserver::head(&mut self.kept, head);
+    fn head(&mut self, head: &[u8], notes: HeadNotes) {
+        self.notes = notes;
+        self.kept.set_head(head);
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        ResponseObserver::body(&mut self.kept, bytes);
+        self.kept.push_body(bytes);
     }
 }

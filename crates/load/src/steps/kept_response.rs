@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use flate2::read::{GzDecoder, ZlibDecoder};
-use weir_http::wire::ResponseObserver;
 
 /// Maximum size of a kept body, in bytes, and of a decompressed one.
 const MAX_BODY_BYTES: usize = 64 << 20;
@@ -23,9 +22,32 @@ impl KeptResponse {
     pub(in crate::steps) fn clear(&mut self, keeps_body: bool) {
         self.head.clear();
         self.body.clear();
-        // One large body does not keep its memory for the rest of the run.
-        self.body.shrink_to(64 << 10);
         (self.keeps_body, self.is_cut) = (keeps_body, false);
+    }
+
+    /// Frees the memory of a head and body that are larger.
+    pub(in crate::steps) fn shrink_to(&mut self, bytes: usize) {
+        self.clear(false);
+        self.head.shrink_to(bytes);
+        self.body.shrink_to(bytes);
+    }
+
+    /// Takes the head.
+    pub(in crate::steps) fn set_head(&mut self, head: &[u8]) {
+        self.head.clear();
+        self.head.extend_from_slice(head);
+    }
+
+    /// Takes the next bytes of the body.
+    pub(in crate::steps) fn push_body(&mut self, bytes: &[u8]) {
+        if !self.keeps_body {
+            return;
+        }
+        if self.body.len() + bytes.len() > MAX_BODY_BYTES {
+            self.is_cut = true;
+        } else {
+            self.body.extend_from_slice(bytes);
+        }
     }
 
     /// Head, as it came.
@@ -61,22 +83,4 @@ fn decompressed(mut from: impl Read) -> std::io::Result<Vec<u8>> {
     let mut body = Vec::new();
     from.by_ref().take(MAX_BODY_BYTES as u64).read_to_end(&mut body)?;
     Ok(body)
-}
-
-impl ResponseObserver for KeptResponse {
-    fn head(&mut self, head: &[u8]) {
-        self.head.clear();
-        self.head.extend_from_slice(head);
-    }
-
-    fn body(&mut self, bytes: &[u8]) {
-        if !self.keeps_body {
-            return;
-        }
-        if self.body.len() + bytes.len() > MAX_BODY_BYTES {
-            self.is_cut = true;
-        } else {
-            self.body.extend_from_slice(bytes);
-        }
-    }
 }

@@ -38,6 +38,8 @@ pub struct ScenarioMix {
 /// Scenario of a mix.
 #[derive(Debug)]
 pub(crate) struct CompiledScenario {
+    /// Name, unique in the mix.
+    pub(crate) name: String,
     pub(crate) plan: ScenarioPlan,
     /// Index of its first step among the steps of the mix.
     pub(crate) first_step: u32,
@@ -76,14 +78,13 @@ impl ScenarioMix {
             };
             warnings.extend(plan.warnings.iter().map(|warning| format!("{}:{warning}", source.name)));
             let addresses = plan.origins.iter().map(|origin| resolver.resolve(origin)).collect::<Result<_, _>>()?;
-            let prefix =
-                if options.scenarios.len() > 1 { format!("{}: ", source.scenario_name()) } else { String::new() };
-            let steps: Vec<StepFacts> =
-                plan.steps.iter().map(|step| facts(source.scenario_name(), &prefix, step)).collect();
+            let name = unique_name(source.scenario_name(), &scenarios);
+            let prefix = if options.scenarios.len() > 1 { format!("{name}: ") } else { String::new() };
+            let steps: Vec<StepFacts> = plan.steps.iter().map(|step| facts(&name, &prefix, step)).collect();
             let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
             let pacing = source.pacing.map(Nanos::from);
             let has_setup = source.setup.is_some();
-            scenarios.push(CompiledScenario { plan, first_step, addresses, data, pacing, has_setup, steps });
+            scenarios.push(CompiledScenario { name, plan, first_step, addresses, data, pacing, has_setup, steps });
             first_step += count;
         }
         if !mistakes.is_empty() {
@@ -159,6 +160,11 @@ impl ScenarioMix {
         self.scenarios.iter().filter_map(|scenario| scenario.data.as_ref()).try_for_each(|data| data.check_users(users))
     }
 
+    /// Names of the scenarios, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.scenarios.iter().map(|scenario| scenario.name.clone()).collect()
+    }
+
     /// Names and checks of all steps, in order.
     pub fn step_facts(&self) -> Vec<StepFacts> {
         self.scenarios.iter().flat_map(|scenario| scenario.steps.iter().cloned()).collect()
@@ -189,6 +195,16 @@ fn facts(scenario: &str, prefix: &str, step: &weir_scenario::plan::ScenarioStep)
         scenario: scenario.to_owned(),
         checks: checks.map(str::to_owned).collect(),
     }
+}
+
+/// Name that no earlier scenario has: `shop (2)` of a second `shop`.
+fn unique_name(stem: &str, earlier: &[CompiledScenario]) -> String {
+    let is_taken = |name: &str| earlier.iter().any(|scenario| scenario.name == name);
+    if !is_taken(stem) {
+        return stem.to_owned();
+    }
+    let numbered = (2_usize..).map(|number| format!("{stem} ({number})"));
+    numbered.into_iter().find(|name| !is_taken(name)).unwrap_or_else(|| stem.to_owned())
 }
 
 /// Mistakes of a scenario with their places: lines of a file, or options.

@@ -9,6 +9,8 @@
 
 mod data_source;
 mod exchange;
+mod exchange_pool;
+mod headers;
 mod kept_response;
 mod mix;
 mod origin_resolver;
@@ -17,13 +19,16 @@ mod scenario_data;
 mod scenario_hook;
 mod single_request;
 mod source;
+mod thread_origins;
 mod trace;
 mod user_action;
+mod user_connections;
 mod user_deal;
 mod user_table;
 
 pub use self::data_source::DataSource;
 pub(super) use self::exchange::StepExchange;
+pub(super) use self::exchange_pool::ExchangePool;
 pub use self::mix::ScenarioMix;
 pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin};
 pub(super) use self::sample::{failure_sample, failure_texts};

@@ -25,6 +25,8 @@ pub(crate) struct PendingRequest {
 pub(crate) struct Send {
     pub(crate) user: u32,
     pub(crate) scenario: u32,
+    /// Index of the step among all steps.
+    pub(crate) step: u32,
     pub(crate) origin: OriginId,
     pub(crate) intended: Nanos,
     /// Time from which only weir itself could delay it.
@@ -49,6 +51,7 @@ pub(crate) enum UserAction {
 /// Iteration that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndedIteration {
+    pub(crate) scenario: u32,
     pub(crate) intended: Nanos,
     pub(crate) ok: bool,
     /// Whether a service was reached; if not, the user pauses.

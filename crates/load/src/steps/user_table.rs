@@ -7,16 +7,17 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::{feed::DueRequest, shard::Shard};
 use weir_http::tls::Tls;
+use weir_http::wire::HeadNotes;
 use weir_scenario::data::ScenarioOrdinals;
 use weir_scenario::evaluate::ResponseView;
-use weir_scenario::plan::{FlowAction, FlowContext, OriginId, OriginTable, RenderScratch, ScenarioUser, StepFindings};
+use weir_scenario::plan::{FlowAction, FlowContext, OriginId, RenderScratch, ScenarioStep, ScenarioUser, StepFindings};
 use weir_scenario::value::Value;
 
+use super::headers::{HeaderField, with_headers};
+use super::thread_origins::ThreadOrigins;
 use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
-use super::{ResolvedOrigin, ScenarioMix, StepExchange};
-
-/// Maximum number of headers that a step looks at.
-const MAX_HEADERS: usize = 256;
+use super::user_connections::UserConnections;
+use super::{ExchangePool, ResolvedOrigin, ScenarioMix, StepExchange};
 
 /// Users of one thread.
 #[derive(Debug)]
@@ -33,14 +34,14 @@ pub(crate) struct UserTable<'a> {
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Users that wait to be allowed to connect.
     connecting: VecDeque<u32>,
-    /// Origins of each scenario, with those of variables and redirects that this thread has met.
-    origins: Vec<OriginTable>,
-    addresses: Vec<Vec<Option<ResolvedOrigin>>>,
+    origins: ThreadOrigins,
     /// Request to send, rendered.
     pub(crate) request: Vec<u8>,
     /// What the last call of a flow found.
     pub(crate) findings: StepFindings,
     scratch: RenderScratch,
+    /// Buffers of exchanges.
+    pub(crate) exchanges: ExchangePool,
 }
 
 /// User of a thread.
@@ -58,7 +59,7 @@ struct LoadUser {
     /// Wait between two iterations.
     rest: Option<UserRest>,
     /// Open connections, by scenario and origin.
-    connections: Vec<(u32, OriginId, u32)>,
+    connections: UserConnections,
     /// Request that waits to be allowed to connect.
     pending: Option<PendingRequest>,
 }
@@ -66,7 +67,6 @@ struct LoadUser {
 impl<'a> UserTable<'a> {
     /// Users of a thread that has at most `max_users` of them, with these numbers in the closed loop.
     pub(crate) fn new(mix: &'a ScenarioMix, seed: u64, numbers: Option<Shard>, max_users: usize) -> Self {
-        let addresses = mix.scenarios.iter().map(|scenario| scenario.addresses.iter().cloned().map(Some).collect());
         Self {
             mix,
             seed,
@@ -77,11 +77,11 @@ impl<'a> UserTable<'a> {
             max_users,
             timers: BinaryHeap::new(),
             connecting: VecDeque::new(),
-            origins: mix.scenarios.iter().map(|scenario| scenario.plan.origins.clone()).collect(),
-            addresses: addresses.collect(),
+            origins: ThreadOrigins::new(mix),
             request: Vec::new(),
             findings: StepFindings::default(),
             scratch: RenderScratch::default(),
+            exchanges: ExchangePool::default(),
         }
     }
 
@@ -125,11 +125,15 @@ impl<'a> UserTable<'a> {
         self.timers.is_empty() && self.connecting.is_empty()
     }
 
-    /// Ends all waits; returns the number of iterations that are cut off.
-    pub(crate) fn cut(&mut self) -> u64 {
-        let waits = std::mem::take(&mut self.timers).into_iter();
-        let cut = waits.filter(|Reverse((_, user))| self.users.get(*user as usize).is_some_and(|u| u.rest.is_none()));
-        cut.count() as u64 + std::mem::take(&mut self.connecting).len() as u64
+    /// Ends all waits; `cut_off` gets the scenario of each iteration that is cut off.
+    pub(crate) fn cut(&mut self, mut cut_off: impl FnMut(u32)) {
+        let waits = std::mem::take(&mut self.timers).into_iter().map(|Reverse((_, user))| user);
+        let connecting = std::mem::take(&mut self.connecting);
+        for user in waits.chain(connecting) {
+            if let Some(slot) = self.users.get(user as usize).filter(|slot| slot.rest.is_none()) {
+                cut_off(slot.scenario);
+            }
+        }
     }
 
     /// Pauses a user between two iterations.
@@ -167,7 +171,7 @@ impl<'a> UserTable<'a> {
                 ready: Nanos::ZERO,
                 has_reached: false,
                 rest: None,
-                connections: Vec::new(),
+                connections: UserConnections::default(),
                 pending: None,
             });
         }
@@ -196,48 +200,50 @@ impl<'a> UserTable<'a> {
         self.step(user, now, unix_s, |flow, context| flow.failed(context, kind, now))
     }
 
-    /// Takes the response of a request that took `service`; it was complete at `at`.
+    /// Takes the response of this status to a request that took `service`; it was complete at `at`.
     pub(crate) fn response(
         &mut self,
         user: u32,
         exchange: &StepExchange,
-        service: Nanos,
+        (status, service): (u16, Nanos),
         at: Nanos,
         unix_s: i64,
     ) -> UserAction {
         if let Some(slot) = self.users.get_mut(user as usize) {
             slot.has_reached = true;
         }
-        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-        let mut parsed = httparse::Response::new(&mut headers);
-        // The head was parsed before, as a lenient client does; what it cannot parse again has no headers.
-        let mut config = httparse::ParserConfig::default();
-        config
-            .allow_obsolete_multiline_headers_in_responses(true)
-            .allow_spaces_after_header_name_in_responses(true)
-            .allow_multiple_spaces_in_response_status_delimiters(true);
-        let _ = config.parse_response(&mut parsed, exchange.kept.head());
-        let (version, status) = (parsed.version.unwrap_or(1), parsed.code.unwrap_or(0));
-        let mut fields = [("", &b""[..]); MAX_HEADERS];
-        let mut count = 0;
-        for (field, header) in fields.iter_mut().zip(parsed.headers.iter()) {
-            *field = (header.name, header.value);
-            count += 1;
+        // Most steps look at the status and the body alone.
+        let looks_at_headers = !(200..300).contains(&status)
+            || exchange.notes != HeadNotes::default()
+            || self.step_of(user).is_none_or(|step| step.checks.needs_headers());
+        if !looks_at_headers {
+            return self.examine(user, exchange, &[], (status, service), at, unix_s);
         }
-        let fields = &fields[..count];
-        let encoding = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding")).map(|(_, v)| *v);
-        let body = exchange.kept.decoded_body(encoding);
-        let url = self.url(user).unwrap_or_default();
+        with_headers(exchange.kept.head(), |headers| {
+            self.examine(user, exchange, headers, (status, service), at, unix_s)
+        })
+    }
+
+    fn examine(
+        &mut self,
+        user: u32,
+        exchange: &StepExchange,
+        headers: &[HeaderField<'_>],
+        (status, service): (u16, Nanos),
+        at: Nanos,
+        unix_s: i64,
+    ) -> UserAction {
+        let encoding = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
+        let body = exchange.kept.decoded_body(encoding.map(|(_, value)| *value));
         let view = ResponseView {
-            version: if version == 0 { "1.0" } else { "1.1" },
+            version: if exchange.kept.head().starts_with(b"HTTP/1.0") { "1.0" } else { "1.1" },
             status,
-            headers: fields,
+            headers,
             body: body.as_deref().unwrap_or_default(),
             raw_body: exchange.kept.raw_body(),
             body_error: body.as_ref().err().map(String::as_str),
             duration: service,
-            url: &url,
-            ip: "",
+            ..ResponseView::default()
         };
         self.step(user, at, unix_s, |flow, context| flow.response(context, &view, at))
     }
@@ -252,9 +258,7 @@ impl<'a> UserTable<'a> {
         let Self { mix, users, timers, origins, request, findings, scratch, .. } = self;
         let Some(slot) = users.get_mut(user as usize) else { return UserAction::Wait };
         let scenario = slot.scenario;
-        let (Some(compiled), Some(origins)) =
-            (mix.scenarios.get(scenario as usize), origins.get_mut(scenario as usize))
-        else {
+        let (Some(compiled), Some(origins)) = (mix.scenarios.get(scenario as usize), origins.table(scenario)) else {
             return UserAction::Wait;
         };
         let plan = &compiled.plan;
@@ -263,6 +267,7 @@ impl<'a> UserTable<'a> {
             FlowAction::Send { origin, intended } => UserAction::Send(Send {
                 user,
                 scenario,
+                step: compiled.first_step + slot.flow.step(),
                 origin,
                 intended,
                 // Later steps are ready when they are intended: their connection belongs to the user.
@@ -277,7 +282,7 @@ impl<'a> UserTable<'a> {
                 UserAction::Wait
             }
             FlowAction::End { ok } => {
-                UserAction::End(EndedIteration { intended: slot.intended, ok, has_reached: slot.has_reached })
+                UserAction::End(EndedIteration { scenario, intended: slot.intended, ok, has_reached: slot.has_reached })
             }
         }
     }
@@ -307,31 +312,15 @@ impl<'a> UserTable<'a> {
         named.map(|(name, value)| (name.to_owned(), value.clone())).collect()
     }
 
-    /// URL of a user's last request.
-    fn url(&self, user: u32) -> Option<String> {
+    /// Step that a user is at.
+    fn step_of(&self, user: u32) -> Option<&'a ScenarioStep> {
         let slot = self.users.get(user as usize)?;
-        let compiled = self.mix.scenarios.get(slot.scenario as usize)?;
-        slot.flow.url(&compiled.plan).map(ToString::to_string)
+        self.mix.scenarios.get(slot.scenario as usize)?.plan.steps.get(slot.flow.step() as usize)
     }
 
-    /// Open connections of a user to an origin, which may have ended meanwhile.
-    pub(crate) fn take_connection(&mut self, user: u32, scenario: u32, origin: OriginId) -> Option<u32> {
-        let slot = self.users.get_mut(user as usize)?;
-        let is_same = |(of, to, _): &(u32, OriginId, u32)| *of == scenario && *to == origin;
-        let at = slot.connections.iter().position(is_same)?;
-        Some(slot.connections.swap_remove(at).2)
-    }
-
-    /// Connection of a user to any origin, which may have ended meanwhile.
-    pub(crate) fn take_any_connection(&mut self, user: u32) -> Option<u32> {
-        self.users.get_mut(user as usize)?.connections.pop().map(|(_, _, index)| index)
-    }
-
-    /// Keeps an open connection for the user's next request to an origin.
-    pub(crate) fn keep_connection(&mut self, user: u32, scenario: u32, origin: OriginId, index: u32) {
-        if let Some(slot) = self.users.get_mut(user as usize) {
-            slot.connections.push((scenario, origin, index));
-        }
+    /// Open connections of a user, which may have ended meanwhile.
+    pub(crate) fn connections(&mut self, user: u32) -> Option<&mut UserConnections> {
+        self.users.get_mut(user as usize).map(|slot| &mut slot.connections)
     }
 
     /// Stores the request of the table until a connection may be made.
@@ -355,34 +344,16 @@ impl<'a> UserTable<'a> {
 
     /// Addresses of an origin; one that the plan does not know is resolved now, once.
     pub(crate) fn address(&mut self, scenario: u32, origin: OriginId) -> Result<&ResolvedOrigin, String> {
-        let (Some(known), Some(origins)) =
-            (self.addresses.get_mut(scenario as usize), self.origins.get(scenario as usize))
-        else {
-            return Err("unknown scenario".into());
-        };
-        let at = origin.0 as usize;
-        if known.len() <= at {
-            known.resize(at + 1, None);
-        }
-        let slot = &mut known[at];
-        match slot {
-            Some(address) => Ok(address),
-            None => {
-                let origin = origins.get(origin).ok_or("unknown origin")?;
-                let resolved = self.mix.resolver.resolve(origin).map_err(|error| error.to_string())?;
-                Ok(slot.insert(resolved))
-            }
-        }
+        self.origins.address(self.mix, scenario, origin)
     }
 
     /// TLS of an origin whose addresses are known.
     pub(crate) fn tls(&self, scenario: u32, origin: OriginId) -> Option<&Tls> {
-        self.addresses.get(scenario as usize)?.get(origin.0 as usize)?.as_ref()?.tls.as_ref()
+        self.origins.tls(scenario, origin)
     }
 
     /// Origin of a scenario as text.
     pub(crate) fn origin_name(&self, scenario: u32, origin: OriginId) -> String {
-        let table = self.origins.get(scenario as usize);
-        table.and_then(|table| table.get(origin)).map(ToString::to_string).unwrap_or_default()
+        self.origins.name(scenario, origin)
     }
 }

@@ -73,8 +73,7 @@ impl Worker<'_> {
         if let Err(error) = slot.stream.connected() {
             return self.fail(index, FailureKind::Connect, || error.to_string());
         }
-        let step = slot.step.as_ref().map(|step| (step.scenario, step.origin));
-        let tls = match (step, &self.users) {
+        let tls = match (slot.origin, &self.users) {
             (Some((scenario, origin)), Some(users)) => users.tls(scenario, origin),
             _ => plan.tls.as_ref(),
         };
@@ -149,6 +148,9 @@ impl Worker<'_> {
         self.counters.record_detail(kind, detail);
         if let Some(step) = step {
             let bytes_out = written.bytes_of(0, step.request.len());
+            if let Some(users) = &mut self.users {
+                users.exchanges.put(step);
+            }
             return flights.iter().for_each(|flight| self.step_failed_on(user, flight, kind, bytes_out, now));
         }
         for (nth, flight) in flights.iter().enumerate() {

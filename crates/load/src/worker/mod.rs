@@ -297,15 +297,15 @@ impl<'a> Worker<'a> {
     fn end(&mut self, outcome: &Outcome, user: u32) {
         self.counters.end(outcome);
         if let Some(log) = &mut self.log {
-            log.push(outcome, user, self.connections.in_use(), 0);
+            log.push(outcome, user, self.connections.in_use(), 0, "");
         }
     }
 
     /// Records the end of a request of a step.
-    fn finish_request(&mut self, outcome: &Outcome, user: u32, step: u32) {
+    fn finish_request(&mut self, outcome: &Outcome, user: u32, step: u32, message: &str) {
         self.counters.end(outcome);
         if let Some(log) = &mut self.log {
-            log.push(outcome, user, self.connections.in_use(), step);
+            log.push(outcome, user, self.connections.in_use(), step, message);
         }
     }
 
@@ -359,7 +359,8 @@ impl<'a> Worker<'a> {
         let now = self.clock.now();
         self.feed.stop(now.min(self.shared.plan.until));
         if let Some(users) = &mut self.users {
-            self.counters.counts().iterations.cut += users.cut();
+            let counts = self.counters.counts();
+            users.cut(|scenario| counts.scenario(scenario).cut += 1);
         }
         self.publish(0);
         self.counters.record_cpu(now, thread_cpu());

@@ -97,9 +97,12 @@ impl Worker<'_> {
             if self.counters.counts().server.is_none() {
                 self.counters.find_server(bytes);
             }
-            let decoded = match &mut slot.step {
-                Some(step) => slot.decoder.push_observed(bytes, is_bodyless, &mut self.cache, step.as_mut()),
-                None => slot.decoder.push(bytes, is_bodyless, &mut self.cache),
+            let decoded = match (&mut slot.step, &mut self.users) {
+                (Some(step), Some(users)) => {
+                    let cache = users.exchanges.head_cache(step.step);
+                    slot.decoder.push_observed(bytes, is_bodyless, cache, step.as_mut())
+                }
+                _ => slot.decoder.push(bytes, is_bodyless, &mut self.cache),
             };
             let step = match decoded {
                 Ok(step) => step,

@@ -2,7 +2,7 @@
 
 use super::connect::CONNECT_RETRY_DELAY;
 use super::{MAX_STARTS, Worker};
-use crate::connection::{ConnectionPhase, Flight};
+use crate::connection::{ConnectionPhase, Flight, LoadConnection};
 use crate::steps::{
     EndedIteration, Send, StepExchange, StepTrace, UserAction, UserRest, UserTable, failure_sample, failure_texts,
 };
@@ -75,7 +75,8 @@ impl Worker<'_> {
     /// Ends the waits of all users: the run is over.
     fn cut_iterations(&mut self) {
         if let Some(users) = &mut self.users {
-            self.counters.counts().iterations.cut += users.cut();
+            let counts = self.counters.counts();
+            users.cut(|scenario| counts.scenario(scenario).cut += 1);
         }
     }
 
@@ -111,8 +112,8 @@ impl Worker<'_> {
         while let Some(action) = next {
             next = match action {
                 UserAction::Wait => None,
-                UserAction::Send(_) if now >= self.shared.plan.until => {
-                    self.counters.counts().iterations.cut += 1;
+                UserAction::Send(send) if now >= self.shared.plan.until => {
+                    self.counters.counts().scenario(send.scenario).cut += 1;
                     None
                 }
                 UserAction::Send(send) => {
@@ -126,7 +127,7 @@ impl Worker<'_> {
 
     /// Records the end of an iteration; the user's next one begins, at once or after a pause.
     fn end_iteration(&mut self, user: u32, ended: EndedIteration, now: Nanos) -> Option<UserAction> {
-        self.counters.end_iteration(ended.intended, now, ended.ok);
+        self.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok);
         // A refused port, or a request that cannot be rendered, would be tried a hundred thousand times per second.
         let earliest = if ended.has_reached { now } else { now + CONNECT_RETRY_DELAY };
         let paced = self.users.as_ref().and_then(|users| users.paced_start(user)).filter(|at| *at > earliest);
@@ -156,13 +157,13 @@ impl Worker<'_> {
     /// Sends the request of the table on the user's connection, or on a new one.
     fn send(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
         while let Some(index) =
-            self.users.as_mut().and_then(|users| users.take_connection(send.user, send.scenario, send.origin))
+            self.users.as_mut().and_then(|users| users.connections(send.user)?.take(send.scenario, send.origin))
         {
             let Some(slot) = self.connections.get(index) else { continue };
             let is_of_user = slot.user == send.user
                 && slot.phase == ConnectionPhase::Open
                 && slot.flights.is_empty()
-                && slot.step.as_ref().is_some_and(|step| step.scenario == send.scenario && step.origin == send.origin);
+                && slot.origin == Some((send.scenario, send.origin));
             if !is_of_user {
                 continue;
             }
@@ -175,7 +176,7 @@ impl Worker<'_> {
             self.write(index, now);
             return None;
         }
-        self.make_room(send.user);
+        self.close_surplus(send.user);
         if !self.connections.can_open() {
             if let Some(users) = &mut self.users {
                 users.await_connection(send);
@@ -185,13 +186,13 @@ impl Worker<'_> {
         self.open_for(send, now)
     }
 
-    /// Closes connections of a user to other hosts while no more may be made: users that keep what they do not use and
-    /// wait for another one would wait for each other without end.
-    fn make_room(&mut self, user: u32) {
-        while !self.connections.can_open() {
-            let Some(index) = self.users.as_mut().and_then(|users| users.take_any_connection(user)) else { return };
-            let is_idle = self.connections.get(index).is_some_and(|slot| slot.user == user && slot.flights.is_empty());
-            if is_idle {
+    /// Closes connections of a user that would keep it, or another user, from a new one: after redirects to hosts that
+    /// the plan does not name.
+    fn close_surplus(&mut self, user: u32) {
+        let max = self.shared.plan.connections_per_user();
+        while let Some(index) = self.users.as_mut().and_then(|users| users.connections(user)?.take_surplus(max)) {
+            let is_idle = |slot: &mut LoadConnection| slot.user == user && slot.flights.is_empty();
+            if self.connections.get(index).is_some_and(is_idle) {
                 self.connections.close(index);
             }
         }
@@ -216,7 +217,7 @@ impl Worker<'_> {
             Ok(index) => {
                 self.counters.counts().connections += 1;
                 if let Some(slot) = self.connections.get(index) {
-                    slot.step = Some(Box::new(StepExchange::new(send.scenario, send.origin)));
+                    slot.origin = Some((send.scenario, send.origin));
                 }
                 self.put_request(index, send, send.ready.max(send.intended));
                 None
@@ -237,9 +238,10 @@ impl Worker<'_> {
     /// Puts the request of the table on a connection.
     fn put_request(&mut self, index: u32, send: Send, ready: Nanos) {
         let (Some(users), Some(slot)) = (&mut self.users, self.connections.get(index)) else { return };
-        let Some(step) = &mut slot.step else { return };
+        let mut step = users.exchanges.take();
         std::mem::swap(&mut step.request, &mut users.request);
-        step.prepare(send.is_bodyless, send.keeps_body || self.trace.is_some(), send.timeout);
+        step.prepare((send.step, send.origin), send.is_bodyless, send.keeps_body || self.trace.is_some(), send.timeout);
+        slot.step = Some(step);
         slot.idle_since = None;
         slot.push(Flight::of_step(send.number, send.intended, ready));
     }
@@ -256,13 +258,13 @@ impl Worker<'_> {
     ) {
         let timeout = self.shared.plan.timeout;
         let Some(slot) = self.connections.get(index) else { return };
-        let (user, exchange) = (slot.user, slot.step.take());
-        let Some(exchange) = exchange else { return };
+        let (user, origin) = (slot.user, slot.origin);
+        let Some(exchange) = slot.step.take() else { return };
         let mut outcome = flight.completed(answer, at, exchange.request.len(), exchange.timeout.unwrap_or(timeout));
         let Some(users) = &mut self.users else { return };
         let action = match outcome.end {
             RequestEnd::Failed(kind) => users.failed(user, kind, at, self.unix_s),
-            _ => users.response(user, &exchange, at - flight.sent, at, self.unix_s),
+            _ => users.response(user, &exchange, (answer.status, at - flight.sent), at, self.unix_s),
         };
         if outcome.end.status().is_some() {
             let passed = users.findings.failures.is_empty();
@@ -270,13 +272,18 @@ impl Worker<'_> {
                 outcome.end = RequestEnd::Checked { status: answer.status, passed };
             }
         }
-        let (scenario, origin) = (exchange.scenario, exchange.origin);
         self.record_step(user, &outcome, Some(&exchange));
-        if is_reusable && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users) {
+        if let Some(users) = &mut self.users {
+            users.exchanges.put(exchange);
+        }
+        if is_reusable
+            && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users)
+            && let Some((scenario, origin)) = origin
+        {
             slot.idle_since = Some(now);
-            // The buffer of the next request is that of the table.
-            slot.step = Some(exchange);
-            users.keep_connection(user, scenario, origin, index);
+            if let Some(connections) = users.connections(user) {
+                connections.keep(scenario, origin, index);
+            }
         } else {
             self.connections.close(index);
         }
@@ -314,7 +321,10 @@ impl Worker<'_> {
             // Nobody listens any more once the run is abandoned.
             let _ = trace.send(traced(users, user, step, findings, outcome, exchange));
         }
-        self.finish_request(outcome, user, step);
+        let has_message = self.log.is_some() && !findings.failures.is_empty();
+        let checks = users.mix().step_checks(step);
+        let message = if has_message { failure_texts(findings, checks).join("; ") } else { String::new() };
+        self.finish_request(outcome, user, step, &message);
     }
 
     /// Records a request that could not be rendered.

@@ -55,6 +55,16 @@ impl CompiledCapture {
         self.query.needs_body()
     }
 
+    /// Whether the value is in the headers.
+    pub fn needs_headers(&self) -> bool {
+        self.query.needs_headers()
+    }
+
+    /// Whether the value is the URL.
+    pub fn needs_url(&self) -> bool {
+        self.query.needs_url()
+    }
+
     /// Sets the variable.
     ///
     /// # Errors

@@ -57,6 +57,16 @@ impl CompiledCheck {
         self.query.needs_body()
     }
 
+    /// Whether the value is in the headers.
+    pub fn needs_headers(&self) -> bool {
+        self.query.needs_headers()
+    }
+
+    /// Whether the value is the URL.
+    pub fn needs_url(&self) -> bool {
+        self.query.needs_url()
+    }
+
     /// Whether the check is about the status of the response.
     pub fn is_about_status(&self) -> bool {
         self.query.is_about_status()

@@ -1,5 +1,6 @@
 //! Predicates, compiled.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use weir_hurl::{
@@ -61,39 +62,44 @@ impl CompiledPredicate {
         actual: Option<&Value>,
         scope: &mut Scope<'_, '_>,
     ) -> Result<Result<(), PredicateFailure>, String> {
-        let not = if self.is_negated { "not " } else { "" };
-        let (is_true, expected) = match (&self.kind, actual) {
+        let is_true = match (&self.kind, actual) {
             (CompiledKind::Test(ValueTest::Exists), actual) => {
-                let is_there = actual.is_some_and(|value| !matches!(value, Value::List(list) if list.is_empty()));
-                (is_there, format!("{not}exists"))
+                actual.is_some_and(|value| !matches!(value, Value::List(list) if list.is_empty()))
             }
-            (kind, None) => {
-                let expected = match kind {
-                    CompiledKind::Test(test) => format!("{not}{}", test.as_str()),
-                    CompiledKind::Compare(operator, value) => {
-                        format!("{not}{} {}", operator.as_str(), value.evaluate(scope)?.json())
-                    }
-                    CompiledKind::Matches(_) => format!("{not}a match"),
-                };
-                return Ok(Err(PredicateFailure { expected }));
-            }
-            (CompiledKind::Test(test), Some(actual)) => (holds(*test, actual), format!("{not}{}", test.as_str())),
+            // Without a value, no other predicate holds, negated or not.
+            (_, None) => return Ok(Err(PredicateFailure { expected: self.expected(scope)? })),
+            (CompiledKind::Test(test), Some(actual)) => holds(*test, actual),
             (CompiledKind::Compare(operator, value), Some(actual)) => {
                 let value = value.evaluate(scope)?;
                 let is_true = compare(*operator, actual, &value)?;
-                if is_true != self.is_negated {
-                    return Ok(Ok(()));
+                if is_true == self.is_negated {
+                    return Ok(Err(PredicateFailure { expected: self.comparison(*operator, &value) }));
                 }
-                (is_true, format!("{not}{} {}", operator.as_str(), value.json()))
+                is_true
             }
             (CompiledKind::Matches(regex), Some(actual)) => {
                 let Value::Text(text) = actual else {
                     return Err(format!("only text matches a pattern, not a value of type {}", actual.type_name()));
                 };
-                (regex.with(scope, |regex| regex.is_match(text))?, format!("{not}a match"))
+                regex.with(scope, |regex| regex.is_match(text))?
             }
         };
-        Ok(if is_true == self.is_negated { Err(PredicateFailure { expected }) } else { Ok(()) })
+        Ok(if is_true == self.is_negated { Err(PredicateFailure { expected: self.expected(scope)? }) } else { Ok(()) })
+    }
+
+    /// Expectation for a person, written only where it fails.
+    fn expected(&self, scope: &mut Scope<'_, '_>) -> Result<String, String> {
+        let not = if self.is_negated { "not " } else { "" };
+        Ok(match &self.kind {
+            CompiledKind::Test(test) => format!("{not}{}", test.as_str()),
+            CompiledKind::Compare(operator, value) => self.comparison(*operator, &*value.evaluate(scope)?),
+            CompiledKind::Matches(_) => format!("{not}a match"),
+        })
+    }
+
+    fn comparison(&self, operator: PredicateOperator, value: &Value) -> String {
+        let not = if self.is_negated { "not " } else { "" };
+        format!("{not}{} {}", operator.as_str(), value.json())
     }
 }
 
@@ -124,12 +130,13 @@ impl Compared {
         }
     }
 
-    fn evaluate(&self, scope: &mut Scope<'_, '_>) -> Result<Value, String> {
-        match self {
-            Self::Fixed(value) => Ok(value.clone()),
-            Self::Text(template) => template.evaluate(scope).map(Value::Text).map_err(|error| error.to_string()),
-            Self::Expression(expression) => expression.evaluate(scope).map_err(|error| error.to_string()),
-        }
+    fn evaluate(&self, scope: &mut Scope<'_, '_>) -> Result<Cow<'_, Value>, String> {
+        let owned = match self {
+            Self::Fixed(value) => return Ok(Cow::Borrowed(value)),
+            Self::Text(template) => template.evaluate(scope).map(Value::Text),
+            Self::Expression(expression) => expression.evaluate(scope),
+        };
+        owned.map(Cow::Owned).map_err(|error| error.to_string())
     }
 }
 

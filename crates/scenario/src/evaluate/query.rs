@@ -68,6 +68,16 @@ impl CompiledQuery {
         }
     }
 
+    /// Whether the value is in the headers.
+    pub(super) fn needs_headers(&self) -> bool {
+        matches!(self, Self::Header(_) | Self::Cookie(..))
+    }
+
+    /// Whether the value is the URL.
+    pub(super) fn needs_url(&self) -> bool {
+        matches!(self, Self::Plain(PlainQuery::Url))
+    }
+
     pub(super) fn is_about_status(&self) -> bool {
         matches!(self, Self::Plain(PlainQuery::Status))
     }
@@ -122,11 +132,12 @@ impl CompiledPath {
                 &parsed
             }
         };
+        if path.is_singular() {
+            let found = path.find_one(json).map_err(|error| error.to_string())?;
+            return Ok(found.map(Value::of_json));
+        }
         let mut matches = Vec::new();
         path.find(json, &mut matches).map_err(|error| error.to_string())?;
-        if path.is_singular() {
-            return Ok(matches.first().map(|node| Value::of_json(node)));
-        }
         Ok(Some(Value::List(matches.iter().map(|node| Value::of_json(node)).collect())))
     }
 }

@@ -9,7 +9,7 @@ pub struct ResponseView<'a> {
     pub version: &'a str,
     /// Status.
     pub status: u16,
-    /// Headers in order: names and values.
+    /// Headers in order: names and values. They may be left out where nothing looks at them.
     pub headers: &'a [(&'a str, &'a [u8])],
     /// Body after content decoding.
     pub body: &'a [u8],
@@ -19,7 +19,7 @@ pub struct ResponseView<'a> {
     pub body_error: Option<&'a str>,
     /// Time from the send to the end of the response.
     pub duration: Nanos,
-    /// URL of the request.
+    /// URL of the request. A flow sets it where a step looks at it.
     pub url: &'a str,
     /// IP address of the service; empty if it is not known.
     pub ip: &'a str,

@@ -181,19 +181,23 @@ fn children<'b>(
 fn member<'b>(node: &'b [u8], name: &str) -> Result<Option<&'b [u8]>, JsonTextError> {
     let mut found = None;
     members(node, |key, value| {
-        let inner = key.get(1..key.len() - 1).unwrap_or_default();
-        let is_same = if inner.contains(&b'\\') {
-            unescaped(key).is_some_and(|key| key == name)
-        } else {
-            inner == name.as_bytes()
-        };
-        if !is_same {
+        if !is_named(key, name) {
             return ControlFlow::Continue(());
         }
         found = Some(value);
         ControlFlow::Break(())
     })?;
     Ok(found)
+}
+
+/// Whether a key, with its quotes, is this name.
+pub(super) fn is_named(key: &[u8], name: &str) -> bool {
+    let inner = key.get(1..key.len() - 1).unwrap_or_default();
+    if inner == name.as_bytes() {
+        // A name with a backslash is never the same as its escaped form.
+        return !name.contains('\\');
+    }
+    inner.contains(&b'\\') && unescaped(key).is_some_and(|key| key == name)
 }
 
 /// Element of an index, from the end if it is negative.

@@ -3,6 +3,7 @@
 //! A node is the text of a value within the body. A path reads no further than it must: `$.items[0].id` skips what is
 //! before the first item and reads nothing behind its `id`. What is not read is not checked either.
 
+mod descend;
 mod error;
 mod evaluate;
 mod expression;
@@ -43,6 +44,15 @@ impl JsonPath {
     pub fn find<'b>(&self, body: &'b [u8], matches: &mut Vec<&'b [u8]>) -> Result<(), JsonTextError> {
         let (root, _) = scan::value(body, 0)?;
         Evaluation { root }.select(&self.segments, root, matches)
+    }
+
+    /// Text of the value that a path of names and indices matches, in one pass: the ends of the lists and objects around
+    /// it are not looked for. None if the path [is not of one value](Self::is_singular), or nothing matches.
+    ///
+    /// # Errors
+    /// If the body is not JSON, as far as it is read.
+    pub fn find_one<'b>(&self, body: &'b [u8]) -> Result<Option<&'b [u8]>, JsonTextError> {
+        descend::find(&self.segments, body)
     }
 
     /// Whether at most one value can match: all segments are one name or index.

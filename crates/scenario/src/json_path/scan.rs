@@ -14,14 +14,14 @@ pub(super) fn value(text: &[u8], from: usize) -> Result<(&[u8], usize), JsonText
     Ok((&text[start..end], end))
 }
 
-fn skip_space(text: &[u8], mut at: usize) -> usize {
+pub(super) fn skip_space(text: &[u8], mut at: usize) -> usize {
     while matches!(text.get(at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
         at += 1;
     }
     at
 }
 
-fn skip_value(text: &[u8], at: usize) -> Result<usize, JsonTextError> {
+pub(super) fn skip_value(text: &[u8], at: usize) -> Result<usize, JsonTextError> {
     match text.get(at) {
         Some(b'"') => skip_string(text, at),
         Some(b'{' | b'[') => skip_nested(text, at),
@@ -41,7 +41,7 @@ fn skip_word(text: &[u8], at: usize, word: &[u8]) -> Result<usize, JsonTextError
 }
 
 /// End of a string that begins with the quote at `at`.
-fn skip_string(text: &[u8], at: usize) -> Result<usize, JsonTextError> {
+pub(super) fn skip_string(text: &[u8], at: usize) -> Result<usize, JsonTextError> {
     let mut next = at + 1;
     loop {
         let rest = text.get(next..).ok_or(JsonTextError::Syntax(text.len()))?;
@@ -141,7 +141,7 @@ pub(crate) fn elements<'b>(
 }
 
 /// Offset behind a comma, or `None` at the end of a list or object.
-fn next_item(node: &[u8], at: usize, end: u8) -> Result<Option<usize>, JsonTextError> {
+pub(super) fn next_item(node: &[u8], at: usize, end: u8) -> Result<Option<usize>, JsonTextError> {
     let at = skip_space(node, at);
     match node.get(at) {
         Some(b',') => Ok(Some(at + 1)),

@@ -14,7 +14,8 @@ use crate::evaluate::{CheckFailure, CompiledCapture, CompiledCheck, ResponseView
 const MAX_SHOWN_CHARS: usize = 200;
 
 /// What the response of a step must be, and what is taken from it. Its checks have indices: first the version and the
-/// status (and before them the user's definition of success), without which nothing is captured, then headers, the body and the asserts.
+/// status (and before them the user's definition of success), without which nothing is captured, then headers, the body
+/// and the asserts.
 #[derive(Clone, Debug, Default)]
 pub struct StepChecks {
     checks: Vec<StepCheck>,
@@ -22,6 +23,8 @@ pub struct StepChecks {
     early: usize,
     captures: Vec<CompiledCapture>,
     needs_body: bool,
+    needs_headers: bool,
+    needs_url: bool,
     /// Whether a predicate of the user's replaces the rule that a status below 400 is a success.
     has_own_success: bool,
 }
@@ -84,8 +87,13 @@ impl StepChecks {
                 compiled.push(assertion.to_string(), CheckKind::Assert(check));
             }
         }
-        compiled.needs_body = compiled.checks.iter().any(|check| check.kind.needs_body())
-            || compiled.captures.iter().any(CompiledCapture::needs_body);
+        let (checks, captures) = (&compiled.checks, &compiled.captures);
+        compiled.needs_body =
+            checks.iter().any(|check| check.kind.needs_body()) || captures.iter().any(CompiledCapture::needs_body);
+        compiled.needs_headers = checks.iter().any(|check| check.kind.needs_headers())
+            || captures.iter().any(CompiledCapture::needs_headers);
+        compiled.needs_url =
+            checks.iter().any(|check| check.kind.needs_url()) || captures.iter().any(CompiledCapture::needs_url);
         compiled
     }
 
@@ -126,6 +134,16 @@ impl StepChecks {
     /// Whether a capture or check looks into the body; else it need not be kept.
     pub fn needs_body(&self) -> bool {
         self.needs_body
+    }
+
+    /// Whether a capture or check looks at a header; else only cookies and redirects need them.
+    pub fn needs_headers(&self) -> bool {
+        self.needs_headers
+    }
+
+    /// Whether a capture or check looks at the URL.
+    pub(super) fn needs_url(&self) -> bool {
+        self.needs_url
     }
 
     /// Evaluates captures and checks, as far as they depend on the ones before.
@@ -175,6 +193,18 @@ impl CheckKind {
             Self::Body(_) => true,
             Self::Assert(check) => check.needs_body(),
         }
+    }
+
+    fn needs_headers(&self) -> bool {
+        match self {
+            Self::Header { .. } => true,
+            Self::Assert(check) => check.needs_headers(),
+            Self::Version(_) | Self::Status(_) | Self::Body(_) => false,
+        }
+    }
+
+    fn needs_url(&self) -> bool {
+        matches!(self, Self::Assert(check) if check.needs_url())
     }
 
     fn evaluate(

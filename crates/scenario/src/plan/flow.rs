@@ -213,7 +213,9 @@ impl ScenarioUser {
     fn examine(&mut self, flow: &mut FlowContext<'_>, step: &ScenarioStep, view: &ResponseView<'_>) {
         let mut context = RenderContext { rng: &mut self.rng, unix_s: flow.unix_s, sequence: self.sequence };
         let mut source = RenderSource { variables: &mut self.variables, context: &mut context };
-        step.checks.evaluate(view, &mut source, &mut flow.scratch.body, flow.findings);
+        let url = if step.checks.needs_url() { self.url.get(step).map(ToString::to_string) } else { None };
+        let view = ResponseView { url: url.as_deref().unwrap_or(view.url), ..*view };
+        step.checks.evaluate(&view, &mut source, &mut flow.scratch.body, flow.findings);
     }
 
     fn leave_step(&mut self) {

@@ -17,7 +17,7 @@ pub struct RequestOrigin {
 }
 
 /// Index of an origin in an [`OriginTable`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OriginId(pub u32);
 
 /// Origins by their index. A plan has those that its file names; each thread has a copy, to which those of variables

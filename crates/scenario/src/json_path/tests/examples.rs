@@ -133,6 +133,17 @@ fn what_is_no_json_is_an_error() {
         (&deep, JsonTextError::Depth),
     ] {
         assert_eq!(path.find(body.as_bytes(), &mut Vec::new()), Err(error), "{body:.20}");
+        assert_eq!(path.find_one(body.as_bytes()), Err(error), "{body:.20}");
+    }
+}
+
+#[test]
+fn one_value_is_found_without_what_is_behind_it() {
+    let body = br#"{"x": [1, {"b": 2}], "a": [{"\u0062": 1}, {"b": "found"}, "the rest is cut of"#;
+    for (path, found) in
+        [("$.a[1].b", Some(&b"\"found\""[..])), ("$.a[0].b", Some(b"1")), ("$.x[-1].b", Some(b"2")), ("$.x.b", None)]
+    {
+        assert_eq!(JsonPath::parse(path).expect("a path").find_one(body), Ok(found), "{path}");
     }
 }
 

@@ -116,7 +116,12 @@ proptest! {
             expected = next;
         }
         let mut matches = Vec::new();
-        JsonPath::parse(&path).expect("a path").find(text.as_bytes(), &mut matches).expect("JSON");
+        let parsed = JsonPath::parse(&path).expect("a path");
+        parsed.find(text.as_bytes(), &mut matches).expect("JSON");
+        if parsed.is_singular() {
+            let one = parsed.find_one(text.as_bytes()).expect("JSON");
+            prop_assert_eq!(one, matches.first().copied(), "{} on {}", path, text);
+        }
         let found: Vec<Value> = matches.iter().map(|node| serde_json::from_slice(node).expect("a value")).collect();
         prop_assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{} on {}", path, text);
     }
@@ -125,6 +130,7 @@ proptest! {
     fn nothing_panics(path in "[$@.\\[\\]'\"?*:,0-9a-c()<>=!&| -]{0,30}", body in "[{}\\[\\]\"\\\\:,a0-9tfn. -]{0,40}") {
         if let Ok(path) = JsonPath::parse(&format!("${path}")) {
             let _ = path.find(body.as_bytes(), &mut Vec::new());
+            let _ = path.find_one(body.as_bytes());
         }
     }
 }
