@@ -21,10 +21,11 @@ def write(section: Section) -> Iterator[str]:
     """Yield the parts of the page."""
     yield "# Scenarios: CPU cost of a step"
     yield (
-        "`benches/peers/scenario`: log in with a POST, take the token from 1 KB of JSON, read a list with that token, take"
-        f" an id from it, order it with a POST and check the response. {scenario.USERS} users without think time on one"
-        f" core, nginx on the other; {section.plan['scenario_s']} s per run, rounds: {section.plan['pairs']}, for other"
-        f" tools {section.plan['slow_rounds']}. CPU time is of the whole process with its start and its children."
+        "`benches/peers/scenario`: log in with a POST, take the token from 1 KB of JSON, read a list with that token,"
+        " take an id from it, order it with a POST and check the response."
+        f" {scenario.USERS} users without think time on one core, nginx on the other;"
+        f" {section.plan['scenario_s']} s per run, rounds: {section.plan['pairs']}, for other tools"
+        f" {section.plan['slow_rounds']}. CPU time is of the whole process with its start and its children."
     )
     order = sorted(section.contenders(scenario.STEPS), key=lambda name: _cpu(section, scenario.STEPS, name) or 0.0)
     header = ["generator", "requests/s", "CPU us/request", "user", "system", "x weir", "peak MB", "failed"]
@@ -32,8 +33,8 @@ def write(section: Section) -> Iterator[str]:
     yield "Gatling is left out: its scenarios are classes, which a build tool has to compile."
     yield "## One step and the plain loop"
     yield (
-        f"The same GET, response of 38 bytes, {scenario.USERS} connections: as a URL, and as a scenario of one step that"
-        " checks the status."
+        f"The same GET, response of 38 bytes, {scenario.USERS} connections: as a URL, and as a scenario of one step"
+        " that checks the status."
     )
     header = ["generator", "requests/s", "CPU us/request", "user", "system", "x plain loop"]
     yield table(header, [_loop(section, name) for name in (scenario.PLAIN, scenario.ONE)])
@@ -45,7 +46,7 @@ def write(section: Section) -> Iterator[str]:
     header = ["generator", "requests/s", "lateness p99 ms", "p99 ms", "CPU us/request"]
     yield table(header, [_open(section, name) for name in section.contenders(scenario.OPEN)])
     yield "## Idle users"
-    yield "Users that have sent their first request and think for an hour, each with its connection, cookies and variables."
+    yield "Users that have sent their first request and think for an hour, each with its connection and variables."
     yield table(["generator", "peak MB", "requests", "failed"], [_idle(section, t) for t in _idle_trials(section)])
 
 
@@ -127,4 +128,5 @@ def _memory(trials: list[Trial]) -> Iterator[Goal]:
     base = few.max_rss_mb if few else None
     yield at_most(f"{scenario.USERS} idle users: at most {MAX_BASE_MB:.0f} MB", base, MAX_BASE_MB, "{:.1f} MB")
     limit = MAX_BASE_MB + users * MAX_IDLE_KB / 1024
-    yield at_most(f"{users:,} idle users: at most {limit:.0f} MB", many.max_rss_mb if many else None, limit, "{:.1f} MB")
+    peak = many.max_rss_mb if many else None
+    yield at_most(f"{users:,} idle users: at most {limit:.0f} MB", peak, limit, "{:.1f} MB")

@@ -22,20 +22,26 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 const PURE: [&str; 5] = ["decide", "hurl", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 13] = [
+const PURE_DEPENDENCIES: [&str; 19] = [
     "base64",
+    "chrono",
     "csv",
+    "encoding_rs",
     "hdrhistogram",
+    "html-escape",
+    "html5gum",
     "httpdate",
     "md-5",
     "regex",
     "regex-syntax",
+    "roxmltree",
     "serde",
     "serde_json",
     "sha2",
     "strsim",
     "weir-decide",
     "weir-hurl",
+    "xpath-eval",
 ];
 
 /// Paths that pure modules do not use: clocks, sockets, files, threads, the system.

@@ -1,6 +1,7 @@
 //! `weir load`: from arguments to a plan, a run, its report and files.
 
 mod defaults;
+mod outputs;
 mod stages_flag;
 
 use std::ffi::OsString;
@@ -10,15 +11,16 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
+use self::outputs::LoadOutputs;
 use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 use super::objectives::Objectives;
-use super::once;
 use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
+use super::run::{PlayDetail, PlayOutput, play};
 use weir_agents::{Coordinator, process};
 use weir_decide::Nanos;
 use weir_decide::base::units;
@@ -31,7 +33,7 @@ use weir_load::steps::ScenarioMix;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_measure::Run;
 use weir_measure::slo::Slo;
-use weir_report::{ReportFormat, csv, page, render, text};
+use weir_report::{ReportFormat, render, text};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 30s\n  \
@@ -84,6 +86,12 @@ pub(super) struct LoadArgs {
     /// play the scenario once and print each request and response
     #[arg(long, help_heading = RESULT)]
     once: bool,
+    /// with --once: all of each request and response
+    #[arg(short, long, requires = "once", help_heading = RESULT)]
+    verbose: bool,
+    /// with --once: credentials and cookies as they are, instead of ***
+    #[arg(long, requires = "once", help_heading = RESULT)]
+    show_secrets: bool,
     /// initial time excluded from the result [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
     warmup: Option<Duration>,
@@ -193,8 +201,7 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let outputs = LoadOutputs::open(&asked)?;
     let mut asked = asked;
     asked.request_args.read_stdin()?;
-    let plays_once =
-        asked.once || asked.request_args.is_scenario_url() && args.get(1).is_some_and(|word| word == "run");
+    let once = asked.once.then(|| asked.play_output());
     let mix = asked.request_args.read_scenarios(Path::new(""), &check_flags)?;
     if let Some(mix) = &mix {
         mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
@@ -210,8 +217,8 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let command = redacted(args, &asked.request_args.secrets());
     let driving = asked.agent_args.clone();
     let options = asked.into_options();
-    if plays_once {
-        return once::play(&options, messages);
+    if let Some(output) = once {
+        return play(&options, &output, messages);
     }
     if outputs.csv_steps.is_some() && options.scenarios.is_empty() {
         return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
@@ -332,64 +339,17 @@ fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
     if run.slo.iter().all(|held| held.ok) { exit::OK } else { exit::OBJECTIVE }
 }
 
-/// Output files of a run.
-struct LoadOutputs {
-    json: Option<OutputFile>,
-    csv: Option<OutputFile>,
-    csv_steps: Option<OutputFile>,
-    html: Option<OutputFile>,
-    jtl: Option<OutputFile>,
-}
-
-impl LoadOutputs {
-    fn open(asked: &LoadArgs) -> Result<Self, String> {
-        let open = |path: &Option<PathBuf>| OutputFile::open(path.as_deref());
-        let all = Self {
-            json: open(&asked.out)?,
-            csv: open(&asked.csv)?,
-            csv_steps: open(&asked.csv_steps)?,
-            html: open(&asked.html)?,
-            jtl: open(&asked.jtl)?,
-        };
-        OutputFile::ensure_distinct(&all.by_flag())?;
-        Ok(all)
-    }
-
-    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 5] {
-        let Self { json, csv, csv_steps, html, jtl } = self;
-        [
-            ("--out", json.as_ref()),
-            ("--csv", csv.as_ref()),
-            ("--csv-steps", csv_steps.as_ref()),
-            ("--html", html.as_ref()),
-            ("--jtl", jtl.as_ref()),
-        ]
-    }
-
-    /// Whether one of the files is stdout.
-    fn uses_stdout(&self) -> bool {
-        self.by_flag().iter().any(|(_, output)| output.is_some_and(OutputFile::is_stdout))
-    }
-
-    /// Writes all files, also after one failed; returns the exit code.
-    fn write(self, run: &Run, log: Option<RequestLog>, messages: &Messages) -> u8 {
-        let done = [
-            self.json.map(|output| output.write(&run.to_json())),
-            self.csv.map(|output| output.write(&csv::series(run))),
-            self.csv_steps.map(|output| output.write(&csv::steps(run))),
-            self.html.map(|output| output.write(&page::render(&page::of_run(run)))),
-            self.jtl.zip(log).map(|(output, log)| output.finish(log.finish())),
-        ];
-        let mut code = exit::OK;
-        for why in done.into_iter().flatten().filter_map(Result::err) {
-            messages.error(&why);
-            code = exit::USAGE;
-        }
-        code
-    }
-}
-
 impl LoadArgs {
+    /// What is printed of a single iteration.
+    fn play_output(&self) -> PlayOutput {
+        PlayOutput {
+            detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },
+            is_json: self.format == ReportFormat::Json,
+            show_secrets: self.show_secrets,
+            secrets: Vec::new(),
+        }
+    }
+
     fn into_options(self) -> Options {
         Options {
             connections: self.connections,

@@ -125,10 +125,21 @@ fn play(
             let reason = step.samples.first().map_or("", |sample| sample.reason.as_str());
             format!("step '{}' was not sent: {reason}", step.name)
         }
-        (None, Some(step)) => format!("step '{}': {}", step.step, step.failures.join("; ")),
+        (None, Some(step)) => format!("step '{}': {}", step.step, reasons(step)),
         (None, None) => "no step was executed".to_owned(),
     };
     Err(failed(why))
+}
+
+/// Why a step has failed.
+fn reasons(step: &StepTrace) -> String {
+    let checks = step.checks.iter().filter_map(|check| {
+        let (expected, found) = check.failure.as_ref()?;
+        Some(format!("{}: expected {expected}, found {found}", check.text))
+    });
+    let failures = step.failures.iter().cloned();
+    let transfer = step.transfer_failure.filter(|_| step.failures.is_empty()).map(|kind| kind.name().to_owned());
+    checks.chain(failures).chain(transfer).collect::<Vec<_>>().join("; ")
 }
 
 /// Variables that steps of the file have set. Bytes have no JSON text, and are left out.

@@ -2,9 +2,13 @@
 
 use std::io::Write;
 
+use chrono::{DateTime, Utc};
 use weir_hurl::NumberLiteral;
 
 use crate::json_path::{elements, unescaped};
+
+/// Text of a date, as of strftime.
+const DATE_FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6fZ";
 
 /// Value of a variable, query or filter.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,10 +27,14 @@ pub enum Value {
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
+    /// Date with its time.
+    Date(DateTime<Utc>),
     /// JSON object, as it came.
     Object(String),
     /// List.
     List(Vec<Value>),
+    /// Texts of the nodes that an XPath found.
+    Nodes(Vec<String>),
 }
 
 impl Value {
@@ -35,12 +43,27 @@ impl Value {
         Self::Text(text.into())
     }
 
-    /// Value of a command line: a number if the text is one, else the text.
+    /// Value of a command line: true, false, null or a number if the text is one, else the text; what is in double
+    /// quotes is a text.
     pub fn of_text(text: &str) -> Self {
         match text {
-            "true" => Self::Bool(true),
-            "false" => Self::Bool(false),
-            _ => text.parse().map_or_else(|_| Self::Text(text.to_owned()), Self::Integer),
+            "true" => return Self::Bool(true),
+            "false" => return Self::Bool(false),
+            "null" => return Self::Null,
+            _ => {}
+        }
+        if let Some(quoted) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+            return Self::text(quoted);
+        }
+        if let Ok(integer) = text.parse() {
+            return Self::Integer(integer);
+        }
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Self::Number(text.to_owned());
+        }
+        match text.parse::<f64>() {
+            Ok(float) if float.is_finite() => Self::Float(float),
+            _ => Self::text(text),
         }
     }
 
@@ -81,7 +104,8 @@ impl Value {
             Self::Float(value) => write!(out, "{value:?}"),
             Self::Text(text) | Self::Number(text) | Self::Object(text) => out.write_all(text.as_bytes()),
             Self::List(_) => out.write_all(self.json().as_bytes()),
-            Self::Bytes(_) => return false,
+            Self::Date(date) => write!(out, "{}", date.format(DATE_FORMAT)),
+            Self::Bytes(_) | Self::Nodes(_) => return false,
         };
         true
     }
@@ -96,6 +120,8 @@ impl Value {
             Self::Number(text) | Self::Object(text) => text.clone(),
             Self::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
             Self::Bytes(bytes) => format!("\"{}\"", hex(bytes)),
+            Self::Date(date) => format!("\"{}\"", date.format(DATE_FORMAT)),
+            Self::Nodes(texts) => serde_json::Value::from(texts.clone()).to_string(),
             Self::List(list) => format!("[{}]", list.iter().map(Self::json).collect::<Vec<_>>().join(",")),
         }
     }
@@ -143,6 +169,8 @@ impl Value {
             Self::Number(_) => "number",
             Self::Text(_) => "string",
             Self::Bytes(_) => "bytes",
+            Self::Date(_) => "date",
+            Self::Nodes(_) => "nodeset",
             Self::Object(_) => "object",
             Self::List(_) => "list",
         }

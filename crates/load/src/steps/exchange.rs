@@ -1,9 +1,12 @@
 //! Request of a step on a connection, and what is kept of its response.
 
+use std::borrow::Cow;
+
 use weir_decide::Nanos;
 use weir_http::wire::{HeadNotes, ResponseObserver};
 use weir_scenario::plan::OriginId;
 
+use super::headers::with_headers;
 use super::kept_response::KeptResponse;
 
 /// Maximum size of the buffers that a thread keeps for the next exchange, in bytes each.
@@ -56,6 +59,17 @@ impl StepExchange {
     /// Body of the response as it came, without framing.
     pub(crate) fn body(&self) -> &[u8] {
         self.kept.raw_body()
+    }
+
+    /// Body of the response, decompressed.
+    ///
+    /// # Errors
+    /// Reason why the body cannot be looked into.
+    pub(crate) fn decoded_body(&self) -> Result<Vec<u8>, String> {
+        with_headers(self.head(), |headers| {
+            let encoding = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
+            self.kept.decoded_body(encoding.map(|(_, value)| *value)).map(Cow::into_owned)
+        })
     }
 }
 

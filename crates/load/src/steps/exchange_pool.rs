@@ -10,6 +10,7 @@ const MAX_SPARE_EXCHANGES: usize = 256;
 /// Buffers of a thread's exchanges: those that have ended, for the next ones.
 #[derive(Debug, Default)]
 pub(crate) struct ExchangePool {
+    #[allow(clippy::vec_box, reason = "a box goes to a connection and comes back as it is")]
     spare: Vec<Box<StepExchange>>,
     head_caches: Vec<HeadCache>,
 }

@@ -21,6 +21,8 @@ pub(in crate::steps) fn with_headers<T>(head: &[u8], call: impl FnOnce(&[HeaderF
     }
 }
 
+/// Its large frame is not that of every response.
+#[inline(never)]
 fn with_up_to<const MAX: usize, T>(head: &[u8], call: impl FnOnce(&[HeaderField<'_>]) -> T) -> T {
     let mut headers = [httparse::EMPTY_HEADER; MAX];
     let mut parsed = httparse::Response::new(&mut headers);

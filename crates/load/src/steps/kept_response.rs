@@ -1,12 +1,16 @@
 //! Response that is kept while it arrives: its head, and its body where a step looks into it.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{self, Read};
 
-use flate2::read::{GzDecoder, ZlibDecoder};
+use brotli_decompressor::Decompressor;
+use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
+use ruzstd::decoding::StreamingDecoder;
 
 /// Maximum size of a kept body, in bytes, and of a decompressed one.
 const MAX_BODY_BYTES: usize = 64 << 20;
+/// Size of the buffer of the brotli decoder, in bytes.
+const BROTLI_BUFFER_BYTES: usize = 4096;
 
 /// Response that is kept while it arrives.
 #[derive(Debug, Default)]
@@ -60,6 +64,19 @@ impl KeptResponse {
         &self.body
     }
 
+    /// Whether the head names another encoding of characters than UTF-8 for a body that is there.
+    pub(in crate::steps) fn has_other_charset(&self) -> bool {
+        const NAME: &[u8] = b"charset";
+        let mut equals = self.head.iter().enumerate().filter(|(_, byte)| **byte == b'=').map(|(at, _)| at);
+        !self.body.is_empty()
+            && equals.any(|at| {
+                let (before, value) = (&self.head[..at], &self.head[at + 1..]);
+                let name = before.get(before.len().saturating_sub(NAME.len())..).unwrap_or_default();
+                let value = value.strip_prefix(b"\"").unwrap_or(value);
+                name.eq_ignore_ascii_case(NAME) && !value.get(..5).is_some_and(|v| v.eq_ignore_ascii_case(b"utf-8"))
+            })
+    }
+
     /// Body, decompressed if `encoding` is a known one.
     ///
     /// # Errors
@@ -69,18 +86,40 @@ impl KeptResponse {
             return Err(format!("the body is larger than {} MiB, of which no check can be made", MAX_BODY_BYTES >> 20));
         }
         let Some(encoding) = encoding.filter(|_| !self.body.is_empty()) else { return Ok(Cow::Borrowed(&self.body)) };
-        let decoded = match encoding.trim_ascii().to_ascii_lowercase().as_slice() {
-            b"identity" | b"" => return Ok(Cow::Borrowed(&self.body)),
-            b"gzip" | b"x-gzip" => decompressed(GzDecoder::new(&self.body[..])),
-            b"deflate" => decompressed(ZlibDecoder::new(&self.body[..])),
-            other => return Err(format!("unknown content encoding '{}'", other.escape_ascii())),
-        };
-        decoded.map(Cow::Owned).map_err(|error| format!("the body does not decompress: {error}"))
+        let mut body = Cow::Borrowed(&self.body[..]);
+        // The last encoding was applied last.
+        for name in encoding.split(|byte| *byte == b',').rev() {
+            let decoded = match name.trim_ascii().to_ascii_lowercase().as_slice() {
+                b"identity" | b"" => continue,
+                b"gzip" | b"x-gzip" => decompressed(GzDecoder::new(&body[..])),
+                // Some services leave out the frame of zlib.
+                b"deflate" => decompressed(ZlibDecoder::new(&body[..]))
+                    .or_else(|error| decompressed(DeflateDecoder::new(&body[..])).map_err(|_| error)),
+                b"br" => decompressed(Decompressor::new(&body[..], BROTLI_BUFFER_BYTES)),
+                b"zstd" => zstd(&body),
+                other => return Err(format!("unknown content encoding '{}'", other.escape_ascii())),
+            };
+            body = Cow::Owned(decoded.map_err(|error| format!("the body does not decompress: {error}"))?);
+        }
+        Ok(body)
     }
 }
 
-fn decompressed(mut from: impl Read) -> std::io::Result<Vec<u8>> {
+fn decompressed(from: impl Read) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
-    from.by_ref().take(MAX_BODY_BYTES as u64).read_to_end(&mut body)?;
+    from.take(MAX_BODY_BYTES as u64).read_to_end(&mut body)?;
+    Ok(body)
+}
+
+/// Content of the frames of a body.
+fn zstd(mut compressed: &[u8]) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    while !compressed.is_empty() {
+        let frame = StreamingDecoder::new(&mut compressed).map_err(io::Error::other)?;
+        body.extend(decompressed(frame)?);
+        if body.len() >= MAX_BODY_BYTES {
+            break;
+        }
+    }
     Ok(body)
 }

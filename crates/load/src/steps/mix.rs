@@ -244,7 +244,7 @@ fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Res
         headers: options.headers.iter().map(header).collect::<Result<_, PlanError>>()?,
         user: options.auth.clone(),
         keep_alive,
-        accept_encoding: "gzip, deflate".to_owned(),
+        accept_encoding: "gzip, deflate, br".to_owned(),
         think,
         rules: rules(source),
         continue_on_error: source.continue_on_error,

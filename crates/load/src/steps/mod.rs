@@ -34,7 +34,7 @@ pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin};
 pub(super) use self::sample::{failure_sample, failure_texts};
 pub(super) use self::single_request::with_single_request;
 pub use self::source::{ScenarioFile, ScenarioSource};
-pub use self::trace::StepTrace;
+pub use self::trace::{CaptureTrace, CheckTrace, StepTrace};
 pub(super) use self::user_action::{EndedIteration, Send, UserAction, UserRest};
 pub(super) use self::user_table::UserTable;
 pub use weir_scenario::data::{RowOrder, ThinkTime};

@@ -1,5 +1,6 @@
 //! Origins that a thread has met.
 
+use weir_http::target::SocketAddress;
 use weir_http::tls::Tls;
 use weir_scenario::plan::{OriginId, OriginTable};
 
@@ -57,6 +58,15 @@ impl ThreadOrigins {
     /// TLS of an origin whose addresses are known.
     pub(super) fn tls(&self, scenario: u32, origin: OriginId) -> Option<&Tls> {
         self.addresses.get(scenario as usize)?.get(origin.0 as usize)?.as_ref()?.tls.as_ref()
+    }
+
+    /// IP address of an origin whose addresses are known; empty for others.
+    pub(super) fn ip(&self, scenario: u32, origin: OriginId) -> String {
+        let known = self.addresses.get(scenario as usize).and_then(|known| known.get(origin.0 as usize));
+        match known.and_then(|address| address.as_ref()?.addresses.first()) {
+            Some(SocketAddress::Inet(address)) => address.ip().to_string(),
+            Some(SocketAddress::Unix(_)) | None => String::new(),
+        }
     }
 
     /// Origin as text.

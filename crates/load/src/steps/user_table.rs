@@ -9,7 +9,7 @@ use weir_decide::load::{feed::DueRequest, shard::Shard};
 use weir_http::tls::Tls;
 use weir_http::wire::HeadNotes;
 use weir_scenario::data::ScenarioOrdinals;
-use weir_scenario::evaluate::ResponseView;
+use weir_scenario::evaluate::{CompiledCapture, ResponseView};
 use weir_scenario::plan::{FlowAction, FlowContext, OriginId, RenderScratch, ScenarioStep, ScenarioUser, StepFindings};
 use weir_scenario::value::Value;
 
@@ -213,14 +213,17 @@ impl<'a> UserTable<'a> {
             slot.has_reached = true;
         }
         // Most steps look at the status and the body alone.
-        let looks_at_headers = !(200..300).contains(&status)
+        let needs_headers = self.step_of(user).is_none_or(|step| step.checks.needs_headers());
+        let looks_at_headers = needs_headers
+            || !(200..300).contains(&status)
             || exchange.notes != HeadNotes::default()
-            || self.step_of(user).is_none_or(|step| step.checks.needs_headers());
+            || exchange.kept.has_other_charset();
+        let ip = if needs_headers { self.origins.ip(self.scenario_of(user), exchange.origin) } else { String::new() };
         if !looks_at_headers {
-            return self.examine(user, exchange, &[], (status, service), at, unix_s);
+            return self.examine(user, exchange, (&[], &ip), (status, service), at, unix_s);
         }
         with_headers(exchange.kept.head(), |headers| {
-            self.examine(user, exchange, headers, (status, service), at, unix_s)
+            self.examine(user, exchange, (headers, &ip), (status, service), at, unix_s)
         })
     }
 
@@ -228,7 +231,7 @@ impl<'a> UserTable<'a> {
         &mut self,
         user: u32,
         exchange: &StepExchange,
-        headers: &[HeaderField<'_>],
+        (headers, ip): (&[HeaderField<'_>], &str),
         (status, service): (u16, Nanos),
         at: Nanos,
         unix_s: i64,
@@ -243,6 +246,7 @@ impl<'a> UserTable<'a> {
             raw_body: exchange.kept.raw_body(),
             body_error: body.as_ref().err().map(String::as_str),
             duration: service,
+            ip,
             ..ResponseView::default()
         };
         self.step(user, at, unix_s, |flow, context| flow.response(context, &view, at))
@@ -310,6 +314,13 @@ impl<'a> UserTable<'a> {
         let Some(compiled) = self.mix.scenarios.get(slot.scenario as usize) else { return Vec::new() };
         let named = slot.flow.named_variables(&compiled.plan);
         named.map(|(name, value)| (name.to_owned(), value.clone())).collect()
+    }
+
+    /// Captures of the step of what was found last.
+    pub(crate) fn captures(&self, user: u32) -> &[CompiledCapture] {
+        let scenario = self.mix.scenarios.get(self.scenario_of(user) as usize);
+        let step = scenario.and_then(|compiled| compiled.plan.steps.get(self.findings.step as usize));
+        step.map_or(&[], |step| step.checks.captures())
     }
 
     /// Step that a user is at.

@@ -148,10 +148,11 @@ impl Worker<'_> {
         self.counters.record_detail(kind, detail);
         if let Some(step) = step {
             let bytes_out = written.bytes_of(0, step.request.len());
+            flights.iter().for_each(|flight| self.step_failed_on(user, flight, kind, &step, (bytes_out, now)));
             if let Some(users) = &mut self.users {
                 users.exchanges.put(step);
             }
-            return flights.iter().for_each(|flight| self.step_failed_on(user, flight, kind, bytes_out, now));
+            return;
         }
         for (nth, flight) in flights.iter().enumerate() {
             let length = self.shared.plan.requests[flight.request as usize].bytes.len();

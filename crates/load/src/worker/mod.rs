@@ -124,10 +124,11 @@ impl<'a> Worker<'a> {
             cache: HeadCache::default(),
             buffer: vec![0; receive::READ_BUFFER_BYTES].into_boxed_slice(),
             scratch: Vec::new(),
-            users: plan
-                .scenarios
-                .as_ref()
-                .map(|mix| UserTable::new(mix, plan.seed, plan.user_numbers(index), plan.users_of(index))),
+            users: plan.scenarios.as_ref().map(|mix| {
+                let mut users = UserTable::new(mix, plan.seed, plan.user_numbers(index), plan.users_of(index));
+                users.findings.keeps_captures = shared.trace.is_some();
+                users
+            }),
             trace: shared.trace.clone(),
             unix_s: 0,
             unread: Vec::new(),

@@ -12,7 +12,6 @@ use weir_decide::load::feed::{DueRequest, Feed};
 use weir_http::wire::DecodedResponse;
 use weir_machine::clock::unix_s;
 use weir_measure::outcome::{Outcome, RequestEnd};
-use weir_scenario::plan::{StepFindings, StepVerdict};
 
 impl Worker<'_> {
     /// Time of the next thing that users of scenarios do.
@@ -229,6 +228,7 @@ impl Worker<'_> {
                     send.user,
                     &flight.failed(FailureKind::Connect, now, 0),
                     FailureKind::Connect,
+                    None,
                     now,
                 ))
             }
@@ -296,17 +296,25 @@ impl Worker<'_> {
         user: u32,
         flight: &Flight,
         kind: FailureKind,
-        bytes_out: usize,
-        now: Nanos,
+        exchange: &StepExchange,
+        (bytes_out, now): (usize, Nanos),
     ) {
-        let action = self.step_failed(user, &flight.failed(kind, now, bytes_out), kind, now);
+        let action = self.step_failed(user, &flight.failed(kind, now, bytes_out), kind, Some(exchange), now);
         self.act(user, Some(action), now);
     }
 
-    fn step_failed(&mut self, user: u32, outcome: &Outcome, kind: FailureKind, now: Nanos) -> UserAction {
+    fn step_failed(
+        &mut self,
+        user: u32,
+        outcome: &Outcome,
+        kind: FailureKind,
+        exchange: Option<&StepExchange>,
+        now: Nanos,
+    ) -> UserAction {
         let Some(users) = &mut self.users else { return UserAction::Wait };
         let action = users.failed(user, kind, now, self.unix_s);
-        self.record_step(user, outcome, None);
+        // A sample of a response that never came has none.
+        self.record_step(user, outcome, exchange);
         action
     }
 
@@ -319,7 +327,7 @@ impl Worker<'_> {
             .end_step(step, outcome, findings, || failure_sample(findings, users.mix().step_checks(step), exchange));
         if let Some(trace) = &self.trace {
             // Nobody listens any more once the run is abandoned.
-            let _ = trace.send(traced(users, user, step, findings, outcome, exchange));
+            let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
         }
         let has_message = self.log.is_some() && !findings.failures.is_empty();
         let checks = users.mix().step_checks(step);
@@ -335,40 +343,12 @@ impl Worker<'_> {
             return;
         }
         let step = users.step_index(users.scenario_of(user), findings.step);
+        if let Some(trace) = &self.trace {
+            let _ = trace.send(StepTrace::of_findings(users, user));
+        }
         self.counters.record_unsent(step, now, || failure_sample(findings, users.mix().step_checks(step), None));
     }
 }
 
 /// Idle time after which a service may have closed a connection.
 const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);
-
-fn traced(
-    users: &UserTable<'_>,
-    user: u32,
-    step: u32,
-    findings: &StepFindings,
-    outcome: &Outcome,
-    exchange: Option<&StepExchange>,
-) -> StepTrace {
-    let facts = users.mix().step_checks(step);
-    let evaluated = facts.iter().zip(0..findings.checks_evaluated);
-    StepTrace {
-        step: users.mix().step_name(step).to_owned(),
-        origin: exchange
-            .map(|exchange| users.origin_name(users.scenario_of(user), exchange.origin))
-            .unwrap_or_default(),
-        request: exchange.map(|exchange| exchange.request.clone()).unwrap_or_default(),
-        head: exchange.map(|exchange| exchange.head().to_vec()).unwrap_or_default(),
-        body: exchange.map(|exchange| exchange.body().to_vec()).unwrap_or_default(),
-        service: outcome.service(),
-        checks: evaluated.map(|(text, check)| (text.clone(), findings.has_passed(check))).collect(),
-        failures: failure_texts(findings, facts),
-        variables: users.variables(user),
-        verdict: match findings.verdict {
-            Some(StepVerdict::Passed) => "passed",
-            Some(StepVerdict::Retried) => "retried",
-            Some(StepVerdict::Redirected) => "redirected",
-            Some(StepVerdict::Failed) | None => "failed",
-        },
-    }
-}

@@ -10,6 +10,7 @@ use super::query::CompiledQuery;
 use super::template::RenderContext;
 use super::variables::{VariableNames, VariableSlot, VariableTable};
 use super::view::ResponseView;
+use crate::value::Value;
 
 /// Capture, compiled.
 #[derive(Clone, Debug)]
@@ -18,6 +19,7 @@ pub struct CompiledCapture {
     name: String,
     query: CompiledQuery,
     filters: FilterChain,
+    is_redacted: bool,
 }
 
 /// Capture that found nothing.
@@ -47,7 +49,28 @@ impl CompiledCapture {
             name,
             query: CompiledQuery::compile(&capture.query, names)?,
             filters: FilterChain::compile(&capture.filters, names)?,
+            is_redacted: capture.is_redacted,
         })
+    }
+
+    /// Name of the variable.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether logs hide the value.
+    pub fn is_redacted(&self) -> bool {
+        self.is_redacted
+    }
+
+    /// Value of the variable.
+    pub fn value<'v>(&self, variables: &'v VariableTable) -> Option<&'v Value> {
+        variables.get(self.slot)
+    }
+
+    /// Whether the value is about the redirects before the response.
+    pub fn is_about_redirects(&self) -> bool {
+        self.query.is_about_redirects()
     }
 
     /// Whether the value is in the body.

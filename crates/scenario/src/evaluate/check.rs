@@ -52,6 +52,11 @@ impl CompiledCheck {
         })
     }
 
+    /// Whether the value is about the redirects before the response.
+    pub fn is_about_redirects(&self) -> bool {
+        self.query.is_about_redirects()
+    }
+
     /// Whether the value is in the body.
     pub fn needs_body(&self) -> bool {
         self.query.needs_body()
@@ -87,6 +92,7 @@ impl CompiledCheck {
         let found = self.query.evaluate(view, &mut scope).map_err(failure)?;
         let actual = match found {
             Some(value) => self.filters.apply(value, &mut scope).map_err(failure)?,
+            None if !self.filters.is_empty() => return Err(failure("nothing to filter".to_owned())),
             None => None,
         };
         match self.predicate.evaluate(actual.as_ref(), &mut scope).map_err(failure)? {

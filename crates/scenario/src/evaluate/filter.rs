@@ -2,12 +2,16 @@
 
 use weir_hurl::{FilterKind, ParseError, PlainFilter, Templated, TextFilter, ValueFilter};
 
+use super::Scope;
+use super::charset;
+use super::dates;
 use super::filter_values::{plain, query_param};
 use super::query::CompiledPath;
 use super::regexes::{CompiledRegex, first_group};
 use super::template::{CompiledExpression, CompiledTemplate};
 use super::variables::VariableNames;
-use super::{Scope, unsupported};
+use super::xpath::CompiledXPath;
+use crate::markup::MarkupTree;
 use crate::value::Value;
 
 /// Filters in order.
@@ -24,6 +28,11 @@ enum CompiledFilter {
     JsonPath(CompiledPath),
     Split(CompiledTemplate),
     UrlQueryParam(CompiledTemplate),
+    XPath(CompiledXPath),
+    CharsetDecode(CompiledTemplate),
+    CharsetEncode(CompiledTemplate),
+    ToDate(CompiledTemplate),
+    DateFormat(CompiledTemplate),
 }
 
 #[derive(Clone, Debug)]
@@ -57,9 +66,6 @@ impl FilterChain {
 impl CompiledFilter {
     fn compile(filter: &ValueFilter, names: &mut VariableNames) -> Result<Self, ParseError> {
         Ok(match &filter.kind {
-            FilterKind::Plain(kind @ (PlainFilter::DaysAfterNow | PlainFilter::DaysBeforeNow)) => {
-                return Err(unsupported(filter.position, kind.as_str(), "weir does not compute with dates"));
-            }
             FilterKind::Plain(kind) => Self::Plain(*kind),
             FilterKind::Nth(Templated::Literal(index)) => Self::Nth(NthIndex::Fixed(*index)),
             FilterKind::Nth(Templated::Expression(index)) => {
@@ -79,8 +85,16 @@ impl CompiledFilter {
             FilterKind::Text(TextFilter::UrlQueryParam, name) => {
                 Self::UrlQueryParam(CompiledTemplate::compile(name, names)?)
             }
-            FilterKind::Text(kind, _) => {
-                return Err(unsupported(filter.position, kind.as_str(), "texts are UTF-8, without dates and XPath"));
+            FilterKind::Text(TextFilter::XPath, path) => Self::XPath(CompiledXPath::compile(path, names)?),
+            FilterKind::Text(TextFilter::CharsetDecode, name) => {
+                Self::CharsetDecode(CompiledTemplate::compile(name, names)?)
+            }
+            FilterKind::Text(TextFilter::CharsetEncode, name) => {
+                Self::CharsetEncode(CompiledTemplate::compile(name, names)?)
+            }
+            FilterKind::Text(TextFilter::ToDate, format) => Self::ToDate(CompiledTemplate::compile(format, names)?),
+            FilterKind::Text(TextFilter::DateFormat, format) => {
+                Self::DateFormat(CompiledTemplate::compile(format, names)?)
             }
         })
     }
@@ -90,6 +104,11 @@ impl CompiledFilter {
             template.evaluate(scope).map_err(|error| error.to_string())
         };
         Ok(match self {
+            Self::Plain(filter @ (PlainFilter::DaysAfterNow | PlainFilter::DaysBeforeNow)) => {
+                let Value::Date(date) = value else { return Err(wrong_type(filter.as_str(), &value)) };
+                let days = dates::days_after(&date, scope.context.unix_s);
+                Some(Value::Integer(if *filter == PlainFilter::DaysAfterNow { days } else { -days }))
+            }
             Self::Plain(filter) => return plain(*filter, value),
             Self::Nth(index) => {
                 let index = match index {
@@ -104,7 +123,8 @@ impl CompiledFilter {
                 let Value::List(list) = value else { return Err(wrong_type("nth", &value)) };
                 let length = i64::try_from(list.len()).unwrap_or(i64::MAX);
                 let at = if index < 0 { length.saturating_add(index) } else { index };
-                usize::try_from(at).ok().and_then(|at| list.into_iter().nth(at))
+                let found = usize::try_from(at).ok().and_then(|at| list.into_iter().nth(at));
+                Some(found.ok_or_else(|| format!("the list of {length} has no item {index}"))?)
             }
             Self::Regex(pattern) => {
                 let Value::Text(text) = value else { return Err(wrong_type("regex", &value)) };
@@ -121,11 +141,7 @@ impl CompiledFilter {
                 pattern.with(scope, |regex| Some(Value::Text(regex.replace_all(&text, new.as_str()).into_owned())))?
             }
             Self::JsonPath(path) => {
-                let text = match &value {
-                    Value::Text(text) => text.clone(),
-                    Value::Object(_) | Value::List(_) => value.json(),
-                    _ => return Err(wrong_type("jsonpath", &value)),
-                };
+                let Value::Text(text) = value else { return Err(wrong_type("jsonpath", &value)) };
                 return path.find(text.as_bytes(), scope);
             }
             Self::Split(by) => {
@@ -136,6 +152,26 @@ impl CompiledFilter {
             Self::UrlQueryParam(name) => {
                 let Value::Text(url) = value else { return Err(wrong_type("urlQueryParam", &value)) };
                 query_param(&url, &rendered(name, scope)?).map(Value::Text)
+            }
+            Self::XPath(path) => {
+                let Value::Text(text) = value else { return Err(wrong_type("xpath", &value)) };
+                return path.find(&MarkupTree::of_html(&text), scope);
+            }
+            Self::CharsetDecode(name) => {
+                let Value::Bytes(bytes) = value else { return Err(wrong_type("charsetDecode", &value)) };
+                Some(Value::Text(charset::decoded(&bytes, &rendered(name, scope)?)?))
+            }
+            Self::CharsetEncode(name) => {
+                let Value::Text(text) = value else { return Err(wrong_type("charsetEncode", &value)) };
+                Some(Value::Bytes(charset::encoded(&text, &rendered(name, scope)?)?))
+            }
+            Self::ToDate(format) => {
+                let Value::Text(text) = value else { return Err(wrong_type("toDate", &value)) };
+                Some(Value::Date(dates::parsed(&text, &rendered(format, scope)?)?))
+            }
+            Self::DateFormat(format) => {
+                let Value::Date(date) = value else { return Err(wrong_type("dateFormat", &value)) };
+                Some(Value::Text(dates::formatted(&date, &rendered(format, scope)?)?))
             }
         })
     }

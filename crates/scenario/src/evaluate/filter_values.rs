@@ -14,21 +14,17 @@ pub(super) fn plain(filter: PlainFilter, value: Value) -> Result<Option<Value>, 
     let name = filter.as_str();
     Ok(Some(match (filter, value) {
         (P::Count, Value::List(list)) => integer(list.len()),
-        (P::Count, Value::Text(text)) => integer(text.chars().count()),
         (P::Count, Value::Bytes(bytes)) => integer(bytes.len()),
-        (P::Count, Value::Object(json)) => {
-            let map = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&json);
-            integer(map.map_or(0, |map| map.len()))
-        }
-        (P::First, Value::List(list)) => return Ok(list.into_iter().next()),
-        (P::Last, Value::List(list)) => return Ok(list.into_iter().next_back()),
+        (P::Count, Value::Nodes(texts)) => integer(texts.len()),
+        (P::First, Value::List(list)) => list.into_iter().next().ok_or("the list is empty")?,
+        (P::Last, Value::List(list)) => list.into_iter().next_back().ok_or("the list is empty")?,
         (P::ToInt, Value::Integer(n)) => Value::Integer(n),
         (P::ToInt, Value::Float(n)) => Value::Integer(n as i64),
-        (P::ToInt, Value::Text(text)) => match text.trim().parse() {
+        (P::ToInt, Value::Text(text)) => match text.parse() {
             Ok(n) => Value::Integer(n),
             Err(_) => return Err(format!("'{text}' is no integer")),
         },
-        (P::ToFloat, Value::Text(text)) => match text.trim().parse() {
+        (P::ToFloat, Value::Text(text)) => match text.parse() {
             Ok(n) => Value::Float(n),
             Err(_) => return Err(format!("'{text}' is no number")),
         },
@@ -48,12 +44,9 @@ pub(super) fn plain(filter: PlainFilter, value: Value) -> Result<Option<Value>, 
             }
         }
         (P::Utf8Encode, Value::Text(text)) => Value::Bytes(text.into_bytes()),
-        (P::Utf8Decode, Value::Bytes(bytes)) => match String::from_utf8(bytes) {
-            Ok(text) => Value::Text(text),
-            Err(_) => return Err("the bytes are not UTF-8".to_owned()),
-        },
+        (P::Utf8Decode, Value::Bytes(bytes)) => Value::Text(lossy(&bytes).into_owned()),
         (P::HtmlEscape, Value::Text(text)) => Value::Text(html_escaped(&text)),
-        (P::HtmlUnescape, Value::Text(text)) => Value::Text(html_unescaped(&text)),
+        (P::HtmlUnescape, Value::Text(text)) => Value::Text(html_escape::decode_html_entities(&text).into_owned()),
         (P::UrlEncode, Value::Text(text)) => Value::Text(percent_encoded(&text)),
         (P::UrlDecode, Value::Text(text)) => Value::Text(percent_decoded(&text, false)),
         (P::Location, value) => value,
@@ -105,45 +98,4 @@ fn percent_decoded(text: &str, is_form: bool) -> String {
 
 fn html_escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#x27;")
-}
-
-/// Entities of XML, and numeric ones; others stay.
-fn html_unescaped(text: &str) -> String {
-    let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(start) = rest.find('&') {
-        plain.push_str(&rest[..start]);
-        rest = &rest[start..];
-        let entity = rest.find(';').map(|end| &rest[1..end]);
-        match entity.and_then(|entity| Some((entity, character(entity)?))) {
-            Some((entity, character)) => {
-                plain.push(character);
-                rest = &rest[entity.len() + 2..];
-            }
-            None => {
-                plain.push('&');
-                rest = &rest[1..];
-            }
-        }
-    }
-    plain.push_str(rest);
-    plain
-}
-
-fn character(entity: &str) -> Option<char> {
-    match entity {
-        "amp" => Some('&'),
-        "lt" => Some('<'),
-        "gt" => Some('>'),
-        "quot" => Some('"'),
-        "apos" => Some('\''),
-        "nbsp" => Some('\u{a0}'),
-        _ => {
-            let number = entity.strip_prefix('#')?;
-            let code = match number.strip_prefix(['x', 'X']) {
-                Some(digits) => u32::from_str_radix(digits, 16).ok()?,
-                None => number.parse().ok()?,
-            };
-            char::from_u32(code)
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use weir_decide::base::rng::SeededRng;
 use weir_hurl::{PlainFunction, TemplateFunction};
 
+use super::dates;
 use super::template::RenderContext;
 use crate::value::Value;
 
@@ -23,7 +24,7 @@ pub(super) fn evaluate(function: &TemplateFunction, context: &mut RenderContext<
             Value::Text(letters.collect())
         }
         TemplateFunction::Plain(function) => match function {
-            PlainFunction::NewDate => Value::Text(rfc3339(context.unix_s)),
+            PlainFunction::NewDate => Value::Date(dates::of_unix(context.unix_s)),
             PlainFunction::NewUuid => Value::Text(uuid(rng)),
             PlainFunction::RandomBool => Value::Bool(rng.bits() & 1 == 1),
             PlainFunction::RandomFirstName => Value::text(*choice(rng, &FIRST_NAMES)),
@@ -67,38 +68,9 @@ fn uuid(rng: &mut SeededRng) -> String {
     )
 }
 
-/// `2026-01-31T12:00:00Z` (civil calendar by Howard Hinnant's `civil_from_days`).
-fn rfc3339(unix_s: i64) -> String {
-    let (days, second) = (unix_s.div_euclid(86_400), unix_s.rem_euclid(86_400));
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        for (unix_s, date) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (1_709_208_000, "2024-02-29T12:00:00Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-            (-1, "1969-12-31T23:59:59Z"),
-        ] {
-            assert_eq!(rfc3339(unix_s), date);
-        }
-    }
 
     #[test]
     fn random_integers_are_within_their_bounds_and_reach_them() {

@@ -2,7 +2,9 @@
 //! values are compiled once.
 
 mod capture;
+mod charset;
 mod check;
+mod dates;
 mod filter;
 mod filter_values;
 mod functions;
@@ -13,6 +15,7 @@ mod template;
 mod value_tests;
 mod variables;
 mod view;
+mod xpath;
 
 #[cfg(test)]
 mod tests;

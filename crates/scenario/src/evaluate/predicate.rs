@@ -64,11 +64,14 @@ impl CompiledPredicate {
     ) -> Result<Result<(), PredicateFailure>, String> {
         let is_true = match (&self.kind, actual) {
             (CompiledKind::Test(ValueTest::Exists), actual) => {
-                actual.is_some_and(|value| !matches!(value, Value::List(list) if list.is_empty()))
+                actual.is_some_and(|value| !matches!(value, Value::Nodes(texts) if texts.is_empty()))
             }
-            // Without a value, no other predicate holds, negated or not.
+            // What is not there is not equal to anything either.
+            (_, None) if self.is_negated => return Ok(Ok(())),
             (_, None) => return Ok(Err(PredicateFailure { expected: self.expected(scope)? })),
-            (CompiledKind::Test(test), Some(actual)) => holds(*test, actual),
+            (CompiledKind::Test(test), Some(actual)) => holds(*test, actual).ok_or_else(|| {
+                format!("{} cannot be tested on a value of type {}", test.as_str(), actual.type_name())
+            })?,
             (CompiledKind::Compare(operator, value), Some(actual)) => {
                 let value = value.evaluate(scope)?;
                 let is_true = compare(*operator, actual, &value)?;
@@ -161,6 +164,7 @@ fn compare(operator: PredicateOperator, actual: &Value, value: &Value) -> Result
     let order = || match (actual, value) {
         (Value::Text(a), Value::Text(b)) => Ok(a.cmp(b)),
         (Value::Integer(a), Value::Integer(b)) => Ok(a.cmp(b)),
+        (Value::Date(a), Value::Date(b)) => Ok(a.cmp(b)),
         _ => {
             let numbers = actual.as_f64().zip(value.as_f64());
             numbers.and_then(|(a, b)| a.partial_cmp(&b)).ok_or_else(wrong)

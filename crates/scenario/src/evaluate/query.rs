@@ -10,8 +10,10 @@ use super::regexes::{CompiledRegex, first_group};
 use super::template::CompiledTemplate;
 use super::variables::{VariableNames, VariableSlot};
 use super::view::ResponseView;
-use super::{Scope, mistake, unsupported};
+use super::xpath::CompiledXPath;
+use super::{Scope, charset, dates, mistake, unsupported};
 use crate::json_path::JsonPath;
+use crate::markup::MarkupTree;
 use crate::value::Value;
 
 /// Query, compiled.
@@ -23,6 +25,7 @@ pub(super) enum CompiledQuery {
     JsonPath(CompiledPath),
     Regex(CompiledRegex),
     Variable(VariableSlot),
+    XPath(CompiledXPath),
 }
 
 /// JSONPath: compiled once, or for each value of its variables.
@@ -35,21 +38,14 @@ pub(super) enum CompiledPath {
 impl CompiledQuery {
     pub(super) fn compile(query: &ResponseQuery, names: &mut VariableNames) -> Result<Self, ParseError> {
         Ok(match &query.kind {
-            QueryKind::Plain(plain) => {
-                if *plain == PlainQuery::Redirects {
-                    return Err(unsupported(query.position, "redirects", "check the step after it, or its url"));
-                }
-                Self::Plain(*plain)
-            }
+            QueryKind::Plain(plain) => Self::Plain(*plain),
             QueryKind::Text(TextQuery::Header, name) => Self::Header(CompiledTemplate::compile(name, names)?),
             QueryKind::Text(TextQuery::JsonPath, path) => Self::JsonPath(CompiledPath::compile(path, names)?),
             QueryKind::Text(TextQuery::Variable, name) => match name.as_text() {
                 Some(name) => Self::Variable(names.slot(name)),
                 None => return Err(mistake(name.position, "the name of a variable", "an expression")),
             },
-            QueryKind::Text(TextQuery::XPath, _) => {
-                return Err(unsupported(query.position, "xpath", "a regex can find a value in XML and HTML"));
-            }
+            QueryKind::Text(TextQuery::XPath, path) => Self::XPath(CompiledXPath::compile(path, names)?),
             QueryKind::Regex(pattern) => Self::Regex(CompiledRegex::compile(pattern, query.position, names)?),
             QueryKind::Cookie(path) => Self::Cookie(CompiledTemplate::compile(&path.name, names)?, path.attribute),
             QueryKind::Certificate(_) => {
@@ -63,14 +59,18 @@ impl CompiledQuery {
         use PlainQuery::{Body, Bytes, Md5, RawBytes, Sha256};
         match self {
             Self::Plain(plain) => matches!(plain, Body | Bytes | Md5 | RawBytes | Sha256),
-            Self::JsonPath(_) | Self::Regex(_) => true,
+            Self::JsonPath(_) | Self::Regex(_) | Self::XPath(_) => true,
             Self::Header(_) | Self::Cookie(..) | Self::Variable(_) => false,
         }
     }
 
-    /// Whether the value is in the headers.
+    pub(super) fn is_about_redirects(&self) -> bool {
+        matches!(self, Self::Plain(PlainQuery::Redirects))
+    }
+
+    /// Whether the value is in the headers or of the connection.
     pub(super) fn needs_headers(&self) -> bool {
-        matches!(self, Self::Header(_) | Self::Cookie(..))
+        matches!(self, Self::Header(_) | Self::Cookie(..) | Self::XPath(_) | Self::Plain(PlainQuery::Ip))
     }
 
     /// Whether the value is the URL.
@@ -88,6 +88,7 @@ impl CompiledQuery {
             return Err(error.to_owned());
         }
         Ok(match self {
+            Self::Plain(PlainQuery::Body) => Some(Value::text(view.text()?)),
             Self::Plain(plain) => plain_value(*plain, view),
             Self::Header(name) => {
                 let name = name.evaluate(scope).map_err(|error| error.to_string())?;
@@ -101,10 +102,18 @@ impl CompiledQuery {
                 set.find(|cookie| cookie.split(['=', ';']).next().is_some_and(|given| given.trim() == name))
                     .and_then(|cookie| cookie_value(cookie, *attribute))
             }
-            Self::JsonPath(path) => path.find(view.body, scope)?,
+            Self::JsonPath(path) => path.find(view.text()?.as_bytes(), scope)?,
             Self::Regex(regex) => {
-                let text = utf8(view.body)?;
-                regex.with(scope, |regex| first_group(regex, text))?.map(Value::Text)
+                let text = view.text()?;
+                regex.with(scope, |regex| first_group(regex, &text))?.map(Value::Text)
+            }
+            Self::XPath(path) => {
+                let text = view.text()?;
+                let tree = match charset::is_html(view.header("content-type")) {
+                    true => MarkupTree::of_html(&text),
+                    false => MarkupTree::of_xml(&text).map_err(|reason| format!("the body is no XML: {reason}"))?,
+                };
+                path.find(&tree, scope)?
             }
             Self::Variable(slot) => scope.variables.get(*slot).cloned(),
         })
@@ -121,7 +130,7 @@ impl CompiledPath {
         }
     }
 
-    /// Value of a path of one node, or the list of all.
+    /// Value of a single node, or the list of several, as in hurl.
     pub(super) fn find(&self, json: &[u8], scope: &mut Scope<'_, '_>) -> Result<Option<Value>, String> {
         let parsed;
         let path = match self {
@@ -138,7 +147,11 @@ impl CompiledPath {
         }
         let mut matches = Vec::new();
         path.find(json, &mut matches).map_err(|error| error.to_string())?;
-        Ok(Some(Value::List(matches.iter().map(|node| Value::of_json(node)).collect())))
+        Ok(match matches.as_slice() {
+            [] => None,
+            [node] => Some(Value::of_json(node)),
+            all => Some(Value::List(all.iter().map(|node| Value::of_json(node)).collect())),
+        })
     }
 }
 
@@ -154,7 +167,7 @@ fn plain_value(query: PlainQuery, view: &ResponseView<'_>) -> Option<Value> {
         PlainQuery::Status => Value::Integer(view.status.into()),
         PlainQuery::Url => Value::text(view.url),
         PlainQuery::Version => Value::text(view.version),
-        PlainQuery::Redirects => return None,
+        PlainQuery::Redirects => Value::List(view.redirects.iter().map(Value::text).collect()),
     })
 }
 
@@ -173,12 +186,9 @@ fn cookie_value(cookie: &str, attribute: Option<CookieAttribute>) -> Option<Valu
     Some(match attribute {
         CookieAttribute::MaxAge => text.parse().map_or_else(|_| Value::text(text), Value::Integer),
         CookieAttribute::Secure | CookieAttribute::HttpOnly => Value::Bool(true),
+        CookieAttribute::Expires => dates::of_cookie(text).map_or_else(|| Value::text(text), Value::Date),
         _ => Value::text(text),
     })
-}
-
-fn utf8(body: &[u8]) -> Result<&str, String> {
-    std::str::from_utf8(body).map_err(|_| "the body is not UTF-8".to_owned())
 }
 
 /// Text of bytes that may be no UTF-8.

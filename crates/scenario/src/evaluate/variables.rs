@@ -44,6 +44,11 @@ impl VariableTable {
         Self(vec![None; names.0.len()])
     }
 
+    /// Makes the values those of another table, in the same memory.
+    pub(crate) fn assign(&mut self, other: &Self) {
+        self.0.clone_from(&other.0);
+    }
+
     /// Sets a value.
     pub fn set(&mut self, slot: VariableSlot, value: Value) {
         if let Some(place) = self.0.get_mut(slot.0 as usize) {

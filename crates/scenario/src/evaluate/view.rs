@@ -1,6 +1,10 @@
 //! Response as captures and checks see it.
 
+use std::borrow::Cow;
+
 use weir_decide::Nanos;
+
+use super::charset;
 
 /// Response as captures and checks see it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +25,8 @@ pub struct ResponseView<'a> {
     pub duration: Nanos,
     /// URL of the request. A flow sets it where a step looks at it.
     pub url: &'a str,
+    /// URLs that the responses before this one redirected to.
+    pub redirects: &'a [String],
     /// IP address of the service; empty if it is not known.
     pub ip: &'a str,
 }
@@ -29,6 +35,14 @@ impl<'a> ResponseView<'a> {
     /// First value of a header.
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.values(name).next()
+    }
+
+    /// Body as text, in the encoding that its type names.
+    ///
+    /// # Errors
+    /// Reason why the body is no text.
+    pub fn text(&self) -> Result<Cow<'a, str>, String> {
+        charset::body_text(self.body, self.header("content-type"))
     }
 
     /// All values of a header.

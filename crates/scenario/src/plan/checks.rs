@@ -1,6 +1,9 @@
 //! Captures and checks of a step.
 
-use weir_hurl::{Assertion, BlockContent, BodyContent, ExpectedResponse, ExpectedStatus, ExpectedVersion, HurlBody};
+use weir_hurl::{
+    Assertion, BlockContent, BodyContent, BytesLiteral, ExpectedResponse, ExpectedStatus, ExpectedVersion, HurlBody,
+    PredicateKind, PredicateValue,
+};
 
 use super::body::push_body;
 use super::encoding::PieceEncoding;
@@ -23,6 +26,7 @@ pub struct StepChecks {
     early: usize,
     captures: Vec<CompiledCapture>,
     needs_body: bool,
+    needs_redirects: bool,
     needs_headers: bool,
     needs_url: bool,
     /// Whether a predicate of the user's replaces the rule that a status below 400 is a success.
@@ -83,7 +87,8 @@ impl StepChecks {
             compiled.push(body_text(body), CheckKind::Body(list));
         }
         for assertion in &response.asserts {
-            if let Some(check) = compiler.compile_check(assertion) {
+            let assertion_with_bytes = with_file(assertion, compiler, files);
+            if let Some(check) = compiler.compile_check(&assertion_with_bytes) {
                 compiled.push(assertion.to_string(), CheckKind::Assert(check));
             }
         }
@@ -94,6 +99,10 @@ impl StepChecks {
             || captures.iter().any(CompiledCapture::needs_headers);
         compiled.needs_url =
             checks.iter().any(|check| check.kind.needs_url()) || captures.iter().any(CompiledCapture::needs_url);
+        let is_about_redirects =
+            |check: &StepCheck| matches!(&check.kind, CheckKind::Assert(check) if check.is_about_redirects());
+        compiled.needs_redirects =
+            checks.iter().any(is_about_redirects) || captures.iter().any(CompiledCapture::is_about_redirects);
         compiled
     }
 
@@ -116,9 +125,9 @@ impl StepChecks {
         self.checks.get(check as usize).map(|check| check.text.as_str())
     }
 
-    /// Number of captures.
-    pub fn captures(&self) -> usize {
-        self.captures.len()
+    /// Captures in order.
+    pub fn captures(&self) -> &[CompiledCapture] {
+        &self.captures
     }
 
     /// Whether a status is expected; else any below 400 is a success.
@@ -134,6 +143,11 @@ impl StepChecks {
     /// Whether a capture or check looks into the body; else it need not be kept.
     pub fn needs_body(&self) -> bool {
         self.needs_body
+    }
+
+    /// Whether a capture or check looks at the redirects before the response.
+    pub(super) fn needs_redirects(&self) -> bool {
+        self.needs_redirects
     }
 
     /// Whether a capture or check looks at a header; else only cookies and redirects need them.
@@ -163,6 +177,9 @@ impl StepChecks {
             if let Err(failure) = capture.evaluate(view, source.variables, source.context) {
                 findings.failures.push(FlowFailure::Capture(index, failure));
                 return;
+            }
+            if findings.keeps_captures {
+                findings.captures.extend(capture.value(source.variables).cloned());
             }
         }
         self.evaluate_checks(late, view, source, scratch, findings);
@@ -244,6 +261,18 @@ impl CheckKind {
             Self::Assert(check) => check.evaluate(view, source.variables, source.context),
         }
     }
+}
+
+/// Assertion with the content of a file in place of its name; an error is added if it cannot be read.
+fn with_file(assertion: &Assertion, compiler: &mut PieceCompiler<'_>, files: &mut StepFiles<'_>) -> Assertion {
+    let mut assertion = assertion.clone();
+    if let PredicateKind::Compare(_, value) = &mut assertion.predicate.kind
+        && let PredicateValue::File(name) = value
+    {
+        let content = files.read(name, compiler).map(|(_, bytes)| bytes).unwrap_or_default();
+        *value = PredicateValue::Bytes(BytesLiteral::Hex(content));
+    }
+    assertion
 }
 
 /// Bytes that a check compares with.

@@ -7,6 +7,7 @@ use weir_decide::base::failure::FailureKind;
 use super::request_template::RenderError;
 use crate::evaluate::{CaptureFailure, CheckFailure};
 use crate::url::UrlError;
+use crate::value::Value;
 
 /// What became of a request of a step. Buffer that the caller owns; each call of the flow overwrites it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +21,10 @@ pub struct StepFindings {
     pub checks_evaluated: u32,
     /// Failures in order; empty if all is well.
     pub failures: Vec<FlowFailure>,
+    /// Whether the values of captures are kept: a person sees each response.
+    pub keeps_captures: bool,
+    /// Values of the captures of the indices 0, 1, ..., where they are kept.
+    pub captures: Vec<Value>,
 }
 
 /// What a response or failure means for a step.
@@ -31,7 +36,7 @@ pub enum StepVerdict {
     Failed,
     /// The step has failed and is retried.
     Retried,
-    /// The response is a redirect, which is followed.
+    /// The response is a redirect, which is followed, or a challenge, which is answered.
     Redirected,
 }
 
@@ -75,6 +80,7 @@ impl StepFindings {
         self.verdict = None;
         self.checks_evaluated = 0;
         self.failures.clear();
+        self.captures.clear();
     }
 }
 

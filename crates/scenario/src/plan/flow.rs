@@ -3,6 +3,7 @@
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 
+use super::digest::DigestRequest;
 use super::findings::{FlowFailure, StepFindings, StepVerdict};
 use super::origin::{OriginId, OriginTable};
 use super::redirect::{RedirectRequest, is_redirect};
@@ -64,6 +65,11 @@ impl ScenarioUser {
         let plan = flow.plan;
         let Some(step) = plan.steps.get(self.place.step as usize) else { return self.end() };
         self.store_cookies(step, view, flow.unix_s);
+        if view.status == 401
+            && let Some(action) = self.answer_challenge(flow, step, view, now)
+        {
+            return action;
+        }
         if self.place.rules.follow_redirects
             && is_redirect(view.status)
             && let Some(location) = view.header("location")
@@ -79,7 +85,8 @@ impl ScenarioUser {
                 }
             };
         }
-        self.examine(flow, step, view);
+        let redirected = std::mem::take(&mut self.redirected);
+        self.examine(flow, step, &ResponseView { redirects: &redirected, ..*view });
         if !flow.findings.failures.is_empty() {
             return self.fail_step(flow, now);
         }
@@ -158,6 +165,7 @@ impl ScenarioUser {
         let mut context = RenderContext { rng: &mut self.rng, unix_s: flow.unix_s, sequence: self.sequence };
         let mut source = RenderSource { variables: &mut self.variables, context: &mut context };
         flow.request.clear();
+        self.redirected.clear();
         let rendered =
             step.request.render(&mut source, &mut self.jar, &mut self.url, flow.origins, flow.scratch, flow.request);
         match rendered {
@@ -168,6 +176,7 @@ impl ScenarioUser {
                 place.redirects = 0;
                 place.method = RequestMethod::OfStep;
                 (place.has_body, place.is_trusted, place.has_sent) = (true, true, true);
+                place.has_answered = false;
                 FlowAction::Send { origin, intended }
             }
             Err(_) if flow.findings.is_used() => {
@@ -228,6 +237,46 @@ impl ScenarioUser {
         FlowAction::End { ok: self.place.is_ok }
     }
 
+    /// Sends the request again with the answer to a challenge of digest authentication, once.
+    fn answer_challenge(
+        &mut self,
+        flow: &mut FlowContext<'_>,
+        step: &ScenarioStep,
+        view: &ResponseView<'_>,
+        now: Nanos,
+    ) -> Option<FlowAction> {
+        let credentials = step.request.digest.as_ref().filter(|_| !self.place.has_answered && self.place.is_trusted)?;
+        let method = match self.place.method {
+            RequestMethod::OfStep => step.request.method.as_str(),
+            RequestMethod::Get => "GET",
+        };
+        let nonce = self.rng.bits();
+        let mut rng = self.place.rng;
+        let mut context = RenderContext { rng: &mut rng, unix_s: flow.unix_s, sequence: self.sequence };
+        let mut source = RenderSource { variables: &mut self.variables, context: &mut context };
+        let scratch = &mut flow.scratch.body;
+        scratch.clear();
+        credentials.render(&mut source, scratch).ok()?;
+        let url = self.url.get(step)?;
+        let target = String::from_utf8_lossy(url.target());
+        let request = DigestRequest { credentials: &String::from_utf8_lossy(scratch), method, target: &target, nonce };
+        let mut challenges = view.values("www-authenticate").filter_map(|value| std::str::from_utf8(value).ok());
+        let answer = challenges.find_map(|challenge| request.answer(challenge))?;
+        let shape = RequestShape {
+            method,
+            url,
+            has_body: self.place.has_body,
+            has_file_cookies: true,
+            is_trusted: true,
+            answer: Some(&answer),
+        };
+        flow.request.clear();
+        step.request.write(shape, &mut source, &mut self.jar, scratch, flow.request).ok()?;
+        self.place.has_answered = true;
+        flow.findings.verdict = Some(StepVerdict::Redirected);
+        Some(FlowAction::Send { origin: self.place.origin, intended: now })
+    }
+
     /// Renders the request that follows a redirect.
     fn redirect(
         &mut self,
@@ -245,6 +294,9 @@ impl ScenarioUser {
         let base = self.url.get(step);
         let url = base.map_or_else(|| HttpUrl::parse(location), |base| base.resolve(location));
         let url = url.map_err(FlowFailure::Location)?;
+        if step.checks.needs_redirects() {
+            self.redirected.push(url.to_string());
+        }
         let is_same_host = base.is_some_and(|base| base.host() == url.host());
         if !is_same_host && !place.rules.trust_redirects {
             place.is_trusted = false;
@@ -264,8 +316,9 @@ impl ScenarioUser {
             method: next.method,
             url: &url,
             has_body: next.keeps_body,
-            has_file_cookies: false,
+            has_file_cookies: place.is_trusted,
             is_trusted: place.is_trusted,
+            answer: None,
         };
         // A request that is sent again has the same random values.
         let mut rng = place.rng;

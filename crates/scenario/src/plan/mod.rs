@@ -11,6 +11,7 @@
 
 mod body;
 mod checks;
+mod digest;
 mod encoding;
 mod files;
 mod findings;

@@ -32,6 +32,7 @@ pub(super) struct RequestOptions {
     pub(super) removed_headers: Vec<Template>,
     pub(super) user: Option<Template>,
     pub(super) compressed: bool,
+    pub(super) digest: bool,
     pub(super) path_as_is: bool,
 }
 
@@ -115,6 +116,7 @@ impl StepOptions {
             },
             OptionValue::Flag(Templated::Literal(flag)) => match option.name {
                 OptionName::Compressed => self.request.compressed = *flag,
+                OptionName::Digest => self.request.digest = *flag,
                 OptionName::PathAsIs => self.request.path_as_is = *flag,
                 name => self.fix(name, RuleValue::Flag(*flag)),
             },
@@ -177,13 +179,14 @@ impl StepOptions {
         if let Some(text) = folded.as_text() {
             match RuleValue::parse(name, text) {
                 Some(RuleValue::Flag(flag)) if name == OptionName::Compressed => self.request.compressed = flag,
+                Some(RuleValue::Flag(flag)) if name == OptionName::Digest => self.request.digest = flag,
                 Some(RuleValue::Flag(flag)) if name == OptionName::PathAsIs => self.request.path_as_is = flag,
                 Some(value) => self.fix(name, value),
                 None => compiler.errors.push(problem(position, expected, format!("'{text}'"), "")),
             }
             return;
         }
-        if matches!(name, OptionName::Compressed | OptionName::PathAsIs) {
+        if matches!(name, OptionName::Compressed | OptionName::Digest | OptionName::PathAsIs) {
             let found = format!("'{expression}'");
             compiler.errors.push(problem(position, "true or false, which does not change in a load", found, ""));
             return;

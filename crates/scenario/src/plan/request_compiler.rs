@@ -45,6 +45,7 @@ impl RequestCompiler<'_, '_, '_> {
             host: PieceList::default(),
             headers: PieceList::default(),
             authorization: PieceList::default(),
+            digest: None,
             cookies: PieceList::default(),
             content_headers: PieceList::default(),
             body: PieceList::default(),
@@ -119,7 +120,7 @@ impl RequestCompiler<'_, '_, '_> {
         RequestTarget::Dynamic { url, query, position }
     }
 
-    /// Appends a header that the file gives. An empty value removes a default header, as in curl.
+    /// Appends a header that the file gives; in place of a default header of the same name.
     fn header(&mut self, field: &FieldTemplate, template: &mut RequestTemplate, given: &mut GivenHeaders) {
         let name = self.compiler.folded(&field.name);
         let name = name.as_text().map(str::to_ascii_lowercase);
@@ -128,7 +129,7 @@ impl RequestCompiler<'_, '_, '_> {
         if given.removed.contains(&name) {
             return;
         }
-        if is_empty {
+        if is_empty && matches!(name.as_str(), "host" | "authorization" | "proxy-authorization" | "cookie") {
             given.names.push(name);
             return;
         }
@@ -164,6 +165,11 @@ impl RequestCompiler<'_, '_, '_> {
         let of_file = given.names.clone();
         for (name, value) in &self.settings.headers {
             if !of_file.contains(&name.to_ascii_lowercase()) {
+                // Without a value it removes a default header, as in `weir load`.
+                if value.is_empty() {
+                    given.names.push(name.to_ascii_lowercase());
+                    continue;
+                }
                 let field =
                     FieldTemplate { name: Template::text(name.as_str()), value: Template::text(value.as_str()) };
                 self.header(&field, template, given);
@@ -198,6 +204,12 @@ impl RequestCompiler<'_, '_, '_> {
             },
         };
         given.names.push("authorization".to_owned());
+        if options.digest {
+            let mut list = PieceList::default();
+            list.push(&credentials, PieceEncoding::Verbatim, self.compiler);
+            template.digest = Some(list);
+            return;
+        }
         template.authorization.push_fixed(BASIC);
         template.authorization.push(&credentials, PieceEncoding::Base64, self.compiler);
         template.authorization.push_fixed(b"\r\n");

@@ -31,6 +31,8 @@ pub(super) struct RequestTemplate {
     pub(super) dot_segments: DotSegments,
     /// Lines with credentials, which other hosts do not get.
     pub(super) authorization: PieceList,
+    /// Credentials `user:password` for digest authentication.
+    pub(super) digest: Option<PieceList>,
     /// Cookies of the file, separated by `; `.
     pub(super) cookies: PieceList,
     /// Lines about the body.
@@ -112,6 +114,16 @@ pub(super) struct RequestShape<'a> {
     pub(super) has_file_cookies: bool,
     /// Whether the host may have the credentials, and the file's Host.
     pub(super) is_trusted: bool,
+    /// Value of `Authorization` that answers a challenge.
+    pub(super) answer: Option<&'a str>,
+}
+
+impl<'a> RequestShape<'a> {
+    /// First request of a step. A request that will be challenged has no body yet, as in curl.
+    fn first(template: &'a RequestTemplate, url: &'a HttpUrl) -> Self {
+        let has_body = template.digest.is_none();
+        Self { method: &template.method, url, has_body, has_file_cookies: true, is_trusted: true, answer: None }
+    }
 }
 
 impl RenderSource<'_, '_> {
@@ -160,8 +172,7 @@ impl RequestTemplate {
                 (origin, place)
             }
         };
-        let shape =
-            RequestShape { method: &self.method, url: place, has_body: true, has_file_cookies: true, is_trusted: true };
+        let shape = RequestShape::first(self, place);
         self.write(shape, source, jar, &mut scratch.body, out)?;
         Ok(origin)
     }
@@ -188,6 +199,11 @@ impl RequestTemplate {
         }
         self.headers.render(source, out)?;
         render_if(shape.is_trusted, &self.authorization, source, out)?;
+        if let Some(answer) = shape.answer {
+            out.extend_from_slice(b"Authorization: ");
+            out.extend_from_slice(answer.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
         if self.uses_userinfo
             && let Some(userinfo) = shape.url.userinfo()
         {
@@ -264,8 +280,7 @@ impl RequestTemplate {
         if lists.iter().any(|list| list.as_fixed().is_none()) {
             return None;
         }
-        let shape =
-            RequestShape { method: &self.method, url, has_body: true, has_file_cookies: true, is_trusted: true };
+        let shape = RequestShape::first(self, url);
         let mut rng = SeededRng::new(0, 0);
         let mut context = RenderContext { rng: &mut rng, unix_s: 0, sequence: 0 };
         let mut source = RenderSource { variables: &mut VariableTable::default(), context: &mut context };

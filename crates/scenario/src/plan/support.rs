@@ -28,6 +28,7 @@ impl OptionSupport {
         match name {
             Name::Compressed
             | Name::Delay
+            | Name::Digest
             | Name::Header
             | Name::Http11
             | Name::Location
@@ -42,13 +43,9 @@ impl OptionSupport {
             | Name::Skip
             | Name::User
             | Name::Variable => Self::Supported,
-            Name::AwsSigV4
-            | Name::Digest
-            | Name::Negotiate
-            | Name::Netrc
-            | Name::NetrcFile
-            | Name::NetrcOptional
-            | Name::Ntlm => Self::Unsupported(Unsupported::Authentication),
+            Name::AwsSigV4 | Name::Negotiate | Name::Netrc | Name::NetrcFile | Name::NetrcOptional | Name::Ntlm => {
+                Self::Unsupported(Unsupported::Authentication)
+            }
             Name::CaCert
             | Name::Cert
             | Name::ConnectTimeout

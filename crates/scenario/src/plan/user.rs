@@ -21,6 +21,8 @@ pub struct ScenarioUser {
     pub(super) jar: CookieJar,
     /// URL of the last request.
     pub(super) url: SentUrl,
+    /// Redirects of the last request, where its step looks at them.
+    pub(super) redirected: Vec<String>,
     pub(super) rng: SeededRng,
     /// Number of the iteration among all of the load.
     pub(super) sequence: u64,
@@ -42,6 +44,8 @@ pub(super) struct UserPlace {
     pub(super) origin: OriginId,
     pub(super) method: RequestMethod,
     pub(super) has_body: bool,
+    /// Whether a challenge of digest authentication was answered.
+    pub(super) has_answered: bool,
     pub(super) is_trusted: bool,
     /// Random numbers of the request, for a redirect that sends it again.
     pub(super) rng: SeededRng,
@@ -81,6 +85,7 @@ impl ScenarioUser {
             variables: plan.variables.clone(),
             jar: CookieJar::default(),
             url: SentUrl::default(),
+            redirected: Vec::new(),
             rng: SeededRng::new(seed, number),
             sequence: 0,
         }
@@ -91,7 +96,7 @@ impl ScenarioUser {
     pub fn prepare(&mut self, plan: &ScenarioPlan, seed: u64, sequence: u64) -> &mut VariableTable {
         // An iteration is the same whoever executes it.
         self.rng = SeededRng::new(seed, sequence);
-        self.variables.clone_from(&plan.variables);
+        self.variables.assign(&plan.variables);
         if let Some(slot) = plan.sequence {
             self.variables.set(slot, Value::Integer(i64::try_from(sequence).unwrap_or(i64::MAX)));
         }
@@ -159,6 +164,7 @@ impl UserPlace {
             origin: OriginId(0),
             method: RequestMethod::OfStep,
             has_body: true,
+            has_answered: false,
             is_trusted: true,
             rng: SeededRng::new(0, 0),
             has_sent: false,

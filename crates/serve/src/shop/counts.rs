@@ -34,14 +34,14 @@ struct EndpointCounts {
 
 /// End of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RequestEnd {
+pub(super) enum ShopRequestEnd {
     Response { status: u16, has_wrong_body: bool, service_time: Nanos },
     Reset,
 }
 
 /// Guard of a request without an end so far; without one when it is dropped, the client has left.
 #[derive(Debug)]
-pub(super) struct PendingRequest<'a> {
+pub(super) struct ShopRequestGuard<'a> {
     counters: &'a ShopCounters,
     endpoint: ShopEndpoint,
     has_ended: bool,
@@ -62,9 +62,9 @@ impl Default for EndpointCounts {
 
 impl ShopCounters {
     /// Counts a request to this endpoint.
-    pub(super) fn enter(&self, endpoint: ShopEndpoint) -> PendingRequest<'_> {
+    pub(super) fn enter(&self, endpoint: ShopEndpoint) -> ShopRequestGuard<'_> {
         lock(&self.0).entry(endpoint).or_default().requests += 1;
-        PendingRequest { counters: self, endpoint, has_ended: false }
+        ShopRequestGuard { counters: self, endpoint, has_ended: false }
     }
 
     /// Counts by endpoint, and their sums.
@@ -109,24 +109,24 @@ impl EndpointCounts {
     }
 }
 
-impl PendingRequest<'_> {
+impl ShopRequestGuard<'_> {
     /// Counts the end of the request.
-    pub(super) fn end(mut self, end: RequestEnd) {
+    pub(super) fn end(mut self, end: ShopRequestEnd) {
         self.has_ended = true;
         let mut all = lock(&self.counters.0);
         let counts = all.entry(self.endpoint).or_default();
         match end {
-            RequestEnd::Response { status, has_wrong_body, service_time } => {
+            ShopRequestEnd::Response { status, has_wrong_body, service_time } => {
                 *counts.statuses.entry(status).or_default() += 1;
                 counts.wrong_bodies += u64::from(has_wrong_body);
                 counts.service_times.record(service_time);
             }
-            RequestEnd::Reset => counts.resets += 1,
+            ShopRequestEnd::Reset => counts.resets += 1,
         }
     }
 }
 
-impl Drop for PendingRequest<'_> {
+impl Drop for ShopRequestGuard<'_> {
     fn drop(&mut self) {
         if !self.has_ended {
             lock(&self.counters.0).entry(self.endpoint).or_default().client_closed += 1;

@@ -21,7 +21,7 @@ use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
 
-use self::counts::{RequestEnd, ShopCollector, ShopCounters};
+use self::counts::{ShopCollector, ShopCounters, ShopRequestEnd};
 use self::endpoint::{ShopEndpoint, ShopRoute, item_id};
 pub use self::options::Options;
 use self::parse::{AddForm, LoginForm};
@@ -89,7 +89,7 @@ impl Service {
         let faults = self.faults(endpoint, behaviour, k);
         let reply = match behaviour {
             Behaviour::Reset => {
-                pending.end(RequestEnd::Reset);
+                pending.end(ShopRequestEnd::Reset);
                 return ServiceReply::Reset;
             }
             Behaviour::Hang => return context.hang().await,
@@ -104,7 +104,7 @@ impl Service {
         let has_wrong_body =
             status.is_success() && (faults.is_garbage && status != StatusCode::NO_CONTENT || faults.has_wrong_price);
         let service_time = context.now() - context.began();
-        pending.end(RequestEnd::Response { status: status.as_u16(), has_wrong_body, service_time });
+        pending.end(ShopRequestEnd::Response { status: status.as_u16(), has_wrong_body, service_time });
         reply.into()
     }
 

@@ -42,7 +42,7 @@ fn values_have_their_text() {
 
 #[test]
 fn filters_change_the_value() {
-    assert_eq!(render("{{v count}}-{{v}}", Some(Value::text("four"))), Ok("4-four".to_owned()));
+    assert_eq!(render("{{v urlEncode}}-{{v}}", Some(Value::text("a b"))), Ok("a%20b-a b".to_owned()));
     assert_eq!(
         render("{{v nth 1}}", Some(Value::List(vec![Value::Integer(1), Value::Integer(2)]))),
         Ok("2".to_owned())

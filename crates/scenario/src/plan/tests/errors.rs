@@ -15,7 +15,7 @@ fn warnings_of(text: &str) -> Vec<String> {
 #[test]
 fn all_mistakes_are_found_at_once() {
     let text = "GET http://shop/{{tokn}}\nHTTP 200\n[Captures]\ntoken: jsonpath \"$.token\"\n\n\
-                GET shop/items\nX: {{tokn}}\n[Options]\ndigest: true\nHTTP 200\n\n\
+                GET shop/items\nX: {{tokn}}\n[Options]\nntlm: true\nHTTP 200\n\n\
                 POST http://shop\nTransfer-Encoding: chunked\nfile,none.bin;\nHTTP 200\n[Asserts]\n\
                 jsonpath \"$.[\" == 1\nbody matches \"(\"\n";
     let errors = errors_of(text);
@@ -23,7 +23,7 @@ fn all_mistakes_are_found_at_once() {
         "1:19: expected a variable that is defined before, found 'tokn'; capture it",
         "6:5: expected http:// or https://, found 'shop/items'; write a whole URL",
         "7:6: expected a variable that is defined before, found 'tokn'; did you mean 'token'?",
-        "9:1: expected an option that a load supports, found 'digest'; authenticate with",
+        "9:1: expected an option that a load supports, found 'ntlm'; authenticate with",
         "13:1: expected a body with a length, found 'Transfer-Encoding: chunked'",
         "14:6: expected the name of a readable file, found 'none.bin', which cannot be read: none.bin is not there",
         "17:",

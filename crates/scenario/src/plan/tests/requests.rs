@@ -26,7 +26,7 @@ fn a_request_has_the_headers_of_weir_load() {
     );
     assert_eq!(
         request("POST http://shop\nAccept: text/html\nUser-Agent:\nX-A: 1\n{\"a\": 1}"),
-        "POST / HTTP/1.1\r\nHost: shop\r\nAccept: text/html\r\nX-A: 1\r\nContent-Type: application/json\r\n\
+        "POST / HTTP/1.1\r\nHost: shop\r\nAccept: text/html\r\nUser-Agent: \r\nX-A: 1\r\nContent-Type: application/json\r\n\
          Content-Length: 8\r\n\r\n{\"a\": 1}"
     );
     assert!(request("POST http://shop").contains("\r\nContent-Length: 0\r\n\r\n"));
