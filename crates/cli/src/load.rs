@@ -1,6 +1,7 @@
 //! `weir load`: from arguments to a plan, a run, its report and files.
 
 mod defaults;
+mod exit_code;
 mod outputs;
 mod stages_flag;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
+use self::exit_code::exit_code;
 use self::outputs::LoadOutputs;
 use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
@@ -31,7 +33,6 @@ use weir_load::request_log::RequestLog;
 use weir_load::setup;
 use weir_load::steps::ScenarioMix;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
-use weir_measure::Run;
 use weir_measure::slo::Slo;
 use weir_report::{ReportFormat, render, text};
 
@@ -250,7 +251,7 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     };
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
     let mut bar = (!messages.is_quiet()).then(|| {
-        ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, step_names(&plan))
+        ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, &step_names(&plan))
     });
     let mut watch = |progress: &weir_measure::RunProgress<'_>| {
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
@@ -302,41 +303,6 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
 fn step_names(plan: &LoadPlan) -> Vec<String> {
     let steps = plan.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default();
     steps.into_iter().map(|step| step.name).collect()
-}
-
-fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
-    if run.interrupted {
-        return exit::INTERRUPTED;
-    }
-    if written != exit::OK {
-        return written;
-    }
-    if let Some(why) = run.failed_agent() {
-        messages.error(why);
-        return exit::UNTRUSTED;
-    }
-    if let Some(why) = &run.aborted {
-        messages.error(&format!("aborted: {why}"));
-        return exit::OBJECTIVE;
-    }
-    if run.requests.ok == 0 {
-        let first = run.target.failure_details.iter().next();
-        let why = match first {
-            Some((kind, words)) => format!("{kind}: {words}"),
-            None if run.requests.total == 0 => "none was sent".to_owned(),
-            None => run.failed_by_kind(),
-        };
-        messages.error(&format!("none of {} requests succeeded; {why}", run.requests.total));
-        return exit::UNTRUSTED;
-    }
-    if let Some(all) = run.iterations.as_ref().filter(|all| all.total > 0 && all.ok == 0) {
-        messages.error(&format!("none of {} iterations succeeded; {}", all.total, run.failed_by_kind()));
-        return exit::UNTRUSTED;
-    }
-    if strict && !run.trust.ok {
-        return exit::UNTRUSTED;
-    }
-    if run.slo.iter().all(|held| held.ok) { exit::OK } else { exit::OBJECTIVE }
 }
 
 impl LoadArgs {

@@ -1,11 +1,11 @@
-//! Output files of a run.
+//! Output files of a load.
 
 use std::path::PathBuf;
 
-use super::super::exit;
-use super::super::messages::Messages;
-use super::super::output::OutputFile;
 use super::LoadArgs;
+use crate::exit;
+use crate::messages::Messages;
+use crate::output::OutputFile;
 use weir_load::request_log::RequestLog;
 use weir_measure::Run;
 use weir_report::{csv, page};
