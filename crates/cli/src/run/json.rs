@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use weir_decide::base::failure::FailureKind;
 use weir_load::steps::StepTrace;
 
-use super::play::PlayTotals;
+use super::play_output::PlayTotals;
 use super::redaction::SecretMask;
 use super::text::split;
 
