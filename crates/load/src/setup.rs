@@ -13,7 +13,7 @@ use super::{LoadError, LoadPlan, Options, run};
 pub type SetupCallback<'a> = dyn FnMut() -> bool + 'a;
 
 /// Variables with their values as JSON texts.
-type Captures = Vec<(String, String)>;
+type CapturedValues = Vec<(String, String)>;
 
 impl Options {
     /// Options that play `scenarios` once: one user, one iteration.
@@ -43,7 +43,7 @@ impl Options {
 /// A setup that fails, with its step and the reason; nothing of the load was sent.
 pub fn set_up(options: &Options, go_on: &mut SetupCallback<'_>) -> Result<Options, LoadError> {
     let mut ready = options.clone();
-    let mut played: Vec<(ScenarioSource, Captures)> = Vec::new();
+    let mut played: Vec<(ScenarioSource, CapturedValues)> = Vec::new();
     for source in ready.scenarios.iter_mut().chain([&mut ready.request_scenario]) {
         let Some(file) = source.setup.take() else { continue };
         let setup = ScenarioSource { variables: source.variables.clone(), ..file.clone().into() };
@@ -87,7 +87,7 @@ fn play(
     source: ScenarioSource,
     options: &Options,
     go_on: &mut SetupCallback<'_>,
-) -> Result<Captures, LoadError> {
+) -> Result<CapturedValues, LoadError> {
     let failed = |why: String| LoadError::Setup(format!("the {what} '{}' failed: {why}", file.name));
     let parsed = weir_hurl::parse(&file.text).map_err(|_| failed("it is invalid".to_owned()))?;
     // What is said of the load's requests is not said of these. The URL of a single request is not one before paths.
@@ -143,7 +143,7 @@ fn reasons(step: &StepTrace) -> String {
 }
 
 /// Variables that steps of the file have set. Bytes have no JSON text, and are left out.
-fn captured(file: &HurlFile, last: &StepTrace) -> Captures {
+fn captured(file: &HurlFile, last: &StepTrace) -> CapturedValues {
     let set = assigned_variables(file);
     let ours = last.variables.iter().filter(|(name, value)| set.contains(name) && !matches!(value, Value::Bytes(_)));
     ours.map(|(name, value)| (name.clone(), value.json())).collect()
