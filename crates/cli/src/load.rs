@@ -1,6 +1,8 @@
 //! `weir load`: from arguments to a plan, a run, its report and files.
 
 mod defaults;
+mod exit_code;
+mod outputs;
 mod stages_flag;
 
 use std::ffi::OsString;
@@ -10,6 +12,8 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
+use self::exit_code::exit_code;
+use self::outputs::LoadOutputs;
 use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
 use super::exit;
@@ -28,9 +32,8 @@ use weir_live::progress_bar::{Extent, ProgressBar};
 use weir_load::request_log::RequestLog;
 use weir_load::steps::ScenarioMix;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
-use weir_measure::Run;
 use weir_measure::slo::Slo;
-use weir_report::{ReportFormat, csv, page, render, text};
+use weir_report::{ReportFormat, render, text};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 30s\n  \
@@ -237,7 +240,7 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     };
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
     let mut bar = (!messages.is_quiet()).then(|| {
-        ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, step_names(&plan))
+        ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, &step_names(&plan))
     });
     let mut watch = |progress: &weir_measure::RunProgress<'_>| {
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
@@ -283,98 +286,6 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
 fn step_names(plan: &LoadPlan) -> Vec<String> {
     let steps = plan.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default();
     steps.into_iter().map(|step| step.name).collect()
-}
-
-fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
-    if run.interrupted {
-        return exit::INTERRUPTED;
-    }
-    if written != exit::OK {
-        return written;
-    }
-    if let Some(why) = run.failed_agent() {
-        messages.error(why);
-        return exit::UNTRUSTED;
-    }
-    if let Some(why) = &run.aborted {
-        messages.error(&format!("aborted: {why}"));
-        return exit::OBJECTIVE;
-    }
-    if run.requests.ok == 0 {
-        let first = run.target.failure_details.iter().next();
-        let why = match first {
-            Some((kind, words)) => format!("{kind}: {words}"),
-            None if run.requests.total == 0 => "none was sent".to_owned(),
-            None => run.failed_by_kind(),
-        };
-        messages.error(&format!("none of {} requests succeeded; {why}", run.requests.total));
-        return exit::UNTRUSTED;
-    }
-    if let Some(all) = run.iterations.as_ref().filter(|all| all.total > 0 && all.ok == 0) {
-        messages.error(&format!("none of {} iterations succeeded; {}", all.total, run.failed_by_kind()));
-        return exit::UNTRUSTED;
-    }
-    if strict && !run.trust.ok {
-        return exit::UNTRUSTED;
-    }
-    if run.slo.iter().all(|held| held.ok) { exit::OK } else { exit::OBJECTIVE }
-}
-
-/// Output files of a run.
-struct LoadOutputs {
-    json: Option<OutputFile>,
-    csv: Option<OutputFile>,
-    csv_steps: Option<OutputFile>,
-    html: Option<OutputFile>,
-    jtl: Option<OutputFile>,
-}
-
-impl LoadOutputs {
-    fn open(asked: &LoadArgs) -> Result<Self, String> {
-        let open = |path: &Option<PathBuf>| OutputFile::open(path.as_deref());
-        let all = Self {
-            json: open(&asked.out)?,
-            csv: open(&asked.csv)?,
-            csv_steps: open(&asked.csv_steps)?,
-            html: open(&asked.html)?,
-            jtl: open(&asked.jtl)?,
-        };
-        OutputFile::ensure_distinct(&all.by_flag())?;
-        Ok(all)
-    }
-
-    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 5] {
-        let Self { json, csv, csv_steps, html, jtl } = self;
-        [
-            ("--out", json.as_ref()),
-            ("--csv", csv.as_ref()),
-            ("--csv-steps", csv_steps.as_ref()),
-            ("--html", html.as_ref()),
-            ("--jtl", jtl.as_ref()),
-        ]
-    }
-
-    /// Whether one of the files is stdout.
-    fn uses_stdout(&self) -> bool {
-        self.by_flag().iter().any(|(_, output)| output.is_some_and(OutputFile::is_stdout))
-    }
-
-    /// Writes all files, also after one failed; returns the exit code.
-    fn write(self, run: &Run, log: Option<RequestLog>, messages: &Messages) -> u8 {
-        let done = [
-            self.json.map(|output| output.write(&run.to_json())),
-            self.csv.map(|output| output.write(&csv::series(run))),
-            self.csv_steps.map(|output| output.write(&csv::steps(run))),
-            self.html.map(|output| output.write(&page::render(&page::of_run(run)))),
-            self.jtl.zip(log).map(|(output, log)| output.finish(log.finish())),
-        ];
-        let mut code = exit::OK;
-        for why in done.into_iter().flatten().filter_map(Result::err) {
-            messages.error(&why);
-            code = exit::USAGE;
-        }
-        code
-    }
 }
 
 impl LoadArgs {

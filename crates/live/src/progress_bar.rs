@@ -49,7 +49,7 @@ const LINE_INTERVAL: Nanos = Nanos::from_secs(10);
 
 impl ProgressBar {
     /// Progress line that is not drawn yet, of a run whose scenarios have steps of these names.
-    pub fn of_steps(extent: Extent, names: Vec<String>) -> Self {
+    pub fn of_steps(extent: Extent, names: &[String]) -> Self {
         Self { steps: StepProgress::new(names), ..Self::new(extent) }
     }
 

@@ -22,7 +22,7 @@ const MAX_SHOWN_STEPS: usize = 12;
 
 impl StepProgress {
     /// Progress of steps with these names; empty without scenarios.
-    pub fn new(names: Vec<String>) -> Self {
+    pub fn new(names: &[String]) -> Self {
         let names: Vec<String> = names.iter().map(|name| super::single_line(name)).collect();
         Self { total: vec![StepInterval::default(); names.len()], names, ..Self::default() }
     }
@@ -56,13 +56,13 @@ impl StepProgress {
             return Vec::new();
         }
         let shown = self.names.len().min(MAX_SHOWN_STEPS).min(rows - 1);
-        let mut lines = vec![line("step", ["/s", "mean", "failed"].map(str::to_owned), width)];
+        let mut lines = vec![line("step", &["/s", "mean", "failed"].map(str::to_owned), width)];
         for ((name, second), total) in self.names.iter().zip(&self.second).zip(&self.total).take(shown) {
             let mean = match second.requests {
                 0 => "-".to_owned(),
                 n => Nanos(second.response.0 / n).to_string(),
             };
-            lines.push(line(name, [second.requests.to_string(), mean, total.failed.to_string()], width));
+            lines.push(line(name, &[second.requests.to_string(), mean, total.failed.to_string()], width));
         }
         let more = self.names.len() - shown;
         if more > 0 && lines.len() > 1 {
@@ -75,7 +75,7 @@ impl StepProgress {
 }
 
 /// Row of at most `width` columns.
-fn line(name: &str, figures: [String; 3], width: usize) -> String {
+fn line(name: &str, figures: &[String; 3], width: usize) -> String {
     let figures = if width < MIN_COLUMNS_WITH_ALL { &figures[..1] } else { &figures[..] };
     let cells: String = figures.iter().map(|figure| format!("{figure:>FIGURE_COLUMNS$}")).collect();
     let name_columns = width.saturating_sub(cells.chars().count()).min(40);
@@ -98,7 +98,7 @@ mod tests {
 
     fn progress(steps: usize) -> StepProgress {
         let names = (0..steps).map(|number| format!("GET /items/{number}/with\u{1b}[2J/a/long/path/and/more"));
-        let mut progress = StepProgress::new(names.collect());
+        let mut progress = StepProgress::new(&names.collect::<Vec<_>>());
         progress.add(&second());
         progress.add(&second());
         progress
