@@ -349,14 +349,8 @@ impl<'a> Worker<'a> {
         if self.counters.in_flight() > 0 {
             return false;
         }
-        if let Some(users) = &self.users {
-            if !users.is_quiet() && self.clock.now() < self.shared.plan.until {
-                return false;
-            }
-            // After the end no iteration ends any more and frees its user: arrivals that still wait have none.
-            if matches!(self.feed, Feed::Open(_)) && !users.has_free() && self.clock.now() >= self.shared.plan.until {
-                return true;
-            }
+        if self.users.as_ref().is_some_and(|users| !users.is_quiet()) && self.clock.now() < self.shared.plan.until {
+            return false;
         }
         self.refill_permits();
         self.feed.next_due().is_none()
