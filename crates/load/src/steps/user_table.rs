@@ -160,7 +160,7 @@ impl<'a> UserTable<'a> {
         Some(user)
     }
 
-    /// Whether nobody waits.
+    /// Whether no user waits.
     pub(crate) fn is_quiet(&self) -> bool {
         self.timers.is_empty() && self.connecting.is_empty()
     }

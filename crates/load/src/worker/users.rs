@@ -309,7 +309,7 @@ impl Worker<'_> {
         self.counters
             .end_step(step, outcome, findings, || failure_sample(findings, users.mix().step_checks(step), exchange));
         if let Some(trace) = &self.trace {
-            // Nobody listens any more once the run is abandoned.
+            // The receiver is gone once the run is abandoned.
             let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
         }
         let has_message = self.log.is_some() && !findings.failures.is_empty();
