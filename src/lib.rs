@@ -15,14 +15,14 @@
 //!  │ ├──► agents ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
 //!  │ ├──► report ───────────────────► measure, decide
-//!  │ ├──► load ──► http, machine, measure, decide
+//!  │ ├──► load ──► scenario, hurl, http, machine, measure, decide
 //!  │ ├──► serve ─► server ──────────► machine, decide
 //!  │ ├──► gate ──► server, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
 //!  │ └──► send ──► call, http, redis, machine, decide
 //!  │                            └───► http
 //!  └────────────► machine ──────────► decide
-//! scenario ──► hurl, decide
+//!                 scenario ────────► hurl, decide
 //! ```
 //!
 //! - [`decide`] PURE: every decision: what a load sends when ([`decide::load::feed`]), overload protection

@@ -19,6 +19,7 @@ mod output;
 mod report;
 mod request_args;
 mod run;
+mod scenario_args;
 mod self_exec;
 #[cfg(feature = "send")]
 mod send;

@@ -30,6 +30,7 @@ use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
 use weir_live::progress_bar::{Extent, ProgressBar};
 use weir_load::request_log::RequestLog;
+use weir_load::setup;
 use weir_load::steps::ScenarioMix;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_measure::slo::Slo;
@@ -231,6 +232,16 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let mut abort = objectives.watch(&plan);
     let agents = driving.agent_spec(args, Some(plan.connections))?;
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
+    let options = match setup::set_up(&options, &mut || !interrupt.is_requested()) {
+        Ok(options) => options,
+        Err(why @ LoadError::Interrupted) => {
+            messages.error(&why.to_string());
+            return Ok(exit::INTERRUPTED);
+        }
+        Err(why) => return Err(why.to_string()),
+    };
+    // With what the setups have captured; without any it is the same again.
+    let plan = if plan.has_setup() { LoadPlan::new(&options).map_err(|e| e.to_string())? } else { plan };
     let label = plan.target.path.split('?').next().unwrap_or("/");
     let begin = |it: &OutputFile| {
         let file = it.file.try_clone()?;
@@ -258,6 +269,11 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     if let Some(bar) = bar {
         bar.finish();
     }
+    // A second Ctrl-C ends the process at once, so that nothing else needs to end the teardown.
+    let torn_down = setup::tear_down(&options, &mut || true);
+    if let Err(why) = &torn_down {
+        messages.error(&why.to_string());
+    }
     let mut run = match run {
         Ok(run) => run,
         Err(why @ LoadError::Interrupted) => {
@@ -279,7 +295,8 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     };
     let shown = shown.map_or_else(|why| messages.usage_error(&why), |()| exit::OK);
     let kept = outputs.write(&run, log, messages);
-    Ok(exit_code(&run, strict, shown.max(kept), messages))
+    let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
+    Ok(exit_code(&run, strict, shown.max(kept).max(ended), messages))
 }
 
 /// Names of the steps of a plan; none without scenarios.

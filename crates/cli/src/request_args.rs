@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::mix_file::{FlagCheck, MixFile};
+use super::scenario_args::ScenarioArgs;
 use weir_decide::base::units;
 use weir_http::tls::TlsOptions;
 use weir_load::Options;
@@ -43,6 +44,8 @@ pub(super) struct RequestArgs {
     /// think time between steps: 1s, 1s..3s, exponential 2s, lognormal 2s 8s
     #[arg(long, value_name = "TIME", help_heading = SCENARIO)]
     think: Option<String>,
+    #[command(flatten)]
+    scenario_args: ScenarioArgs,
     #[arg(skip)]
     sources: Vec<ScenarioSource>,
     #[arg(skip)]
@@ -148,6 +151,7 @@ impl RequestArgs {
         };
         let variables = self.variables.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
         let settings = ScenarioSource { variables, think: self.think.clone(), ..ScenarioSource::default() };
+        let settings = self.scenario_args.apply(settings)?;
         if self.scenarios.is_empty() {
             self.request_scenario = settings;
             return Ok(None);
@@ -173,6 +177,13 @@ impl RequestArgs {
             let mut source = source.clone();
             source.variables.extend(settings.variables.iter().cloned());
             source.think = settings.think.clone().or(source.think);
+            source.data = settings.data.clone().or(source.data);
+            source.pacing = settings.pacing.or(source.pacing);
+            source.setup = settings.setup.clone().or(source.setup);
+            source.teardown = settings.teardown.clone().or(source.teardown);
+            source.max_redirects = settings.max_redirects.or(source.max_redirects);
+            source.continue_on_error |= settings.continue_on_error;
+            source.keep_cookies |= settings.keep_cookies;
             source
         }));
         if let (true, Some(base)) = (self.url.is_empty(), &mix.base_url) {

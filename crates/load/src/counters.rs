@@ -55,6 +55,12 @@ impl WorkerCounters {
         self.in_flight += 1;
     }
 
+    /// Takes back requests that have begun and will not be sent.
+    pub(super) fn withdraw(&mut self, requests: u64, now: Nanos) {
+        self.integrate_to(now);
+        self.in_flight -= requests;
+    }
+
     /// Records the end of a request.
     #[inline]
     pub(super) fn end(&mut self, outcome: &Outcome) {

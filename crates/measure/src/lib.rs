@@ -24,6 +24,7 @@ pub mod agent_counts;
 pub mod capacity;
 pub mod compare;
 pub mod counts;
+pub mod end_reason;
 pub mod failure_sample;
 pub mod histogram;
 pub mod interval_merger;

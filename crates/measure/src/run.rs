@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::agent_counts::Agent;
+use super::end_reason::EndReason;
 use super::histogram::{Histogram, Percentiles};
 use super::load_model::LoadModel;
 pub use super::rate::Rate;
@@ -79,6 +80,9 @@ pub struct Run {
     pub slo: Vec<SloResult>,
     /// Whether an interrupt ended the run.
     pub interrupted: bool,
+    /// Reason why the run ended before its time: `{"data_rows": FILE}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<EndReason>,
     /// Condition that ended the run early, with the figure that fulfilled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aborted: Option<String>,

@@ -2,6 +2,7 @@
 
 use super::agent_counts::{Agent, AgentCounts};
 use super::counts::Counts;
+use super::end_reason::EndReason;
 use super::load_model::LoadModel;
 use super::run::{Bytes, Connections, Manifest, Rate, Requests, Responses, Run, RunTarget, SCHEMA_VERSION};
 use super::run_steps::{RunIterations, RunScenario, RunStep, StepFacts};
@@ -29,6 +30,8 @@ pub struct RunFacts {
     pub spins: bool,
     /// Whether an interrupt ended the run.
     pub interrupted: bool,
+    /// Reason of an early end.
+    pub ended_by: Option<EndReason>,
     /// Names of the scenarios; empty without scenarios.
     pub scenarios: Vec<String>,
     /// Steps of the scenarios; empty without scenarios.
@@ -149,6 +152,7 @@ impl Run {
             steps: facts.run_steps(counts),
             slo: Vec::new(),
             interrupted: facts.interrupted,
+            ended_by: facts.ended_by.clone(),
             aborted: None,
             agents: figures,
             series: series.points(counts.last_done.max(facts.end).as_secs_f64()),

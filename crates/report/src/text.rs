@@ -8,6 +8,7 @@ use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
 use super::{agents, bars, steps};
 use weir_decide::Nanos;
+use weir_measure::end_reason::EndReason;
 use weir_measure::histogram::Percentiles;
 use weir_measure::{LoadModel, Run};
 
@@ -113,7 +114,15 @@ fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
         };
         lines.push(paint.red(&format!("interrupted{left}")));
     }
+    lines.extend(ended_by(run).map(|words| truncate(&words, TERMINAL_COLUMNS)));
     lines
+}
+
+/// Reason of an early end, other than an interrupt.
+pub(crate) fn ended_by(run: &Run) -> Option<String> {
+    match run.ended_by.as_ref()? {
+        EndReason::DataRows(file) => Some(format!("ended by its data: each row of {file} was used once")),
+    }
 }
 
 fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 use weir_decide::base::failure::FailureKind;
 use weir_load::steps::StepTrace;
 
-use super::play::PlayTotals;
+use super::play_output::PlayTotals;
 use super::redaction::SecretMask;
 use super::text::split;
 
-/// Version of the document.
+/// Version of the JSON object.
 const SCHEMA_VERSION: u32 = 1;
 
 /// Steps of an iteration as JSON.

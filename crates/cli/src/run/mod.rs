@@ -2,6 +2,7 @@
 
 mod json;
 mod play;
+mod play_output;
 mod redaction;
 mod text;
 
@@ -16,7 +17,8 @@ use weir_http::tls::TlsOptions;
 use weir_load::Options;
 use weir_load::steps::ScenarioSource;
 
-pub(super) use self::play::{PlayDetail, PlayOutput, play};
+pub(super) use self::play::play;
+pub(super) use self::play_output::{PlayDetail, PlayOutput};
 use super::exit;
 use super::messages::Messages;
 

@@ -4,6 +4,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use weir_decide::base::failure::FailureKind;
+use weir_load::setup;
 use weir_load::steps::StepTrace;
 use weir_load::{self as load, LoadPlan, Options};
 
@@ -12,52 +13,9 @@ use super::super::interrupt::Interrupt;
 use super::super::messages::Messages;
 use super::super::output::{colors, print};
 use super::json::TraceDocument;
+use super::play_output::{PlayOutput, PlayTotals};
 use super::redaction::SecretMask;
 use super::text::TraceText;
-
-/// What is printed of an iteration, and how.
-#[derive(Clone, Debug)]
-pub(in super::super) struct PlayOutput {
-    pub(in super::super) detail: PlayDetail,
-    pub(in super::super) is_json: bool,
-    /// Whether credentials, cookies and secrets are printed.
-    pub(in super::super) show_secrets: bool,
-    /// Values that are secrets.
-    pub(in super::super) secrets: Vec<String>,
-}
-
-/// How much of each request and response is printed as text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum PlayDetail {
-    /// The first lines of both; all of them where a step has failed.
-    Short,
-    /// Heads, and the first part of bodies.
-    Full,
-    /// Heads and whole bodies.
-    Whole,
-}
-
-/// Counts of an iteration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct PlayTotals {
-    /// Executions of steps that have ended, of which some have failed.
-    pub(super) steps: u64,
-    pub(super) failed_steps: u64,
-    pub(super) requests: u64,
-    pub(super) passed_checks: u64,
-    pub(super) failed_checks: u64,
-}
-
-impl PlayTotals {
-    fn add(&mut self, trace: &StepTrace) {
-        self.requests += u64::from(!trace.request.is_empty());
-        self.steps += u64::from(matches!(trace.verdict, "passed" | "failed"));
-        self.failed_steps += u64::from(trace.verdict == "failed");
-        let failed = trace.checks.iter().filter(|check| check.failure.is_some()).count() as u64;
-        self.failed_checks += failed;
-        self.passed_checks += trace.checks.len() as u64 - failed;
-    }
-}
 
 /// What the printing thread returns.
 struct Printed {
@@ -73,36 +31,32 @@ struct Printed {
 /// # Errors
 /// One line, if the options are invalid or the service cannot be reached.
 pub(in super::super) fn play(options: &Options, output: &PlayOutput, messages: &Messages) -> Result<u8, String> {
-    let options = Options {
-        connections: None,
-        requests: Some(1),
-        duration: None,
-        users: None,
-        ramp_up: None,
-        loops: None,
-        rate: None,
-        stages: Vec::new(),
-        warmup: None,
-        threads: Some(1),
-        ..options.clone()
-    };
+    let options = options.single_iteration(options.scenarios.clone());
     let mut plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
     let Some(mix) = &plan.scenarios else {
         return Err("--once plays a scenario; name one with -s FILE, or a --check".to_owned());
     };
     mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
+    let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    let options = setup::set_up(&options, &mut || !interrupt.is_requested()).map_err(|error| error.to_string())?;
+    if plan.has_setup() {
+        plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
+    }
     let (trace, steps) = mpsc::channel::<StepTrace>();
     plan.trace = Some(trace);
-    let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let printing = {
         let output = output.clone();
         thread::spawn(move || print_steps(&steps, &output))
     };
     let run = load::run(&plan, &[], &mut |_| !interrupt.is_requested(), None);
     drop(plan);
+    let torn_down = setup::tear_down(&options, &mut || true);
     let printed = printing.join().unwrap_or_else(|_| Err("the printing thread failed".to_owned()));
     let run = run.map_err(|error| error.to_string())?;
     let printed = printed?;
+    if let Err(why) = torn_down {
+        messages.error(&why.to_string());
+    }
     let totals = printed.totals;
     let is_ok = run.iterations.as_ref().is_some_and(|iterations| iterations.failed == 0 && iterations.ok > 0);
     if output.is_json {

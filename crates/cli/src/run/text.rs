@@ -3,7 +3,7 @@
 use weir_decide::Nanos;
 use weir_load::steps::StepTrace;
 
-use super::play::{PlayDetail, PlayTotals};
+use super::play_output::{PlayDetail, PlayTotals};
 use super::redaction::SecretMask;
 
 /// Maximum size of the part of a body that is printed, in bytes.

@@ -349,8 +349,12 @@ impl<'a> Worker<'a> {
         if self.counters.in_flight() > 0 {
             return false;
         }
-        if self.users.as_ref().is_some_and(|users| !users.is_quiet()) && self.clock.now() < self.shared.plan.until {
-            return false;
+        if let Some(users) = &self.users {
+            let is_over = self.clock.now() >= self.shared.plan.until;
+            // Users whose iterations are cut off take no arrival that waits.
+            if is_over || !users.is_quiet() {
+                return is_over;
+            }
         }
         self.refill_permits();
         self.feed.next_due().is_none()

@@ -4,7 +4,7 @@ use crate::value::Value;
 
 /// Rows of data with named columns. All cells are one text with the ends of each, since a load may have millions of
 /// rows: a cell takes 4 bytes more than its text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataRows {
     columns: Vec<String>,
     cells: String,
@@ -14,9 +14,10 @@ pub struct DataRows {
 }
 
 /// What the text of a cell is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum CellKind {
     /// Text.
+    #[default]
     Text,
     /// Text of a JSON value.
     Json,

@@ -27,6 +27,11 @@ impl VariableNames {
     pub fn get(&self, name: &str) -> Option<VariableSlot> {
         self.0.get(name).copied().map(VariableSlot)
     }
+
+    /// All names with their slots, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, VariableSlot)> {
+        self.0.iter().map(|(name, slot)| (name.as_str(), VariableSlot(*slot)))
+    }
 }
 
 /// Values of a user's variables, by slot.

@@ -44,6 +44,7 @@ pub use self::origin::{OriginId, OriginTable, RequestOrigin};
 pub use self::request_template::{RenderError, RenderScratch};
 pub use self::rules::StepRules;
 pub use self::scenario_plan::{PlanWarning, ScenarioPlan};
+pub use self::scope::assigned as assigned_variables;
 pub use self::settings::ScenarioSettings;
 pub use self::step::ScenarioStep;
 pub use self::user::ScenarioUser;

@@ -30,6 +30,8 @@ pub struct ScenarioPlan {
     pub think: ThinkTime,
     /// Slots of the columns of data, in the order of the settings.
     pub columns: Vec<VariableSlot>,
+    /// Names of all variables.
+    pub(super) names: VariableNames,
     /// Slot of the number of the iteration, if a step uses it.
     pub(super) sequence: Option<VariableSlot>,
     /// Values at the start of an iteration.
@@ -117,6 +119,7 @@ impl ScenarioPlan {
             warnings: warnings.into_iter().map(|(position, text)| PlanWarning { position, text }).collect(),
             think: settings.think.clone(),
             columns,
+            names,
             sequence,
             variables,
             continue_on_error: settings.continue_on_error,

@@ -32,7 +32,7 @@ pub(super) struct ScopeFindings {
 pub(super) const SEQUENCE: &str = "seq";
 
 /// Names of all variables that steps of the file set.
-pub(super) fn assigned(file: &HurlFile) -> BTreeSet<String> {
+pub fn assigned(file: &HurlFile) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for entry in &file.entries {
         for option in &entry.request.options {
