@@ -42,3 +42,18 @@ fn scenarios_of_the_pages_play_in_the_shop() {
         }
     }
 }
+
+#[test]
+fn the_mix_of_the_page_plays_in_the_shop() {
+    let shop = Serving::start(&["shop"]);
+    let folder = Weir::new();
+    let mixes = blocks("docs/scenarios/mix.md", "toml");
+    folder.write("mix.toml", mixes[0].replace("http://localhost:8080", &shop.url));
+    folder.write("shop.hurl", blocks("docs/scenarios.md", "hurl")[1].replace("{{host}}", ""));
+    folder.write("browse.hurl", &blocks("docs/scenarios/mix.md", "hurl")[0]);
+    folder.write("users.csv", "user,password\nada,pw-ada\ngrace,pw-grace\n");
+    let load = ["load", "-s", "mix.toml", "--users", "4", "-n", "40", "--think", "0s", "--slo", "errors<=0%"];
+    let output = folder.run(&load);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    assert!(output.stdout.contains("shop: buy") && output.stdout.contains("browse: visit"), "{}", output.stdout);
+}
