@@ -70,6 +70,14 @@ impl WorkerCounters {
         self.recorder.record(outcome);
     }
 
+    /// Withdraws requests that began and will not be sent: the run is over.
+    pub(super) fn withdraw(&mut self, requests: u64, now: Nanos) {
+        if requests > 0 {
+            self.integrate_to(now);
+            self.in_flight -= requests;
+        }
+    }
+
     /// Records a request of a step, and its checks.
     pub(super) fn end_step(
         &mut self,

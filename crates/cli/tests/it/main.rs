@@ -29,6 +29,7 @@ mod load_requests;
 mod load_tls;
 mod scenario_agents;
 mod scenario_checks;
+mod scenario_end;
 mod scenario_equality;
 mod scenario_mix;
 mod scenario_pages;

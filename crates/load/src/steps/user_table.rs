@@ -165,15 +165,18 @@ impl<'a> UserTable<'a> {
         self.timers.is_empty() && self.connecting.is_empty()
     }
 
-    /// Ends all waits; `cut_off` gets the scenario of each iteration that is cut off.
-    pub(crate) fn cut(&mut self, mut cut_off: impl FnMut(u32)) {
+    /// Ends all waits; `cut_off` gets the scenario of each iteration that is cut off. Returns the number of requests that
+    /// waited to be allowed to connect, and are not sent any more.
+    pub(crate) fn cut(&mut self, mut cut_off: impl FnMut(u32)) -> u64 {
         let waits = std::mem::take(&mut self.timers).into_iter().map(|Reverse((_, user))| user);
         let connecting = std::mem::take(&mut self.connecting);
+        let unsent = connecting.len() as u64;
         for user in waits.chain(connecting) {
             if let Some(slot) = self.users.get(user as usize).filter(|slot| !slot.is_resting) {
                 cut_off(slot.scenario);
             }
         }
+        unsent
     }
 
     /// Pauses a user between two iterations.

@@ -359,10 +359,7 @@ impl<'a> Worker<'a> {
     fn finish(mut self) {
         let now = self.clock.now();
         self.feed.stop(now.min(self.shared.plan.until));
-        if let Some(users) = &mut self.users {
-            let counts = self.counters.counts();
-            users.cut(|scenario| counts.scenario(scenario).cut += 1);
-        }
+        self.cut_iterations(now);
         self.publish(0);
         self.counters.record_cpu(now, thread_cpu());
         self.counters.close(now);

@@ -28,7 +28,7 @@ impl Worker<'_> {
     pub(super) fn start_users(&mut self) {
         let now = self.clock.now();
         if now >= self.shared.plan.until {
-            self.cut_iterations();
+            self.cut_iterations(now);
         }
         for _ in 0..MAX_STARTS {
             if !self.connections.can_open() {
@@ -70,10 +70,11 @@ impl Worker<'_> {
     }
 
     /// Ends the waits of all users: the run is over.
-    fn cut_iterations(&mut self) {
+    pub(super) fn cut_iterations(&mut self, now: Nanos) {
         if let Some(users) = &mut self.users {
             let counts = self.counters.counts();
-            users.cut(|scenario| counts.scenario(scenario).cut += 1);
+            let unsent = users.cut(|scenario| counts.scenario(scenario).cut += 1);
+            self.counters.withdraw(unsent, now);
         }
     }
 
