@@ -10,7 +10,7 @@ use super::play_output::PlayTotals;
 use super::redaction::SecretMask;
 use super::text::split;
 
-/// Version of the document.
+/// Version of the JSON object.
 const SCHEMA_VERSION: u32 = 1;
 
 /// Steps of an iteration as JSON.

@@ -157,7 +157,7 @@ fn settings(source: &ScenarioSource, options: &Options, keep_alive: bool) -> Res
     let header = |text: &String| {
         let (name, value) = text
             .split_once(':')
-            .ok_or_else(|| PlanError::Value("header", format!("'{text}' is no header; write it as 'Name: value'")))?;
+            .ok_or_else(|| PlanError::Value("header", format!("invalid header '{text}'; write it as 'Name: value'")))?;
         Ok((name.trim().to_owned(), value.trim().to_owned()))
     };
     let think = match &source.think {

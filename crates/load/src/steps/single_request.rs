@@ -118,7 +118,7 @@ impl TextWriter {
             }
             let origin = format!("-H '{line}'");
             let Some((name, value)) = line.split_once(':') else {
-                return Err(PlanError::Value("header", format!("'{line}' is no header; write it as 'Name: value'")));
+                return Err(PlanError::Value("header", format!("invalid header '{line}'; write it as 'Name: value'")));
             };
             let field =
                 FieldTemplate { name: Template::text(name.trim()), value: self.template(value.trim(), &origin) };
@@ -134,7 +134,7 @@ impl TextWriter {
         self.push(&format!("[BasicAuth]\n{field}\n"), "--auth");
     }
 
-    /// Writes a body: a file and bytes that are no text are sent as they are.
+    /// Writes a body: a file and bytes that are not text are sent as they are.
     fn body(mut self, body: &RequestBodySource) -> Result<Self, PlanError> {
         let origin = format!("-b '{}'", shown(body));
         let content = match body {

@@ -17,7 +17,7 @@ pub(super) fn is_domain_match(url: &HttpUrl, domain: &[u8]) -> bool {
     start == 0 || (host[start - 1] == b'.' && !url.is_host_ip())
 }
 
-/// Whether a domain is one label, such as `com`; `localhost` is nobody's suffix.
+/// Whether a domain is one label, such as `com`; `localhost` is not a suffix of others.
 pub(super) fn is_public_suffix(domain: &[u8]) -> bool {
     let name = domain.strip_suffix(b".").unwrap_or(domain);
     !name.contains(&b'.') && !name.eq_ignore_ascii_case(b"localhost")

@@ -17,7 +17,7 @@ pub(super) fn parsed(text: &str, format: &str) -> Result<DateTime<Utc>, String> 
     }
     match NaiveDate::parse_from_str(text, format) {
         Ok(date) => Ok(date.and_time(chrono::NaiveTime::MIN).and_utc()),
-        Err(_) => Err(format!("'{text}' is no date of the format '{format}'")),
+        Err(_) => Err(format!("'{text}' is not a date of the format '{format}'")),
     }
 }
 
@@ -25,7 +25,7 @@ pub(super) fn parsed(text: &str, format: &str) -> Result<DateTime<Utc>, String> 
 pub(super) fn formatted(date: &DateTime<Utc>, format: &str) -> Result<String, String> {
     let mut text = String::new();
     // An unknown letter in the format is an error of the write.
-    write!(text, "{}", date.format(format)).map_err(|_| format!("'{format}' is no format of dates"))?;
+    write!(text, "{}", date.format(format)).map_err(|_| format!("'{format}' is not a format of dates"))?;
     Ok(text)
 }
 

@@ -22,11 +22,11 @@ pub(super) fn plain(filter: PlainFilter, value: Value) -> Result<Option<Value>, 
         (P::ToInt, Value::Float(n)) => Value::Integer(n as i64),
         (P::ToInt, Value::Text(text)) => match text.parse() {
             Ok(n) => Value::Integer(n),
-            Err(_) => return Err(format!("'{text}' is no integer")),
+            Err(_) => return Err(format!("'{text}' is not an integer")),
         },
         (P::ToFloat, Value::Text(text)) => match text.parse() {
             Ok(n) => Value::Float(n),
-            Err(_) => return Err(format!("'{text}' is no number")),
+            Err(_) => return Err(format!("'{text}' is not a number")),
         },
         (P::ToFloat, value @ (Value::Integer(_) | Value::Float(_))) => Value::Float(value.as_f64().unwrap_or_default()),
         (P::ToString, value) => match value.template_text() {

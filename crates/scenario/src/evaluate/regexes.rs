@@ -48,7 +48,7 @@ impl CompiledRegex {
             Self::Fixed(regex) => Ok(call(regex)),
             Self::Dynamic(template) => {
                 let pattern = template.evaluate(scope).map_err(|error| error.to_string())?;
-                let regex = Regex::new(&pattern).map_err(|_| format!("'{pattern}' is no regular expression"))?;
+                let regex = Regex::new(&pattern).map_err(|_| format!("'{pattern}' is not a regular expression"))?;
                 Ok(call(&regex))
             }
         }

@@ -10,7 +10,7 @@ use super::variables::{VariableNames, VariableSlot, VariableTable};
 use super::{Scope, functions};
 use crate::value::Value;
 
-/// Sources of values that are no variables.
+/// Sources of values that are not variables.
 #[derive(Debug)]
 pub struct RenderContext<'a> {
     /// Random numbers.

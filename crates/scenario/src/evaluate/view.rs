@@ -40,7 +40,7 @@ impl<'a> ResponseView<'a> {
     /// Body as text, in the encoding that its type names.
     ///
     /// # Errors
-    /// Reason why the body is no text.
+    /// Reason why the body is not text.
     pub fn text(&self) -> Result<Cow<'a, str>, String> {
         charset::body_text(self.body, self.header("content-type"))
     }

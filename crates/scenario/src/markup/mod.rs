@@ -1,6 +1,6 @@
 //! Trees of XML and HTML, for XPath.
 //!
-//! - [`MarkupTree`]: nodes in the order of the document
+//! - [`MarkupTree`]: nodes in the order of the text
 //! - `xml`: well-formed XML; `html`: HTML as it is, with tags that are left out or never closed
 
 mod html;
@@ -18,11 +18,11 @@ const MAX_DEPTH: usize = 200;
 /// Most nodes of a tree.
 const MAX_NODES: usize = 1 << 20;
 
-/// Tree of an XML or HTML document. Nodes have indices in the order of the document; the root is 0.
+/// Tree of an XML or HTML document. Nodes have indices in the order of the text; the root is 0.
 #[derive(Clone, Debug)]
 pub struct MarkupTree {
     nodes: Vec<MarkupNode>,
-    /// Prefixes and URIs of namespaces, in the order of the document.
+    /// Prefixes and URIs of namespaces, in the order of the text.
     namespaces: Vec<(String, String)>,
 }
 

@@ -15,7 +15,7 @@ impl MarkupTree {
         let options = ParsingOptions { allow_dtd: true, nodes_limit, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options).map_err(|error| error.to_string())?;
         let mut tree = Self::empty();
-        // Nodes of the document that may have more children, and the tree's node of each.
+        // Nodes of the XML that may have more children, and the tree's node of each.
         let mut open: Vec<(roxmltree::NodeId, u32)> = vec![(document.root().id(), 0)];
         for node in document.root().descendants().skip(1) {
             let parent = node.parent().map(|parent| parent.id());

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::value::hex;
 
-/// Request that a challenge is answered for.
+/// Request that responds to a challenge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DigestRequest<'a> {
     /// `user:password`.

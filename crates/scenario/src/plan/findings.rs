@@ -36,7 +36,7 @@ pub enum StepVerdict {
     Failed,
     /// The step has failed and is retried.
     Retried,
-    /// The response is a redirect, which is followed, or a challenge, which is answered.
+    /// The response is a redirect, which is followed, or a challenge, to which credentials are sent.
     Redirected,
 }
 

@@ -104,7 +104,7 @@ impl StepOptions {
     ) {
         match OptionSupport::of(option.name) {
             OptionSupport::Supported => {}
-            OptionSupport::Unsupported(reason) => return refuse(option, reason, compiler, warnings),
+            OptionSupport::Unsupported(reason) => return reject(option, reason, compiler, warnings),
         }
         match &option.value {
             OptionValue::Variable(variable) => self.assign(variable, option.position, compiler),
@@ -198,7 +198,7 @@ impl StepOptions {
 }
 
 /// Adds a warning about an option without an effect, or an error if requests would not be what the file says.
-fn refuse(
+fn reject(
     option: &RequestOption,
     reason: Unsupported,
     compiler: &mut PieceCompiler<'_>,

@@ -1,6 +1,6 @@
 //! Tokens and cookies of a shop: a number, and a tag that depends on it and on the seed.
 //!
-//! The tag tells an expired credential from one that was never issued, without a list of all. It is no protection
+//! The tag tells an expired credential from one that was never issued, without a list of all. It does not protect
 //! against an attacker, who can compute it from the seed.
 
 use crate::base::rng::SeededRng;

@@ -166,7 +166,7 @@ fn an_objective_may_be_about_a_scenario_a_step_or_the_checks() {
         ("shop: list: checks >= 100%", true, "shop: list: checks 100% (100 of 100)"),
         ("checks >= 1", false, "checks 95% (190 of 200)"),
         ("iterations: errors < 1%", false, "iterations, no requests"),
-        ("nobody: p50 < 1h", false, "nobody: p50 response time: no success"),
+        ("unused: p50 < 1h", false, "unused: p50 response time: no success"),
     ] {
         let held = slo(text).check(&run);
         assert_eq!((held.objective.as_str(), held.ok, held.measured.as_str()), (text, ok, measured));

@@ -85,7 +85,7 @@ proptest! {
             2 => format!("Xyz {name} {day} {clock} {year}"),
             _ => format!("{clock};{year};{day:02};{}", name.to_uppercase()),
         };
-        // Four digits are no day, so the year may be before it.
+        // Four digits are not a day, so the year may be before it.
         prop_assert_eq!(parse(text.as_bytes()), Some(counted_days(year, month, day) * 86_400 + second), "{}", text);
     }
 
