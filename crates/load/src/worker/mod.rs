@@ -349,8 +349,14 @@ impl<'a> Worker<'a> {
         if self.counters.in_flight() > 0 {
             return false;
         }
-        if self.users.as_ref().is_some_and(|users| !users.is_quiet()) && self.clock.now() < self.shared.plan.until {
-            return false;
+        if let Some(users) = &self.users {
+            // Arrivals that still wait for a user at the end have none: they are dropped.
+            if self.clock.now() >= self.shared.plan.until {
+                return true;
+            }
+            if !users.is_quiet() {
+                return false;
+            }
         }
         self.refill_permits();
         self.feed.next_due().is_none()
