@@ -55,6 +55,12 @@ impl WorkerCounters {
         self.in_flight += 1;
     }
 
+    /// Takes back requests that have begun and will not be sent.
+    pub(super) fn withdraw(&mut self, requests: u64, now: Nanos) {
+        self.integrate_to(now);
+        self.in_flight -= requests;
+    }
+
     /// Records the end of a request.
     #[inline]
     pub(super) fn end(&mut self, outcome: &Outcome) {
@@ -68,14 +74,6 @@ impl WorkerCounters {
         let counts = &mut self.recorder.counts;
         counts.last_done = counts.last_done.max(outcome.done);
         self.recorder.record(outcome);
-    }
-
-    /// Withdraws requests that began and will not be sent: the run is over.
-    pub(super) fn withdraw(&mut self, requests: u64, now: Nanos) {
-        if requests > 0 {
-            self.integrate_to(now);
-            self.in_flight -= requests;
-        }
     }
 
     /// Records a request of a step, and its checks.

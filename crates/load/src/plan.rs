@@ -56,6 +56,8 @@ pub struct LoadPlan {
     pub until: Nanos,
     /// Maximum number of requests of all agents together.
     pub limit: Option<u64>,
+    /// File of data whose rows the limit is, if it is.
+    pub data_end: Option<String>,
     /// Warm-up: requests with an earlier intended start are excluded from the result.
     pub warmup: Nanos,
     /// Timeout of a request, and of waiting for a connection.
@@ -179,6 +181,7 @@ impl LoadPlan {
             threads,
             until,
             limit: length.requests,
+            data_end: None,
             warmup,
             timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
             keep_alive,
@@ -195,6 +198,11 @@ impl LoadPlan {
             scenarios: None,
             trace: None,
         })
+    }
+
+    /// Whether a scenario has a setup that has not been played.
+    pub fn has_setup(&self) -> bool {
+        self.scenarios.as_ref().is_some_and(ScenarioMix::has_setup)
     }
 
     /// Kind of loop.

@@ -16,7 +16,8 @@ const MAX_SHOWN_CHECKS: usize = 12;
 
 /// Sentence on iterations and checks for the first lines: no iteration succeeded, or checks failed.
 pub(super) fn headline(run: &Run) -> Option<String> {
-    let iterations = run.iterations.as_ref()?;
+    // That no request succeeded is said already.
+    let iterations = run.iterations.as_ref().filter(|_| run.requests.ok > 0 || run.requests.total == 0)?;
     if iterations.total > 0 && iterations.ok == 0 {
         return Some(format!("NONE OF {} ITERATIONS SUCCEEDED: {}", count(iterations.total), reasons(run)));
     }

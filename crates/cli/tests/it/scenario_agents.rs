@@ -29,7 +29,7 @@ fn the_same_seed_gives_the_same_counts_by_step_on_one_process_and_on_agents() {
     });
     let folder = Weir::new();
     folder.write("shop.hurl", format!("GET {}\n\nGET {}\nHTTP 200\n", server.url("/a"), server.url("/b")));
-    folder.write("look.hurl", format!("GET {}\n[Asserts]\nbody == \"hello\"\n", server.url("/c")));
+    folder.write("look.hurl", format!("GET {}\nHTTP 200\n[Asserts]\nbody == \"hello\"\n", server.url("/c")));
     let flags = ["-s", "shop.hurl", "-s", "look.hurl", "-n", "60", "-c", "4", "--seed", "5", "--format", "json"];
     let run = |more: &[&str]| -> Value {
         let output = folder.run(&[&["load"], &flags[..], more].concat());

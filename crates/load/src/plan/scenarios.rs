@@ -29,6 +29,8 @@ impl LoadPlan {
         if warmup >= until {
             return Err(PlanError::Value("warmup", format!("{warmup} is not shorter than the run of {until}")));
         }
+        mix.check_loop(matches!(pacing, Pacing::Closed(_)).then_some(users))?;
+        let data_end = data_end(&mix, &pacing, length.requests);
         let shard = Shard::WHOLE.split(position.index, position.count);
         let users = shard.count(users);
         let hosts = u64::try_from(mix.origins().count()).unwrap_or(1).clamp(1, MAX_HOSTS_PER_USER);
@@ -50,7 +52,8 @@ impl LoadPlan {
             connections: users.saturating_mul(hosts),
             users,
             until,
-            limit: length.requests,
+            limit: data_end.as_ref().map(|(iterations, _)| *iterations).or(length.requests),
+            data_end: data_end.map(|(_, name)| name),
             warmup,
             timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
             keep_alive,
@@ -64,6 +67,17 @@ impl LoadPlan {
             trace: None,
         })
     }
+}
+
+/// Number of iterations that rows of data allow, and the file that limits them, if nothing ends the load before.
+fn data_end(mix: &ScenarioMix, pacing: &Pacing, requests: Option<u64>) -> Option<(u64, String)> {
+    let (iterations, name) = mix.data_end()?;
+    let of_loops = match pacing {
+        Pacing::Closed(users) => users.loops.map(|loops| loops.saturating_mul(users.count)),
+        Pacing::Open(_) => None,
+    };
+    let is_first = requests.into_iter().chain(of_loops).all(|limit| iterations < limit);
+    is_first.then(|| (iterations, name.to_owned()))
 }
 
 /// Scenarios and their host, for the result.

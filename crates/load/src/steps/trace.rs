@@ -4,6 +4,7 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_measure::outcome::{Outcome, RequestEnd};
 use weir_scenario::plan::{FlowFailure, StepVerdict};
+use weir_scenario::value::Value;
 
 use super::{StepExchange, UserTable};
 
@@ -34,6 +35,8 @@ pub struct StepTrace {
     pub transfer_failure: Option<FailureKind>,
     /// What became of the request: `passed`, `failed`, `redirected`, `retried`.
     pub verdict: &'static str,
+    /// Variables of the user after it, by name.
+    pub variables: Vec<(String, Value)>,
 }
 
 /// Value that a capture took from a response.
@@ -113,6 +116,7 @@ impl StepTrace {
             checks: evaluated.map(check).collect(),
             failures,
             transfer_failure: None,
+            variables: users.variables(user),
             verdict: match findings.verdict {
                 Some(StepVerdict::Passed) => "passed",
                 Some(StepVerdict::Retried) => "retried",

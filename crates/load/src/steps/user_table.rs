@@ -8,11 +8,14 @@ use weir_decide::base::failure::FailureKind;
 use weir_decide::load::{feed::DueRequest, shard::Shard};
 use weir_http::tls::Tls;
 use weir_http::wire::HeadNotes;
+use weir_scenario::data::ScenarioOrdinals;
 use weir_scenario::evaluate::{CompiledCapture, ResponseView};
 use weir_scenario::plan::{FlowAction, FlowContext, OriginId, RenderScratch, ScenarioStep, ScenarioUser, StepFindings};
+use weir_scenario::value::Value;
 
 use super::headers::{HeaderField, with_headers};
 use super::thread_origins::ThreadOrigins;
+use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
 use super::user_connections::UserConnections;
 use super::{ExchangePool, ResolvedOrigin, ScenarioMix, StepExchange};
 
@@ -21,6 +24,7 @@ use super::{ExchangePool, ResolvedOrigin, ScenarioMix, StepExchange};
 pub(crate) struct UserTable<'a> {
     mix: &'a ScenarioMix,
     seed: u64,
+    ordinals: ScenarioOrdinals,
     /// Numbers of the users in the whole load, in the closed loop.
     numbers: Option<Shard>,
     users: Vec<LoadUser>,
@@ -52,57 +56,12 @@ struct LoadUser {
     ready: Nanos,
     /// Whether a request of the iteration has reached its service.
     has_reached: bool,
-    /// Whether it waits between two iterations.
-    is_resting: bool,
+    /// Wait between two iterations.
+    rest: Option<UserRest>,
     /// Open connections, by scenario and origin.
     connections: UserConnections,
     /// Request that waits to be allowed to connect.
     pending: Option<PendingRequest>,
-}
-
-/// Request that waits to be allowed to connect.
-#[derive(Debug)]
-pub(crate) struct PendingRequest {
-    pub(crate) send: Send,
-    pub(crate) bytes: Vec<u8>,
-}
-
-/// Request of a user to send.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Send {
-    pub(crate) user: u32,
-    pub(crate) scenario: u32,
-    /// Index of the step among all steps.
-    pub(crate) step: u32,
-    pub(crate) origin: OriginId,
-    pub(crate) intended: Nanos,
-    /// Time from which only weir itself could delay it.
-    pub(crate) ready: Nanos,
-    pub(crate) number: u64,
-    pub(crate) timeout: Option<Nanos>,
-    pub(crate) is_bodyless: bool,
-    pub(crate) keeps_body: bool,
-}
-
-/// What a user does next.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum UserAction {
-    /// Sends the request of the table.
-    Send(Send),
-    /// Waits; the table wakes it.
-    Wait,
-    /// Has ended an iteration.
-    End(EndedIteration),
-}
-
-/// Iteration that has ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EndedIteration {
-    pub(crate) scenario: u32,
-    pub(crate) intended: Nanos,
-    pub(crate) ok: bool,
-    /// Whether a service was reached; if not, the user pauses.
-    pub(crate) has_reached: bool,
 }
 
 impl<'a> UserTable<'a> {
@@ -111,6 +70,7 @@ impl<'a> UserTable<'a> {
         Self {
             mix,
             seed,
+            ordinals: ScenarioOrdinals::default(),
             numbers,
             users: Vec::new(),
             idle: Vec::new(),
@@ -160,42 +120,50 @@ impl<'a> UserTable<'a> {
         Some(user)
     }
 
-    /// Whether nobody waits.
+    /// Whether no user waits.
     pub(crate) fn is_quiet(&self) -> bool {
         self.timers.is_empty() && self.connecting.is_empty()
     }
 
-    /// Ends all waits; `cut_off` gets the scenario of each iteration that is cut off. Returns the number of requests that
-    /// waited to be allowed to connect, and are not sent any more.
+    /// Ends all waits; `cut_off` gets the scenario of each iteration that is cut off. Returns the number of requests
+    /// that waited to be allowed to connect.
     pub(crate) fn cut(&mut self, mut cut_off: impl FnMut(u32)) -> u64 {
         let waits = std::mem::take(&mut self.timers).into_iter().map(|Reverse((_, user))| user);
         let connecting = std::mem::take(&mut self.connecting);
-        let unsent = connecting.len() as u64;
+        let withdrawn = connecting.len() as u64;
         for user in waits.chain(connecting) {
-            if let Some(slot) = self.users.get(user as usize).filter(|slot| !slot.is_resting) {
+            if let Some(slot) = self.users.get(user as usize).filter(|slot| slot.rest.is_none()) {
                 cut_off(slot.scenario);
             }
         }
-        unsent
+        withdrawn
     }
 
     /// Pauses a user between two iterations.
-    pub(crate) fn rest(&mut self, user: u32, until: Nanos) {
+    pub(crate) fn rest(&mut self, user: u32, until: Nanos, rest: UserRest) {
         if let Some(slot) = self.users.get_mut(user as usize) {
-            slot.is_resting = true;
+            slot.rest = Some(rest);
             self.timers.push(Reverse((until, user)));
         }
     }
 
-    /// Whether a user that was woken rests between two iterations; then it does no longer.
-    pub(crate) fn end_rest(&mut self, user: u32) -> bool {
-        self.users.get_mut(user as usize).is_some_and(|slot| std::mem::replace(&mut slot.is_resting, false))
+    /// Ends the rest of a user that was woken, if it rests between two iterations.
+    pub(crate) fn end_rest(&mut self, user: u32) -> Option<UserRest> {
+        self.users.get_mut(user as usize)?.rest.take()
+    }
+
+    /// Earliest start of a user's next iteration, if its scenario has a pace.
+    pub(crate) fn paced_start(&self, user: u32) -> Option<Nanos> {
+        let slot = self.users.get(user as usize)?;
+        let pacing = self.mix.scenarios.get(slot.scenario as usize)?.pacing?;
+        Some(slot.intended + pacing)
     }
 
     /// Begins an iteration; only weir itself could delay its first request from `ready` on.
     pub(crate) fn begin(&mut self, user: u32, start: &DueRequest, ready: Nanos, now: Nanos, unix_s: i64) -> UserAction {
         let number = start.arrival.number;
-        let scenario = self.mix.pick(number, self.numbers.map(|numbers| numbers.nth(u64::from(user))));
+        let user_number = self.numbers.map(|numbers| numbers.nth(u64::from(user)));
+        let scenario = self.mix.pick(number, user_number);
         let Some(compiled) = self.mix.scenarios.get(scenario as usize) else { return UserAction::Wait };
         while self.users.len() <= user as usize {
             self.users.push(LoadUser {
@@ -205,7 +173,7 @@ impl<'a> UserTable<'a> {
                 intended: Nanos::ZERO,
                 ready: Nanos::ZERO,
                 has_reached: false,
-                is_resting: false,
+                rest: None,
                 connections: UserConnections::default(),
                 pending: None,
             });
@@ -217,7 +185,11 @@ impl<'a> UserTable<'a> {
         }
         (slot.iteration, slot.intended, slot.ready) = (number, start.arrival.intended, ready);
         slot.has_reached = false;
-        slot.flow.prepare(&compiled.plan, self.seed, number);
+        let variables = slot.flow.prepare(&compiled.plan, self.seed, number);
+        if let Some(data) = &compiled.data {
+            let ordinal = self.mix.ordinal(&mut self.ordinals, number);
+            data.assign(ordinal, user_number.unwrap_or_default(), self.seed, &compiled.plan.columns, variables);
+        }
         self.step(user, now, unix_s, |flow, context| flow.begin(context, start.arrival.intended, now))
     }
 
@@ -337,6 +309,14 @@ impl<'a> UserTable<'a> {
         let scenario = self.mix.scenarios.get(self.scenario_of(user) as usize);
         let step = scenario.and_then(|compiled| compiled.plan.steps.get(self.findings.step as usize));
         step.is_some_and(|step| step.checks.expects_status())
+    }
+
+    /// Variables of a user that have values, by name.
+    pub(crate) fn variables(&self, user: u32) -> Vec<(String, Value)> {
+        let Some(slot) = self.users.get(user as usize) else { return Vec::new() };
+        let Some(compiled) = self.mix.scenarios.get(slot.scenario as usize) else { return Vec::new() };
+        let named = slot.flow.named_variables(&compiled.plan);
+        named.map(|(name, value)| (name.to_owned(), value.clone())).collect()
     }
 
     /// Captures of the step of what was found last.

@@ -350,12 +350,10 @@ impl<'a> Worker<'a> {
             return false;
         }
         if let Some(users) = &self.users {
-            // Arrivals that still wait for a user at the end have none: they are dropped.
-            if self.clock.now() >= self.shared.plan.until {
-                return true;
-            }
-            if !users.is_quiet() {
-                return false;
+            let is_over = self.clock.now() >= self.shared.plan.until;
+            // Users whose iterations are cut off take no arrival that waits.
+            if is_over || !users.is_quiet() {
+                return is_over;
             }
         }
         self.refill_permits();
@@ -365,7 +363,10 @@ impl<'a> Worker<'a> {
     fn finish(mut self) {
         let now = self.clock.now();
         self.feed.stop(now.min(self.shared.plan.until));
-        self.cut_iterations(now);
+        if let Some(users) = &mut self.users {
+            let counts = self.counters.counts();
+            users.cut(|scenario| counts.scenario(scenario).cut += 1);
+        }
         self.publish(0);
         self.counters.record_cpu(now, thread_cpu());
         self.counters.close(now);

@@ -4,7 +4,7 @@ use super::connect::CONNECT_RETRY_DELAY;
 use super::{MAX_STARTS, Worker};
 use crate::connection::{ConnectionPhase, Flight, LoadConnection};
 use crate::steps::{
-    EndedIteration, Send, StepExchange, StepTrace, UserAction, UserTable, failure_sample, failure_texts,
+    EndedIteration, Send, StepExchange, StepTrace, UserAction, UserRest, UserTable, failure_sample, failure_texts,
 };
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
@@ -45,12 +45,14 @@ impl Worker<'_> {
             let now = self.clock.now();
             let Some(users) = &mut self.users else { return };
             let Some(user) = users.take_due(now) else { break };
-            let action = if users.end_rest(user) {
-                self.next_iteration(user, now)
-            } else {
-                let action = users.woken(user, now, self.unix_s);
-                self.record_unsent(user, now);
-                Some(action)
+            let action = match users.end_rest(user) {
+                Some(UserRest::Retry) => self.next_iteration(user, now),
+                Some(UserRest::Paced(start)) => Some(self.begin_iteration(user, &start, start.arrival.intended, now)),
+                None => {
+                    let action = users.woken(user, now, self.unix_s);
+                    self.record_unsent(user, now);
+                    Some(action)
+                }
             };
             self.act(user, action, now);
         }
@@ -70,11 +72,11 @@ impl Worker<'_> {
     }
 
     /// Ends the waits of all users: the run is over.
-    pub(super) fn cut_iterations(&mut self, now: Nanos) {
+    fn cut_iterations(&mut self, now: Nanos) {
         if let Some(users) = &mut self.users {
             let counts = self.counters.counts();
-            let unsent = users.cut(|scenario| counts.scenario(scenario).cut += 1);
-            self.counters.withdraw(unsent, now);
+            let withdrawn = users.cut(|scenario| counts.scenario(scenario).cut += 1);
+            self.counters.withdraw(withdrawn, now);
         }
     }
 
@@ -126,12 +128,28 @@ impl Worker<'_> {
     /// Records the end of an iteration; the user's next one begins, at once or after a pause.
     fn end_iteration(&mut self, user: u32, ended: EndedIteration, now: Nanos) -> Option<UserAction> {
         self.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok);
+        // A refused port, or a request that cannot be rendered, would be tried a hundred thousand times per second.
+        let earliest = if ended.has_reached { now } else { now + CONNECT_RETRY_DELAY };
+        let paced = self.users.as_ref().and_then(|users| users.paced_start(user)).filter(|at| *at > earliest);
+        if let Some(at) = paced {
+            return self.pace(user, at, now);
+        }
         if ended.has_reached {
             return self.next_iteration(user, now);
         }
-        // A refused port, or a request that cannot be rendered, would be tried a hundred thousand times per second.
         if let Some(users) = &mut self.users {
-            users.rest(user, now + CONNECT_RETRY_DELAY);
+            users.rest(user, earliest, UserRest::Retry);
+        }
+        None
+    }
+
+    /// Gives a user its next iteration now, which begins at `at`: a user that has none left does not wait for it.
+    fn pace(&mut self, user: u32, at: Nanos, now: Nanos) -> Option<UserAction> {
+        self.refill_permits();
+        let mut start = self.feed.next_on(user, now)?;
+        start.arrival.intended = at;
+        if let Some(users) = &mut self.users {
+            users.rest(user, at, UserRest::Paced(start));
         }
         None
     }
@@ -309,7 +327,7 @@ impl Worker<'_> {
         self.counters
             .end_step(step, outcome, findings, || failure_sample(findings, users.mix().step_checks(step), exchange));
         if let Some(trace) = &self.trace {
-            // Nobody listens any more once the run is abandoned.
+            // The receiver is gone once the run is abandoned.
             let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
         }
         let has_message = self.log.is_some() && !findings.failures.is_empty();

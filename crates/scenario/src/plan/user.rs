@@ -44,7 +44,7 @@ pub(super) struct UserPlace {
     pub(super) origin: OriginId,
     pub(super) method: RequestMethod,
     pub(super) has_body: bool,
-    /// Whether a challenge of digest authentication was answered.
+    /// Whether credentials were sent after a challenge of digest authentication.
     pub(super) has_answered: bool,
     pub(super) is_trusted: bool,
     /// Random numbers of the request, for a redirect that sends it again.
@@ -94,7 +94,7 @@ impl ScenarioUser {
     /// Prepares an iteration: variables have the values of the settings again. The caller sets the columns of a row of
     /// data in the table, and begins.
     pub fn prepare(&mut self, plan: &ScenarioPlan, seed: u64, sequence: u64) -> &mut VariableTable {
-        // An iteration is the same whoever executes it.
+        // An iteration is the same for every user that executes it.
         self.rng = SeededRng::new(seed, sequence);
         self.variables.assign(&plan.variables);
         if let Some(slot) = plan.sequence {

@@ -16,8 +16,8 @@ pub(super) fn scenarios(run: &Run) -> Section {
     let Some(all) = &run.iterations else { return Section::default() };
     let tables = [Some(iterations(run, all)), Some(steps(run)), checks(run), samples(run)];
     let mut blocks = vec![Block::Text(sentence(run, all))];
-    blocks.extend(bars(run).map(Block::Bars));
     blocks.extend(tables.into_iter().flatten().map(Block::Table));
+    blocks.extend(bars(run).map(Block::Bars));
     Section::new("Steps", blocks)
 }
 
@@ -43,10 +43,7 @@ fn sentence(run: &Run, all: &RunIterations) -> String {
 }
 
 fn bars(run: &Run) -> Option<BarChart> {
-    let bar = |step: &RunStep| {
-        let p50 = ValueUnit::Milliseconds.format(step.response_ms.p50);
-        BarRow { note: format!("p50 {p50}"), ..BarRow::new(step.name.as_str(), step.response_ms.p95) }
-    };
+    let bar = |step: &RunStep| BarRow::new(step.name.as_str(), step.response_ms.p95);
     let bars: Vec<BarRow> = run.steps.iter().filter(|step| step.ok > 0).take(MAX_BARS).map(bar).collect();
     (bars.len() > 1).then(|| BarChart {
         title: "Response time by step".into(),
@@ -79,8 +76,7 @@ fn iterations(run: &Run, all: &RunIterations) -> PageTable {
 }
 
 fn steps(run: &Run) -> PageTable {
-    let columns =
-        ["step", "requests", "failed", "", "per second", "mean", "p50", "p95", "p99", "max", "redirects", "retries"];
+    let columns = ["step", "requests", "failed", "", "per second", "p50", "p95", "p99", "max", "redirects", "retries"];
     let row = |step: &RunStep| {
         let times = &step.response_ms;
         let time = |ms: f64| if step.ok > 0 { TableCell::ms(ms) } else { TableCell::Empty };
@@ -94,7 +90,7 @@ fn steps(run: &Run) -> PageTable {
         let mut cells =
             vec![TableCell::text(&step.name), TableCell::count(step.requests), TableCell::count(step.failed)];
         cells.extend([kinds, TableCell::Number(step.rate_per_s, ValueUnit::PerSecond)]);
-        cells.extend([times.mean, times.p50, times.p95, times.p99, times.max].map(time));
+        cells.extend([times.p50, times.p95, times.p99, times.max].map(time));
         cells.extend([step.redirects, step.retries].map(TableCell::count));
         cells
     };
