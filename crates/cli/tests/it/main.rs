@@ -30,6 +30,7 @@ mod load_tls;
 mod scenario_agents;
 mod scenario_checks;
 mod scenario_data;
+mod scenario_end;
 mod scenario_equality;
 mod scenario_mix;
 mod scenario_pages;
