@@ -7,6 +7,7 @@ set -u
 OHA=1.16.0
 K6=v1.8.1
 LOCUST=2.47.0
+JMETER=5.6.3
 CLIENTS="aiohttp==3.14.5 uvloop==0.23.0 httpx==0.28.1 httpx2==2.16.2 requests==2.34.2 curl_cffi==0.16.3 pycurl==7.49.0
     aiolimiter==1.3.0 tenacity==9.2.1"
 NIQUESTS=3.21.2
@@ -68,6 +69,36 @@ from_pip() { # COMMAND VERSION
     present "$1"
 }
 
+# JMeter from its packages, in the folders that it looks for; its archive holds the same files.
+from_maven() { # VERSION
+    local home="$root/jmeter" lib="$root/jmeter/lib" jar part parts=""
+    present jmeter && return
+    for part in java mvn unzip; do
+        have "$part" || { missing jmeter "needs $part (apt-get install default-jre-headless maven unzip)"; return; }
+    done
+    rm -rf "$home" && mkdir -p "$home/bin" "$lib/ext" "$lib/junit"
+    for part in http components functions config; do
+        parts+="<dependency><groupId>org.apache.jmeter</groupId><artifactId>ApacheJMeter_$part</artifactId>"
+        parts+="<version>$1</version></dependency>"
+    done
+    echo "<project><modelVersion>4.0.0</modelVersion><groupId>peers</groupId><artifactId>jmeter</artifactId>" \
+        "<version>1</version><packaging>pom</packaging><dependencies>$parts</dependencies></project>" >"$home/pom.xml"
+    if ! mvn -q -B -f "$home/pom.xml" dependency:copy-dependencies "-DoutputDirectory=$lib" >/dev/null 2>&1; then
+        missing jmeter "mvn dependency:copy-dependencies failed"
+        return
+    fi
+    for jar in "$lib"/ApacheJMeter*.jar; do
+        case $jar in
+            */ApacheJMeter-*) mv "$jar" "$home/bin/ApacheJMeter.jar" ;;
+            */ApacheJMeter_config-*) unzip -qo "$jar" 'bin/*' -d "$home" && rm "$jar" ;;
+            *) mv "$jar" "$lib/ext" ;;
+        esac
+    done
+    printf '#!/bin/sh\nexec java -Xmx1g -jar "%s" "$@"\n' "$home/bin/ApacheJMeter.jar" >"$root/bin/jmeter"
+    chmod +x "$root/bin/jmeter"
+    present jmeter
+}
+
 # Packages for Python, without a command: a folder with an interpreter that has them.
 packages() { # FOLDER PACKAGE==VERSION...
     local folder=$1 python="$root/$1/bin/python"
@@ -120,6 +151,7 @@ from_apt h2load nghttp2-client
 from_cargo oha "$OHA"
 from_go k6 "go.k6.io/k6@$K6"
 from_pip locust "$LOCUST"
+from_maven "$JMETER"
 from_source civetweb-functions civetweb.c civetweb libcivetweb-dev
 from_source microhttpd-functions microhttpd.c microhttpd libmicrohttpd-dev
 # shellcheck disable=SC2086 # a list

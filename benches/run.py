@@ -1,7 +1,7 @@
 """Benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|harm|send|delivery|shared|
-                           verdicts|agents|all|page] [--quick] [--pairs 5] [--minutes 10] [--publish]
+    python benches/run.py [closed|open|truth|memory|scenario|serve|gate|client|smart|overload|harm|send|delivery|
+                           shared|verdicts|agents|all|page] [--quick] [--pairs 5] [--minutes 10] [--publish]
 
 `benches/peers.sh` installs the peers; a missing one is reported and left out. Every run is saved
 with its command line in benches/out/*.json. A section is a page: --publish writes the pages of
@@ -31,6 +31,7 @@ from harness import (
     programs,
     published,
     results,
+    scenario,
     sending,
     served,
     sharing,
@@ -46,6 +47,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "open": opened.measure,
     "truth": truth.measure,
     "memory": memory.measure,
+    "scenario": scenario.measure,
     "serve": served.measure,
     "gate": gated.measure,
     "client": clients.measure,

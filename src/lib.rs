@@ -15,13 +15,14 @@
 //!  │ ├──► agents ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
 //!  │ ├──► report ───────────────────► measure, decide
-//!  │ ├──► load ──► http, machine, measure, decide
+//!  │ ├──► load ──► scenario, hurl, http, machine, measure, decide
 //!  │ ├──► serve ─► server ──────────► machine, decide
 //!  │ ├──► gate ──► server, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
 //!  │ └──► send ──► call, http, redis, machine, decide
 //!  │                            └───► http
 //!  └────────────► machine ──────────► decide
+//!                 scenario ────────► hurl, decide
 //! ```
 //!
 //! - [`decide`] PURE: every decision: what a load sends when ([`decide::load::feed`]), overload protection
@@ -37,6 +38,8 @@
 //! - [`send`] the job sender: durable job stores, and delivery through the rate limits of a service
 //! - [`bulk`] bulk delivery: a file of jobs in, a file of results out
 //! - [`redis`] Redis client: address, connection, protocol
+//! - [`hurl`] PURE: parser and printer of `.hurl` files
+//! - [`scenario`] PURE: what a user does: steps as templates, captures and checks, cookies, data
 //! - [`load`] the load generator: one event loop per thread
 //! - [`agents`] several processes, on one machine or many, that generate one load together
 //! - [`capacity`] search for the highest load at which all objectives are met
@@ -62,12 +65,14 @@ pub use weir_decide as decide;
 pub use weir_document as document;
 pub use weir_gate as gate;
 pub use weir_http as http;
+pub use weir_hurl as hurl;
 pub use weir_live as live;
 pub use weir_load as load;
 pub use weir_machine as machine;
 pub use weir_measure as measure;
 pub use weir_redis as redis;
 pub use weir_report as report;
+pub use weir_scenario as scenario;
 pub use weir_send as send;
 pub use weir_serve as serve;
 pub use weir_server as server;

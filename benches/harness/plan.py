@@ -18,6 +18,8 @@ class Plan:
     delay_s: int = 10
     memory_s: int = 10
     long_s: int = 600
+    scenario_s: int = 10
+    idle_s: int = 20  # ramp-up of idle users, and as long again
     serve_s: int = 2
     soak: int = 1_000_000  # requests
     gate_s: int = 6
@@ -64,6 +66,8 @@ class Plan:
                 delay_s=3,
                 memory_s=3,
                 long_s=60,
+                scenario_s=3,
+                idle_s=5,
                 serve_s=1,
                 soak=20_000,
                 gate_s=2,

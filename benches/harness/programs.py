@@ -26,6 +26,7 @@ VERSION_FLAGS = {
     "oha": "--version",
     "k6": "version",
     "locust": "--version",
+    "jmeter": "--version",
     "civetweb-functions": "--version",
     "microhttpd-functions": "--version",
     "redis-server": "--version",

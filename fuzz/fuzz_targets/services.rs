@@ -11,12 +11,13 @@ use libfuzzer_sys::fuzz_target;
 use weir_server::{Logger, RunningServer};
 
 /// Services without delays, so that a long wait is an error.
-const SERVICES: [&[&str]; 5] = [
+const SERVICES: [&[&str]; 6] = [
     &["httpbin", "--max-body=65536"],
     &["work", "--delay=0ms", "--slow-delay=0ms", "--mix=good=3,garbage=1,error=1,reset=1"],
     &["ratelimit", "--latency-in=0ms", "--latency-out=0ms", "--keepalive", "--limit-headers=retry-after,ratelimit"],
     &["functions", "--threads=1"],
     &["sleep", "--threads=1", "--delay=0ms"],
+    &["shop", "--mix=good=3,garbage=1,error=1,reset=1", "--gzip", "--close=10%", "--max-sessions=4"],
 ];
 
 /// Timeout of a client; longer than those of the services.

@@ -12,7 +12,8 @@ use weir_study::file::{self, LoadSyntax};
 fuzz_target!(|text: &str| {
     let flags = ["rate", "connections", "duration"].map(str::to_owned);
     // The last argument is the URL; the command line parses the others.
-    let read = |args: &[String]| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
+    let read =
+        |args: &[String], _: &Path| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
     let syntax = LoadSyntax { flags: &flags, parse: &read };
     let lines = text.split('\n').count();
     match file::parse(text, Path::new("/nowhere"), &syntax, true) {

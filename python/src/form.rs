@@ -3,22 +3,21 @@
 //! `weir/_load.py` has the signature and passes its arguments as a dictionary, by name. Each is removed from it when
 //! read; one that is left over is a bug and fails every call.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDelta, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
+use std::path::PathBuf;
 use weir::agents;
 use weir::decide::Nanos;
-use weir::decide::base::units;
 use weir::decide::load::notation;
 use weir::decide::load::schedule::{Arrivals, LoadStage};
 use weir::http::tls::TlsOptions;
 use weir::load::{Options, RequestBodySource};
 use weir::measure::slo::Slo;
 
+use crate::arguments::{PythonArgs, TimeArg};
 use crate::errors;
+use crate::scenario_args::ScenarioArg;
 
 /// Options of a load, its objectives and agents.
 pub(crate) struct LoadRequest {
@@ -42,6 +41,14 @@ impl LoadRequest {
         let agents = on.map(|on| agents::AgentSpec { backend: on, agents: count, per_node, launcher });
         let options = Options {
             url: form.take("url")?,
+            scenarios: form.take::<Vec<ScenarioArg>>("scenario")?.into_iter().map(|scenario| scenario.0).collect(),
+            request_scenario: form
+                .take::<Option<ScenarioArg>>("request_scenario")?
+                .map(|scenario| scenario.0)
+                .unwrap_or_default(),
+            checks: form.take("check")?,
+            success: form.take("success")?,
+            no_template: !form.take::<bool>("template")?,
             connections: form.take("connections")?,
             threads: form.take("threads")?,
             requests: form.take("requests")?,
@@ -75,56 +82,6 @@ impl LoadRequest {
         };
         form.is_empty()?;
         Ok(Self { options, slos: slos.into_iter().map(|o| o.0).collect(), agents })
-    }
-}
-
-/// Python arguments by name.
-pub(crate) struct PythonArgs<'py>(pub(crate) Bound<'py, PyDict>);
-
-impl<'py> PythonArgs<'py> {
-    pub(crate) fn take<T>(&self, name: &str) -> PyResult<T>
-    where
-        T: for<'a> FromPyObject<'a, 'py>,
-    {
-        let value = self.0.as_any().get_item(name)?;
-        self.0.del_item(name)?;
-        value.extract().map_err(|error: <T as FromPyObject<'_, 'py>>::Error| {
-            let error: PyErr = error.into();
-            errors::argument(value.py(), name, &value, &error)
-        })
-    }
-
-    pub(crate) fn time(&self, name: &str) -> PyResult<Option<Duration>> {
-        Ok(self.take::<Option<TimeArg>>(name)?.map(|time| time.0))
-    }
-
-    pub(crate) fn is_empty(&self) -> PyResult<()> {
-        if self.0.is_empty() { Ok(()) } else { Err(PyTypeError::new_err(format!("not taken: {}", self.0.keys()))) }
-    }
-}
-
-/// Duration: seconds, a timedelta, or text such as `300ms`.
-pub(crate) struct TimeArg(pub(crate) Duration);
-
-impl FromPyObject<'_, '_> for TimeArg {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        if let Ok(text) = value.cast::<PyString>() {
-            return units::time(&text.to_cow()?).map(Self).map_err(|why| errors::usage(&why));
-        }
-        if value.is_instance_of::<PyDelta>() {
-            return value.extract().map(Self);
-        }
-        let seconds: f64 = value.extract().map_err(|_| {
-            let kind = value.get_type();
-            PyTypeError::new_err(format!("a time is seconds, a timedelta or text such as '300ms', not {kind}"))
-        })?;
-        // The maximum is a century, as on the command line.
-        if !(0.0..=3e9).contains(&seconds) {
-            return Err(errors::usage(&format!("invalid time {seconds}; write seconds from 0 on")));
-        }
-        Ok(Self(Duration::from_secs_f64(seconds)))
     }
 }
 

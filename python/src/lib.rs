@@ -3,6 +3,7 @@
 //! It converts values, releases the GIL and calls the core. Signatures, docstrings and public classes are Python, in
 //! `weir/`.
 //!
+//! - [`arguments`]: arguments by name
 //! - [`form`]: arguments of `weir.load` -> [`weir::load::Options`]
 //! - [`load`]: load generation, interrupted by Ctrl-C
 //! - [`run`]: results of loads
@@ -13,12 +14,14 @@
 //! - [`send`]: delivery of jobs, awaited or blocking
 //! - [`errors`]: Rust errors -> Python exceptions
 
+mod arguments;
 mod client;
 mod compare;
 mod errors;
 mod form;
 mod load;
 mod run;
+mod scenario_args;
 mod send;
 mod serve;
 mod simulate;

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use weir::agents::Coordinator;
-use weir::load::LoadPlan;
+use weir::load::{LoadPlan, setup};
 use weir::measure::RunProgress;
 
 use crate::errors;
@@ -21,7 +21,7 @@ pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String
     let LoadRequest { options, slos, agents } = LoadRequest::read(form)?;
     let mut raised: Option<PyErr> = None;
     let run = py.detach(|| {
-        let plan = LoadPlan::new(&options).map_err(|e| errors::plan(&e))?;
+        let mut plan = LoadPlan::new(&options).map_err(|e| errors::plan(&e))?;
         if let Some(agents) = &agents {
             agents.check(Some(plan.connections)).map_err(|why| errors::agents(&why))?;
         }
@@ -36,12 +36,20 @@ pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String
             // Without an interpreter to attach to, Python is shutting down.
             go_on.unwrap_or(false)
         };
+        let options = setup::set_up(&options, &mut go_on).map_err(|e| errors::load(&e))?;
+        if plan.has_setup() {
+            plan = LoadPlan::new(&options).map_err(|e| errors::plan(&e))?;
+        }
         let run = match &agents {
             None => weir::load::run(&plan, &command, &mut |_: &RunProgress<'_>| go_on(), None),
             Some(asked) => Coordinator::place(asked, &options, &mut go_on)
                 .and_then(|mut crew| crew.run(&options, &plan, &command, &mut |_: &RunProgress<'_>| go_on())),
         };
-        run.map_err(|e| errors::load(&e))
+        // Also after Ctrl-C.
+        let torn_down = setup::tear_down(&options, &mut || true);
+        let run = run.map_err(|e| errors::load(&e))?;
+        torn_down.map_err(|e| errors::load(&e))?;
+        Ok(run)
     });
     let mut run = match (raised, run) {
         (Some(error), Ok(_)) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => return Err(error),

@@ -2,11 +2,14 @@
 
 import dataclasses
 import json
+import tempfile
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+import programs
 import pytest
 from conftest import Service
 from jsonschema import Draft202012Validator
@@ -15,6 +18,8 @@ import weir
 
 SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "run.schema.json").read_text("utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
+OPTIONAL_FIELDS = {"iterations", "scenarios", "steps", "ended_by", "aborted"}
+"""Fields that are absent without scenarios, and of runs that end in time."""
 
 
 @pytest.fixture
@@ -29,7 +34,36 @@ def runs(service: Service) -> dict[str, weir.Run]:
         "dropping": weir.load(slow, connections=1, rate=50, duration="1s", timeout="100ms"),
         "posting": weir.load(url, users=2, loops=3, keepalive=False, json={"a": 1}),
         "agents": weir.load(url, connections=4, requests=40, on="local", agents=2),
+        "scenario": scenario_run(url),
+        "rows": weir.load(url + "/{{id}}", data=[{"id": 1}, {"id": 2}], data_order="unique", connections=1),
+        "aborted": saved_run(url + "/status?code=500", "--abort", "errors>20%", "-d", "30s"),
     }
+
+
+def scenario_run(url: str) -> weir.Run:
+    """Run of a scenario with a step that fails."""
+    shop = """
+        # @name items
+        GET {{host}}/
+        HTTP 200
+        [Asserts]
+        duration < 30000
+        # @name order
+        GET {{host}}/
+        HTTP 201
+    """.replace("{{host}}", url)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "shop.hurl"
+        file.write_text(textwrap.dedent(shop), "utf-8")
+        return saved_run("-s", str(file), "--users", "2", "-n", "4")
+
+
+def saved_run(*args: str) -> weir.Run:
+    """Run of a command that the Python function has no arguments for."""
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / "run.json"
+        programs.weir("load", *args, "-q", "-o", str(saved))
+        return weir.Run.from_json(saved.read_text("utf-8"))
 
 
 def test_the_schema_is_valid() -> None:
@@ -41,6 +75,11 @@ def test_every_run_matches_the_schema(runs: dict[str, weir.Run]) -> None:
         errors = [f"{name}: {error.json_path}: {error.message}" for error in VALIDATOR.iter_errors(run.to_dict())]
         assert errors == []
     assert "dropped" in runs["dropping"].failures
+    assert runs["scenario"].failures == {"check": 4}
+    assert [step.name for step in runs["scenario"].steps] == ["items", "order"]
+    assert runs["scenario"].steps[1].samples[0].reason
+    assert runs["closed"].iterations is None
+    assert runs["closed"].steps == ()
 
 
 def test_every_field_of_the_schema_occurs(runs: dict[str, weir.Run]) -> None:
@@ -59,7 +98,8 @@ def test_every_object_is_closed_and_every_field_is_described() -> None:
 def assert_closed(root: dict[str, Any]) -> None:
     for schema in [root, *root["$defs"].values()]:
         assert schema["additionalProperties"] is False
-        assert sorted(schema["required"]) == sorted(schema["properties"])
+        optional = OPTIONAL_FIELDS if schema is SCHEMA else set()
+        assert sorted(schema["required"]) == sorted(set(schema["properties"]) - optional)
         assert schema["description"]
         for name, field in schema["properties"].items():
             assert field["description"].endswith("."), name
@@ -102,7 +142,8 @@ def _leaves(path: str, schema: dict[str, Any], data: Any) -> Iterator[tuple[str,
     schema = _resolved(schema)
     if "properties" in schema:
         for name, field in schema["properties"].items():
-            yield from _leaves(f"{path}.{name}", field, data[name])
+            if not (path == "$" and name in OPTIONAL_FIELDS and name not in data):
+                yield from _leaves(f"{path}.{name}", field, data[name])
     elif "items" in schema:
         for item in data:
             yield from _leaves(f"{path}[]", schema["items"], item)
@@ -126,6 +167,8 @@ def assert_same(path: str, kind: Any, schema: dict[str, Any], root: dict[str, An
         assert schema["type"] == "object", path
     elif get_origin(kind) is Literal:
         assert schema["enum"] == list(get_args(kind)), path
+    elif isinstance(kind, UnionType) and dataclasses.is_dataclass(get_args(kind)[0]):
+        assert_same(path, get_args(kind)[0], schema, root)
     elif isinstance(kind, UnionType):
         assert schema["type"] == [_json_type(get_args(kind)[0]), "null"], path
     elif path in ("Run.schema", "Simulation.schema", "Comparison.schema"):

@@ -5,7 +5,8 @@
 >>> print(run)  # doctest: +SKIP
 
 - `load` generates load and returns a `Run`, a typed, read-only record that prints as a report; the same from a shell is
-  `weir load http://localhost:8080/ -c 50 -d 10s`. `compare` compares runs with statistics.
+  `weir load http://localhost:8080/ -c 50 -d 10s`. `Scenario` and `Step` are what users do in place of one request.
+  `compare` compares runs with statistics.
 - `serve` starts a test server with fault injection: `with weir.serve("work") as upstream: ...`.
 - `simulate` simulates overload protection in virtual time.
 - `Client` and `AsyncClient` make calls with deadlines, hedging and retries; `get`, `post` and so on do so through one
@@ -48,8 +49,12 @@ _NAMES = {
     "_run": (
         "Agent",
         "Bytes",
+        "CheckResult",
         "Connections",
+        "EndReason",
+        "FailureSample",
         "Interval",
+        "Iterations",
         "Manifest",
         "Objective",
         "Percentiles",
@@ -57,9 +62,12 @@ _NAMES = {
         "Requests",
         "Responses",
         "Run",
+        "ScenarioResult",
+        "StepResult",
         "Target",
         "Trust",
     ),
+    "_scenario": ("Scenario", "Step"),
     "_sender": ("Sender",),
     "_serve": ("Service", "serve"),
     "_shared": ("delete", "get", "head", "options", "patch", "post", "put", "request"),

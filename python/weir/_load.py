@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from weir import _weir
 from weir._errors import Interrupted, UsageError
 from weir._run import Run
+from weir._scenario import Scenario
 from weir._time import Time
 
 __all__ = ["Stage", "load"]
@@ -25,8 +26,15 @@ _LONGEST_SHOWN = 200
 
 
 def load(
-    url: str,
+    url: str = "",
     *,
+    scenario: Scenario | Sequence[Scenario] | None = None,
+    variables: Mapping[str, object] | None = None,
+    data: _Path | Sequence[Mapping[str, object]] | None = None,
+    data_order: Literal["circular", "unique", "random", "once"] = "circular",
+    check: str | Sequence[str] | None = None,
+    success: str | None = None,
+    template: bool = True,
     connections: int | None = None,
     threads: int | None = None,
     requests: int | None = None,
@@ -72,7 +80,17 @@ def load(
     The call blocks, with the GIL released. A failed request is not an exception but a count in the result.
 
     Args:
-        url: Target URL, e.g. ``http://localhost:8080/path?query``; http or https.
+        url: Target URL, e.g. ``http://localhost:8080/path?query``; http or https. With a scenario the URL before its
+            paths; left out if its steps have hosts.
+        scenario: What users do in place of one request: a `Scenario`, or several that are chosen by weight. `requests`,
+            `rate` and `loops` are then iterations, and `connections` are users.
+        variables: Values of variables for templates of a single request.
+        data: Rows for templates of a single request, as in `Scenario`.
+        data_order: Order of the rows.
+        check: Predicates on each response to a single request in the format of hurl, such as
+            ``'jsonpath "$.ok" == true'``; see `Run.steps`.
+        success: Predicate that makes a response a success. Default: ``"status < 400"``, or what a step expects.
+        template: Whether ``{{name}}`` in URL, headers and text bodies of a single request is a template.
         connections: Concurrent connections (default 50); in the open loop the maximum (default 1000).
         threads: Generator threads. Default: one per core; in the open loop one per 20,000 requests per second.
         requests: Number of requests.
@@ -131,18 +149,42 @@ def load(
         bodies = [_json_text(json)]
         if not any(line.lower().startswith("content-type:") for line in lines):
             lines.append("Content-Type: application/json")
-    del form["json"]
+    has_rows = variables is not None or data is not None or data_order != "circular"
+    rows = Scenario("", name="", variables=variables, data=data, data_order=data_order) if has_rows else None
+    for name in ("json", "variables", "data", "data_order"):
+        del form[name]
     form.update(
         headers=lines,
         body=bodies,
         auth=_user_and_password(auth),
         slo=[] if slo is None else [slo] if isinstance(slo, str) else slo,
+        check=[] if check is None else [check] if isinstance(check, str) else check,
+        scenario=[_form(one) for one in _several(scenario)],
+        request_scenario=_form(rows),
         launcher=[sys.executable, "-m", "weir"],
     )
     run = Run._of(_weir.load(form, command))
     if run.interrupted:
         raise Interrupted(run)
     return run
+
+
+def _several(scenario: Scenario | Sequence[Scenario] | None) -> Sequence[Scenario]:
+    if scenario is None:
+        return ()
+    return (scenario,) if isinstance(scenario, Scenario) else scenario
+
+
+def _form(scenario: Scenario | None) -> dict[str, object] | None:
+    """Scenario as Rust reads it."""
+    if scenario is None:
+        return None
+    setup, teardown = scenario.settings["setup"], scenario.settings["teardown"]
+    hooks = {
+        name: _form(hook) if isinstance(hook, Scenario) else None
+        for name, hook in (("setup", setup), ("teardown", teardown))
+    }
+    return {"name": scenario.name, "text": scenario.text, **scenario.settings, **hooks}
 
 
 def _header_lines(headers: Mapping[str, str] | Iterable[tuple[str, str]] | None) -> list[str]:

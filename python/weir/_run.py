@@ -6,7 +6,7 @@ their units.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from os import PathLike
 from types import MappingProxyType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -27,12 +27,17 @@ from weir._run_parts import (
     Target,
     Trust,
 )
+from weir._run_steps import CheckResult, EndReason, FailureSample, Iterations, ScenarioResult, StepResult
 
 __all__ = [
     "Agent",
     "Bytes",
+    "CheckResult",
     "Connections",
+    "EndReason",
+    "FailureSample",
     "Interval",
+    "Iterations",
     "Manifest",
     "Objective",
     "Percentiles",
@@ -40,6 +45,8 @@ __all__ = [
     "Requests",
     "Responses",
     "Run",
+    "ScenarioResult",
+    "StepResult",
     "Target",
     "Trust",
 ]
@@ -73,7 +80,7 @@ class Run:
         bytes: Bytes transferred.
         status: Number of responses by status.
         failures: Failed requests by kind: ``connect``, ``tls``, ``timeout``, ``closed``, ``reset``, ``protocol``,
-            ``dropped`` (never sent, since no connection was free in time), ``4xx``, ``5xx``; their sum is
+            ``dropped`` (never sent, since no connection was free in time), ``4xx``, ``5xx``, ``check``; their sum is
             `requests.failed`.
         connections: Connections of the run.
         lateness_ms: Lateness of the generator itself, in milliseconds.
@@ -81,8 +88,13 @@ class Run:
         cpu_utilization: CPU utilization of the busiest generator thread, in [0, 1].
         in_flight_mean: Requests in the system, averaged over time.
         trust: Whether the run is valid.
+        iterations: Iterations of scenarios; None without scenarios.
+        scenarios: Scenarios, in order; empty without scenarios.
+        steps: Steps of the scenarios, in order; empty without scenarios.
         slo: Objectives with their outcomes, in the order given.
         interrupted: Whether an interrupt ended the run.
+        ended_by: Reason why the run ended before its time; None otherwise.
+        aborted: Condition that ended the run early, with the figure that fulfilled it; None otherwise.
         agents: Figures of each agent, if agents generated the load.
         series: Time series by the second, warm-up included.
         histogram: Histogram of response times of successes: HdrHistogram V2 at three digits, in nanoseconds, base64;
@@ -115,8 +127,13 @@ class Run:
     cpu_utilization: float
     in_flight_mean: float
     trust: Trust
+    iterations: Iterations | None = None
+    scenarios: tuple[ScenarioResult, ...] = ()
+    steps: tuple[StepResult, ...] = ()
     slo: tuple[Objective, ...]
     interrupted: bool
+    ended_by: EndReason | None = None
+    aborted: str | None = None
     agents: tuple[Agent, ...]
     series: tuple[Interval, ...]
     histogram: str
@@ -234,13 +251,18 @@ def _read(kind: type[_T], data: Mapping[str, Any], **private: object) -> _T:
     """Make a dataclass from a JSON object: each field by its type and its name in JSON."""
     hints = get_type_hints(kind)
     public = [f for f in fields(kind) if f.name not in private]  # type: ignore[arg-type]  # dataclasses only
-    values = {f.name: _value(hints[f.name], data[f.metadata.get("json", f.name)]) for f in public}
+    names = {f.name: f.metadata.get("json", f.name) for f in public}
+    # Fields of scenarios are absent without scenarios; the class has their defaults.
+    optional = {f.name for f in public if f.default is not MISSING and names[f.name] not in data}
+    values = {name: _value(hints[name], data[key]) for name, key in names.items() if name not in optional}
     return kind(**values, **private)
 
 
 def _value(kind: Any, value: Any) -> Any:
-    if value is None or isinstance(kind, UnionType):
-        return value
+    if value is None:
+        return None
+    if isinstance(kind, UnionType):
+        kind = get_args(kind)[0]
     if is_dataclass(kind):
         return _read(kind, value)  # type: ignore[arg-type]  # a class, not an instance
     if get_origin(kind) is tuple:

@@ -59,7 +59,7 @@ class Service:
         self._handle.stop(self._grace_s if grace is None else grace)
 
     def stats(self) -> dict[str, Any]:
-        """Return the statistics of `ratelimit` and `work`.
+        """Return the statistics of `ratelimit`, `shop` and `work`.
 
         Returns:
             The JSON of ``GET /stats``.
@@ -87,7 +87,7 @@ class Service:
 
 
 def serve(
-    service: Literal["work", "ratelimit", "functions", "sleep", "httpbin", "exchange", "body"],
+    service: Literal["work", "ratelimit", "functions", "shop", "sleep", "httpbin", "exchange", "body"],
     *,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -99,8 +99,9 @@ def serve(
 
     Args:
         service: ``"work"``, unreliable upstream; ``"ratelimit"``, API with rate limits per key; ``"functions"``,
-            thread-pool server of functions; ``"sleep"``, blocking and non-blocking delays; ``"httpbin"``, request and
-            response bodies. ``"exchange"`` and ``"body"`` are old names of ``"ratelimit"`` and ``"httpbin"``.
+            thread-pool server of functions; ``"shop"``, shop with login, items, cart and purchase; ``"sleep"``,
+            blocking and non-blocking delays; ``"httpbin"``, request and response bodies. ``"exchange"`` and
+            ``"body"`` are old names of ``"ratelimit"`` and ``"httpbin"``.
         host: Listen address.
         port: Listen port; 0 picks a free one.
         seed: Seed of all random choices, per request number.
@@ -121,7 +122,7 @@ def serve(
     {200: 897, 500: 103}
     """
     if isinstance(service, str) and service.startswith("-"):
-        raise UsageError(f"unknown service {service!r}; choose work, ratelimit, functions, sleep or httpbin")
+        raise UsageError(f"unknown service {service!r}; choose work, ratelimit, functions, shop, sleep or httpbin")
     args = [service, *arguments({"host": host, "port": port, "seed": seed, **flags})]
     name = {"exchange": "ratelimit", "body": "httpbin"}.get(service, service)
     return Service(name, _weir.serve(args), grace)

@@ -19,10 +19,30 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates that are pure.
-const PURE: [&str; 3] = ["decide", "measure", "simulate"];
+const PURE: [&str; 5] = ["decide", "hurl", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 6] = ["base64", "hdrhistogram", "httpdate", "serde", "serde_json", "weir-decide"];
+const PURE_DEPENDENCIES: [&str; 19] = [
+    "base64",
+    "chrono",
+    "csv",
+    "encoding_rs",
+    "hdrhistogram",
+    "html-escape",
+    "html5gum",
+    "httpdate",
+    "md-5",
+    "regex",
+    "regex-syntax",
+    "roxmltree",
+    "serde",
+    "serde_json",
+    "sha2",
+    "strsim",
+    "weir-decide",
+    "weir-hurl",
+    "xpath-eval",
+];
 
 /// Paths that pure modules do not use: clocks, sockets, files, threads, the system.
 const IMPURE: [&str; 11] = [
@@ -182,7 +202,11 @@ fn imports(code: &str) -> BTreeSet<String> {
 
 /// Name of a dependency in code.
 fn in_code(dependency: &str) -> String {
-    if dependency == "weir-http-core" { "weir_http".to_owned() } else { dependency.replace('-', "_") }
+    match dependency {
+        "weir-http-core" => "weir_http".to_owned(),
+        "md-5" => "md5".to_owned(),
+        other => other.replace('-', "_"),
+    }
 }
 
 #[test]

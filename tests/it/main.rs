@@ -1,5 +1,6 @@
 //! The workspace itself: its structure, its names, its examples.
 
 mod arrows;
+mod circles;
 mod examples;
 mod names;

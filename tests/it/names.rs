@@ -64,7 +64,7 @@ impl Names {
 }
 
 /// Whether an item exists in tests only: `#[cfg(test)]`, also with `all(...)`.
-fn is_test(attributes: &[syn::Attribute]) -> bool {
+pub(crate) fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::List(list) if list.path.is_ident("cfg") => {
             let condition = list.tokens.to_string();

@@ -89,7 +89,7 @@ impl AgentAggregator {
             AgentEvent::Interval(number, interval) => {
                 let interval = record_counts(entry, interval)?;
                 if let Some(whole) = self.merger.add(number, &interval) {
-                    self.ended += whole.ok + whole.failed;
+                    self.ended += whole.ended();
                     self.series.add(number, &whole);
                     return Ok(Some(whole));
                 }

@@ -88,9 +88,10 @@ impl Coordinator {
         };
         let manifest = load::manifest(plan, command);
         let (stopped, interrupted) = self.monitor(&clock, &mut ledger, watch);
+        let ended_at = clock.now();
         let (agents, series) = ledger.close();
         let counts: Counts = agents.iter().map(|agent| &agent.counts).sum();
-        let facts = plan.facts(counts.last_done, stopped, interrupted);
+        let facts = plan.facts(counts.last_done, ended_at, stopped, interrupted);
         let threads = agents.iter().map(|agent| agent.threads).sum();
         Ok(Run::of(facts, &counts, &agents, &series, Manifest { threads, ..manifest }))
     }

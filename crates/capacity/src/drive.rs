@@ -128,7 +128,8 @@ impl<'a> Driver<'a> {
         let seed = Some(options.seed.unwrap_or(0).wrapping_add(self.steps));
         let options = Options { duration: Some(seconds), warmup, seed, ..paced };
         let mut plan = LoadPlan::new(&options)?;
-        if self.search.model == LoadModel::Open && plan.keep_alive {
+        // Connections of scenarios belong to users.
+        if self.search.model == LoadModel::Open && plan.keep_alive && plan.scenarios.is_none() {
             plan.preconnect = self.preconnect.min(plan.connections);
         }
         Ok((options, plan))

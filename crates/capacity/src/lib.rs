@@ -16,6 +16,7 @@ use std::time::Duration;
 use self::drive::{Driver, StepOutcome};
 use weir_agents as agents;
 use weir_decide::Nanos;
+use weir_load::steps::ScenarioSource;
 use weir_load::{LoadError, Options, PlanError};
 use weir_machine::clock::Clock;
 use weir_measure::capacity::report::{Bottleneck, CapacityReport, SCHEMA_VERSION, StepReport, StepResult, UslSummary};
@@ -267,7 +268,8 @@ impl SearchProgress {
             weir: env!("CARGO_PKG_VERSION").into(),
             schema: SCHEMA_VERSION,
             model: asked.model,
-            url: asked.options.url.clone(),
+            url: target(&asked.options),
+            iterations: asked.model == LoadModel::Open && !asked.options.scenarios.is_empty(),
             objectives: asked.slos.iter().map(Slo::to_string).collect(),
             passes: bracket.passes,
             fails: bracket.fails,
@@ -282,6 +284,16 @@ impl SearchProgress {
             manifest: self.manifest,
             steps: self.steps,
         }
+    }
+}
+
+/// URL, or names of scenarios and the URL before their paths.
+fn target(options: &Options) -> String {
+    let names: Vec<&str> = options.scenarios.iter().map(ScenarioSource::scenario_name).collect();
+    match (names.is_empty(), options.url.as_str()) {
+        (true, url) => url.to_owned(),
+        (false, "") => names.join(", "),
+        (false, url) => format!("{} at {url}", names.join(", ")),
     }
 }
 

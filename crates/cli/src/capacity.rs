@@ -1,7 +1,7 @@
 //! `weir capacity`: from arguments to a search for the highest load that meets the objectives.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
+use super::load::check_flags;
 use super::messages::Messages;
 use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
@@ -109,7 +110,7 @@ pub(super) fn run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -
     match try_run(asked, args, messages) {
         Ok(code) => code,
         Err(why) => {
-            messages.error(&why);
+            messages.errors(&why);
             exit::USAGE
         }
     }
@@ -121,6 +122,7 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
     let (out, html) = (OutputFile::open(asked.out.as_deref())?, OutputFile::open(asked.html.as_deref())?);
     OutputFile::ensure_distinct(&[("--out", out.as_ref()), ("--html", html.as_ref())])?;
     asked.request_args.read_stdin()?;
+    asked.request_args.read_scenarios(Path::new(""), &check_flags)?;
     let command = redacted(args, &asked.request_args.secrets());
     let agents = asked.agent_args.agent_spec(args, None)?;
     let asked = CapacityOptions { agents, ..asked.into_options()? };

@@ -8,9 +8,10 @@ use super::Cli;
 const DOCS: &str = "docs/";
 
 /// Page of each command, relative to [`DOCS`]; a command without an entry has the page of its parent.
-const PAGES: [(&str, &str); 20] = [
+const PAGES: [(&str, &str); 22] = [
     ("weir", "README.md"),
     ("weir load", "load.md"),
+    ("weir run", "cli.md#weir-run"),
     ("weir capacity", "capacity.md"),
     ("weir compare", "compare.md"),
     ("weir study", "study.md"),
@@ -19,6 +20,7 @@ const PAGES: [(&str, &str); 20] = [
     ("weir serve work", "serve/work.md"),
     ("weir serve ratelimit", "serve/ratelimit.md"),
     ("weir serve functions", "serve/functions.md"),
+    ("weir serve shop", "serve/shop.md"),
     ("weir serve sleep", "serve/sleep.md"),
     ("weir serve httpbin", "serve/httpbin.md"),
     ("weir gate", "gate.md"),

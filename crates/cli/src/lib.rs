@@ -1,4 +1,4 @@
-//! Command line: from arguments to validated options. `main.rs` and the Python package's script both call [`run`].
+//! Command line: from arguments to validated options. `main.rs` and the Python package's script both call [`run()`].
 #![cfg_attr(
     not(all(feature = "gate", feature = "send", feature = "serve", feature = "simulate", feature = "study")),
     allow(dead_code, reason = "a command that is left out uses it")
@@ -13,9 +13,13 @@ mod help;
 mod interrupt;
 mod load;
 mod messages;
+mod mix_file;
+mod objectives;
 mod output;
 mod report;
 mod request_args;
+mod run;
+mod scenario_args;
 mod self_exec;
 #[cfg(feature = "send")]
 mod send;
@@ -85,8 +89,9 @@ enum LogFormat {
 #[derive(Debug, Subcommand)]
 enum CliCommand {
     /// Measure throughput, response times and errors under a given load
-    #[command(visible_alias = "run")]
     Load(Box<load::LoadArgs>),
+    /// Play a scenario once and print each request and response
+    Run(Box<run::RunArgs>),
     /// Find the highest load that meets the objectives
     Capacity(Box<capacity::CapacityArgs>),
     /// Compare saved runs, also of other tools, with statistics
@@ -127,6 +132,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let messages = Messages::new(&cli.common);
     match cli.command {
         CliCommand::Load(asked) => load::run(*asked, &args, &messages),
+        CliCommand::Run(asked) => run::run(*asked, &messages),
         #[cfg(feature = "serve")]
         CliCommand::Serve(asked) => serve::run(asked, &messages),
         #[cfg(feature = "gate")]

@@ -1,28 +1,40 @@
 //! `weir load`: from arguments to a plan, a run, its report and files.
 
+mod defaults;
+mod exit_code;
+mod outputs;
+mod stages_flag;
+
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
+use self::exit_code::exit_code;
+use self::outputs::LoadOutputs;
+use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
+use super::objectives::Objectives;
 use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
+use super::run::{PlayDetail, PlayOutput, play};
 use weir_agents::{Coordinator, process};
+use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_decide::load::notation;
-use weir_decide::load::schedule::{Arrivals, LoadStage};
+use weir_decide::load::schedule::Arrivals;
 use weir_live::progress_bar::{Extent, ProgressBar};
 use weir_load::request_log::RequestLog;
+use weir_load::setup;
+use weir_load::steps::ScenarioMix;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
-use weir_measure::Run;
 use weir_measure::slo::Slo;
-use weir_report::{ReportFormat, csv, page, render, text};
+use weir_report::{ReportFormat, render, text};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 30s\n  \
@@ -57,9 +69,9 @@ pub(super) struct LoadArgs {
     /// open-loop arrival rate, independent of responses: 500, 10k, 6000/m
     #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = OPEN)]
     rate: Option<f64>,
-    /// arrival process: constant or poisson
-    #[arg(long, value_name = "KIND", default_value = "constant", value_parser = notation::arrivals, help_heading = OPEN)]
-    arrivals: Arrivals,
+    /// arrival process: constant or poisson [default: constant]
+    #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = OPEN)]
+    arrivals: Option<Arrivals>,
     /// arrival rate over time, e.g. 0-200/30s,200/1m
     #[arg(long, value_name = "STAGES", value_parser = StagesFlag::read, help_heading = OPEN)]
     stages: Option<StagesFlag>,
@@ -72,15 +84,30 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     agent_args: AgentArgs,
 
+    /// play the scenario once and print each request and response
+    #[arg(long, help_heading = RESULT)]
+    once: bool,
+    /// with --once: all of each request and response
+    #[arg(short, long, requires = "once", help_heading = RESULT)]
+    verbose: bool,
+    /// with --once: credentials and cookies as they are, instead of ***
+    #[arg(long, requires = "once", help_heading = RESULT)]
+    show_secrets: bool,
     /// initial time excluded from the result [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
     warmup: Option<Duration>,
-    /// seed of arrivals and body choices
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESULT)]
-    seed: u64,
+    /// seed of all random choices [default: 0]
+    #[arg(long, value_name = "N", help_heading = RESULT)]
+    seed: Option<u64>,
     /// objective, e.g. "p99<200ms", "errors<1%"; repeatable; exit code 1
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
     slos: Vec<Slo>,
+    /// condition that ends the run with exit code 1, e.g. "errors>20%"
+    #[arg(long, value_name = "CONDITION", value_parser = str::parse::<Slo>, help_heading = RESULT)]
+    abort: Option<Slo>,
+    /// time that --abort looks back [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = RESULT)]
+    abort_after: Option<Duration>,
     /// exit code 3 if the run is not trusted
     #[arg(long, action = ArgAction::SetTrue, help_heading = RESULT)]
     strict: bool,
@@ -96,6 +123,9 @@ pub(super) struct LoadArgs {
     /// file for the time series as CSV
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     csv: Option<PathBuf>,
+    /// file for a table of the steps as CSV
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    csv_steps: Option<PathBuf>,
     /// file for the HTML report
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     html: Option<PathBuf>,
@@ -105,16 +135,6 @@ const CLOSED: &str = "Closed loop (as ab, wrk)";
 const USERS: &str = "Closed loop (as JMeter)";
 const OPEN: &str = "Open loop";
 const RESULT: &str = "Result";
-
-/// Stages as one value; clap would take a bare `Vec` for a repeatable option.
-#[derive(Clone, Debug)]
-struct StagesFlag(Vec<LoadStage>);
-
-impl StagesFlag {
-    fn read(text: &str) -> Result<Self, String> {
-        notation::stages(text).map(Self)
-    }
-}
 
 /// Names of the flags of `weir load`, without dashes.
 pub(super) fn flags() -> Vec<String> {
@@ -126,17 +146,38 @@ pub(super) fn flags() -> Vec<String> {
 ///
 /// # Errors
 /// One line with the invalid argument.
-pub(super) fn parse(args: &[String]) -> Result<Options, String> {
+pub(super) fn parse(args: &[String], folder: &Path) -> Result<Options, String> {
+    let mut read = parse_args(args)?;
+    let mix = read.request_args.read_scenarios(folder, &check_flags)?;
+    read.add_mix(mix)?;
+    Ok(read.into_options())
+}
+
+/// Checks flags in another place than the command line, without the rest of a load.
+///
+/// # Errors
+/// One line with the invalid argument.
+pub(super) fn check_flags(args: &[String]) -> Result<(), String> {
+    parse_flags(args).map(|_| ())
+}
+
+/// Arguments of flags without a URL.
+fn parse_flags(args: &[String]) -> Result<LoadArgs, String> {
+    let url = ["--".to_owned(), "http://localhost/".to_owned()];
+    parse_args(&[args, &url].concat())
+}
+
+fn parse_args(args: &[String]) -> Result<LoadArgs, String> {
     let command = LoadArgs::augment_args(Command::new("load")).no_binary_name(true).disable_help_flag(true);
     let read = command.try_get_matches_from(args).and_then(|matches| LoadArgs::from_arg_matches(&matches));
-    read.map(LoadArgs::into_options).map_err(|error| super::one_line(&error, "load"))
+    read.map_err(|error| super::one_line(&error, "load"))
 }
 
 pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8 {
     match try_run(asked, args, messages) {
         Ok(code) => code,
         Err(why) => {
-            messages.error(&why);
+            messages.errors(&why);
             exit::USAGE
         }
     }
@@ -161,26 +202,62 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let outputs = LoadOutputs::open(&asked)?;
     let mut asked = asked;
     asked.request_args.read_stdin()?;
-    let (format, strict, slos) = (asked.format, asked.strict, asked.slos.clone());
+    let once = asked.once.then(|| asked.play_output());
+    let mix = asked.request_args.read_scenarios(Path::new(""), &check_flags)?;
+    if let Some(mix) = &mix {
+        mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
+    }
+    let window = asked.abort_after.map(Nanos::from);
+    let mut objectives = Objectives::of_flags(asked.slos.clone(), asked.abort.clone(), window)?;
+    if let Some(mix) = &mix {
+        objectives.slos.extend(mix.slos.iter().cloned());
+        objectives.abort = objectives.abort.or_else(|| mix.abort.clone());
+    }
+    asked.add_mix(mix)?;
+    let (format, strict) = (asked.format, asked.strict);
     let command = redacted(args, &asked.request_args.secrets());
     let driving = asked.agent_args.clone();
     let options = asked.into_options();
+    if let Some(output) = once {
+        return play(&options, &output, messages);
+    }
+    if outputs.csv_steps.is_some() && options.scenarios.is_empty() {
+        return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
+    }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
+    if let Some(mix) = &plan.scenarios {
+        mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
+    }
+    objectives.check(&plan)?;
+    let mut abort = objectives.watch(&plan);
     let agents = driving.agent_spec(args, Some(plan.connections))?;
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
+    let options = match setup::set_up(&options, &mut || !interrupt.is_requested()) {
+        Ok(options) => options,
+        Err(why @ LoadError::Interrupted) => {
+            messages.error(&why.to_string());
+            return Ok(exit::INTERRUPTED);
+        }
+        Err(why) => return Err(why.to_string()),
+    };
+    // With what the setups have captured; without any it is the same again.
+    let plan = if plan.has_setup() { LoadPlan::new(&options).map_err(|e| e.to_string())? } else { plan };
     let label = plan.target.path.split('?').next().unwrap_or("/");
     let begin = |it: &OutputFile| {
         let file = it.file.try_clone()?;
-        Ok(RequestLog::new(file, !it.is_stdout(), label, &plan.target.url))
+        let names = step_names(&plan);
+        let labels = if names.is_empty() { vec![label] } else { names.iter().map(String::as_str).collect() };
+        Ok(RequestLog::new(file, !it.is_stdout(), &labels, &plan.target.url))
     };
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
-    let mut bar = (!messages.is_quiet())
-        .then(|| ProgressBar::new(Extent { until: plan.until, requests: plan.expected_requests() }));
+    let mut bar = (!messages.is_quiet()).then(|| {
+        ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, &step_names(&plan))
+    });
     let mut watch = |progress: &weir_measure::RunProgress<'_>| {
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
             messages.note(&line);
         }
-        !interrupt.is_requested()
+        abort.goes_on(progress) && !interrupt.is_requested()
     };
     // Dropped at the end, after the result has been written: ending agents may take seconds.
     let mut crew = None;
@@ -192,6 +269,11 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     if let Some(bar) = bar {
         bar.finish();
     }
+    // A second Ctrl-C ends the process at once, so that nothing else needs to end the teardown.
+    let torn_down = setup::tear_down(&options, &mut || true);
+    if let Err(why) = &torn_down {
+        messages.error(&why.to_string());
+    }
     let mut run = match run {
         Ok(run) => run,
         Err(why @ LoadError::Interrupted) => {
@@ -200,10 +282,10 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
         }
         Err(why) => return Err(why.to_string()),
     };
-    run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
+    objectives.judge(&mut run, abort, interrupt.is_requested());
     if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
         // Reports of other tools have no field for these.
-        text::failures(&run).iter().for_each(|words| messages.note(words));
+        text::failures(&run).into_iter().chain(text::scenario_failures(&run)).for_each(|words| messages.note(&words));
         run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not trusted: {reason}")));
     }
     let taken = outputs.uses_stdout();
@@ -213,81 +295,27 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     };
     let shown = shown.map_or_else(|why| messages.usage_error(&why), |()| exit::OK);
     let kept = outputs.write(&run, log, messages);
-    Ok(exit_code(&run, strict, shown.max(kept), messages))
+    let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
+    Ok(exit_code(&run, strict, shown.max(kept).max(ended), messages))
 }
 
-fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
-    if run.interrupted {
-        return exit::INTERRUPTED;
-    }
-    if written != exit::OK {
-        return written;
-    }
-    if let Some(why) = run.failed_agent() {
-        messages.error(why);
-        return exit::UNTRUSTED;
-    }
-    if run.requests.ok == 0 {
-        let first = run.target.failure_details.iter().next();
-        let why = match first {
-            Some((kind, words)) => format!("{kind}: {words}"),
-            None if run.requests.total == 0 => "none was sent".to_owned(),
-            None => run.failed_by_kind(),
-        };
-        messages.error(&format!("none of {} requests succeeded; {why}", run.requests.total));
-        return exit::UNTRUSTED;
-    }
-    if strict && !run.trust.ok {
-        return exit::UNTRUSTED;
-    }
-    if run.slo.iter().all(|held| held.ok) { exit::OK } else { exit::OBJECTIVE }
-}
-
-/// Output files of a run.
-struct LoadOutputs {
-    json: Option<OutputFile>,
-    csv: Option<OutputFile>,
-    html: Option<OutputFile>,
-    jtl: Option<OutputFile>,
-}
-
-impl LoadOutputs {
-    fn open(asked: &LoadArgs) -> Result<Self, String> {
-        let open = |path: &Option<PathBuf>| OutputFile::open(path.as_deref());
-        let all =
-            Self { json: open(&asked.out)?, csv: open(&asked.csv)?, html: open(&asked.html)?, jtl: open(&asked.jtl)? };
-        OutputFile::ensure_distinct(&all.by_flag())?;
-        Ok(all)
-    }
-
-    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 4] {
-        let Self { json, csv, html, jtl } = self;
-        [("--out", json.as_ref()), ("--csv", csv.as_ref()), ("--html", html.as_ref()), ("--jtl", jtl.as_ref())]
-    }
-
-    /// Whether one of the files is stdout.
-    fn uses_stdout(&self) -> bool {
-        self.by_flag().iter().any(|(_, output)| output.is_some_and(OutputFile::is_stdout))
-    }
-
-    /// Writes all files, also after one failed; returns the exit code.
-    fn write(self, run: &Run, log: Option<RequestLog>, messages: &Messages) -> u8 {
-        let done = [
-            self.json.map(|output| output.write(&run.to_json())),
-            self.csv.map(|output| output.write(&csv::series(run))),
-            self.html.map(|output| output.write(&page::render(&page::of_run(run)))),
-            self.jtl.zip(log).map(|(output, log)| output.finish(log.finish())),
-        ];
-        let mut code = exit::OK;
-        for why in done.into_iter().flatten().filter_map(Result::err) {
-            messages.error(&why);
-            code = exit::USAGE;
-        }
-        code
-    }
+/// Names of the steps of a plan; none without scenarios.
+fn step_names(plan: &LoadPlan) -> Vec<String> {
+    let steps = plan.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default();
+    steps.into_iter().map(|step| step.name).collect()
 }
 
 impl LoadArgs {
+    /// What is printed of a single iteration.
+    fn play_output(&self) -> PlayOutput {
+        PlayOutput {
+            detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },
+            is_json: self.format == ReportFormat::Json,
+            show_secrets: self.show_secrets,
+            secrets: Vec::new(),
+        }
+    }
+
     fn into_options(self) -> Options {
         Options {
             connections: self.connections,
@@ -298,10 +326,10 @@ impl LoadArgs {
             ramp_up: self.ramp_up,
             loops: self.loops,
             rate: self.rate,
-            arrivals: self.arrivals,
+            arrivals: self.arrivals.unwrap_or_default(),
             stages: self.stages.map(|s| s.0).unwrap_or_default(),
             warmup: self.warmup,
-            seed: Some(self.seed),
+            seed: Some(self.seed.unwrap_or(0)),
             spin: self.spin,
             ..self.request_args.into_options()
         }

@@ -35,6 +35,12 @@ impl Messages {
         self.write("error", &without_os_error(text));
     }
 
+    /// Writes errors, one a line; those of a file's lines, which are shown with them, are one message.
+    pub(super) fn errors(&self, text: &str) {
+        let has_excerpts = text.lines().any(|line| line.starts_with(' '));
+        if has_excerpts { self.error(text) } else { text.lines().for_each(|line| self.error(line)) }
+    }
+
     /// Writes an error and returns its exit code.
     pub(super) fn usage_error(&self, text: &str) -> u8 {
         self.error(text);
@@ -64,7 +70,11 @@ impl Messages {
     }
 
     fn write(&self, level: &str, text: &str) {
-        let text = single_line(text);
+        // Errors in a file have the lines that they are in.
+        let text = match text.lines().nth(1).is_some_and(is_excerpt) {
+            true => text.lines().map(single_line).collect::<Vec<_>>().join("\n"),
+            false => single_line(text),
+        };
         let line = match self.format {
             LogFormat::Text => format!("weir: {text}"),
             LogFormat::Json => serde_json::json!({ "level": level, "message": text }).to_string(),
@@ -72,6 +82,12 @@ impl Messages {
         // An unwritable stderr is ignored.
         let _ = writeln!(io::stderr(), "{line}");
     }
+}
+
+/// Whether a line is that of a file with its number: `   12 | GET http://h`.
+fn is_excerpt(line: &str) -> bool {
+    let number = line.split_once(" | ").map(|(number, _)| number.trim_start());
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Error message of the system without its number.

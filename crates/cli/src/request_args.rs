@@ -2,24 +2,54 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 
+use super::mix_file::{FlagCheck, MixFile};
+use super::scenario_args::ScenarioArgs;
 use weir_decide::base::units;
 use weir_http::tls::TlsOptions;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
+use weir_load::steps::{ScenarioFile, ScenarioSource};
 
 const REQUEST: &str = "Request";
+const SCENARIO: &str = "Scenario";
 const CONNECTION: &str = "Connection";
 
 /// Request, and the connections that carry it.
 #[derive(Clone, Debug, Args)]
 pub(super) struct RequestArgs {
-    /// target URL, e.g. http://localhost:8080/path
+    /// target URL, e.g. http://localhost:8080/path; a .hurl file is a scenario
+    #[arg(required_unless_present = "scenarios", default_value = "", hide_default_value = true)]
     url: String,
+
+    /// scenario in hurl's format, repeatable, or mix of them in TOML
+    #[arg(short, long = "scenario", value_name = "FILE", help_heading = SCENARIO)]
+    scenarios: Vec<PathBuf>,
+    /// check of each response, in hurl's format; repeatable
+    #[arg(long = "check", value_name = "ASSERT", help_heading = REQUEST)]
+    checks: Vec<String>,
+    /// success of a response [default: 'status < 400', or what a step expects]
+    #[arg(long, value_name = "ASSERT", help_heading = REQUEST)]
+    success: Option<String>,
+    /// braces {{ in URL, headers and bodies as text
+    #[arg(long = "no-template", help_heading = REQUEST)]
+    no_template: bool,
+    /// variable of scenarios and templates; repeatable
+    #[arg(long = "variable", value_name = "NAME=VALUE", help_heading = SCENARIO)]
+    variables: Vec<String>,
+    /// think time between steps: 1s, 1s..3s, exponential 2s, lognormal 2s 8s
+    #[arg(long, value_name = "TIME", help_heading = SCENARIO)]
+    think: Option<String>,
+    #[command(flatten)]
+    scenario_args: ScenarioArgs,
+    #[arg(skip)]
+    sources: Vec<ScenarioSource>,
+    #[arg(skip)]
+    request_scenario: ScenarioSource,
 
     /// request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
@@ -103,6 +133,83 @@ impl RequestArgs {
         Ok(())
     }
 
+    /// Reads the files of scenarios, relative to `folder`; returns the mix file, if one is given. Must run once, before
+    /// the load.
+    ///
+    /// # Errors
+    /// One line, if a file cannot be read or a variable has no value.
+    pub(super) fn read_scenarios(&mut self, folder: &Path, check: &FlagCheck<'_>) -> Result<Option<MixFile>, String> {
+        if self.is_scenario_url() {
+            self.scenarios.push(std::mem::take(&mut self.url).into());
+        }
+        if self.scenarios.is_empty() && self.think.is_some() {
+            return Err("--think needs a scenario; name one with -s FILE".to_owned());
+        }
+        let pair = |text: &String| {
+            let (name, value) = text.split_once('=').ok_or_else(|| format!("--variable '{text}': write NAME=VALUE"))?;
+            Ok((name.to_owned(), value.to_owned()))
+        };
+        let variables = self.variables.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
+        let settings = ScenarioSource { variables, think: self.think.clone(), ..ScenarioSource::default() };
+        let settings = self.scenario_args.apply(settings)?;
+        if self.scenarios.is_empty() {
+            self.request_scenario = settings;
+            return Ok(None);
+        }
+        if let Some(path) = self.scenarios.iter().find(|path| MixFile::is_named(path)) {
+            if self.scenarios.len() > 1 {
+                return Err(format!("a mix file is given alone; add the other scenarios to {}", path.display()));
+            }
+            let mix = MixFile::read(&folder.join(path), check)?;
+            self.add_mix(&mix, &settings);
+            return Ok(Some(mix));
+        }
+        for path in &self.scenarios {
+            let ScenarioFile { name, text, folder } = ScenarioFile::read(&folder.join(path))?;
+            self.sources.push(ScenarioSource { name, text, folder, weight: 1.0, ..settings.clone() });
+        }
+        Ok(None)
+    }
+
+    /// Takes the scenarios of a mix file; what the command line says of all scenarios wins.
+    fn add_mix(&mut self, mix: &MixFile, settings: &ScenarioSource) {
+        self.sources.extend(mix.scenarios.iter().map(|source| {
+            let mut source = source.clone();
+            source.variables.extend(settings.variables.iter().cloned());
+            source.think = settings.think.clone().or(source.think);
+            source.data = settings.data.clone().or(source.data);
+            source.pacing = settings.pacing.or(source.pacing);
+            source.setup = settings.setup.clone().or(source.setup);
+            source.teardown = settings.teardown.clone().or(source.teardown);
+            source.max_redirects = settings.max_redirects.or(source.max_redirects);
+            source.continue_on_error |= settings.continue_on_error;
+            source.keep_cookies |= settings.keep_cookies;
+            source
+        }));
+        if let (true, Some(base)) = (self.url.is_empty(), &mix.base_url) {
+            self.url.clone_from(base);
+        }
+    }
+
+    /// Takes flags that the command line does not give.
+    pub(super) fn add_defaults(&mut self, other: Self) {
+        self.timeout = self.timeout.or(other.timeout);
+        self.success = self.success.take().or(other.success);
+        self.no_keep_alive |= other.no_keep_alive;
+        self.insecure |= other.insecure;
+        let name = |line: &String| line.split(':').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let given: Vec<String> = self.headers.iter().map(name).collect();
+        self.headers.extend(other.headers.into_iter().filter(|line| !given.contains(&name(line))));
+        for source in &mut self.sources {
+            source.think = source.think.take().or_else(|| other.think.clone());
+        }
+    }
+
+    /// Whether the URL is a file of a scenario.
+    pub(super) fn is_scenario_url(&self) -> bool {
+        (self.url.ends_with(".hurl") || self.url.ends_with(".toml")) && !self.url.contains("://")
+    }
+
     /// Credentials in URL, headers and `--auth`, to be left out of the manifest.
     pub(super) fn secrets(&self) -> Vec<String> {
         let headers = self.headers.iter().filter_map(|line| line.split_once(':'));
@@ -117,6 +224,11 @@ impl RequestArgs {
     pub(super) fn into_options(self) -> Options {
         Options {
             url: self.url,
+            scenarios: self.sources,
+            request_scenario: self.request_scenario,
+            checks: self.checks,
+            success: self.success,
+            no_template: self.no_template,
             method: self.method,
             headers: self.headers,
             bodies: self.bodies,

@@ -55,10 +55,12 @@ pub enum TargetError {
 impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(url) => write!(f, "'{url}' is not a URL; write it as http://host:port/path"),
-            Self::Scheme(scheme) => write!(f, "scheme '{scheme}' is not known; use http or https"),
-            Self::ConnectTo(text) => write!(f, "--connect-to '{text}': write it as HOST:PORT"),
-            Self::Resolve(host, why) => write!(f, "no address for host '{host}': {why}"),
+            Self::Malformed(url) => {
+                write!(f, "'{}' is not a URL; write it as http://host:port/path", url.escape_debug())
+            }
+            Self::Scheme(scheme) => write!(f, "scheme '{}' is not known; use http or https", scheme.escape_debug()),
+            Self::ConnectTo(text) => write!(f, "--connect-to '{}': write it as HOST:PORT", text.escape_debug()),
+            Self::Resolve(host, why) => write!(f, "no address for host '{}': {why}", host.escape_debug()),
         }
     }
 }

@@ -28,6 +28,14 @@ impl Dashboard {
         self.terminal.features().is_attended() && super::takes_escapes()
     }
 
+    /// Draws lines that fit into the width.
+    pub fn show(&mut self, lines: Vec<String>) {
+        if self.is_shown() && lines != self.shown_lines {
+            // A closed terminal is ignored.
+            let _ = self.draw(lines);
+        }
+    }
+
     /// Number of rows of the terminal.
     pub fn rows(&self) -> usize {
         usize::from(self.terminal.size().0)

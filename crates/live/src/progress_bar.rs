@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use console::Term;
 
+use super::dashboard::Dashboard;
+use super::step_progress::StepProgress;
 use weir_decide::Nanos;
 use weir_measure::RunProgress;
 use weir_measure::recorder::Interval;
@@ -31,6 +33,9 @@ pub struct ProgressBar {
     shown_columns: usize,
     /// Time of the next line, without a terminal.
     next_line: Nanos,
+    /// Steps of scenarios, and the lines with them.
+    steps: StepProgress,
+    step_lines: Dashboard,
 }
 
 /// Minimum terminal width for a bar before the text.
@@ -43,6 +48,11 @@ const MIN_COLUMNS: usize = 20;
 const LINE_INTERVAL: Nanos = Nanos::from_secs(10);
 
 impl ProgressBar {
+    /// Progress line that is not drawn yet, of a run whose scenarios have steps of these names.
+    pub fn of_steps(extent: Extent, names: &[String]) -> Self {
+        Self { steps: StepProgress::new(names), ..Self::new(extent) }
+    }
+
     /// Progress line that is not drawn yet.
     pub fn new(extent: Extent) -> Self {
         let terminal = Term::stderr();
@@ -53,13 +63,16 @@ impl ProgressBar {
             last_summary: Vec::new(),
             shown_columns: 0,
             next_line: LINE_INTERVAL,
+            steps: StepProgress::default(),
+            step_lines: Dashboard::new(),
         }
     }
 
     /// Draws the progress; without a terminal, returns a line to log if one is due.
     pub fn update(&mut self, progress: &RunProgress<'_>) -> Option<String> {
         if let Some(second) = progress.interval {
-            self.last_summary = summary(second);
+            self.steps.add(second);
+            self.last_summary = [self.steps.summary(), summary(second)].concat();
         }
         let elapsed = progress.elapsed;
         let (fraction, text) = self.progress(progress);
@@ -75,7 +88,15 @@ impl ProgressBar {
         let parts: Vec<String> = parts.into_iter().chain(waiting).collect();
         // A character in the last column would wrap the line.
         let width = usize::from(terminal.size().1).max(MIN_COLUMNS) - 1;
-        self.draw(&fit(fraction, &parts, width));
+        let line = fit(fraction, &parts, width);
+        if self.steps.is_empty() {
+            self.draw(&line);
+        } else {
+            // The row below the last line is the cursor's.
+            let rows = self.step_lines.rows().saturating_sub(2);
+            let lines = [line].into_iter().chain(self.steps.lines(width, rows)).collect();
+            self.step_lines.show(lines);
+        }
         None
     }
 
@@ -105,6 +126,7 @@ impl ProgressBar {
 
     /// Clears the line.
     pub fn finish(mut self) {
+        std::mem::take(&mut self.step_lines).finish();
         if self.shown_columns > 0 {
             self.draw("");
             let mut stderr = io::stderr().lock();

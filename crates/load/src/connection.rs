@@ -4,12 +4,14 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
+use super::steps::StepExchange;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::DueRequest;
 use weir_http::stream::Stream;
 use weir_http::wire::{DecodedResponse, Decoder, WireRequest};
 use weir_measure::outcome::{Outcome, RequestEnd};
+use weir_scenario::plan::OriginId;
 
 /// Phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,10 @@ pub(super) struct LoadConnection {
     pub(super) opened: Nanos,
     /// Time since when the connection is idle, if it is.
     pub(super) idle_since: Option<Nanos>,
+    /// Scenario and origin that a user's connection belongs to; `None` for requests of the plan.
+    pub(super) origin: Option<(u32, OriginId)>,
+    /// Request of a scenario's step while it is in flight; `None` for requests of the plan.
+    pub(super) step: Option<Box<StepExchange>>,
     /// Number of requests, from the back, that are not completely written, ...
     unsent: usize,
     /// ... and number of bytes written of the first of these.
@@ -65,6 +71,11 @@ impl Flight {
             connect: Nanos::ZERO,
             request: request as u32,
         }
+    }
+
+    /// Request of a scenario's step, which its connection has.
+    pub(super) fn of_step(number: u64, intended: Nanos, ready: Nanos) -> Self {
+        Self { number, intended, ready, sent: Nanos::NEVER, first_byte: None, connect: Nanos::ZERO, request: 0 }
     }
 
     /// Start of its timeout, given when its connection was opened.
@@ -134,6 +145,8 @@ impl LoadConnection {
             user,
             opened,
             idle_since: None,
+            origin: None,
+            step: None,
             unsent: 0,
             offset: 0,
         }
@@ -162,6 +175,12 @@ impl LoadConnection {
         WriteProgress { complete: self.flights.len() - self.unsent, offset: self.offset }
     }
 
+    /// Number of bytes of a request on this connection.
+    #[inline]
+    pub(super) fn request_length(&self, requests: &[WireRequest], flight: &Flight) -> usize {
+        request_bytes(self.step.as_deref(), requests, flight).len()
+    }
+
     /// Earliest start of a timeout of this connection's requests.
     pub(super) fn waiting_since(&self) -> Option<Nanos> {
         self.flights.front().map(|flight| flight.timeout_start(self.opened))
@@ -180,7 +199,7 @@ impl LoadConnection {
                 if self.offset == 0 {
                     flight.sent = now;
                 }
-                let bytes = &requests[flight.request as usize].bytes[self.offset..];
+                let bytes = &request_bytes(self.step.as_deref(), requests, flight)[self.offset..];
                 self.stream.write(&[IoSlice::new(bytes)])
             } else {
                 self.write_several(requests, first, now)
@@ -212,7 +231,7 @@ impl LoadConnection {
     fn advance(&mut self, requests: &[WireRequest], mut bytes: usize) {
         while self.unsent > 0 {
             let flight = &self.flights[self.flights.len() - self.unsent];
-            let left = requests[flight.request as usize].bytes.len() - self.offset;
+            let left = request_bytes(self.step.as_deref(), requests, flight).len() - self.offset;
             if bytes < left {
                 self.offset += bytes;
                 return;
@@ -221,5 +240,14 @@ impl LoadConnection {
             self.offset = 0;
             self.unsent -= 1;
         }
+    }
+}
+
+/// Bytes of a request: those of its step, or of the plan.
+#[inline]
+fn request_bytes<'r>(step: Option<&'r StepExchange>, requests: &'r [WireRequest], flight: &Flight) -> &'r [u8] {
+    match step {
+        Some(step) => &step.request,
+        None => &requests[flight.request as usize].bytes,
     }
 }

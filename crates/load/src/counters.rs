@@ -4,8 +4,10 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::Feed;
 use weir_measure::Counts;
+use weir_measure::failure_sample::FailureSample;
 use weir_measure::outcome::Outcome;
 use weir_measure::recorder::{Interval, Recorder};
+use weir_scenario::plan::{StepFindings, StepVerdict};
 
 /// One worker's counts, reported by [`WorkerCounters::take_counts`].
 #[derive(Debug)]
@@ -53,6 +55,12 @@ impl WorkerCounters {
         self.in_flight += 1;
     }
 
+    /// Takes back requests that have begun and will not be sent.
+    pub(super) fn withdraw(&mut self, requests: u64, now: Nanos) {
+        self.integrate_to(now);
+        self.in_flight -= requests;
+    }
+
     /// Records the end of a request.
     #[inline]
     pub(super) fn end(&mut self, outcome: &Outcome) {
@@ -66,6 +74,60 @@ impl WorkerCounters {
         let counts = &mut self.recorder.counts;
         counts.last_done = counts.last_done.max(outcome.done);
         self.recorder.record(outcome);
+    }
+
+    /// Records a request of a step, and its checks.
+    pub(super) fn end_step(
+        &mut self,
+        step: u32,
+        outcome: &Outcome,
+        findings: &StepFindings,
+        sample: impl FnOnce() -> FailureSample,
+    ) {
+        let failed_checks = (0..findings.checks_evaluated).filter(|check| !findings.has_passed(*check)).count();
+        let interval = self.recorder.interval.step(step);
+        interval.requests += 1;
+        interval.failed += u64::from(!outcome.is_ok());
+        interval.response += outcome.response();
+        interval.checks_failed += failed_checks as u64;
+        if outcome.intended < self.from {
+            return;
+        }
+        let counts = self.recorder.counts.step(step);
+        counts.record(outcome);
+        match findings.verdict {
+            Some(StepVerdict::Redirected) => counts.redirects += 1,
+            Some(StepVerdict::Retried) => counts.retries += 1,
+            _ => {}
+        }
+        for check in 0..findings.checks_evaluated {
+            counts.record_check(check as usize, findings.has_passed(check));
+        }
+        if !findings.failures.is_empty() {
+            counts.record_sample(sample);
+        }
+    }
+
+    /// Records a request of a step that could not be rendered.
+    pub(super) fn record_unsent(&mut self, step: u32, now: Nanos, sample: impl FnOnce() -> FailureSample) {
+        if now < self.from {
+            return;
+        }
+        let counts = self.recorder.counts.step(step);
+        counts.unsent += 1;
+        counts.record_sample(sample);
+    }
+
+    /// Records an iteration.
+    pub(super) fn end_iteration(&mut self, scenario: u32, intended: Nanos, now: Nanos, ok: bool) {
+        self.recorder.interval.iterations += 1;
+        let iterations = self.recorder.counts.scenario(scenario);
+        if now >= self.from && now <= self.until {
+            iterations.ended_in_window += 1;
+        }
+        if intended >= self.from {
+            iterations.record(intended, now, ok);
+        }
     }
 
     #[inline]

@@ -3,9 +3,11 @@
 //! - [`options`]: the user's options; [`plan`]: the same, validated
 //! - [`run`]: executes a plan and returns the [`Run`]; [`drive`]: an agent's part of one, with a [`StartGate`] of its
 //!   own
+//! - [`setup`]: setup before a load, and teardown after it
 //! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
 //! - `manifest`: command, seed, time and machine; [`request_log`]: log of all requests
 
+mod base64_bytes;
 mod connection;
 mod connections;
 mod counters;
@@ -15,7 +17,9 @@ pub mod plan;
 mod poller;
 mod probe;
 pub mod request_log;
+pub mod setup;
 mod start_gate;
+pub mod steps;
 mod worker;
 
 use std::fmt;
@@ -52,6 +56,8 @@ pub enum LoadError {
     OpenFiles(u64, u64),
     /// The agents cannot run: reason.
     Agents(String),
+    /// The setup or teardown of a scenario failed: step and reason.
+    Setup(String),
     /// `watch` returned false before the start.
     Interrupted,
     /// The system has no thread or poller left.
@@ -70,7 +76,7 @@ impl fmt::Display for LoadError {
                 "{wanted} connections need more open files than this system allows (room for {possible}); \
                  raise 'ulimit -n', or ask for fewer with -c"
             ),
-            Self::Agents(why) => f.write_str(why),
+            Self::Agents(why) | Self::Setup(why) => f.write_str(why),
             Self::Interrupted => f.write_str("interrupted before the start; nothing was sent"),
             Self::System(e) => write!(f, "system error: {e}"),
         }
@@ -105,7 +111,7 @@ pub fn run(
     let mut listen = |elapsed: Nanos, told: Option<ProgressEvent>| {
         let whole = match told {
             Some(ProgressEvent::Interval(stretch, whole)) => {
-                ended += whole.ok + whole.failed;
+                ended += whole.ended();
                 series.add(stretch, &whole);
                 Some(whole)
             }
@@ -117,10 +123,10 @@ pub fn run(
         };
         watch(&RunProgress { elapsed, ended, interval: whole.as_ref() })
     };
-    let DriveResult { counts, stopped_at, interrupted } =
+    let DriveResult { counts, stopped_at, interrupted, ended_at } =
         drive(plan, &StartGate::when_ready(), false, &mut listen, log)?;
     let manifest = Manifest { started_unix_s: started, ..manifest(plan, command) };
-    let facts = plan.facts(counts.last_done, stopped_at, interrupted);
+    let facts = plan.facts(counts.last_done, ended_at, stopped_at, interrupted);
     Ok(Run::of(facts, &counts, &[], &series, manifest))
 }
 
@@ -133,6 +139,8 @@ pub struct DriveResult {
     pub stopped_at: Option<Nanos>,
     /// Whether the observer ended it.
     pub interrupted: bool,
+    /// Time at which the last worker had ended.
+    pub ended_at: Nanos,
 }
 
 /// Executes the plan from its `beginning` to its end, or until `listen` returns false: called about ten times a second
@@ -147,6 +155,9 @@ pub fn drive(
     listen: &mut dyn FnMut(Nanos, Option<ProgressEvent>) -> bool,
     log: Option<&RequestLog>,
 ) -> Result<DriveResult, LoadError> {
+    if plan.has_setup() {
+        return Err(LoadError::Setup("--setup is for weir load; here captures of a setup are not supported".into()));
+    }
     if plan.threads == 0 {
         beginning.set_ready();
         return Ok(DriveResult::default());
@@ -163,6 +174,7 @@ pub fn drive(
         stop: AtomicBool::new(false),
         claimed: AtomicU64::new(0),
         started_unix_ns: OnceLock::new(),
+        trace: plan.trace.clone(),
     };
     let workers = (0..plan.threads)
         .map(|index| Worker::new(&shared, index, sender.clone(), log.map(|log| log.thread_log(index))))
@@ -211,6 +223,7 @@ fn collect_reports(
             shared.stop.store(true, Ordering::Relaxed);
         }
     }
+    driven.ended_at = elapsed();
     for (stretch, rest) in gathering.into_partial() {
         listen(elapsed(), Some(ProgressEvent::PartialInterval(stretch, rest)));
     }

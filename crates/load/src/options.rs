@@ -5,19 +5,33 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use super::base64_bytes;
+use super::steps::ScenarioSource;
 use weir_decide::load::schedule::{Arrivals, LoadStage};
 use weir_http::tls::TlsOptions;
 
 /// Options of a load, not yet validated. `None` and empty lists mean "not given".
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Target URL.
+    /// Target URL; with scenarios the URL before their paths, or empty.
     pub url: String,
+    /// Scenarios in place of one request.
+    #[serde(default)]
+    pub scenarios: Vec<ScenarioSource>,
+    /// Settings of the scenario that a single request with templates becomes: variables; its text is empty.
+    #[serde(default)]
+    pub request_scenario: ScenarioSource,
+    /// Predicates that the response to a single request must fulfill, in the format of hurl's asserts.
+    #[serde(default)]
+    pub checks: Vec<String>,
+    /// Predicate that makes a response a success; without it a status below 400 does.
+    #[serde(default)]
+    pub success: Option<String>,
+    /// Whether `{{` in a single request is text.
+    #[serde(default)]
+    pub no_template: bool,
     /// Concurrent connections; in the open loop the maximum.
     pub connections: Option<u64>,
     /// Number of generator threads.
@@ -75,7 +89,7 @@ pub struct Options {
 #[serde(rename_all = "snake_case")]
 pub enum RequestBodySource {
     /// These bytes.
-    Bytes(#[serde(with = "in_base64")] Vec<u8>),
+    Bytes(#[serde(with = "base64_bytes")] Vec<u8>),
     /// All of this file.
     File(PathBuf),
 }
@@ -89,17 +103,5 @@ impl FromStr for RequestBodySource {
             Some(path) => Self::File(path.into()),
             None => Self::Bytes(text.into()),
         })
-    }
-}
-
-mod in_base64 {
-    use super::{BASE64_STANDARD, Deserialize, Deserializer, Engine, Error, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        BASE64_STANDARD.encode(bytes).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        BASE64_STANDARD.decode(String::deserialize(from)?).map_err(D::Error::custom)
     }
 }

@@ -3,14 +3,18 @@
 mod error;
 mod facts;
 mod requests;
+mod scenarios;
 
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::error::PlanError;
 use self::requests::requests;
+pub(crate) use self::requests::weights;
 use super::options::Options;
+use super::steps::{ScenarioMix, StepTrace, with_single_request};
 use weir_decide::Nanos;
 use weir_decide::load::feed::{ClosedFeed, Feed, OpenFeed};
 use weir_decide::load::schedule::{LoadStage, Schedule};
@@ -44,12 +48,16 @@ pub struct LoadPlan {
     pub shard: Shard,
     /// Maximum number of connections of this process.
     pub connections: u64,
+    /// Maximum number of users of scenarios of this process.
+    pub users: u64,
     /// Number of generator threads.
     pub threads: u64,
     /// Length of the run: no request starts later.
     pub until: Nanos,
     /// Maximum number of requests of all agents together.
     pub limit: Option<u64>,
+    /// File of data whose rows the limit is, if it is.
+    pub data_end: Option<String>,
     /// Warm-up: requests with an earlier intended start are excluded from the result.
     pub warmup: Nanos,
     /// Timeout of a request, and of waiting for a connection.
@@ -66,6 +74,10 @@ pub struct LoadPlan {
     pub seed: u64,
     /// Interval of worker reports and of the time series.
     pub interval: Nanos,
+    /// Scenarios in place of one request.
+    pub scenarios: Option<ScenarioMix>,
+    /// Listener of requests and responses of steps; for few of them.
+    pub trace: Option<Sender<StepTrace>>,
 }
 
 /// Position of an agent among all agents of a load.
@@ -125,6 +137,10 @@ impl LoadPlan {
     /// The first invalid option.
     pub fn for_agent(options: &Options, position: AgentPosition) -> Result<Self, PlanError> {
         check_conflicts(options)?;
+        let options = &*with_single_request(options)?;
+        if !options.scenarios.is_empty() {
+            return Self::of_scenarios(options, position);
+        }
         let target = Target::parse(&options.url)?;
         check_tls(options, &target)?;
         let addresses = match &options.unix_socket {
@@ -161,9 +177,11 @@ impl LoadPlan {
             requests,
             shard: deal,
             connections,
+            users: connections,
             threads,
             until,
             limit: length.requests,
+            data_end: None,
             warmup,
             timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
             keep_alive,
@@ -177,7 +195,14 @@ impl LoadPlan {
             spin: options.spin,
             seed,
             interval: Nanos::SECOND,
+            scenarios: None,
+            trace: None,
         })
+    }
+
+    /// Whether a scenario has a setup that has not been played.
+    pub fn has_setup(&self) -> bool {
+        self.scenarios.as_ref().is_some_and(ScenarioMix::has_setup)
     }
 
     /// Kind of loop.
@@ -202,7 +227,26 @@ impl LoadPlan {
 
     /// Maximum number of connections of thread `index`.
     pub fn connections_of(&self, index: u64) -> usize {
-        self.per_thread(self.connections, index)
+        match self.scenarios {
+            // A thread's part of all connections may be less than its users need.
+            Some(_) => self.users_of(index).saturating_mul(self.connections_per_user()),
+            None => self.per_thread(self.connections, index),
+        }
+    }
+
+    /// Maximum number of connections of a user of scenarios, from 1.
+    pub fn connections_per_user(&self) -> usize {
+        usize::try_from(self.connections / self.users.max(1)).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// Maximum number of users of scenarios of thread `index`.
+    pub fn users_of(&self, index: u64) -> usize {
+        self.per_thread(self.users, index)
+    }
+
+    /// Numbers of the users of thread `index` in the whole load; `None` in the open loop.
+    pub fn user_numbers(&self, index: u64) -> Option<Shard> {
+        matches!(self.pacing, Pacing::Closed(_)).then(|| self.shard.split(index, self.threads))
     }
 
     /// Number of connections that thread `index` opens before the start.

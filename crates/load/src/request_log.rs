@@ -30,16 +30,17 @@ const MAX_QUEUED_BLOCKS: usize = 256;
 pub struct RequestLog {
     blocks: SyncSender<Vec<u8>>,
     writer: JoinHandle<io::Result<()>>,
-    label: String,
+    labels: Vec<String>,
     url: String,
 }
 
 impl RequestLog {
-    /// Log in `file`; `over` replaces its content. `label` is JMeter's name of the sampler.
-    pub fn new(file: File, over: bool, label: &str, url: &str) -> Self {
+    /// Log in `file`; `over` replaces its content. `labels` are JMeter's names of the samplers: one, or one for each
+    /// step.
+    pub fn new(file: File, over: bool, labels: &[&str], url: &str) -> Self {
         let (blocks, waiting) = sync_channel(MAX_QUEUED_BLOCKS);
         let writer = thread::spawn(move || write_all(file, over, &waiting));
-        Self { blocks, writer, label: csv_quoted(label), url: csv_quoted(url) }
+        Self { blocks, writer, labels: labels.iter().map(|label| csv_quoted(label)).collect(), url: csv_quoted(url) }
     }
 
     /// Part of one thread, whose start is set later.
@@ -47,7 +48,7 @@ impl RequestLog {
         ThreadLog {
             block: Vec::with_capacity(BLOCK_BYTES + 1024),
             blocks: self.blocks.clone(),
-            label: self.label.clone(),
+            labels: self.labels.clone(),
             url: self.url.clone(),
             thread: thread + 1,
             start_ms: 0,
@@ -94,7 +95,7 @@ pub fn truncate(file: &File) -> io::Result<()> {
 pub struct ThreadLog {
     block: Vec<u8>,
     blocks: SyncSender<Vec<u8>>,
-    label: String,
+    labels: Vec<String>,
     url: String,
     thread: u64,
     /// Start of the run, in milliseconds since 1970.
@@ -107,27 +108,33 @@ impl ThreadLog {
         self.start_ms = (start_ns + 500_000) / 1_000_000;
     }
 
-    /// Appends an outcome. `connections` is the thread's current number of connections.
-    pub fn push(&mut self, outcome: &Outcome, user: u32, connections: usize) {
+    /// Appends an outcome. `connections` is the thread's current number of connections; `step` is the index of the
+    /// label; `message` says why a step failed.
+    pub fn push(&mut self, outcome: &Outcome, user: u32, connections: usize, step: u32, message: &str) {
         let ms = |n: Nanos| n.as_millis_f64().round() as u64;
         let us = |n: Nanos| (n.0 + 500) / 1_000;
-        let (code, message) = match outcome.end {
-            RequestEnd::Response(status) => (status.to_string(), reason(status).to_owned()),
+        let (code, response_message) = match outcome.end {
+            RequestEnd::Response(status) | RequestEnd::Checked { status, .. } => {
+                (status.to_string(), reason(status).to_owned())
+            }
             RequestEnd::Failed(kind) => failure_columns(kind),
         };
-        let is_answered = matches!(outcome.end, RequestEnd::Response(_));
+        let is_answered = outcome.end.status().is_some();
         let latency = if is_answered { outcome.first_byte - outcome.intended } else { Nanos::ZERO };
         // Start and offset are rounded separately, so that offsets of a plan do not depend on the start.
         let timestamp = self.start_ms + ms(outcome.intended);
+        let message_field =
+            if message.is_empty() { String::new() } else { csv_quoted(&message.replace(char::is_control, " ")) };
         // Writing to memory cannot fail.
         let _ = writeln!(
             self.block,
-            "{timestamp},{},{},{code},{message},weir {}-{},text,{},,{},{},{connections},{connections},{},{},0,{},{},{},{}",
+            "{timestamp},{},{},{code},{response_message},weir {}-{},text,{},{},{},{},{connections},{connections},{},{},0,{},{},{},{}",
             ms(outcome.response()),
-            self.label,
+            self.labels.get(step as usize).map_or("", String::as_str),
             self.thread,
             user + 1,
             outcome.is_ok(),
+            message_field,
             outcome.bytes_in,
             outcome.bytes_out,
             self.url,
@@ -180,7 +187,7 @@ mod tests {
     #[test]
     fn a_line_for_each_request_as_jmeter_writes_it() {
         let mut file = tempfile::tempfile().expect("a file");
-        let log = RequestLog::new(file.try_clone().expect("a file"), true, "/a,b", "http://h/a,b");
+        let log = RequestLog::new(file.try_clone().expect("a file"), true, &["/a,b"], "http://h/a,b");
         let mut lines = log.thread_log(0);
         lines.set_start(1_000_000_600_000);
         let outcome = Outcome {
@@ -196,22 +203,26 @@ mod tests {
             body_in: 38,
             bytes_out: 80,
         };
-        lines.push(&outcome, 6, 3);
-        lines.push(&Outcome { end: RequestEnd::Failed(FailureKind::Timeout), bytes_in: 0, ..outcome }, 6, 3);
+        lines.push(&outcome, 6, 3, 0, "");
+        lines.push(&Outcome { end: RequestEnd::Failed(FailureKind::Timeout), bytes_in: 0, ..outcome }, 6, 3, 0, "");
+        let checked = RequestEnd::Checked { status: 200, passed: false };
+        lines.push(&Outcome { end: checked, ..outcome }, 6, 3, 0, "body contains \"ok\":\nnot found");
         drop(lines);
         log.finish().expect("written");
         let mut text = String::new();
         file.rewind().and_then(|()| file.read_to_string(&mut text)).expect("readable");
         let expected = "1000251,12,\"/a,b\",200,OK,weir 1-7,text,true,,186,80,3,3,\"http://h/a,b\",10,0,5,11637,10000,5000\n\
             1000251,12,\"/a,b\",Non HTTP response code: timeout,Non HTTP response message: timeout,weir 1-7,text,false,,\
-            0,80,3,3,\"http://h/a,b\",0,0,5,11637,0,5000\n";
+            0,80,3,3,\"http://h/a,b\",0,0,5,11637,0,5000\n\
+            1000251,12,\"/a,b\",200,OK,weir 1-7,text,false,\"body contains \"\"ok\"\": not found\",186,80,3,3,\
+            \"http://h/a,b\",10,0,5,11637,10000,5000\n";
         assert_eq!(text, format!("{HEADER}{expected}"));
     }
 
     #[test]
     fn a_full_disk_is_said_at_the_end_and_stops_nobody() {
         let Ok(full) = File::create("/dev/full") else { return };
-        let log = RequestLog::new(full, true, "/", "http://h/");
+        let log = RequestLog::new(full, true, &["/"], "http://h/");
         drop(log.thread_log(0));
         let error = log.finish().expect_err("no space");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);

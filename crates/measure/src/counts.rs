@@ -6,8 +6,9 @@ use std::iter::Sum;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
-use super::merge::{AddPart, PeerValue, merged, texts};
-use super::response_counts::{BodyLengths, StatusCounts};
+use super::merge::{AddPart, PeerValue, at, merged, texts};
+use super::response_counts::{BodyLengths, CheckedResponses, StatusCounts, failed_by_kind};
+use super::step_counts::{IterationCounts, StepCounts};
 use super::times::ResponseTimes;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
@@ -76,10 +77,26 @@ merged! {
         pub cpu_utilization: f64 => maximum,
         /// Offset of the last thread's start from the start of the run.
         pub began: Nanos => maximum,
+        /// Responses whose success is not that of their status.
+        pub unexpected: CheckedResponses => sum,
+        /// Iterations of each scenario, in order; empty without scenarios.
+        pub scenarios: Vec<IterationCounts> => sum,
+        /// Steps of the scenarios, in order; empty without scenarios.
+        pub steps: Vec<StepCounts> => sum,
     }
 }
 
 impl Counts {
+    /// Counts of a scenario by its index.
+    pub fn scenario(&mut self, index: u32) -> &mut IterationCounts {
+        at(&mut self.scenarios, index)
+    }
+
+    /// Counts of a step by its index among all steps.
+    pub fn step(&mut self, index: u32) -> &mut StepCounts {
+        at(&mut self.steps, index)
+    }
+
     /// Adds later counts of the same thread or agent.
     pub fn add_later(&mut self, later: &Self) {
         self.add(later);
@@ -102,6 +119,8 @@ impl Counts {
             && self.ok == self.good.count()
             && self.body_lengths.same <= responses
             && self.no_response.count() == self.no_response_count()
+            && self.steps.iter().all(StepCounts::adds_up)
+            && self.scenarios.iter().all(IterationCounts::adds_up)
             && [&self.good, &self.bad].iter().all(|times| times.service.count() == times.count());
         if adds_up { Ok(()) } else { Err("counts that do not add up".into()) }
     }
@@ -139,16 +158,9 @@ impl Counts {
         self.responses() - self.body_lengths.same
     }
 
-    /// Failed requests by kind: without a response, of class `4xx` or `5xx` (and above), or `dropped`.
+    /// Failed requests by kind: without a response, of class `4xx` or `5xx` (and above), `check`, or `dropped`.
     pub fn by_failure(&self) -> BTreeMap<String, u64> {
-        FailureKind::ALL
-            .iter()
-            .map(|kind| (kind.name(), self.failures[*kind as usize]))
-            .chain([("4xx", self.statuses.sum(400..500)), ("5xx", self.statuses.sum(500..1000))])
-            .chain([("dropped", self.dropped)])
-            .filter(|(_, n)| *n > 0)
-            .map(|(name, n)| (name.to_owned(), n))
-            .collect()
+        failed_by_kind(&self.failures, &self.statuses, self.unexpected, self.dropped)
     }
 }
 

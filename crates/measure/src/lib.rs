@@ -5,36 +5,44 @@
 //! - [`times`]: histograms of whole responses, by all three clocks
 //! - [`recorder`]: outcomes -> counts and the current interval; one per thread, not shared
 //! - [`counts`]: all counts of a run or of a part of it; [`response_counts`]: by status and body length
+//! - [`step_counts`]: of scenarios: iterations, and each step; [`failure_sample`]: failures of steps, for a person
 //! - `merge`: rules by which counts of threads, agents and intervals become one, and are checked
 //! - [`interval_merger`]: merger of the intervals of several threads or agents
 //! - [`agent_counts`]: figures of one agent of a run
 //! - [`series`]: time series of a run, in bounded memory
 //! - [`progress`]: progress of a run, for callbacks
-//! - [`run`]: result of a load test; [`run_facts`]: its assembly; `saved`: reading and writing it as JSON
+//! - [`rate`]: rate of requests or iterations
+//! - [`run`]: result of a load test; [`run_facts`]: its assembly; [`run_steps`]: its scenarios; `saved`: reading and writing it as JSON
 //! - [`steady`]: detection of the end of a warm-up by change points
 //! - [`trust`]: validity of a run, and reasons against it
 //! - [`slo`]: objectives such as `p99<200ms`, met or missed
 //! - [`capacity`]: highest load that meets the objectives: search, steps, scalability law
 //! - [`compare`]: verdicts on variants that were each run several times
 
+pub mod abort;
 pub mod agent_counts;
 pub mod capacity;
 pub mod compare;
 pub mod counts;
+pub mod end_reason;
+pub mod failure_sample;
 pub mod histogram;
 pub mod interval_merger;
 pub mod load_model;
 mod merge;
 pub mod outcome;
 pub mod progress;
+pub mod rate;
 pub mod recorder;
 pub mod response_counts;
 pub mod run;
 pub mod run_facts;
+pub mod run_steps;
 mod saved;
 pub mod series;
 pub mod slo;
 pub mod steady;
+pub mod step_counts;
 pub mod times;
 pub mod trust;
 

@@ -11,6 +11,8 @@ use weir_decide::Nanos;
 
 /// Maximum of a count: above any count of a run, and small enough that a million of them does not overflow.
 const MAX_COUNT: u64 = 1 << 43;
+/// Maximum number of records of a list from a peer.
+const MAX_PARTS: usize = 100_000;
 /// Maximum length of a text from a peer, in characters.
 const MAX_TEXT_CHARS: usize = 1000;
 
@@ -55,6 +57,15 @@ pub(super) trait PeerValue {
     fn check(&self) -> Result<(), String>;
 }
 
+/// Record of an index; the list grows up to it.
+pub(super) fn at<T: Default>(list: &mut Vec<T>, index: u32) -> &mut T {
+    let index = index as usize;
+    if list.len() <= index {
+        list.resize_with(index + 1, T::default);
+    }
+    &mut list[index]
+}
+
 /// Rule: sum of the parts.
 pub(super) fn sum<T: AddPart>(own: &mut T, other: &T) {
     own.add_part(other);
@@ -72,6 +83,18 @@ pub(super) fn first<T: Clone>(own: &mut Option<T>, other: &Option<T>) {
     if own.is_none() {
         own.clone_from(other);
     }
+}
+
+/// Values of which a record holds the first few of all parts.
+pub(super) trait FirstFew: Clone {
+    /// Maximum number in a record.
+    const MAX_COUNT: usize;
+}
+
+/// Rule: first values of all parts.
+pub(super) fn first_few<T: FirstFew>(own: &mut Vec<T>, other: &[T]) {
+    let free = T::MAX_COUNT.saturating_sub(own.len());
+    own.extend(other.iter().take(free).cloned());
 }
 
 /// Rule: for each key, value of the first part that has one.
@@ -142,6 +165,26 @@ impl PeerValue for Histogram {
     }
 }
 
+/// Parts of the same index add up.
+impl<T: AddPart + Clone> AddPart for Vec<T> {
+    fn add_part(&mut self, other: &Self) {
+        for (own, other) in self.iter_mut().zip(other) {
+            own.add_part(other);
+        }
+        let own = self.len();
+        self.extend(other.iter().skip(own).cloned());
+    }
+}
+
+impl<T: PeerValue> PeerValue for Vec<T> {
+    fn check(&self) -> Result<(), String> {
+        if self.len() > MAX_PARTS {
+            return Err(format!("{} parts", self.len()));
+        }
+        self.iter().try_for_each(PeerValue::check)
+    }
+}
+
 impl<T: AddPart + Clone> AddPart for Option<Box<T>> {
     fn add_part(&mut self, other: &Self) {
         match (self, other) {
@@ -189,6 +232,11 @@ pub(super) mod texts {
     /// Serialises an optional text.
     pub(crate) fn serialize_one<S: Serializer>(text: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
         text.as_deref().map(truncated).serialize(to)
+    }
+
+    /// Serialises a text.
+    pub(crate) fn serialize_text<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&truncated(text))
     }
 
     /// Serialises texts by key.

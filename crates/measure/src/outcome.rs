@@ -8,8 +8,25 @@ use weir_decide::base::failure::FailureKind;
 pub enum RequestEnd {
     /// Whole response with this status (100..=999).
     Response(u16),
+    /// Whole response to a step of a scenario: its status, and whether it is what the step expects.
+    Checked {
+        /// Status (100..=999).
+        status: u16,
+        /// Whether all checks and captures hold.
+        passed: bool,
+    },
     /// No whole response.
     Failed(FailureKind),
+}
+
+impl RequestEnd {
+    /// Status of the whole response, if there is one.
+    pub fn status(self) -> Option<u16> {
+        match self {
+            Self::Response(status) | Self::Checked { status, .. } => Some(status),
+            Self::Failed(_) => None,
+        }
+    }
 }
 
 /// Record of one request. All times count from the start of the run.
@@ -56,8 +73,12 @@ impl Outcome {
         self.sent - self.ready
     }
 
-    /// Whether it is a whole response with a status below 400.
+    /// Whether it is a whole response with a status below 400, or one that its step expects.
     pub fn is_ok(&self) -> bool {
-        matches!(self.end, RequestEnd::Response(status) if status < 400)
+        match self.end {
+            RequestEnd::Response(status) => status < 400,
+            RequestEnd::Checked { passed, .. } => passed,
+            RequestEnd::Failed(_) => false,
+        }
     }
 }

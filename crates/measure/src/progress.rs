@@ -8,7 +8,7 @@ use weir_decide::Nanos;
 pub struct RunProgress<'a> {
     /// Time since the start.
     pub elapsed: Nanos,
-    /// Requests ended so far, up to the last whole second.
+    /// Requests (with scenarios, iterations) ended so far, up to the last whole second.
     pub ended: u64,
     /// Last complete interval of all threads, when it has just been completed.
     pub interval: Option<&'a Interval>,

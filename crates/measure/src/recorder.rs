@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
 use super::histogram::{self, Histogram};
-use super::merge::merged;
+use super::merge::{at, merged};
 use super::outcome::{Outcome, RequestEnd};
 use super::response_counts::BodyLengths;
+use super::step_counts::StepInterval;
 use weir_decide::Nanos;
 
 merged! {
@@ -31,6 +32,12 @@ merged! {
         pub backlog: u64 => sum,
         /// Requests in flight at the end of the interval.
         pub in_flight: u64 => sum,
+        /// Iterations that ended; 0 without scenarios.
+        #[serde(default)]
+        pub iterations: u64 => sum,
+        /// Steps of the scenarios, in order; empty without scenarios.
+        #[serde(default)]
+        pub steps: Vec<StepInterval> => sum,
         /// Counts of the interval for the result of the run; agents report them during the run.
         pub counts: Option<Box<Counts>> => sum,
     }
@@ -47,12 +54,24 @@ impl Default for Interval {
             failed_response: Histogram::coarse(),
             backlog: 0,
             in_flight: 0,
+            iterations: 0,
+            steps: Vec::new(),
             counts: None,
         }
     }
 }
 
 impl Interval {
+    /// Requests that ended; with scenarios iterations, as limits count them.
+    pub fn ended(&self) -> u64 {
+        if self.steps.is_empty() { self.ok + self.failed } else { self.iterations }
+    }
+
+    /// Counts of a step by its index among all steps.
+    pub fn step(&mut self, index: u32) -> &mut StepInterval {
+        at(&mut self.steps, index)
+    }
+
     /// Checks an interval that a peer sent.
     ///
     /// # Errors
@@ -97,7 +116,7 @@ impl Recorder {
         interval.ok += u64::from(ok);
         interval.failed += u64::from(!ok);
         interval.bytes_in += outcome.bytes_in;
-        let has_response = matches!(outcome.end, RequestEnd::Response(_));
+        let has_response = outcome.end.status().is_some();
         interval.responses += u64::from(has_response);
         if ok {
             interval.response.record(response);
@@ -126,8 +145,9 @@ impl Recorder {
                 counts.failures[kind as usize] += 1;
                 counts.no_response.record(response);
             }
-            RequestEnd::Response(status) => {
+            RequestEnd::Response(status) | RequestEnd::Checked { status, .. } => {
                 counts.statuses.record(status);
+                counts.unexpected.record(outcome.end);
                 if ok { &mut counts.good } else { &mut counts.bad }.record(outcome);
                 counts.lateness.record(outcome.lateness());
                 counts.body_lengths.record(outcome.body_in);

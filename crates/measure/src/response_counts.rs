@@ -5,7 +5,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::merge::{AddPart, PeerValue};
+use weir_decide::base::failure::FailureKind;
+
+use super::merge::{AddPart, PeerValue, merged};
+use super::outcome::RequestEnd;
 
 /// Number of responses by status, from 0 to 999.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +68,44 @@ impl<'de> Deserialize<'de> for StatusCounts {
     }
 }
 
+merged! {
+    /// Responses to steps of scenarios whose success is not that of their status.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct CheckedResponses {
+        /// Responses with a status below 400 that failed a check or capture.
+        pub failed: u64 => sum,
+        /// Responses of class 4xx that their step expects.
+        pub expected_4xx: u64 => sum,
+        /// Responses with a status of 500 and above that their step expects.
+        pub expected_5xx: u64 => sum,
+    }
+}
+
+impl CheckedResponses {
+    /// Counts the end of a request.
+    #[inline]
+    pub fn record(&mut self, end: RequestEnd) {
+        match end {
+            RequestEnd::Checked { status: 0..400, passed: false } => self.failed += 1,
+            RequestEnd::Checked { status: 400..500, passed: true } => self.expected_4xx += 1,
+            RequestEnd::Checked { status: 500.., passed: true } => self.expected_5xx += 1,
+            _ => {}
+        }
+    }
+}
+
+impl AddPart for CheckedResponses {
+    fn add_part(&mut self, other: &Self) {
+        self.add(other);
+    }
+}
+
+impl PeerValue for CheckedResponses {
+    fn check(&self) -> Result<(), String> {
+        self.check_values()
+    }
+}
+
 /// Body length of the first response, and number of responses that have the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyLengths {
@@ -96,4 +137,25 @@ impl PeerValue for BodyLengths {
     fn check(&self) -> Result<(), String> {
         self.same.check()
     }
+}
+
+/// Failed requests by kind; zero counts are left out.
+pub(super) fn failed_by_kind(
+    failures: &[u64; FailureKind::ALL.len()],
+    statuses: &StatusCounts,
+    checked: CheckedResponses,
+    dropped: u64,
+) -> BTreeMap<String, u64> {
+    FailureKind::ALL
+        .iter()
+        .map(|kind| (kind.name(), failures[*kind as usize]))
+        .chain([
+            ("4xx", statuses.sum(400..500).saturating_sub(checked.expected_4xx)),
+            ("5xx", statuses.sum(500..1000).saturating_sub(checked.expected_5xx)),
+            ("check", checked.failed),
+            ("dropped", dropped),
+        ])
+        .filter(|(_, n)| *n > 0)
+        .map(|(name, n)| (name.to_owned(), n))
+        .collect()
 }

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::agent_counts::Agent;
+use super::end_reason::EndReason;
 use super::histogram::{Histogram, Percentiles};
 use super::load_model::LoadModel;
+pub use super::rate::Rate;
+use super::run_steps::{RunIterations, RunScenario, RunStep};
 use super::series::SeriesPoint;
 use super::trust::{MAX_CPU_FRACTION, Trust, is_p99_distorted};
 
@@ -64,10 +67,25 @@ pub struct Run {
     pub in_flight_mean: f64,
     /// Whether the run is valid.
     pub trust: Trust,
+    /// Iterations of scenarios; `None` without scenarios.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<RunIterations>,
+    /// Scenarios, in order; empty without scenarios.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<RunScenario>,
+    /// Steps of the scenarios, in order; empty without scenarios.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<RunStep>,
     /// Objectives with their outcomes, in the order given.
     pub slo: Vec<SloResult>,
     /// Whether an interrupt ended the run.
     pub interrupted: bool,
+    /// Reason why the run ended before its time: `{"data_rows": FILE}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<EndReason>,
+    /// Condition that ended the run early, with the figure that fulfilled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted: Option<String>,
     /// Figures of each agent, if agents generated the load.
     pub agents: Vec<Agent>,
     /// Time series by the second, warm-up included.
@@ -136,15 +154,6 @@ pub struct Requests {
     pub waited: u64,
     /// Cut off by an interrupt; not in `total`.
     pub unfinished: u64,
-}
-
-/// Requests per second over the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rate {
-    /// Intended starts; in the closed loop the same as `achieved`.
-    pub offered: f64,
-    /// Responses.
-    pub achieved: f64,
 }
 
 /// Bytes transferred for the requests of the window.

@@ -2,9 +2,12 @@
 
 use super::agent_counts::{Agent, AgentCounts};
 use super::counts::Counts;
+use super::end_reason::EndReason;
 use super::load_model::LoadModel;
 use super::run::{Bytes, Connections, Manifest, Rate, Requests, Responses, Run, RunTarget, SCHEMA_VERSION};
+use super::run_steps::{RunIterations, RunScenario, RunStep, StepFacts};
 use super::series::RunSeries;
+use super::step_counts::{IterationCounts, StepCounts};
 use super::trust::{Evidence, Trust};
 use weir_decide::Nanos;
 
@@ -27,6 +30,12 @@ pub struct RunFacts {
     pub spins: bool,
     /// Whether an interrupt ended the run.
     pub interrupted: bool,
+    /// Reason of an early end.
+    pub ended_by: Option<EndReason>,
+    /// Names of the scenarios; empty without scenarios.
+    pub scenarios: Vec<String>,
+    /// Steps of the scenarios; empty without scenarios.
+    pub steps: Vec<StepFacts>,
 }
 
 impl RunFacts {
@@ -35,14 +44,35 @@ impl RunFacts {
         (self.end - self.warmup).as_secs_f64().max(1e-9)
     }
 
+    /// Length of the arrivals of an open loop within the window, in seconds.
+    fn arrivals_s(&self) -> Option<f64> {
+        self.arrivals_end.map(|end| (end - self.warmup).as_secs_f64().max(1e-9))
+    }
+
     fn rate(&self, counts: &Counts) -> Rate {
         let achieved = counts.responses_in_window as f64 / self.duration_s();
-        let offered = match self.arrivals_end {
+        let offered = match self.arrivals_s() {
+            // What arrives are iterations; how many requests they would have had is not known.
+            _ if !self.steps.is_empty() => achieved,
             Some(_) if counts.offered == 0 => 0.0,
-            Some(end) => counts.offered as f64 / (end - self.warmup).as_secs_f64().max(1e-9),
+            Some(length) => counts.offered as f64 / length,
             None => achieved,
         };
         Rate { offered, achieved }
+    }
+
+    fn run_scenarios(&self, counts: &Counts) -> Vec<RunScenario> {
+        let none = IterationCounts::default();
+        let of = |index: usize| counts.scenarios.get(index).unwrap_or(&none);
+        let named = self.scenarios.iter().enumerate();
+        named.map(|(index, name)| RunScenario::of(name, of(index), self.duration_s())).collect()
+    }
+
+    fn run_steps(&self, counts: &Counts) -> Vec<RunStep> {
+        let none = StepCounts::default();
+        let of_step = |index: usize| counts.steps.get(index).unwrap_or(&none);
+        let steps = self.steps.iter().enumerate();
+        steps.map(|(index, facts)| RunStep::of(facts, of_step(index), self.duration_s())).collect()
     }
 
     fn target_of(self, counts: &Counts) -> RunTarget {
@@ -116,8 +146,14 @@ impl Run {
             cpu_utilization: counts.cpu_utilization,
             in_flight_mean: evidence.in_flight_mean,
             trust,
+            iterations: (!facts.steps.is_empty())
+                .then(|| RunIterations::of(counts, facts.duration_s(), facts.arrivals_s())),
+            scenarios: facts.run_scenarios(counts),
+            steps: facts.run_steps(counts),
             slo: Vec::new(),
             interrupted: facts.interrupted,
+            ended_by: facts.ended_by.clone(),
+            aborted: None,
             agents: figures,
             series: series.points(counts.last_done.max(facts.end).as_secs_f64()),
             histogram: counts.good.response.to_base64(),

@@ -168,7 +168,7 @@ impl PackedPoint {
             failed_response: unpacked(&later.failed),
             backlog: counts.backlog,
             in_flight: counts.in_flight,
-            counts: None,
+            ..Interval::default()
         });
     }
 

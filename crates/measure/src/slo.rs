@@ -3,14 +3,19 @@
 //! Times are response times (from the intended start) of successes, as in reports, unless the name begins with
 //! `service.`. Without a success all objectives on times are missed. Failures are judged by `errors`. A capacity search
 //! always judges them ([`Slo::implied_error_slo`]): otherwise a service that rejects nearly all of a load would pass.
+//!
+//! In a load of scenarios, a name before a colon says what an objective is about: `shop: p99<300ms` (a scenario or a
+//! step), `iterations: time p95<10s`. `checks>99.5%` is about evaluations of checks.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::histogram::Percentiles;
+use self::figures::{SloFigures, SloScope, TimeFigures};
+use super::recorder::Interval;
 use super::run::{Run, SloResult};
 use weir_decide::Nanos;
 
+mod figures;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +26,7 @@ pub const DEFAULT_ERROR_FRACTION: f64 = 0.01;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slo {
     text: String,
+    scope: SloScope,
     metric: SloMetric,
     below: bool,
     or_equal: bool,
@@ -35,12 +41,15 @@ enum SloMetric {
     Max(TimeKind),
     Errors,
     Rate,
+    Checks,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TimeKind {
     Response,
     Service,
+    /// Time of an iteration, think times included.
+    Iteration,
 }
 
 /// Criterion of an objective that a load can be too high for.
@@ -70,7 +79,7 @@ impl Slo {
     pub fn criterion(&self) -> Option<SloCriterion> {
         let limit = Nanos::from_secs_f64(self.limit / 1e3);
         match self.metric {
-            _ if !self.below => None,
+            _ if !self.below || self.scope != SloScope::Run => None,
             SloMetric::Quantile(TimeKind::Response, q) => Some(SloCriterion::InTime { limit, allowed: 1.0 - q }),
             SloMetric::Max(TimeKind::Response) => Some(SloCriterion::InTime { limit, allowed: 0.0 }),
             SloMetric::Mean(TimeKind::Response) => Some(SloCriterion::Mean { limit }),
@@ -81,22 +90,62 @@ impl Slo {
 
     /// Minimum rate of successes per second, of an objective on the rate.
     pub fn min_rate(&self) -> Option<f64> {
-        (self.metric == SloMetric::Rate && !self.below).then_some(self.limit)
+        (self.metric == SloMetric::Rate && !self.below && self.scope == SloScope::Run).then_some(self.limit)
     }
 
     /// Outcome of the objective for a run.
     pub fn check(&self, run: &Run) -> SloResult {
-        let value = self.value(run);
-        SloResult { objective: self.text.clone(), ok: self.is_met(value), measured: self.describe(run, value) }
+        let figures = SloFigures::of(run, &self.scope);
+        let value = self.value(&figures);
+        let name = if let SloScope::Named(name) = &self.scope { format!("{name}: ") } else { String::new() };
+        let measured = format!("{name}{}", self.describe(&figures, value));
+        SloResult { objective: self.text.clone(), ok: self.is_met(value), measured }
+    }
+
+    /// Name of the scenario or step that the objective is about.
+    pub fn scope_name(&self) -> Option<&str> {
+        if let SloScope::Named(name) = &self.scope { Some(name) } else { None }
+    }
+
+    /// Whether the objective is about something that only a load of scenarios has.
+    pub fn needs_scenarios(&self) -> bool {
+        self.scope != SloScope::Run || self.metric == SloMetric::Checks
+    }
+
+    /// Whether the figures of an interval of a run fulfill it; `None` if they are not known from intervals, or if
+    /// nothing has ended.
+    pub fn holds_in(&self, interval: &Interval, length_s: f64) -> Option<(bool, String)> {
+        if !self.is_known_from_intervals() {
+            return None;
+        }
+        let figures = SloFigures::of_interval(interval, length_s);
+        if figures.total == 0 && self.metric != SloMetric::Rate {
+            return None;
+        }
+        let value = self.value(&figures);
+        Some((self.is_met(value), self.describe(&figures, value)))
+    }
+
+    /// Whether intervals of a run have its figures: all but those of steps, iterations, checks and service times.
+    pub fn is_known_from_intervals(&self) -> bool {
+        let is_response = |kind: TimeKind| kind == TimeKind::Response;
+        self.scope == SloScope::Run
+            && match self.metric {
+                SloMetric::Quantile(kind, _) | SloMetric::Mean(kind) | SloMetric::Max(kind) => is_response(kind),
+                SloMetric::Errors | SloMetric::Rate => true,
+                SloMetric::Checks => false,
+            }
     }
 
     /// Objective on errors that a capacity search adds to objectives on times alone.
     pub fn implied_error_slo(all: &[Self]) -> Option<Self> {
-        let judges_times =
-            all.iter().any(|slo| slo.below && !matches!(slo.metric, SloMetric::Errors | SloMetric::Rate));
+        let judges_times = all
+            .iter()
+            .any(|slo| slo.below && !matches!(slo.metric, SloMetric::Errors | SloMetric::Rate | SloMetric::Checks));
         let judges_errors = all.iter().any(|slo| slo.metric == SloMetric::Errors);
         (judges_times && !judges_errors).then(|| Self {
             text: format!("errors<{}%", format_trimmed(DEFAULT_ERROR_FRACTION * 100.0)),
+            scope: SloScope::Run,
             metric: SloMetric::Errors,
             below: true,
             or_equal: false,
@@ -113,38 +162,45 @@ impl Slo {
         }
     }
 
-    /// Figure of the run, in the unit of the limit; infinite for times without a success.
-    fn value(&self, run: &Run) -> f64 {
-        let of_successes = |value: &dyn Fn() -> f64| if run.requests.ok == 0 { f64::INFINITY } else { value() };
+    /// Figure in the unit of the limit; infinite for times without a success.
+    fn value(&self, figures: &SloFigures) -> f64 {
+        let of_successes = |value: &dyn Fn() -> f64| if figures.ok == 0 { f64::INFINITY } else { value() };
         match self.metric {
-            SloMetric::Quantile(clock, q) => of_successes(&|| clock.quantile(run, q)),
-            SloMetric::Mean(clock) => of_successes(&|| clock.spread(run).mean),
-            SloMetric::Max(clock) => of_successes(&|| clock.spread(run).max),
+            SloMetric::Quantile(clock, q) => of_successes(&|| clock.of(figures).quantile(q)),
+            SloMetric::Mean(clock) => of_successes(&|| clock.of(figures).mean),
+            SloMetric::Max(clock) => of_successes(&|| clock.of(figures).max),
             // Without requests nothing was shown to work.
-            SloMetric::Errors if run.requests.total == 0 => 1.0,
-            SloMetric::Errors => run.error_fraction(),
-            SloMetric::Rate => {
-                let successes = run.requests.ok as f64 / run.response_count().max(1) as f64;
-                run.rate_per_s.achieved * successes
+            SloMetric::Errors if figures.total == 0 => 1.0,
+            SloMetric::Errors => figures.failed as f64 / figures.total as f64,
+            SloMetric::Rate => figures.rate_per_s,
+            SloMetric::Checks => {
+                let (passed, failed) = figures.checks;
+                passed as f64 / (passed + failed).max(1) as f64
             }
         }
     }
 
-    fn describe(&self, run: &Run, value: f64) -> String {
+    fn describe(&self, figures: &SloFigures, value: f64) -> String {
         let time = |clock: TimeKind, name: &str| {
             let shown = if value.is_finite() { format!(" {}", self.format_time(value)) } else { ": no success".into() };
             format!("{name} {clock} time{shown}")
         };
+        let percent = || trim_zeros(&self.format_number(value, 4, 100.0)).to_owned();
+        let of = if self.scope == SloScope::Iterations { "iterations, " } else { "" };
         match self.metric {
             SloMetric::Quantile(clock, q) => time(clock, &format!("p{}", format_trimmed(q * 100.0))),
             SloMetric::Mean(clock) => time(clock, "mean"),
             SloMetric::Max(clock) => time(clock, "max"),
-            SloMetric::Errors if run.requests.total == 0 => "no requests".into(),
+            SloMetric::Errors if figures.total == 0 => format!("{of}no requests"),
             SloMetric::Errors => {
-                let shown = trim_zeros(&self.format_number(value, 4, 100.0)).to_owned();
-                format!("errors {shown}% ({} of {})", run.requests.failed, run.requests.total)
+                format!("{of}errors {}% ({} of {})", percent(), figures.failed, figures.total)
             }
-            SloMetric::Rate => format!("rate of successes {}/s", self.format_number(value, 1, 1.0)),
+            SloMetric::Rate => format!("{of}rate of successes {}/s", self.format_number(value, 1, 1.0)),
+            SloMetric::Checks if figures.checks == (0, 0) => "no checks".into(),
+            SloMetric::Checks => {
+                let (passed, failed) = figures.checks;
+                format!("checks {}% ({passed} of {})", percent(), passed + failed)
+            }
         }
     }
 
@@ -166,20 +222,11 @@ impl Slo {
 }
 
 impl TimeKind {
-    fn spread(self, run: &Run) -> &Percentiles {
+    fn of(self, figures: &SloFigures) -> &TimeFigures {
         match self {
-            Self::Response => &run.response_ms,
-            Self::Service => &run.service_ms,
+            Self::Response | Self::Iteration => &figures.response,
+            Self::Service => &figures.service,
         }
-    }
-
-    /// Quantile in ms; infinite for a damaged histogram.
-    fn quantile(self, run: &Run, q: f64) -> f64 {
-        let histogram = match self {
-            Self::Response => run.response_histogram(),
-            Self::Service => run.service_histogram(),
-        };
-        histogram.map_or(f64::INFINITY, |histogram| histogram.quantile(q).as_millis_f64())
     }
 }
 
@@ -188,6 +235,7 @@ impl fmt::Display for TimeKind {
         f.write_str(match self {
             Self::Response => "response",
             Self::Service => "service",
+            Self::Iteration => "iteration",
         })
     }
 }
@@ -211,41 +259,58 @@ impl FromStr for Slo {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let help = "expected e.g. p99<200ms, service.p50<10ms, mean<1s, max<2s, errors<1% or rate>1000";
-        let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-        let at = compact.find(['<', '>']).ok_or_else(|| format!("no < or > in it; {help}"))?;
-        let (name, rest) = compact.split_at(at);
+        let help = "expected e.g. p99<200ms, service.p50<10ms, mean<1s, max<2s, errors<1%, rate>1000 or checks>99%";
+        // A name before the figure may have any character; a limit has none of these.
+        let at = text.rfind(['<', '>']).ok_or_else(|| format!("no < or > in it; {help}"))?;
+        let (before, rest) = text.split_at(at);
         let below = rest.starts_with('<');
-        let (or_equal, limit) = match rest[1..].strip_prefix('=') {
+        let limit: String = rest[1..].chars().filter(|c| !c.is_whitespace()).collect();
+        let (or_equal, limit) = match limit.strip_prefix('=') {
             Some(limit) => (true, limit),
-            None => (false, &rest[1..]),
+            None => (false, limit.as_str()),
         };
-        let figure = parse_metric(name).ok_or_else(|| format!("unknown figure '{name}'; {help}"))?;
-        if figure == SloMetric::Errors
+        let (scope, name) = match before.rsplit_once(':').map(|(scope, name)| (scope.trim(), name)) {
+            None => (SloScope::Run, before),
+            Some(("iterations", name)) => (SloScope::Iterations, name),
+            Some((scope, name)) => (SloScope::Named(scope.to_owned()), name),
+        };
+        let words: Vec<&str> = name.split_whitespace().collect();
+        let name = &match words.as_slice() {
+            [clock, figure] => format!("{}.{figure}", clock.strip_suffix("_ms").unwrap_or(clock)),
+            words => words.concat(),
+        };
+        let figure =
+            parse_metric(name, &scope).ok_or_else(|| format!("unknown figure '{}'; {help}", words.join(" ")))?;
+        if matches!(figure, SloMetric::Errors | SloMetric::Checks)
             && let Ok(bare) = limit.parse::<f64>()
-            && bare >= 1.0
+            && (bare > 1.0 || bare == 1.0 && figure == SloMetric::Errors)
         {
             return Err(format!(
-                "invalid limit '{limit}' for 'errors', a fraction: write {name}{}{bare}%, or a number below 1, e.g. 0.01",
-                &compact[at..compact.len() - limit.len()]
+                "invalid limit '{limit}' for '{name}', a fraction: write {name}{}{}{bare}%, or a number below 1, e.g. 0.01",
+                if below { '<' } else { '>' },
+                if or_equal { "=" } else { "" },
             ));
         }
         let limit =
             parse_limit(figure, limit).ok_or_else(|| format!("invalid limit '{limit}' for '{name}'; {help}"))?;
-        Ok(Self { text: text.to_owned(), metric: figure, below, or_equal, limit })
+        Ok(Self { text: text.to_owned(), scope, metric: figure, below, or_equal, limit })
     }
 }
 
-fn parse_metric(name: &str) -> Option<SloMetric> {
+fn parse_metric(name: &str, scope: &SloScope) -> Option<SloMetric> {
+    let is_iterations = *scope == SloScope::Iterations;
     let (clock, bare) = match name.split_once('.') {
-        Some(("service", bare)) => (TimeKind::Service, bare),
-        Some(("response", bare)) => (TimeKind::Response, bare),
+        Some(("time", bare)) if is_iterations => (TimeKind::Iteration, bare),
+        Some(("service", bare)) if !is_iterations => (TimeKind::Service, bare),
+        Some(("response", bare)) if !is_iterations => (TimeKind::Response, bare),
+        _ if is_iterations => (TimeKind::Iteration, name),
         _ => (TimeKind::Response, name),
     };
     match bare {
         "mean" | "avg" => return Some(SloMetric::Mean(clock)),
         "max" => return Some(SloMetric::Max(clock)),
         "median" => return Some(SloMetric::Quantile(clock, 0.5)),
+        "checks" if bare == name => return Some(SloMetric::Checks),
         "errors" if bare == name => return Some(SloMetric::Errors),
         "rate" if bare == name => return Some(SloMetric::Rate),
         _ => {}
@@ -266,7 +331,7 @@ fn parse_metric(name: &str) -> Option<SloMetric> {
 fn parse_limit(figure: SloMetric, text: &str) -> Option<f64> {
     let number = |text: &str| text.parse::<f64>().ok().filter(|v| v.is_finite() && *v >= 0.0);
     match figure {
-        SloMetric::Errors => match text.strip_suffix('%') {
+        SloMetric::Errors | SloMetric::Checks => match text.strip_suffix('%') {
             Some(percent) => number(percent).map(|p| p / 100.0),
             None => number(text).filter(|fraction| *fraction <= 1.0),
         },

@@ -1,6 +1,6 @@
 //! Report in the format of JMeter's Summary Report.
 //!
-//! One row for the request, under its path, and the TOTAL row. Times are response times in whole milliseconds, their
+//! One row for the request, under its path, or one for each step of scenarios; and the TOTAL row. Times are response times in whole milliseconds, their
 //! standard deviation is the population's, KB are 1024 bytes, and the throughput's unit is the first of second,
 //! minute and hour in which it is at least 1, as in JMeter.
 //!
@@ -12,6 +12,7 @@
 use super::number_format;
 use weir_measure::Run;
 use weir_measure::histogram::Percentiles;
+use weir_measure::run_steps::RunStep;
 
 const HEADINGS: [&str; 11] = [
     "Label",
@@ -29,13 +30,13 @@ const HEADINGS: [&str; 11] = [
 
 /// Table with labels to the left, figures to the right, and two blanks between columns.
 pub fn render(run: &Run) -> String {
-    let figures = figures(run);
-    let row = |label: String| [vec![label], figures.clone()].concat();
-    let table = [
-        HEADINGS.map(str::to_owned).to_vec(),
-        row(number_format::truncate(&run.target.path, number_format::TERMINAL_COLUMNS / 2)),
-        row("TOTAL".into()),
-    ];
+    let mut table = vec![HEADINGS.map(str::to_owned).to_vec()];
+    let label = |name: &str| number_format::truncate(name, number_format::TERMINAL_COLUMNS / 2);
+    if run.steps.is_empty() {
+        table.push([vec![label(&run.target.path)], figures(run)].concat());
+    }
+    table.extend(run.steps.iter().map(|step| [vec![label(&step.name)], step_figures(run, step)].concat()));
+    table.push([vec!["TOTAL".into()], figures(run)].concat());
     let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
     let line = |row: &Vec<String>| {
@@ -66,6 +67,34 @@ fn figures(run: &Run) -> Vec<String> {
     ]
 }
 
+/// Figures of a step. Times of successes and failures are combined from their means and extremes, since a step has no
+/// histogram in the result.
+fn step_figures(run: &Run, step: &RunStep) -> Vec<String> {
+    let (ok, failed) = (step.ok as f64, step.failed as f64);
+    let (a, b) = (&step.response_ms, &step.failed_ms);
+    let all = (ok + failed).max(1.0);
+    let mean = (a.mean * ok + b.mean * failed) / all;
+    let spread = |times: &Percentiles, n: f64| n * (times.sd.powi(2) + (times.mean - mean).powi(2));
+    let min = match (step.ok, step.failed) {
+        (0, _) => b.min,
+        (_, 0) => a.min,
+        _ => a.min.min(b.min),
+    };
+    let kb_per_s = |bytes: u64| if run.duration_s > 0.0 { bytes as f64 / 1024.0 / run.duration_s } else { 0.0 };
+    vec![
+        step.requests.to_string(),
+        format!("{mean:.0}"),
+        format!("{min:.0}"),
+        format!("{:.0}", a.max.max(b.max)),
+        format!("{:.2}", ((spread(a, ok) + spread(b, failed)) / all).sqrt()),
+        format!("{:.3}%", step.error_fraction() * 100.0),
+        throughput(step.rate_per_s),
+        format!("{:.2}", kb_per_s(step.bytes_in)),
+        format!("{:.2}", kb_per_s(step.bytes_out)),
+        format!("{:.1}", step.bytes_in as f64 / step.requests.max(1) as f64),
+    ]
+}
+
 /// Response times of all requests that were sent; those of failures end with the failure.
 fn times(run: &Run) -> Percentiles {
     let (Ok(mut all), Ok(failed)) = (run.response_histogram(), run.failed_histogram()) else {
@@ -91,6 +120,7 @@ mod tests {
         fixtures::same(&render(&fixtures::closed()), include_str!("golden/closed.jmeter.txt"), "closed.jmeter.txt");
         fixtures::same(&render(&fixtures::open()), include_str!("golden/open.jmeter.txt"), "open.jmeter.txt");
         fixtures::same(&render(&fixtures::empty()), include_str!("golden/empty.jmeter.txt"), "empty.jmeter.txt");
+        fixtures::same(&render(&fixtures::shop()), include_str!("golden/shop.jmeter.txt"), "shop.jmeter.txt");
     }
 
     #[test]

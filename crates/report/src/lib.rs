@@ -36,6 +36,7 @@ mod number_format;
 pub mod page;
 pub mod plot;
 pub mod read;
+mod steps;
 pub mod text;
 pub mod unit;
 pub mod wrk;

@@ -6,8 +6,9 @@
 
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
-use super::{agents, bars};
+use super::{agents, bars, steps};
 use weir_decide::Nanos;
+use weir_measure::end_reason::EndReason;
 use weir_measure::histogram::Percentiles;
 use weir_measure::{LoadModel, Run};
 
@@ -19,6 +20,8 @@ pub fn render(run: &Run, color: bool) -> String {
         reasons(run, paint),
         headline(run, paint),
         totals(run, paint),
+        steps::table(run, paint),
+        steps::checks(run, paint),
         clocks(run, paint),
         shape(run, paint),
         outcomes(run, paint),
@@ -32,8 +35,8 @@ pub fn render(run: &Run, color: bool) -> String {
 
 /// Error rate above [`HEADLINE_FAILURE_FRACTION`], and missed objectives.
 fn verdict(run: &Run, paint: AnsiPaint) -> Vec<String> {
-    let failures = failures(run).map(|words| wrap("", &words)).unwrap_or_default();
-    let mut lines: Vec<String> = failures.iter().map(|line| paint.red(line)).collect();
+    let failures = failures(run).into_iter().chain(scenario_failures(run)).flat_map(|words| wrap("", &words));
+    let mut lines: Vec<String> = failures.map(|line| paint.red(&line)).collect();
     if run.slo.iter().any(|held| !held.ok) {
         lines.push(paint.red("OBJECTIVES MISSED"));
         lines.extend(objectives(run, false, paint));
@@ -58,6 +61,11 @@ pub fn failures(run: &Run) -> Option<String> {
         .then(|| format!("{} OF REQUESTS FAILED: {kinds}", percentage(run.error_fraction())))
 }
 
+/// Headline on scenarios, if no iteration succeeded or checks failed.
+pub fn scenario_failures(run: &Run) -> Option<String> {
+    steps::headline(run)
+}
+
 fn reasons(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if run.trust.ok {
         return Vec::new();
@@ -71,11 +79,11 @@ fn reasons(run: &Run, paint: AnsiPaint) -> Vec<String> {
 pub(super) fn facts(run: &Run) -> [String; 4] {
     let limit = count(run.connections.max);
     let plural = if run.connections.max == 1 { "" } else { "s" };
+    let what = if run.iterations.is_some() { "user" } else { "connection" };
+    let offered = run.iterations.as_ref().map_or(run.rate_per_s.offered, |iterations| iterations.rate_per_s.offered);
     let model = match run.model {
-        LoadModel::Closed => format!("closed loop, {limit} connection{plural}"),
-        LoadModel::Open => {
-            format!("open loop, {}/s offered, up to {limit} connection{plural}", rate(run.rate_per_s.offered))
-        }
+        LoadModel::Closed => format!("closed loop, {limit} {what}{plural}"),
+        LoadModel::Open => format!("open loop, {}/s offered, up to {limit} {what}{plural}", rate(offered)),
     };
     let warmup = match run.warmup_s {
         w if w > 0.0 => format!(" after {} of warm-up", seconds(w)),
@@ -92,10 +100,13 @@ pub(super) fn facts(run: &Run) -> [String; 4] {
 }
 
 fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
-    let asked = format!("{} {}", run.target.method, run.target.url);
+    let asked = format!("{} {}", run.target.method, run.target.url).trim_start().to_owned();
     let facts = facts(run);
     let mut lines =
         vec![paint.bold(&truncate(&asked, TERMINAL_COLUMNS)), truncate(&facts.join(" · "), TERMINAL_COLUMNS)];
+    if let Some(why) = &run.aborted {
+        lines.push(paint.red(&truncate(&format!("aborted: {why}"), TERMINAL_COLUMNS)));
+    }
     if run.interrupted {
         let left = match run.requests.unfinished {
             0 => String::new(),
@@ -103,7 +114,15 @@ fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
         };
         lines.push(paint.red(&format!("interrupted{left}")));
     }
+    lines.extend(ended_by(run).map(|words| truncate(&words, TERMINAL_COLUMNS)));
     lines
+}
+
+/// Reason of an early end, other than an interrupt.
+pub(crate) fn ended_by(run: &Run) -> Option<String> {
+    match run.ended_by.as_ref()? {
+        EndReason::DataRows(file) => Some(format!("ended by its data: each row of {file} was used once")),
+    }
 }
 
 fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
@@ -217,7 +236,8 @@ fn outcomes(run: &Run, paint: AnsiPaint) -> Vec<String> {
         .enumerate()
         .flat_map(|(i, (status, n))| rows(if i == 0 { "status" } else { "" }, status, *n, "", is_failure(status)));
     // The classes of statuses are in the rows above.
-    let without_response = run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx")).enumerate();
+    let without_response =
+        run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx") && *kind != "check").enumerate();
     let failures = without_response.flat_map(|(i, (kind, n))| {
         let words = run.target.failure_details.get(kind).map_or("", String::as_str);
         rows(if i == 0 { "no response" } else { "" }, kind, *n, words, true)

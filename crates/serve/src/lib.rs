@@ -3,6 +3,7 @@
 //! - [`work`]: unreliable upstream
 //! - [`ratelimit`]: API with rate limits per key
 //! - [`functions`]: thread-pool server of built-in functions and of users' functions in C
+//! - [`shop`]: shop whose protocol has rules
 //! - [`sleep`]: blocking and non-blocking delays
 //! - [`httpbin`]: request and response bodies of all kinds
 //! - [`pool`]: thread pool of `functions` and `sleep`; [`responses`]: responses that all services share
@@ -24,5 +25,6 @@ pub mod httpbin;
 pub mod pool;
 pub mod ratelimit;
 pub mod responses;
+pub mod shop;
 pub mod sleep;
 pub mod work;

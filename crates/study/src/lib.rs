@@ -46,6 +46,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+pub use self::file::DISALLOWED_FLAGS;
 pub use self::guarded_process::{GUARD, Launcher};
 pub use self::point_name::point_name;
 

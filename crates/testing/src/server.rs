@@ -13,6 +13,7 @@ use super::connection::Connection;
 use super::reply::Reply;
 use super::seen::Seen;
 use super::shared::{Counts, Shared};
+use super::weir::until;
 use super::wire::{Listener, Wire};
 
 /// How a service is to be, before it starts.
@@ -180,6 +181,18 @@ impl Server {
             self.shared.changed.wait_timeout_while(state, Duration::from_secs(20), |state| !wanted(&state.counts));
         let (state, timeout) = waited.unwrap();
         assert!(!timeout.timed_out(), "waited in vain for {what}: {:?}", state.counts);
+    }
+
+    /// Waits until its connections are closed, and their other ends know it: the kernel of a busy machine delivers the
+    /// close later than the next request.
+    pub fn wait_for_close(&self) {
+        self.wait_for("the close", |counts| counts.open == 0);
+        let peer = format!("0100007F:{:04X}", self.port());
+        until("the delivery of the close", Duration::from_secs(20), || {
+            let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+            // The local end, the other end, and the state; 01 is established.
+            !sockets.lines().any(|line| line.split_whitespace().skip(2).take(2).eq([peer.as_str(), "01"]))
+        });
     }
 
     /// Takes no connections any more: they are refused from now on. Those that are open stay.

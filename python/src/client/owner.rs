@@ -24,8 +24,8 @@ use super::kin;
 use super::policy::PolicyHandle;
 use super::request::{ClientRequest, RequestHandle};
 use super::upstream_plan::{OriginKey, UpstreamPlan};
+use crate::arguments::PythonArgs;
 use crate::errors;
-use crate::form::PythonArgs;
 
 /// Header with the remaining time of a call, as Envoy has it.
 static TIME_LEFT_HEADER: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");

@@ -19,8 +19,8 @@ use weir::decide::call::policy::{
 };
 
 use super::upstream_plan::{OriginKey, UpstreamPlan};
+use crate::arguments::{PythonArgs, TimeArg};
 use crate::errors;
-use crate::form::{PythonArgs, TimeArg};
 
 /// Maximum attempts of a hedge stage.
 const MAX_EXTRA_ATTEMPTS: u32 = 16;

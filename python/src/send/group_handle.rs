@@ -11,9 +11,9 @@ use super::outcome::JobResultHandle;
 use super::registry::Waiters;
 use super::sender::{SenderHandle, SenderInner};
 use super::watched::WatchResult;
+use crate::arguments::TimeArg;
 use crate::client::kin::ForkSafe;
 use crate::errors;
-use crate::form::TimeArg;
 
 /// Reference to a group; the registry forgets the group when it is dropped.
 struct GroupRef {

@@ -11,8 +11,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMapping, PyString};
 use weir::send::{ApiKey, Job, JobDefaults, JobOverrides, UnixMs};
 
+use crate::arguments::TimeArg;
 use crate::errors;
-use crate::form::TimeArg;
 
 /// Defaults and keys that all jobs of a sender share.
 pub(crate) struct SenderJobContext {

@@ -18,9 +18,9 @@ use weir::send::template::has_field;
 use weir::send::{ApiKey, HostLimit, JobDefaults, Options, ResponseRules, State, TtlExtensionOptions};
 
 use super::job::{SenderJobContext, TtlMsArg, headers, method};
+use crate::arguments::{PythonArgs as Arguments, TimeArg};
 use crate::client::policy::{number_in, status_ranges};
 use crate::errors;
-use crate::form::{PythonArgs as Arguments, TimeArg};
 
 /// Options of a sender, read from arguments.
 pub(crate) struct SenderRequest {

@@ -20,9 +20,9 @@ use super::outcome::JobResult;
 use super::registry::{SenderListener, Waiters};
 use super::submission_waker::submit;
 use super::watched::is_main;
+use crate::arguments::TimeArg;
 use crate::client::kin::ForkSafe;
 use crate::errors;
-use crate::form::TimeArg;
 
 /// Maximum number of jobs that are submitted without releasing the GIL; for few jobs, acquiring it again costs more.
 const MAX_JOBS_WITH_GIL: usize = 64;

@@ -3,6 +3,7 @@
 mod functions;
 mod httpbin;
 mod ratelimit;
+mod shop;
 mod sleep;
 mod work;
 
@@ -38,6 +39,8 @@ enum Service {
     Ratelimit(Box<ratelimit::RatelimitArgs>),
     /// thread-pool server of functions, also in C: /square /cube /arithmetic/...
     Functions(Box<functions::FunctionsArgs>),
+    /// shop with login, items, cart, purchase: /login /items /cart /buy /logout /stats
+    Shop(Box<shop::ShopArgs>),
     /// blocking and non-blocking delays: /sync-loadtest /async-loadtest
     Sleep(Box<sleep::SleepArgs>),
     /// request and response bodies: /static /validate /echo /status/{code} /chunked /close /drip /headers
@@ -86,6 +89,7 @@ impl ServeArgs {
             Service::Httpbin(args) => args.service_args(),
             Service::Ratelimit(args) => args.service_args(),
             Service::Functions(args) => args.service_args(),
+            Service::Shop(args) => args.service_args(),
             Service::Sleep(args) => args.service_args(),
             Service::Work(args) => args.service_args(),
         }
@@ -100,6 +104,7 @@ impl ServeArgs {
             Service::Httpbin(args) => args.start(logger),
             Service::Ratelimit(args) => args.start(logger),
             Service::Functions(args) => args.start(logger),
+            Service::Shop(args) => args.start(logger),
             Service::Sleep(args) => args.start(logger),
             Service::Work(args) => args.start(logger),
         }

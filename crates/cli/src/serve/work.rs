@@ -85,7 +85,7 @@ impl WorkArgs {
 }
 
 /// A delay distribution: text in the syntax of [`Delay::read`], or `@FILE` with one sample per line.
-fn delay(text: &str) -> Result<Delay, String> {
+pub(super) fn delay(text: &str) -> Result<Delay, String> {
     let Some(path) = text.strip_prefix('@') else { return Delay::read(text) };
     let samples = fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
     Delay::samples(&samples).map_err(|reason| format!("{path}: {reason}"))

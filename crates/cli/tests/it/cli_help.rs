@@ -4,17 +4,19 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 20] = [
+const COMMANDS: [(&[&str], &[&str]); 22] = [
     (&["load"], &["load.md", "agents.md"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
     (&["compare"], &["compare.md"]),
     (&["study"], &["study.md", "agents.md"]),
     (&["study", "new"], &["study.md"]),
     (&["report"], &["cli.md"]),
+    (&["run"], &["cli.md"]),
     (&["serve"], &["serve.md"]),
     (&["serve", "work"], &["serve.md", "serve/work.md"]),
     (&["serve", "ratelimit"], &["serve.md", "serve/ratelimit.md"]),
     (&["serve", "functions"], &["serve.md", "serve/functions.md"]),
+    (&["serve", "shop"], &["serve.md", "serve/shop.md"]),
     (&["serve", "sleep"], &["serve.md", "serve/sleep.md"]),
     (&["serve", "httpbin"], &["serve.md", "serve/httpbin.md"]),
     (&["gate"], &["gate.md"]),

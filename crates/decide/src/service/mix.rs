@@ -55,6 +55,11 @@ impl Default for Mix {
 }
 
 impl Mix {
+    /// Good responses only.
+    pub fn good() -> Self {
+        Self::from_weights([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    }
+
     /// A mix with these weights, finite and >= 0, one of them above 0.
     fn from_weights(weights: [f64; 7]) -> Self {
         let mut sum = 0.0;

@@ -3,6 +3,7 @@
 //! - [`delay`]: distributions of delays
 //! - [`mix`]: good responses and failures, by weight
 //! - [`phases`]: schedule of behaviours
+//! - [`shop`]: a shop whose protocol has rules
 //! - [`station`]: a service of limited capacity
 //! - [`key_quota`]: quota of one key
 //! - [`timeouts`]: timeouts of a server's connections
@@ -11,5 +12,6 @@ pub mod delay;
 pub mod key_quota;
 pub mod mix;
 pub mod phases;
+pub mod shop;
 pub mod station;
 pub mod timeouts;

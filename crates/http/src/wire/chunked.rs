@@ -45,12 +45,8 @@ impl Chunked {
         Self { state: State::Size { digits: false }, size: 0, line: 0, body: 0 }
     }
 
-    /// Decodes bytes; returns the number that belong to the body, and whether it has ended.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(usize, bool), WireError> {
-        self.decode(bytes, |_| {})
-    }
-
-    /// The same, and passes the data and trailers on, piece by piece.
+    /// Decodes bytes, and passes the data and trailers on, piece by piece; returns the number that belong to the body,
+    /// and whether it has ended.
     pub(crate) fn decode(
         &mut self,
         bytes: &[u8],
@@ -120,7 +116,7 @@ mod tests {
 
     fn whole(text: &str) -> Result<(usize, bool, u64), WireError> {
         let mut chunked = Chunked::new();
-        chunked.push(text.as_bytes()).map(|(used, ended)| (used, ended, chunked.body))
+        chunked.decode(text.as_bytes(), |_| {}).map(|(used, ended)| (used, ended, chunked.body))
     }
 
     #[test]

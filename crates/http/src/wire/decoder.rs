@@ -1,8 +1,8 @@
 //! Decoder of responses, in constant memory and independent of how the bytes are split.
 
 use super::WireError;
-use super::chunked::Chunked;
-use super::head::{BodyFraming, HeadCache, WireHead};
+use super::chunked::{Chunked, ChunkedPart};
+use super::head::{BodyFraming, HeadCache, HeadNotes, WireHead};
 
 /// A complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,18 @@ pub struct DecodeStep {
     /// The response that they completed.
     pub response: Option<DecodedResponse>,
 }
+
+/// What looks at a response as its bytes arrive. The default looks at nothing.
+pub trait ResponseObserver {
+    /// Takes the head of the final response, whole, and what it has.
+    fn head(&mut self, _head: &[u8], _notes: HeadNotes) {}
+
+    /// Takes the next bytes of its body, without framing.
+    fn body(&mut self, _bytes: &[u8]) {}
+}
+
+/// Looks at nothing.
+impl ResponseObserver for () {}
 
 /// Decoder of one connection's responses.
 #[derive(Debug, Default)]
@@ -61,12 +73,27 @@ impl Decoder {
     ///
     /// # Errors
     /// The reason why the bytes are not a response; the connection is then unusable.
+    #[inline]
     pub fn push(&mut self, bytes: &[u8], bodyless: bool, cache: &mut HeadCache) -> Result<DecodeStep, WireError> {
+        self.push_observed(bytes, bodyless, cache, &mut ())
+    }
+
+    /// The same, and passes the final head and the body on.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn push_observed(
+        &mut self,
+        bytes: &[u8],
+        bodyless: bool,
+        cache: &mut HeadCache,
+        observer: &mut impl ResponseObserver,
+    ) -> Result<DecodeStep, WireError> {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
             let (step, answer) = match &mut self.state {
-                State::Head => match self.head(rest, bodyless, cache)? {
+                State::Head => match self.head(rest, bodyless, cache, observer)? {
                     // A body of length 0 ends before its first byte.
                     step if step > 0 => (step, self.immediate_end()),
                     _ => return Ok(DecodeStep { used: bytes.len(), response: None }),
@@ -74,15 +101,21 @@ impl Decoder {
                 State::Length { head, total, remaining: left } => {
                     let take = (*left).min(rest.len() as u64);
                     *left -= take;
+                    observer.body(&rest[..take as usize]);
                     let answer = (*left == 0).then_some((*head, *total));
                     (take as usize, answer)
                 }
                 State::Chunked { head, chunked } => {
-                    let (take, ended) = chunked.push(rest)?;
+                    let (take, ended) = chunked.decode(rest, |part| {
+                        if let ChunkedPart::Data(data) = part {
+                            observer.body(data);
+                        }
+                    })?;
                     (take, ended.then_some((*head, chunked.body)))
                 }
                 State::UntilClose { body, .. } => {
                     *body += rest.len() as u64;
+                    observer.body(rest);
                     (rest.len(), None)
                 }
             };
@@ -124,7 +157,13 @@ impl Decoder {
     }
 
     /// Decodes one head; returns the number of bytes of `rest` used, or 0 if it is incomplete and all are stored.
-    fn head(&mut self, rest: &[u8], bodyless: bool, cache: &mut HeadCache) -> Result<usize, WireError> {
+    fn head(
+        &mut self,
+        rest: &[u8],
+        bodyless: bool,
+        cache: &mut HeadCache,
+        observer: &mut impl ResponseObserver,
+    ) -> Result<usize, WireError> {
         if rest.is_empty() {
             return Ok(0);
         }
@@ -147,6 +186,10 @@ impl Decoder {
             }
             return Ok(0);
         };
+        if !head.is_interim() {
+            let bytes = if before == 0 { &rest[..head.length] } else { &self.partial[..head.length] };
+            observer.head(bytes, head.notes);
+        }
         if before > 0 {
             self.partial.clear();
             self.partial.shrink_to(256);
@@ -157,8 +200,7 @@ impl Decoder {
     }
 
     fn begin(&mut self, head: WireHead) {
-        // An interim response (1xx, but 101 is final) is skipped.
-        if (100..200).contains(&head.status) && head.status != 101 {
+        if head.is_interim() {
             return;
         }
         self.state = match head.body {

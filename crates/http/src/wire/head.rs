@@ -20,11 +20,22 @@ pub(super) enum BodyFraming {
     UntilClose,
 }
 
+/// Fields of a head that change what a client does with the response, noted when the head is parsed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeadNotes {
+    /// Whether it sets a cookie.
+    pub sets_cookie: bool,
+    /// Whether its body has a content encoding.
+    pub is_encoded: bool,
+}
+
 /// Status and framing of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireHead {
     /// The status, 100..=999.
     pub status: u16,
+    /// What else is in it.
+    pub notes: HeadNotes,
     pub(super) body: BodyFraming,
     /// Whether the connection may be used again.
     pub(super) keep_alive: bool,
@@ -59,12 +70,17 @@ impl WireHead {
             _ => framing.body,
         };
         let reusable = framing.keep_alive && body != BodyFraming::UntilClose && status != 101;
-        Ok(Some(Self { status, body, keep_alive: reusable, length }))
+        Ok(Some(Self { status, notes: framing.notes, body, keep_alive: reusable, length }))
+    }
+
+    /// Whether another response follows to the same request: 1xx, but 101 is final.
+    pub(super) fn is_interim(&self) -> bool {
+        (100..200).contains(&self.status) && self.status != 101
     }
 }
 
 /// As lenient as browsers and curl: responses of real services must be measured, not rejected.
-pub(crate) fn lenient_parser() -> httparse::ParserConfig {
+pub fn lenient_parser() -> httparse::ParserConfig {
     let mut config = httparse::ParserConfig::default();
     config
         .allow_obsolete_multiline_headers_in_responses(true)
@@ -76,12 +92,13 @@ pub(crate) fn lenient_parser() -> httparse::ParserConfig {
 struct WireFraming {
     body: BodyFraming,
     keep_alive: bool,
+    notes: HeadNotes,
 }
 
 impl WireFraming {
     fn of(headers: &[httparse::Header<'_>], is_1_1: bool) -> Result<Self, WireError> {
         let (mut length, mut coding) = (None, None);
-        let mut keep_alive = is_1_1;
+        let (mut keep_alive, mut notes) = (is_1_1, HeadNotes::default());
         for header in headers {
             let name = header.name;
             if name.eq_ignore_ascii_case("content-length") {
@@ -97,6 +114,10 @@ impl WireFraming {
                 } else if has_token(header.value, b"keep-alive") {
                     keep_alive = true;
                 }
+            } else if name.eq_ignore_ascii_case("set-cookie") {
+                notes.sets_cookie = true;
+            } else if name.eq_ignore_ascii_case("content-encoding") {
+                notes.is_encoded = true;
             }
         }
         let body = match (coding, length) {
@@ -106,7 +127,7 @@ impl WireFraming {
         };
         // Both at once enable response smuggling; RFC 9112 6.3 has the connection closed after it.
         let ambiguous = coding.is_some() && length.is_some();
-        Ok(Self { body, keep_alive: keep_alive && !ambiguous })
+        Ok(Self { body, keep_alive: keep_alive && !ambiguous, notes })
     }
 }
 

@@ -7,10 +7,10 @@ mod head;
 mod request;
 
 pub(crate) use chunked::{Chunked, ChunkedPart};
-pub use decoder::{DecodeStep, DecodedResponse, Decoder};
-pub use head::{HeadCache, WireHead};
-pub(crate) use head::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token, lenient_parser, printable, tokens};
-pub use request::{RequestError, WireRequest};
+pub use decoder::{DecodeStep, DecodedResponse, Decoder, ResponseObserver};
+pub use head::{HeadCache, HeadNotes, WireHead, lenient_parser};
+pub(crate) use head::{MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token, printable, tokens};
+pub use request::{HeaderLine, RequestError, WireRequest, parse_header};
 
 use std::fmt;
 

@@ -32,7 +32,7 @@ impl fmt::Display for RequestError {
 }
 
 /// A header as given: name and value; an empty value removes a default header, as in curl.
-type HeaderLine<'a> = (&'a str, &'a str);
+pub type HeaderLine<'a> = (&'a str, &'a str);
 
 impl WireRequest {
     /// Builds the bytes. `headers` are lines `Name: value`; they replace the defaults (Host, User-Agent, Accept,
@@ -76,7 +76,11 @@ impl WireRequest {
     }
 }
 
-fn parse_header(line: &str) -> Result<HeaderLine<'_>, RequestError> {
+/// Name and value of a line `Name: value`, without the spaces around them.
+///
+/// # Errors
+/// If the line is not a header.
+pub fn parse_header(line: &str) -> Result<HeaderLine<'_>, RequestError> {
     let bad = || RequestError::Header(line.escape_debug().to_string());
     let (name, value) = line.split_once(':').ok_or_else(bad)?;
     let (name, value) = (name.trim(), value.trim());

@@ -19,6 +19,8 @@ pub enum PlanError {
     Value(&'static str, String),
     /// Two options that do not go together.
     Conflict(&'static str),
+    /// Mistakes of a scenario, each with its line.
+    Scenario(String),
     /// A file that cannot be read.
     File(String, String),
 }
@@ -33,6 +35,7 @@ impl fmt::Display for PlanError {
             Self::Request(e) => e.fmt(f),
             Self::Value(option, why) => write!(f, "--{option}: {why}"),
             Self::Conflict(why) => f.write_str(why),
+            Self::Scenario(mistakes) => f.write_str(mistakes),
             Self::File(path, why) => write!(f, "cannot read body file '{path}': {why}"),
         }
     }

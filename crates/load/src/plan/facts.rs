@@ -1,17 +1,20 @@
 //! Facts of a plan's run, for its result.
 
 use super::{LoadPlan, Pacing};
+use crate::steps::ScenarioMix;
 use weir_decide::Nanos;
+use weir_measure::end_reason::EndReason;
 use weir_measure::run::RunTarget;
 use weir_measure::run_facts::RunFacts;
 
 impl LoadPlan {
-    /// Facts of a run whose last request ended at `last_done`; `stopped_at` is the time of an early stop, and
-    /// `interrupted` whether a user caused it.
-    pub fn facts(&self, last_done: Nanos, stopped_at: Option<Nanos>, interrupted: bool) -> RunFacts {
+    /// Facts of a run whose last request ended at `last_done`, and that had ended at `ended_at`; `stopped_at` is the
+    /// time of an early stop, and `interrupted` whether a user caused it.
+    pub fn facts(&self, last_done: Nanos, ended_at: Nanos, stopped_at: Option<Nanos>, interrupted: bool) -> RunFacts {
         // A run limited by a count ends with its last response, one limited by time at that time.
         let by_count = self.limit.is_some() || matches!(self.pacing, Pacing::Closed(users) if users.loops.is_some());
         let natural = if by_count || self.until == Nanos::NEVER { last_done } else { self.until };
+        let is_early = stopped_at.is_none() && ended_at < self.until;
         let end = stopped_at.map_or(natural, |at| at.min(self.until));
         RunFacts {
             model: self.model(),
@@ -32,9 +35,12 @@ impl LoadPlan {
                 }
                 Pacing::Closed(_) => None,
             },
-            max_connections: self.connections,
+            max_connections: if self.scenarios.is_some() { self.users } else { self.connections },
             spins: self.spin,
             interrupted,
+            ended_by: self.data_end.clone().filter(|_| is_early).map(EndReason::DataRows),
+            scenarios: self.scenarios.as_ref().map(ScenarioMix::names).unwrap_or_default(),
+            steps: self.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default(),
         }
     }
 }

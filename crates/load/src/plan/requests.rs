@@ -31,7 +31,8 @@ pub(super) fn requests(
     bodies.iter().zip(weights).map(build).collect()
 }
 
-fn weights(options: &Options, bodies: usize) -> Result<Vec<f64>, PlanError> {
+/// Weights of the bodies; one without a body.
+pub(crate) fn weights(options: &Options, bodies: usize) -> Result<Vec<f64>, PlanError> {
     let given = &options.weights;
     if given.is_empty() {
         return Ok(vec![1.0; bodies.max(1)]);

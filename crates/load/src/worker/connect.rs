@@ -10,7 +10,7 @@ use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::DueRequest;
 
 /// Delay of a user after a failed connection.
-const CONNECT_RETRY_DELAY: Nanos = Nanos::from_millis(100);
+pub(super) const CONNECT_RETRY_DELAY: Nanos = Nanos::from_millis(100);
 /// Timeout for making connections before the start.
 const PRECONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
 
@@ -73,7 +73,11 @@ impl Worker<'_> {
         if let Err(error) = slot.stream.connected() {
             return self.fail(index, FailureKind::Connect, || error.to_string());
         }
-        let Some(tls) = &plan.tls else { return self.opened(index) };
+        let tls = match (slot.origin, &self.users) {
+            (Some((scenario, origin)), Some(users)) => users.tls(scenario, origin),
+            _ => plan.tls.as_ref(),
+        };
+        let Some(tls) = tls else { return self.opened(index) };
         if let Err(error) = slot.stream.start_tls(tls) {
             return self.fail(index, FailureKind::Tls, || error.to_string());
         }
@@ -106,6 +110,9 @@ impl Worker<'_> {
             // A late start of connecting is weir's own delay, its duration is not.
             flight.ready += flight.connect;
         }
+        if slot.step.is_some() {
+            return self.write(index, now);
+        }
         self.fill_pipeline(index, now, now);
     }
 
@@ -130,6 +137,7 @@ impl Worker<'_> {
         let now = self.clock.now();
         let Some(slot) = self.connections.get(index) else { return };
         let (user, phase, written) = (slot.user, slot.phase, slot.written());
+        let step = slot.step.take();
         let flights = std::mem::take(&mut slot.flights);
         let capped = self.connections.is_exhausted();
         self.connections.close(index);
@@ -138,6 +146,14 @@ impl Worker<'_> {
             return;
         }
         self.counters.record_detail(kind, detail);
+        if let Some(step) = step {
+            let bytes_out = written.bytes_of(0, step.request.len());
+            flights.iter().for_each(|flight| self.step_failed_on(user, flight, kind, &step, (bytes_out, now)));
+            if let Some(users) = &mut self.users {
+                users.exchanges.put(step);
+            }
+            return;
+        }
         for (nth, flight) in flights.iter().enumerate() {
             let length = self.shared.plan.requests[flight.request as usize].bytes.len();
             self.end(&flight.failed(kind, now, written.bytes_of(nth, length)), user);

@@ -7,22 +7,25 @@
 
 mod connect;
 mod receive;
+mod requests;
+mod users;
 
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-use super::connection::{ConnectionPhase, Flight};
+use super::connection::ConnectionPhase;
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
 use super::plan::LoadPlan;
 use super::poller::ReadinessEvent;
 use super::request_log::ThreadLog;
 use super::start_gate::StartGate;
+use super::steps::{StepTrace, UserTable};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
-use weir_decide::load::feed::{DueRequest, Feed};
+use weir_decide::load::feed::Feed;
 use weir_http::target::SocketAddress;
 use weir_http::wire::HeadCache;
 use weir_machine::clock::{Clock, WallOffset, minimize_timer_slack, thread_cpu};
@@ -46,6 +49,8 @@ pub(super) struct WorkerContext<'a> {
     pub(super) claimed: AtomicU64,
     /// Start of the run, in nanoseconds since 1970, once known.
     pub(super) started_unix_ns: OnceLock<u64>,
+    /// Listener of requests and responses of steps.
+    pub(super) trace: Option<Sender<StepTrace>>,
 }
 
 /// Report of a worker: once per interval, and at its end.
@@ -70,6 +75,12 @@ pub(super) struct Worker<'a> {
     cache: HeadCache,
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
+    /// Users of scenarios; `None` for requests of the plan.
+    users: Option<UserTable<'a>>,
+    /// Listener of requests and responses of steps.
+    trace: Option<Sender<StepTrace>>,
+    /// Date, in seconds since 1970, as of the last iteration.
+    unix_s: i64,
     /// Connections with more data than one turn reads.
     unread: Vec<ReadinessEvent>,
     /// Present while the kernel timestamps responses.
@@ -113,6 +124,13 @@ impl<'a> Worker<'a> {
             cache: HeadCache::default(),
             buffer: vec![0; receive::READ_BUFFER_BYTES].into_boxed_slice(),
             scratch: Vec::new(),
+            users: plan.scenarios.as_ref().map(|mix| {
+                let mut users = UserTable::new(mix, plan.seed, plan.user_numbers(index), plan.users_of(index));
+                users.findings.keeps_captures = shared.trace.is_some();
+                users
+            }),
+            trace: shared.trace.clone(),
+            unix_s: 0,
             unread: Vec::new(),
             wall: stamped.then(|| clock.wall_offset()),
             next_read: Nanos::ZERO,
@@ -179,8 +197,11 @@ impl<'a> Worker<'a> {
         }
         self.refill_permits();
         let now = self.clock.now();
-        let can_start = self.connections.can_start();
-        let due = if can_start { self.feed.next_due() } else { None };
+        let due = match &self.users {
+            Some(_) => self.next_user_due(),
+            None if self.connections.can_start() => self.feed.next_due(),
+            None => None,
+        };
         let until = due.unwrap_or(Nanos::NEVER).min(self.next_tick).min(now + MAX_SLEEP);
         let gap = until - now;
         if gap < MIN_SLEEP || self.shared.plan.spin {
@@ -211,20 +232,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Starts due requests; a limited number at a time, since responses must be read too.
+    /// Starts what is due: requests of the plan, or users of scenarios.
     fn start_due(&mut self) {
-        for _ in 0..MAX_STARTS {
-            if !self.connections.can_start() {
-                return;
-            }
-            self.refill_permits();
-            let now = self.clock.now();
-            let Some(start) = self.feed.due(now) else { return };
-            match self.connections.take_idle(now) {
-                Some(index) => self.start_on(index, &start, now),
-                None => self.connect(&start, start.arrival.intended, now),
-            }
-        }
+        if self.users.is_some() { self.start_users() } else { self.start_requests() }
     }
 
     /// Claims new tickets of the closed loop before it runs out of them.
@@ -241,17 +251,6 @@ impl<'a> Worker<'a> {
         let want = (left / (plan.threads * 8)).clamp(1, 64);
         let first = self.shared.claimed.fetch_add(want, Ordering::Relaxed);
         feed.grant(first.min(total)..(first + want).min(total));
-    }
-
-    /// Starts a request on the idle connection `index`.
-    fn start_on(&mut self, index: u32, start: &DueRequest, now: Nanos) {
-        let request = self.shared.plan.source.pick(start.arrival.number);
-        self.counters.begin(start.arrival.intended, now);
-        if let Some(slot) = self.connections.get(index) {
-            slot.user = start.user;
-            slot.push(Flight::new(start, start.arrival.intended, request));
-            self.fill_pipeline(index, now, now);
-        }
     }
 
     fn handle(&mut self, event: ReadinessEvent) {
@@ -280,35 +279,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Starts the requests that the connection's user or the schedule has for it, and writes them; without any it
-    /// becomes idle, or is closed. It has been `free` since then: requests intended later waited for weir alone.
-    #[inline]
-    fn fill_pipeline(&mut self, index: u32, free: Nanos, now: Nanos) {
-        let plan = self.shared.plan;
-        // Waiting arrivals had no connection only if none was allowed.
-        let capped = self.connections.is_exhausted();
-        self.refill_permits();
-        let Some(mut slot) = self.connections.get(index) else { return };
-        while slot.flights.len() < plan.pipeline {
-            let Some(start) = self.feed.next_on(slot.user, now) else { break };
-            let ready = self.counters.ready(start.arrival.intended, capped, free);
-            self.counters.begin(start.arrival.intended, now);
-            slot.push(Flight::new(&start, ready, plan.source.pick(start.arrival.number)));
-            if slot.flights.len() < plan.pipeline {
-                self.refill_permits();
-                let Some(same) = self.connections.get(index) else { return };
-                slot = same;
-            }
-        }
-        if !slot.flights.is_empty() {
-            self.write(index, now);
-        } else if matches!(self.feed, Feed::Open(_)) {
-            self.connections.set_idle(index, now);
-        } else {
-            self.connections.close(index);
-        }
-    }
-
     #[inline]
     fn write(&mut self, index: u32, now: Nanos) {
         let requests = &self.shared.plan.requests;
@@ -328,7 +298,15 @@ impl<'a> Worker<'a> {
     fn end(&mut self, outcome: &Outcome, user: u32) {
         self.counters.end(outcome);
         if let Some(log) = &mut self.log {
-            log.push(outcome, user, self.connections.in_use());
+            log.push(outcome, user, self.connections.in_use(), 0, "");
+        }
+    }
+
+    /// Records the end of a request of a step.
+    fn finish_request(&mut self, outcome: &Outcome, user: u32, step: u32, message: &str) {
+        self.counters.end(outcome);
+        if let Some(log) = &mut self.log {
+            log.push(outcome, user, self.connections.in_use(), step, message);
         }
     }
 
@@ -350,10 +328,10 @@ impl<'a> Worker<'a> {
     }
 
     fn expire(&mut self, now: Nanos) {
-        let timeout = self.shared.plan.timeout;
         for index in self.connections.indices() {
-            let since = self.connections.get(index).and_then(|slot| slot.waiting_since());
-            if since.is_some_and(|since| now - since > timeout) {
+            let Some(slot) = self.connections.get(index) else { continue };
+            let timeout = slot.step.as_ref().and_then(|step| step.timeout).unwrap_or(self.shared.plan.timeout);
+            if slot.waiting_since().is_some_and(|since| now - since > timeout) {
                 self.fail(index, FailureKind::Timeout, || format!("no response within {timeout}"));
             }
         }
@@ -371,6 +349,13 @@ impl<'a> Worker<'a> {
         if self.counters.in_flight() > 0 {
             return false;
         }
+        if let Some(users) = &self.users {
+            let is_over = self.clock.now() >= self.shared.plan.until;
+            // Users whose iterations are cut off take no arrival that waits.
+            if is_over || !users.is_quiet() {
+                return is_over;
+            }
+        }
         self.refill_permits();
         self.feed.next_due().is_none()
     }
@@ -378,6 +363,10 @@ impl<'a> Worker<'a> {
     fn finish(mut self) {
         let now = self.clock.now();
         self.feed.stop(now.min(self.shared.plan.until));
+        if let Some(users) = &mut self.users {
+            let counts = self.counters.counts();
+            users.cut(|scenario| counts.scenario(scenario).cut += 1);
+        }
         self.publish(0);
         self.counters.record_cpu(now, thread_cpu());
         self.counters.close(now);

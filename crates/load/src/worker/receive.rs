@@ -87,14 +87,24 @@ impl Worker<'_> {
                 self.unsolicited(index, has_responded, now);
                 return false;
             };
-            let request = &plan.requests[flight.request as usize];
+            let is_bodyless = match &slot.step {
+                Some(step) => step.is_bodyless,
+                None => plan.requests[flight.request as usize].bodyless,
+            };
             // A timestamp may be older than the send by the clocks' difference; a response never precedes its request.
             let at = at.max(flight.sent.min(now));
             flight.first_byte.get_or_insert(at);
             if self.counters.counts().server.is_none() {
                 self.counters.find_server(bytes);
             }
-            let step = match slot.decoder.push(bytes, request.bodyless, &mut self.cache) {
+            let decoded = match (&mut slot.step, &mut self.users) {
+                (Some(step), Some(users)) => {
+                    let cache = users.exchanges.head_cache(step.step);
+                    slot.decoder.push_observed(bytes, is_bodyless, cache, step.as_mut())
+                }
+                _ => slot.decoder.push(bytes, is_bodyless, &mut self.cache),
+            };
+            let step = match decoded {
                 Ok(step) => step,
                 Err(error) => {
                     self.fail(index, FailureKind::Protocol, || error.to_string());
@@ -103,8 +113,18 @@ impl Worker<'_> {
             };
             bytes = &bytes[step.used..];
             let Some(answer) = step.response else { continue };
-            let outcome = flight.completed(&answer, at, written.bytes_of(0, request.bytes.len()), plan.timeout);
+            let flight = *flight;
             slot.flights.pop_front();
+            if slot.step.is_some() {
+                let is_reusable = answer.keep_alive && plan.keep_alive && !early && bytes.is_empty();
+                if !bytes.is_empty() {
+                    self.counters.record_detail(FailureKind::Protocol, || WireError::Unsolicited.to_string());
+                }
+                self.step_response(index, &flight, &answer, (at, now), is_reusable);
+                return is_reusable;
+            }
+            let length = slot.request_length(&plan.requests, &flight);
+            let outcome = flight.completed(&answer, at, written.bytes_of(0, length), plan.timeout);
             let user = slot.user;
             self.end(&outcome, user);
             if !answer.keep_alive || !plan.keep_alive || early {
@@ -140,9 +160,13 @@ impl Worker<'_> {
             // Idle: a service may close the connection.
             (None, _) => self.connections.close(index),
             (Some(flight), Ok(Some(answer))) => {
-                let bytes_out = written.bytes_of(0, plan.requests[flight.request as usize].bytes.len());
-                let outcome = flight.completed(&answer, now, bytes_out, plan.timeout);
+                let flight = *flight;
+                let length = slot.request_length(&plan.requests, &flight);
                 slot.flights.pop_front();
+                if slot.step.is_some() {
+                    return self.step_response(index, &flight, &answer, (now, now), false);
+                }
+                let outcome = flight.completed(&answer, now, written.bytes_of(0, length), plan.timeout);
                 let user = slot.user;
                 self.end(&outcome, user);
                 self.reconnect(index, now);

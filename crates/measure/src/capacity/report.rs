@@ -20,6 +20,9 @@ pub struct CapacityReport {
     pub model: LoadModel,
     /// Target URL.
     pub url: String,
+    /// Whether loads of the open loop are iterations of scenarios per second, instead of requests.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub iterations: bool,
     /// Objectives that had to be met.
     pub objectives: Vec<String>,
     /// Lower bound: the highest load that passed, less what may have been chance; none if not even the lowest load

@@ -63,6 +63,7 @@ fn confidence(answer: &CapacityReport) -> String {
 
 fn model(answer: &CapacityReport) -> &'static str {
     match answer.model {
+        LoadModel::Open if answer.iterations => "open loop, iterations per second",
         LoadModel::Open => "open loop",
         LoadModel::Closed => "closed loop",
     }
@@ -192,6 +193,7 @@ mod tests {
             weir: "0.0.0".into(),
             schema: SCHEMA_VERSION,
             model: LoadModel::Open,
+            iterations: false,
             url: "http://127.0.0.1:9001/api/work\u{1b}[2J".into(),
             objectives: vec!["p99<200ms".into(), "errors<1%".into()],
             passes: Some(497.0),

@@ -5,11 +5,13 @@ use weir_decide::base::failure::FailureKind;
 
 use weir_decide::Nanos;
 use weir_measure::agent_counts::Agent;
+use weir_measure::failure_sample::FailureSample;
 use weir_measure::histogram::Percentiles;
 use weir_measure::outcome::{Outcome, RequestEnd};
 use weir_measure::recorder::Recorder;
 use weir_measure::run::{Manifest, Run, RunTarget};
 use weir_measure::run_facts::RunFacts;
+use weir_measure::run_steps::StepFacts;
 use weir_measure::series::RunSeries;
 use weir_measure::slo::Slo;
 use weir_measure::{Counts, LoadModel};
@@ -122,6 +124,66 @@ pub(crate) fn broken() -> Run {
     });
     sample.set_in_flight_mean(0.2);
     sample.finish(&["p99<200ms"])
+}
+
+/// Mix of two scenarios with three steps: 80 iterations, of which a quarter fails a check in the second step.
+pub(crate) fn shop() -> Run {
+    let mut run = sample(LoadModel::Closed, 0.0, 2.0, 0, |_| SampleRequest::default());
+    let mut recorder = Recorder::new(Nanos::ZERO, run.facts.end);
+    run.facts.scenarios = vec!["shop".into(), "browse".into()];
+    let facts = |scenario: &str, name: &str, checks: &[&str]| StepFacts {
+        name: format!("{scenario}: {name}"),
+        scenario: scenario.into(),
+        checks: checks.iter().map(|text| (*text).to_owned()).collect(),
+    };
+    run.facts.steps = vec![
+        facts("shop", "login", &["status == 200"]),
+        facts("shop", "order", &["status == 201", "jsonpath \"$.id\" exists"]),
+        facts("browse", "GET /items", &["status == 200"]),
+    ];
+    let mut record = |i: u64, step: u32, ms: u64, check: Option<bool>| {
+        let end = match check {
+            Some(passed) => RequestEnd::Checked { status: 200, passed },
+            None => RequestEnd::Response(200),
+        };
+        let asked = SampleRequest { response_us: ms * 1_000 + i * 10, end, ..SampleRequest::default() };
+        let outcome = outcome(i, Nanos::from_millis(20 * i), &asked);
+        recorder.record(&outcome);
+        recorder.counts.step(step).record(&outcome);
+    };
+    for i in 0..40 {
+        let is_ok = i % 2 == 0;
+        record(i, 0, 3, None);
+        record(i, 1, 9, Some(is_ok));
+        record(i, 2, 5, None);
+    }
+    for i in 0..40_u64 {
+        let is_ok = i % 2 == 0;
+        let intended = Nanos::from_millis(20 * i);
+        recorder.counts.step(0).record_check(0, true);
+        recorder.counts.step(1).record_check(0, true);
+        recorder.counts.step(1).record_check(1, is_ok);
+        recorder.counts.step(2).record_check(0, true);
+        if !is_ok {
+            recorder.counts.step(1).record_sample(|| FailureSample {
+                reason: "jsonpath \"$.id\" exists: expected something, found nothing".into(),
+                response: "HTTP/1.1 200 OK\nSet-Cookie: ***\n\n{\"error\":\"sold out\"}".into(),
+            });
+        }
+        recorder.counts.scenario(0).record(intended, intended + Nanos::from_millis(12), is_ok);
+        recorder.counts.scenario(1).record(intended, intended + Nanos::from_millis(5), true);
+    }
+    for scenario in 0..2 {
+        recorder.counts.scenario(scenario).ended_in_window = 40;
+    }
+    recorder.interval.in_flight = 2;
+    run.series.add(0, &recorder.interval);
+    run.counts = Counts { server: run.counts.server, ..recorder.counts };
+    run.facts.target.method = String::new();
+    run.facts.target.url = "shop.hurl, browse.hurl at http://127.0.0.1:8080".into();
+    run.set_connections(4, 4, 0);
+    run.set_in_flight_mean(0.34);
+    run.finish(&["errors<50%"])
 }
 
 /// Closed loop of two agents and a lost third one.

@@ -10,12 +10,15 @@ use weir_document::problem::suggestion;
 use weir_document::read::{DocumentNode, NamedNode};
 use weir_load::{LoadPlan, Options, RequestBodySource};
 
+/// Parser of arguments, whose scenarios are relative to a folder; an error is one line that names the flag.
+pub type LoadParser<'a> = dyn Fn(&[String], &Path) -> Result<Options, String> + Sync + 'a;
+
 /// Syntax of loads, provided by the command line.
 pub struct LoadSyntax<'a> {
     /// Flags without their dashes.
     pub flags: &'a [String],
-    /// Parser of arguments; an error is one line that names the flag.
-    pub parse: &'a (dyn Fn(&[String]) -> Result<Options, String> + Sync),
+    /// Parser of arguments.
+    pub parse: &'a LoadParser<'a>,
 }
 
 impl fmt::Debug for LoadSyntax<'_> {
@@ -25,8 +28,28 @@ impl fmt::Debug for LoadSyntax<'_> {
 }
 
 /// Flags that the study sets itself, or that have no meaning in a study.
-const DISALLOWED_FLAGS: [&str; 12] =
-    ["format", "out", "jtl", "csv", "html", "strict", "slo", "warmup", "seed", "on", "agents", "per-node"];
+pub const DISALLOWED_FLAGS: [&str; 20] = [
+    "format",
+    "out",
+    "jtl",
+    "csv",
+    "csv-steps",
+    "html",
+    "strict",
+    "slo",
+    "abort",
+    "abort-after",
+    "warmup",
+    "seed",
+    "on",
+    "agents",
+    "per-node",
+    "once",
+    "verbose",
+    "show-secrets",
+    "setup",
+    "teardown",
+];
 
 pub(super) fn load(
     it: &NamedNode<'_>,
@@ -54,7 +77,9 @@ pub(super) fn load(
         }
         let flag = member.key.replace('_', "-");
         if !known_flags.contains(&flag.as_str()) {
-            let remedy = if DISALLOWED_FLAGS.contains(&flag.as_str()) {
+            let remedy = if matches!(flag.as_str(), "setup" | "teardown") {
+                "leave it out; a variant has a setup, and a scenario can log in itself".to_owned()
+            } else if DISALLOWED_FLAGS.contains(&flag.as_str()) {
                 "leave it out; the study sets it".to_owned()
             } else {
                 suggestion(&flag, &known_flags).replace('-', "_")
@@ -72,7 +97,7 @@ pub(super) fn load(
         whole &= word.is_some();
         load.flags.extend(word.map(|word| (flag, word)));
     }
-    if !members.iter().any(|member| member.key == "url") {
+    if !members.iter().any(|member| matches!(member.key, "url" | "scenario")) {
         table.error("a load without url", r#"write url = "http://127.0.0.1:{port}/""#);
         whole = false;
     }
@@ -195,7 +220,7 @@ pub(crate) fn options(
         }
     }
     args.extend(["--".to_owned(), url]);
-    let mut options = (words.parse)(&args)?;
+    let mut options = (words.parse)(&args, folder)?;
     let beside = |path: &mut PathBuf| *path = folder.join(&path);
     for body in &mut options.bodies {
         if let RequestBodySource::File(path) = body {

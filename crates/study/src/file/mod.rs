@@ -17,8 +17,8 @@ use weir_document::{self as document, Diagnostic};
 use weir_measure::compare::{Better, Metric};
 
 pub use self::example::EXAMPLE;
-pub use self::load::LoadSyntax;
 pub(super) use self::load::options;
+pub use self::load::{DISALLOWED_FLAGS, LoadParser, LoadSyntax};
 
 /// Maximum number of points of a sweep; more is a typing error.
 const MAX_POINTS: usize = 1000;

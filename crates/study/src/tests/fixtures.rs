@@ -15,7 +15,8 @@ pub(crate) fn definition(more: &str) -> Definition {
         "question = \"Which?\"\nrepeats = 7\n[variants.a]\ncommand = \"a\"\n[variants.b]\ncommand = \"b\"\n\
          [loads.main]\nurl = \"http://127.0.0.1:{{port}}/\"\n{more}"
     );
-    let read = |args: &[String]| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
+    let read =
+        |args: &[String], _: &Path| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
     let flags = ["rate".to_owned()];
     file::parse(&text, Path::new("."), &LoadSyntax { flags: &flags, parse: &read }, false).expect("fine").0
 }

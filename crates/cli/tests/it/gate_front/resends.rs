@@ -41,7 +41,7 @@ fn a_connection_closed_while_idle_costs_no_attempt() {
     for k in 0..10 {
         let answer = if k % 2 == 0 { gate.get("/") } else { gate.post("/", "body") };
         assert_eq!(answer.status, 200, "{k}: {}", answer.text());
-        server.wait_for("the close", |counts| counts.open == 0);
+        server.wait_for_close();
     }
     assert_eq!((server.requests(), sent(&gate)), (10, 10.0));
 }

@@ -5,7 +5,9 @@ use crate::outcome::{Outcome, RequestEnd};
 use crate::recorder::Recorder;
 use crate::run::Manifest;
 use crate::run_facts::RunFacts;
+use crate::run_steps::StepFacts;
 use crate::series::RunSeries;
+use crate::step_counts::StepCounts;
 use weir_decide::base::failure::FailureKind;
 
 /// A run with these requests: response time in microseconds, and end.
@@ -110,5 +112,78 @@ fn an_upper_bound_on_times_or_errors_demands_something_of_a_load() {
     assert_eq!(demand("errors<1%"), Some(SloCriterion::Ok { allowed: 0.01 }));
     for other in ["rate>5", "rate<5", "p99>200ms", "service.p99<200ms", "errors>1%"] {
         assert_eq!(demand(other), None, "{other}");
+    }
+}
+
+/// A run of a scenario with two steps: 100 successes of 10 ms and, of the second, `failed` failures.
+fn run_of_steps(failed: u64) -> Run {
+    let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+    let outcome = |status: u16, passed: bool, ms: u64| Outcome {
+        number: 0,
+        intended: Nanos::ZERO,
+        ready: Nanos::ZERO,
+        sent: Nanos::ZERO,
+        first_byte: Nanos::from_millis(ms),
+        done: Nanos::from_millis(ms),
+        connect: Nanos::ZERO,
+        end: RequestEnd::Checked { status, passed },
+        bytes_in: 1,
+        body_in: 1,
+        bytes_out: 1,
+    };
+    let mut steps = vec![StepCounts::default(), StepCounts::default()];
+    for (index, ms) in [(0, 10), (1, 40)] {
+        for number in 0..100 {
+            let passed = index == 0 || number >= failed;
+            let outcome = outcome(200, passed, ms);
+            recorder.record(&outcome);
+            steps[index].record(&outcome);
+            steps[index].record_check(0, passed);
+        }
+    }
+    recorder.counts.steps = steps;
+    let facts = |name: &str| StepFacts {
+        name: format!("shop: {name}"),
+        scenario: "shop".to_owned(),
+        checks: vec!["status == 200".to_owned()],
+    };
+    let steps = vec![facts("list"), facts("buy: now")];
+    let facts = RunFacts { end: Nanos::from_secs(10), steps, ..RunFacts::default() };
+    Run::of(facts, &recorder.counts, &[], &RunSeries::default(), Manifest::default())
+}
+
+#[test]
+fn an_objective_may_be_about_a_scenario_a_step_or_the_checks() {
+    let run = run_of_steps(10);
+    for (text, ok, measured) in [
+        ("shop: p99 < 30ms", false, "shop: p99 response time 40.0ms"),
+        ("shop: list: response_ms p99 < 30ms", true, "shop: list: p99 response time 10.0ms"),
+        ("shop: buy: now: service_ms max < 30ms", false, "shop: buy: now: max service time 40.0ms"),
+        ("shop: buy: now: errors <= 10%", true, "shop: buy: now: errors 10% (10 of 100)"),
+        ("shop: errors < 5%", false, "shop: errors 5% (10 of 200)"),
+        ("shop: rate > 18", true, "shop: rate of successes 19.0/s"),
+        ("checks > 99.5%", false, "checks 95% (190 of 200)"),
+        ("shop: list: checks >= 100%", true, "shop: list: checks 100% (100 of 100)"),
+        ("checks >= 1", false, "checks 95% (190 of 200)"),
+        ("iterations: errors < 1%", false, "iterations, no requests"),
+        ("unused: p50 < 1h", false, "unused: p50 response time: no success"),
+    ] {
+        let held = slo(text).check(&run);
+        assert_eq!((held.objective.as_str(), held.ok, held.measured.as_str()), (text, ok, measured));
+    }
+    assert_eq!(slo("shop: buy: now: errors < 1%").scope_name(), Some("shop: buy: now"));
+    assert_eq!(slo("a < b: p99 < 1s").scope_name(), Some("a < b"));
+    assert!(slo("checks > 1%").needs_scenarios() && !slo("service.p99 < 1s").needs_scenarios());
+    for wrong in
+        ["shop: time p95 < 1s", "iterations: service_ms p95 < 1s", "shop: p99", "checks > 5", "shop: p99 p50 < 1s"]
+    {
+        assert!(wrong.parse::<Slo>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn objectives_of_parts_demand_nothing_of_all_requests() {
+    for text in ["shop: p99<200ms", "iterations: errors<1%", "checks<1%"] {
+        assert_eq!(slo(text).criterion(), None, "{text}");
     }
 }

@@ -2,15 +2,18 @@
 
 mod method;
 mod plots;
+mod steps;
 mod tables;
 
 use self::method::{manifest, method};
 pub use self::plots::percentiles;
 use self::plots::{course, times};
+use self::steps::scenarios;
 use self::tables::{agents, clocks, intervals, outcomes};
 use super::{Block, KeyFigure, PageVerdict, ReportPage, Section, Tone, ValueUnit, VerdictPoint};
 use crate::number_format;
-use crate::text::{facts, failures, seconds};
+use crate::steps::headline;
+use crate::text::{ended_by, facts, failures, seconds};
 use weir_measure::{LoadModel, Run};
 
 /// HTML report of a run: verdict, charts, tables, method and manifest.
@@ -20,9 +23,9 @@ pub fn of_run(run: &Run) -> ReportPage {
     let tables =
         [outcomes(run), clocks(run), agents(run), intervals(run)].into_iter().flatten().map(Block::Table).collect();
     let tables = Section::new("Details", tables);
-    let sections = [times(run), course(run), tables, method(run), manifest(run)];
+    let sections = [scenarios(run), times(run), course(run), tables, method(run), manifest(run)];
     ReportPage {
-        title: format!("{} {}", run.target.method, run.target.url),
+        title: format!("{} {}", run.target.method, run.target.url).trim_start().to_owned(),
         about,
         verdict: verdict(run),
         key_figures: key_figures(run),
@@ -41,11 +44,15 @@ fn verdict(run: &Run) -> PageVerdict {
     let missed = run.slo.iter().filter(|held| !held.ok).count();
     let all = run.slo.len();
     let nothing = run.requests.total > 0 && run.requests.ok == 0;
+    let no_iteration = run.iterations.as_ref().is_some_and(|all| all.total > 0 && all.ok == 0);
+    let has_failed_checks = run.steps.iter().flat_map(|step| &step.checks).any(|check| check.failed > 0);
     let (tone, words) = match (run.trust.ok, missed, all) {
         _ if nothing => (Tone::Bad, "No request succeeded".to_owned()),
+        _ if no_iteration => (Tone::Bad, "No iteration succeeded".to_owned()),
         (_, 1, 1) => (Tone::Bad, "The objective was missed".to_owned()),
         (_, 1.., _) => (Tone::Bad, format!("{missed} of {all} objectives missed")),
         (false, ..) => (Tone::Doubt, "Not trusted".to_owned()),
+        (true, 0, _) if has_failed_checks => (Tone::Bad, "Checks failed".to_owned()),
         (true, 0, 0) => (Tone::Plain, "The run is valid".to_owned()),
         (true, 0, 1) => (Tone::Good, "The objective was met".to_owned()),
         (true, 0, _) => (Tone::Good, format!("All {all} objectives met")),
@@ -56,13 +63,17 @@ fn verdict(run: &Run) -> PageVerdict {
         those.map(move |held| VerdictPoint::new(tone, format!("{} \u{2013} {}", held.objective, held.measured)))
     };
     let mut points: Vec<VerdictPoint> =
-        failures(run).map(|words| VerdictPoint::new(Tone::Bad, words)).into_iter().collect();
+        failures(run).into_iter().chain(headline(run)).map(|words| VerdictPoint::new(Tone::Bad, words)).collect();
     points.extend(objectives(Tone::Bad, false));
     points.extend(run.trust.reasons.iter().map(|reason| VerdictPoint::new(Tone::Doubt, reason)));
+    if let Some(why) = &run.aborted {
+        points.push(VerdictPoint::new(Tone::Bad, format!("Aborted: {why}")));
+    }
     if run.interrupted {
         let left = number_format::count(run.requests.unfinished);
         points.push(VerdictPoint::new(Tone::Doubt, format!("Interrupted; {left} requests in flight are not counted.")));
     }
+    points.extend(ended_by(run).map(|words| VerdictPoint::new(Tone::Good, format!("The run was {words}."))));
     points.extend(objectives(Tone::Good, true));
     if run.trust.ok {
         let late = match run.lateness_ms.p99 {
@@ -93,9 +104,10 @@ fn sentence(run: &Run) -> String {
     }
     let rate = ValueUnit::PerSecond.format(run.rate_per_s.achieved);
     let length = seconds(run.duration_s);
+    let what = if run.iterations.is_some() { "user" } else { "connection" };
     let users = match run.connections.max {
-        1 => "1 connection".into(),
-        n => format!("{} connections", number_format::count(n)),
+        1 => format!("1 {what}"),
+        n => format!("{} {what}s", number_format::count(n)),
     };
     let load = match run.model {
         LoadModel::Closed => format!("{users}, {rate} for {length}"),

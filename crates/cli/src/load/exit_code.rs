@@ -1,0 +1,41 @@
+//! Exit code of a load.
+
+use crate::exit;
+use crate::messages::Messages;
+use weir_measure::Run;
+
+/// Exit code of a run whose files were written with the code `written`; logs the reason.
+pub(super) fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
+    if run.interrupted {
+        return exit::INTERRUPTED;
+    }
+    if written != exit::OK {
+        return written;
+    }
+    if let Some(why) = run.failed_agent() {
+        messages.error(why);
+        return exit::UNTRUSTED;
+    }
+    if let Some(why) = &run.aborted {
+        messages.error(&format!("aborted: {why}"));
+        return exit::OBJECTIVE;
+    }
+    if run.requests.ok == 0 {
+        let first = run.target.failure_details.iter().next();
+        let why = match first {
+            Some((kind, words)) => format!("{kind}: {words}"),
+            None if run.requests.total == 0 => "none was sent".to_owned(),
+            None => run.failed_by_kind(),
+        };
+        messages.error(&format!("none of {} requests succeeded; {why}", run.requests.total));
+        return exit::UNTRUSTED;
+    }
+    if let Some(all) = run.iterations.as_ref().filter(|all| all.total > 0 && all.ok == 0) {
+        messages.error(&format!("none of {} iterations succeeded; {}", all.total, run.failed_by_kind()));
+        return exit::UNTRUSTED;
+    }
+    if strict && !run.trust.ok {
+        return exit::UNTRUSTED;
+    }
+    if run.slo.iter().all(|held| held.ok) { exit::OK } else { exit::OBJECTIVE }
+}

@@ -1,0 +1,14 @@
+//! Stages of a load as a flag.
+
+use weir_decide::load::notation;
+use weir_decide::load::schedule::LoadStage;
+
+/// Stages as one value; clap would take a bare `Vec` for a repeatable option.
+#[derive(Clone, Debug)]
+pub(super) struct StagesFlag(pub(super) Vec<LoadStage>);
+
+impl StagesFlag {
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        notation::stages(text).map(Self)
+    }
+}

@@ -1,0 +1,173 @@
+//! `weir run`: one iteration of a scenario, with each request and response, for a person or a program.
+
+mod json;
+mod play;
+mod play_output;
+mod redaction;
+mod text;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use weir_decide::base::units;
+use weir_http::tls::TlsOptions;
+use weir_load::Options;
+use weir_load::steps::ScenarioSource;
+
+pub(super) use self::play::play;
+pub(super) use self::play_output::{PlayDetail, PlayOutput};
+use super::exit;
+use super::messages::Messages;
+
+const EXAMPLES: &str = "Examples:\n  weir run shop.hurl --variable host=http://localhost:8080\n  \
+    weir run shop.hurl http://localhost:8080 --json";
+
+const SCENARIO: &str = "Scenario";
+const OUTPUT: &str = "Output";
+const REQUEST: &str = "Request";
+const CONNECTION: &str = "Connection";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct RunArgs {
+    /// scenario in hurl's format
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// URL before paths of the file, such as GET /items
+    #[arg(value_name = "BASE_URL", default_value = "", hide_default_value = true)]
+    base_url: String,
+
+    /// variable of the scenario; repeatable
+    #[arg(long = "variable", value_name = "NAME=VALUE", help_heading = SCENARIO)]
+    variables: Vec<String>,
+    /// file of variables, NAME=VALUE per line; repeatable
+    #[arg(long = "variables-file", value_name = "FILE", help_heading = SCENARIO)]
+    variable_files: Vec<PathBuf>,
+    /// variable whose value is not printed; repeatable
+    #[arg(long = "secret", value_name = "NAME=VALUE", help_heading = SCENARIO)]
+    secrets: Vec<String>,
+    /// seed of random values
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = SCENARIO)]
+    seed: u64,
+
+    /// whole bodies; without it their first 2 KiB
+    #[arg(short, long, help_heading = OUTPUT)]
+    verbose: bool,
+    /// credentials, cookies and secrets as they are, instead of ***
+    #[arg(long, help_heading = OUTPUT)]
+    show_secrets: bool,
+    /// format on stdout
+    #[arg(short, long, value_enum, default_value_t = RunFormat::Text, help_heading = OUTPUT)]
+    format: RunFormat,
+    /// same as --format json
+    #[arg(long, help_heading = OUTPUT)]
+    json: bool,
+
+    /// header of all requests; repeatable
+    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'", help_heading = REQUEST)]
+    headers: Vec<String>,
+    /// basic authentication
+    #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
+    auth: Option<String>,
+    /// timeout of a request, and of waiting for a connection [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
+    timeout: Option<Duration>,
+
+    /// Unix socket to connect to
+    #[arg(long, value_name = "PATH", help_heading = CONNECTION)]
+    unix_socket: Option<PathBuf>,
+    /// address to connect to, instead of the URL's
+    #[arg(long, value_name = "HOST:PORT", help_heading = CONNECTION)]
+    connect_to: Option<String>,
+    /// CA certificates to trust, instead of the system's (PEM)
+    #[arg(long = "cacert", value_name = "FILE", help_heading = CONNECTION)]
+    ca_cert: Option<PathBuf>,
+    /// client certificate (PEM); needs --cert-key
+    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
+    cert: Option<PathBuf>,
+    /// private key of the client certificate (PEM); needs --cert
+    #[arg(long = "cert-key", value_name = "FILE", help_heading = CONNECTION)]
+    cert_key: Option<PathBuf>,
+    /// no verification of certificates
+    #[arg(short = 'k', long, help_heading = CONNECTION)]
+    insecure: bool,
+}
+
+/// Format of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RunFormat {
+    Text,
+    Json,
+}
+
+pub(super) fn run(asked: RunArgs, messages: &Messages) -> u8 {
+    match try_run(asked, messages) {
+        Ok(code) => code,
+        Err(why) => {
+            messages.error(&why);
+            exit::USAGE
+        }
+    }
+}
+
+fn try_run(asked: RunArgs, messages: &Messages) -> Result<u8, String> {
+    let output = PlayOutput {
+        detail: if asked.verbose { PlayDetail::Whole } else { PlayDetail::Full },
+        is_json: asked.json || asked.format == RunFormat::Json,
+        show_secrets: asked.show_secrets,
+        secrets: asked.secrets.iter().filter_map(|pair| Some(pair.split_once('=')?.1.to_owned())).collect(),
+    };
+    play(&asked.into_options()?, &output, messages)
+}
+
+impl RunArgs {
+    /// Options of a load of one scenario.
+    fn into_options(self) -> Result<Options, String> {
+        let mut source = read_scenario(&self.file)?;
+        for path in &self.variable_files {
+            let text = fs::read_to_string(path)
+                .map_err(|error| format!("--variables-file: cannot read '{}': {error}", path.display()))?;
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+            for line in lines {
+                source.variables.push(named_value("variables-file", line)?);
+            }
+        }
+        for (flag, pairs) in [("variable", &self.variables), ("secret", &self.secrets)] {
+            for pair in pairs {
+                source.variables.push(named_value(flag, pair)?);
+            }
+        }
+        Ok(Options {
+            url: self.base_url,
+            scenarios: vec![source],
+            headers: self.headers,
+            auth: self.auth,
+            timeout: self.timeout,
+            unix_socket: self.unix_socket,
+            connect_to: self.connect_to,
+            tls: TlsOptions { cacert: self.ca_cert, cert: self.cert, key: self.cert_key, insecure: self.insecure },
+            seed: Some(self.seed),
+            ..Options::default()
+        })
+    }
+}
+
+/// Name and value of a variable.
+fn named_value(flag: &str, pair: &str) -> Result<(String, String), String> {
+    let (name, value) = pair.split_once('=').ok_or_else(|| format!("--{flag} '{pair}': write NAME=VALUE"))?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn read_scenario(path: &Path) -> Result<ScenarioSource, String> {
+    let name = path.display().to_string();
+    if name.contains("://") {
+        return Err(format!("'{name}' is a URL and not a scenario; write weir run FILE.hurl, or weir load {name}"));
+    }
+    let bytes = fs::read(path).map_err(|error| format!("cannot read the scenario '{name}': {error}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("the scenario '{name}' is not UTF-8"))?;
+    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    Ok(ScenarioSource { name, text, folder, weight: 1.0, ..ScenarioSource::default() })
+}

@@ -1,0 +1,65 @@
+//! Flags of what makes the users of scenarios different, and of how their iterations begin and end.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use weir_decide::base::units;
+use weir_load::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource};
+
+const SCENARIO: &str = "Scenario";
+
+/// Data of users, start and end of iterations, and what surrounds the load.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ScenarioArgs {
+    /// rows of data for iterations: csv, json or jsonl; columns are variables
+    #[arg(long, value_name = "FILE", help_heading = SCENARIO)]
+    data: Option<PathBuf>,
+    /// circular, unique, random, or once per user [default: circular]
+    #[arg(long, value_name = "ORDER", value_parser = str::parse::<RowOrder>, help_heading = SCENARIO)]
+    data_order: Option<RowOrder>,
+    /// minimum time between iteration starts of a user; closed loop
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = SCENARIO)]
+    pacing: Option<Duration>,
+    /// scenario played once before the load; its captures are variables
+    #[arg(long, value_name = "FILE", help_heading = SCENARIO)]
+    setup: Option<PathBuf>,
+    /// scenario played once after the load, also after Ctrl-C
+    #[arg(long, value_name = "FILE", help_heading = SCENARIO)]
+    teardown: Option<PathBuf>,
+    /// further steps after a failed one [default: the iteration ends]
+    #[arg(long, help_heading = SCENARIO)]
+    continue_on_error: bool,
+    /// cookies of a user kept between iterations [default: dropped]
+    #[arg(long, help_heading = SCENARIO)]
+    keep_cookies: bool,
+    /// redirects followed per request [default: 0, or as in the file]
+    #[arg(long, value_name = "N", help_heading = SCENARIO)]
+    max_redirects: Option<u64>,
+}
+
+impl ScenarioArgs {
+    /// A scenario with the values of the flags; reads the files that they name.
+    ///
+    /// # Errors
+    /// One line, if a file cannot be read or a flag needs another one.
+    pub(super) fn apply(&self, source: ScenarioSource) -> Result<ScenarioSource, String> {
+        let data = match (&self.data, self.data_order) {
+            (Some(path), order) => Some(DataSource::read(path, order.unwrap_or_default())?),
+            (None, Some(_)) => return Err("--data-order needs --data FILE".to_owned()),
+            (None, None) => None,
+        };
+        let read = |path: &Option<PathBuf>| path.as_deref().map(ScenarioFile::read).transpose();
+        Ok(ScenarioSource {
+            data,
+            pacing: self.pacing,
+            setup: read(&self.setup)?,
+            teardown: read(&self.teardown)?,
+            continue_on_error: self.continue_on_error,
+            keep_cookies: self.keep_cookies,
+            max_redirects: self.max_redirects.filter(|max| *max > 0),
+            ..source
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! Arguments of `weir serve shop`.
+
+use clap::Args;
+
+use super::work::delay;
+use super::{ServiceArgs, WorkerArgs};
+use weir_decide::base::units;
+use weir_decide::service::delay::Delay;
+use weir_decide::service::mix::Mix;
+use weir_decide::service::shop::store::ShopRules;
+use weir_serve::shop::{Options, Service};
+use weir_server::{self as server, Logger, RunningServer};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  weir serve shop --delay 5ms..20ms --port 8080
+  weir serve shop --mix error=5%,reset=1% --wrong-price 2% --seed 7
+
+Reference: docs/serve/shop.md")]
+pub(super) struct ShopArgs {
+    /// number of items, 10 per page
+    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_ITEMS, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = SHOP)]
+    items: u32,
+    /// maximum sessions; a further login ends the oldest
+    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_MAX_SESSIONS as u32, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = SHOP)]
+    max_sessions: u32,
+    /// new session cookie with each response
+    #[arg(long, help_heading = SHOP)]
+    rotate_cookie: bool,
+    /// required X-CSRF-Token header on cart, purchase and logout
+    #[arg(long, help_heading = SHOP)]
+    csrf: bool,
+    /// login response 302 to /home, which has the token
+    #[arg(long, help_heading = SHOP)]
+    redirect_login: bool,
+    /// gzip response bodies
+    #[arg(long, help_heading = SHOP)]
+    gzip: bool,
+    /// response delay, e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms, @FILE
+    #[arg(long, value_name = "DELAY", default_value = "0ms", value_parser = delay, help_heading = FAULTS)]
+    delay: Delay,
+    /// response delay of slow responses
+    #[arg(long, value_name = "DELAY", default_value = "10s", value_parser = delay, help_heading = FAULTS)]
+    slow_delay: Delay,
+    /// weights or percentages of good, garbage, error, limited, slow, reset, hang
+    #[arg(long, value_name = "WEIGHTS", default_value = "good=1", value_parser = Mix::read, help_heading = FAULTS)]
+    mix: Mix,
+    /// item responses with a wrong price, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
+    wrong_price: f64,
+    /// responses that close their connection, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
+    close: f64,
+    #[command(flatten)]
+    service_args: ServiceArgs,
+    #[command(flatten)]
+    workers: WorkerArgs,
+}
+
+const SHOP: &str = "Shop";
+const FAULTS: &str = "Faults";
+
+impl ShopArgs {
+    pub(super) fn service_args(&self) -> &ServiceArgs {
+        &self.service_args
+    }
+
+    pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
+        let server = self.service_args.options(Some(&self.workers), logger);
+        let rules = ShopRules {
+            max_sessions: self.max_sessions as usize,
+            rotates_cookie: self.rotate_cookie,
+            needs_csrf: self.csrf,
+            seed: self.service_args.seed,
+        };
+        let options = Options {
+            rules,
+            items: self.items,
+            mix: self.mix,
+            delay: self.delay,
+            slow_delay: self.slow_delay,
+            wrong_price: self.wrong_price,
+            close: self.close,
+            redirects_login: self.redirect_login,
+            uses_gzip: self.gzip,
+        };
+        server::start(Service::new(options), &server).map_err(|error| error.to_string())
+    }
+}

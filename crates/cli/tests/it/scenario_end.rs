@@ -1,0 +1,24 @@
+//! The end of a run of scenarios.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::net::TcpListener;
+
+use serde_json::Value;
+use weir_testing::{Reply, Server, Weir};
+
+/// A hundred users wait to be allowed to connect while the others' handshakes get no answer; once, the run waited for
+/// these requests for ever.
+#[test]
+fn a_run_ends_while_users_wait_to_connect() {
+    // The kernel completes the connections; nobody answers the handshakes.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = Server::start(|_| Reply::ok("hello"));
+    let folder = Weir::new();
+    folder.write("shop.hurl", format!("GET {}\n\nGET https://{}/\n", server.url("/"), silent.local_addr().unwrap()));
+    let flags = ["-s", "shop.hurl", "-k", "-c", "100", "-t", "1", "-d", "1s", "--timeout", "5s"];
+    let output = folder.run(&[&["load"], &flags[..], &["--format", "json"]].concat());
+    let run: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {}", output.stderr));
+    let iterations = &run["iterations"];
+    assert_eq!(iterations["total"], iterations["failed"], "{iterations}");
+    assert!(iterations["unfinished"].as_u64().unwrap() >= 36, "{iterations}");
+}

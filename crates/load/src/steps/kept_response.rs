@@ -1,0 +1,125 @@
+//! Response that is kept while it arrives: its head, and its body where a step looks into it.
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+use brotli_decompressor::Decompressor;
+use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
+use ruzstd::decoding::StreamingDecoder;
+
+/// Maximum size of a kept body, in bytes, and of a decompressed one.
+const MAX_BODY_BYTES: usize = 64 << 20;
+/// Size of the buffer of the brotli decoder, in bytes.
+const BROTLI_BUFFER_BYTES: usize = 4096;
+
+/// Response that is kept while it arrives.
+#[derive(Debug, Default)]
+pub(in crate::steps) struct KeptResponse {
+    head: Vec<u8>,
+    body: Vec<u8>,
+    keeps_body: bool,
+    is_cut: bool,
+}
+
+impl KeptResponse {
+    /// Empties it for the next response.
+    pub(in crate::steps) fn clear(&mut self, keeps_body: bool) {
+        self.head.clear();
+        self.body.clear();
+        (self.keeps_body, self.is_cut) = (keeps_body, false);
+    }
+
+    /// Frees the memory of a head and body that are larger.
+    pub(in crate::steps) fn shrink_to(&mut self, bytes: usize) {
+        self.clear(false);
+        self.head.shrink_to(bytes);
+        self.body.shrink_to(bytes);
+    }
+
+    /// Takes the head.
+    pub(in crate::steps) fn set_head(&mut self, head: &[u8]) {
+        self.head.clear();
+        self.head.extend_from_slice(head);
+    }
+
+    /// Takes the next bytes of the body.
+    pub(in crate::steps) fn push_body(&mut self, bytes: &[u8]) {
+        if !self.keeps_body {
+            return;
+        }
+        if self.body.len() + bytes.len() > MAX_BODY_BYTES {
+            self.is_cut = true;
+        } else {
+            self.body.extend_from_slice(bytes);
+        }
+    }
+
+    /// Head, as it came.
+    pub(in crate::steps) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Body as it came, without framing.
+    pub(in crate::steps) fn raw_body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Whether the head names another encoding of characters than UTF-8 for a body that is there.
+    pub(in crate::steps) fn has_other_charset(&self) -> bool {
+        const NAME: &[u8] = b"charset";
+        let mut equals = self.head.iter().enumerate().filter(|(_, byte)| **byte == b'=').map(|(at, _)| at);
+        !self.body.is_empty()
+            && equals.any(|at| {
+                let (before, value) = (&self.head[..at], &self.head[at + 1..]);
+                let name = before.get(before.len().saturating_sub(NAME.len())..).unwrap_or_default();
+                let value = value.strip_prefix(b"\"").unwrap_or(value);
+                name.eq_ignore_ascii_case(NAME) && !value.get(..5).is_some_and(|v| v.eq_ignore_ascii_case(b"utf-8"))
+            })
+    }
+
+    /// Body, decompressed if `encoding` is a known one.
+    ///
+    /// # Errors
+    /// Reason why the body cannot be looked into.
+    pub(in crate::steps) fn decoded_body(&self, encoding: Option<&[u8]>) -> Result<Cow<'_, [u8]>, String> {
+        if self.is_cut {
+            return Err(format!("the body is larger than {} MiB, of which no check can be made", MAX_BODY_BYTES >> 20));
+        }
+        let Some(encoding) = encoding.filter(|_| !self.body.is_empty()) else { return Ok(Cow::Borrowed(&self.body)) };
+        let mut body = Cow::Borrowed(&self.body[..]);
+        // The last encoding was applied last.
+        for name in encoding.split(|byte| *byte == b',').rev() {
+            let decoded = match name.trim_ascii().to_ascii_lowercase().as_slice() {
+                b"identity" | b"" => continue,
+                b"gzip" | b"x-gzip" => decompressed(GzDecoder::new(&body[..])),
+                // Some services leave out the frame of zlib.
+                b"deflate" => decompressed(ZlibDecoder::new(&body[..]))
+                    .or_else(|error| decompressed(DeflateDecoder::new(&body[..])).map_err(|_| error)),
+                b"br" => decompressed(Decompressor::new(&body[..], BROTLI_BUFFER_BYTES)),
+                b"zstd" => zstd(&body),
+                other => return Err(format!("unknown content encoding '{}'", other.escape_ascii())),
+            };
+            body = Cow::Owned(decoded.map_err(|error| format!("the body does not decompress: {error}"))?);
+        }
+        Ok(body)
+    }
+}
+
+fn decompressed(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    from.take(MAX_BODY_BYTES as u64).read_to_end(&mut body)?;
+    Ok(body)
+}
+
+/// Content of the frames of a body.
+fn zstd(mut compressed: &[u8]) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    while !compressed.is_empty() {
+        let frame = StreamingDecoder::new(&mut compressed).map_err(io::Error::other)?;
+        body.extend(decompressed(frame)?);
+        if body.len() >= MAX_BODY_BYTES {
+            break;
+        }
+    }
+    Ok(body)
+}

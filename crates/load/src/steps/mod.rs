@@ -1,0 +1,41 @@
+//! Scenarios in the load: which one an iteration has, its users, and where their requests go.
+//!
+//! - [`ScenarioMix`]: scenarios of a plan, compiled
+//! - `with_single_request`: a single request with templates or checks as a scenario of one step
+//! - `UserTable`: users of one thread, their waits, and what they send next
+//! - `OriginResolver`: addresses of the hosts that scenarios name
+//! - `StepExchange`: request of a step on a connection, and what is kept of its response
+//! - [`StepTrace`]: requests and responses as they were, for a person
+
+mod data_source;
+mod exchange;
+mod exchange_pool;
+mod headers;
+mod kept_response;
+mod mix;
+mod origin_resolver;
+mod sample;
+mod scenario_data;
+mod scenario_hook;
+mod single_request;
+mod source;
+mod thread_origins;
+mod trace;
+mod user_action;
+mod user_connections;
+mod user_deal;
+mod user_table;
+
+pub use self::data_source::DataSource;
+pub(super) use self::exchange::StepExchange;
+pub(super) use self::exchange_pool::ExchangePool;
+pub use self::mix::ScenarioMix;
+pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin};
+pub(super) use self::sample::{failure_sample, failure_texts};
+pub(super) use self::single_request::with_single_request;
+pub(crate) use self::source::without_user;
+pub use self::source::{ScenarioFile, ScenarioSource};
+pub use self::trace::{CaptureTrace, CheckTrace, StepTrace};
+pub(super) use self::user_action::{EndedIteration, Send, UserAction, UserRest};
+pub(super) use self::user_table::UserTable;
+pub use weir_scenario::data::{RowOrder, ThinkTime};

@@ -1,0 +1,67 @@
+//! Addresses of the hosts that scenarios name.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use weir_http::target::{SocketAddress, Target, TargetError};
+use weir_http::tls::{Tls, TlsError};
+use weir_scenario::plan::RequestOrigin;
+
+use crate::options::Options;
+use crate::plan::PlanError;
+
+/// Where the requests of an origin go.
+#[derive(Clone, Debug)]
+pub(crate) struct ResolvedOrigin {
+    /// Addresses in the order of preference; never empty.
+    pub(crate) addresses: Vec<SocketAddress>,
+    /// TLS, for https.
+    pub(crate) tls: Option<Tls>,
+}
+
+/// Resolver of origins, with the options of the load that change the way to them.
+#[derive(Debug)]
+pub(crate) struct OriginResolver {
+    connect_to: Option<String>,
+    unix_socket: Option<PathBuf>,
+    server_name: Option<String>,
+    tls: Tls,
+}
+
+impl OriginResolver {
+    pub(crate) fn new(options: &Options) -> Result<Self, PlanError> {
+        Ok(Self {
+            connect_to: options.connect_to.clone(),
+            unix_socket: options.unix_socket.clone(),
+            server_name: options.sni.clone(),
+            // The name is replaced for each origin.
+            tls: Tls::new("localhost", &options.tls)?,
+        })
+    }
+
+    /// Addresses of an origin, from the system's resolver.
+    pub(crate) fn resolve(&self, origin: &RequestOrigin) -> Result<ResolvedOrigin, PlanError> {
+        let target = Target {
+            url: origin.to_string(),
+            tls: origin.is_tls,
+            host: origin.host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+            port: origin.port,
+            path: "/".to_owned(),
+            userinfo: None,
+        };
+        let addresses = match &self.unix_socket {
+            Some(path) => vec![SocketAddress::Unix(path.clone())],
+            None => target.resolve(self.connect_to.as_deref())?,
+        };
+        if addresses.is_empty() {
+            return Err(TargetError::Resolve(target.host, "it has no address".into()).into());
+        }
+        let name = self.server_name.as_ref().unwrap_or(&target.host);
+        let tls = target.tls.then(|| {
+            let server = ServerName::try_from(name.clone()).map_err(|_| TlsError::Name(name.clone()))?;
+            Ok::<Tls, TlsError>(Tls { config: Arc::clone(&self.tls.config), name: server })
+        });
+        Ok(ResolvedOrigin { addresses, tls: tls.transpose()? })
+    }
+}

@@ -1,0 +1,59 @@
+//! What users do next, and what they wait for.
+
+use weir_decide::Nanos;
+use weir_decide::load::feed::DueRequest;
+use weir_scenario::plan::OriginId;
+
+/// Wait of a user between two iterations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum UserRest {
+    /// Until it tries to reach the service again.
+    Retry,
+    /// Until its next iteration begins.
+    Paced(DueRequest),
+}
+
+/// Request that waits to be allowed to connect.
+#[derive(Debug)]
+pub(crate) struct PendingRequest {
+    pub(crate) send: Send,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Request of a user to send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Send {
+    pub(crate) user: u32,
+    pub(crate) scenario: u32,
+    /// Index of the step among all steps.
+    pub(crate) step: u32,
+    pub(crate) origin: OriginId,
+    pub(crate) intended: Nanos,
+    /// Time from which only weir itself could delay it.
+    pub(crate) ready: Nanos,
+    pub(crate) number: u64,
+    pub(crate) timeout: Option<Nanos>,
+    pub(crate) is_bodyless: bool,
+    pub(crate) keeps_body: bool,
+}
+
+/// What a user does next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum UserAction {
+    /// Sends the request of the table.
+    Send(Send),
+    /// Waits; the table wakes it.
+    Wait,
+    /// Has ended an iteration.
+    End(EndedIteration),
+}
+
+/// Iteration that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndedIteration {
+    pub(crate) scenario: u32,
+    pub(crate) intended: Nanos,
+    pub(crate) ok: bool,
+    /// Whether a service was reached; if not, the user pauses.
+    pub(crate) has_reached: bool,
+}

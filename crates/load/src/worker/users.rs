@@ -1,0 +1,355 @@
+//! Users of scenarios: their iterations, and what they do next.
+
+use super::connect::CONNECT_RETRY_DELAY;
+use super::{MAX_STARTS, Worker};
+use crate::connection::{ConnectionPhase, Flight, LoadConnection};
+use crate::steps::{
+    EndedIteration, Send, StepExchange, StepTrace, UserAction, UserRest, UserTable, failure_sample, failure_texts,
+};
+use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
+use weir_decide::load::feed::{DueRequest, Feed};
+use weir_http::wire::DecodedResponse;
+use weir_machine::clock::unix_s;
+use weir_measure::outcome::{Outcome, RequestEnd};
+
+impl Worker<'_> {
+    /// Time of the next thing that users of scenarios do.
+    pub(super) fn next_user_due(&self) -> Option<Nanos> {
+        let users = self.users.as_ref()?;
+        let can_begin = matches!(self.feed, Feed::Closed(_)) || users.has_free();
+        let arrival = if can_begin { self.feed.next_due() } else { None };
+        let waiting = (users.is_awaiting() && self.connections.can_open()).then_some(Nanos::ZERO);
+        users.next_due().into_iter().chain(arrival).chain(waiting).min()
+    }
+
+    /// Continues users whose waits are over, and begins due iterations; a limited number at a time, since responses
+    /// must be read too.
+    pub(super) fn start_users(&mut self) {
+        let now = self.clock.now();
+        if now >= self.shared.plan.until {
+            self.cut_iterations(now);
+        }
+        for _ in 0..MAX_STARTS {
+            if !self.connections.can_open() {
+                break;
+            }
+            let Some(pending) = self.users.as_mut().and_then(UserTable::take_awaiting) else { break };
+            if let Some(users) = &mut self.users {
+                users.request.clone_from(&pending.bytes);
+            }
+            let action = self.open_for(pending.send, now);
+            self.act(pending.send.user, action, now);
+        }
+        for _ in 0..MAX_STARTS {
+            let now = self.clock.now();
+            let Some(users) = &mut self.users else { return };
+            let Some(user) = users.take_due(now) else { break };
+            let action = match users.end_rest(user) {
+                Some(UserRest::Retry) => self.next_iteration(user, now),
+                Some(UserRest::Paced(start)) => Some(self.begin_iteration(user, &start, start.arrival.intended, now)),
+                None => {
+                    let action = users.woken(user, now, self.unix_s);
+                    self.record_unsent(user, now);
+                    Some(action)
+                }
+            };
+            self.act(user, action, now);
+        }
+        for _ in 0..MAX_STARTS {
+            self.refill_permits();
+            let now = self.clock.now();
+            let Some(users) = &mut self.users else { return };
+            let is_open = matches!(self.feed, Feed::Open(_));
+            if is_open && !users.has_free() {
+                return;
+            }
+            let Some(start) = self.feed.due(now) else { return };
+            let user = if is_open { users.take_free() } else { start.user };
+            let action = self.begin_iteration(user, &start, start.arrival.intended, now);
+            self.act(user, Some(action), now);
+        }
+    }
+
+    /// Ends the waits of all users: the run is over.
+    fn cut_iterations(&mut self, now: Nanos) {
+        if let Some(users) = &mut self.users {
+            let counts = self.counters.counts();
+            let withdrawn = users.cut(|scenario| counts.scenario(scenario).cut += 1);
+            self.counters.withdraw(withdrawn, now);
+        }
+    }
+
+    fn begin_iteration(&mut self, user: u32, start: &DueRequest, ready: Nanos, now: Nanos) -> UserAction {
+        self.unix_s = unix_s() as i64;
+        let Some(users) = &mut self.users else { return UserAction::Wait };
+        let action = users.begin(user, start, ready, now, self.unix_s);
+        self.record_unsent(user, now);
+        action
+    }
+
+    /// Next iteration of a user that is free at `now`; `None` if it has none.
+    fn next_iteration(&mut self, user: u32, now: Nanos) -> Option<UserAction> {
+        self.refill_permits();
+        match self.feed.next_on(user, now) {
+            Some(start) => {
+                let is_open = matches!(self.feed, Feed::Open(_));
+                let ready = self.counters.ready(start.arrival.intended, is_open, now);
+                Some(self.begin_iteration(user, &start, ready, now))
+            }
+            None => {
+                if let (Feed::Open(_), Some(users)) = (&self.feed, &mut self.users) {
+                    users.free(user);
+                }
+                None
+            }
+        }
+    }
+
+    /// Does what a user does next, until it waits or has ended.
+    fn act(&mut self, user: u32, action: Option<UserAction>, now: Nanos) {
+        let mut next = action;
+        while let Some(action) = next {
+            next = match action {
+                UserAction::Wait => None,
+                UserAction::Send(send) if now >= self.shared.plan.until => {
+                    self.counters.counts().scenario(send.scenario).cut += 1;
+                    None
+                }
+                UserAction::Send(send) => {
+                    self.counters.begin(send.intended, now);
+                    self.send(send, now)
+                }
+                UserAction::End(ended) => self.end_iteration(user, ended, now),
+            };
+        }
+    }
+
+    /// Records the end of an iteration; the user's next one begins, at once or after a pause.
+    fn end_iteration(&mut self, user: u32, ended: EndedIteration, now: Nanos) -> Option<UserAction> {
+        self.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok);
+        // A refused port, or a request that cannot be rendered, would be tried a hundred thousand times per second.
+        let earliest = if ended.has_reached { now } else { now + CONNECT_RETRY_DELAY };
+        let paced = self.users.as_ref().and_then(|users| users.paced_start(user)).filter(|at| *at > earliest);
+        if let Some(at) = paced {
+            return self.pace(user, at, now);
+        }
+        if ended.has_reached {
+            return self.next_iteration(user, now);
+        }
+        if let Some(users) = &mut self.users {
+            users.rest(user, earliest, UserRest::Retry);
+        }
+        None
+    }
+
+    /// Gives a user its next iteration now, which begins at `at`: a user that has none left does not wait for it.
+    fn pace(&mut self, user: u32, at: Nanos, now: Nanos) -> Option<UserAction> {
+        self.refill_permits();
+        let mut start = self.feed.next_on(user, now)?;
+        start.arrival.intended = at;
+        if let Some(users) = &mut self.users {
+            users.rest(user, at, UserRest::Paced(start));
+        }
+        None
+    }
+
+    /// Sends the request of the table on the user's connection, or on a new one.
+    fn send(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
+        while let Some(index) =
+            self.users.as_mut().and_then(|users| users.connections(send.user)?.take(send.scenario, send.origin))
+        {
+            let Some(slot) = self.connections.get(index) else { continue };
+            let is_of_user = slot.user == send.user
+                && slot.phase == ConnectionPhase::Open
+                && slot.flights.is_empty()
+                && slot.origin == Some((send.scenario, send.origin));
+            if !is_of_user {
+                continue;
+            }
+            // What was closed during a think time fails by weir's own fault if it is used.
+            if slot.idle_since.is_some_and(|since| now - since > MIN_IDLE_BEFORE_CHECK) && !slot.stream.is_quiet() {
+                self.connections.close(index);
+                continue;
+            }
+            self.put_request(index, send, send.ready);
+            self.write(index, now);
+            return None;
+        }
+        self.close_surplus(send.user);
+        if !self.connections.can_open() {
+            if let Some(users) = &mut self.users {
+                users.await_connection(send);
+            }
+            return None;
+        }
+        self.open_for(send, now)
+    }
+
+    /// Closes connections of a user that would keep it, or another user, from a new one: after redirects to hosts that
+    /// the plan does not name.
+    fn close_surplus(&mut self, user: u32) {
+        let max = self.shared.plan.connections_per_user();
+        while let Some(index) = self.users.as_mut().and_then(|users| users.connections(user)?.take_surplus(max)) {
+            let is_idle = |slot: &mut LoadConnection| slot.user == user && slot.flights.is_empty();
+            if self.connections.get(index).is_some_and(is_idle) {
+                self.connections.close(index);
+            }
+        }
+    }
+
+    /// Makes a connection for the request of the table.
+    fn open_for(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
+        let opened = match &mut self.users {
+            Some(users) => match users.address(send.scenario, send.origin) {
+                Ok(address) => {
+                    let first = address.addresses.first().cloned();
+                    first.ok_or_else(|| "no address".to_owned())
+                }
+                Err(error) => Err(error),
+            },
+            None => return None,
+        };
+        let opened = opened.and_then(|address| {
+            self.connections.open(&address, self.wall.is_some(), send.user, now).map_err(|error| error.to_string())
+        });
+        match opened {
+            Ok(index) => {
+                self.counters.counts().connections += 1;
+                if let Some(slot) = self.connections.get(index) {
+                    slot.origin = Some((send.scenario, send.origin));
+                }
+                self.put_request(index, send, send.ready.max(send.intended));
+                None
+            }
+            Err(reason) => {
+                let flight = Flight::of_step(send.number, send.intended, send.ready);
+                self.counters.record_detail(FailureKind::Connect, || reason);
+                Some(self.step_failed(
+                    send.user,
+                    &flight.failed(FailureKind::Connect, now, 0),
+                    FailureKind::Connect,
+                    None,
+                    now,
+                ))
+            }
+        }
+    }
+
+    /// Puts the request of the table on a connection.
+    fn put_request(&mut self, index: u32, send: Send, ready: Nanos) {
+        let (Some(users), Some(slot)) = (&mut self.users, self.connections.get(index)) else { return };
+        let mut step = users.exchanges.take();
+        std::mem::swap(&mut step.request, &mut users.request);
+        step.prepare((send.step, send.origin), send.is_bodyless, send.keeps_body || self.trace.is_some(), send.timeout);
+        slot.step = Some(step);
+        slot.idle_since = None;
+        slot.push(Flight::of_step(send.number, send.intended, ready));
+    }
+
+    /// Takes a whole response of a step that arrived at `at`; `is_reusable`: its connection is open, and may be used
+    /// again.
+    pub(super) fn step_response(
+        &mut self,
+        index: u32,
+        flight: &Flight,
+        answer: &DecodedResponse,
+        (at, now): (Nanos, Nanos),
+        is_reusable: bool,
+    ) {
+        let timeout = self.shared.plan.timeout;
+        let Some(slot) = self.connections.get(index) else { return };
+        let (user, origin) = (slot.user, slot.origin);
+        let Some(exchange) = slot.step.take() else { return };
+        let mut outcome = flight.completed(answer, at, exchange.request.len(), exchange.timeout.unwrap_or(timeout));
+        let Some(users) = &mut self.users else { return };
+        let action = match outcome.end {
+            RequestEnd::Failed(kind) => users.failed(user, kind, at, self.unix_s),
+            _ => users.response(user, &exchange, (answer.status, at - flight.sent), at, self.unix_s),
+        };
+        if outcome.end.status().is_some() {
+            let passed = users.findings.failures.is_empty();
+            if !passed || users.expects_status(user) {
+                outcome.end = RequestEnd::Checked { status: answer.status, passed };
+            }
+        }
+        self.record_step(user, &outcome, Some(&exchange));
+        if let Some(users) = &mut self.users {
+            users.exchanges.put(exchange);
+        }
+        if is_reusable
+            && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users)
+            && let Some((scenario, origin)) = origin
+        {
+            slot.idle_since = Some(now);
+            if let Some(connections) = users.connections(user) {
+                connections.keep(scenario, origin, index);
+            }
+        } else {
+            self.connections.close(index);
+        }
+        self.act(user, Some(action), now);
+    }
+
+    /// Takes a failed request of a step, whose connection has ended.
+    pub(super) fn step_failed_on(
+        &mut self,
+        user: u32,
+        flight: &Flight,
+        kind: FailureKind,
+        exchange: &StepExchange,
+        (bytes_out, now): (usize, Nanos),
+    ) {
+        let action = self.step_failed(user, &flight.failed(kind, now, bytes_out), kind, Some(exchange), now);
+        self.act(user, Some(action), now);
+    }
+
+    fn step_failed(
+        &mut self,
+        user: u32,
+        outcome: &Outcome,
+        kind: FailureKind,
+        exchange: Option<&StepExchange>,
+        now: Nanos,
+    ) -> UserAction {
+        let Some(users) = &mut self.users else { return UserAction::Wait };
+        let action = users.failed(user, kind, now, self.unix_s);
+        // A sample of a response that never came has none.
+        self.record_step(user, outcome, exchange);
+        action
+    }
+
+    /// Records a request of a step, with what the flow found.
+    fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
+        let Some(users) = &self.users else { return };
+        let findings = &users.findings;
+        let step = users.step_index(users.scenario_of(user), findings.step);
+        self.counters
+            .end_step(step, outcome, findings, || failure_sample(findings, users.mix().step_checks(step), exchange));
+        if let Some(trace) = &self.trace {
+            // The receiver is gone once the run is abandoned.
+            let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
+        }
+        let has_message = self.log.is_some() && !findings.failures.is_empty();
+        let checks = users.mix().step_checks(step);
+        let message = if has_message { failure_texts(findings, checks).join("; ") } else { String::new() };
+        self.finish_request(outcome, user, step, &message);
+    }
+
+    /// Records a request that could not be rendered.
+    fn record_unsent(&mut self, user: u32, now: Nanos) {
+        let Some(users) = &self.users else { return };
+        let findings = &users.findings;
+        if findings.failures.is_empty() {
+            return;
+        }
+        let step = users.step_index(users.scenario_of(user), findings.step);
+        if let Some(trace) = &self.trace {
+            let _ = trace.send(StepTrace::of_findings(users, user));
+        }
+        self.counters.record_unsent(step, now, || failure_sample(findings, users.mix().step_checks(step), None));
+    }
+}
+
+/// Idle time after which a service may have closed a connection.
+const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);

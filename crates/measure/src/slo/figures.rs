@@ -1,0 +1,143 @@
+//! Figures that objectives judge: of a whole run, of its iterations, of a scenario, or of a step.
+
+use crate::histogram::Histogram;
+use crate::recorder::Interval;
+use crate::run::Run;
+use crate::run_steps::RunStep;
+
+/// Part of a run that an objective is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum SloScope {
+    /// All requests.
+    #[default]
+    Run,
+    /// Iterations of scenarios.
+    Iterations,
+    /// Scenario or step of this name.
+    Named(String),
+}
+
+/// Figures that objectives judge. Times are in milliseconds, over successes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SloFigures {
+    pub(super) total: u64,
+    pub(super) ok: u64,
+    pub(super) failed: u64,
+    /// Successes per second.
+    pub(super) rate_per_s: f64,
+    pub(super) response: TimeFigures,
+    pub(super) service: TimeFigures,
+    /// Evaluations of checks that hold, and that do not.
+    pub(super) checks: (u64, u64),
+}
+
+/// Times over successes, in milliseconds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TimeFigures {
+    pub(super) mean: f64,
+    pub(super) max: f64,
+    /// `None` for a damaged histogram, in a run from a file.
+    histogram: Option<Histogram>,
+}
+
+impl TimeFigures {
+    /// Quantile in ms; infinite for a damaged histogram.
+    pub(super) fn quantile(&self, q: f64) -> f64 {
+        self.histogram.as_ref().map_or(f64::INFINITY, |histogram| histogram.quantile(q).as_millis_f64())
+    }
+
+    fn of(histogram: Option<Histogram>) -> Self {
+        let (mean, max) = histogram.as_ref().map_or((f64::INFINITY, f64::INFINITY), |histogram| {
+            (histogram.mean_ns() / 1e6, histogram.max().as_millis_f64())
+        });
+        Self { mean, max, histogram }
+    }
+}
+
+impl SloFigures {
+    /// Figures of a part of a run.
+    pub(super) fn of(run: &Run, scope: &SloScope) -> Self {
+        match scope {
+            SloScope::Run => Self::of_run(run),
+            SloScope::Iterations => Self::of_iterations(run),
+            SloScope::Named(name) => {
+                let steps = run.steps.iter().filter(|step| step.is_named(name));
+                Self::of_steps(&steps.collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// Figures of an interval of a length in seconds.
+    pub(super) fn of_interval(interval: &Interval, length_s: f64) -> Self {
+        let response = TimeFigures::of(Some(interval.response.clone()));
+        Self {
+            total: interval.ok + interval.failed,
+            ok: interval.ok,
+            failed: interval.failed,
+            rate_per_s: interval.ok as f64 / length_s,
+            service: response.clone(),
+            response,
+            checks: (0, 0),
+        }
+    }
+
+    fn of_run(run: &Run) -> Self {
+        let successes = run.requests.ok as f64 / run.response_count().max(1) as f64;
+        let (response, service) = (&run.response_ms, &run.service_ms);
+        Self {
+            total: run.requests.total,
+            ok: run.requests.ok,
+            failed: run.requests.failed,
+            rate_per_s: run.rate_per_s.achieved * successes,
+            response: TimeFigures { mean: response.mean, max: response.max, histogram: run.response_histogram().ok() },
+            service: TimeFigures { mean: service.mean, max: service.max, histogram: run.service_histogram().ok() },
+            checks: checks(run.steps.iter()),
+        }
+    }
+
+    fn of_iterations(run: &Run) -> Self {
+        let Some(iterations) = &run.iterations else { return Self::default() };
+        let successes = iterations.ok as f64 / (iterations.ok + iterations.failed - iterations.dropped).max(1) as f64;
+        let times = TimeFigures::of(iterations.time_histogram().ok());
+        Self {
+            total: iterations.total,
+            ok: iterations.ok,
+            failed: iterations.failed,
+            rate_per_s: iterations.rate_per_s.achieved * successes,
+            response: times.clone(),
+            service: times,
+            checks: checks(run.steps.iter()),
+        }
+    }
+
+    fn of_steps(steps: &[&RunStep]) -> Self {
+        let sum = |count: fn(&RunStep) -> u64| steps.iter().map(|step| count(step)).sum::<u64>();
+        let merged = |of: fn(&RunStep) -> Result<Histogram, String>| {
+            let mut all = Histogram::precise();
+            for step in steps {
+                all.add(&of(step).ok()?);
+            }
+            Some(all)
+        };
+        let rate = |step: &&RunStep| {
+            let responses: u64 = step.status.values().sum();
+            step.rate_per_s * step.ok as f64 / responses.max(1) as f64
+        };
+        Self {
+            total: sum(|step| step.requests + step.unsent),
+            ok: sum(|step| step.ok),
+            failed: sum(|step| step.failed + step.unsent),
+            rate_per_s: steps.iter().map(rate).sum(),
+            response: TimeFigures::of(merged(RunStep::response_histogram)),
+            service: TimeFigures::of(merged(RunStep::service_histogram)),
+            checks: checks(steps.iter().copied()),
+        }
+    }
+}
+
+/// Evaluations of the checks of steps that hold, and that do not.
+fn checks<'s>(steps: impl Iterator<Item = &'s RunStep>) -> (u64, u64) {
+    steps
+        .flat_map(|step| &step.checks)
+        .fold((0, 0), |(passed, failed), check| (passed + check.passed, failed + check.failed))
+}

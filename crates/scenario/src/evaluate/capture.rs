@@ -1,0 +1,110 @@
+//! Captures, compiled.
+
+use std::fmt;
+
+use weir_hurl::{Capture, ParseError};
+
+use super::Scope;
+use super::filter::FilterChain;
+use super::query::CompiledQuery;
+use super::template::RenderContext;
+use super::variables::{VariableNames, VariableSlot, VariableTable};
+use super::view::ResponseView;
+use crate::value::Value;
+
+/// Capture, compiled.
+#[derive(Clone, Debug)]
+pub struct CompiledCapture {
+    slot: VariableSlot,
+    name: String,
+    query: CompiledQuery,
+    filters: FilterChain,
+    is_redacted: bool,
+}
+
+/// Capture that found nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureFailure {
+    /// Name of the variable.
+    pub name: String,
+    /// Reason.
+    pub reason: String,
+}
+
+impl fmt::Display for CaptureFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "capture {}: {}", self.name, self.reason)
+    }
+}
+
+impl CompiledCapture {
+    /// Compiles a capture, whose name has no expressions.
+    ///
+    /// # Errors
+    /// A query or filter that is invalid, or that scenarios do not have.
+    pub fn compile(capture: &Capture, names: &mut VariableNames) -> Result<Self, ParseError> {
+        let name = capture.name.as_text().unwrap_or_default().to_owned();
+        Ok(Self {
+            slot: names.slot(&name),
+            name,
+            query: CompiledQuery::compile(&capture.query, names)?,
+            filters: FilterChain::compile(&capture.filters, names)?,
+            is_redacted: capture.is_redacted,
+        })
+    }
+
+    /// Name of the variable.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether logs hide the value.
+    pub fn is_redacted(&self) -> bool {
+        self.is_redacted
+    }
+
+    /// Value of the variable.
+    pub fn value<'v>(&self, variables: &'v VariableTable) -> Option<&'v Value> {
+        variables.get(self.slot)
+    }
+
+    /// Whether the value is about the redirects before the response.
+    pub fn is_about_redirects(&self) -> bool {
+        self.query.is_about_redirects()
+    }
+
+    /// Whether the value is in the body.
+    pub fn needs_body(&self) -> bool {
+        self.query.needs_body()
+    }
+
+    /// Whether the value is in the headers.
+    pub fn needs_headers(&self) -> bool {
+        self.query.needs_headers()
+    }
+
+    /// Whether the value is the URL.
+    pub fn needs_url(&self) -> bool {
+        self.query.needs_url()
+    }
+
+    /// Sets the variable.
+    ///
+    /// # Errors
+    /// If there is no value.
+    pub fn evaluate(
+        &self,
+        view: &ResponseView<'_>,
+        variables: &mut VariableTable,
+        context: &mut RenderContext<'_>,
+    ) -> Result<(), CaptureFailure> {
+        let failure = |reason: String| CaptureFailure { name: self.name.clone(), reason };
+        let mut scope = Scope { variables, context };
+        let found = self.query.evaluate(view, &mut scope).map_err(failure)?;
+        let value = found.ok_or_else(|| failure("found nothing".to_owned()))?;
+        let filtered = self.filters.apply(value, &mut scope).map_err(failure)?;
+        let value = filtered.ok_or_else(|| failure("the filters found nothing".to_owned()))?;
+        variables.set(self.slot, value);
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! Checks, compiled.
+
+use std::fmt;
+
+use weir_hurl::{Assertion, ParseError};
+
+use super::Scope;
+use super::filter::FilterChain;
+use super::predicate::CompiledPredicate;
+use super::query::CompiledQuery;
+use super::template::RenderContext;
+use super::variables::{VariableNames, VariableTable};
+use super::view::ResponseView;
+use crate::value::Value;
+
+/// Most characters of a value in a failure.
+const MAX_SHOWN_CHARS: usize = 200;
+
+/// Check, compiled.
+#[derive(Clone, Debug)]
+pub struct CompiledCheck {
+    query: CompiledQuery,
+    filters: FilterChain,
+    predicate: CompiledPredicate,
+}
+
+/// Check that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckFailure {
+    /// Value that was found, or why none was.
+    pub actual: String,
+    /// What was expected.
+    pub expected: String,
+}
+
+impl fmt::Display for CheckFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}, found {}", self.expected, self.actual)
+    }
+}
+
+impl CompiledCheck {
+    /// Compiles a check.
+    ///
+    /// # Errors
+    /// A query, filter or value that is invalid, or that scenarios do not have.
+    pub fn compile(assertion: &Assertion, names: &mut VariableNames) -> Result<Self, ParseError> {
+        Ok(Self {
+            query: CompiledQuery::compile(&assertion.query, names)?,
+            filters: FilterChain::compile(&assertion.filters, names)?,
+            predicate: CompiledPredicate::compile(&assertion.predicate, names)?,
+        })
+    }
+
+    /// Whether the value is about the redirects before the response.
+    pub fn is_about_redirects(&self) -> bool {
+        self.query.is_about_redirects()
+    }
+
+    /// Whether the value is in the body.
+    pub fn needs_body(&self) -> bool {
+        self.query.needs_body()
+    }
+
+    /// Whether the value is in the headers.
+    pub fn needs_headers(&self) -> bool {
+        self.query.needs_headers()
+    }
+
+    /// Whether the value is the URL.
+    pub fn needs_url(&self) -> bool {
+        self.query.needs_url()
+    }
+
+    /// Whether the check is about the status of the response.
+    pub fn is_about_status(&self) -> bool {
+        self.query.is_about_status()
+    }
+
+    /// Checks a response.
+    ///
+    /// # Errors
+    /// What was found in place of what was expected.
+    pub fn evaluate(
+        &self,
+        view: &ResponseView<'_>,
+        variables: &VariableTable,
+        context: &mut RenderContext<'_>,
+    ) -> Result<(), CheckFailure> {
+        let failure = |actual: String| CheckFailure { actual, expected: "a value".to_owned() };
+        let mut scope = Scope { variables, context };
+        let found = self.query.evaluate(view, &mut scope).map_err(failure)?;
+        let actual = match found {
+            Some(value) => self.filters.apply(value, &mut scope).map_err(failure)?,
+            None if !self.filters.is_empty() => return Err(failure("nothing to filter".to_owned())),
+            None => None,
+        };
+        match self.predicate.evaluate(actual.as_ref(), &mut scope).map_err(failure)? {
+            Ok(()) => Ok(()),
+            Err(failed) => {
+                let actual = actual.as_ref().map_or_else(|| "nothing".to_owned(), shown);
+                Err(CheckFailure { actual, expected: failed.expected })
+            }
+        }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.json();
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}

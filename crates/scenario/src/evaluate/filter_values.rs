@@ -1,0 +1,101 @@
+//! Filters without arguments, and those of URLs.
+
+use base64::Engine;
+use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use weir_hurl::PlainFilter;
+
+use super::filter::wrong_type;
+use super::query::lossy;
+use crate::value::{Value, hex};
+
+/// Applies a filter; `None` if there is nothing to find.
+pub(super) fn plain(filter: PlainFilter, value: Value) -> Result<Option<Value>, String> {
+    use PlainFilter as P;
+    let name = filter.as_str();
+    Ok(Some(match (filter, value) {
+        (P::Count, Value::List(list)) => integer(list.len()),
+        (P::Count, Value::Bytes(bytes)) => integer(bytes.len()),
+        (P::Count, Value::Nodes(texts)) => integer(texts.len()),
+        (P::First, Value::List(list)) => list.into_iter().next().ok_or("the list is empty")?,
+        (P::Last, Value::List(list)) => list.into_iter().next_back().ok_or("the list is empty")?,
+        (P::ToInt, Value::Integer(n)) => Value::Integer(n),
+        (P::ToInt, Value::Float(n)) => Value::Integer(n as i64),
+        (P::ToInt, Value::Text(text)) => match text.parse() {
+            Ok(n) => Value::Integer(n),
+            Err(_) => return Err(format!("'{text}' is not an integer")),
+        },
+        (P::ToFloat, Value::Text(text)) => match text.parse() {
+            Ok(n) => Value::Float(n),
+            Err(_) => return Err(format!("'{text}' is not a number")),
+        },
+        (P::ToFloat, value @ (Value::Integer(_) | Value::Float(_))) => Value::Float(value.as_f64().unwrap_or_default()),
+        (P::ToString, value) => match value.template_text() {
+            Some(text) => Value::Text(text),
+            None => return Err(wrong_type(name, &value)),
+        },
+        (P::ToHex, Value::Bytes(bytes)) => Value::Text(hex(&bytes)),
+        (P::Base64Encode, Value::Bytes(bytes)) => Value::Text(BASE64_STANDARD.encode(bytes)),
+        (P::Base64UrlSafeEncode, Value::Bytes(bytes)) => Value::Text(BASE64_URL_SAFE_NO_PAD.encode(bytes)),
+        (P::Base64Decode | P::Base64UrlSafeDecode, Value::Text(text)) => {
+            let engine = if filter == P::Base64Decode { &BASE64_STANDARD_NO_PAD } else { &BASE64_URL_SAFE_NO_PAD };
+            match engine.decode(text.trim_end_matches('=')) {
+                Ok(bytes) => Value::Bytes(bytes),
+                Err(_) => return Err(format!("'{text}' is no Base64")),
+            }
+        }
+        (P::Utf8Encode, Value::Text(text)) => Value::Bytes(text.into_bytes()),
+        (P::Utf8Decode, Value::Bytes(bytes)) => Value::Text(lossy(&bytes).into_owned()),
+        (P::HtmlEscape, Value::Text(text)) => Value::Text(html_escaped(&text)),
+        (P::HtmlUnescape, Value::Text(text)) => Value::Text(html_escape::decode_html_entities(&text).into_owned()),
+        (P::UrlEncode, Value::Text(text)) => Value::Text(percent_encoded(&text)),
+        (P::UrlDecode, Value::Text(text)) => Value::Text(percent_decoded(&text, false)),
+        (P::Location, value) => value,
+        (_, value) => return Err(wrong_type(name, &value)),
+    }))
+}
+
+fn integer(n: usize) -> Value {
+    Value::Integer(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
+/// Value of a parameter of a URL.
+pub(super) fn query_param(url: &str, name: &str) -> Option<String> {
+    let query = url.split_once('?')?.1;
+    let query = query.split('#').next().unwrap_or_default();
+    let mut pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.find(|(given, _)| percent_decoded(given, true) == name).map(|(_, value)| percent_decoded(value, true))
+}
+
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => encoded.push(byte.into()),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+fn percent_decoded(text: &str, is_form: bool) -> String {
+    let bytes = text.as_bytes();
+    let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while let Some(byte) = bytes.get(at) {
+        let digits = text.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        match (byte, digits.and_then(|digits| u8::from_str_radix(digits, 16).ok())) {
+            (b'%', Some(code)) => {
+                decoded.push(code);
+                at += 3;
+                continue;
+            }
+            (b'+', _) if is_form => decoded.push(b' '),
+            (byte, _) => decoded.push(*byte),
+        }
+        at += 1;
+    }
+    lossy(&decoded).into_owned()
+}
+
+fn html_escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#x27;")
+}

@@ -1,0 +1,197 @@
+//! Queries: values of a response.
+
+use std::borrow::Cow;
+
+use md5::Md5;
+use sha2::{Digest, Sha256};
+use weir_hurl::{CookieAttribute, ParseError, PlainQuery, QueryKind, ResponseQuery, Template, TextQuery};
+
+use super::regexes::{CompiledRegex, first_group};
+use super::template::CompiledTemplate;
+use super::variables::{VariableNames, VariableSlot};
+use super::view::ResponseView;
+use super::xpath::CompiledXPath;
+use super::{Scope, charset, dates, mistake, unsupported};
+use crate::json_path::JsonPath;
+use crate::markup::MarkupTree;
+use crate::value::Value;
+
+/// Query, compiled.
+#[derive(Clone, Debug)]
+pub(super) enum CompiledQuery {
+    Plain(PlainQuery),
+    Header(CompiledTemplate),
+    Cookie(CompiledTemplate, Option<CookieAttribute>),
+    JsonPath(CompiledPath),
+    Regex(CompiledRegex),
+    Variable(VariableSlot),
+    XPath(CompiledXPath),
+}
+
+/// JSONPath: compiled once, or for each value of its variables.
+#[derive(Clone, Debug)]
+pub(super) enum CompiledPath {
+    Fixed(JsonPath),
+    Dynamic(CompiledTemplate),
+}
+
+impl CompiledQuery {
+    pub(super) fn compile(query: &ResponseQuery, names: &mut VariableNames) -> Result<Self, ParseError> {
+        Ok(match &query.kind {
+            QueryKind::Plain(plain) => Self::Plain(*plain),
+            QueryKind::Text(TextQuery::Header, name) => Self::Header(CompiledTemplate::compile(name, names)?),
+            QueryKind::Text(TextQuery::JsonPath, path) => Self::JsonPath(CompiledPath::compile(path, names)?),
+            QueryKind::Text(TextQuery::Variable, name) => match name.as_text() {
+                Some(name) => Self::Variable(names.slot(name)),
+                None => return Err(mistake(name.position, "the name of a variable", "an expression")),
+            },
+            QueryKind::Text(TextQuery::XPath, path) => Self::XPath(CompiledXPath::compile(path, names)?),
+            QueryKind::Regex(pattern) => Self::Regex(CompiledRegex::compile(pattern, query.position, names)?),
+            QueryKind::Cookie(path) => Self::Cookie(CompiledTemplate::compile(&path.name, names)?, path.attribute),
+            QueryKind::Certificate(_) => {
+                return Err(unsupported(query.position, "certificate", "weir checks it when it connects"));
+            }
+        })
+    }
+
+    /// Whether the value is in the body.
+    pub(super) fn needs_body(&self) -> bool {
+        use PlainQuery::{Body, Bytes, Md5, RawBytes, Sha256};
+        match self {
+            Self::Plain(plain) => matches!(plain, Body | Bytes | Md5 | RawBytes | Sha256),
+            Self::JsonPath(_) | Self::Regex(_) | Self::XPath(_) => true,
+            Self::Header(_) | Self::Cookie(..) | Self::Variable(_) => false,
+        }
+    }
+
+    pub(super) fn is_about_redirects(&self) -> bool {
+        matches!(self, Self::Plain(PlainQuery::Redirects))
+    }
+
+    /// Whether the value is in the headers or of the connection.
+    pub(super) fn needs_headers(&self) -> bool {
+        matches!(self, Self::Header(_) | Self::Cookie(..) | Self::XPath(_) | Self::Plain(PlainQuery::Ip))
+    }
+
+    /// Whether the value is the URL.
+    pub(super) fn needs_url(&self) -> bool {
+        matches!(self, Self::Plain(PlainQuery::Url))
+    }
+
+    pub(super) fn is_about_status(&self) -> bool {
+        matches!(self, Self::Plain(PlainQuery::Status))
+    }
+
+    /// Value in a response; `None` if there is none.
+    pub(super) fn evaluate(&self, view: &ResponseView<'_>, scope: &mut Scope<'_, '_>) -> Result<Option<Value>, String> {
+        if let (true, Some(error)) = (self.needs_body(), view.body_error) {
+            return Err(error.to_owned());
+        }
+        Ok(match self {
+            Self::Plain(PlainQuery::Body) => Some(Value::text(view.text()?)),
+            Self::Plain(plain) => plain_value(*plain, view),
+            Self::Header(name) => {
+                let name = name.evaluate(scope).map_err(|error| error.to_string())?;
+                let mut values: Vec<Value> =
+                    view.values(&name).map(|value| Value::text(String::from_utf8_lossy(value))).collect();
+                if values.len() > 1 { Some(Value::List(values)) } else { values.pop() }
+            }
+            Self::Cookie(name, attribute) => {
+                let name = name.evaluate(scope).map_err(|error| error.to_string())?;
+                let mut set = view.values("set-cookie").filter_map(|value| std::str::from_utf8(value).ok());
+                set.find(|cookie| cookie.split(['=', ';']).next().is_some_and(|given| given.trim() == name))
+                    .and_then(|cookie| cookie_value(cookie, *attribute))
+            }
+            Self::JsonPath(path) => path.find(view.text()?.as_bytes(), scope)?,
+            Self::Regex(regex) => {
+                let text = view.text()?;
+                regex.with(scope, |regex| first_group(regex, &text))?.map(Value::Text)
+            }
+            Self::XPath(path) => {
+                let text = view.text()?;
+                let tree = match charset::is_html(view.header("content-type")) {
+                    true => MarkupTree::of_html(&text),
+                    false => MarkupTree::of_xml(&text).map_err(|reason| format!("the body is no XML: {reason}"))?,
+                };
+                path.find(&tree, scope)?
+            }
+            Self::Variable(slot) => scope.variables.get(*slot).cloned(),
+        })
+    }
+}
+
+impl CompiledPath {
+    pub(super) fn compile(path: &Template, names: &mut VariableNames) -> Result<Self, ParseError> {
+        match path.as_text() {
+            Some(text) => JsonPath::parse(text)
+                .map(Self::Fixed)
+                .map_err(|error| mistake(path.position, "a JSONPath", format!("'{text}': {error}"))),
+            None => CompiledTemplate::compile(path, names).map(Self::Dynamic),
+        }
+    }
+
+    /// Value of a single node, or the list of several, as in hurl.
+    pub(super) fn find(&self, json: &[u8], scope: &mut Scope<'_, '_>) -> Result<Option<Value>, String> {
+        let parsed;
+        let path = match self {
+            Self::Fixed(path) => path,
+            Self::Dynamic(template) => {
+                let text = template.evaluate(scope).map_err(|error| error.to_string())?;
+                parsed = JsonPath::parse(&text).map_err(|error| format!("'{text}': {error}"))?;
+                &parsed
+            }
+        };
+        if path.is_singular() {
+            let found = path.find_one(json).map_err(|error| error.to_string())?;
+            return Ok(found.map(Value::of_json));
+        }
+        let mut matches = Vec::new();
+        path.find(json, &mut matches).map_err(|error| error.to_string())?;
+        Ok(match matches.as_slice() {
+            [] => None,
+            [node] => Some(Value::of_json(node)),
+            all => Some(Value::List(all.iter().map(|node| Value::of_json(node)).collect())),
+        })
+    }
+}
+
+fn plain_value(query: PlainQuery, view: &ResponseView<'_>) -> Option<Value> {
+    Some(match query {
+        PlainQuery::Body => Value::text(String::from_utf8_lossy(view.body)),
+        PlainQuery::Bytes => Value::Bytes(view.body.to_vec()),
+        PlainQuery::RawBytes => Value::Bytes(view.raw_body.to_vec()),
+        PlainQuery::Duration => Value::Integer(i64::try_from(view.duration.0 / 1_000_000).unwrap_or(i64::MAX)),
+        PlainQuery::Ip => Value::text(view.ip),
+        PlainQuery::Md5 => Value::Bytes(Md5::digest(view.body).to_vec()),
+        PlainQuery::Sha256 => Value::Bytes(Sha256::digest(view.body).to_vec()),
+        PlainQuery::Status => Value::Integer(view.status.into()),
+        PlainQuery::Url => Value::text(view.url),
+        PlainQuery::Version => Value::text(view.version),
+        PlainQuery::Redirects => Value::List(view.redirects.iter().map(Value::text).collect()),
+    })
+}
+
+/// Value of a `Set-Cookie`, or of an attribute of it.
+fn cookie_value(cookie: &str, attribute: Option<CookieAttribute>) -> Option<Value> {
+    let mut parts = cookie.split(';');
+    let value = parts.next()?.split_once('=')?.1.trim();
+    let attribute = match attribute {
+        None | Some(CookieAttribute::Value) => return Some(Value::text(value)),
+        Some(attribute) => attribute,
+    };
+    let given = parts.map(|part| part.split_once('=').unwrap_or((part, "")));
+    let (_, text) = given
+        .map(|(name, value)| (name.trim(), value.trim()))
+        .find(|(name, _)| name.eq_ignore_ascii_case(attribute.as_str()))?;
+    Some(match attribute {
+        CookieAttribute::MaxAge => text.parse().map_or_else(|_| Value::text(text), Value::Integer),
+        CookieAttribute::Secure | CookieAttribute::HttpOnly => Value::Bool(true),
+        CookieAttribute::Expires => dates::of_cookie(text).map_or_else(|| Value::text(text), Value::Date),
+        _ => Value::text(text),
+    })
+}
+
+/// Text of bytes that may be no UTF-8.
+pub(super) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}

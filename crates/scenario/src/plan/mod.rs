@@ -1,0 +1,62 @@
+//! Plans: files compiled to steps, and the flow of a user through them.
+//!
+//! - [`ScenarioPlan`] is compiled once from a [`weir_hurl::HurlFile`] and [`ScenarioSettings`]; it finds all mistakes of
+//!   the file before anything is sent
+//! - [`ScenarioUser`] is one user: [`FlowAction`]s come out of `begin`, `response`, `failed` and `woken`
+//! - [`StepFindings`] are what a response meant for its step: checks, captures, failures
+//!
+//! A request that never changes is bytes that are copied. One with variables is [`piece`]s: fixed bytes and templates,
+//! each with the [`encoding`] of its place, so that no value leaves its place: a line break in a header or a URL is a
+//! failure of the step. Options with a fixed value are [`StepRules`]; the others are evaluated before each execution.
+
+mod body;
+mod checks;
+mod digest;
+mod encoding;
+mod files;
+mod findings;
+mod flow;
+mod multipart;
+mod options;
+mod origin;
+mod piece;
+mod redirect;
+mod request_compiler;
+mod request_template;
+mod rules;
+mod scenario_plan;
+mod scope;
+mod sent_url;
+mod settings;
+mod step;
+mod support;
+mod user;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::checks::StepChecks;
+pub use self::encoding::EncodingError;
+pub use self::files::FileContents;
+pub use self::findings::{FlowFailure, StepFindings, StepVerdict};
+pub use self::flow::{FlowAction, FlowContext};
+pub use self::origin::{OriginId, OriginTable, RequestOrigin};
+pub use self::request_template::{RenderError, RenderScratch};
+pub use self::rules::StepRules;
+pub use self::scenario_plan::{PlanWarning, ScenarioPlan};
+pub use self::scope::assigned as assigned_variables;
+pub use self::settings::ScenarioSettings;
+pub use self::step::ScenarioStep;
+pub use self::user::ScenarioUser;
+
+use weir_hurl::{ParseError, TextPosition};
+
+/// Mistake of a plan, shown as the parser's are.
+fn problem(
+    position: TextPosition,
+    expected: impl Into<String>,
+    found: impl Into<String>,
+    hint: impl Into<String>,
+) -> ParseError {
+    ParseError { position, expected: expected.into(), found: found.into(), hint: hint.into() }
+}

@@ -1,0 +1,306 @@
+//! Requests of a file to [`RequestTemplate`]s.
+
+use weir_hurl::{FieldTemplate, HurlRequest, Template, TemplatePart, TextPosition};
+
+use super::body::{content_type, push_body, push_parameters};
+use super::encoding::PieceEncoding;
+use super::files::StepFiles;
+use super::multipart::push_multipart;
+use super::options::RequestOptions;
+use super::origin::OriginTable;
+use super::piece::{PieceCompiler, PieceList};
+use super::problem;
+use super::request_template::{BASIC, RequestTarget, RequestTemplate, intern};
+use super::settings::ScenarioSettings;
+use crate::url::{DotSegments, HttpUrl};
+
+/// Name of the program, as `weir load` sends it.
+const USER_AGENT: &str = concat!("weir/", env!("CARGO_PKG_VERSION"));
+
+/// Headers that a request has unless the file gives or removes them.
+#[derive(Debug, Default)]
+struct GivenHeaders {
+    /// Names in lower case, of given and removed headers.
+    names: Vec<String>,
+    removed: Vec<String>,
+}
+
+/// Parts of a plan that the compilation of requests adds to.
+pub(super) struct RequestCompiler<'a, 'p, 'f> {
+    pub(super) settings: &'a ScenarioSettings,
+    pub(super) compiler: &'a mut PieceCompiler<'p>,
+    pub(super) files: &'a mut StepFiles<'f>,
+    pub(super) origins: &'a mut OriginTable,
+}
+
+impl RequestCompiler<'_, '_, '_> {
+    /// Compiles a request with its options.
+    pub(super) fn compile(&mut self, request: &HurlRequest, options: &RequestOptions) -> RequestTemplate {
+        let dot_segments = if options.path_as_is { DotSegments::Keep } else { DotSegments::Remove };
+        let mut template = RequestTemplate {
+            method: request.method.clone(),
+            target: self.target(request, dot_segments),
+            uses_userinfo: false,
+            dot_segments,
+            host: PieceList::default(),
+            headers: PieceList::default(),
+            authorization: PieceList::default(),
+            digest: None,
+            cookies: PieceList::default(),
+            content_headers: PieceList::default(),
+            body: PieceList::default(),
+            has_own_length: false,
+            fixed: None,
+        };
+        let mut given = GivenHeaders::default();
+        for name in &options.removed_headers {
+            if let Some(name) = self.compiler.fixed_text(name, "the name of a header") {
+                given.removed.push(name.trim().to_ascii_lowercase());
+            }
+        }
+        for field in &request.headers {
+            self.header(field, &mut template, &mut given);
+        }
+        for line in &options.headers {
+            match split_header(line) {
+                Some(field) => self.header(&field, &mut template, &mut given),
+                None => self.error(line.position, "a header, such as 'name: value'", line.to_string()),
+            }
+        }
+        self.settings_headers(&mut template, &mut given);
+        self.authorization(request, options, &mut template, &mut given);
+        self.defaults(options, &mut template, &given);
+        for (index, cookie) in request.cookies.iter().enumerate() {
+            if index > 0 || !template.cookies.is_empty() {
+                template.cookies.push_fixed(b"; ");
+            }
+            template.cookies.push(&cookie.name, PieceEncoding::HeaderValue, self.compiler);
+            template.cookies.push_fixed(b"=");
+            template.cookies.push(&cookie.value, PieceEncoding::HeaderValue, self.compiler);
+        }
+        self.body(request, &mut template, &given);
+        template.fixed = template.prerendered();
+        template
+    }
+
+    fn error(&mut self, position: TextPosition, expected: &str, found: impl Into<String>) {
+        self.compiler.errors.push(problem(position, expected, found.into(), ""));
+    }
+
+    fn target(&mut self, request: &HurlRequest, dot_segments: DotSegments) -> RequestTarget {
+        let position = request.url.position;
+        let mut url_template = self.compiler.folded(&request.url);
+        let is_path = matches!(url_template.parts.first(), Some(TemplatePart::Text(text)) if text.starts_with('/'));
+        if let Some(base) = self.settings.base_url.as_ref().filter(|_| is_path) {
+            url_template.parts.insert(0, TemplatePart::Text(base.trim_end_matches('/').to_owned()));
+            url_template = self.compiler.folded(&url_template);
+        }
+        if let Some(TemplatePart::Text(text)) = url_template.parts.first()
+            && !has_scheme(text)
+        {
+            let hint = "write a whole URL, such as http://host:port/path";
+            let found = format!("'{text}'");
+            self.compiler.errors.push(problem(position, "http:// or https://", found, hint));
+        }
+        let (mut url, mut query) = (PieceList::default(), PieceList::default());
+        url.push(&url_template, PieceEncoding::Url, self.compiler);
+        push_parameters(&request.query, PieceEncoding::Url, &mut query, self.compiler);
+        let (Some(fixed_url), Some(fixed_query)) = (url.as_fixed(), query.as_fixed()) else {
+            return RequestTarget::Dynamic { url, query, position };
+        };
+        let text = with_query(&String::from_utf8_lossy(fixed_url), &String::from_utf8_lossy(fixed_query));
+        match HttpUrl::parse_with(text.as_bytes(), dot_segments) {
+            Ok(parsed) => match intern(&parsed, self.origins) {
+                Some(origin) => return RequestTarget::Fixed { url: Box::new(parsed), origin },
+                None => self.error(position, "fewer different hosts", text),
+            },
+            Err(_) if !has_scheme(&text) => {}
+            Err(error) => self.error(position, "a valid URL", error.to_string()),
+        }
+        RequestTarget::Dynamic { url, query, position }
+    }
+
+    /// Appends a header that the file gives; in place of a default header of the same name.
+    fn header(&mut self, field: &FieldTemplate, template: &mut RequestTemplate, given: &mut GivenHeaders) {
+        let name = self.compiler.folded(&field.name);
+        let name = name.as_text().map(str::to_ascii_lowercase);
+        let is_empty = self.compiler.folded(&field.value).as_text() == Some("");
+        let name = name.unwrap_or_default();
+        if given.removed.contains(&name) {
+            return;
+        }
+        if is_empty && matches!(name.as_str(), "host" | "authorization" | "proxy-authorization" | "cookie") {
+            given.names.push(name);
+            return;
+        }
+        let list = match name.as_str() {
+            "host" => &mut template.host,
+            "authorization" | "proxy-authorization" => &mut template.authorization,
+            "cookie" => {
+                if !template.cookies.is_empty() {
+                    template.cookies.push_fixed(b"; ");
+                }
+                return template.cookies.push(&field.value, PieceEncoding::HeaderValue, self.compiler);
+            }
+            "transfer-encoding" => {
+                let found = format!("'{field}'");
+                return self.error(field.name.position, "a body with a length", found);
+            }
+            "content-length" => {
+                template.has_own_length = true;
+                &mut template.content_headers
+            }
+            name if name.starts_with("content-") => &mut template.content_headers,
+            _ => &mut template.headers,
+        };
+        given.names.push(name);
+        list.push(&field.name, PieceEncoding::HeaderName, self.compiler);
+        list.push_fixed(b": ");
+        list.push(&field.value, PieceEncoding::HeaderValue, self.compiler);
+        list.push_fixed(b"\r\n");
+    }
+
+    /// Appends the headers of the settings that the file does not give.
+    fn settings_headers(&mut self, template: &mut RequestTemplate, given: &mut GivenHeaders) {
+        let of_file = given.names.clone();
+        for (name, value) in &self.settings.headers {
+            if !of_file.contains(&name.to_ascii_lowercase()) {
+                // Without a value it removes a default header, as in `weir load`.
+                if value.is_empty() {
+                    given.names.push(name.to_ascii_lowercase());
+                    continue;
+                }
+                let field =
+                    FieldTemplate { name: Template::text(name.as_str()), value: Template::text(value.as_str()) };
+                self.header(&field, template, given);
+            }
+        }
+    }
+
+    /// Appends the credentials: those of `[BasicAuth]`; else, without such a header, those of an option, the settings
+    /// or the URL.
+    fn authorization(
+        &mut self,
+        request: &HurlRequest,
+        options: &RequestOptions,
+        template: &mut RequestTemplate,
+        given: &mut GivenHeaders,
+    ) {
+        let of_settings = || self.settings.user.as_deref().map(Template::text);
+        let credentials = match &request.basic_auth {
+            Some(field) => {
+                let mut credentials = field.name.clone();
+                credentials.parts.push(TemplatePart::Text(":".to_owned()));
+                credentials.parts.extend(field.value.parts.iter().cloned());
+                credentials
+            }
+            None if given.has("authorization") => return,
+            None => match options.user.clone().or_else(of_settings) {
+                Some(credentials) => credentials,
+                None => {
+                    template.uses_userinfo = true;
+                    return;
+                }
+            },
+        };
+        given.names.push("authorization".to_owned());
+        if options.digest {
+            let mut list = PieceList::default();
+            list.push(&credentials, PieceEncoding::Verbatim, self.compiler);
+            template.digest = Some(list);
+            return;
+        }
+        template.authorization.push_fixed(BASIC);
+        template.authorization.push(&credentials, PieceEncoding::Base64, self.compiler);
+        template.authorization.push_fixed(b"\r\n");
+    }
+
+    /// Puts default headers before those of the file, as `weir load` does.
+    fn defaults(&mut self, options: &RequestOptions, template: &mut RequestTemplate, given: &GivenHeaders) {
+        let accept_encoding = self.settings.accept_encoding.as_str();
+        let compressed = if options.compressed || self.settings.compressed { accept_encoding } else { "" };
+        let connection = if self.settings.keep_alive { "" } else { "close" };
+        let user_agent = self.settings.user_agent.as_deref().unwrap_or(USER_AGENT);
+        let defaults = [
+            ("User-Agent", user_agent),
+            ("Accept", "*/*"),
+            ("Accept-Encoding", compressed),
+            ("Connection", connection),
+        ];
+        let mut headers = PieceList::default();
+        for (name, value) in defaults {
+            if !value.is_empty() && !given.has(&name.to_ascii_lowercase()) {
+                headers.push_fixed(format!("{name}: {value}\r\n").as_bytes());
+            }
+        }
+        headers.append(std::mem::take(&mut template.headers));
+        template.headers = headers;
+    }
+
+    fn body(&mut self, request: &HurlRequest, template: &mut RequestTemplate, given: &GivenHeaders) {
+        let sections = [!request.form.is_empty(), !request.multipart.is_empty(), request.body.is_some()];
+        if sections.iter().filter(|is_present| **is_present).count() > 1 {
+            let expected = "one body: [Form], [Multipart] or a body after the sections";
+            self.error(request.position, expected, "more than one");
+        }
+        let mut content_type = request.body.as_ref().and_then(content_type).map(str::to_owned);
+        if !request.form.is_empty() {
+            content_type = Some("application/x-www-form-urlencoded".to_owned());
+            push_parameters(&request.form, PieceEncoding::Verbatim, &mut template.body, self.compiler);
+        } else if !request.multipart.is_empty() {
+            let boundary = push_multipart(&request.multipart, self.files, &mut template.body, self.compiler);
+            content_type = Some(boundary);
+        } else if let Some(body) = &request.body {
+            push_body(body, self.files, &mut template.body, self.compiler);
+        }
+        if let Some(content_type) = content_type
+            && !given.has("content-type")
+        {
+            template.content_headers.push_fixed(format!("Content-Type: {content_type}\r\n").as_bytes());
+        }
+    }
+}
+
+impl GivenHeaders {
+    fn has(&self, name: &str) -> bool {
+        self.names.iter().chain(&self.removed).any(|given| given == name)
+    }
+}
+
+fn has_scheme(url: &str) -> bool {
+    let scheme = url.split("://").next().unwrap_or_default();
+    url.contains("://") && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
+}
+
+/// The URL with parameters in its query string, and without its fragment.
+fn with_query(url: &str, query: &str) -> String {
+    let url = url.split('#').next().unwrap_or_default();
+    match url {
+        url if query.is_empty() => url.to_owned(),
+        url if url.ends_with('?') => format!("{url}{query}"),
+        url if url.contains('?') => format!("{url}&{query}"),
+        url => format!("{url}?{query}"),
+    }
+}
+
+/// Name and value of a header in one template.
+fn split_header(line: &Template) -> Option<FieldTemplate> {
+    let mut name = Template { parts: Vec::new(), position: line.position };
+    let mut parts = line.parts.iter();
+    for part in parts.by_ref() {
+        let TemplatePart::Text(text) = part else {
+            name.parts.push(part.clone());
+            continue;
+        };
+        let Some((before, after)) = text.split_once(':') else {
+            name.parts.push(part.clone());
+            continue;
+        };
+        let text_part = |text: &str| (!text.is_empty()).then(|| TemplatePart::Text(text.to_owned()));
+        name.parts.extend(text_part(before.trim_end()));
+        let after = text_part(after.trim_start());
+        let value = after.into_iter().chain(parts.cloned()).collect();
+        return Some(FieldTemplate { name, value: Template { parts: value, position: line.position } });
+    }
+    None
+}

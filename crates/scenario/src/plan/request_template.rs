@@ -1,0 +1,374 @@
+//! Requests of a step: what is fixed, and what is rendered for each user.
+
+use std::fmt;
+
+use weir_decide::base::rng::SeededRng;
+use weir_hurl::{OptionName, TextPosition};
+
+use super::encoding::{EncodingError, PieceEncoding};
+use super::origin::{OriginId, OriginTable};
+use super::piece::PieceList;
+use super::sent_url::SentUrl;
+use crate::cookie_jar::CookieJar;
+use crate::evaluate::{CompiledTemplate, RenderContext, TemplateError, VariableSlot, VariableTable};
+use crate::url::{DotSegments, HttpUrl, UrlError};
+use crate::value::Value;
+
+/// Beginning of a line with credentials.
+pub(super) const BASIC: &[u8] = b"Authorization: Basic ";
+
+/// Request of a step. Its bytes are those of HTTP/1.1; what never changes is rendered once.
+#[derive(Clone, Debug)]
+pub(super) struct RequestTemplate {
+    pub(super) method: String,
+    pub(super) target: RequestTarget,
+    /// Host, if the file gives it: the whole line.
+    pub(super) host: PieceList,
+    /// Lines of headers that every request of the step has.
+    pub(super) headers: PieceList,
+    /// Whether credentials in a URL are sent, since there are no others.
+    pub(super) uses_userinfo: bool,
+    pub(super) dot_segments: DotSegments,
+    /// Lines with credentials, which other hosts do not get.
+    pub(super) authorization: PieceList,
+    /// Credentials `user:password` for digest authentication.
+    pub(super) digest: Option<PieceList>,
+    /// Cookies of the file, separated by `; `.
+    pub(super) cookies: PieceList,
+    /// Lines about the body.
+    pub(super) content_headers: PieceList,
+    pub(super) body: PieceList,
+    /// Whether the file gives the length of the body.
+    pub(super) has_own_length: bool,
+    /// All bytes of a request for users without cookies, if they never change.
+    pub(super) fixed: Option<Vec<u8>>,
+}
+
+/// Where the requests of a step go.
+#[derive(Clone, Debug)]
+pub(super) enum RequestTarget {
+    /// URL that never changes.
+    Fixed { url: Box<HttpUrl>, origin: OriginId },
+    /// URL, and parameters that are added to its query string.
+    Dynamic { url: PieceList, query: PieceList, position: TextPosition },
+}
+
+/// Reason why a request cannot be rendered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RenderError {
+    /// Value that cannot be at its place.
+    Encoding {
+        /// Reason.
+        error: EncodingError,
+        /// Place of the expression.
+        position: TextPosition,
+    },
+    /// Expression without a value.
+    Template {
+        /// Reason.
+        error: TemplateError,
+        /// Place of the expression.
+        position: TextPosition,
+    },
+    /// Invalid value of an option.
+    Option {
+        /// Name of the option.
+        name: OptionName,
+        /// Value.
+        value: String,
+        /// Place of the expression.
+        position: TextPosition,
+    },
+    /// Invalid URL.
+    Url {
+        /// Reason.
+        error: UrlError,
+        /// Place of the URL.
+        position: TextPosition,
+    },
+    /// Too many different hosts.
+    Origins,
+}
+
+/// Variables and other sources of the values in a request.
+#[derive(Debug)]
+pub(super) struct RenderSource<'a, 'c> {
+    pub(super) variables: &'a mut VariableTable,
+    pub(super) context: &'a mut RenderContext<'c>,
+}
+
+/// Buffers that requests are rendered in, one of each per thread.
+#[derive(Clone, Debug, Default)]
+pub struct RenderScratch {
+    pub(super) url: Vec<u8>,
+    pub(super) body: Vec<u8>,
+}
+
+/// Request as it is sent now: that of the file, or one after a redirect.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestShape<'a> {
+    pub(super) method: &'a str,
+    pub(super) url: &'a HttpUrl,
+    pub(super) has_body: bool,
+    /// Whether the request has the cookies of the file, besides those of the user.
+    pub(super) has_file_cookies: bool,
+    /// Whether the host may have the credentials, and the file's Host.
+    pub(super) is_trusted: bool,
+    /// Value of `Authorization` that answers a challenge.
+    pub(super) answer: Option<&'a str>,
+}
+
+impl<'a> RequestShape<'a> {
+    /// First request of a step. A request that will be challenged has no body yet, as in curl.
+    fn first(template: &'a RequestTemplate, url: &'a HttpUrl) -> Self {
+        let has_body = template.digest.is_none();
+        Self { method: &template.method, url, has_body, has_file_cookies: true, is_trusted: true, answer: None }
+    }
+}
+
+impl RenderSource<'_, '_> {
+    #[inline]
+    pub(super) fn render(
+        &mut self,
+        template: &CompiledTemplate,
+        position: TextPosition,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RenderError> {
+        template.render(self.variables, self.context, out).map_err(|error| RenderError::Template { error, position })
+    }
+
+    pub(super) fn set(&mut self, slot: VariableSlot, value: Value) {
+        self.variables.set(slot, value);
+    }
+}
+
+impl RequestTemplate {
+    /// Appends a request to `out`; `url` becomes the URL, unless it never changes.
+    pub(super) fn render(
+        &self,
+        source: &mut RenderSource<'_, '_>,
+        jar: &mut CookieJar,
+        url: &mut SentUrl,
+        origins: &mut OriginTable,
+        scratch: &mut RenderScratch,
+        out: &mut Vec<u8>,
+    ) -> Result<OriginId, RenderError> {
+        let (origin, place) = match &self.target {
+            RequestTarget::Fixed { url: fixed_url, origin } => {
+                url.set_fixed();
+                if let Some(fixed) = &self.fixed
+                    && jar.is_empty()
+                {
+                    out.extend_from_slice(fixed);
+                    return Ok(*origin);
+                }
+                (*origin, &**fixed_url)
+            }
+            RequestTarget::Dynamic { url: pieces, query, position } => {
+                render_url(pieces, query, source, &mut scratch.url)?;
+                let invalid = |error| RenderError::Url { error, position: *position };
+                let place = url.assign(&scratch.url, self.dot_segments).map_err(invalid)?;
+                let origin = intern(place, origins).ok_or(RenderError::Origins)?;
+                (origin, place)
+            }
+        };
+        let shape = RequestShape::first(self, place);
+        self.write(shape, source, jar, &mut scratch.body, out)?;
+        Ok(origin)
+    }
+
+    /// Appends a request of a shape to `out`.
+    pub(super) fn write(
+        &self,
+        shape: RequestShape<'_>,
+        source: &mut RenderSource<'_, '_>,
+        jar: &mut CookieJar,
+        body: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RenderError> {
+        out.extend_from_slice(shape.method.as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(shape.url.target());
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        let has_own_host = shape.is_trusted && !self.host.is_empty();
+        render_if(has_own_host, &self.host, source, out)?;
+        if !has_own_host {
+            out.extend_from_slice(b"Host: ");
+            shape.url.write_host_field(out);
+            out.extend_from_slice(b"\r\n");
+        }
+        self.headers.render(source, out)?;
+        render_if(shape.is_trusted, &self.authorization, source, out)?;
+        if let Some(answer) = shape.answer {
+            out.extend_from_slice(b"Authorization: ");
+            out.extend_from_slice(answer.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        if self.uses_userinfo
+            && let Some(userinfo) = shape.url.userinfo()
+        {
+            let start = out.len() + BASIC.len();
+            out.extend_from_slice(BASIC);
+            out.extend_from_slice(userinfo);
+            let encoded = PieceEncoding::Base64.encode_tail(out, start);
+            encoded.map_err(|error| RenderError::Encoding { error, position: TextPosition::default() })?;
+            out.extend_from_slice(b"\r\n");
+        }
+        self.write_cookies(shape, source, jar, out)?;
+        if !shape.has_body {
+            return write_length(shape.method, 0, out);
+        }
+        self.content_headers.render(source, out)?;
+        body.clear();
+        let body = match self.body.as_fixed() {
+            Some(fixed) => fixed,
+            None => {
+                self.body.render(source, body)?;
+                body.as_slice()
+            }
+        };
+        if self.has_own_length {
+            out.extend_from_slice(b"\r\n");
+        } else {
+            write_length(shape.method, body.len(), out)?;
+        }
+        out.extend_from_slice(body);
+        Ok(())
+    }
+
+    /// Renders the URL again and drops it, so that random values after it are those of the first request.
+    pub(super) fn skip_target(
+        &self,
+        source: &mut RenderSource<'_, '_>,
+        scratch: &mut RenderScratch,
+    ) -> Result<(), RenderError> {
+        match &self.target {
+            RequestTarget::Fixed { .. } => Ok(()),
+            RequestTarget::Dynamic { url, query, .. } => render_url(url, query, source, &mut scratch.url),
+        }
+    }
+
+    fn write_cookies(
+        &self,
+        shape: RequestShape<'_>,
+        source: &mut RenderSource<'_, '_>,
+        jar: &mut CookieJar,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RenderError> {
+        const NAME: &[u8] = b"Cookie: ";
+        let start = out.len();
+        out.extend_from_slice(NAME);
+        if !jar.is_empty() {
+            jar.write_header(shape.url, source.context.unix_s, out);
+        }
+        if shape.has_file_cookies && !self.cookies.is_empty() && out.len() > start + NAME.len() {
+            out.extend_from_slice(b"; ");
+        }
+        render_if(shape.has_file_cookies, &self.cookies, source, out)?;
+        if out.len() > start + NAME.len() {
+            out.extend_from_slice(b"\r\n");
+        } else {
+            out.truncate(start);
+        }
+        Ok(())
+    }
+
+    /// Renders all bytes of a request that never changes.
+    pub(super) fn prerendered(&self) -> Option<Vec<u8>> {
+        let RequestTarget::Fixed { url, .. } = &self.target else { return None };
+        let lists = [&self.host, &self.headers, &self.authorization, &self.cookies, &self.content_headers, &self.body];
+        if lists.iter().any(|list| list.as_fixed().is_none()) {
+            return None;
+        }
+        let shape = RequestShape::first(self, url);
+        let mut rng = SeededRng::new(0, 0);
+        let mut context = RenderContext { rng: &mut rng, unix_s: 0, sequence: 0 };
+        let mut source = RenderSource { variables: &mut VariableTable::default(), context: &mut context };
+        let mut out = Vec::new();
+        self.write(shape, &mut source, &mut CookieJar::default(), &mut Vec::new(), &mut out).ok()?;
+        Some(out)
+    }
+}
+
+/// Index of a URL's origin.
+pub(super) fn intern(url: &HttpUrl, origins: &mut OriginTable) -> Option<OriginId> {
+    origins.intern(url.is_tls(), url.host(), url.port())
+}
+
+/// Renders pieces, and drops them unless they are part of the request: random values after them are the same.
+fn render_if(
+    is_part: bool,
+    list: &PieceList,
+    source: &mut RenderSource<'_, '_>,
+    out: &mut Vec<u8>,
+) -> Result<(), RenderError> {
+    let start = out.len();
+    list.render(source, out)?;
+    if !is_part {
+        out.truncate(start);
+    }
+    Ok(())
+}
+
+/// Renders a URL with the parameters of its query string.
+fn render_url(
+    url: &PieceList,
+    query: &PieceList,
+    source: &mut RenderSource<'_, '_>,
+    out: &mut Vec<u8>,
+) -> Result<(), RenderError> {
+    out.clear();
+    url.render(source, out)?;
+    if query.is_empty() {
+        return Ok(());
+    }
+    // A fragment is not sent; parameters after it would be lost.
+    if let Some(fragment) = out.iter().position(|byte| *byte == b'#') {
+        out.truncate(fragment);
+    }
+    match out.last() {
+        Some(b'?') => {}
+        _ if out.contains(&b'?') => out.push(b'&'),
+        _ => out.push(b'?'),
+    }
+    query.render(source, out)
+}
+
+/// Appends the length of a body, where a method or a body needs it, and the end of the head.
+fn write_length(method: &str, length: usize, out: &mut Vec<u8>) -> Result<(), RenderError> {
+    if length > 0 || matches!(method, "POST" | "PUT" | "PATCH") {
+        out.extend_from_slice(b"Content-Length: ");
+        push_decimal(length, out);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+    Ok(())
+}
+
+fn push_decimal(mut value: usize, out: &mut Vec<u8>) {
+    let mut digits = [0; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 || start == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+impl fmt::Display for RenderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Encoding { error, position } => write!(f, "{position}: {error}"),
+            Self::Template { error, position } => write!(f, "{position}: {error}"),
+            Self::Option { name, value, position } => {
+                write!(f, "{position}: invalid value '{}' of option {name}", value.escape_debug())
+            }
+            Self::Url { error, position } => write!(f, "{position}: {error}"),
+            Self::Origins => f.write_str("too many different hosts"),
+        }
+    }
+}

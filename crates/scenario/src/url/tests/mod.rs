@@ -1,0 +1,11 @@
+//! Tests of URLs.
+
+mod examples;
+mod properties;
+mod references;
+
+use super::HttpUrl;
+
+fn url(text: &str) -> HttpUrl {
+    HttpUrl::parse(text.as_bytes()).expect("a URL")
+}
