@@ -5,8 +5,8 @@
 //! - [`ScenarioUser`] is one user: [`FlowAction`]s come out of `begin`, `response`, `failed` and `woken`
 //! - [`StepFindings`] are what a response meant for its step: checks, captures, failures
 //!
-//! A request that never changes is bytes that are copied. One with variables is [`piece`]s: fixed bytes and templates,
-//! each with the [`encoding`] of its place, so that no value leaves its place: a line break in a header or a URL is a
+//! A request that never changes is bytes that are copied. One with variables is `piece`s: fixed bytes and templates,
+//! each with the `encoding` of its place, so that no value leaves its place: a line break in a header or a URL is a
 //! failure of the step. Options with a fixed value are [`StepRules`]; the others are evaluated before each execution.
 
 mod body;
