@@ -68,6 +68,17 @@ def ours(bench: Bench, name: str) -> Generator:
     return Generator(name, bench.programs["weir"], arguments, read_weir)
 
 
+def first_step(bench: Bench) -> Generator:
+    """Make a generator of weir with a scenario of one step, whose percentiles are those of the step."""
+
+    def read(finished: Finished, load: Load) -> Report:
+        response = json.loads(finished.stdout)["steps"][0]["response_ms"]
+        percentiles = {key: value for key, value in response.items() if key[0] == "p"}
+        return replace(read_weir(finished, load), mean_ms=response["mean"], percentiles_ms=percentiles)
+
+    return replace(ours(bench, ONE), read=read)
+
+
 def scenario(name: str, load: Load) -> list[str]:
     """Make the arguments of weir for a file."""
     return ["-s", str(FILES / name.removeprefix("weir ")), "--variable", f"base={load.url.rstrip('/')}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness import scenario
 from harness.generators import Generator, Load
 from harness.servers import Lean, lean, stopping
 from harness.trial import Bench, Trial, rounds
@@ -69,14 +70,15 @@ def _delayed(bench: Bench) -> list[Trial]:
     trials = []
     for case, delay in DELAYS.items():
         for load in (closed, opened):
-            for generator in bench.generators(["weir"]):
+            for generator in (*bench.generators(["weir"]), scenario.first_step(bench)):
                 trials.append(_delayed_trial(bench, generator, load, case, delay))
     return trials
 
 
 def _delayed_trial(bench: Bench, generator: Generator, load: Load, case: str, delay: str) -> Trial:
     flags = ("--delay", delay, "--seed", str(bench.plan.seed), "--spin")
-    label = f"weir -c {load.connections}" if load.rate_per_s is None else f"weir -r {load.rate_per_s}"
+    pace = f"-c {load.connections}" if load.rate_per_s is None else f"-r {load.rate_per_s}"
+    label = f"{generator.name} {pace}"
     with lean(*_lean(bench), *flags) as server:
         trial = bench.measure(generator, server, load, case=case, label=label)
         trial.server = server.stats()["delay_ms"]

@@ -49,6 +49,7 @@ impl LoadRequest {
             checks: form.take("check")?,
             success: form.take("success")?,
             no_template: !form.take::<bool>("template")?,
+            redact: form.take("redact")?,
             connections: form.take("connections")?,
             threads: form.take("threads")?,
             requests: form.take("requests")?,

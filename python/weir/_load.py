@@ -35,6 +35,7 @@ def load(
     check: str | Sequence[str] | None = None,
     success: str | None = None,
     template: bool = True,
+    redact: str | Sequence[str] = (),
     connections: int | None = None,
     threads: int | None = None,
     requests: int | None = None,
@@ -91,6 +92,7 @@ def load(
             ``'jsonpath "$.ok" == true'``; see `Run.steps`.
         success: Predicate that makes a response a success. Default: ``"status < 400"``, or what a step expects.
         template: Whether ``{{name}}`` in URL, headers and text bodies of a single request is a template.
+        redact: Names of headers, variables and JSON fields whose values samples of failures leave out.
         connections: Concurrent connections (default 50); in the open loop the maximum (default 1000).
         threads: Generator threads. Default: one per core; in the open loop one per 20,000 requests per second.
         requests: Number of requests.
@@ -158,6 +160,7 @@ def load(
         body=bodies,
         auth=_user_and_password(auth),
         slo=[] if slo is None else [slo] if isinstance(slo, str) else slo,
+        redact=_texts(redact),
         check=[] if check is None else [check] if isinstance(check, str) else check,
         scenario=[_form(one) for one in _several(scenario)],
         request_scenario=_form(rows),
@@ -185,6 +188,10 @@ def _form(scenario: Scenario | None) -> dict[str, object] | None:
         for name, hook in (("setup", setup), ("teardown", teardown))
     }
     return {"name": scenario.name, "text": scenario.text, **scenario.settings, **hooks}
+
+
+def _texts(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _header_lines(headers: Mapping[str, str] | Iterable[tuple[str, str]] | None) -> list[str]:
@@ -218,16 +225,19 @@ def _call(arguments: Mapping[str, object]) -> list[str]:
     """Return the call for the manifest: arguments other than defaults, without passwords."""
     defaults, unset = load.__kwdefaults__ or {}, object()
     given = [name for name, value in arguments.items() if value is not defaults.get(name, unset)]
-    return ["weir.load", *(f"{name}={_shown(name, arguments[name])}" for name in given)]
+    secrets = set(_texts(arguments["redact"]))  # type: ignore[arg-type]
+    return ["weir.load", *(f"{name}={_shown(name, arguments[name], secrets)}" for name in given)]
 
 
-def _shown(name: str, value: object) -> str:
+def _shown(name: str, value: object, secrets: set[str]) -> str:
     if name == "auth":
         return "'***'"
     if name == "url":
         value = re.sub(r"^([^/?#]*://)?[^/?#]*@", r"\1***@", str(value))
     if name == "headers" and isinstance(value, list):
         value = [_without_secret(line) for line in value]
+    if name == "variables" and isinstance(value, Mapping):
+        value = {key: "***" if key in secrets else given for key, given in value.items()}
     text = repr(value)
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
 

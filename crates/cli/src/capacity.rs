@@ -18,7 +18,7 @@ use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
 use weir_live::progress_bar::{Extent, ProgressBar};
-use weir_load::{LoadError, Options};
+use weir_load::{LoadError, LoadPlan, Options, setup};
 use weir_measure::LoadModel;
 use weir_measure::capacity::report::{Bottleneck, CapacityReport};
 use weir_measure::capacity::search::SearchRange;
@@ -125,8 +125,14 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
     asked.request_args.read_scenarios(Path::new(""), &check_flags)?;
     let command = redacted(args, &asked.request_args.secrets());
     let agents = asked.agent_args.agent_spec(args, None)?;
-    let asked = CapacityOptions { agents, ..asked.into_options()? };
+    let mut asked = CapacityOptions { agents, ..asked.into_options()? };
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
+    // Mistakes are found before the setup is played.
+    LoadPlan::new(&Options { arrivals: Arrivals::default(), ..asked.options.clone() }).map_err(|e| e.to_string())?;
+    asked.options = match setup::set_up(&asked.options, &mut || !interrupt.is_requested()) {
+        Ok(options) => options,
+        Err(why) => return failure(CapacityError::Load(why), messages),
+    };
     let mut bar: Option<(usize, ProgressBar)> = None;
     let found = capacity::find(&asked, &command, &mut |event| {
         match event {
@@ -150,17 +156,14 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
         !interrupt.is_requested()
     });
     finish(&mut bar);
+    // A second Ctrl-C ends the process at once, so that nothing else needs to end the teardown.
+    let torn_down = setup::tear_down(&asked.options, &mut || true);
+    if let Err(why) = &torn_down {
+        messages.error(&why.to_string());
+    }
     let answer = match found {
         Ok(answer) => answer,
-        Err(why @ CapacityError::Load(LoadError::Interrupted)) => {
-            messages.error(&why.to_string());
-            return Ok(exit::INTERRUPTED);
-        }
-        Err(CapacityError::AgentLost(why)) => {
-            messages.error(&why);
-            return Ok(exit::UNTRUSTED);
-        }
-        Err(why) => return Err(why.to_string()),
+        Err(why) => return failure(why, messages),
     };
     let taken = [&out, &html].into_iter().flatten().any(OutputFile::is_stdout);
     if !(taken && messages.is_quiet()) {
@@ -179,7 +182,22 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
     if let Some(why) = &answer.lost_agent {
         messages.error(why);
     }
-    Ok(exit_code(&answer, strict))
+    Ok(exit_code(&answer, strict).max(torn_down.map_or(exit::USAGE, |()| exit::OK)))
+}
+
+/// Exit code of a search without a result.
+fn failure(why: CapacityError, messages: &Messages) -> Result<u8, String> {
+    match why {
+        why @ CapacityError::Load(LoadError::Interrupted) => {
+            messages.error(&why.to_string());
+            Ok(exit::INTERRUPTED)
+        }
+        CapacityError::AgentLost(why) => {
+            messages.error(&why);
+            Ok(exit::UNTRUSTED)
+        }
+        why => Err(why.to_string()),
+    }
 }
 
 fn finish(bar: &mut Option<(usize, ProgressBar)>) {

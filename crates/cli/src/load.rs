@@ -312,7 +312,8 @@ impl LoadArgs {
             detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },
             is_json: self.format == ReportFormat::Json,
             show_secrets: self.show_secrets,
-            secrets: Vec::new(),
+            secrets: self.request_args.secrets(),
+            redact: self.request_args.scenario_args.redact.clone(),
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) struct RequestArgs {
     #[arg(long, value_name = "TIME", help_heading = SCENARIO)]
     think: Option<String>,
     #[command(flatten)]
-    scenario_args: ScenarioArgs,
+    pub(super) scenario_args: ScenarioArgs,
     #[arg(skip)]
     sources: Vec<ScenarioSource>,
     #[arg(skip)]
@@ -217,7 +217,10 @@ impl RequestArgs {
         let after_scheme = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
         let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
         let user = authority.rsplit_once('@').map(|(user, _)| user);
-        values.chain(user).chain(self.auth.as_deref()).map(str::to_owned).collect()
+        let variables = self.variables.iter().filter_map(|text| text.split_once('='));
+        let named = variables.filter(|(name, _)| self.scenario_args.redact.iter().any(|secret| secret == name));
+        let named = named.map(|(_, value)| value);
+        values.chain(user).chain(self.auth.as_deref()).chain(named).map(str::to_owned).collect()
     }
 
     /// Options of a load, without rate, users and length.
@@ -229,6 +232,7 @@ impl RequestArgs {
             checks: self.checks,
             success: self.success,
             no_template: self.no_template,
+            redact: self.scenario_args.redact,
             method: self.method,
             headers: self.headers,
             bodies: self.bodies,

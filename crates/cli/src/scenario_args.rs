@@ -37,6 +37,9 @@ pub(super) struct ScenarioArgs {
     /// redirects followed per request [default: 0, or as in the file]
     #[arg(long, value_name = "N", help_heading = SCENARIO)]
     max_redirects: Option<u64>,
+    /// header, variable or JSON field that samples of failures leave out
+    #[arg(long, value_name = "NAME", help_heading = SCENARIO)]
+    pub(super) redact: Vec<String>,
 }
 
 impl ScenarioArgs {

@@ -178,7 +178,7 @@ impl LoadConnection {
     /// Number of bytes of a request on this connection.
     #[inline]
     pub(super) fn request_length(&self, requests: &[WireRequest], flight: &Flight) -> usize {
-        request_bytes(self.step.as_deref(), requests, flight).len()
+        request_length(self.step.as_deref(), requests, flight)
     }
 
     /// Earliest start of a timeout of this connection's requests.
@@ -199,8 +199,14 @@ impl LoadConnection {
                 if self.offset == 0 {
                     flight.sent = now;
                 }
-                let bytes = &request_bytes(self.step.as_deref(), requests, flight)[self.offset..];
-                self.stream.write(&[IoSlice::new(bytes)])
+                let parts = match &self.step {
+                    Some(step) => step.request.parts_from(self.offset),
+                    None => [&requests[flight.request as usize].bytes[self.offset..], &[]],
+                };
+                match parts {
+                    [bytes, []] | [[], bytes] => self.stream.write(&[IoSlice::new(bytes)]),
+                    [head, body] => self.stream.write(&[IoSlice::new(head), IoSlice::new(body)]),
+                }
             } else {
                 self.write_several(requests, first, now)
             };
@@ -231,7 +237,7 @@ impl LoadConnection {
     fn advance(&mut self, requests: &[WireRequest], mut bytes: usize) {
         while self.unsent > 0 {
             let flight = &self.flights[self.flights.len() - self.unsent];
-            let left = request_bytes(self.step.as_deref(), requests, flight).len() - self.offset;
+            let left = request_length(self.step.as_deref(), requests, flight) - self.offset;
             if bytes < left {
                 self.offset += bytes;
                 return;
@@ -243,11 +249,11 @@ impl LoadConnection {
     }
 }
 
-/// Bytes of a request: those of its step, or of the plan.
+/// Number of bytes of a request: of its step, or of the plan.
 #[inline]
-fn request_bytes<'r>(step: Option<&'r StepExchange>, requests: &'r [WireRequest], flight: &Flight) -> &'r [u8] {
+fn request_length(step: Option<&StepExchange>, requests: &[WireRequest], flight: &Flight) -> usize {
     match step {
-        Some(step) => &step.request,
-        None => &requests[flight.request as usize].bytes,
+        Some(step) => step.request.len(),
+        None => requests[flight.request as usize].bytes.len(),
     }
 }

@@ -32,6 +32,9 @@ pub struct Options {
     /// Whether `{{` in a single request is text.
     #[serde(default)]
     pub no_template: bool,
+    /// Headers, variables and fields of JSON bodies that samples of failures leave out.
+    #[serde(default)]
+    pub redact: Vec<String>,
     /// Concurrent connections; in the open loop the maximum.
     pub connections: Option<u64>,
     /// Number of generator threads.

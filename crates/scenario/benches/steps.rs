@@ -9,7 +9,7 @@ use std::time::Instant;
 use weir_decide::Nanos;
 use weir_scenario::evaluate::ResponseView;
 use weir_scenario::plan::{
-    FlowAction, FlowContext, RenderScratch, ScenarioPlan, ScenarioSettings, ScenarioUser, StepFindings,
+    FlowAction, FlowContext, RenderScratch, RequestBytes, ScenarioPlan, ScenarioSettings, ScenarioUser, StepFindings,
 };
 
 const ITERATIONS: u32 = 300_000;
@@ -67,7 +67,7 @@ fn measure(name: &str, text: &str, body: &str, headers: &[(&str, &[u8])]) {
     let plan = ScenarioPlan::compile(&file, &settings, &mut files).unwrap();
     let mut user = ScenarioUser::new(&plan, 1, 0);
     let (mut origins, mut scratch) = (plan.origins.clone(), RenderScratch::default());
-    let (mut request, mut findings) = (Vec::new(), StepFindings::default());
+    let (mut request, mut findings) = (RequestBytes::default(), StepFindings::default());
     let view = view(headers, body.as_bytes());
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use weir_decide::Nanos;
 use weir_scenario::evaluate::ResponseView;
 use weir_scenario::plan::{
-    FlowAction, FlowContext, RenderScratch, ScenarioPlan, ScenarioSettings, ScenarioUser, StepFindings,
+    FlowAction, FlowContext, RenderScratch, RequestBytes, ScenarioPlan, ScenarioSettings, ScenarioUser, StepFindings,
 };
 use weir_scenario::value::Value;
 
@@ -53,7 +53,7 @@ fn allocations(text: &str) -> u64 {
     let plan = ScenarioPlan::compile(&file, &settings, &mut files).unwrap();
     let mut user = ScenarioUser::new(&plan, 1, 0);
     let (mut origins, mut scratch) = (plan.origins.clone(), RenderScratch::default());
-    let (mut request, mut findings) = (Vec::new(), StepFindings::default());
+    let (mut request, mut findings) = (RequestBytes::default(), StepFindings::default());
     let view = ResponseView { version: "1.1", status: 200, body: BODY, raw_body: BODY, ..ResponseView::default() };
     let mut before = 0;
     for sequence in 0..=ITERATIONS {

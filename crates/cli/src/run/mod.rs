@@ -56,6 +56,9 @@ pub(super) struct RunArgs {
     /// whole bodies; without it their first 2 KiB
     #[arg(short, long, help_heading = OUTPUT)]
     verbose: bool,
+    /// header, variable or JSON field whose value is a secret
+    #[arg(long, value_name = "NAME", help_heading = SCENARIO)]
+    redact: Vec<String>,
     /// credentials, cookies and secrets as they are, instead of ***
     #[arg(long, help_heading = OUTPUT)]
     show_secrets: bool,
@@ -118,12 +121,20 @@ fn try_run(asked: RunArgs, messages: &Messages) -> Result<u8, String> {
         detail: if asked.verbose { PlayDetail::Whole } else { PlayDetail::Full },
         is_json: asked.json || asked.format == RunFormat::Json,
         show_secrets: asked.show_secrets,
-        secrets: asked.secrets.iter().filter_map(|pair| Some(pair.split_once('=')?.1.to_owned())).collect(),
+        secrets: asked.secret_values(),
+        redact: asked.redact.clone(),
     };
     play(&asked.into_options()?, &output, messages)
 }
 
 impl RunArgs {
+    /// Values that are secrets, or variables that are named as such.
+    fn secret_values(&self) -> Vec<String> {
+        let pairs = |given: &[String]| given.iter().filter_map(|text| text.split_once('=')).collect::<Vec<_>>();
+        let named = pairs(&self.variables).into_iter().filter(|(name, _)| self.redact.iter().any(|it| it == name));
+        pairs(&self.secrets).into_iter().chain(named).map(|(_, value)| value.to_owned()).collect()
+    }
+
     /// Options of a load of one scenario.
     fn into_options(self) -> Result<Options, String> {
         let mut source = read_scenario(&self.file)?;

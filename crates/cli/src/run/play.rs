@@ -5,7 +5,7 @@ use std::thread;
 
 use weir_decide::base::failure::FailureKind;
 use weir_load::setup;
-use weir_load::steps::StepTrace;
+use weir_load::steps::{Redaction, StepTrace};
 use weir_load::{self as load, LoadPlan, Options};
 
 use super::super::exit;
@@ -79,12 +79,16 @@ pub(in super::super) fn play(options: &Options, output: &PlayOutput, messages: &
 /// Prints steps as they end, until the run is over.
 fn print_steps(steps: &Receiver<StepTrace>, output: &PlayOutput) -> Result<Printed, String> {
     let text = TraceText::new(output.detail, colors());
-    let mut mask = SecretMask::new(&output.secrets, output.show_secrets);
+    let mut mask = SecretMask::new(Redaction::new(&output.redact), &output.secrets, output.show_secrets);
     let mut printed = Printed { totals: PlayTotals::default(), unreachable: None, document: TraceDocument::default() };
     for trace in steps {
         for capture in trace.captures.iter().filter(|capture| capture.is_redacted) {
             mask.add(capture.json.trim_matches('"'));
         }
+        trace.captures.iter().for_each(|capture| mask.add_variable(&capture.name, &capture.json));
+        let request_head = trace.request.windows(4).position(|end| end == b"\r\n\r\n");
+        mask.add_fields(request_head.map_or(&[], |end| &trace.request[end + 4..]));
+        mask.add_fields(&trace.body);
         printed.totals.add(&trace);
         if trace.verdict == "failed" {
             let kind = trace.transfer_failure;

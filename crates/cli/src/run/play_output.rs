@@ -11,6 +11,8 @@ pub(in super::super) struct PlayOutput {
     pub(in super::super) show_secrets: bool,
     /// Values that are secrets.
     pub(in super::super) secrets: Vec<String>,
+    /// Names of headers, variables and fields that are secrets.
+    pub(in super::super) redact: Vec<String>,
 }
 
 /// How much of each request and response is printed as text.

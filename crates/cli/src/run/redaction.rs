@@ -1,23 +1,33 @@
 //! Secrets, left out of what is printed.
 
-/// What stands for a secret.
-const MASK: &str = "***";
-/// Headers whose values are left out.
-const SECRET_HEADERS: [&str; 4] = ["authorization", "cookie", "set-cookie", "proxy-authorization"];
+use weir_load::steps::{MASK, Redaction};
 
 /// Values that are left out of what is printed; none if secrets are shown.
 #[derive(Debug)]
 pub(super) struct SecretMask {
+    redaction: Redaction,
     values: Vec<String>,
     is_on: bool,
 }
 
 impl SecretMask {
     /// Mask of these values; without effect if secrets are shown.
-    pub(super) fn new(values: &[String], show_secrets: bool) -> Self {
-        let mut mask = Self { values: Vec::new(), is_on: !show_secrets };
+    pub(super) fn new(redaction: Redaction, values: &[String], show_secrets: bool) -> Self {
+        let mut mask = Self { redaction, values: Vec::new(), is_on: !show_secrets };
         values.iter().for_each(|value| mask.add(value));
         mask
+    }
+
+    /// Adds the value of a variable, if it is a secret by its name.
+    pub(super) fn add_variable(&mut self, name: &str, json: &str) {
+        if self.redaction.is_secret_variable(name) {
+            self.add(json.trim_matches('"'));
+        }
+    }
+
+    /// Adds the values of the fields of a body that are secrets by their names.
+    pub(super) fn add_fields(&mut self, body: &[u8]) {
+        self.redaction.field_values(body).iter().for_each(|value| self.add(value));
     }
 
     /// Adds a value that later text does not show.
@@ -39,8 +49,7 @@ impl SecretMask {
 
     /// Value of a header.
     pub(super) fn header(&self, name: &str, value: &str) -> String {
-        let is_secret = SECRET_HEADERS.iter().any(|secret| secret.eq_ignore_ascii_case(name.trim()));
-        if self.is_on && is_secret { MASK.to_owned() } else { self.text(value) }
+        if self.is_on && self.redaction.is_secret_header(name) { MASK.to_owned() } else { self.text(value) }
     }
 }
 
@@ -51,10 +60,10 @@ mod tests {
     #[test]
     fn secrets_are_left_out_unless_they_are_shown() {
         let secrets = ["pw".to_owned(), "pw-long".to_owned()];
-        let mask = SecretMask::new(&secrets, false);
+        let mask = SecretMask::new(Redaction::default(), &secrets, false);
         assert_eq!(mask.text("a pw-long b pw"), "a *** b ***");
         assert_eq!((mask.header("cookie", "x"), mask.header("X-Id", "pw")), ("***".to_owned(), "***".to_owned()));
-        let shown = SecretMask::new(&secrets, true);
+        let shown = SecretMask::new(Redaction::default(), &secrets, true);
         assert_eq!((shown.text("pw"), shown.header("Cookie", "x")), ("pw".to_owned(), "x".to_owned()));
     }
 }

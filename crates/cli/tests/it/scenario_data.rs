@@ -208,6 +208,23 @@ fn captures_of_a_setup_are_variables_of_all_users_and_the_teardown_follows() {
 }
 
 #[test]
+fn a_capacity_search_has_one_setup_and_one_teardown() {
+    let (weir, server) = (with_setup(), shop());
+    let base = format!("base={}", server.url(""));
+    let args =
+        ["capacity", "-s", "buy.hurl", "--variable", &base, "--setup", "login.hurl", "--teardown", "logout.hurl"];
+    let search =
+        ["--slo", "p99<5s", "--from", "200", "--to", "200", "--step-time", "3s", "--format", "json", "--quiet"];
+    weir.run(&[&args[..], &search].concat());
+    let seen = paths(&server);
+    assert_eq!((seen.get("/login"), seen.get("/logout?id=7")), (Some(&1), Some(&1)), "{seen:?}");
+    assert!(seen["/items/7"] > 30, "{seen:?}");
+    let output = weir.run(&[&args[..5], &["--setup", "fail.hurl"], &search].concat());
+    assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{output:?}");
+    assert!(output.one_line().starts_with("the setup 'fail.hurl' failed: step 'broken': "), "{output:?}");
+}
+
+#[test]
 fn a_failed_setup_names_its_step_and_nothing_is_measured() {
     let (weir, server) = (with_setup(), shop());
     let output = play(&weir, &server, &["--setup", "fail.hurl", "--teardown", "logout.hurl", "-n", "50"]);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use weir_decide::Nanos;
 use weir_http::wire::{HeadNotes, ResponseObserver};
-use weir_scenario::plan::OriginId;
+use weir_scenario::plan::{OriginId, RequestBytes};
 
 use super::headers::with_headers;
 use super::kept_response::KeptResponse;
@@ -17,7 +17,7 @@ const MAX_SPARE_BYTES: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct StepExchange {
     /// Bytes of the request.
-    pub(crate) request: Vec<u8>,
+    pub(crate) request: RequestBytes,
     /// Whether the response has no body in any case: to a HEAD.
     pub(crate) is_bodyless: bool,
     /// Timeout of the step, if it has one of its own.
@@ -47,7 +47,7 @@ impl StepExchange {
     /// Drops what one large request or response has needed.
     pub(super) fn shrink(&mut self) {
         self.request.clear();
-        self.request.shrink_to(MAX_SPARE_BYTES);
+        self.request.written.shrink_to(MAX_SPARE_BYTES);
         self.kept.shrink_to(MAX_SPARE_BYTES);
     }
 

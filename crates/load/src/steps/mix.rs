@@ -12,6 +12,7 @@ use weir_scenario::data::{ScenarioOrdinals, ThinkTime};
 use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules};
 use weir_scenario::value::Value;
 
+use super::redaction::Redaction;
 use super::scenario_data::{ParsedData, ScenarioData};
 use super::single_request::{LITERAL_BRACES, mistake};
 use super::user_deal::UserDeal;
@@ -32,6 +33,10 @@ pub struct ScenarioMix {
     /// Scenarios of the users of a closed loop, if each user has one for the whole run.
     deal: Option<UserDeal>,
     pub(crate) resolver: OriginResolver,
+    /// What samples of failures leave out.
+    pub(crate) redaction: Redaction,
+    /// Values of variables of all users that samples leave out.
+    pub(crate) secrets: Vec<String>,
     /// What has no effect, for a person.
     pub warnings: Vec<String>,
 }
@@ -100,10 +105,14 @@ impl ScenarioMix {
         }
         let users: Option<Vec<u64>> = options.scenarios.iter().map(|source| source.users).collect();
         let deal = users.map(|users| UserDeal::new(&users));
+        let redaction = Redaction::new(&options.redact);
+        let given = options.scenarios.iter().flat_map(|source| &source.variables);
+        let secrets = given.filter(|(name, _)| redaction.is_secret_variable(name)).map(|(_, value)| value.clone());
+        let secrets = secrets.collect();
         let choice = RequestSource::new(&weights, seed);
         let file = |scenario: &CompiledScenario| scenario.data.as_ref().map(|data| data.file);
         let has_one_file = scenarios.iter().all(|scenario| file(scenario) == Some(0));
-        Ok(Self { scenarios, choice, has_one_file, deal, resolver, warnings })
+        Ok(Self { scenarios, choice, has_one_file, deal, resolver, redaction, secrets, warnings })
     }
 
     /// Scenario of the iteration of this number, of a user of a closed loop or of a free one.

@@ -4,20 +4,26 @@ use weir_measure::failure_sample::FailureSample;
 use weir_scenario::plan::{FlowFailure, StepFindings};
 
 use super::StepExchange;
+use super::redaction::{MASK, Redaction, masked};
 
 /// Maximum size of the beginning of a body in a sample, in bytes.
 const MAX_SHOWN_BODY_BYTES: usize = 300;
-/// Headers whose values are left out.
-const SECRET_HEADERS: [&str; 4] = ["authorization", "cookie", "set-cookie", "proxy-authorization"];
 
-/// Sample of what a step with these checks found, and of its response.
+/// Sample of what a step with these checks found, and of its response, without the values of `secrets`.
 pub(crate) fn failure_sample(
     findings: &StepFindings,
     checks: &[String],
     exchange: Option<&StepExchange>,
+    (redaction, mut secrets): (&Redaction, Vec<String>),
 ) -> FailureSample {
-    let reasons = failure_texts(findings, checks).join("; ");
-    FailureSample { reason: reasons, response: exchange.map(shown).unwrap_or_default() }
+    let reason = failure_texts(findings, checks).join("; ");
+    let response = exchange.map(|exchange| {
+        // A body that does not decompress is shown as it came.
+        let body = exchange.decoded_body().unwrap_or_else(|_| exchange.body().to_vec());
+        secrets.extend(redaction.field_values(&body));
+        shown(exchange.head(), &body, redaction)
+    });
+    FailureSample { reason: masked(&reason, secrets.clone()), response: masked(&response.unwrap_or_default(), secrets) }
 }
 
 /// Failures of a step, each with its check: `status == 200: expected == 200, found 500`.
@@ -32,10 +38,13 @@ pub(crate) fn failure_texts(findings: &StepFindings, checks: &[String]) -> Vec<S
     findings.failures.iter().map(text).collect()
 }
 
-fn shown(exchange: &StepExchange) -> String {
-    let head = String::from_utf8_lossy(exchange.kept.head());
-    let mut text: String = head.trim_end().lines().map(|line| redacted(line) + "\n").collect();
-    let body = exchange.kept.raw_body();
+fn shown(head: &[u8], body: &[u8], redaction: &Redaction) -> String {
+    let head = String::from_utf8_lossy(head);
+    let line = |line: &str| match line.split_once(':') {
+        Some((name, _)) if redaction.is_secret_header(name) => format!("{name}: {MASK}\n"),
+        _ => format!("{line}\n"),
+    };
+    let mut text: String = head.trim_end().lines().map(line).collect();
     if !body.is_empty() {
         let start = &body[..body.len().min(MAX_SHOWN_BODY_BYTES)];
         text.push('\n');
@@ -45,11 +54,4 @@ fn shown(exchange: &StepExchange) -> String {
         }
     }
     text
-}
-
-fn redacted(line: &str) -> String {
-    match line.split_once(':') {
-        Some((name, _)) if SECRET_HEADERS.contains(&name.to_ascii_lowercase().as_str()) => format!("{name}: ***"),
-        _ => line.to_owned(),
-    }
 }

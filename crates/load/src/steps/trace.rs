@@ -69,7 +69,7 @@ impl StepTrace {
         }
         if let Some(exchange) = exchange {
             trace.origin = users.origin_name(users.scenario_of(user), exchange.origin);
-            trace.request = exchange.request.clone();
+            trace.request = exchange.request.to_vec();
             trace.head = exchange.head().to_vec();
             trace.raw_body_bytes = exchange.body().len();
             match exchange.decoded_body() {

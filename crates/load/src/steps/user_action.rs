@@ -2,7 +2,7 @@
 
 use weir_decide::Nanos;
 use weir_decide::load::feed::DueRequest;
-use weir_scenario::plan::OriginId;
+use weir_scenario::plan::{OriginId, RequestBytes};
 
 /// Wait of a user between two iterations.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub(crate) enum UserRest {
 #[derive(Debug)]
 pub(crate) struct PendingRequest {
     pub(crate) send: Send,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: RequestBytes,
 }
 
 /// Request of a user to send.

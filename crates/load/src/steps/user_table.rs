@@ -10,10 +10,13 @@ use weir_http::tls::Tls;
 use weir_http::wire::HeadNotes;
 use weir_scenario::data::ScenarioOrdinals;
 use weir_scenario::evaluate::{CompiledCapture, ResponseView};
-use weir_scenario::plan::{FlowAction, FlowContext, OriginId, RenderScratch, ScenarioStep, ScenarioUser, StepFindings};
+use weir_scenario::plan::{
+    FlowAction, FlowContext, OriginId, RenderScratch, RequestBytes, ScenarioStep, ScenarioUser, StepFindings,
+};
 use weir_scenario::value::Value;
 
 use super::headers::{HeaderField, with_headers};
+use super::redaction::{Redaction, variable_text};
 use super::thread_origins::ThreadOrigins;
 use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
 use super::user_connections::UserConnections;
@@ -36,7 +39,7 @@ pub(crate) struct UserTable<'a> {
     connecting: VecDeque<u32>,
     origins: ThreadOrigins,
     /// Request to send, rendered.
-    pub(crate) request: Vec<u8>,
+    pub(crate) request: RequestBytes,
     /// What the last call of a flow found.
     pub(crate) findings: StepFindings,
     scratch: RenderScratch,
@@ -78,7 +81,7 @@ impl<'a> UserTable<'a> {
             timers: BinaryHeap::new(),
             connecting: VecDeque::new(),
             origins: ThreadOrigins::new(mix),
-            request: Vec::new(),
+            request: RequestBytes::default(),
             findings: StepFindings::default(),
             scratch: RenderScratch::default(),
             exchanges: ExchangePool::default(),
@@ -327,6 +330,18 @@ impl<'a> UserTable<'a> {
     }
 
     /// Step that a user is at.
+    /// What a sample of a user's failure leaves out: by name, and values of variables.
+    pub(crate) fn secrets(&self, user: u32) -> (&Redaction, Vec<String>) {
+        let redaction = &self.mix.redaction;
+        let slot = self.users.get(user as usize);
+        let plan = slot.and_then(|slot| self.mix.scenarios.get(slot.scenario as usize)).map(|compiled| &compiled.plan);
+        let named = slot.zip(plan).into_iter().flat_map(|(slot, plan)| slot.flow.named_variables(plan));
+        let is_secret =
+            |name: &str| redaction.is_secret_variable(name) || plan.is_some_and(|plan| plan.is_redacted_capture(name));
+        let values = named.filter(|(name, _)| is_secret(name)).map(|(_, value)| variable_text(value));
+        (redaction, values.chain(self.mix.secrets.iter().cloned()).collect())
+    }
+
     fn step_of(&self, user: u32) -> Option<&'a ScenarioStep> {
         let slot = self.users.get(user as usize)?;
         self.mix.scenarios.get(slot.scenario as usize)?.plan.steps.get(slot.flow.step() as usize)

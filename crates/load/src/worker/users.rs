@@ -324,14 +324,14 @@ impl Worker<'_> {
         let Some(users) = &self.users else { return };
         let findings = &users.findings;
         let step = users.step_index(users.scenario_of(user), findings.step);
+        let checks = users.mix().step_checks(step);
         self.counters
-            .end_step(step, outcome, findings, || failure_sample(findings, users.mix().step_checks(step), exchange));
+            .end_step(step, outcome, findings, || failure_sample(findings, checks, exchange, users.secrets(user)));
         if let Some(trace) = &self.trace {
             // The receiver is gone once the run is abandoned.
             let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
         }
         let has_message = self.log.is_some() && !findings.failures.is_empty();
-        let checks = users.mix().step_checks(step);
         let message = if has_message { failure_texts(findings, checks).join("; ") } else { String::new() };
         self.finish_request(outcome, user, step, &message);
     }
@@ -347,7 +347,9 @@ impl Worker<'_> {
         if let Some(trace) = &self.trace {
             let _ = trace.send(StepTrace::of_findings(users, user));
         }
-        self.counters.record_unsent(step, now, || failure_sample(findings, users.mix().step_checks(step), None));
+        self.counters.record_unsent(step, now, || {
+            failure_sample(findings, users.mix().step_checks(step), None, users.secrets(user))
+        });
     }
 }
 

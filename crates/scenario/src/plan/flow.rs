@@ -7,6 +7,7 @@ use super::digest::DigestRequest;
 use super::findings::{FlowFailure, StepFindings, StepVerdict};
 use super::origin::{OriginId, OriginTable};
 use super::redirect::{RedirectRequest, is_redirect};
+use super::request_bytes::RequestBytes;
 use super::request_template::{RenderError, RenderScratch, RenderSource, RequestShape, intern};
 use super::rules::StepRules;
 use super::scenario_plan::ScenarioPlan;
@@ -42,7 +43,7 @@ pub struct FlowContext<'a> {
     /// Origins of this thread.
     pub origins: &'a mut OriginTable,
     /// Bytes of the request to send; overwritten.
-    pub request: &'a mut Vec<u8>,
+    pub request: &'a mut RequestBytes,
     /// What the last request of the user meant for its step; overwritten.
     pub findings: &'a mut StepFindings,
     /// Buffers.

@@ -10,6 +10,7 @@ use super::options::RequestOptions;
 use super::origin::OriginTable;
 use super::piece::{PieceCompiler, PieceList};
 use super::problem;
+use super::request_bytes::RequestBytes;
 use super::request_template::{BASIC, RequestTarget, RequestTemplate, intern};
 use super::settings::ScenarioSettings;
 use crate::url::{DotSegments, HttpUrl};
@@ -49,6 +50,7 @@ impl RequestCompiler<'_, '_, '_> {
             cookies: PieceList::default(),
             content_headers: PieceList::default(),
             body: PieceList::default(),
+            shared_body: None,
             has_own_length: false,
             fixed: None,
         };
@@ -79,6 +81,10 @@ impl RequestCompiler<'_, '_, '_> {
             template.cookies.push(&cookie.value, PieceEncoding::HeaderValue, self.compiler);
         }
         self.body(request, &mut template, &given);
+        template.shared_body = template.body.as_fixed().and_then(RequestBytes::share);
+        if template.shared_body.is_some() {
+            template.body = PieceList::default();
+        }
         template.fixed = template.prerendered();
         template
     }

@@ -1,6 +1,7 @@
 //! Requests of a step: what is fixed, and what is rendered for each user.
 
 use std::fmt;
+use std::sync::Arc;
 
 use weir_decide::base::rng::SeededRng;
 use weir_hurl::{OptionName, TextPosition};
@@ -8,6 +9,7 @@ use weir_hurl::{OptionName, TextPosition};
 use super::encoding::{EncodingError, PieceEncoding};
 use super::origin::{OriginId, OriginTable};
 use super::piece::PieceList;
+use super::request_bytes::RequestBytes;
 use super::sent_url::SentUrl;
 use crate::cookie_jar::CookieJar;
 use crate::evaluate::{CompiledTemplate, RenderContext, TemplateError, VariableSlot, VariableTable};
@@ -38,10 +40,12 @@ pub(super) struct RequestTemplate {
     /// Lines about the body.
     pub(super) content_headers: PieceList,
     pub(super) body: PieceList,
+    /// Large body that never changes, in place of `body`.
+    pub(super) shared_body: Option<Arc<[u8]>>,
     /// Whether the file gives the length of the body.
     pub(super) has_own_length: bool,
     /// All bytes of a request for users without cookies, if they never change.
-    pub(super) fixed: Option<Vec<u8>>,
+    pub(super) fixed: Option<RequestBytes>,
 }
 
 /// Where the requests of a step go.
@@ -151,7 +155,7 @@ impl RequestTemplate {
         url: &mut SentUrl,
         origins: &mut OriginTable,
         scratch: &mut RenderScratch,
-        out: &mut Vec<u8>,
+        out: &mut RequestBytes,
     ) -> Result<OriginId, RenderError> {
         let (origin, place) = match &self.target {
             RequestTarget::Fixed { url: fixed_url, origin } => {
@@ -159,7 +163,8 @@ impl RequestTemplate {
                 if let Some(fixed) = &self.fixed
                     && jar.is_empty()
                 {
-                    out.extend_from_slice(fixed);
+                    out.written.extend_from_slice(&fixed.written);
+                    out.shared_body.clone_from(&fixed.shared_body);
                     return Ok(*origin);
                 }
                 (*origin, &**fixed_url)
@@ -184,8 +189,9 @@ impl RequestTemplate {
         source: &mut RenderSource<'_, '_>,
         jar: &mut CookieJar,
         body: &mut Vec<u8>,
-        out: &mut Vec<u8>,
+        request: &mut RequestBytes,
     ) -> Result<(), RenderError> {
+        let out = &mut request.written;
         out.extend_from_slice(shape.method.as_bytes());
         out.push(b' ');
         out.extend_from_slice(shape.url.target());
@@ -220,9 +226,11 @@ impl RequestTemplate {
         }
         self.content_headers.render(source, out)?;
         body.clear();
-        let body = match self.body.as_fixed() {
-            Some(fixed) => fixed,
-            None => {
+        request.shared_body.clone_from(&self.shared_body);
+        let body = match (&self.shared_body, self.body.as_fixed()) {
+            (Some(shared), _) => shared,
+            (None, Some(fixed)) => fixed,
+            (None, None) => {
                 self.body.render(source, body)?;
                 body.as_slice()
             }
@@ -232,7 +240,9 @@ impl RequestTemplate {
         } else {
             write_length(shape.method, body.len(), out)?;
         }
-        out.extend_from_slice(body);
+        if self.shared_body.is_none() {
+            out.extend_from_slice(body);
+        }
         Ok(())
     }
 
@@ -274,7 +284,7 @@ impl RequestTemplate {
     }
 
     /// Renders all bytes of a request that never changes.
-    pub(super) fn prerendered(&self) -> Option<Vec<u8>> {
+    pub(super) fn prerendered(&self) -> Option<RequestBytes> {
         let RequestTarget::Fixed { url, .. } = &self.target else { return None };
         let lists = [&self.host, &self.headers, &self.authorization, &self.cookies, &self.content_headers, &self.body];
         if lists.iter().any(|list| list.as_fixed().is_none()) {
@@ -284,7 +294,7 @@ impl RequestTemplate {
         let mut rng = SeededRng::new(0, 0);
         let mut context = RenderContext { rng: &mut rng, unix_s: 0, sequence: 0 };
         let mut source = RenderSource { variables: &mut VariableTable::default(), context: &mut context };
-        let mut out = Vec::new();
+        let mut out = RequestBytes::default();
         self.write(shape, &mut source, &mut CookieJar::default(), &mut Vec::new(), &mut out).ok()?;
         Some(out)
     }

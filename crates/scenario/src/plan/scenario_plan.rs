@@ -126,6 +126,12 @@ impl ScenarioPlan {
             keep_cookies: settings.keep_cookies,
         })
     }
+
+    /// Whether logs hide the captures of this name.
+    pub fn is_redacted_capture(&self, name: &str) -> bool {
+        let mut captures = self.steps.iter().flat_map(|step| step.checks.captures());
+        captures.any(|capture| capture.name() == name && capture.is_redacted())
+    }
 }
 
 /// Text of the variables that nothing changes during a run.

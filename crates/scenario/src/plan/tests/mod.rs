@@ -99,7 +99,7 @@ impl<'p> World<'p> {
         mut service: impl FnMut(&str) -> ScriptedReply,
         row: impl FnOnce(&mut VariableTable),
     ) -> Trace {
-        let (mut request, mut findings) = (Vec::new(), StepFindings::default());
+        let (mut request, mut findings) = (RequestBytes::default(), StepFindings::default());
         let mut trace = Trace { requests: Vec::new(), findings: Vec::new(), ok: false, ended_ms: 0 };
         row(self.user.prepare(self.plan, self.seed, self.sequence));
         self.sequence += 1;
@@ -138,7 +138,7 @@ impl<'p> World<'p> {
                 }
                 FlowAction::Send { origin, intended } => {
                     assert!(intended <= self.now, "a request is not sent before its intention");
-                    let text = String::from_utf8(request.clone()).unwrap();
+                    let text = String::from_utf8(request.to_vec()).unwrap();
                     let origin = self.origins.get(origin).unwrap().to_string();
                     let reply = service(&text);
                     trace.requests.push(TracedRequest { intended_ms: intended.as_millis(), origin, text });
