@@ -130,9 +130,9 @@ fn try_run(asked: RunArgs, messages: &Messages) -> Result<u8, String> {
 impl RunArgs {
     /// Values that are secrets, or variables that are named as such.
     fn secret_values(&self) -> Vec<String> {
-        let pairs = |given: &[String]| given.iter().filter_map(|text| text.split_once('=')).collect::<Vec<_>>();
-        let named = pairs(&self.variables).into_iter().filter(|(name, _)| self.redact.iter().any(|it| it == name));
-        pairs(&self.secrets).into_iter().chain(named).map(|(_, value)| value.to_owned()).collect()
+        let pair = |text: &String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let named = self.variables.iter().filter_map(pair).filter(|(name, _)| self.redact.contains(name));
+        self.secrets.iter().filter_map(pair).chain(named).map(|(_, value)| value).collect()
     }
 
     /// Options of a load of one scenario.

@@ -202,7 +202,20 @@ fn capacity_and_compare_count_failed_checks_as_failures() {
     let server = Server::start(|seen| Reply::ok(if seen.head.contains("liar") { "no" } else { "yes" }));
     let (liar, good) = (server.url("/liar"), server.url("/good"));
     let check = ["--check", "body == \"yes\""];
-    let search = ["--slo", "p99<1s", "--from", "200", "--to", "200", "--step-time", "3s", "--format", "json"];
+    let search = [
+        "--slo",
+        "p99<1s",
+        "--from",
+        "200",
+        "--to",
+        "200",
+        "--step-time",
+        "3s",
+        "--max-time",
+        "6s",
+        "--format",
+        "json",
+    ];
     let output = Weir::new().run(&[&["capacity", &liar], &check[..], &search[..]].concat());
     assert_eq!((output.code, output.one_line()), (2, "no request of a single user succeeds: check"));
     let folder = Weir::new();

@@ -213,8 +213,21 @@ fn a_capacity_search_has_one_setup_and_one_teardown() {
     let base = format!("base={}", server.url(""));
     let args =
         ["capacity", "-s", "buy.hurl", "--variable", &base, "--setup", "login.hurl", "--teardown", "logout.hurl"];
-    let search =
-        ["--slo", "p99<5s", "--from", "200", "--to", "200", "--step-time", "3s", "--format", "json", "--quiet"];
+    let search = [
+        "--slo",
+        "p99<5s",
+        "--from",
+        "200",
+        "--to",
+        "200",
+        "--step-time",
+        "3s",
+        "--max-time",
+        "6s",
+        "--format",
+        "json",
+        "--quiet",
+    ];
     weir.run(&[&args[..], &search].concat());
     let seen = paths(&server);
     assert_eq!((seen.get("/login"), seen.get("/logout?id=7")), (Some(&1), Some(&1)), "{seen:?}");
