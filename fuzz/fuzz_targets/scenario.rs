@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use weir_decide::Nanos;
 use weir_scenario::evaluate::ResponseView;
 use weir_scenario::plan::{
-    FlowAction, FlowContext, RenderScratch, ScenarioPlan, ScenarioSettings, ScenarioUser, StepFindings,
+    FlowAction, FlowContext, RenderScratch, RequestBytes, ScenarioPlan, ScenarioSettings, ScenarioUser, StepFindings,
 };
 use weir_scenario::value::Value;
 
@@ -23,7 +23,8 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let mut files = |name: &str| if name == "f" { Ok(b"file".to_vec()) } else { Err("not there".to_owned()) };
     let Ok(plan) = ScenarioPlan::compile(&file, &settings, &mut files) else { return };
-    let (mut origins, mut request, mut findings) = (plan.origins.clone(), Vec::new(), StepFindings::default());
+    let (mut origins, mut request, mut findings) =
+        (plan.origins.clone(), RequestBytes::default(), StepFindings::default());
     let mut scratch = RenderScratch::default();
     let mut user = ScenarioUser::new(&plan, 1, 1);
     user.prepare(&plan, 1, 1);
@@ -57,8 +58,8 @@ fuzz_target!(|bytes: &[u8]| {
         };
         match action {
             FlowAction::Send { .. } => {
-                let head = request.windows(4).position(|window| window == b"\r\n\r\n").expect("a whole head");
-                let lines = request[..head].split(|byte| *byte == b'\n');
+                let head = request.written.windows(4).position(|window| window == b"\r\n\r\n").expect("a whole head");
+                let lines = request.written[..head].split(|byte| *byte == b'\n');
                 assert!(lines.clone().count() < 200);
                 assert!(!lines.into_iter().any(|line| line.starts_with(b"y: z")), "a value has left its place");
             }
