@@ -21,6 +21,8 @@ RATE = 5_000
 STEPS, LOOP = "three steps", "one request"
 OPEN, IDLE = f"open loop, {RATE:,} iterations/s", "idle users"
 PLAIN, ONE, THREE = "weir URL", "weir one.hurl", "weir shop.hurl"
+#: The plain loop with as many requests as three steps send.
+PLAIN_THREE = f"weir URL, {3 * RATE:,}/s"
 #: Descriptors that a generator needs besides those of its users.
 SPARE_FILES = 500
 
@@ -36,6 +38,7 @@ def measure(bench: Bench) -> list[Trial]:
     steps = [(STEPS, g, replace(closed, seconds=plan.scenario_s)) for g in [ours(bench, THREE), *peers(bench.programs)]]
     loops = [(LOOP, ours(bench, name), closed) for name in (PLAIN, ONE)]
     opened = [(OPEN, ours(bench, name), even) for name in (PLAIN, ONE, THREE)]
+    opened.append((OPEN, replace(ours(bench, PLAIN), name=PLAIN_THREE), replace(even, rate_per_s=3 * RATE)))
     with shop(bench.programs["nginx"], bench.server_core) as server:
         for number, (case, generator, load) in rounds([*steps, *loops, *opened], plan.pairs, plan.seed):
             if not generator.slow or number < plan.slow_rounds:
