@@ -22,3 +22,13 @@ fn a_run_ends_while_users_wait_to_connect() {
     assert_eq!(iterations["total"], iterations["failed"], "{iterations}");
     assert!(iterations["unfinished"].as_u64().unwrap() >= 36, "{iterations}");
 }
+
+#[test]
+fn an_iteration_that_is_due_when_another_ends_has_not_waited_while_users_were_free() {
+    let server = Server::hello();
+    let folder = Weir::new();
+    folder.write("two.hurl", format!("GET {0}\n\nGET {0}\n", server.url("/")));
+    let run = folder.run(&["load", "-s", "two.hurl", "--rate", "400", "-d", "1s", "--format", "json"]).json();
+    assert_eq!((run.requests.waited, run.requests.failed), (0, 0));
+    assert!(run.requests.total > 700, "{:?}", run.requests);
+}

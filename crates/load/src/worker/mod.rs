@@ -160,7 +160,7 @@ impl<'a> Worker<'a> {
                 polled = true;
             }
             self.start_due();
-            if !polled && self.clock.now() >= self.next_read {
+            if !polled && (!self.responses_wait() || self.clock.now() >= self.next_read) {
                 self.poll(Nanos::ZERO, &mut ready);
             }
             self.drain_events(&mut ready);
@@ -207,12 +207,18 @@ impl<'a> Worker<'a> {
         if gap < MIN_SLEEP || self.shared.plan.spin {
             return false;
         }
-        if self.wall.is_some() && due.is_some_and(|t| t - now <= SPIN_THRESHOLD) {
+        if self.responses_wait() && due.is_some_and(|t| t - now <= SPIN_THRESHOLD) {
             self.clock.sleep_until(until);
             return false;
         }
         self.poll(gap, ready);
         true
+    }
+
+    /// Whether responses can be read later than they arrive: the kernel timestamps them, and nothing is done on
+    /// them at once, unlike with users of scenarios.
+    fn responses_wait(&self) -> bool {
+        self.wall.is_some() && self.users.is_none()
     }
 
     fn poll(&mut self, most: Nanos, ready: &mut Vec<ReadinessEvent>) {

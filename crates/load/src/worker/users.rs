@@ -94,7 +94,9 @@ impl Worker<'_> {
         match self.feed.next_on(user, now) {
             Some(start) => {
                 let is_open = matches!(self.feed, Feed::Open(_));
-                let ready = self.counters.ready(start.arrival.intended, is_open, now);
+                // With free users it has only waited for weir itself.
+                let capped = is_open && !self.users.as_ref().is_some_and(UserTable::has_free);
+                let ready = self.counters.ready(start.arrival.intended, capped, now);
                 Some(self.begin_iteration(user, &start, ready, now))
             }
             None => {
