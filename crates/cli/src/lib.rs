@@ -7,6 +7,7 @@
 mod agent_args;
 mod capacity;
 pub mod compare;
+mod connection_args;
 #[cfg(feature = "gate")]
 mod gate;
 mod help;

@@ -7,17 +7,16 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::connection_args::{CONNECTION, ConnectionArgs};
 use super::mix_file::{FlagCheck, MixFile};
 use super::scenario_args::ScenarioArgs;
 use weir_decide::base::units;
-use weir_http::tls::TlsOptions;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
 use weir_load::steps::{ScenarioFile, ScenarioSource};
 
 const REQUEST: &str = "Request";
 const SCENARIO: &str = "Scenario";
-const CONNECTION: &str = "Connection";
 
 /// Request, and the connections that carry it.
 #[derive(Clone, Debug, Args)]
@@ -76,24 +75,8 @@ pub(super) struct RequestArgs {
     /// requests in flight per connection [default: 1]
     #[arg(long, value_name = "N", help_heading = CONNECTION)]
     pipeline: Option<u64>,
-    /// Unix socket to connect to
-    #[arg(long, value_name = "PATH", help_heading = CONNECTION)]
-    unix_socket: Option<PathBuf>,
-    /// address to connect to, instead of the URL's
-    #[arg(long, value_name = "HOST:PORT", help_heading = CONNECTION)]
-    connect_to: Option<String>,
-    /// CA certificates to trust, instead of the system's (PEM)
-    #[arg(long = "cacert", value_name = "FILE", help_heading = CONNECTION)]
-    ca_cert: Option<PathBuf>,
-    /// client certificate (PEM); needs --cert-key
-    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
-    cert: Option<PathBuf>,
-    /// private key of the client certificate (PEM); needs --cert
-    #[arg(long = "cert-key", value_name = "FILE", help_heading = CONNECTION)]
-    cert_key: Option<PathBuf>,
-    /// no verification of certificates
-    #[arg(short = 'k', long, help_heading = CONNECTION)]
-    insecure: bool,
+    #[command(flatten)]
+    connection_args: ConnectionArgs,
     /// TLS server name [default: the URL's host]
     #[arg(long, value_name = "NAME", help_heading = CONNECTION)]
     sni: Option<String>,
@@ -196,7 +179,7 @@ impl RequestArgs {
         self.timeout = self.timeout.or(other.timeout);
         self.success = self.success.take().or(other.success);
         self.no_keep_alive |= other.no_keep_alive;
-        self.insecure |= other.insecure;
+        self.connection_args.insecure |= other.connection_args.insecure;
         let name = |line: &String| line.split(':').next().unwrap_or_default().trim().to_ascii_lowercase();
         let given: Vec<String> = self.headers.iter().map(name).collect();
         self.headers.extend(other.headers.into_iter().filter(|line| !given.contains(&name(line))));
@@ -241,11 +224,8 @@ impl RequestArgs {
             timeout: self.timeout,
             no_keepalive: self.no_keep_alive,
             pipeline: self.pipeline,
-            unix_socket: self.unix_socket,
-            connect_to: self.connect_to,
-            tls: TlsOptions { cacert: self.ca_cert, cert: self.cert, key: self.cert_key, insecure: self.insecure },
             sni: self.sni,
-            ..Options::default()
+            ..self.connection_args.into_options()
         }
     }
 }

@@ -13,12 +13,12 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use weir_decide::base::units;
-use weir_http::tls::TlsOptions;
 use weir_load::Options;
 use weir_load::steps::ScenarioSource;
 
 pub(super) use self::play::play;
 pub(super) use self::play_output::{PlayDetail, PlayOutput};
+use super::connection_args::ConnectionArgs;
 use super::exit;
 use super::messages::Messages;
 
@@ -28,7 +28,6 @@ const EXAMPLES: &str = "Examples:\n  weir run shop.hurl --variable host=http://l
 const SCENARIO: &str = "Scenario";
 const OUTPUT: &str = "Output";
 const REQUEST: &str = "Request";
-const CONNECTION: &str = "Connection";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -79,24 +78,8 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = REQUEST)]
     timeout: Option<Duration>,
 
-    /// Unix socket to connect to
-    #[arg(long, value_name = "PATH", help_heading = CONNECTION)]
-    unix_socket: Option<PathBuf>,
-    /// address to connect to, instead of the URL's
-    #[arg(long, value_name = "HOST:PORT", help_heading = CONNECTION)]
-    connect_to: Option<String>,
-    /// CA certificates to trust, instead of the system's (PEM)
-    #[arg(long = "cacert", value_name = "FILE", help_heading = CONNECTION)]
-    ca_cert: Option<PathBuf>,
-    /// client certificate (PEM); needs --cert-key
-    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
-    cert: Option<PathBuf>,
-    /// private key of the client certificate (PEM); needs --cert
-    #[arg(long = "cert-key", value_name = "FILE", help_heading = CONNECTION)]
-    cert_key: Option<PathBuf>,
-    /// no verification of certificates
-    #[arg(short = 'k', long, help_heading = CONNECTION)]
-    insecure: bool,
+    #[command(flatten)]
+    connection_args: ConnectionArgs,
 }
 
 /// Format of the output.
@@ -157,11 +140,8 @@ impl RunArgs {
             headers: self.headers,
             auth: self.auth,
             timeout: self.timeout,
-            unix_socket: self.unix_socket,
-            connect_to: self.connect_to,
-            tls: TlsOptions { cacert: self.ca_cert, cert: self.cert, key: self.cert_key, insecure: self.insecure },
             seed: Some(self.seed),
-            ..Options::default()
+            ..self.connection_args.into_options()
         })
     }
 }

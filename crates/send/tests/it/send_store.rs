@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use weir_decide::Nanos;
@@ -14,6 +15,7 @@ use weir_send::store::{
     SqliteStore, Store, StoreError, StoredKeyState,
 };
 use weir_send::{Job, JobRequest, State, StoredAttempt, UnixMs};
+use weir_testing::until;
 
 const NOW: UnixMs = UnixMs(1_760_000_000_123);
 
@@ -123,7 +125,13 @@ fn a_store_has_one_sender_at_a_time_and_the_next_one_finds_what_was_left() {
     let note = StoredKeyState { key: "k1".into(), state: "{\"nonce\":9}".into() };
     first.record(RecordRequest { changes: Vec::new(), key_states: vec![note.clone()] }).wait().unwrap();
     drop(first);
-    let recovered = second.start_sending(NOW).unwrap();
+    // A child of another test has the files of this process, locks included, until it executes its program.
+    let mut recovered = None;
+    until("the release of the lock", Duration::from_secs(10), || {
+        recovered = second.start_sending(NOW).ok();
+        recovered.is_some()
+    });
+    let recovered = recovered.unwrap();
     assert_eq!((recovered.jobs, recovered.maybe_sent), (2, 1));
     assert_eq!(second.key_states().unwrap(), [note]);
     let again = second.claim(claim(9)).wait().unwrap().jobs;

@@ -1,0 +1,46 @@
+//! Flags of how services are reached, shared by `load`, `capacity` and `run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use weir_http::tls::TlsOptions;
+use weir_load::Options;
+
+/// Heading of these flags in the help.
+pub(super) const CONNECTION: &str = "Connection";
+
+/// Addresses and certificates.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ConnectionArgs {
+    /// Unix socket to connect to
+    #[arg(long, value_name = "PATH", help_heading = CONNECTION)]
+    unix_socket: Option<PathBuf>,
+    /// address to connect to, instead of the URL's
+    #[arg(long, value_name = "HOST:PORT", help_heading = CONNECTION)]
+    connect_to: Option<String>,
+    /// CA certificates to trust, instead of the system's (PEM)
+    #[arg(long = "cacert", value_name = "FILE", help_heading = CONNECTION)]
+    ca_cert: Option<PathBuf>,
+    /// client certificate (PEM); needs --cert-key
+    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
+    cert: Option<PathBuf>,
+    /// private key of the client certificate (PEM); needs --cert
+    #[arg(long = "cert-key", value_name = "FILE", help_heading = CONNECTION)]
+    cert_key: Option<PathBuf>,
+    /// no verification of certificates
+    #[arg(short = 'k', long, help_heading = CONNECTION)]
+    pub(super) insecure: bool,
+}
+
+impl ConnectionArgs {
+    /// Options with these alone.
+    pub(super) fn into_options(self) -> Options {
+        Options {
+            unix_socket: self.unix_socket,
+            connect_to: self.connect_to,
+            tls: TlsOptions { cacert: self.ca_cert, cert: self.cert, key: self.cert_key, insecure: self.insecure },
+            ..Options::default()
+        }
+    }
+}
