@@ -229,7 +229,7 @@ def _cookies(request: RecordedRequest, _count: int) -> Response:
 
 
 def _redirect(request: RecordedRequest, _count: int) -> Response:
-    """/redirect/N: so many redirects."""
+    """/redirect/N: N redirects."""
     if request.parts[-1] == "0":
         return Response(b"here")
     return Response(status=302, headers=(("Location", f"/redirect/{int(request.parts[1]) - 1}"),))

@@ -107,8 +107,12 @@ fn think_time_is_no_load_and_raises_no_doubt() {
     let (server, folder) = (shop(), Weir::new());
     folder.write("a.hurl", format!("GET {0}\n\nGET {0}\n", server.url("/")));
     let run = run_of(&folder, &["-s", "a.hurl", "--think", "20ms", "-c", "20", "-d", "1500ms"]);
-    let reasons = run["trust"]["reasons"].to_string();
-    assert!(!reasons.contains("Little's law"), "{reasons}");
+    // With think times in it, 20 users would be in the system all the time. A stall of the machine changes the load during
+    // the run, which moves both sides apart by less.
+    let figure = |path: &str| run.pointer(path).unwrap().as_f64().unwrap();
+    let expected = figure("/rate_per_s/achieved") * figure("/response_ms/mean") / 1000.0;
+    let mean = figure("/in_flight_mean");
+    assert!((mean - expected).abs() < 0.25 * expected + 1.0, "{mean} in the system, {expected} by Little's law");
     // Both think times of an iteration are in its time, and in no response time.
     assert!(run["iterations"]["time_ms"]["min"].as_f64().unwrap() >= 19.0, "{}", run["iterations"]);
 }

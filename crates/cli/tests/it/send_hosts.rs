@@ -169,7 +169,7 @@ fn a_host_has_limits_of_its_own() {
     });
     weir.write("jobs.jsonl", lines.collect::<String>());
     let own = format!("host={} 2/200ms", slow.address());
-    let output = send(&weir, &["--limit", &own, "--limit", "1000/1s", "--delay-bound", "50ms"]).finish();
+    let output = send(&weir, &["--limit", &own, "--limit", "1000/1s", "--delay-bound", "300ms"]).finish();
     assert_eq!(output.code, 0, "{output:?}");
     let seen = slow.seen();
     for (first, third) in seen.iter().zip(&seen[2..]) {

@@ -22,7 +22,7 @@ impl Redaction {
     pub fn new(names: &[String]) -> Self {
         let field = |name: &String| {
             let quoted = name.replace('\\', "\\\\").replace('\'', "\\'");
-            // A name with control characters is no field's.
+            // No path has a name with control characters.
             JsonPath::parse(&format!("$..['{quoted}']")).ok()
         };
         Self { names: names.to_vec(), fields: names.iter().filter_map(field).collect() }
