@@ -46,16 +46,22 @@ impl Redaction {
         for path in &self.fields {
             let mut found = Vec::new();
             if path.find(body, &mut found).is_ok() {
-                values.extend(found.iter().map(|json| shown(json)));
+                values.extend(found.iter().flat_map(|json| forms(shown(json), &Value::of_json(json))));
             }
         }
         values
     }
 }
 
-/// Text of a secret variable, as it is in requests and responses.
-pub(super) fn variable_text(value: &Value) -> String {
-    shown(value.json().as_bytes())
+/// Texts of a secret variable, as they are in requests and responses.
+pub(super) fn variable_texts(value: &Value) -> impl Iterator<Item = String> + use<> {
+    forms(shown(value.json().as_bytes()), value)
+}
+
+/// A secret as it is in JSON, and as it is elsewhere if that is another text: with quotes and line breaks.
+fn forms(json: String, value: &Value) -> impl Iterator<Item = String> + use<> {
+    let plain = value.template_text().filter(|plain| *plain != json);
+    [Some(json), plain].into_iter().flatten()
 }
 
 /// The text without these values.
@@ -86,5 +92,9 @@ mod tests {
         assert!(redaction.field_values(b"<html>").is_empty());
         let text = masked("one and 22, none", redaction.field_values(body));
         assert_eq!(text, "*** and ***, ***");
+        let quoted = redaction.field_values(br#"{"X-Key": "a\"b"}"#);
+        assert_eq!(masked(r#"{"x": "a\"b"} and a"b"#, quoted), r#"{"x": "***"} and ***"#);
+        let variable = Value::Text("a\"b".into());
+        assert_eq!(masked(r#"a\"b a"b"#, variable_texts(&variable).collect()), "*** ***");
     }
 }

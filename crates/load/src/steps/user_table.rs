@@ -16,7 +16,7 @@ use weir_scenario::plan::{
 use weir_scenario::value::Value;
 
 use super::headers::{HeaderField, with_headers};
-use super::redaction::{Redaction, variable_text};
+use super::redaction::{Redaction, variable_texts};
 use super::thread_origins::ThreadOrigins;
 use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
 use super::user_connections::UserConnections;
@@ -338,7 +338,7 @@ impl<'a> UserTable<'a> {
         let named = slot.zip(plan).into_iter().flat_map(|(slot, plan)| slot.flow.named_variables(plan));
         let is_secret =
             |name: &str| redaction.is_secret_variable(name) || plan.is_some_and(|plan| plan.is_redacted_capture(name));
-        let values = named.filter(|(name, _)| is_secret(name)).map(|(_, value)| variable_text(value));
+        let values = named.filter(|(name, _)| is_secret(name)).flat_map(|(_, value)| variable_texts(value));
         (redaction, values.chain(self.mix.secrets.iter().cloned()).collect())
     }
 
