@@ -101,3 +101,30 @@ fn what_cannot_be_searched_is_one_line_and_exit_code_2() {
         assert!(output.one_line().contains(words), "{args:?}: {output:?}");
     }
 }
+
+#[test]
+fn a_mix_gives_its_objectives_and_what_a_search_does_not_use_is_said() {
+    let server = Server::hello();
+    let weir = Weir::new();
+    weir.write("shop.hurl", "# @name list\nGET /items\nX-Shop: {{part}}\nHTTP 200\n");
+    let mix = "[load]\nbase_url = \"BASE\"\nusers = 40\nduration = \"1m\"\ntimeout = \"20s\"\nheader = [\"X-Mix: yes\"]\n\
+               [variables]\npart = 7\n[[scenario]]\nfile = \"shop.hurl\"\n[thresholds]\n\"p99\" = \"< 20s\"\n\
+               \"shop: list: p99\" = \"< 20s\"\n\"checks\" = \"> 1%\"\nabort = \"errors > 90%\"\n";
+    weir.write("mix.toml", mix.replace("BASE", &server.url("")));
+    let search = ["capacity", "-s", "mix.toml", "--from", "20", "--to", "20", "--step-time", "3s", "--format", "json"];
+    let output = weir.run(&search);
+    let value: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {}", output.stderr));
+    assert_eq!(value["objectives"], serde_json::json!(["p99 < 20s", "errors<1%"]), "{value:#}");
+    let said =
+        "not used by a search, of the mix file: users, duration, \"shop: list: p99 < 20s\", \"checks > 1%\", abort;";
+    assert!(output.stderr.contains(said), "{}", output.stderr);
+    assert!(server.seen().iter().all(|seen| seen.head.contains("X-Mix: yes")));
+    weir.write("mix.toml", mix.replace("BASE", &server.url("")).replace("\"p99\" = \"< 20s\"\n", ""));
+    let output = weir.run(&search);
+    assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("--slo: give an objective of the search, e.g. --slo 'p99<200ms'"),
+        "{}",
+        output.stderr
+    );
+}
