@@ -113,19 +113,24 @@ impl Trust {
 
     /// Adds steps whose percentiles weir's own lateness distorts; a single step is the whole run.
     pub(super) fn with_steps(mut self, steps: &[RunStep]) -> Self {
-        let late: Vec<&RunStep> = steps.iter().filter(|step| step.untrusted).collect();
-        let Some(first) = late.first().filter(|_| steps.len() > 1) else { return self };
-        let more = late.len().saturating_sub(MAX_NAMED_STEPS);
-        let mut names: Vec<String> = late.iter().take(MAX_NAMED_STEPS).map(|step| format!("'{}'", step.name)).collect();
+        let late_steps: Vec<&RunStep> = steps.iter().filter(|step| step.untrusted).collect();
+        let Some(first) = late_steps.first().filter(|_| steps.len() > 1) else { return self };
+        let more = late_steps.len().saturating_sub(MAX_NAMED_STEPS);
+        let mut names: Vec<String> =
+            late_steps.iter().take(MAX_NAMED_STEPS).map(|step| format!("'{}'", step.name)).collect();
         names.extend((more > 0).then(|| format!("{more} more")));
+        let (late, response) = (&first.lateness_ms, &first.response_ms);
         self.reasons.push(format!(
-            "weir itself sent late in {} {}: of '{}' 1% by {:.1} ms or more, where 99% of the response times are within \
-             {:.1} ms. Their percentiles contain its delay. Use fewer users, a lower rate, or another machine.",
-            if late.len() == 1 { "step" } else { "steps" },
+            "weir itself sent late in {} {}: half of the requests of '{}' by {:.2} ms, 1% by {:.2} ms or more, where \
+             half of the response times are within {:.2} ms and 99% within {:.2} ms. Their percentiles contain its \
+             delay. Use fewer users, a lower rate, or another machine.",
+            if late_steps.len() == 1 { "step" } else { "steps" },
             names.join(", "),
             first.name,
-            first.lateness_ms.p99,
-            first.response_ms.p99,
+            late.p50,
+            late.p99,
+            response.p50,
+            response.p99,
         ));
         self.ok = false;
         self

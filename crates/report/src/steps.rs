@@ -64,6 +64,7 @@ pub(super) fn table(run: &Run, paint: AnsiPaint) -> Vec<String> {
     for step in &run.steps {
         lines.push(step_row(step, paint));
         lines.extend(failures(step).map(|words| paint.red(&words)));
+        lines.extend(late(step).map(|words| paint.red(&words)));
     }
     if run.steps.len() > 1 {
         let (requests, failed) = (run.requests.total, run.requests.failed);
@@ -143,6 +144,11 @@ fn failures(step: &RunStep) -> Option<String> {
     (!words.is_empty()).then(|| truncate(&format!("  {}", words.join(", ")), TERMINAL_COLUMNS))
 }
 
+/// Mark of a step whose percentiles weir's own lateness distorts, on a line of its own.
+fn late(step: &RunStep) -> Option<String> {
+    step.untrusted.then(|| format!("  not trusted: weir sent late, 1% by {} or more", ms(step.lateness_ms.p99)))
+}
+
 /// Checks: how many passed; each that failed, and samples.
 pub(super) fn checks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let (passed, failed) = checked(run);
@@ -189,6 +195,15 @@ mod tests {
     #[test]
     fn steps_scenarios_and_failed_checks_are_readable_at_a_glance() {
         fixtures::same(&render(&fixtures::shop(), false), include_str!("golden/shop.text.txt"), "shop.text.txt");
+    }
+
+    #[test]
+    fn a_step_that_weir_sent_late_is_marked_below_its_row() {
+        let mut run = fixtures::shop();
+        (run.steps[0].untrusted, run.steps[0].lateness_ms.p99) = (true, 3.25);
+        let table = table(&run, AnsiPaint { enabled: false });
+        let at = table.iter().position(|line| line.starts_with("shop: login")).expect("its row");
+        assert_eq!(table[at + 1], "  not trusted: weir sent late, 1% by 3.25ms or more");
     }
 
     #[test]

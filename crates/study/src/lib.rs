@@ -37,6 +37,7 @@ mod recordings;
 mod results_folder;
 mod runner;
 mod sampling;
+pub mod steps;
 pub mod study_plot;
 pub mod text;
 mod time_series;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use weir_measure::Run;
+use weir_measure::run_steps::RunStep;
 
 /// Identity of a measurement within its study.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,6 +87,29 @@ pub struct LoadMetrics {
     pub max_ms: f64,
     /// Number of requests, with or without a response.
     pub requests: u64,
+    /// Steps of its scenarios, in order; empty without scenarios.
+    #[serde(default)]
+    pub steps: Vec<StudyStep>,
+}
+
+/// Step of a load. Times are response times of successes, in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StudyStep {
+    /// Name, unique in the load.
+    pub name: String,
+    /// Number of requests, with or without a response.
+    pub requests: u64,
+    /// Failed requests, and those that were never sent, as a fraction of all.
+    #[serde(rename = "errors")]
+    pub failed_fraction: f64,
+    /// Evaluations of checks that hold, as a fraction of all; None without any.
+    pub checks: Option<f64>,
+    /// Median; None without a success.
+    pub p50_ms: Option<f64>,
+    /// 99th percentile.
+    pub p99_ms: Option<f64>,
+    /// Whether weir's own lateness distorts the percentiles.
+    pub untrusted: bool,
 }
 
 /// Use of resources by a variant during a measurement, over all its processes.
@@ -164,6 +188,24 @@ impl LoadMetrics {
             p99_ms: percentiles.p99,
             max_ms: percentiles.max,
             requests: run.requests.total,
+            steps: run.steps.iter().map(StudyStep::of).collect(),
+        }
+    }
+}
+
+impl StudyStep {
+    fn of(step: &RunStep) -> Self {
+        let all = step.requests + step.unsent;
+        let (passed, failed) =
+            step.checks.iter().fold((0, 0), |(passed, failed), check| (passed + check.passed, failed + check.failed));
+        Self {
+            name: step.name.clone(),
+            requests: step.requests,
+            failed_fraction: (step.failed + step.unsent) as f64 / all.max(1) as f64,
+            checks: (passed + failed > 0).then(|| passed as f64 / (passed + failed) as f64),
+            p50_ms: (step.ok > 0).then_some(step.response_ms.p50),
+            p99_ms: (step.ok > 0).then_some(step.response_ms.p99),
+            untrusted: step.untrusted,
         }
     }
 }

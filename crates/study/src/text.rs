@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::findings::{Findings, PairVerdict};
 use super::measurement::Measurement;
 use super::point_name::point_name;
+use super::steps;
 use super::study_plot::StudyPlot;
 use weir_load::machine_manifest;
 use weir_measure::compare::Finding;
@@ -141,6 +142,11 @@ pub fn render(findings: &Findings<'_>, report: &str) -> String {
     for line in limitations(findings).iter().chain(&summary(findings)).flat_map(|words| wrap("  - ", words)) {
         text.push_str(&format!("{line}\n"));
     }
+    for (at, words) in steps::lines(findings).iter().enumerate() {
+        text.push_str(if at == 0 { "\n" } else { "" });
+        let lines = wrap(if at == 0 { "  " } else { "  - " }, words);
+        text.extend(lines.iter().map(|line| format!("{line}\n")));
+    }
     text.push_str(&format!("\n{report}\n"));
     text
 }
@@ -162,6 +168,7 @@ pub fn markdown(findings: &Findings<'_>, figures: &[StudyPlot]) -> String {
             text.push_str(&image(figure));
         }
     }
+    text.push_str(&steps::markdown(findings));
     for (heading, across) in [("Response times by percentile", XAxisKind::Percentiles), ("Over time", XAxisKind::Time)]
     {
         let alike = figures.iter().filter(|figure| figure.metric.is_none() && figure.plot.x_kind == across);
@@ -347,16 +354,18 @@ pub fn json(findings: &Findings<'_>) -> Value {
         "summary": summary(findings),
         "limitations": limitations(findings),
         "verdicts": findings.verdicts.iter().map(judged).collect::<Vec<_>>(),
+        "steps": steps::json(findings),
         "measurements": findings.outcome.measurements,
         "machine": machine_manifest(),
     })
 }
 
-fn point(of: &[(String, String)]) -> Value {
+/// Values of a point by parameter.
+pub(super) fn point(of: &[(String, String)]) -> Value {
     of.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect::<serde_json::Map<_, _>>().into()
 }
 
 /// Text escaped for a table cell or a list item.
-fn cell(words: &str) -> String {
+pub(super) fn cell(words: &str) -> String {
     sanitize(words).replace('|', "\\|").replace('<', "&lt;")
 }

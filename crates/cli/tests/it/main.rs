@@ -33,6 +33,7 @@ mod scenario_checks;
 mod scenario_data;
 mod scenario_end;
 mod scenario_equality;
+mod scenario_faults;
 mod scenario_mix;
 mod scenario_pages;
 mod scenario_results;

@@ -24,6 +24,9 @@ pub struct Chart {
     pub levels: Vec<ChartLevel>,
     /// Charts of a page that name the same group zoom together; may be empty.
     pub group: String,
+    /// Charts of a group that name the same choice have the same lines, which are shown and hidden together; may be
+    /// empty.
+    pub choice: String,
 }
 
 /// A line of points.
@@ -45,6 +48,8 @@ pub struct ChartLine {
     pub band: Vec<Option<(f64, f64)>>,
     /// Points that are not to be relied on, by index; they are drawn hollow.
     pub untrusted: Vec<usize>,
+    /// Whether it is drawn only once a reader chooses it; such a line has a colour of its own.
+    pub hidden: bool,
 }
 
 /// A stretch of the x axis.
@@ -124,6 +129,13 @@ impl ChartLine {
         self
     }
 
+    /// Not drawn until a reader chooses it.
+    #[must_use]
+    pub fn hidden(mut self) -> Self {
+        self.hidden = true;
+        self
+    }
+
     /// All values that it shows, its band's too.
     pub(super) fn values(&self) -> impl Iterator<Item = f64> + '_ {
         let band = self.band.iter().flatten().flat_map(|(low, high)| [*low, *high]);
@@ -143,7 +155,14 @@ impl Chart {
             spans: Vec::new(),
             levels: Vec::new(),
             group: String::new(),
+            choice: String::new(),
         }
+    }
+
+    /// Chart without the lines that are drawn only when they are chosen.
+    pub(super) fn visible(&self) -> Self {
+        let lines = self.lines.iter().filter(|line| !line.hidden).cloned().collect();
+        Self { lines, ..self.clone() }
     }
 
     /// With one more line.
@@ -213,6 +232,9 @@ pub(super) fn to_json(charts: &[&Chart]) -> Value {
             if !line.untrusted.is_empty() {
                 fields["untrusted"] = json!(line.untrusted);
             }
+            if line.hidden {
+                fields["hidden"] = json!(true);
+            }
             fields
         });
         let lines: Value = lines.collect();
@@ -228,9 +250,13 @@ pub(super) fn to_json(charts: &[&Chart]) -> Value {
         let spans: Value = chart.spans.iter().map(|s| json!([number(s.from), number(s.to), s.name])).collect();
         let levels: Value = chart.levels.iter().map(|l| json!([number(l.at), l.name])).collect();
         let (title, group) = (&chart.title, &chart.group);
-        all.push(json!({
+        let mut fields = json!({
             "title": title, "group": group, "lines": lines, "axes": axes, "spans": spans, "levels": levels,
-        }));
+        });
+        if !chart.choice.is_empty() {
+            fields["choice"] = json!(chart.choice);
+        }
+        all.push(fields);
     }
     let shared: Vec<Vec<Value>> = shared.iter().map(|x| x.iter().copied().map(number).collect()).collect();
     json!({ "x": shared, "charts": all })

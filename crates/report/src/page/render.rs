@@ -160,7 +160,11 @@ fn write_chart(html: &mut Html, chart: &Chart, index: usize) {
     caption(html, &chart.title, &chart.note);
     html.raw("<ul class=\"legend\">");
     for (line, hue) in chart.lines.iter().zip(chart.hues()) {
-        html.raw("<li class=\"h").text(&hue).raw("\"><i></i>").text(&line.name).raw("</li>");
+        html.raw(if line.hidden { "<li class=\"off h" } else { "<li class=\"h" })
+            .text(&hue)
+            .raw("\"><i></i>")
+            .text(&line.name)
+            .raw("</li>");
     }
     html.raw("</ul>\n<div class=\"plot\">");
     svg::draw(html, chart);

@@ -81,7 +81,7 @@ pub fn file(chart: &Chart) -> String {
 /// Draws it into a page, to be scaled to any width.
 pub(super) fn draw(html: &mut Html, chart: &Chart) {
     html.raw("<svg viewBox=\"0 0 640 260\" role=\"img\" aria-label=\"").text(&chart.title).raw("\">");
-    body(html, chart);
+    body(html, &chart.visible());
     html.raw("</svg>");
 }
 

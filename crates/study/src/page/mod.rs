@@ -2,6 +2,7 @@
 
 mod method;
 mod plots;
+mod steps;
 mod tables;
 mod verdict;
 
@@ -17,6 +18,7 @@ const MAX_KEY_FIGURES: usize = 8;
 /// HTML report with these plots.
 pub fn of_findings(findings: &Findings<'_>, figures: &[StudyPlot]) -> ReportPage {
     let mut sections = plots::sections(findings, figures);
+    sections.push(steps::section(findings));
     sections.extend(tables::sections(findings));
     sections.extend([method(findings), manifest(findings)]);
     ReportPage {

@@ -5,6 +5,7 @@ use super::super::outcome::{Outcome, RequestEnd};
 use super::super::recorder::Recorder;
 use super::super::run::{Manifest, Run};
 use super::super::run_facts::RunFacts;
+use super::super::run_steps::StepFacts;
 use super::super::series::RunSeries;
 use super::*;
 use weir_decide::Nanos;
@@ -159,4 +160,36 @@ fn a_saturated_thread_and_late_sends_are_faults_of_the_generator() {
     assert!(!run(0.5, 1_900).is_generator_fault(), "an idle machine wakes threads up no sooner");
     assert!(run(0.5, 2_500).is_generator_fault(), "more than a tenth of 10 ms");
     assert!(run(0.97, 30).is_generator_fault());
+}
+
+/// Run of two steps: one of 900 requests on time, and one of so many that were sent late.
+fn run_of_steps(late_requests: u64, late_us: u64) -> Run {
+    let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+    let all = (0..900).map(|_| (0, 30)).chain((0..late_requests).map(|_| (1, late_us)));
+    for (step, late_us) in all {
+        let outcome = outcome(10, late_us, RequestEnd::Response(200));
+        recorder.record(&outcome);
+        recorder.counts.step(step).record(&outcome);
+    }
+    let name = |name: &str| StepFacts { name: name.into(), ..StepFacts::default() };
+    let facts =
+        RunFacts { end: Nanos::from_millis(10_000), steps: vec![name("list"), name("buy")], ..RunFacts::default() };
+    Run::of(facts, &recorder.counts, &[], &RunSeries::default(), Manifest::default())
+}
+
+#[test]
+fn a_step_that_is_late_is_named_where_the_whole_is_not() {
+    let run = run_of_steps(9, 2_500);
+    assert_eq!(run.steps.iter().map(|step| step.untrusted).collect::<Vec<_>>(), [false, true]);
+    let named: Vec<&String> = run.trust.reasons.iter().filter(|reason| reason.contains("sent late")).collect();
+    assert!(named.len() == 1 && named[0].starts_with("weir itself sent late in step 'buy': "), "{named:?}");
+    assert!(!run.trust.ok && run.steps[1].lateness_ms.p99 > 2.4);
+    let on_time = run_of_steps(9, 100);
+    assert!(on_time.steps.iter().all(|step| !step.untrusted), "{:?}", on_time.trust);
+}
+
+#[test]
+fn a_quantile_of_a_step_beyond_which_there_is_no_response_is_not_judged() {
+    assert!(run_of_steps(1, 9_000).steps.iter().all(|step| !step.untrusted));
+    assert!(run_of_steps(2, 9_000).steps[1].untrusted);
 }

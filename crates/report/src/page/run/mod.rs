@@ -2,6 +2,7 @@
 
 mod method;
 mod plots;
+mod step_plots;
 mod steps;
 mod tables;
 

@@ -1,5 +1,6 @@
 //! Charts of a run: distribution of response times, and time series.
 
+use super::step_plots::step_times;
 use crate::page::{
     AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLevel, ChartLine, ChartSpan, Section, Tone, ValueUnit,
 };
@@ -155,6 +156,7 @@ pub(super) fn course(run: &Run) -> Section {
         chart("Throughput", per_second(), throughput, objectives(run, &ValueUnit::PerSecond)),
         chart("Response time", ChartAxis::new("response time", ValueUnit::Milliseconds).scaled(scale), times, limits),
     ];
+    blocks.extend(step_times(run));
     if any_failed {
         blocks.push(chart("Failures", per_second(), vec![failed], Vec::new()));
     } else {

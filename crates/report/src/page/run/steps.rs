@@ -10,6 +10,8 @@ use weir_measure::run_steps::{RunCheck, RunIterations, RunStep};
 const MAX_ROWS: usize = 1000;
 /// Maximum number of bars.
 const MAX_BARS: usize = 40;
+/// Maximum number of checks in a table that is open though none has failed.
+const MAX_OPEN_CHECKS: usize = 20;
 
 /// Section on the scenarios; empty without scenarios.
 pub(super) fn scenarios(run: &Run) -> Section {
@@ -43,7 +45,8 @@ fn sentence(run: &Run, all: &RunIterations) -> String {
 }
 
 fn bars(run: &Run) -> Option<BarChart> {
-    let bar = |step: &RunStep| BarRow::new(step.name.as_str(), step.response_ms.p95);
+    let bar =
+        |step: &RunStep| BarRow { untrusted: step.untrusted, ..BarRow::new(step.name.as_str(), step.response_ms.p95) };
     let bars: Vec<BarRow> = run.steps.iter().filter(|step| step.ok > 0).take(MAX_BARS).map(bar).collect();
     (bars.len() > 1).then(|| BarChart {
         title: "Response time by step".into(),
@@ -87,8 +90,11 @@ fn steps(run: &Run) -> PageTable {
             true => TableCell::Empty,
             false => TableCell::Toned(Tone::Bad, kinds.join(", ")),
         };
-        let mut cells =
-            vec![TableCell::text(&step.name), TableCell::count(step.requests), TableCell::count(step.failed)];
+        let name = match step.untrusted {
+            true => TableCell::Toned(Tone::Doubt, step.name.clone()),
+            false => TableCell::text(&step.name),
+        };
+        let mut cells = vec![name, TableCell::count(step.requests), TableCell::count(step.failed)];
         cells.extend([kinds, TableCell::Number(step.rate_per_s, ValueUnit::PerSecond)]);
         cells.extend([times.p50, times.p95, times.p99, times.max].map(time));
         cells.extend([step.redirects, step.retries].map(TableCell::count));
@@ -112,8 +118,9 @@ fn checks(run: &Run) -> Option<PageTable> {
         ]
     };
     let all = run.steps.iter().flat_map(|step| step.checks.iter().map(move |check| (step, check)));
-    let rows: Vec<_> = all.take(MAX_ROWS).map(row).collect();
-    (!rows.is_empty()).then(|| PageTable { rows, ..PageTable::new("Checks", &columns) })
+    let rows: Vec<_> = all.clone().take(MAX_ROWS).map(row).collect();
+    let folded = rows.len() > MAX_OPEN_CHECKS && all.clone().all(|(_, check)| check.failed == 0);
+    (!rows.is_empty()).then(|| PageTable { rows, folded, ..PageTable::new("Checks", &columns) })
 }
 
 fn samples(run: &Run) -> Option<PageTable> {
@@ -144,6 +151,15 @@ mod tests {
             assert!(page.contains(words), "{words}");
         }
         assert!(scenarios(&fixtures::closed()).blocks.is_empty());
+    }
+
+    #[test]
+    fn a_step_that_weir_sent_late_is_marked() {
+        let mut run = fixtures::shop();
+        let marks = |run: &Run| render(&of_run(run)).matches("aria-label=\"doubtful\">!</span>shop: order").count();
+        assert_eq!(marks(&run), 0);
+        run.steps[1].untrusted = true;
+        assert_eq!(marks(&run), 2, "its bar and its row");
     }
 
     #[test]

@@ -5,7 +5,8 @@ const TOP = 24, BOTTOM = 40, RIGHT = 14;
 
 class Chart {
   constructor(figure, spec, peers) {
-    Object.assign(this, { figure, spec, peers, cursor: null, view: null, hidden: new Set() });
+    const hidden = new Set(spec.lines.flatMap((line, i) => line.hidden ? [i] : []));
+    Object.assign(this, { figure, spec, peers, cursor: null, view: null, hidden });
     [this.x, this.y] = spec.axes;
     this.plot = figure.querySelector(".plot");
     this.xScale = scales[this.x.scale];
@@ -29,18 +30,43 @@ class Chart {
   legend() {
     const list = this.list = this.figure.querySelector(".legend");
     this.where = element("li", { class: "where" });
+    this.buttons = [];
     this.values = this.spec.lines.map((line, i) => {
       const value = element("data");
-      const button = element("button", { type: "button", "aria-pressed": "true" }, element("i"), line.name, value);
-      button.addEventListener("click", () => {
-        this.hidden.has(i) ? this.hidden.delete(i) : this.hidden.add(i);
-        button.setAttribute("aria-pressed", String(!this.hidden.has(i)));
-        this.draw();
-      });
+      const shown = String(!this.hidden.has(i));
+      const button = element("button", { type: "button", "aria-pressed": shown }, element("i"), line.name, value);
+      button.addEventListener("click", () => this.choose([i], this.hidden.has(i)));
       list.children[i].replaceChildren(button);
+      list.children[i].classList.remove("off");
+      this.buttons.push(button);
       return value;
     });
+    if (this.spec.choice) list.prepend(this.choices());
     list.append(this.where);
+  }
+
+  /// Buttons that show and hide all lines.
+  choices() {
+    const every = this.spec.lines.map((_, i) => i);
+    const button = (words, label, shown) => {
+      const made = element("button", { type: "button", "aria-label": `${label}: ${this.spec.title}` }, words);
+      made.addEventListener("click", () => this.choose(every, shown));
+      return made;
+    };
+    return element("li", { class: "choices" }, button("all", "Show all lines", true), button("none", "Hide all lines", false));
+  }
+
+  /// Shows or hides lines, here and in the charts with the same choice.
+  choose(lines, shown) {
+    const { choice } = this.spec;
+    const others = choice ? (this.peers ?? []).filter((chart) => chart.spec.choice === choice) : [];
+    for (const chart of new Set([this, ...others])) {
+      for (const i of lines) {
+        shown ? chart.hidden.delete(i) : chart.hidden.add(i);
+        chart.buttons[i].setAttribute("aria-pressed", String(shown));
+      }
+      chart.draw();
+    }
   }
 
   tools() {
