@@ -24,9 +24,9 @@ struct OpenStreams {
 impl Relay {
     /// Relay to a service at HOST:PORT.
     pub fn to(address: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let own = listener.local_addr().expect("a port");
-        let to = address.parse().expect("an address");
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = listener.local_addr().unwrap();
+        let to = address.parse().unwrap();
         let open = Arc::new(Mutex::new(OpenStreams::default()));
         let mut relay = Self { address: own, to, open, accepting: None };
         relay.accept(listener);
@@ -49,25 +49,25 @@ impl Relay {
         // Wakes the thread, which closes its listener.
         let _ = TcpStream::connect(self.address);
         if let Some(accepting) = self.accepting.take() {
-            accepting.join().expect("the accepting thread");
+            accepting.join().unwrap();
         }
     }
 
     /// Ends an outage.
     pub fn restore(&mut self) {
         self.open(|open| open.is_cut = false);
-        self.accept(TcpListener::bind(self.address).expect("its own port"));
+        self.accept(TcpListener::bind(self.address).unwrap());
     }
 
     fn open<T>(&self, act: impl FnOnce(&mut OpenStreams) -> T) -> T {
-        act(&mut self.open.lock().expect("no panic holds it"))
+        act(&mut self.open.lock().unwrap())
     }
 
     fn accept(&mut self, listener: TcpListener) {
         let (open, to) = (Arc::clone(&self.open), self.to);
         self.accepting = Some(thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let mut open = open.lock().expect("no panic holds it");
+                let mut open = open.lock().unwrap();
                 if open.is_cut {
                     break;
                 }

@@ -62,6 +62,7 @@ fn assert_counts(run: &Run, server: &Server) {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "an outage has a length; nothing is waited for")]
 fn users_go_on_after_an_outage_and_every_request_is_counted() {
     let closed = ["--users", "5", "--think", "5ms"];
     let open = ["--rate", "100", "-c", "50", "--timeout", "5s"];

@@ -162,7 +162,7 @@ fn a_saturated_thread_and_late_sends_are_faults_of_the_generator() {
     assert!(run(0.97, 30).is_generator_fault());
 }
 
-/// Run of two steps: one of 900 requests on time, and one of so many that were sent late.
+/// Run of two steps: one of 900 requests on time, and one of requests that were sent late.
 fn run_of_steps(late_requests: u64, late_us: u64) -> Run {
     let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
     let all = (0..900).map(|_| (0, 30)).chain((0..late_requests).map(|_| (1, late_us)));
