@@ -1,7 +1,7 @@
 //! PURE. Records of requests, and the figures derived from them.
 //!
 //! - [`outcome`]: record of one request: three clocks, outcome, bytes
-//! - [`histogram`]: times in fixed memory, merged without loss
+//! - [`histogram`]: times in fixed memory, merged without loss; `packed_histogram`: those of a series
 //! - [`times`]: histograms of whole responses, by all three clocks
 //! - [`recorder`]: outcomes -> counts and the current interval; one per thread, not shared
 //! - [`counts`]: all counts of a run or of a part of it; [`response_counts`]: by status and body length
@@ -14,7 +14,7 @@
 //! - [`rate`]: rate of requests or iterations
 //! - [`run`]: result of a load test; [`run_facts`]: its assembly; [`run_steps`]: its scenarios; `saved`: reading and writing it as JSON
 //! - [`steady`]: detection of the end of a warm-up by change points
-//! - [`trust`]: validity of a run, and reasons against it
+//! - [`trust`]: validity of a run, and reasons against it; `lateness`: what weir's own delay distorts
 //! - [`slo`]: objectives such as `p99<200ms`, met or missed
 //! - [`capacity`]: highest load that meets the objectives: search, steps, scalability law
 //! - [`compare`]: verdicts on variants that were each run several times
@@ -28,9 +28,11 @@ pub mod end_reason;
 pub mod failure_sample;
 pub mod histogram;
 pub mod interval_merger;
+mod lateness;
 pub mod load_model;
 mod merge;
 pub mod outcome;
+mod packed_histogram;
 pub mod progress;
 pub mod rate;
 pub mod recorder;

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::agent_counts::Agent;
 use super::end_reason::EndReason;
 use super::histogram::{Histogram, Percentiles};
+use super::lateness::is_p99_distorted;
 use super::load_model::LoadModel;
 pub use super::rate::Rate;
 use super::run_steps::{RunIterations, RunScenario, RunStep};
 use super::series::SeriesPoint;
-use super::trust::{MAX_CPU_FRACTION, Trust, is_p99_distorted};
+use super::trust::{MAX_CPU_FRACTION, Trust};
 
 /// Version of the JSON format; grows when a field changes its meaning or is removed. Older runs are rejected.
 pub const SCHEMA_VERSION: u32 = 3;

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::counts::Counts;
 use super::failure_sample::FailureSample;
 use super::histogram::{Histogram, Percentiles};
+use super::lateness::is_step_distorted;
 use super::rate::Rate;
 use super::step_counts::{IterationCounts, StepCounts};
 use super::step_series::StepPoint;
-use super::trust::is_step_distorted;
 
 /// Iterations of scenarios.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

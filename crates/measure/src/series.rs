@@ -9,6 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
+use super::packed_histogram::{packed_sum, unpacked};
 use super::recorder::Interval;
 use super::step_series::{StepPoint, StepSeries};
 use weir_decide::Nanos;
@@ -201,20 +202,6 @@ impl PackedPoint {
             failed_histogram: failures.to_base64(),
         }
     }
-}
-
-/// Histogram from its own bytes; empty bytes are an empty histogram.
-pub(super) fn unpacked(bytes: &[u8]) -> Histogram {
-    Histogram::from_bytes(bytes).unwrap_or_else(|_| Histogram::coarse())
-}
-
-/// Bytes of the sum of a histogram in its own bytes and another one.
-pub(super) fn packed_sum(packed: &[u8], more: &Histogram) -> Vec<u8> {
-    let mut histogram = unpacked(packed);
-    histogram.add(more);
-    let mut bytes = histogram.to_bytes();
-    bytes.shrink_to_fit();
-    bytes
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::series::{MAX_POINTS, packed_sum, unpacked};
+use super::packed_histogram::{packed_sum, unpacked};
 use super::step_counts::StepInterval;
 use weir_decide::Nanos;
 
@@ -14,6 +14,8 @@ use weir_decide::Nanos;
 pub const MAX_STEP_POINTS: usize = 6_000;
 /// Number of points that a step may have, however many steps there are.
 pub const MIN_POINTS_PER_STEP: usize = 60;
+/// Maximum number of points of a step, as of the whole run.
+const MAX_POINTS_PER_STEP: usize = 1200;
 
 /// Interval of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,7 +61,7 @@ impl StepSeries {
         if self.steps.len() < steps.len() {
             self.steps.resize_with(steps.len(), Vec::new);
         }
-        let max_points = (MAX_STEP_POINTS / self.steps.len().max(1)).clamp(MIN_POINTS_PER_STEP, MAX_POINTS);
+        let max_points = (MAX_STEP_POINTS / self.steps.len().max(1)).clamp(MIN_POINTS_PER_STEP, MAX_POINTS_PER_STEP);
         while number / self.intervals_per_point >= max_points as u64
             || self.steps.iter().any(|points| points.len() > max_points)
         {
@@ -151,7 +153,7 @@ mod tests {
         }
         for (step, ok, ms) in [(0, 10_000, 5.0), (1, 5_000, 50.0)] {
             let points = series.points(step, Nanos::SECOND, 5_000.0);
-            assert!((600..=MAX_POINTS).contains(&points.len()), "{}", points.len());
+            assert!((600..=MAX_POINTS_PER_STEP).contains(&points.len()), "{}", points.len());
             assert_eq!(points.iter().map(|point| point.ok).sum::<u64>(), ok);
             assert_eq!(points.iter().map(|point| point.failed).sum::<u64>(), 5_000);
             assert!((points.iter().map(|point| point.width_s).sum::<f64>() - 5_000.0).abs() < 1e-6);

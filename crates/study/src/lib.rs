@@ -24,6 +24,7 @@ pub mod findings;
 mod guarded_process;
 mod interleaving;
 mod leftovers;
+mod markdown_cell;
 pub mod measurement;
 mod measurement_data;
 mod packages;

@@ -1,5 +1,7 @@
 //! Name of a point of the sweep.
 
+use serde_json::Value;
+
 use super::definition_hash::short_hash;
 
 /// Folder name of a point: `connections=8,workers=2`; `all` without a sweep.
@@ -13,6 +15,11 @@ pub fn point_name(point: &[(String, String)]) -> String {
         if plain { value.to_owned() } else { short_hash(value) }
     };
     point.iter().map(|(name, value)| format!("{name}={}", simple(value))).collect::<Vec<_>>().join(",")
+}
+
+/// Values of a point by parameter.
+pub(super) fn point_values(of: &[(String, String)]) -> Value {
+    of.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect::<serde_json::Map<_, _>>().into()
 }
 
 #[cfg(test)]

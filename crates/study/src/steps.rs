@@ -5,9 +5,9 @@
 use serde_json::{Value, json};
 
 use super::findings::{Findings, RunRange};
+use super::markdown_cell::cell;
 use super::measurement::{Measurement, StudyStep};
-use super::point_name::point_name;
-use super::text::{cell, point};
+use super::point_name::{point_name, point_values};
 use weir_measure::compare::{Better, Metric};
 use weir_report::comparison::phrases::figure;
 
@@ -165,7 +165,7 @@ pub(super) fn json(findings: &Findings<'_>) -> Value {
         json!({
             "load": of.load,
             "step": of.step,
-            "point": point(&findings.points[of.point]),
+            "point": point_values(&findings.points[of.point]),
             "variant": findings.variant(of.variant),
             "p50_ms": of.p50_ms,
             "p99_ms": of.p99_ms,

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::findings::{Findings, PairVerdict};
+use super::markdown_cell::cell;
 use super::measurement::Measurement;
-use super::point_name::point_name;
+use super::point_name::{point_name, point_values};
 use super::steps;
 use super::study_plot::StudyPlot;
 use weir_load::machine_manifest;
@@ -330,7 +331,7 @@ pub fn json(findings: &Findings<'_>) -> Value {
             "load": findings.metrics[it.metric].load,
             "metric": findings.metrics[it.metric].metric,
             "primary": findings.metrics[it.metric].is_primary,
-            "point": point(&findings.points[it.point]),
+            "point": point_values(&findings.points[it.point]),
             "base": findings.variant(it.base),
             "other": findings.variant(it.other),
             "finding": verdict.finding.to_string(),
@@ -348,7 +349,7 @@ pub fn json(findings: &Findings<'_>) -> Value {
         "question": definition.question,
         "quick": definition.quick,
         "variants": definition.variants.iter().map(|variant| &variant.program.name).collect::<Vec<_>>(),
-        "points": findings.points.iter().map(|it| point(it)).collect::<Vec<_>>(),
+        "points": findings.points.iter().map(|it| point_values(it)).collect::<Vec<_>>(),
         "repeats": definition.repeats,
         "missing": findings.outcome.missing,
         "summary": summary(findings),
@@ -358,14 +359,4 @@ pub fn json(findings: &Findings<'_>) -> Value {
         "measurements": findings.outcome.measurements,
         "machine": machine_manifest(),
     })
-}
-
-/// Values of a point by parameter.
-pub(super) fn point(of: &[(String, String)]) -> Value {
-    of.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect::<serde_json::Map<_, _>>().into()
-}
-
-/// Text escaped for a table cell or a list item.
-pub(super) fn cell(words: &str) -> String {
-    sanitize(words).replace('|', "\\|").replace('<', "&lt;")
 }

@@ -6,7 +6,9 @@
 
 use super::block_masks::{BLOCK_BYTES, BlockMasks};
 use super::error::JsonTextError;
-use super::scan::MAX_DEPTH;
+
+/// Maximum number of levels of lists and objects.
+pub(super) const MAX_DEPTH: usize = 128;
 
 /// State between two blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,6 @@ use super::block_masks::first_quote_or_backslash;
 use super::error::JsonTextError;
 use super::nested_scan::NestedScan;
 
-/// Maximum number of levels of lists and objects.
-pub(super) const MAX_DEPTH: usize = 128;
-
 /// Value that begins at or behind `from`, and the offset behind it.
 pub(super) fn value(text: &[u8], from: usize) -> Result<(&[u8], usize), JsonTextError> {
     let start = skip_space(text, from);

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::super::error::JsonTextError;
-use super::super::scan::{MAX_DEPTH, skip_string, skip_value};
+use super::super::nested_scan::MAX_DEPTH;
+use super::super::scan::{skip_string, skip_value};
 
 /// End of the string that begins at `at`.
 fn string_end(text: &[u8], at: usize) -> Result<usize, JsonTextError> {
