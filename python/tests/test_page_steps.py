@@ -19,13 +19,20 @@ def step(index: int, times: dict[str, float]) -> dict[str, Any]:
     """Step whose response times are longer the higher its number."""
     scaled = {name: time * (1 + index) for name, time in times.items()}
     points = [
-        {"t_s": float(t), "width_s": 1.0, "ok": t % 7, "failed": 0, "p50_ms": 1.0 + index, "p99_ms": 3.0 + index + t % 5}
+        {
+            "t_s": float(t),
+            "width_s": 1.0,
+            "ok": t % 7,
+            "failed": 0,
+            "p50_ms": 1.0 + index,
+            "p99_ms": 3.0 + index + t % 5,
+        }
         for t in range(60)
     ]
-    counts = dict.fromkeys(("failed", "redirects", "retries", "unsent"), 0)
-    lists: dict[str, Any] = {"checks": [], "samples": [], "status": {"200": 9}, "failures": {}}
+    counts = {"requests": 9, "ok": 9} | dict.fromkeys(("failed", "redirects", "retries", "unsent"), 0)
+    lists: dict[str, Any] = {"checks": [], "samples": [], "status": {"200": 9}, "failures": {}, "series": points}
     clocks = dict.fromkeys(("response_ms", "service_ms", "failed_ms"), scaled)
-    return {"name": f"step {index}", "requests": 9, "ok": 9, "rate_per_s": 1.0, "series": points} | counts | lists | clocks
+    return {"name": f"step {index}", "rate_per_s": 1.0} | counts | lists | clocks
 
 
 @pytest.fixture
