@@ -42,9 +42,13 @@ impl PlacedObjective {
         if steps.iter().any(|step| step.name == name || step.scenario == name) {
             return None;
         }
-        let mut known: Vec<&str> = steps.iter().flat_map(|step| [step.scenario.as_str(), step.name.as_str()]).collect();
-        known.dedup();
-        known.push("iterations");
+        let names = steps.iter().flat_map(|step| [step.scenario.as_str(), step.name.as_str()]);
+        let mut known: Vec<&str> = Vec::new();
+        for name in names.chain(["iterations"]) {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
         Some(format!("{place}: unknown scenario or step '{name}'; {}", suggestion(name, &known)))
     }
 }
