@@ -85,7 +85,7 @@ fn while_everything_fails_no_second_has_more_extra_attempts_than_the_budget_allo
     // On a busy machine both clocks are late in turn: the window of calls is a little longer than that of attempts.
     for end in &seen {
         let attempts = in_window(&seen, *end, Duration::from_millis(1000));
-        let of_calls = in_window(&calls, *end, Duration::from_millis(1100));
+        let of_calls = in_window(&calls, *end, Duration::from_millis(1250));
         let most = (of_calls * 1.05 + 1.0).ceil();
         assert!(attempts <= most, "{attempts} attempts for {of_calls} calls");
     }

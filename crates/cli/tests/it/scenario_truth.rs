@@ -111,7 +111,7 @@ fn every_count_of_20_runs_with_faults_is_that_of_the_shop() {
             file = shop.weir.write("redirected.hurl", redirected).display().to_string();
         }
         let (run, stats) = play(&shop, &file, &[load, &["--seed", &seed]].concat());
-        assert!(run.requests.total > 50, "{run:?}");
+        assert!(run.requests.total > 10, "{run:?}");
         assert_equal_counts(&run, &stats, &format!("seed {seed}, {faults:?}, {load:?}"));
     }
 }
@@ -263,6 +263,6 @@ fn a_redirect_to_a_host_that_the_file_does_not_name_needs_no_free_connection() {
         let output = shop.weir.run(&[&["load", &file, "--variable", &other_host, "--format", "json"], load].concat());
         let run = output.json();
         assert_eq!((output.code, run.requests.failed), (0, 0), "{output:?}");
-        assert!(run.iterations.as_ref().unwrap().ok >= 30, "{output:?}");
+        assert!(run.iterations.as_ref().unwrap().ok >= 10, "{output:?}");
     }
 }
