@@ -21,7 +21,7 @@ _NAMES = {
     "_async_sender": ("AsyncSender",),
     "_client": ("AsyncClient", "Client"),
     "_client_base": ("CallOptions",),
-    "_compare": ("ComparedRun", "ComparedSide", "Comparison", "Pair", "Side", "Verdict", "compare"),
+    "_compare": ("ComparedRun", "ComparedSide", "ComparedStep", "Comparison", "Pair", "Side", "Verdict", "compare"),
     "_errors": (
         "AllAttemptsFailed",
         "ClientError",
@@ -63,6 +63,7 @@ _NAMES = {
         "Responses",
         "Run",
         "ScenarioResult",
+        "StepInterval",
         "StepResult",
         "Target",
         "Trust",

@@ -3,7 +3,7 @@
 from weir._async_sender import AsyncSender
 from weir._client import AsyncClient, Client
 from weir._client_base import CallOptions
-from weir._compare import ComparedRun, ComparedSide, Comparison, Pair, Side, Verdict, compare
+from weir._compare import ComparedRun, ComparedSide, ComparedStep, Comparison, Pair, Side, Verdict, compare
 from weir._errors import (
     AllAttemptsFailed,
     ClientError,
@@ -45,6 +45,7 @@ from weir._run import (
     Responses,
     Run,
     ScenarioResult,
+    StepInterval,
     StepResult,
     Target,
     Trust,
@@ -75,6 +76,7 @@ __all__ = [
     "ClientError",
     "ComparedRun",
     "ComparedSide",
+    "ComparedStep",
     "Comparison",
     "ConnectFailed",
     "Connections",
@@ -123,6 +125,7 @@ __all__ = [
     "SimulationRun",
     "Stage",
     "Step",
+    "StepInterval",
     "StepResult",
     "Success",
     "Target",

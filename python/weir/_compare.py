@@ -15,7 +15,7 @@ from weir._flags import Flag, arguments
 from weir._page import write_page
 from weir._run import Run, _read
 
-__all__ = ["ComparedRun", "ComparedSide", "Comparison", "Pair", "Side", "Verdict", "compare"]
+__all__ = ["ComparedRun", "ComparedSide", "ComparedStep", "Comparison", "Pair", "Side", "Verdict", "compare"]
 
 Side: TypeAlias = Run | Iterable[Run] | str | PathLike[str]
 """Runs of the same thing: one, several, or a file or folder of runs, also of other tools."""
@@ -58,7 +58,7 @@ class Verdict:
     """Verdict on a metric of the other side.
 
     Attributes:
-        name: Metric: rate, mean, p50 (any percentile), max, errors.
+        name: Metric: rate, mean, p50 (any percentile), max, errors; of steps also checks, the fraction that holds.
         unit: Unit; empty for fractions.
         better: Direction that is better.
         scale: Comparison as a ratio, or as a difference in points.
@@ -93,15 +93,31 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedStep:
+    """Step of a side and of the baseline, or of one of them.
+
+    Attributes:
+        name: Name of the step, as in the runs.
+        only: Letter of the only side that has the step; None if both have it.
+        verdicts: Verdicts on times, errors and checks, one per metric; empty if only one side has the step.
+    """
+
+    name: str
+    only: str | None
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
     """Side against the baseline.
 
     Attributes:
         base: Letter of the baseline.
         other: Letter of the other side.
-        finding: Finding over all metrics; mixed is better in some and worse in others.
+        finding: Finding over all metrics, of steps too; mixed is better in some and worse in others.
         by_round: Whether runs were compared with those of the same round.
         verdicts: Verdicts, one per metric.
+        steps: Steps of scenarios, in order; empty without scenarios.
     """
 
     base: str
@@ -109,6 +125,7 @@ class Pair:
     finding: Literal["better", "worse", "mixed", "same", "inconclusive"]
     by_round: bool
     verdicts: tuple[Verdict, ...]
+    steps: tuple[ComparedStep, ...]
 
     def verdict(self, metric: str) -> Verdict:
         """Look up the verdict on a metric.

@@ -27,7 +27,15 @@ from weir._run_parts import (
     Target,
     Trust,
 )
-from weir._run_steps import CheckResult, EndReason, FailureSample, Iterations, ScenarioResult, StepResult
+from weir._run_steps import (
+    CheckResult,
+    EndReason,
+    FailureSample,
+    Iterations,
+    ScenarioResult,
+    StepInterval,
+    StepResult,
+)
 
 __all__ = [
     "Agent",
@@ -46,6 +54,7 @@ __all__ = [
     "Responses",
     "Run",
     "ScenarioResult",
+    "StepInterval",
     "StepResult",
     "Target",
     "Trust",

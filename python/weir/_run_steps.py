@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from weir._run_parts import Percentiles, Rate
 
-__all__ = ["CheckResult", "EndReason", "FailureSample", "Iterations", "ScenarioResult", "StepResult"]
+__all__ = ["CheckResult", "EndReason", "FailureSample", "Iterations", "ScenarioResult", "StepInterval", "StepResult"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +96,27 @@ class FailureSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepInterval:
+    """Interval of a step.
+
+    Attributes:
+        t_s: Start of the interval, in seconds since the start of the run.
+        width_s: Length of the interval, in seconds.
+        ok: Successes that ended in the interval.
+        failed: Failed requests that ended in the interval.
+        p50_ms: Median response time of the successes, in milliseconds; 0 without any.
+        p99_ms: 99th percentile of these times, in milliseconds.
+    """
+
+    t_s: float
+    width_s: float
+    ok: int
+    failed: int
+    p50_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepResult:
     """Step of a scenario; `requests` = `ok` + `failed`.
 
@@ -118,6 +139,9 @@ class StepResult:
         failures: Failed requests by kind; their sum is `failed`.
         checks: Checks, in order.
         samples: First failures.
+        lateness_ms: Lateness of the generator itself, over whole responses, in milliseconds.
+        untrusted: Whether weir's own lateness distorts percentiles of `response_ms`.
+        series: Time series, warm-up included; the more steps, the wider the intervals.
         histogram: Histogram of `response_ms`, in the format of `Run.histogram`.
         service_histogram: Histogram of `service_ms`, in the same format.
     """
@@ -140,5 +164,8 @@ class StepResult:
     failures: Mapping[str, int]
     checks: tuple[CheckResult, ...]
     samples: tuple[FailureSample, ...]
+    lateness_ms: Percentiles
+    untrusted: bool
+    series: tuple[StepInterval, ...]
     histogram: str
     service_histogram: str

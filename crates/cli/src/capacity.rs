@@ -9,8 +9,9 @@ use clap::{Args, ValueEnum};
 use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
-use super::load::check_flags;
+use super::load::{SearchDefaults, check_flags};
 use super::messages::Messages;
+use super::mix_file::MixFile;
 use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
 use weir_capacity::{self as capacity, CapacityError, CapacityEvent, CapacityOptions};
@@ -35,7 +36,7 @@ const EXAMPLES: &str = "Examples:\n  weir capacity http://localhost:8080/ --slo 
 #[command(after_help = EXAMPLES)]
 pub(super) struct CapacityArgs {
     /// objective, e.g. "p99<200ms", "errors<1%"; repeatable
-    #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, required = true, help_heading = SEARCH)]
+    #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = SEARCH)]
     slos: Vec<Slo>,
     /// closed loop: search over users instead of requests per second
     #[arg(long, help_heading = SEARCH)]
@@ -58,15 +59,15 @@ pub(super) struct CapacityArgs {
     /// minimum warm-up excluded from each load level
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::seconds, help_heading = SEARCH)]
     warmup: Duration,
-    /// arrival process: constant or poisson
-    #[arg(long, value_name = "KIND", default_value = "poisson", value_parser = notation::arrivals, help_heading = SEARCH)]
-    arrivals: Arrivals,
+    /// arrival process: constant or poisson [default: poisson]
+    #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = SEARCH)]
+    arrivals: Option<Arrivals>,
     /// process ID of the service, to report its CPU use
     #[arg(long, value_name = "PID", help_heading = SEARCH)]
     pid: Option<u32>,
-    /// seed of arrivals and body choices
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = SEARCH)]
-    seed: u64,
+    /// seed of arrivals and body choices [default: 0]
+    #[arg(long, value_name = "N", help_heading = SEARCH)]
+    seed: Option<u64>,
     /// maximum connections in the open loop [default: 1000]
     #[arg(short, long, value_name = "N", value_parser = units::count, conflicts_with = "closed", help_heading = SEARCH)]
     connections: Option<u64>,
@@ -122,7 +123,12 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
     let (out, html) = (OutputFile::open(asked.out.as_deref())?, OutputFile::open(asked.html.as_deref())?);
     OutputFile::ensure_distinct(&[("--out", out.as_ref()), ("--html", html.as_ref())])?;
     asked.request_args.read_stdin()?;
-    asked.request_args.read_scenarios(Path::new(""), &check_flags)?;
+    if let Some(mix) = asked.request_args.read_scenarios(Path::new(""), &check_flags)? {
+        asked.add_mix(mix, messages)?;
+    }
+    if asked.slos.is_empty() {
+        return Err("--slo: give an objective of the search, e.g. --slo 'p99<200ms' --slo 'errors<1%'".to_owned());
+    }
     let command = redacted(args, &asked.request_args.secrets());
     let agents = asked.agent_args.agent_spec(args, None)?;
     let mut asked = CapacityOptions { agents, ..asked.into_options()? };
@@ -217,6 +223,37 @@ fn exit_code(answer: &CapacityReport, strict: bool) -> u8 {
 }
 
 impl CapacityArgs {
+    /// Adds what a mix file says, where the command line says nothing; notes what a search does not use.
+    fn add_mix(&mut self, mix: MixFile, messages: &Messages) -> Result<(), String> {
+        mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
+        let file = SearchDefaults::of_mix(&mix)?;
+        let is_unused =
+            |key: &String| SearchDefaults::UNUSED_KEYS.contains(&key.as_str()) || self.closed && key == "connections";
+        let mut unused: Vec<String> = mix.load_keys().filter(is_unused).collect();
+        if !self.closed {
+            self.connections = self.connections.or(file.connections);
+        }
+        self.threads = self.threads.or(file.threads);
+        self.seed = self.seed.or(file.seed);
+        self.arrivals = self.arrivals.or(file.arrivals);
+        self.request_args.add_defaults(file.request_args);
+        for objective in mix.slos {
+            // Others have no load that is too high for them, or are about a part of the load.
+            match objective.slo.criterion() {
+                Some(_) => self.slos.push(objective.slo),
+                None => unused.push(format!("\"{}\"", objective.slo)),
+            }
+        }
+        unused.extend(mix.abort.map(|_| "abort".to_owned()));
+        if !unused.is_empty() {
+            messages.note(&format!(
+                "not used by a search, of the mix file: {}; objectives are upper bounds on times or errors of all requests",
+                unused.join(", ")
+            ));
+        }
+        Ok(())
+    }
+
     fn into_options(self) -> Result<CapacityOptions, String> {
         let (start, least, most) = if self.closed { (1.0, 1.0, 10_000.0) } else { (100.0, 0.1, 1e6) };
         let (start, most) = (self.from.unwrap_or(start), self.max_load.unwrap_or(most));
@@ -240,8 +277,8 @@ impl CapacityArgs {
             options: Options {
                 connections: self.connections,
                 threads: self.threads,
-                arrivals: self.arrivals,
-                seed: Some(self.seed),
+                arrivals: self.arrivals.unwrap_or(Arrivals::Poisson),
+                seed: Some(self.seed.unwrap_or(0)),
                 ..self.request_args.into_options()
             },
             slos: self.slos,

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
+pub(super) use self::defaults::SearchDefaults;
 use self::exit_code::exit_code;
 use self::outputs::LoadOutputs;
 use self::stages_flag::StagesFlag;
@@ -242,12 +243,11 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     };
     // With what the setups have captured; without any it is the same again.
     let plan = if plan.has_setup() { LoadPlan::new(&options).map_err(|e| e.to_string())? } else { plan };
-    let label = plan.target.path.split('?').next().unwrap_or("/");
+    let samplers = samplers(&plan);
     let begin = |it: &OutputFile| {
         let file = it.file.try_clone()?;
-        let names = step_names(&plan);
-        let labels = if names.is_empty() { vec![label] } else { names.iter().map(String::as_str).collect() };
-        Ok(RequestLog::new(file, !it.is_stdout(), &labels, &plan.target.url))
+        let pairs = samplers.iter().map(|(label, url)| (label.as_str(), url.as_str()));
+        Ok(RequestLog::new(file, !it.is_stdout(), pairs))
     };
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
     let mut bar = (!messages.is_quiet()).then(|| {
@@ -297,6 +297,15 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let kept = outputs.write(&run, log, messages);
     let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
     Ok(exit_code(&run, strict, shown.max(kept).max(ended), messages))
+}
+
+/// Labels and URLs in a log: of each step, or of the one request.
+fn samplers(plan: &LoadPlan) -> Vec<(String, String)> {
+    let Some(mix) = &plan.scenarios else {
+        let path = plan.target.path.split('?').next().unwrap_or("/");
+        return vec![(path.to_owned(), plan.target.url.clone())];
+    };
+    step_names(plan).into_iter().zip(mix.step_urls()).collect()
 }
 
 /// Names of the steps of a plan; none without scenarios.

@@ -5,13 +5,22 @@ use weir_document::problem::suggestion;
 use weir_load::LoadPlan;
 use weir_load::steps::ScenarioMix;
 use weir_measure::abort::{AbortRule, AbortWatch, DEFAULT_ABORT_WINDOW};
+use weir_measure::run_steps::StepFacts;
 use weir_measure::slo::Slo;
 use weir_measure::{Run, RunProgress};
+
+/// Objective, and where it is given.
+#[derive(Clone, Debug)]
+pub(super) struct PlacedObjective {
+    pub(super) slo: Slo,
+    /// Start of messages about it: `--slo 'p99<1s'`, or file, line, column and key.
+    pub(super) place: String,
+}
 
 /// Objectives of a load, and the condition that ends it early.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Objectives {
-    pub(super) slos: Vec<Slo>,
+    pub(super) slos: Vec<PlacedObjective>,
     pub(super) abort: Option<AbortRule>,
 }
 
@@ -20,6 +29,24 @@ pub(super) struct Objectives {
 pub(super) struct AbortState {
     watch: Option<AbortWatch>,
     reason: Option<String>,
+}
+
+impl PlacedObjective {
+    /// Message, if a load with these steps lacks what the objective is about.
+    fn problem(&self, steps: &[StepFacts]) -> Option<String> {
+        let Self { slo, place } = self;
+        if steps.is_empty() && slo.needs_scenarios() {
+            return Some(format!("{place}: the load has no scenario and no --check"));
+        }
+        let name = slo.scope_name()?;
+        if steps.iter().any(|step| step.name == name || step.scenario == name) {
+            return None;
+        }
+        let mut known: Vec<&str> = steps.iter().flat_map(|step| [step.scenario.as_str(), step.name.as_str()]).collect();
+        known.dedup();
+        known.push("iterations");
+        Some(format!("{place}: unknown scenario or step '{name}'; {}", suggestion(name, &known)))
+    }
 }
 
 impl Objectives {
@@ -34,29 +61,18 @@ impl Objectives {
             None if window.is_some() => return Err("--abort-after needs --abort, e.g. --abort 'errors>20%'".to_owned()),
             None => None,
         };
-        Ok(Self { slos, abort })
+        let placed = |slo: Slo| PlacedObjective { place: format!("--slo '{slo}'"), slo };
+        Ok(Self { slos: slos.into_iter().map(placed).collect(), abort })
     }
 
     /// Checks that the load has what the objectives are about.
     ///
     /// # Errors
-    /// One line with the first objective that is about something else.
+    /// A line for each objective that is about something else.
     pub(super) fn check(&self, plan: &LoadPlan) -> Result<(), String> {
         let steps = plan.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default();
-        for slo in &self.slos {
-            if steps.is_empty() && slo.needs_scenarios() {
-                return Err(format!("--slo '{slo}': the load has no scenario and no --check"));
-            }
-            let Some(name) = slo.scope_name() else { continue };
-            if !steps.iter().any(|step| step.name == name || step.scenario == name) {
-                let mut known: Vec<&str> =
-                    steps.iter().flat_map(|step| [step.scenario.as_str(), step.name.as_str()]).collect();
-                known.dedup();
-                known.push("iterations");
-                return Err(format!("--slo '{slo}': unknown scenario or step '{name}'; {}", suggestion(name, &known)));
-            }
-        }
-        Ok(())
+        let wrong: Vec<String> = self.slos.iter().filter_map(|objective| objective.problem(&steps)).collect();
+        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
     }
 
     /// Evaluation of the condition during a run.
@@ -70,7 +86,7 @@ impl Objectives {
         if state.reason.is_some() && !is_interrupted {
             (run.aborted, run.interrupted) = (state.reason, false);
         }
-        run.slo = self.slos.iter().map(|slo| slo.check(run)).collect();
+        run.slo = self.slos.iter().map(|objective| objective.slo.check(run)).collect();
     }
 }
 

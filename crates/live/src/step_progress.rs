@@ -91,8 +91,13 @@ mod tests {
     use super::*;
 
     fn second() -> Interval {
-        let step =
-            |n: u64| StepInterval { requests: n, failed: n / 2, response: Nanos(n * 3_000_000), checks_failed: 1 };
+        let step = |n: u64| StepInterval {
+            requests: n,
+            failed: n / 2,
+            response: Nanos(n * 3_000_000),
+            checks_failed: 1,
+            ..StepInterval::default()
+        };
         Interval { iterations: 7, steps: (0..30).map(step).collect(), ..Interval::default() }
     }
 

@@ -85,11 +85,7 @@ impl WorkerCounters {
         sample: impl FnOnce() -> FailureSample,
     ) {
         let failed_checks = (0..findings.checks_evaluated).filter(|check| !findings.has_passed(*check)).count();
-        let interval = self.recorder.interval.step(step);
-        interval.requests += 1;
-        interval.failed += u64::from(!outcome.is_ok());
-        interval.response += outcome.response();
-        interval.checks_failed += failed_checks as u64;
+        self.recorder.interval.step(step).record(outcome, failed_checks as u64);
         if outcome.intended < self.from {
             return;
         }

@@ -10,6 +10,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
@@ -30,17 +31,23 @@ const MAX_QUEUED_BLOCKS: usize = 256;
 pub struct RequestLog {
     blocks: SyncSender<Vec<u8>>,
     writer: JoinHandle<io::Result<()>>,
-    labels: Vec<String>,
+    samplers: Arc<[LogSampler]>,
+}
+
+/// What the lines of the same kind of request have in common, as fields of CSV.
+#[derive(Debug)]
+struct LogSampler {
+    label: String,
     url: String,
 }
 
 impl RequestLog {
-    /// Log in `file`; `over` replaces its content. `labels` are JMeter's names of the samplers: one, or one for each
-    /// step.
-    pub fn new(file: File, over: bool, labels: &[&str], url: &str) -> Self {
+    /// Log in `file`; `over` replaces its content. `samplers` are labels and URLs: one, or one for each step.
+    pub fn new<'s>(file: File, over: bool, samplers: impl IntoIterator<Item = (&'s str, &'s str)>) -> Self {
         let (blocks, waiting) = sync_channel(MAX_QUEUED_BLOCKS);
         let writer = thread::spawn(move || write_all(file, over, &waiting));
-        Self { blocks, writer, labels: labels.iter().map(|label| csv_quoted(label)).collect(), url: csv_quoted(url) }
+        let quoted = |(label, url)| LogSampler { label: csv_quoted(label), url: csv_quoted(url) };
+        Self { blocks, writer, samplers: samplers.into_iter().map(quoted).collect() }
     }
 
     /// Part of one thread, whose start is set later.
@@ -48,8 +55,7 @@ impl RequestLog {
         ThreadLog {
             block: Vec::with_capacity(BLOCK_BYTES + 1024),
             blocks: self.blocks.clone(),
-            labels: self.labels.clone(),
-            url: self.url.clone(),
+            samplers: Arc::clone(&self.samplers),
             thread: thread + 1,
             start_ms: 0,
         }
@@ -95,8 +101,7 @@ pub fn truncate(file: &File) -> io::Result<()> {
 pub struct ThreadLog {
     block: Vec<u8>,
     blocks: SyncSender<Vec<u8>>,
-    labels: Vec<String>,
-    url: String,
+    samplers: Arc<[LogSampler]>,
     thread: u64,
     /// Start of the run, in milliseconds since 1970.
     start_ms: u64,
@@ -109,7 +114,7 @@ impl ThreadLog {
     }
 
     /// Appends an outcome. `connections` is the thread's current number of connections; `step` is the index of the
-    /// label; `message` says why a step failed.
+    /// sampler; `message` says why a step failed.
     pub fn push(&mut self, outcome: &Outcome, user: u32, connections: usize, step: u32, message: &str) {
         let ms = |n: Nanos| n.as_millis_f64().round() as u64;
         let us = |n: Nanos| (n.0 + 500) / 1_000;
@@ -125,19 +130,20 @@ impl ThreadLog {
         let timestamp = self.start_ms + ms(outcome.intended);
         let message_field =
             if message.is_empty() { String::new() } else { csv_quoted(&message.replace(char::is_control, " ")) };
+        let sampler = self.samplers.get(step as usize);
         // Writing to memory cannot fail.
         let _ = writeln!(
             self.block,
             "{timestamp},{},{},{code},{response_message},weir {}-{},text,{},{},{},{},{connections},{connections},{},{},0,{},{},{},{}",
             ms(outcome.response()),
-            self.labels.get(step as usize).map_or("", String::as_str),
+            sampler.map_or("", |sampler| &sampler.label),
             self.thread,
             user + 1,
             outcome.is_ok(),
             message_field,
             outcome.bytes_in,
             outcome.bytes_out,
-            self.url,
+            sampler.map_or("", |sampler| &sampler.url),
             ms(latency),
             ms(outcome.connect),
             us(outcome.response()),
@@ -187,7 +193,7 @@ mod tests {
     #[test]
     fn a_line_for_each_request_as_jmeter_writes_it() {
         let mut file = tempfile::tempfile().expect("a file");
-        let log = RequestLog::new(file.try_clone().expect("a file"), true, &["/a,b"], "http://h/a,b");
+        let log = RequestLog::new(file.try_clone().expect("a file"), true, [("/a,b", "http://h/a,b")]);
         let mut lines = log.thread_log(0);
         lines.set_start(1_000_000_600_000);
         let outcome = Outcome {
@@ -222,7 +228,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_said_at_the_end_and_stops_nobody() {
         let Ok(full) = File::create("/dev/full") else { return };
-        let log = RequestLog::new(full, true, &["/"], "http://h/");
+        let log = RequestLog::new(full, true, [("/", "http://h/")]);
         drop(log.thread_log(0));
         let error = log.finish().expect_err("no space");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);

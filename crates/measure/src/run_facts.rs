@@ -68,11 +68,13 @@ impl RunFacts {
         named.map(|(index, name)| RunScenario::of(name, of(index), self.duration_s())).collect()
     }
 
-    fn run_steps(&self, counts: &Counts) -> Vec<RunStep> {
+    fn run_steps(&self, counts: &Counts, series: &RunSeries, end_s: f64) -> Vec<RunStep> {
         let none = StepCounts::default();
-        let of_step = |index: usize| counts.steps.get(index).unwrap_or(&none);
-        let steps = self.steps.iter().enumerate();
-        steps.map(|(index, facts)| RunStep::of(facts, of_step(index), self.duration_s())).collect()
+        let step = |(index, facts): (usize, &StepFacts)| {
+            let counts = counts.steps.get(index).unwrap_or(&none);
+            RunStep::of(facts, counts, series.step_points(index, end_s), self.duration_s())
+        };
+        self.steps.iter().enumerate().map(step).collect()
     }
 
     fn target_of(self, counts: &Counts) -> RunTarget {
@@ -107,10 +109,13 @@ impl Run {
             spins: facts.spins,
         };
         let figures: Vec<Agent> = agents.iter().map(|agent| Agent::of(agent, duration_s)).collect();
+        let end_s = counts.last_done.max(facts.end).as_secs_f64();
+        let steps = facts.run_steps(counts, series, end_s);
         let trust = match agents {
             [] => Trust::judge(&evidence),
             agents => Trust::judge_agents(&evidence, agents, &figures),
         };
+        let trust = trust.with_steps(&steps);
         let (total, failed) = (counts.ended(), counts.failed_response());
         Self {
             weir: env!("CARGO_PKG_VERSION").into(),
@@ -149,13 +154,13 @@ impl Run {
             iterations: (!facts.steps.is_empty())
                 .then(|| RunIterations::of(counts, facts.duration_s(), facts.arrivals_s())),
             scenarios: facts.run_scenarios(counts),
-            steps: facts.run_steps(counts),
+            steps,
             slo: Vec::new(),
             interrupted: facts.interrupted,
             ended_by: facts.ended_by.clone(),
             aborted: None,
             agents: figures,
-            series: series.points(counts.last_done.max(facts.end).as_secs_f64()),
+            series: series.points(end_s),
             histogram: counts.good.response.to_base64(),
             service_histogram: counts.good.service.to_base64(),
             failed_histogram: failed.to_base64(),

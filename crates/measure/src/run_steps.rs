@@ -9,6 +9,8 @@ use super::failure_sample::FailureSample;
 use super::histogram::{Histogram, Percentiles};
 use super::rate::Rate;
 use super::step_counts::{IterationCounts, StepCounts};
+use super::step_series::StepPoint;
+use super::trust::is_step_distorted;
 
 /// Iterations of scenarios.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -93,6 +95,15 @@ pub struct RunStep {
     pub checks: Vec<RunCheck>,
     /// First failures.
     pub samples: Vec<FailureSample>,
+    /// Lateness of the generator itself, over whole responses.
+    #[serde(default)]
+    pub lateness_ms: Percentiles,
+    /// Whether weir's own lateness distorts percentiles of `response_ms`.
+    #[serde(default)]
+    pub untrusted: bool,
+    /// Time series, warm-up included; the more steps, the wider the intervals.
+    #[serde(default)]
+    pub series: Vec<StepPoint>,
     /// Histogram of `response_ms`, in the format of [`Run::histogram`](super::run::Run::histogram).
     #[serde(default)]
     pub histogram: String,
@@ -169,7 +180,7 @@ impl RunScenario {
 
 impl RunStep {
     /// Step of these counts.
-    pub(super) fn of(facts: &StepFacts, counts: &StepCounts, duration_s: f64) -> Self {
+    pub(super) fn of(facts: &StepFacts, counts: &StepCounts, series: Vec<StepPoint>, duration_s: f64) -> Self {
         let of_check = |index: usize| counts.checks.get(index).copied().unwrap_or_default();
         let checks = facts.checks.iter().enumerate().map(|(index, text)| {
             let counted = of_check(index);
@@ -194,6 +205,9 @@ impl RunStep {
             failures: counts.by_failure(),
             checks: checks.collect(),
             samples: counts.samples.clone(),
+            lateness_ms: counts.lateness.percentiles(),
+            untrusted: is_step_distorted(counts),
+            series,
             histogram: counts.response.to_base64(),
             service_histogram: counts.service.to_base64(),
         }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
 use super::recorder::Interval;
+use super::step_series::{StepPoint, StepSeries};
 use weir_decide::Nanos;
 
 /// Maximum number of points of a series.
@@ -64,6 +65,7 @@ impl SeriesPoint {
 #[derive(Debug)]
 pub struct RunSeries {
     points: Vec<PackedPoint>,
+    steps: StepSeries,
     /// Length of a point before any merge.
     base_interval: Nanos,
     /// Intervals per point now; a power of two.
@@ -96,7 +98,7 @@ impl Default for RunSeries {
 impl RunSeries {
     /// Series with points of this length before any merge.
     pub fn with_interval(base_interval: Nanos) -> Self {
-        Self { points: Vec::new(), base_interval, intervals_per_point: 1 }
+        Self { points: Vec::new(), steps: StepSeries::default(), base_interval, intervals_per_point: 1 }
     }
 
     /// Adds the counts of interval `number`, from 0.
@@ -109,6 +111,12 @@ impl RunSeries {
             self.points.push(PackedPoint::empty());
         }
         self.points[index].add(interval);
+        self.steps.add(number, &interval.steps);
+    }
+
+    /// Points of a step by its index; the last one ends at `end_s`, the length of the run.
+    pub fn step_points(&self, step: usize, end_s: f64) -> Vec<StepPoint> {
+        self.steps.points(step, self.base_interval, end_s)
     }
 
     fn widen(&mut self) {
@@ -151,9 +159,9 @@ impl PackedPoint {
         counts.responses += other.responses;
         counts.bytes_in += other.bytes_in;
         (counts.in_flight, counts.backlog) = (other.in_flight, other.backlog);
-        self.histogram = sum(&self.histogram, &other.response);
+        self.histogram = packed_sum(&self.histogram, &other.response);
         if other.failed_response.count() > 0 {
-            self.failed = sum(&self.failed, &other.failed_response);
+            self.failed = packed_sum(&self.failed, &other.failed_response);
         }
     }
 
@@ -196,11 +204,12 @@ impl PackedPoint {
 }
 
 /// Histogram from its own bytes; empty bytes are an empty histogram.
-fn unpacked(bytes: &[u8]) -> Histogram {
+pub(super) fn unpacked(bytes: &[u8]) -> Histogram {
     Histogram::from_bytes(bytes).unwrap_or_else(|_| Histogram::coarse())
 }
 
-fn sum(packed: &[u8], more: &Histogram) -> Vec<u8> {
+/// Bytes of the sum of a histogram in its own bytes and another one.
+pub(super) fn packed_sum(packed: &[u8], more: &Histogram) -> Vec<u8> {
     let mut histogram = unpacked(packed);
     histogram.add(more);
     let mut bytes = histogram.to_bytes();

@@ -6,7 +6,7 @@ use std::iter::Sum;
 use serde::{Deserialize, Serialize};
 
 use super::failure_sample::FailureSample;
-use super::histogram::Histogram;
+use super::histogram::{self, Histogram};
 use super::merge::{AddPart, PeerValue, merged};
 use super::outcome::{Outcome, RequestEnd};
 use super::response_counts::{CheckedResponses, StatusCounts, failed_by_kind};
@@ -58,7 +58,7 @@ impl<'a> Sum<&'a Self> for IterationCounts {
 
 merged! {
     /// Counts of a step in one interval of the time series.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct StepInterval {
         /// Requests that ended.
         pub requests: u64 => sum,
@@ -68,6 +68,30 @@ merged! {
         pub response: Nanos => sum,
         /// Checks that failed.
         pub checks_failed: u64 => sum,
+        /// Response times of successes.
+        #[serde(deserialize_with = "histogram::deserialize_coarse")]
+        pub times: Histogram => sum,
+    }
+}
+
+impl Default for StepInterval {
+    fn default() -> Self {
+        Self { requests: 0, failed: 0, response: Nanos::ZERO, checks_failed: 0, times: Histogram::coarse() }
+    }
+}
+
+impl StepInterval {
+    /// Records a request of the step, and the number of its checks that failed.
+    pub fn record(&mut self, outcome: &Outcome, checks_failed: u64) {
+        let response = outcome.response();
+        self.requests += 1;
+        self.response += response;
+        self.checks_failed += checks_failed;
+        if outcome.is_ok() {
+            self.times.record(response);
+        } else {
+            self.failed += 1;
+        }
     }
 }
 
@@ -101,6 +125,8 @@ merged! {
         pub service: Histogram => sum,
         /// Time from the intended start to the end, of failures.
         pub failed_response: Histogram => sum,
+        /// Lateness of the generator itself, of whole responses.
+        pub lateness: Histogram => sum,
         /// Checks of the step, in order.
         pub checks: Vec<CheckCounts> => sum,
         /// First failures.
@@ -137,6 +163,7 @@ impl StepCounts {
             RequestEnd::Response(status) | RequestEnd::Checked { status, .. } => {
                 self.statuses.record(status);
                 self.unexpected.record(outcome.end);
+                self.lateness.record(outcome.lateness());
             }
         }
     }
@@ -171,6 +198,7 @@ impl StepCounts {
         self.statuses.sum(0..1000) + self.failures.iter().sum::<u64>() == self.requests
             && self.ok == self.response.count()
             && self.requests == self.ok + self.failed_response.count()
+            && self.lateness.count() == self.statuses.sum(0..1000)
     }
 }
 

@@ -11,6 +11,8 @@
 //!    response time. The three figures are measured separately; where the law is violated, one of them is wrong;
 //! 5. requests without a response are in no percentile, so percentiles are of the lucky ones.
 //!
+//! Rule 2 applies to each step of a scenario, too: one step may be late where the whole is not.
+//!
 //! With agents, rules 2 and 3 apply to each of them, and two more to all:
 //!
 //! 6. they did not start together: then the load was not the planned one;
@@ -22,6 +24,8 @@ use super::agent_counts::{Agent, AgentCounts, clock_error_ms, skew_ms};
 use super::counts::Counts;
 use super::histogram::{Histogram, Percentiles};
 use super::load_model::LoadModel;
+use super::run_steps::RunStep;
+use super::step_counts::StepCounts;
 
 #[cfg(test)]
 mod tests;
@@ -50,6 +54,8 @@ pub const MAX_SKEW_MS: f64 = 10.0;
 pub const MAX_CLOCK_ERROR_MS: f64 = 100.0;
 /// Maximum number of agents named for the same reason.
 const MAX_NAMED_AGENTS: usize = 3;
+/// Maximum number of steps named for the same reason.
+const MAX_NAMED_STEPS: usize = 3;
 
 /// Validity of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,6 +109,26 @@ impl Trust {
             reasons.extend((more > 0).then(|| format!("The same applies to {more} more agents.")));
         }
         Self { ok: reasons.is_empty(), reasons }
+    }
+
+    /// Adds steps whose percentiles weir's own lateness distorts; a single step is the whole run.
+    pub(super) fn with_steps(mut self, steps: &[RunStep]) -> Self {
+        let late: Vec<&RunStep> = steps.iter().filter(|step| step.untrusted).collect();
+        let Some(first) = late.first().filter(|_| steps.len() > 1) else { return self };
+        let more = late.len().saturating_sub(MAX_NAMED_STEPS);
+        let mut names: Vec<String> = late.iter().take(MAX_NAMED_STEPS).map(|step| format!("'{}'", step.name)).collect();
+        names.extend((more > 0).then(|| format!("{more} more")));
+        self.reasons.push(format!(
+            "weir itself sent late in {} {}: of '{}' 1% by {:.1} ms or more, where 99% of the response times are within \
+             {:.1} ms. Their percentiles contain its delay. Use fewer users, a lower rate, or another machine.",
+            if late.len() == 1 { "step" } else { "steps" },
+            names.join(", "),
+            first.name,
+            first.lateness_ms.p99,
+            first.response_ms.p99,
+        ));
+        self.ok = false;
+        self
     }
 }
 
@@ -158,16 +184,32 @@ fn too_few_samples(e: &Evidence<'_>) -> Option<String> {
         .then(|| format!("too short: {:.3} s measured; run for at least {MIN_DURATION_S} s, better 10.", e.duration_s))
 }
 
-fn late_sends(e: &Evidence<'_>) -> Option<String> {
-    let (times, lateness) = (&e.counts.good, &e.counts.lateness);
+/// Whether lateness distorts a quantile of response times, of those that are judged.
+fn is_any_distorted(
+    lateness: &Histogram,
+    response: &Histogram,
+    service: &Histogram,
+    is_judged: impl Fn(f64) -> bool,
+) -> bool {
     let ms = |histogram: &Histogram, q: f64| histogram.quantile(q).as_millis_f64();
     // Response time minus lateness is the service time, or more if the request waited for a connection. So lateness
     // distorts no quantile by more than the difference of both.
     let distorted = |&(q, least): &(f64, f64)| {
-        let response = ms(&times.response, q);
-        is_distorted(ms(lateness, q).min(response - ms(&times.service, q)), response, least)
+        let within = ms(response, q);
+        is_judged(q) && is_distorted(ms(lateness, q).min(within - ms(service, q)), within, least)
     };
-    TOLERATED_LATENESS_MS.iter().any(distorted).then(|| {
+    TOLERATED_LATENESS_MS.iter().any(distorted)
+}
+
+/// Whether lateness distorts the percentiles of a step. Quantiles beyond which there is no response are not judged.
+pub(super) fn is_step_distorted(step: &StepCounts) -> bool {
+    let has_tail = |q: f64| step.ok as f64 * (1.0 - q) >= 1.0;
+    is_any_distorted(&step.lateness, &step.response, &step.service, has_tail)
+}
+
+fn late_sends(e: &Evidence<'_>) -> Option<String> {
+    let (times, lateness) = (&e.counts.good, &e.counts.lateness);
+    is_any_distorted(lateness, &times.response, &times.service, |_| true).then(|| {
         let remedy = match e.model {
             LoadModel::Open if e.spins => {
                 "Other processes took its cores: leave it one for each of its threads, or use another machine."

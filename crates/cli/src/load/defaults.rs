@@ -1,7 +1,33 @@
 //! What a mix file says of its load, where the command line says nothing.
 
 use super::super::mix_file::MixFile;
+use super::super::request_args::RequestArgs;
 use super::{LoadArgs, parse_flags};
+use weir_decide::load::schedule::Arrivals;
+
+/// What a mix file says of its load that a search for the highest load uses.
+pub(crate) struct SearchDefaults {
+    pub(crate) connections: Option<u64>,
+    pub(crate) threads: Option<u64>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) arrivals: Option<Arrivals>,
+    pub(crate) request_args: RequestArgs,
+}
+
+impl SearchDefaults {
+    /// Keys of `[load]` that a search decides itself.
+    pub(crate) const UNUSED_KEYS: [&str; 8] =
+        ["users", "ramp_up", "loops", "requests", "duration", "rate", "stages", "warmup"];
+
+    /// Reads the flags of a mix file.
+    ///
+    /// # Errors
+    /// One line, if a flag is invalid; the file was checked before.
+    pub(crate) fn of_mix(mix: &MixFile) -> Result<Self, String> {
+        let LoadArgs { connections, threads, seed, arrivals, request_args, .. } = parse_flags(&mix.flags)?;
+        Ok(Self { connections, threads, seed, arrivals, request_args })
+    }
+}
 
 impl LoadArgs {
     /// Adds what a mix file says; the command line wins.

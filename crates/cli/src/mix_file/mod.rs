@@ -21,11 +21,11 @@ use std::fs;
 use std::path::Path;
 
 use self::scenario::{MixEntry, MixKind};
+use super::objectives::PlacedObjective;
 use weir_document::problem::{Diagnostic, suggestion};
 use weir_document::read::{DocumentNode, DocumentTable};
 use weir_load::steps::ScenarioSource;
 use weir_measure::abort::AbortRule;
-use weir_measure::slo::Slo;
 
 /// Check of flags of `weir load`; an error is one line that names the flag.
 pub(super) type FlagCheck<'a> = dyn Fn(&[String]) -> Result<(), String> + 'a;
@@ -43,8 +43,8 @@ pub(super) struct MixFile {
     pub(super) users: Option<u64>,
     /// Sum of the rates of the scenarios, in iterations per second.
     pub(super) rate_per_s: Option<f64>,
-    /// Objectives.
-    pub(super) slos: Vec<Slo>,
+    /// Objectives, with their places in the file.
+    pub(super) slos: Vec<PlacedObjective>,
     /// Condition that ends the run early.
     pub(super) abort: Option<AbortRule>,
     /// What is probably a mistake, a line each.
@@ -91,8 +91,15 @@ impl MixFile {
             problems.iter().map(|problem| format!("{shown}:{problem}")).collect()
         };
         let parsed = weir_document::parse(&text, folder, |table, _| Self::take(table, folder, check));
-        let (mix, warnings) = parsed.map_err(|problems| lines(problems).join("\n"))?;
+        let (mut mix, warnings) = parsed.map_err(|problems| lines(problems).join("\n"))?;
+        mix.slos.iter_mut().for_each(|objective| objective.place = format!("{shown}:{}", objective.place));
         Ok(Self { warnings: lines(warnings), ..mix })
+    }
+
+    /// Keys of `[load]` that the file gives, as they are in it.
+    pub(super) fn load_keys(&self) -> impl Iterator<Item = String> {
+        let names = self.flags.iter().filter_map(|flag| flag.strip_prefix("--"));
+        names.map(|flag| flag.split('=').next().unwrap_or_default().replace('-', "_"))
     }
 
     fn take(table: &DocumentTable<'_>, folder: &Path, check: &FlagCheck<'_>) -> Self {

@@ -1,11 +1,12 @@
 //! `[thresholds]` of a mix file: objectives, and a condition that ends the run early.
 
+use crate::objectives::PlacedObjective;
 use weir_document::read::DocumentNode;
 use weir_measure::abort::{AbortRule, DEFAULT_ABORT_WINDOW};
 use weir_measure::slo::Slo;
 
-/// Objectives, and the condition of `abort`.
-pub(super) fn read(node: &DocumentNode<'_>) -> (Vec<Slo>, Option<AbortRule>) {
+/// Objectives with their places in the file, and the condition of `abort`.
+pub(super) fn read(node: &DocumentNode<'_>) -> (Vec<PlacedObjective>, Option<AbortRule>) {
     let (mut slos, mut abort) = (Vec::new(), None);
     for member in node.table().map(|table| table.members()).unwrap_or_default() {
         if member.key == "abort" {
@@ -14,7 +15,10 @@ pub(super) fn read(node: &DocumentNode<'_>) -> (Vec<Slo>, Option<AbortRule>) {
         }
         let Some(limit) = member.node.string() else { continue };
         match format!("{} {}", member.key, limit.trim()).parse::<Slo>() {
-            Ok(slo) => slos.push(slo),
+            Ok(slo) => {
+                let (line, column) = node.diagnostics().position(member.node.start());
+                slos.push(PlacedObjective { slo, place: format!("{line}:{column}: {}", member.node.path) });
+            }
             Err(why) => member.node.error(why, ""),
         }
     }

@@ -134,3 +134,34 @@ fn what_cannot_be_read_is_one_line_and_exit_code_2() {
         assert!(output.one_line().contains(words), "{args:?}: {output:?}");
     }
 }
+
+#[test]
+fn runs_of_scenarios_are_compared_by_step_and_more_failures_of_a_step_are_no_win() {
+    let server = Server::start(|_| weir_testing::Reply::ok("hello"));
+    let weir = Weir::new();
+    let step = |name: &str| format!("# @name {name}\nGET {}\nHTTP 200\n\n", server.url("/"));
+    weir.write("shop.hurl", [step("list"), step("buy")].concat());
+    let saved = weir.run(&["load", "-s", "shop.hurl", "-n", "200", "-c", "2", "-q", "--out", "run.json"]);
+    assert_eq!(saved.code, 0, "{}", saved.stderr);
+    let run = Run::from_json(&weir.read("run.json")).unwrap();
+    save(&weir, "old", &run, &LEVELS, 0.0);
+    let mut failing = run;
+    let buy = &mut failing.steps[1];
+    (buy.ok, buy.failed) = (buy.ok - 10, buy.failed + 10);
+    buy.checks[0].failed += 10;
+    save(&weir, "new", &failing, &LEVELS.map(|level| level * 1.5), 3.0);
+    let output = weir.run(&["compare", "old", "new", "--format", "json"]);
+    assert_eq!(output.code, 1, "a step is worse: {}", output.stdout);
+    let value: Value = serde_json::from_str(&output.stdout).unwrap();
+    let pair = &value["pairs"][0];
+    assert_eq!((&pair["finding"], &pair["verdicts"][0]["finding"]), (&"worse".into(), &"inconclusive".into()));
+    assert_eq!(pair["verdicts"][0]["reason"], "more of the requests or checks of a step fail");
+    let steps: Vec<&str> = pair["steps"].as_array().unwrap().iter().filter_map(|step| step["name"].as_str()).collect();
+    assert_eq!(steps, ["list", "buy"]);
+    let names = |step: &Value| -> Vec<Value> {
+        step["verdicts"].as_array().unwrap().iter().map(|judged| judged["name"].clone()).collect()
+    };
+    assert_eq!(names(&pair["steps"][1]), ["p50", "p99", "errors", "checks"]);
+    let text = weir.run(&["compare", "old", "new"]).stdout;
+    assert!(text.contains("B vs A: worse: buy errors +5.0 pp, buy checks -"), "{text}");
+}

@@ -178,3 +178,47 @@ fn a_mix_file_may_end_the_run_too() {
     assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(output.json().aborted.is_some());
 }
+
+#[test]
+fn unknown_names_in_thresholds_are_found_at_once_with_their_places() {
+    let server = Server::hello();
+    let thresholds = "[thresholds]\n\"shp: p99\" = \"< 1s\"\n\"p99\" = \"< 1s\"\n\"shop: bye: errors\" = \"< 1%\"\n";
+    let folder = mix(&server, &format!("{BY_USERS}{thresholds}"));
+    let lines = rejected(&folder, &[]);
+    let expected = [
+        "mix.toml:15:14: thresholds.\"shp: p99\": unknown scenario or step 'shp'; did you mean \"shop\"?",
+        "mix.toml:17:23: thresholds.\"shop: bye: errors\": unknown scenario or step 'shop: bye'; did you mean \"shop: buy\"?",
+    ];
+    assert_eq!(lines, expected);
+    assert!(server.seen().is_empty());
+}
+
+#[test]
+fn a_user_keeps_its_cookies_over_all_scenarios_of_a_mix() {
+    let server = Server::start(|seen| match seen.line().contains("/login") {
+        true => Reply::raw("HTTP/1.1 200 OK\r\nset-cookie: session=s1; Path=/\r\ncontent-length: 2\r\n\r\nin"),
+        false => Reply::ok("seen"),
+    });
+    let folder = Weir::new();
+    folder.write("in.hurl", "GET /login\n");
+    folder.write("look.hurl", "GET /look\n");
+    let text = "[load]\nbase_url = \"BASE\"\nconnections = 1\nrequests = 40\n[[scenario]]\nfile = \"in.hurl\"\nKEEP\n\
+                [[scenario]]\nfile = \"look.hurl\"\nKEEP\n";
+    let text = text.replace("BASE", &server.url(""));
+    folder.write("mix.toml", text.replace("KEEP", "keep_cookies = true"));
+    run_of(&folder, &[]);
+    let looks_after_login = || {
+        let seen = server.seen();
+        let after = seen.into_iter().skip_while(|seen| !seen.line().contains("/login"));
+        let looks: Vec<bool> = after
+            .filter(|seen| seen.line().contains("/look"))
+            .map(|seen| seen.head.to_ascii_lowercase().contains("cookie: session=s1"))
+            .collect();
+        looks
+    };
+    let looks = looks_after_login();
+    assert!(looks.len() > 5 && looks.iter().all(|has_cookie| *has_cookie), "{looks:?}");
+    folder.write("mix.toml", text.replace("KEEP", ""));
+    run_of(&folder, &[]);
+    assert!(looks_after_login()[looks.len()..].iter().all(|has_cookie| !has_cookie), "a new jar for each iteration");
+}

@@ -85,7 +85,7 @@ fn shown_url(options: &Options, target: &Target) -> String {
     if let Some(source) = options.scenarios.iter().find(|source| source.request_line().is_some()) {
         return source.request_line().map_or_else(|| target.url.clone(), |(_, url)| without_user(url));
     }
-    let names: Vec<&str> = options.scenarios.iter().map(|source| source.name.as_str()).collect();
+    let names: Vec<&str> = options.scenarios.iter().map(ScenarioSource::file_name).collect();
     format!("{} at {}", names.join(", "), target.url.trim_end_matches('/'))
 }
 

@@ -12,11 +12,11 @@ use weir_scenario::data::{ScenarioOrdinals, ThinkTime};
 use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules};
 use weir_scenario::value::Value;
 
-use super::redaction::Redaction;
+use super::redaction::{Redaction, masked};
 use super::scenario_data::{ParsedData, ScenarioData};
 use super::single_request::{LITERAL_BRACES, mistake};
 use super::user_deal::UserDeal;
-use super::{OriginResolver, ResolvedOrigin, ScenarioSource, scenario_hook};
+use super::{OriginResolver, ResolvedOrigin, ScenarioSource, scenario_hook, without_user};
 use crate::options::Options;
 use crate::plan::PlanError;
 
@@ -178,6 +178,13 @@ impl ScenarioMix {
     /// Names and checks of all steps, in order.
     pub fn step_facts(&self) -> Vec<StepFacts> {
         self.scenarios.iter().flat_map(|scenario| scenario.steps.iter().cloned()).collect()
+    }
+
+    /// URLs of all steps, in order: as they are written, without credentials and secrets.
+    pub fn step_urls(&self) -> Vec<String> {
+        let steps = self.scenarios.iter().flat_map(|scenario| &scenario.plan.steps);
+        let shown = |url: &str| if url.contains("://") { without_user(url) } else { url.to_owned() };
+        steps.map(|step| masked(&shown(step.url_text()), self.secrets.clone())).collect()
     }
 
     /// Checks of a step by its index among all steps.

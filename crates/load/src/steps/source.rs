@@ -64,8 +64,13 @@ impl ScenarioSource {
         if !self.title.is_empty() {
             return &self.title;
         }
-        let file = self.name.rsplit('/').next().unwrap_or(&self.name);
+        let file = self.file_name();
         file.strip_suffix(".hurl").unwrap_or(file)
+    }
+
+    /// Name of the file without its folders.
+    pub(crate) fn file_name(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or(&self.name)
     }
 
     /// Method and URL of a single request that is given by options.

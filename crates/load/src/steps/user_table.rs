@@ -183,7 +183,7 @@ impl<'a> UserTable<'a> {
         }
         let Some(slot) = self.users.get_mut(user as usize) else { return UserAction::Wait };
         if slot.scenario != scenario {
-            slot.flow = ScenarioUser::new(&compiled.plan, self.seed, number);
+            slot.flow.change_plan(&compiled.plan, self.seed, number);
             slot.scenario = scenario;
         }
         (slot.iteration, slot.intended, slot.ready) = (number, start.arrival.intended, ready);

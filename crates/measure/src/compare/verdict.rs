@@ -74,6 +74,8 @@ pub enum UnclearReason {
     Untrusted,
     /// More of the requests fail on the side that would win.
     Failures,
+    /// More of the requests or checks of a step fail on the side that would win.
+    StepFailures,
 }
 
 /// Verdict on a metric of the other side.
@@ -123,6 +125,7 @@ impl fmt::Display for UnclearReason {
                 f.write_str("not enough repeats to tell: the effect is about the smallest one that matters")
             }
             Self::Failures => f.write_str("more of its requests fail"),
+            Self::StepFailures => f.write_str("more of the requests or checks of a step fail"),
             Self::Untrusted => f.write_str("too many of its runs are not trusted"),
         }
     }
@@ -150,14 +153,24 @@ impl ComparisonVerdict {
     /// significant, or only as large as matters.
     #[must_use]
     pub fn unless_it_fails_more(self, failures: &Self, settings: &Settings) -> Self {
+        self.unless(failures, UnclearReason::Failures, settings)
+    }
+
+    /// As [`unless_it_fails_more`](Self::unless_it_fails_more), for failures of a step.
+    #[must_use]
+    pub fn unless_a_step_fails_more(self, failures: &Self, settings: &Settings) -> Self {
+        self.unless(failures, UnclearReason::StepFailures, settings)
+    }
+
+    fn unless(self, failures: &Self, why: UnclearReason, settings: &Settings) -> Self {
         let more = failures.effect.unwrap_or(0.0);
         let looks_so =
             |more: f64| matches!(failures.finding, Finding::Unclear(_)) && more >= settings.min_effect_points;
         let other_fails_more = failures.finding == Finding::Worse || looks_so(more);
         let base_fails_more = failures.finding == Finding::Better || looks_so(-more);
         match self.finding {
-            Finding::Better if other_fails_more => self.unclear(UnclearReason::Failures),
-            Finding::Worse if base_fails_more => self.unclear(UnclearReason::Failures),
+            Finding::Better if other_fails_more => self.unclear(why),
+            Finding::Worse if base_fails_more => self.unclear(why),
             _ => self,
         }
     }

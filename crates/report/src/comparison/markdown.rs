@@ -1,7 +1,7 @@
 //! Comparison as Markdown, for a comment on a pull request.
 
 use super::phrases::{change, figure, finding, interval, overall, rule};
-use super::{OverallFinding, RunComparison};
+use super::{ComparedPair, MetricVerdict, OverallFinding, RunComparison};
 use crate::number_format::sanitize;
 
 /// Comparison as GitHub's Markdown.
@@ -14,23 +14,15 @@ pub fn render(comparison: &RunComparison) -> String {
             OverallFinding::Same => "⚪",
             OverallFinding::Inconclusive => "❔",
         };
-        let words = overall(pair.finding, &pair.verdicts);
+        let words = cell(&overall(pair));
         lines.push(format!("### {sign} {} vs {}: {words}\n", pair.other, pair.base));
         let interval_name = format!("{:.0}% interval", comparison.confidence * 100.0);
         lines.push(format!("| | {} | {} | change | {interval_name} | verdict |", pair.base, pair.other));
         lines.push("|---|---:|---:|---:|---|---|".into());
         for judged in &pair.verdicts {
-            let metric = &judged.metric;
-            lines.push(format!(
-                "| {} | {} | {} | {} | {} | {} |",
-                cell(&metric.name),
-                figure(metric, judged.base),
-                figure(metric, judged.other),
-                change(metric, judged.effect),
-                interval(metric, judged.verdict.interval),
-                cell(&finding(&judged.verdict)),
-            ));
+            lines.push(format!("| {} |", cells(judged)));
         }
+        lines.extend(steps(pair, &interval_name));
         lines.push(String::new());
     }
     for side in &comparison.sides {
@@ -44,6 +36,36 @@ pub fn render(comparison: &RunComparison) -> String {
     lines.extend(comparison.notes.iter().map(|note| format!("- {}", cell(note))));
     lines.push(format!("- {}", rule(comparison)));
     lines.join("\n") + "\n"
+}
+
+/// Table of the steps of a pair; none without any.
+fn steps(pair: &ComparedPair, interval_name: &str) -> Vec<String> {
+    if pair.steps.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new()];
+    lines.push(format!("| step | | {} | {} | change | {interval_name} | verdict |", pair.base, pair.other));
+    lines.push("|---|---|---:|---:|---:|---|---|".into());
+    for step in &pair.steps {
+        let name = cell(&step.name);
+        lines.extend(step.only.as_ref().map(|only| format!("| {name} | | | | | | only in {only} |")));
+        lines.extend(step.shown().map(|judged| format!("| {name} | {} |", cells(judged))));
+    }
+    lines
+}
+
+/// Cells of a verdict.
+fn cells(judged: &MetricVerdict) -> String {
+    let metric = &judged.metric;
+    let cells = [
+        cell(&metric.name),
+        figure(metric, judged.base),
+        figure(metric, judged.other),
+        change(metric, judged.effect),
+        interval(metric, judged.verdict.interval),
+        cell(&finding(&judged.verdict)),
+    ];
+    cells.join(" | ")
 }
 
 /// Text of a table cell, escaped.

@@ -3,17 +3,20 @@
 //! - [`side`]: side: runs of the same thing, by any tool
 //! - [`comparability`]: comparability: same machine, plan and tool
 //! - [`pairing`]: pairing of runs that were made in turns
+//! - [`steps`]: steps of scenarios
 //! - [`text`], [`markdown`], [`page`](mod@page): reports; `words`: text of a figure, an effect and a finding
 //! - [`RunComparison`]: the result as data (`docs/compare.schema.json`)
 
 pub mod markdown;
 pub mod page;
 pub mod side;
+pub mod steps;
 pub mod text;
 
 use serde::Serialize;
 
 pub use self::side::{MetricSelector, SavedRun, Side};
+pub use self::steps::ComparedStep;
 use weir_measure::compare::{ComparisonVerdict, Finding, Metric, MetricSample, Pair, Settings, judge};
 
 /// Version of the JSON format; grows when a field changes its meaning or is removed.
@@ -71,12 +74,14 @@ pub struct ComparedPair {
     pub base: String,
     /// Letter of the other side.
     pub other: String,
-    /// Finding over all metrics.
+    /// Finding over all metrics, of steps too.
     pub finding: OverallFinding,
     /// Whether runs were compared with those of the same round.
     pub by_round: bool,
     /// Verdicts, one per metric.
     pub verdicts: Vec<MetricVerdict>,
+    /// Steps of scenarios, in order; empty without scenarios.
+    pub steps: Vec<ComparedStep>,
 }
 
 /// Finding over all metrics of a pair.
@@ -89,7 +94,7 @@ pub enum OverallFinding {
     Worse,
     /// Better in some and worse in others.
     Mixed,
-    /// The same in all of them.
+    /// The same in all of them; of steps, better or worse in none.
     Same,
     /// Neither better, worse, mixed nor the same with confidence.
     Inconclusive,
@@ -151,20 +156,34 @@ impl RunComparison {
         let pairs: Vec<Pair<'_>> =
             cells.iter().map(|(i, base, other)| Pair { metric: &metrics[*i], base, other }).collect();
         let failures = failures(sides, rounds.as_deref(), settings);
+        let mut steps = ComparedStep::of_sides(sides, asked, rounds.as_deref(), settings);
+        for (steps, failures) in steps.iter_mut().zip(&failures) {
+            steps.iter_mut().for_each(|step| step.unless_it_fails_more(failures, settings));
+        }
+        let step_failures: Vec<Vec<ComparisonVerdict>> =
+            steps.iter().map(|steps| steps.iter().flat_map(ComparedStep::failures).collect()).collect();
         let beside = |(at, verdict): (usize, ComparisonVerdict)| match asked[at % metrics.len()] {
             MetricSelector::Errors => verdict,
-            _ => verdict.unless_it_fails_more(&failures[at / metrics.len()], settings),
+            _ => {
+                let other = at / metrics.len();
+                let verdict = verdict.unless_it_fails_more(&failures[other], settings);
+                step_failures[other]
+                    .iter()
+                    .fold(verdict, |verdict, step| verdict.unless_a_step_fails_more(step, settings))
+            }
         };
         let verdicts = judge(&pairs, settings).into_iter().enumerate().map(beside);
         let judged: Vec<MetricVerdict> =
             verdicts.zip(&cells).map(|(verdict, (i, ..))| MetricVerdict::new(&metrics[*i], verdict)).collect();
-        let compared = judged.chunks(metrics.len().max(1)).zip(1..).map(|(verdicts, other)| ComparedPair {
-            base: letter(0),
-            other: letter(other),
-            finding: OverallFinding::of(verdicts),
-            by_round: verdicts.iter().any(|judged| judged.verdict.by_round),
-            verdicts: verdicts.to_vec(),
-        });
+        let compared =
+            judged.chunks(metrics.len().max(1)).zip(steps).zip(1..).map(|((verdicts, steps), other)| ComparedPair {
+                base: letter(0),
+                other: letter(other),
+                finding: OverallFinding::of(verdicts, &steps),
+                by_round: verdicts.iter().any(|judged| judged.verdict.by_round),
+                verdicts: verdicts.to_vec(),
+                steps,
+            });
         let compared = compared.collect();
         Self::of(sides, settings, notes, compared)
     }
@@ -248,8 +267,9 @@ impl MetricVerdict {
 }
 
 impl OverallFinding {
-    fn of(verdicts: &[MetricVerdict]) -> Self {
-        let any = |finding| verdicts.iter().any(|judged| judged.verdict.finding == finding);
+    fn of(verdicts: &[MetricVerdict], steps: &[ComparedStep]) -> Self {
+        let of_steps = || steps.iter().flat_map(|step| &step.verdicts);
+        let any = |finding| verdicts.iter().chain(of_steps()).any(|judged| judged.verdict.finding == finding);
         match (any(Finding::Better), any(Finding::Worse)) {
             (true, true) => Self::Mixed,
             (true, false) => Self::Better,
@@ -269,5 +289,6 @@ fn letter(index: usize) -> String {
 pub mod comparability;
 pub mod pairing;
 pub mod phrases;
+mod step_table;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
 //! HTML report of a comparison: verdict, figures of all sides, percentiles, and run by run.
 
-use super::phrases::{change, finding, interval, overall, rule};
+use super::phrases::{change, overall, rule};
 use super::{
     ComparedPair, ComparedSide, MetricSelector, MetricVerdict, OverallFinding, RunComparison, SavedRun, Side, letter,
-    pairing,
+    pairing, step_table,
 };
 use crate::page::manifest::rerun_command;
 use crate::page::{
@@ -55,8 +55,7 @@ fn tone(finding: OverallFinding) -> Tone {
 }
 
 fn verdict(comparison: &RunComparison) -> PageVerdict {
-    let headline =
-        |pair: &ComparedPair| format!("{} vs {}: {}", pair.other, pair.base, overall(pair.finding, &pair.verdicts));
+    let headline = |pair: &ComparedPair| format!("{} vs {}: {}", pair.other, pair.base, overall(pair));
     let worse = comparison.pairs.iter().filter(|pair| tone(pair.finding) == Tone::Bad).count();
     let (tone_of_all, words) = match &comparison.pairs[..] {
         [] => (Tone::Doubt, "Nothing to compare".to_owned()),
@@ -220,8 +219,11 @@ impl ComparisonView<'_> {
     }
 
     fn full_section(&self) -> Section {
+        let confidence = self.comparison.confidence;
         let mut blocks: Vec<Block> =
-            self.comparison.pairs.iter().map(|pair| Block::Table(table(pair, self.comparison.confidence))).collect();
+            self.comparison.pairs.iter().map(|pair| Block::Table(table(pair, confidence))).collect();
+        let with_steps = self.comparison.pairs.iter().filter(|pair| !pair.steps.is_empty());
+        blocks.extend(with_steps.map(|pair| Block::Table(step_table::step_table(pair, confidence))));
         blocks.push(Block::Table(self.runs()));
         Section::new("Details", blocks)
     }
@@ -275,21 +277,8 @@ fn table(pair: &ComparedPair, confidence: f64) -> PageTable {
     let interval_name = format!("{:.0}% interval", confidence * 100.0);
     let title = format!("{} vs {}", pair.other, pair.base);
     let columns = ["", pair.base.as_str(), &pair.other, "change", &interval_name, "verdict"];
-    let row = |judged: &MetricVerdict| {
-        let metric = &judged.metric;
-        let number = |value: Option<f64>| {
-            value.map_or(TableCell::Empty, |value| TableCell::Number(value, ValueUnit::of(metric)))
-        };
-        vec![
-            TableCell::text(&metric.name),
-            number(judged.base),
-            number(judged.other),
-            TableCell::unbroken(&change(metric, judged.effect)),
-            TableCell::unbroken(&interval(metric, judged.verdict.interval)),
-            TableCell::Toned(Tone::of(judged.verdict.finding), finding(&judged.verdict)),
-        ]
-    };
-    PageTable { rows: pair.verdicts.iter().map(row).collect(), ..PageTable::new(&title, &columns) }
+    let rows = pair.verdicts.iter().map(|judged| step_table::cells(judged).collect()).collect();
+    PageTable { rows, ..PageTable::new(&title, &columns) }
 }
 
 /// Quantiles of all runs together, with the lowest and the highest run; of other tools the median over runs. None

@@ -1,6 +1,6 @@
 //! Text of a figure, an effect and a finding.
 
-use super::{MetricVerdict, OverallFinding, RunComparison};
+use super::{ComparedPair, MetricVerdict, OverallFinding, RunComparison};
 use crate::number_format::{ms, percent, percentage, rate};
 use weir_measure::compare::{ComparisonScale, ComparisonVerdict, Finding, Metric};
 
@@ -73,23 +73,33 @@ pub fn sentence(base: &str, other: &str, metric: &Metric, verdict: &ComparisonVe
 
 /// Smallest effects and confidence level of a comparison.
 pub(super) fn rule(comparison: &RunComparison) -> String {
+    let has_steps = comparison.pairs.iter().any(|pair| !pair.steps.is_empty());
     format!(
-        "The same: within {:.1}% ({:.1} pp of errors). Confidence: {:.1}% over all rows together.",
+        "The same: within {:.1}% ({:.1} pp of errors). Confidence: {:.1}% over all rows together{}.",
         comparison.min_effect * 100.0,
         comparison.min_effect_points * 100.0,
-        comparison.confidence * 100.0
+        comparison.confidence * 100.0,
+        if has_steps { ", and over those of steps" } else { "" },
     )
 }
 
+/// Maximum number of findings on steps that are named in a headline.
+const MAX_NAMED_STEPS: usize = 3;
+
 /// Finding over all metrics of a pair, in a few words.
-pub(super) fn overall(finding: OverallFinding, verdicts: &[MetricVerdict]) -> String {
+pub(super) fn overall(pair: &ComparedPair) -> String {
     let named = |wanted: Finding| {
-        let all = verdicts.iter().filter(|judged| judged.verdict.finding == wanted);
-        all.map(|judged| format!("{} {}", judged.metric.name, change(&judged.metric, judged.effect)))
-            .collect::<Vec<_>>()
-            .join(", ")
+        let words = |name: &str, judged: &MetricVerdict| format!("{name} {}", change(&judged.metric, judged.effect));
+        let found = pair.verdicts.iter().filter(|judged| judged.verdict.finding == wanted);
+        let mut all: Vec<String> = found.map(|judged| words(&judged.metric.name, judged)).collect();
+        let of_steps: Vec<String> =
+            pair.steps.iter().flat_map(|step| step.named(wanted)).map(|(name, judged)| words(&name, judged)).collect();
+        let more = of_steps.len().saturating_sub(MAX_NAMED_STEPS);
+        all.extend(of_steps.into_iter().take(MAX_NAMED_STEPS));
+        all.extend((more > 0).then(|| format!("{more} more of steps")));
+        all.join(", ")
     };
-    match finding {
+    match pair.finding {
         OverallFinding::Better => format!("better: {}", named(Finding::Better)),
         OverallFinding::Worse => format!("worse: {}", named(Finding::Worse)),
         OverallFinding::Mixed => format!("worse: {}; and better: {}", named(Finding::Worse), named(Finding::Better)),

@@ -1,9 +1,11 @@
 //! Sides of a comparison: one or more runs, by any tool.
 
+use std::collections::HashSet;
 use std::str::FromStr;
 
 use crate::read::ToolResult;
 use weir_measure::compare::{Better, Metric, MetricSample, RunFigure};
+use weir_measure::run_steps::RunStep;
 
 /// Saved run.
 #[derive(Clone, Debug)]
@@ -65,6 +67,21 @@ impl MetricSelector {
     }
 }
 
+impl MetricSelector {
+    /// Time of a step, if it is one of times and the step has successes.
+    pub(super) fn step_value(&self, step: &RunStep) -> Option<f64> {
+        let times = Some(&step.response_ms).filter(|_| step.ok > 0)?;
+        match self {
+            Self::Rate | Self::Errors => None,
+            Self::Mean => Some(times.mean),
+            Self::Max => Some(times.max),
+            Self::Percentile(percentile) => {
+                Some(step.response_histogram().ok()?.quantile(percentile / 100.0).as_millis_f64())
+            }
+        }
+    }
+}
+
 impl FromStr for MetricSelector {
     type Err = String;
 
@@ -95,9 +112,30 @@ impl Side {
 
     /// Figures of a metric; `rounds` has the round of each run.
     pub(super) fn sample(&self, asked: &MetricSelector, rounds: Option<&[u64]>) -> MetricSample {
+        self.figures(rounds, |result| asked.value(result))
+    }
+
+    /// Figures of a step.
+    pub(super) fn step_sample(
+        &self,
+        name: &str,
+        rounds: Option<&[u64]>,
+        value: impl Fn(&RunStep) -> Option<f64>,
+    ) -> MetricSample {
+        self.figures(rounds, |result| value(result.steps().iter().find(|step| step.name == name)?))
+    }
+
+    /// Names of the steps of all runs, in order.
+    pub(super) fn step_names(&self) -> Vec<&str> {
+        let mut seen = HashSet::new();
+        let steps = self.runs.iter().flat_map(|run| run.result.steps());
+        steps.map(|step| step.name.as_str()).filter(|name| seen.insert(*name)).collect()
+    }
+
+    fn figures(&self, rounds: Option<&[u64]>, value: impl Fn(&ToolResult) -> Option<f64>) -> MetricSample {
         let figures = self.runs.iter().enumerate().map(|(i, run)| RunFigure {
             round: rounds.and_then(|rounds| rounds.get(i)).copied().unwrap_or(i as u64),
-            value: asked.value(&run.result).unwrap_or(f64::NAN),
+            value: value(&run.result).unwrap_or(f64::NAN),
             trusted: run.result.doubts.is_empty(),
         });
         MetricSample { figures: figures.collect(), in_rounds: rounds.is_some() }

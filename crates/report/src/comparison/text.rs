@@ -1,7 +1,7 @@
 //! Comparison as text, within 100 columns.
 
 use super::phrases::{change, figure, finding, interval, overall, rule};
-use super::{ComparedPair, ComparedSide, MetricVerdict, OverallFinding, RunComparison};
+use super::{ComparedPair, ComparedSide, ComparedStep, MetricVerdict, OverallFinding, RunComparison};
 use crate::ansi::AnsiPaint;
 use crate::number_format::{TERMINAL_COLUMNS, truncate, wrap};
 use weir_measure::compare::Finding;
@@ -11,7 +11,10 @@ pub fn render(comparison: &RunComparison, color: bool) -> String {
     let paint = AnsiPaint { enabled: color };
     let mut blocks = vec![comparison.sides.iter().flat_map(|side| shown(side, paint)).collect::<Vec<_>>()];
     blocks.push(comparison.notes.iter().flat_map(|note| wrap("note: ", note)).collect());
-    blocks.extend(comparison.pairs.iter().map(|pair| table(pair, comparison.confidence, paint)));
+    for pair in &comparison.pairs {
+        blocks.push(table(pair, comparison.confidence, paint));
+        blocks.push(steps(pair, comparison.confidence, paint));
+    }
     blocks.push(vec![paint.dim(&rule(comparison))]);
     let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
@@ -31,28 +34,45 @@ fn shown(side: &ComparedSide, paint: AnsiPaint) -> Vec<String> {
 }
 
 fn table(pair: &ComparedPair, confidence: f64, paint: AnsiPaint) -> Vec<String> {
-    let head = format!("{} vs {}: {}", pair.other, pair.base, overall(pair.finding, &pair.verdicts));
+    let head = format!("{} vs {}: {}", pair.other, pair.base, overall(pair));
     let head = truncate(&head, TERMINAL_COLUMNS);
     let mut lines = vec![match pair.finding {
         OverallFinding::Worse | OverallFinding::Mixed => paint.red(&head),
         OverallFinding::Better => paint.green(&head),
         OverallFinding::Same | OverallFinding::Inconclusive => paint.bold(&head),
     }];
-    let heading = format!("{:.0}% interval", confidence * 100.0);
-    let columns = format!("{:<8}{:>12}{:>12}{:>10}  {heading:<24}  verdict", "", pair.base, pair.other, "change");
-    lines.push(paint.dim(&columns));
-    lines.extend(pair.verdicts.iter().flat_map(|judged| row(judged, paint)));
+    lines.push(paint.dim(&columns("", pair, confidence)));
+    lines.extend(pair.verdicts.iter().flat_map(|judged| row(judged, "", paint)));
     if pair.by_round {
         lines.push(paint.dim("runs of the same round were compared with each other"));
     }
     lines
 }
 
-fn row(judged: &MetricVerdict, paint: AnsiPaint) -> Vec<String> {
+fn columns(name: &str, pair: &ComparedPair, confidence: f64) -> String {
+    let heading = format!("{:.0}% interval", confidence * 100.0);
+    format!("{name:<8}{:>12}{:>12}{:>10}  {heading:<24}  verdict", pair.base, pair.other, "change")
+}
+
+/// Steps of a pair, each with its figures.
+fn steps(pair: &ComparedPair, confidence: f64, paint: AnsiPaint) -> Vec<String> {
+    if pair.steps.is_empty() {
+        return Vec::new();
+    }
+    let of = |step: &ComparedStep| {
+        let only = step.only.as_ref().map_or_else(String::new, |only| format!(": only in {only}"));
+        let name = paint.bold(&truncate(&format!("{}{only}", step.name), TERMINAL_COLUMNS));
+        std::iter::once(name).chain(step.shown().flat_map(|judged| row(judged, "  ", paint))).collect::<Vec<_>>()
+    };
+    let columns = paint.dim(&columns("steps", pair, confidence));
+    std::iter::once(columns).chain(pair.steps.iter().flat_map(of)).collect()
+}
+
+fn row(judged: &MetricVerdict, indent: &str, paint: AnsiPaint) -> Vec<String> {
     let metric = &judged.metric;
     let first = format!(
         "{:<8}{:>12}{:>12}{:>10}  {:<24}  ",
-        truncate(&metric.name, 8),
+        truncate(&format!("{indent}{}", metric.name), 8),
         figure(metric, judged.base),
         figure(metric, judged.other),
         change(metric, judged.effect),

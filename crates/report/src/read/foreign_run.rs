@@ -3,6 +3,7 @@
 use std::fmt;
 
 use weir_measure::run::Manifest;
+use weir_measure::run_steps::RunStep;
 use weir_measure::{LoadModel, Run};
 
 /// Tool whose results weir reads.
@@ -163,6 +164,11 @@ impl ToolResult {
             percentiles: Vec::new(),
             run: Some(Box::new(run)),
         }
+    }
+
+    /// Steps of scenarios; only weir reports them.
+    pub fn steps(&self) -> &[RunStep] {
+        self.run.as_ref().map(|run| run.steps.as_slice()).unwrap_or_default()
     }
 
     /// Fraction of failed requests, in [0, 1]; none without requests.

@@ -3,11 +3,13 @@
 //! A node is the text of a value within the body. What a path does not select is skipped: its lists, objects and strings
 //! must end, but what is in them is not checked.
 
+mod block_masks;
 mod descend;
 mod error;
 mod evaluate;
 mod expression;
 mod literal;
+mod nested_scan;
 mod parse;
 mod scan;
 mod segment;

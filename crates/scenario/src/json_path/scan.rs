@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use super::block_masks::first_quote_or_backslash;
 use super::error::JsonTextError;
+use super::nested_scan::NestedScan;
 
 /// Maximum number of levels of lists and objects.
 pub(super) const MAX_DEPTH: usize = 128;
@@ -51,8 +53,7 @@ pub(super) fn skip_string(text: &[u8], at: usize) -> Result<usize, JsonTextError
     let mut next = at + 1;
     loop {
         let rest = text.get(next..).ok_or(JsonTextError::Syntax(text.len()))?;
-        let stop =
-            rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).ok_or(JsonTextError::Syntax(text.len()))?;
+        let stop = first_quote_or_backslash(rest).ok_or(JsonTextError::Syntax(text.len()))?;
         if rest[stop] == b'"' {
             return Ok(next + stop + 1);
         }
@@ -62,30 +63,7 @@ pub(super) fn skip_string(text: &[u8], at: usize) -> Result<usize, JsonTextError
 
 /// End of a list or object.
 fn skip_nested(text: &[u8], at: usize) -> Result<usize, JsonTextError> {
-    let (mut depth, mut next) = (0_usize, at);
-    loop {
-        match text.get(next) {
-            Some(b'"') => {
-                next = skip_string(text, next)?;
-                continue;
-            }
-            Some(b'{' | b'[') => {
-                depth += 1;
-                if depth > MAX_DEPTH {
-                    return Err(JsonTextError::Depth);
-                }
-            }
-            Some(b'}' | b']') => {
-                depth -= 1;
-                if depth == 0 {
-                    return Ok(next + 1);
-                }
-            }
-            Some(_) => {}
-            None => return Err(JsonTextError::Syntax(text.len())),
-        }
-        next += 1;
-    }
+    NestedScan::default().end(text, at)
 }
 
 /// Visits the members of an object: the name with its quotes, and the value. Other nodes have none.

@@ -38,9 +38,11 @@ impl RequestCompiler<'_, '_, '_> {
     /// Compiles a request with its options.
     pub(super) fn compile(&mut self, request: &HurlRequest, options: &RequestOptions) -> RequestTemplate {
         let dot_segments = if options.path_as_is { DotSegments::Keep } else { DotSegments::Remove };
+        let url = self.url_template(request);
         let mut template = RequestTemplate {
             method: request.method.clone(),
-            target: self.target(request, dot_segments),
+            url_text: url.to_string(),
+            target: self.target(request, &url, dot_segments),
             uses_userinfo: false,
             dot_segments,
             host: PieceList::default(),
@@ -93,23 +95,30 @@ impl RequestCompiler<'_, '_, '_> {
         self.compiler.errors.push(problem(position, expected, found.into(), ""));
     }
 
-    fn target(&mut self, request: &HurlRequest, dot_segments: DotSegments) -> RequestTarget {
-        let position = request.url.position;
-        let mut url_template = self.compiler.folded(&request.url);
-        let is_path = matches!(url_template.parts.first(), Some(TemplatePart::Text(text)) if text.starts_with('/'));
+    /// URL with the values of variables that nothing changes, behind the base URL if it is a path.
+    fn url_template(&mut self, request: &HurlRequest) -> Template {
+        let mut template = self.compiler.folded(&request.url);
+        let is_path = first_text(&template).starts_with('/');
         if let Some(base) = self.settings.base_url.as_ref().filter(|_| is_path) {
-            url_template.parts.insert(0, TemplatePart::Text(base.trim_end_matches('/').to_owned()));
-            url_template = self.compiler.folded(&url_template);
+            template.parts.insert(0, TemplatePart::Text(base.trim_end_matches('/').to_owned()));
+            template = self.compiler.folded(&template);
         }
-        if let Some(TemplatePart::Text(text)) = url_template.parts.first()
-            && !has_scheme(text)
-        {
-            let hint = "write a whole URL, such as http://host:port/path";
-            let found = format!("'{text}'");
+        template
+    }
+
+    fn target(&mut self, request: &HurlRequest, template: &Template, dot_segments: DotSegments) -> RequestTarget {
+        let position = request.url.position;
+        let start = first_text(template);
+        if !start.is_empty() && !has_scheme(start) {
+            let hint = match start.starts_with('/') {
+                true => "give the URL before paths on the command line: weir load http://host:port -s FILE",
+                false => "write a whole URL, such as http://host:port/path",
+            };
+            let found = format!("'{start}'");
             self.compiler.errors.push(problem(position, "http:// or https://", found, hint));
         }
         let (mut url, mut query) = (PieceList::default(), PieceList::default());
-        url.push(&url_template, PieceEncoding::Url, self.compiler);
+        url.push(template, PieceEncoding::Url, self.compiler);
         push_parameters(&request.query, PieceEncoding::Url, &mut query, self.compiler);
         let (Some(fixed_url), Some(fixed_query)) = (url.as_fixed(), query.as_fixed()) else {
             return RequestTarget::Dynamic { url, query, position };
@@ -271,6 +280,11 @@ impl GivenHeaders {
     fn has(&self, name: &str) -> bool {
         self.names.iter().chain(&self.removed).any(|given| given == name)
     }
+}
+
+/// Text at the start of a URL, before any expression.
+fn first_text(url: &Template) -> &str {
+    if let Some(TemplatePart::Text(text)) = url.parts.first() { text } else { "" }
 }
 
 fn has_scheme(url: &str) -> bool {

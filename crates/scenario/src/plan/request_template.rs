@@ -23,6 +23,8 @@ pub(super) const BASIC: &[u8] = b"Authorization: Basic ";
 #[derive(Clone, Debug)]
 pub(super) struct RequestTemplate {
     pub(super) method: String,
+    /// URL for results: as it is written, with the values of variables that nothing changes.
+    pub(super) url_text: String,
     pub(super) target: RequestTarget,
     /// Host, if the file gives it: the whole line.
     pub(super) host: PieceList,

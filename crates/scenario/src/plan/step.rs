@@ -25,6 +25,11 @@ impl ScenarioStep {
     pub fn method(&self) -> &str {
         &self.request.method
     }
+
+    /// URL as it is written, such as `http://shop/items/{{id}}`; variables that nothing changes have their values.
+    pub fn url_text(&self) -> &str {
+        &self.request.url_text
+    }
 }
 
 impl RequestTemplate {

@@ -91,6 +91,12 @@ impl ScenarioUser {
         }
     }
 
+    /// Makes a user of another scenario of this one, with the same cookies.
+    pub fn change_plan(&mut self, plan: &ScenarioPlan, seed: u64, number: u64) {
+        let jar = std::mem::take(&mut self.jar);
+        *self = Self { jar, ..Self::new(plan, seed, number) };
+    }
+
     /// Prepares an iteration: variables have the values of the settings again. The caller sets the columns of a row of
     /// data in the table, and begins.
     pub fn prepare(&mut self, plan: &ScenarioPlan, seed: u64, sequence: u64) -> &mut VariableTable {

@@ -1,5 +1,7 @@
 //! Comparisons of made-up runs, in every format.
 
+mod steps;
+
 use super::{
     MetricSelector, OverallFinding, RunComparison, SavedRun, Side, comparability, markdown, page, pairing, text,
 };

@@ -99,7 +99,7 @@ fn steps(run: &Run) -> PageTable {
 }
 
 fn checks(run: &Run) -> Option<PageTable> {
-    let columns = ["step", "check", "passed", "failed", "percent"];
+    let columns = ["step", "check", "passed", "failed", "failed of all"];
     let row = |(step, check): (&RunStep, &RunCheck)| {
         let all = (check.passed + check.failed).max(1) as f64;
         let tone = if check.failed > 0 { Tone::Bad } else { Tone::Good };

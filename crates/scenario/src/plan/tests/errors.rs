@@ -36,6 +36,17 @@ fn all_mistakes_are_found_at_once() {
 }
 
 #[test]
+fn a_path_needs_a_base_url_and_the_message_says_where_to_give_it() {
+    let errors = errors_of("GET /login\n\nGET shop/items\n");
+    let expected = [
+        "1:5: expected http:// or https://, found '/login'; give the URL before paths on the command line: \
+         weir load http://host:port -s FILE",
+        "3:5: expected http:// or https://, found 'shop/items'; write a whole URL, such as http://host:port/path",
+    ];
+    assert_eq!(errors, expected);
+}
+
+#[test]
 fn the_name_of_a_capture_or_file_does_not_change() {
     let capture = "GET http://shop\nHTTP 200\n[Captures]\n{{newUuid}}: status\n";
     assert_eq!(errors_of(capture).len(), 1, "{:?}", errors_of(capture));
