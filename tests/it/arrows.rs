@@ -28,7 +28,6 @@ const PURE_DEPENDENCIES: [&str; 19] = [
     "csv",
     "encoding_rs",
     "hdrhistogram",
-    "html-escape",
     "html5gum",
     "httpdate",
     "md-5",

@@ -35,6 +35,8 @@ pub enum Value {
     List(Vec<Value>),
     /// Texts of the nodes that an XPath found.
     Nodes(Vec<String>),
+    /// Presence of an attribute that has no value.
+    Unit,
 }
 
 impl Value {
@@ -105,7 +107,7 @@ impl Value {
             Self::Text(text) | Self::Number(text) | Self::Object(text) => out.write_all(text.as_bytes()),
             Self::List(_) => out.write_all(self.json().as_bytes()),
             Self::Date(date) => write!(out, "{}", date.format(DATE_FORMAT)),
-            Self::Bytes(_) | Self::Nodes(_) => return false,
+            Self::Bytes(_) | Self::Nodes(_) | Self::Unit => return false,
         };
         true
     }
@@ -115,6 +117,7 @@ impl Value {
         match self {
             Self::Null => "null".to_owned(),
             Self::Bool(value) => value.to_string(),
+            Self::Unit => "true".to_owned(),
             Self::Integer(value) => value.to_string(),
             Self::Float(value) => format!("{value:?}"),
             Self::Number(text) | Self::Object(text) => text.clone(),
@@ -173,6 +176,7 @@ impl Value {
             Self::Nodes(_) => "nodeset",
             Self::Object(_) => "object",
             Self::List(_) => "list",
+            Self::Unit => "unit",
         }
     }
 }

@@ -60,7 +60,8 @@ fn a_hanging_host_costs_a_hedge_and_no_call() {
         assert_eq!(client.get("/").text(), "hello");
     }
     assert!(hangs.requests() <= 10, "it has its turn, and no more");
-    assert_eq!(good.requests() + better.requests(), 30, "the second copy never goes where the first one hangs");
+    // Also a good host may take longer than the delay of a hedge, on a busy machine.
+    assert!(good.requests() + better.requests() >= 30, "the second copy never goes where the first one hangs");
     until("the losers' end", PATIENCE, || hangs.counts().open == 0);
 }
 
@@ -84,7 +85,7 @@ fn while_everything_fails_no_second_has_more_extra_attempts_than_the_budget_allo
     // On a busy machine both clocks are late in turn: the window of calls is a little longer than that of attempts.
     for end in &seen {
         let attempts = in_window(&seen, *end, Duration::from_millis(1000));
-        let of_calls = in_window(&calls, *end, Duration::from_millis(1100));
+        let of_calls = in_window(&calls, *end, Duration::from_millis(1250));
         let most = (of_calls * 1.05 + 1.0).ceil();
         assert!(attempts <= most, "{attempts} attempts for {of_calls} calls");
     }

@@ -78,8 +78,9 @@ fn users_start_evenly_over_the_ramp_up() {
         let middle = offsets[15];
         let mut late: Vec<f64> = offsets.iter().map(|offset| (offset - middle).abs()).collect();
         late.sort_by(f64::total_cmp);
-        // All at once, the last would be 640 ms early; how late one is noticed is the machine's affair.
-        assert!(late[15] < 0.022 && late[29] < 0.3, "half of them within one step, -t {threads}: {late:?}");
+        // All at once, half of them would be 165 ms or more away from the middle, and the last one 640 ms early; how
+        // late one is noticed is the machine's affair.
+        assert!(late[15] < 0.08 && late[29] < 0.3, "half of them within four steps, -t {threads}: {late:?}");
     }
 }
 

@@ -100,9 +100,11 @@ fn bodies_are_chosen_by_their_weights() {
 fn templates_and_checks_work_at_a_rate_and_without_keep_alive() {
     let server = Server::hello();
     let run = load(&server.url("/{{seq}}"), &["-r", "200", "-d", "1s", "--no-keepalive", "--check", "status == 200"]);
-    assert_eq!((run.requests.total, run.requests.ok, run.connections.opened), (200, 200, 200));
+    // On a busy machine the end of the run may come before the turn of the last ones.
+    let due = run.requests.total + run.iterations.as_ref().unwrap().unfinished;
+    assert_eq!((due, run.requests.ok, run.connections.opened), (200, run.requests.total, run.requests.total));
     let stages = load(&server.url("/{{seq}}"), &["--stages", "100/500ms,50/500ms"]);
-    assert_eq!(stages.requests.ok, 75);
+    assert_eq!(stages.requests.ok + stages.iterations.as_ref().unwrap().unfinished, 75);
 }
 
 #[test]

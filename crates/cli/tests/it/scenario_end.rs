@@ -30,5 +30,7 @@ fn an_iteration_that_is_due_when_another_ends_has_not_waited_while_users_were_fr
     folder.write("two.hurl", format!("GET {0}\n\nGET {0}\n", server.url("/")));
     let run = folder.run(&["load", "-s", "two.hurl", "--rate", "400", "-d", "1s", "--format", "json"]).json();
     assert_eq!((run.requests.waited, run.requests.failed), (0, 0));
-    assert!(run.requests.total > 700, "{:?}", run.requests);
+    // On a busy machine the end of the run may come before their turn.
+    let unfinished = run.iterations.as_ref().unwrap().unfinished;
+    assert!(run.requests.total + 2 * unfinished > 700, "{:?}", run.requests);
 }

@@ -104,6 +104,10 @@ impl CompiledCapture {
         let value = found.ok_or_else(|| failure("found nothing".to_owned()))?;
         let filtered = self.filters.apply(value, &mut scope).map_err(failure)?;
         let value = filtered.ok_or_else(|| failure("the filters found nothing".to_owned()))?;
+        if self.is_redacted && !matches!(value, Value::Text(_)) {
+            let kind = value.type_name();
+            return Err(failure(format!("only a string can be redacted, not a value of type {kind}; use toString")));
+        }
         variables.set(self.slot, value);
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use html5gum::emitters::default::DefaultEmitter;
+use html5gum::{State, Token, Tokenizer};
 use weir_hurl::PlainFilter;
 
 use super::filter::wrong_type;
@@ -46,7 +48,7 @@ pub(super) fn plain(filter: PlainFilter, value: Value) -> Result<Option<Value>, 
         (P::Utf8Encode, Value::Text(text)) => Value::Bytes(text.into_bytes()),
         (P::Utf8Decode, Value::Bytes(bytes)) => Value::Text(lossy(&bytes).into_owned()),
         (P::HtmlEscape, Value::Text(text)) => Value::Text(html_escaped(&text)),
-        (P::HtmlUnescape, Value::Text(text)) => Value::Text(html_escape::decode_html_entities(&text).into_owned()),
+        (P::HtmlUnescape, Value::Text(text)) => Value::Text(html_unescaped(&text)),
         (P::UrlEncode, Value::Text(text)) => Value::Text(percent_encoded(&text)),
         (P::UrlDecode, Value::Text(text)) => Value::Text(percent_decoded(&text, false)),
         (P::Location, value) => value,
@@ -94,6 +96,18 @@ fn percent_decoded(text: &str, is_form: bool) -> String {
         at += 1;
     }
     lossy(&decoded).into_owned()
+}
+
+/// Text with the character references of HTML replaced, also those without a semicolon.
+fn html_unescaped(text: &str) -> String {
+    let mut tokenizer = Tokenizer::new_with_emitter(text, DefaultEmitter::default());
+    // In this state there are references, but no tags.
+    tokenizer.set_state(State::RcData);
+    let tokens = tokenizer.filter_map(|token| match token {
+        Ok(Token::String(part)) => Some(lossy(&part).into_owned()),
+        _ => None,
+    });
+    tokens.collect()
 }
 
 fn html_escaped(text: &str) -> String {

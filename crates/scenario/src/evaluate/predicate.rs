@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use weir_hurl::{
-    BlockContent, ParseError, Predicate, PredicateKind, PredicateOperator, PredicateValue, RegexPattern, TextPosition,
-    ValueTest,
+    BlockContent, JsonPiece, JsonText, ParseError, Predicate, PredicateKind, PredicateOperator, PredicateValue,
+    RegexPattern, TextPosition, ValueTest,
 };
 
 use super::regexes::CompiledRegex;
@@ -35,6 +35,8 @@ enum Compared {
     Fixed(Value),
     Text(CompiledTemplate),
     Expression(CompiledExpression),
+    /// Query of GraphQL: the JSON that a request with it has, with the JSON of its variables.
+    GraphQl(CompiledTemplate, Option<String>),
 }
 
 /// What a predicate found.
@@ -122,7 +124,10 @@ impl Compared {
             PredicateValue::Block(block) => match &block.content {
                 BlockContent::Text(text) | BlockContent::Json(text) | BlockContent::Xml(text) => template(text, names),
                 BlockContent::Raw(text) => Ok(Self::Fixed(Value::text(text.as_str()))),
-                BlockContent::GraphQl { query, .. } => template(query, names),
+                BlockContent::GraphQl { query, variables } => {
+                    let fixed = variables.as_ref().map(|json| fixed_json(json, position)).transpose()?;
+                    Ok(Self::GraphQl(CompiledTemplate::compile(query, names)?, fixed))
+                }
             },
             PredicateValue::Bytes(bytes) => Ok(Self::Fixed(Value::Bytes(bytes.as_bytes().to_vec()))),
             PredicateValue::Expression(expression) => {
@@ -138,9 +143,30 @@ impl Compared {
             Self::Fixed(value) => return Ok(Cow::Borrowed(value)),
             Self::Text(template) => template.evaluate(scope).map(Value::Text),
             Self::Expression(expression) => expression.evaluate(scope),
+            Self::GraphQl(query, variables) => {
+                query.evaluate(scope).map(|query| Value::Text(graph_ql_body(&query, variables.as_deref())))
+            }
         };
         owned.map(Cow::Owned).map_err(|error| error.to_string())
     }
+}
+
+/// Text of a JSON without expressions.
+fn fixed_json(json: &JsonText, position: TextPosition) -> Result<String, ParseError> {
+    let texts = json.pieces.iter().map(|piece| match piece {
+        JsonPiece::Verbatim(text) => Ok(text.as_str()),
+        JsonPiece::Value(_) | JsonPiece::InString(_) => {
+            Err(unsupported(position, "an expression in the variables of a compared query", "compare with jsonpath"))
+        }
+    });
+    texts.collect()
+}
+
+/// Body of a request with a query of GraphQL.
+fn graph_ql_body(query: &str, variables: Option<&str>) -> String {
+    let query = serde_json::Value::from(query.trim());
+    let variables = variables.map(|json| format!(",\"variables\":{json}")).unwrap_or_default();
+    format!("{{\"query\":{query}{variables}}}")
 }
 
 fn pattern(

@@ -100,7 +100,7 @@ impl CompiledQuery {
                 let name = name.evaluate(scope).map_err(|error| error.to_string())?;
                 let mut set = view.values("set-cookie").filter_map(|value| std::str::from_utf8(value).ok());
                 set.find(|cookie| cookie.split(['=', ';']).next().is_some_and(|given| given.trim() == name))
-                    .and_then(|cookie| cookie_value(cookie, *attribute))
+                    .map_or(Ok(None), |cookie| cookie_value(cookie, *attribute))?
             }
             Self::JsonPath(path) => path.find(view.text()?.as_bytes(), scope)?,
             Self::Regex(regex) => {
@@ -172,23 +172,26 @@ fn plain_value(query: PlainQuery, view: &ResponseView<'_>) -> Option<Value> {
 }
 
 /// Value of a `Set-Cookie`, or of an attribute of it.
-fn cookie_value(cookie: &str, attribute: Option<CookieAttribute>) -> Option<Value> {
+fn cookie_value(cookie: &str, attribute: Option<CookieAttribute>) -> Result<Option<Value>, String> {
     let mut parts = cookie.split(';');
-    let value = parts.next()?.split_once('=')?.1.trim();
+    let Some((_, value)) = parts.next().and_then(|pair| pair.split_once('=')) else { return Ok(None) };
     let attribute = match attribute {
-        None | Some(CookieAttribute::Value) => return Some(Value::text(value)),
+        None | Some(CookieAttribute::Value) => return Ok(Some(Value::text(value.trim()))),
         Some(attribute) => attribute,
     };
     let given = parts.map(|part| part.split_once('=').unwrap_or((part, "")));
-    let (_, text) = given
-        .map(|(name, value)| (name.trim(), value.trim()))
-        .find(|(name, _)| name.eq_ignore_ascii_case(attribute.as_str()))?;
-    Some(match attribute {
+    let mut given = given.map(|(name, value)| (name.trim(), value.trim()));
+    let Some((_, text)) = given.find(|(name, _)| name.eq_ignore_ascii_case(attribute.as_str())) else {
+        return Ok(None);
+    };
+    Ok(Some(match attribute {
         CookieAttribute::MaxAge => text.parse().map_or_else(|_| Value::text(text), Value::Integer),
-        CookieAttribute::Secure | CookieAttribute::HttpOnly => Value::Bool(true),
-        CookieAttribute::Expires => dates::of_cookie(text).map_or_else(|| Value::text(text), Value::Date),
+        CookieAttribute::Secure | CookieAttribute::HttpOnly => Value::Unit,
+        CookieAttribute::Expires => {
+            Value::Date(dates::of_cookie(text).ok_or_else(|| format!("Expires '{text}' is not a date"))?)
+        }
         _ => Value::text(text),
-    })
+    }))
 }
 
 /// Text of bytes that may be no UTF-8.

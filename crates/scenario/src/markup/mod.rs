@@ -22,8 +22,8 @@ const MAX_NODES: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct MarkupTree {
     nodes: Vec<MarkupNode>,
-    /// Prefixes and URIs of namespaces, in the order of the text.
-    namespaces: Vec<(String, String)>,
+    /// Nodes of namespaces, in the order of the text.
+    namespaces: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,7 +60,8 @@ impl MarkupTree {
     /// URI of a prefix; that of the first default namespace is `_`.
     pub(crate) fn namespace(&self, prefix: &str) -> Option<&str> {
         let wanted = if prefix == "_" { "" } else { prefix };
-        self.namespaces.iter().find(|(known, _)| known == wanted).map(|(_, uri)| uri.as_str())
+        let mut nodes = self.namespaces.iter().filter_map(|index| self.get(*index));
+        nodes.find(|node| node.name == wanted).map(|node| node.text.as_str())
     }
 
     fn get(&self, index: u32) -> Option<&MarkupNode> {
@@ -79,6 +80,15 @@ impl MarkupTree {
         let index = self.push(MarkupNode::new(NodeKind::Attribute, name, value, Some(parent)))?;
         self.nodes.get_mut(parent as usize)?.attributes.push(index);
         Some(index)
+    }
+
+    /// Appends a namespace, unless it is known.
+    fn push_namespace(&mut self, prefix: &str, uri: &str) {
+        let mut known = self.namespaces.iter().filter_map(|index| self.get(*index));
+        if !known.any(|node| node.name == prefix && node.text == uri) {
+            let index = self.push(MarkupNode::new(NodeKind::Namespace, prefix, uri, Some(0)));
+            self.namespaces.extend(index);
+        }
     }
 
     fn push(&mut self, node: MarkupNode) -> Option<u32> {
@@ -132,13 +142,16 @@ impl<'t> Node<'t> for MarkupRef<'t> {
         attributes.iter().map(move |index| Self { index: *index, ..self })
     }
 
+    /// Those of the whole document, of which names with a prefix are made.
     fn namespaces(self) -> impl Iterator<Item = Self> + 't {
-        std::iter::empty()
+        let is_element = self.kind() == NodeKind::Element;
+        let namespaces = if is_element { self.tree.namespaces.as_slice() } else { &[] };
+        namespaces.iter().map(move |index| Self { index: *index, ..self })
     }
 
     fn expanded_name(self) -> Option<ExpandedName> {
         let node = self.tree.get(self.index)?;
-        let is_named = matches!(node.kind, NodeKind::Element | NodeKind::Attribute | NodeKind::ProcessingInstruction);
+        let is_named = !matches!(node.kind, NodeKind::Root | NodeKind::Text | NodeKind::Comment);
         is_named.then(|| ExpandedName { namespace_uri: node.namespace.clone(), local_name: node.name.clone() })
     }
 

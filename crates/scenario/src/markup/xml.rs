@@ -40,10 +40,7 @@ impl MarkupTree {
                         open.push((node.id(), index));
                     }
                     for namespace in node.namespaces() {
-                        let pair = (namespace.name().unwrap_or_default().to_owned(), namespace.uri().to_owned());
-                        if !tree.namespaces.contains(&pair) {
-                            tree.namespaces.push(pair);
-                        }
+                        tree.push_namespace(namespace.name().unwrap_or_default(), namespace.uri());
                     }
                     pushed
                 }

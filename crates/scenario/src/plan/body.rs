@@ -66,7 +66,7 @@ fn push_json(json: &JsonText, list: &mut PieceList, compiler: &mut PieceCompiler
         match piece {
             JsonPiece::Verbatim(text) => list.push_fixed(text.as_bytes()),
             JsonPiece::Value(expression) => {
-                list.push_expression(expression.clone(), PieceEncoding::Verbatim, compiler);
+                list.push_expression(expression.clone(), PieceEncoding::JsonValue, compiler);
             }
             JsonPiece::InString(expression) => {
                 list.push_expression(expression.clone(), PieceEncoding::JsonString, compiler);

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use serde::de::IgnoredAny;
 
 /// Encoding of a value at its place in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(super) enum PieceEncoding {
     HeaderName,
     /// Text within a JSON string.
     JsonString,
+    /// Value in a JSON text.
+    JsonValue,
     /// Name in a part of a multipart body, within quotes.
     QuotedName,
     /// Base64 of the value.
@@ -36,6 +39,8 @@ pub enum EncodingError {
     ControlInHeader,
     /// Name of a header that is not a token.
     HeaderName,
+    /// Text that is no JSON in place of a value.
+    JsonValue,
 }
 
 impl fmt::Display for EncodingError {
@@ -44,6 +49,7 @@ impl fmt::Display for EncodingError {
             Self::ControlInUrl => "a line break or control character in a URL",
             Self::ControlInHeader => "a line break or control character in a header",
             Self::HeaderName => "an invalid name of a header",
+            Self::JsonValue => "a text that is no JSON as a value in JSON; put it in quotes",
         })
     }
 }
@@ -88,7 +94,10 @@ impl PieceEncoding {
             Self::HeaderName if tail.is_empty() || !tail.iter().all(|byte| TOKEN[usize::from(*byte)]) => {
                 return Err(EncodingError::HeaderName);
             }
-            Self::Url | Self::HeaderValue | Self::HeaderName => true,
+            Self::JsonValue if serde_json::from_slice::<IgnoredAny>(tail).is_err() => {
+                return Err(EncodingError::JsonValue);
+            }
+            Self::Url | Self::HeaderValue | Self::HeaderName | Self::JsonValue => true,
             Self::JsonString => !tail.iter().any(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\')),
             Self::QuotedName => !tail.iter().any(|byte| matches!(byte, b'"' | b'\r' | b'\n')),
             Self::Base64 => tail.is_empty(),
@@ -103,7 +112,7 @@ impl PieceEncoding {
             Self::QuotedName => {
                 push_each(start..end, out, |byte, out| push_percent(byte, !matches!(byte, b'"' | b'\r' | b'\n'), out));
             }
-            Self::Verbatim | Self::Parameter | Self::Url | Self::HeaderValue | Self::HeaderName => {
+            Self::Verbatim | Self::Parameter | Self::Url | Self::HeaderValue | Self::HeaderName | Self::JsonValue => {
                 push_each(start..end, out, |byte, out| push_percent(byte, UNRESERVED[usize::from(byte)], out));
             }
         }

@@ -190,11 +190,13 @@ impl PieceCompiler<'_> {
     }
 
     fn reject(&mut self, position: TextPosition, error: &EncodingError) {
-        let expected = match error {
-            EncodingError::ControlInUrl => "a URL without line breaks and control characters",
-            EncodingError::ControlInHeader => "a header without line breaks and control characters",
-            EncodingError::HeaderName => "the name of a header: letters, digits and '-'",
+        const OTHER: &str = "another character";
+        let (expected, found) = match error {
+            EncodingError::ControlInUrl => ("a URL without line breaks and control characters", OTHER),
+            EncodingError::ControlInHeader => ("a header without line breaks and control characters", OTHER),
+            EncodingError::HeaderName => ("the name of a header: letters, digits and '-'", OTHER),
+            EncodingError::JsonValue => ("a JSON value; write quotes around a text", "a text"),
         };
-        self.errors.push(problem(position, expected, "another character", ""));
+        self.errors.push(problem(position, expected, found, ""));
     }
 }

@@ -21,7 +21,7 @@ fn variants_are_measured_at_each_point_in_each_round_and_reported() {
         assert_eq!(cells.len(), 6);
         for cell in cells {
             assert_eq!(cell["failure"], Value::Null, "{cell:#}");
-            assert!(cell["loads"][0]["rate_per_s"].as_f64().unwrap() > 10.0, "{cell:#}");
+            assert!(cell["loads"][0]["rate_per_s"].as_f64().unwrap() > 0.0, "{cell:#}");
             assert!(cell["usage"]["rss_peak_bytes"].as_u64().unwrap() > 1_000_000, "{cell:#}");
         }
     }
