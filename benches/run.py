@@ -1,7 +1,7 @@
 """Benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|scenario|serve|gate|client|smart|overload|harm|send|delivery|
-                           shared|verdicts|agents|all|page] [--quick] [--pairs 5] [--minutes 10] [--publish]
+    python benches/run.py [closed|open|truth|memory|scenario|scripts|serve|gate|client|smart|overload|harm|send|
+                           delivery|shared|verdicts|agents|all|page] [--quick] [--pairs 5] [--minutes 10] [--publish]
 
 `benches/peers.sh` installs the peers; a missing one is reported and left out. Every run is saved
 with its command line in benches/out/*.json. A section is a page: --publish writes the pages of
@@ -32,6 +32,7 @@ from harness import (
     published,
     results,
     scenario,
+    scripts,
     sending,
     served,
     sharing,
@@ -48,6 +49,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "truth": truth.measure,
     "memory": memory.measure,
     "scenario": scenario.measure,
+    "scripts": scripts.measure,
     "serve": served.measure,
     "gate": gated.measure,
     "client": clients.measure,

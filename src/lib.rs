@@ -15,6 +15,7 @@
 //!  │ ├──► agents ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
 //!  │ ├──► report ───────────────────► measure, decide
+//!  │ ├──► lua ───► load, scenario, http, machine, measure, decide
 //!  │ ├──► load ──► scenario, hurl, http, machine, measure, decide
 //!  │ ├──► serve ─► server ──────────► machine, decide
 //!  │ ├──► gate ──► server, call, http, document, redis
@@ -41,6 +42,7 @@
 //! - [`hurl`] PURE: parser and printer of `.hurl` files
 //! - [`scenario`] PURE: what a user does: steps as templates, captures and checks, cookies, data
 //! - [`load`] the load generator: one event loop per thread
+//! - [`lua`] Lua scripts with the interface of wrk as users of a load
 //! - [`agents`] several processes, on one machine or many, that generate one load together
 //! - [`capacity`] search for the highest load at which all objectives are met
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV and HTML
@@ -68,6 +70,7 @@ pub use weir_http as http;
 pub use weir_hurl as hurl;
 pub use weir_live as live;
 pub use weir_load as load;
+pub use weir_lua as lua;
 pub use weir_machine as machine;
 pub use weir_measure as measure;
 pub use weir_redis as redis;

@@ -36,6 +36,8 @@ def runs(service: Service) -> dict[str, weir.Run]:
         "agents": weir.load(url, connections=4, requests=40, on="local", agents=2),
         "scenario": scenario_run(url),
         "rows": weir.load(url + "/{{id}}", data=[{"id": 1}, {"id": 2}], data_order="unique", connections=1),
+        "stopped": script_run(url, "function response() wrk.thread:stop() end"),
+        "script_error": script_run(url, "function response() error('no') end"),
         "aborted": saved_run(url + "/status?code=500", "--abort", "errors>20%", "-d", "30s"),
     }
 
@@ -56,6 +58,14 @@ def scenario_run(url: str) -> weir.Run:
         file = Path(folder) / "shop.hurl"
         file.write_text(textwrap.dedent(shop), "utf-8")
         return saved_run("-s", str(file), "--users", "2", "-n", "4")
+
+
+def script_run(url: str, text: str) -> weir.Run:
+    """Run of a Lua script."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "users.lua"
+        file.write_text(text, "utf-8")
+        return saved_run("-s", str(file), url, "-c", "1", "-d", "30s")
 
 
 def saved_run(*args: str) -> weir.Run:

@@ -35,13 +35,17 @@ class Iterations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndReason:
-    """Reason why a run ended before its time, other than an interrupt.
+    """Reason why a run ended before its time, other than an interrupt; the fields of the others are None.
 
     Attributes:
         data_rows: File of data whose rows were used up.
+        script_stop: Script that stopped all threads.
+        script_error: Error of the script that ended the run.
     """
 
-    data_rows: str
+    data_rows: str | None
+    script_stop: str | None
+    script_error: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

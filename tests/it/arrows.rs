@@ -336,6 +336,8 @@ fn unsafe_is_in_few_files() {
         "cli/main.rs",
         "http/client/unacknowledged.rs",
         "http/kernel_timestamps.rs",
+        "lua/interrupt.rs",
+        "lua/vm.rs",
         "send/store/sqlite/locks.rs",
         "send/store/sqlite/open.rs",
         "serve/functions/crash.rs",

@@ -21,6 +21,7 @@ mod report;
 mod request_args;
 mod run;
 mod scenario_args;
+mod script_path;
 mod self_exec;
 #[cfg(feature = "send")]
 mod send;

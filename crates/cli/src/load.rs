@@ -3,6 +3,7 @@
 mod defaults;
 mod exit_code;
 mod outputs;
+mod script_args;
 mod stages_flag;
 
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use clap::{ArgAction, Args, Command, FromArgMatches};
 pub(super) use self::defaults::SearchDefaults;
 use self::exit_code::exit_code;
 use self::outputs::LoadOutputs;
+use self::script_args::ScriptArgs;
 use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
 use super::exit;
@@ -32,7 +34,6 @@ use weir_decide::load::schedule::Arrivals;
 use weir_live::progress_bar::{Extent, ProgressBar};
 use weir_load::request_log::RequestLog;
 use weir_load::setup;
-use weir_load::steps::ScenarioMix;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_measure::slo::Slo;
 use weir_report::{ReportFormat, render, text};
@@ -82,6 +83,8 @@ pub(super) struct LoadArgs {
 
     #[command(flatten)]
     request_args: RequestArgs,
+    #[command(flatten)]
+    script_args: ScriptArgs,
     #[command(flatten)]
     agent_args: AgentArgs,
 
@@ -149,6 +152,7 @@ pub(super) fn flags() -> Vec<String> {
 /// One line with the invalid argument.
 pub(super) fn parse(args: &[String], folder: &Path) -> Result<Options, String> {
     let mut read = parse_args(args)?;
+    read.script_args.check_unused()?;
     let mix = read.request_args.read_scenarios(folder, &check_flags)?;
     read.add_mix(mix)?;
     Ok(read.into_options())
@@ -164,8 +168,9 @@ pub(super) fn check_flags(args: &[String]) -> Result<(), String> {
 
 /// Arguments of flags without a URL.
 fn parse_flags(args: &[String]) -> Result<LoadArgs, String> {
-    let url = ["--".to_owned(), "http://localhost/".to_owned()];
-    parse_args(&[args, &url].concat())
+    let url = ["http://localhost/".to_owned()];
+    let read = parse_args(&[&url, args].concat())?;
+    read.script_args.check_unused().map(|()| read)
 }
 
 fn parse_args(args: &[String]) -> Result<LoadArgs, String> {
@@ -203,6 +208,7 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let outputs = LoadOutputs::open(&asked)?;
     let mut asked = asked;
     asked.request_args.read_stdin()?;
+    let script = asked.take_script()?;
     let once = asked.once.then(|| asked.play_output());
     let mix = asked.request_args.read_scenarios(Path::new(""), &check_flags)?;
     if let Some(mix) = &mix {
@@ -226,6 +232,10 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
         return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
     }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
+    let (plan, script) = match script {
+        Some((path, args)) => args.prepare(&path, &options, plan).map(|(plan, script)| (plan, Some(script)))?,
+        None => (plan, None),
+    };
     if let Some(mix) = &plan.scenarios {
         mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     }
@@ -294,27 +304,47 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
         false => print(&render(&run, format, colors() && !taken), taken),
     };
     let shown = shown.map_or_else(|why| messages.usage_error(&why), |()| exit::OK);
+    let done = script.as_ref().map_or(Ok(()), |script| script.done(&run));
+    let done = done.map_or_else(|why| messages.usage_error(&why), |()| exit::OK);
     let kept = outputs.write(&run, log, messages);
     let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
-    Ok(exit_code(&run, strict, shown.max(kept).max(ended), messages))
+    Ok(exit_code(&run, strict, shown.max(kept).max(ended).max(done), messages))
 }
 
 /// Labels and URLs in a log: of each step, or of the one request.
 fn samplers(plan: &LoadPlan) -> Vec<(String, String)> {
-    let Some(mix) = &plan.scenarios else {
-        let path = plan.target.path.split('?').next().unwrap_or("/");
-        return vec![(path.to_owned(), plan.target.url.clone())];
-    };
-    step_names(plan).into_iter().zip(mix.step_urls()).collect()
+    let url = plan.target.url.clone();
+    match &plan.scenarios {
+        Some(mix) => step_names(plan).into_iter().zip(mix.step_urls()).collect(),
+        None if plan.has_users() => step_names(plan).into_iter().map(|name| (name, url.clone())).collect(),
+        None => vec![(plan.target.path.split('?').next().unwrap_or("/").to_owned(), url)],
+    }
 }
 
 /// Names of the steps of a plan; none without scenarios.
 fn step_names(plan: &LoadPlan) -> Vec<String> {
-    let steps = plan.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default();
-    steps.into_iter().map(|step| step.name).collect()
+    plan.step_facts().into_iter().map(|step| step.name).collect()
 }
 
 impl LoadArgs {
+    /// Takes the Lua script out of the scenarios, with its flags.
+    ///
+    /// # Errors
+    /// One line, if something does not go with it.
+    fn take_script(&mut self) -> Result<Option<(PathBuf, ScriptArgs)>, String> {
+        let Some(path) = self.request_args.take_script()? else {
+            return self.script_args.check_unused().map(|()| None);
+        };
+        let conflict = |flag: &str, why: &str| Err(format!("{flag} does not go with a Lua script; {why}"));
+        if self.agent_args.has_agents() {
+            return conflict("--on", "its interpreters are on this machine");
+        }
+        if self.once {
+            return conflict("--once", "let the script print what it gets, with -n 1");
+        }
+        Ok(Some((path, self.script_args.clone())))
+    }
+
     /// What is printed of a single iteration.
     fn play_output(&self) -> PlayOutput {
         PlayOutput {

@@ -3,7 +3,6 @@
 use weir_decide::Nanos;
 use weir_document::problem::suggestion;
 use weir_load::LoadPlan;
-use weir_load::steps::ScenarioMix;
 use weir_measure::abort::{AbortRule, AbortWatch, DEFAULT_ABORT_WINDOW};
 use weir_measure::run_steps::StepFacts;
 use weir_measure::slo::Slo;
@@ -74,7 +73,7 @@ impl Objectives {
     /// # Errors
     /// A line for each objective that is about something else.
     pub(super) fn check(&self, plan: &LoadPlan) -> Result<(), String> {
-        let steps = plan.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default();
+        let steps = plan.step_facts();
         let wrong: Vec<String> = self.slos.iter().filter_map(|objective| objective.problem(&steps)).collect();
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
     }

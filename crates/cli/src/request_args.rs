@@ -10,6 +10,7 @@ use clap::Args;
 use super::connection_args::{CONNECTION, ConnectionArgs};
 use super::mix_file::{FlagCheck, MixFile};
 use super::scenario_args::ScenarioArgs;
+use super::script_path::{is_script, take_script};
 use weir_decide::base::units;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
@@ -25,7 +26,7 @@ pub(super) struct RequestArgs {
     #[arg(required_unless_present = "scenarios", default_value = "", hide_default_value = true)]
     url: String,
 
-    /// scenario in hurl's format, repeatable, or mix of them in TOML
+    /// scenario in hurl's format, repeatable; mix (TOML); or wrk's script (Lua)
     #[arg(short, long = "scenario", value_name = "FILE", help_heading = SCENARIO)]
     scenarios: Vec<PathBuf>,
     /// check of each response, in hurl's format; repeatable
@@ -147,11 +148,44 @@ impl RequestArgs {
             self.add_mix(&mix, &settings);
             return Ok(Some(mix));
         }
+        if let Some(path) = self.scenarios.iter().find(|path| is_script(path)) {
+            return Err(format!("{}: Lua scripts are for weir load; write a .hurl file here", path.display()));
+        }
         for path in &self.scenarios {
             let ScenarioFile { name, text, folder } = ScenarioFile::read(&folder.join(path))?;
             self.sources.push(ScenarioSource { name, text, folder, weight: 1.0, ..settings.clone() });
         }
         Ok(None)
+    }
+
+    /// Takes the Lua script out of the scenarios; braces are then text.
+    ///
+    /// # Errors
+    /// One line, if something does not go with it.
+    pub(super) fn take_script(&mut self) -> Result<Option<PathBuf>, String> {
+        let Some(path) = take_script(&mut self.scenarios)? else { return Ok(None) };
+        if self.url.is_empty() {
+            return Err(format!("a Lua script needs a URL; write e.g. -s {} http://localhost:8080/", path.display()));
+        }
+        let given = [
+            ("--check", !self.checks.is_empty(), "check the response in response()"),
+            ("--success", self.success.is_some(), "check the response in response()"),
+            ("--variable", !self.variables.is_empty(), "give arguments after --"),
+            ("--think", self.think.is_some(), "write delay()"),
+            ("--weights", !self.weights.is_empty(), "choose the body in request()"),
+            ("--pipeline", self.pipeline.is_some(), "return several requests in one string from request()"),
+        ];
+        if let Some((flag, _, remedy)) = given.iter().find(|(_, is_given, _)| *is_given) {
+            return Err(format!("{flag} does not go with a Lua script; {remedy}"));
+        }
+        if let Some(flag) = self.scenario_args.first_given() {
+            return Err(format!("{flag} does not go with a Lua script; it is for scenarios"));
+        }
+        if self.bodies.len() > 1 {
+            return Err("one --body goes with a Lua script; choose among several in request()".to_owned());
+        }
+        self.no_template = true;
+        Ok(Some(path))
     }
 
     /// Takes the scenarios of a mix file; what the command line says of all scenarios wins.

@@ -43,6 +43,21 @@ pub(super) struct ScenarioArgs {
 }
 
 impl ScenarioArgs {
+    /// First flag that is given.
+    pub(super) fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--data", self.data.is_some()),
+            ("--data-order", self.data_order.is_some()),
+            ("--pacing", self.pacing.is_some()),
+            ("--setup", self.setup.is_some()),
+            ("--teardown", self.teardown.is_some()),
+            ("--continue-on-error", self.continue_on_error),
+            ("--keep-cookies", self.keep_cookies),
+            ("--max-redirects", self.max_redirects.is_some()),
+        ];
+        given.iter().find(|(_, is_given)| *is_given).map(|(flag, _)| *flag)
+    }
+
     /// A scenario with the values of the flags; reads the files that they name.
     ///
     /// # Errors

@@ -56,7 +56,7 @@ pub(super) struct Flight {
     pub(super) first_byte: Option<Nanos>,
     /// Time that it waited for its connection to be made.
     pub(super) connect: Nanos,
-    /// Index of the plan's request.
+    /// Index of the plan's request, or of a step's request among those of the same send.
     pub(super) request: u32,
 }
 
@@ -73,9 +73,9 @@ impl Flight {
         }
     }
 
-    /// Request of a scenario's step, which its connection has.
-    pub(super) fn of_step(number: u64, intended: Nanos, ready: Nanos) -> Self {
-        Self { number, intended, ready, sent: Nanos::NEVER, first_byte: None, connect: Nanos::ZERO, request: 0 }
+    /// Request of a scenario's step, which its connection has: the `request`th of those that are sent together.
+    pub(super) fn of_step(number: u64, intended: Nanos, ready: Nanos, request: u32) -> Self {
+        Self { number, intended, ready, sent: Nanos::NEVER, first_byte: None, connect: Nanos::ZERO, request }
     }
 
     /// Start of its timeout, given when its connection was opened.
@@ -200,13 +200,15 @@ impl LoadConnection {
                     flight.sent = now;
                 }
                 let parts = match &self.step {
-                    Some(step) => step.request.parts_from(self.offset),
+                    Some(step) => step.request.parts_from(step.start_of(flight.request) + self.offset),
                     None => [&requests[flight.request as usize].bytes[self.offset..], &[]],
                 };
                 match parts {
                     [bytes, []] | [[], bytes] => self.stream.write(&[IoSlice::new(bytes)]),
                     [head, body] => self.stream.write(&[IoSlice::new(head), IoSlice::new(body)]),
                 }
+            } else if self.step.is_some() {
+                self.write_pipelined(first, now)
             } else {
                 self.write_several(requests, first, now)
             };
@@ -217,6 +219,16 @@ impl LoadConnection {
             }
         }
         Ok(())
+    }
+
+    /// Writes what is left of a step's requests that are sent together.
+    fn write_pipelined(&mut self, first: usize, now: Nanos) -> io::Result<usize> {
+        let Some(step) = &self.step else { return Ok(0) };
+        let skip = usize::from(self.offset > 0);
+        self.flights.range_mut(first + skip..).for_each(|flight| flight.sent = now);
+        let start = self.flights.get(first).map_or(0, |flight| step.start_of(flight.request));
+        let [head, body] = step.request.parts_from(start + self.offset);
+        self.stream.write(&[IoSlice::new(head), IoSlice::new(body)])
     }
 
     fn write_several(&mut self, requests: &[WireRequest], first: usize, now: Nanos) -> io::Result<usize> {
@@ -253,7 +265,7 @@ impl LoadConnection {
 #[inline]
 fn request_length(step: Option<&StepExchange>, requests: &[WireRequest], flight: &Flight) -> usize {
     match step {
-        Some(step) => step.request.len(),
+        Some(step) => step.length_of(flight.request),
         None => requests[flight.request as usize].bytes.len(),
     }
 }

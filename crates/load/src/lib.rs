@@ -3,6 +3,7 @@
 //! - [`options`]: the user's options; [`plan`]: the same, validated
 //! - [`run`]: executes a plan and returns the [`Run`]; [`drive`]: an agent's part of one, with a [`StartGate`] of its
 //!   own
+//! - [`program`]: programs that drive users in place of compiled steps
 //! - [`setup`]: setup before a load, and teardown after it
 //! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
 //! - `manifest`: command, seed, time and machine; [`request_log`]: log of all requests
@@ -11,11 +12,13 @@ mod base64_bytes;
 mod connection;
 mod connections;
 mod counters;
+mod headers;
 mod manifest;
 pub mod options;
 pub mod plan;
 mod poller;
 mod probe;
+pub mod program;
 pub mod request_log;
 pub mod setup;
 mod start_gate;
@@ -24,9 +27,9 @@ mod worker;
 
 use std::fmt;
 use std::io;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -39,6 +42,8 @@ use self::worker::{Worker, WorkerContext, WorkerReport};
 use weir_decide::Nanos;
 use weir_machine as machine;
 use weir_machine::clock::{self, Clock};
+use weir_machine::lock::lock;
+use weir_measure::end_reason::EndReason;
 use weir_measure::interval_merger::IntervalMerger;
 use weir_measure::recorder::Interval;
 use weir_measure::run::Manifest;
@@ -58,6 +63,8 @@ pub enum LoadError {
     Agents(String),
     /// The setup or teardown of a scenario failed: step and reason.
     Setup(String),
+    /// The program that drives the users cannot begin, with the reason.
+    Program(String),
     /// `watch` returned false before the start.
     Interrupted,
     /// The system has no thread or poller left.
@@ -76,7 +83,7 @@ impl fmt::Display for LoadError {
                 "{wanted} connections need more open files than this system allows (room for {possible}); \
                  raise 'ulimit -n', or ask for fewer with -c"
             ),
-            Self::Agents(why) | Self::Setup(why) => f.write_str(why),
+            Self::Agents(why) | Self::Setup(why) | Self::Program(why) => f.write_str(why),
             Self::Interrupted => f.write_str("interrupted before the start; nothing was sent"),
             Self::System(e) => write!(f, "system error: {e}"),
         }
@@ -123,10 +130,11 @@ pub fn run(
         };
         watch(&RunProgress { elapsed, ended, interval: whole.as_ref() })
     };
-    let DriveResult { counts, stopped_at, interrupted, ended_at } =
+    let DriveResult { counts, stopped_at, interrupted, ended_by, ended_at } =
         drive(plan, &StartGate::when_ready(), false, &mut listen, log)?;
     let manifest = Manifest { started_unix_s: started, ..manifest(plan, command) };
-    let facts = plan.facts(counts.last_done, ended_at, stopped_at, interrupted);
+    let mut facts = plan.facts(counts.last_done, ended_at, stopped_at, interrupted);
+    facts.ended_by = ended_by.or(facts.ended_by);
     Ok(Run::of(facts, &counts, &[], &series, manifest))
 }
 
@@ -139,6 +147,8 @@ pub struct DriveResult {
     pub stopped_at: Option<Nanos>,
     /// Whether the observer ended it.
     pub interrupted: bool,
+    /// End that a program has caused.
+    pub ended_by: Option<EndReason>,
     /// Time at which the last worker had ended.
     pub ended_at: Nanos,
 }
@@ -175,15 +185,19 @@ pub fn drive(
         claimed: AtomicU64::new(0),
         started_unix_ns: OnceLock::new(),
         trace: plan.trace.clone(),
+        program_end: Mutex::default(),
     };
-    let workers = (0..plan.threads)
-        .map(|index| Worker::new(&shared, index, sender.clone(), log.map(|log| log.thread_log(index))))
-        .collect::<io::Result<Vec<_>>>()
-        .map_err(LoadError::System)?;
+    let worker = |index| {
+        let users = plan.user_table(index, &address).map_err(LoadError::Program)?;
+        let log = log.map(|log| log.thread_log(index));
+        Worker::new(&shared, index, sender.clone(), log, users).map_err(LoadError::System)
+    };
+    let workers = (0..plan.threads).map(worker).collect::<Result<Vec<_>, _>>()?;
     drop(sender);
+    let stack_bytes = if plan.program.is_some() { PROGRAM_STACK_BYTES } else { STACK_BYTES };
     thread::scope(|scope| {
         for worker in workers {
-            let builder = thread::Builder::new().name("weir-load".into()).stack_size(256 * 1024);
+            let builder = thread::Builder::new().name("weir-load".into()).stack_size(stack_bytes);
             if let Err(error) = builder.spawn_scoped(scope, move || worker.run()) {
                 shared.stop.store(true, Ordering::Relaxed);
                 return Err(LoadError::System(error));
@@ -192,6 +206,11 @@ pub fn drive(
         Ok(collect_reports(&shared, &reports, listen))
     })
 }
+
+/// Size of a worker's stack.
+const STACK_BYTES: usize = 256 << 10;
+/// Size of the stack of a worker whose users a program drives: interpreters recurse.
+const PROGRAM_STACK_BYTES: usize = 4 << 20;
 
 fn collect_reports(
     shared: &WorkerContext<'_>,
@@ -224,6 +243,13 @@ fn collect_reports(
         }
     }
     driven.ended_at = elapsed();
+    let end = std::mem::take(&mut *lock(&shared.program_end));
+    if let Some(at) = end.at.filter(|at| driven.stopped_at.is_none() && *at < shared.plan.until) {
+        let name = || shared.plan.scenario_names().into_iter().next().unwrap_or_default();
+        driven.ended_by = Some(end.reason.map_or_else(|| EndReason::ScriptStop(name()), EndReason::ScriptError));
+        // Threads that it did not end may have gone on.
+        driven.stopped_at = Some(at.max(driven.counts.last_done).min(driven.ended_at));
+    }
     for (stretch, rest) in gathering.into_partial() {
         listen(elapsed(), Some(ProgressEvent::PartialInterval(stretch, rest)));
     }

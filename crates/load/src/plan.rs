@@ -2,6 +2,7 @@
 
 mod error;
 mod facts;
+mod program;
 mod requests;
 mod scenarios;
 
@@ -14,7 +15,7 @@ pub use self::error::PlanError;
 use self::requests::requests;
 pub(crate) use self::requests::weights;
 use super::options::Options;
-use super::steps::{ScenarioMix, StepTrace, with_single_request};
+use super::steps::{ProgramPlan, ScenarioMix, StepTrace, with_single_request};
 use weir_decide::Nanos;
 use weir_decide::load::feed::{ClosedFeed, Feed, OpenFeed};
 use weir_decide::load::schedule::{LoadStage, Schedule};
@@ -76,6 +77,8 @@ pub struct LoadPlan {
     pub interval: Nanos,
     /// Scenarios in place of one request.
     pub scenarios: Option<ScenarioMix>,
+    /// Program that drives the users, in place of one request.
+    pub program: Option<ProgramPlan>,
     /// Listener of requests and responses of steps; for few of them.
     pub trace: Option<Sender<StepTrace>>,
 }
@@ -196,6 +199,7 @@ impl LoadPlan {
             seed,
             interval: Nanos::SECOND,
             scenarios: None,
+            program: None,
             trace: None,
         })
     }
@@ -227,10 +231,10 @@ impl LoadPlan {
 
     /// Maximum number of connections of thread `index`.
     pub fn connections_of(&self, index: u64) -> usize {
-        match self.scenarios {
+        match self.has_users() {
             // A thread's part of all connections may be less than its users need.
-            Some(_) => self.users_of(index).saturating_mul(self.connections_per_user()),
-            None => self.per_thread(self.connections, index),
+            true => self.users_of(index).saturating_mul(self.connections_per_user()),
+            false => self.per_thread(self.connections, index),
         }
     }
 

@@ -86,6 +86,12 @@ impl Histogram {
         self.0.count_between(low.0, high.0)
     }
 
+    /// Recorded times, to the histogram's precision, in ascending order, with the number of each.
+    pub fn recorded(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
+        let times = self.0.iter_recorded();
+        times.map(|step| (Nanos(step.value_iterated_to()), step.count_since_last_iteration()))
+    }
+
     /// Figures for reports.
     pub fn percentiles(&self) -> Percentiles {
         let ms = |q| self.quantile(q).as_millis_f64();

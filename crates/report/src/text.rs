@@ -122,6 +122,8 @@ fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
 pub(crate) fn ended_by(run: &Run) -> Option<String> {
     match run.ended_by.as_ref()? {
         EndReason::DataRows(file) => Some(format!("ended by its data: each row of {file} was used once")),
+        EndReason::ScriptStop(name) => Some(format!("ended by its script: {name} stopped all threads")),
+        EndReason::ScriptError(why) => Some(format!("ended by an error of its script: {why}")),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::exit;
 use crate::messages::Messages;
 use weir_measure::Run;
+use weir_measure::end_reason::EndReason;
 
 /// Exit code of a run whose files were written with the code `written`; logs the reason.
 pub(super) fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
@@ -11,6 +12,10 @@ pub(super) fn exit_code(run: &Run, strict: bool, written: u8, messages: &Message
     }
     if written != exit::OK {
         return written;
+    }
+    if let Some(EndReason::ScriptError(why)) = &run.ended_by {
+        messages.error(why);
+        return exit::USAGE;
     }
     if let Some(why) = run.failed_agent() {
         messages.error(why);

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::script_path::is_script;
 use weir_decide::base::units;
 use weir_document::read::{DocumentNode, DocumentTable};
 use weir_load::steps::{DataSource, RowOrder, ScenarioFile, ScenarioSource, ThinkTime};
@@ -108,7 +109,12 @@ fn think(node: &DocumentNode<'_>) -> Option<String> {
 }
 
 fn scenario_file(node: &DocumentNode<'_>, folder: &Path) -> Option<ScenarioFile> {
-    let read = ScenarioFile::read(&folder.join(node.string()?));
+    let path = folder.join(node.string()?);
+    if is_script(&path) {
+        node.error("a Lua script in a mix", "write a .hurl file; weir load -s FILE.lua URL plays the script alone");
+        return None;
+    }
+    let read = ScenarioFile::read(&path);
     read.map_err(|why| node.error(why, "")).ok()
 }
 

@@ -21,6 +21,7 @@ pub(super) use self::play_output::{PlayDetail, PlayOutput};
 use super::connection_args::ConnectionArgs;
 use super::exit;
 use super::messages::Messages;
+use super::script_path::is_script;
 
 const EXAMPLES: &str = "Examples:\n  weir run shop.hurl --variable host=http://localhost:8080\n  \
     weir run shop.hurl http://localhost:8080 --json";
@@ -100,6 +101,10 @@ pub(super) fn run(asked: RunArgs, messages: &Messages) -> u8 {
 }
 
 fn try_run(asked: RunArgs, messages: &Messages) -> Result<u8, String> {
+    if is_script(&asked.file) {
+        let name = asked.file.display();
+        return Err(format!("{name}: Lua scripts are for weir load; write a .hurl file to play a scenario once"));
+    }
     let output = PlayOutput {
         detail: if asked.verbose { PlayDetail::Whole } else { PlayDetail::Full },
         is_json: asked.json || asked.format == RunFormat::Json,

@@ -1,7 +1,6 @@
 //! Facts of a plan's run, for its result.
 
 use super::{LoadPlan, Pacing};
-use crate::steps::ScenarioMix;
 use weir_decide::Nanos;
 use weir_measure::end_reason::EndReason;
 use weir_measure::run::RunTarget;
@@ -35,12 +34,12 @@ impl LoadPlan {
                 }
                 Pacing::Closed(_) => None,
             },
-            max_connections: if self.scenarios.is_some() { self.users } else { self.connections },
+            max_connections: if self.has_users() { self.users } else { self.connections },
             spins: self.spin,
             interrupted,
             ended_by: self.data_end.clone().filter(|_| is_early).map(EndReason::DataRows),
-            scenarios: self.scenarios.as_ref().map(ScenarioMix::names).unwrap_or_default(),
-            steps: self.scenarios.as_ref().map(ScenarioMix::step_facts).unwrap_or_default(),
+            scenarios: self.scenario_names(),
+            steps: self.step_facts(),
         }
     }
 }

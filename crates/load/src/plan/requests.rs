@@ -47,7 +47,7 @@ pub(crate) fn weights(options: &Options, bodies: usize) -> Result<Vec<f64>, Plan
     Ok(given.clone())
 }
 
-fn read_body(body: &RequestBodySource) -> Result<Vec<u8>, PlanError> {
+pub(super) fn read_body(body: &RequestBodySource) -> Result<Vec<u8>, PlanError> {
     match body {
         RequestBodySource::Bytes(bytes) => Ok(bytes.clone()),
         RequestBodySource::File(path) => {

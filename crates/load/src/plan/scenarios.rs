@@ -64,6 +64,7 @@ impl LoadPlan {
             seed,
             interval: Nanos::SECOND,
             scenarios: Some(mix),
+            program: None,
             trace: None,
         })
     }

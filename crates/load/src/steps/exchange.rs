@@ -6,8 +6,9 @@ use weir_decide::Nanos;
 use weir_http::wire::{HeadNotes, ResponseObserver};
 use weir_scenario::plan::{OriginId, RequestBytes};
 
-use super::headers::with_headers;
 use super::kept_response::KeptResponse;
+use crate::headers::with_headers;
+use crate::program::{KeptParts, PipelinedRequest};
 
 /// Maximum size of the buffers that a thread keeps for the next exchange, in bytes each.
 const MAX_SPARE_BYTES: usize = 64 << 10;
@@ -18,8 +19,12 @@ const MAX_SPARE_BYTES: usize = 64 << 10;
 pub(crate) struct StepExchange {
     /// Bytes of the request.
     pub(crate) request: RequestBytes,
+    /// Requests in it that are sent together; none if it is one.
+    pub(crate) pipelined: Vec<PipelinedRequest>,
     /// Whether the response has no body in any case: to a HEAD.
-    pub(crate) is_bodyless: bool,
+    is_bodyless: bool,
+    /// Whether anything is kept of the response.
+    pub(crate) is_kept: bool,
     /// Timeout of the step, if it has one of its own.
     pub(crate) timeout: Option<Nanos>,
     /// Index of the step among all steps.
@@ -36,18 +41,55 @@ impl StepExchange {
         &mut self,
         (step, origin): (u32, OriginId),
         is_bodyless: bool,
-        keeps_body: bool,
+        keeps: KeptParts,
         timeout: Option<Nanos>,
     ) {
         (self.step, self.origin, self.is_bodyless, self.timeout) = (step, origin, is_bodyless, timeout);
+        self.is_kept = keeps != KeptParts::Nothing;
         self.notes = HeadNotes::default();
-        self.kept.clear(keeps_body);
+        self.kept.clear(keeps == KeptParts::HeadAndBody);
+    }
+
+    /// Prepares it for the response to the next request of the same send.
+    pub(crate) fn prepare_next(&mut self) {
+        self.notes = HeadNotes::default();
+        self.kept.clear_same();
+    }
+
+    /// Number of requests in it.
+    pub(crate) fn requests(&self) -> usize {
+        self.pipelined.len().max(1)
+    }
+
+    /// Offset of the first byte of a request.
+    #[inline]
+    pub(crate) fn start_of(&self, nth: u32) -> usize {
+        match nth {
+            0 => 0,
+            _ => self.pipelined.get(nth as usize - 1).map_or(0, |request| request.end),
+        }
+    }
+
+    /// Number of bytes of a request.
+    #[inline]
+    pub(crate) fn length_of(&self, nth: u32) -> usize {
+        match self.pipelined.get(nth as usize) {
+            Some(request) => request.end - self.start_of(nth),
+            None => self.request.len(),
+        }
+    }
+
+    /// Whether the response to a request has no body in any case: to a HEAD.
+    #[inline]
+    pub(crate) fn is_bodyless(&self, nth: u32) -> bool {
+        self.pipelined.get(nth as usize).map_or(self.is_bodyless, |request| request.is_bodyless)
     }
 
     /// Drops what one large request or response has needed.
     pub(super) fn shrink(&mut self) {
         self.request.clear();
         self.request.written.shrink_to(MAX_SPARE_BYTES);
+        self.pipelined.clear();
         self.kept.shrink_to(MAX_SPARE_BYTES);
     }
 

@@ -29,6 +29,11 @@ impl KeptResponse {
         (self.keeps_body, self.is_cut) = (keeps_body, false);
     }
 
+    /// Empties it for the next response, of which the same parts are kept.
+    pub(in crate::steps) fn clear_same(&mut self) {
+        self.clear(self.keeps_body);
+    }
+
     /// Frees the memory of a head and body that are larger.
     pub(in crate::steps) fn shrink_to(&mut self, bytes: usize) {
         self.clear(false);

@@ -2,7 +2,8 @@
 //!
 //! - [`ScenarioMix`]: scenarios of a plan, compiled
 //! - `with_single_request`: a single request with templates or checks as a scenario of one step
-//! - `UserTable`: users of one thread, their waits, and what they send next
+//! - `UserTable`: users of one thread, their waits, and what they send next; `UserFlows`: what they follow, compiled
+//!   steps or a program
 //! - `OriginResolver`: addresses of the hosts that scenarios name
 //! - `StepExchange`: request of a step on a connection, and what is kept of its response
 //! - [`StepTrace`]: requests and responses as they were, for a person
@@ -10,34 +11,43 @@
 mod data_source;
 mod exchange;
 mod exchange_pool;
-mod headers;
+mod flow_event;
 mod kept_response;
 mod mix;
 mod origin_resolver;
+mod program_flows;
 mod redaction;
 mod sample;
 mod scenario_data;
 mod scenario_hook;
 mod single_request;
 mod source;
+mod step_flows;
 mod thread_origins;
 mod trace;
 mod user_action;
 mod user_connections;
 mod user_deal;
+mod user_flows;
+mod user_lookup;
 mod user_table;
 
 pub use self::data_source::DataSource;
 pub(super) use self::exchange::StepExchange;
 pub(super) use self::exchange_pool::ExchangePool;
+pub(super) use self::flow_event::FlowEvent;
 pub use self::mix::ScenarioMix;
 pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin};
+pub(super) use self::program_flows::ProgramFlows;
+pub use self::program_flows::ProgramPlan;
 pub use self::redaction::{MASK, Redaction};
 pub(super) use self::sample::{failure_sample, failure_texts};
 pub(super) use self::single_request::with_single_request;
 pub(crate) use self::source::without_user;
 pub use self::source::{ScenarioFile, ScenarioSource};
+pub(super) use self::step_flows::StepFlows;
 pub use self::trace::{CaptureTrace, CheckTrace, StepTrace};
 pub(super) use self::user_action::{EndedIteration, Send, UserAction, UserRest};
+pub(super) use self::user_flows::UserFlows;
 pub(super) use self::user_table::UserTable;
 pub use weir_scenario::data::{RowOrder, ThinkTime};

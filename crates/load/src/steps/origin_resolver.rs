@@ -42,14 +42,7 @@ impl OriginResolver {
 
     /// Addresses of an origin, from the system's resolver.
     pub(crate) fn resolve(&self, origin: &RequestOrigin) -> Result<ResolvedOrigin, PlanError> {
-        let target = Target {
-            url: origin.to_string(),
-            tls: origin.is_tls,
-            host: origin.host.trim_start_matches('[').trim_end_matches(']').to_owned(),
-            port: origin.port,
-            path: "/".to_owned(),
-            userinfo: None,
-        };
+        let target = target_of(origin);
         let addresses = match &self.unix_socket {
             Some(path) => vec![SocketAddress::Unix(path.clone())],
             None => target.resolve(self.connect_to.as_deref())?,
@@ -57,11 +50,32 @@ impl OriginResolver {
         if addresses.is_empty() {
             return Err(TargetError::Resolve(target.host, "it has no address".into()).into());
         }
+        Ok(ResolvedOrigin { addresses, tls: self.tls_of(origin)? })
+    }
+
+    /// The address in place of those of the origin.
+    pub(crate) fn at(&self, origin: &RequestOrigin, address: SocketAddress) -> Result<ResolvedOrigin, PlanError> {
+        Ok(ResolvedOrigin { addresses: vec![address], tls: self.tls_of(origin)? })
+    }
+
+    fn tls_of(&self, origin: &RequestOrigin) -> Result<Option<Tls>, PlanError> {
+        let target = target_of(origin);
         let name = self.server_name.as_ref().unwrap_or(&target.host);
         let tls = target.tls.then(|| {
             let server = ServerName::try_from(name.clone()).map_err(|_| TlsError::Name(name.clone()))?;
             Ok::<Tls, TlsError>(Tls { config: Arc::clone(&self.tls.config), name: server })
         });
-        Ok(ResolvedOrigin { addresses, tls: tls.transpose()? })
+        Ok(tls.transpose()?)
+    }
+}
+
+fn target_of(origin: &RequestOrigin) -> Target {
+    Target {
+        url: origin.to_string(),
+        tls: origin.is_tls,
+        host: origin.host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+        port: origin.port,
+        path: "/".to_owned(),
+        userinfo: None,
     }
 }

@@ -83,7 +83,7 @@ impl StepTrace {
     /// Trace of a request that could not be made.
     pub(crate) fn of_findings(users: &UserTable<'_>, user: u32) -> Self {
         let findings = &users.findings;
-        let step = users.step_index(users.scenario_of(user), findings.step);
+        let step = users.found_step(user);
         let (mut failed, mut failures) = (Vec::new(), Vec::new());
         for failure in &findings.failures {
             match failure {
@@ -91,7 +91,7 @@ impl StepTrace {
                 other => failures.push(other.to_string()),
             }
         }
-        let evaluated = users.mix().step_checks(step).iter().zip(0..findings.checks_evaluated);
+        let evaluated = users.step_checks(step).iter().zip(0..findings.checks_evaluated);
         let check = |(text, index): (&String, u32)| {
             let failure = failed.iter().find(|(of, _)| *of == index).map(|(_, failure)| failure);
             let failure = failure.map(|failure| (failure.expected.clone(), failure.actual.clone()));
@@ -99,7 +99,7 @@ impl StepTrace {
         };
         let captured = users.captures(user).iter().zip(&findings.captures);
         Self {
-            step: users.mix().step_name(step).to_owned(),
+            step: users.step_name(step),
             origin: String::new(),
             request: Vec::new(),
             head: Vec::new(),

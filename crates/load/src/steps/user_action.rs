@@ -4,6 +4,8 @@ use weir_decide::Nanos;
 use weir_decide::load::feed::DueRequest;
 use weir_scenario::plan::{OriginId, RequestBytes};
 
+use crate::program::{KeptParts, PipelinedRequest};
+
 /// Wait of a user between two iterations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum UserRest {
@@ -18,6 +20,15 @@ pub(crate) enum UserRest {
 pub(crate) struct PendingRequest {
     pub(crate) send: Send,
     pub(crate) bytes: RequestBytes,
+    /// Requests in it that are sent together; none if it is one.
+    pub(crate) pipelined: Vec<PipelinedRequest>,
+}
+
+impl PendingRequest {
+    /// Number of requests.
+    pub(crate) fn requests(&self) -> u64 {
+        self.pipelined.len().max(1) as u64
+    }
 }
 
 /// Request of a user to send.
@@ -34,7 +45,7 @@ pub(crate) struct Send {
     pub(crate) number: u64,
     pub(crate) timeout: Option<Nanos>,
     pub(crate) is_bodyless: bool,
-    pub(crate) keeps_body: bool,
+    pub(crate) keeps: KeptParts,
 }
 
 /// What a user does next.
@@ -46,6 +57,8 @@ pub(crate) enum UserAction {
     Wait,
     /// Has ended an iteration.
     End(EndedIteration),
+    /// Ends its thread.
+    Stop,
 }
 
 /// Iteration that has ended.

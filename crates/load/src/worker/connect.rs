@@ -147,8 +147,7 @@ impl Worker<'_> {
         }
         self.counters.record_detail(kind, detail);
         if let Some(step) = step {
-            let bytes_out = written.bytes_of(0, step.request.len());
-            flights.iter().for_each(|flight| self.step_failed_on(user, flight, kind, &step, (bytes_out, now)));
+            self.step_failed_on(user, &flights, kind, &step, (written, now));
             if let Some(users) = &mut self.users {
                 users.exchanges.put(step);
             }

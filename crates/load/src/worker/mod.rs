@@ -6,61 +6,29 @@
 //! kernel has timed ([`weir_http::kernel_timestamps`]).
 
 mod connect;
+mod context;
 mod receive;
 mod requests;
+mod step_results;
 mod users;
 
 use std::io;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
+pub(super) use self::context::{WorkerContext, WorkerReport};
 use super::connection::ConnectionPhase;
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
-use super::plan::LoadPlan;
 use super::poller::ReadinessEvent;
 use super::request_log::ThreadLog;
-use super::start_gate::StartGate;
 use super::steps::{StepTrace, UserTable};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::Feed;
-use weir_http::target::SocketAddress;
 use weir_http::wire::HeadCache;
 use weir_machine::clock::{Clock, WallOffset, minimize_timer_slack, thread_cpu};
-use weir_measure::Counts;
 use weir_measure::outcome::Outcome;
-use weir_measure::recorder::Interval;
-
-/// State shared by all workers of a run.
-#[derive(Debug)]
-pub(super) struct WorkerContext<'a> {
-    pub(super) plan: &'a LoadPlan,
-    pub(super) address: &'a SocketAddress,
-    pub(super) start_gate: &'a StartGate,
-    /// Number of workers that are ready; the last one opens the gate.
-    pub(super) ready: AtomicU64,
-    /// Whether all counts are reported after each interval, and not only at the end.
-    pub(super) per_interval: bool,
-    /// Set once to stop all workers at once.
-    pub(super) stop: AtomicBool,
-    /// Next unclaimed request number (closed loop).
-    pub(super) claimed: AtomicU64,
-    /// Start of the run, in nanoseconds since 1970, once known.
-    pub(super) started_unix_ns: OnceLock<u64>,
-    /// Listener of requests and responses of steps.
-    pub(super) trace: Option<Sender<StepTrace>>,
-}
-
-/// Report of a worker: once per interval, and at its end.
-#[derive(Debug)]
-pub(super) enum WorkerReport {
-    /// Counts of interval number `.0`.
-    Interval(u64, Box<Interval>),
-    /// The end of the worker, with the counts not reported before.
-    Done(Box<Counts>),
-}
 
 pub(super) struct Worker<'a> {
     shared: &'a WorkerContext<'a>,
@@ -75,8 +43,10 @@ pub(super) struct Worker<'a> {
     cache: HeadCache,
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
-    /// Users of scenarios; `None` for requests of the plan.
+    /// Users of scenarios or a program; `None` for requests of the plan.
     users: Option<UserTable<'a>>,
+    /// Whether the program has ended this thread.
+    is_stopped: bool,
     /// Listener of requests and responses of steps.
     trace: Option<Sender<StepTrace>>,
     /// Date, in seconds since 1970, as of the last iteration.
@@ -108,6 +78,7 @@ impl<'a> Worker<'a> {
         index: u64,
         reports: Sender<WorkerReport>,
         log: Option<ThreadLog>,
+        users: Option<UserTable<'a>>,
     ) -> io::Result<Self> {
         let plan = shared.plan;
         let clock = Clock::starting_in(Nanos::ZERO);
@@ -124,11 +95,8 @@ impl<'a> Worker<'a> {
             cache: HeadCache::default(),
             buffer: vec![0; receive::READ_BUFFER_BYTES].into_boxed_slice(),
             scratch: Vec::new(),
-            users: plan.scenarios.as_ref().map(|mix| {
-                let mut users = UserTable::new(mix, plan.seed, plan.user_numbers(index), plan.users_of(index));
-                users.findings.keeps_captures = shared.trace.is_some();
-                users
-            }),
+            users,
+            is_stopped: false,
             trace: shared.trace.clone(),
             unix_s: 0,
             unread: Vec::new(),
@@ -151,7 +119,7 @@ impl<'a> Worker<'a> {
         }
         self.counters.record_cpu(Nanos::ZERO, thread_cpu());
         let mut ready = Vec::with_capacity(256);
-        while !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
+        while !self.is_stopped && !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
             let mut polled = self.wait(&mut ready);
             if !polled && !self.connections.has_idle() {
                 // A response that frees a connection is better than a new connection.

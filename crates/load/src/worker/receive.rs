@@ -88,7 +88,7 @@ impl Worker<'_> {
                 return false;
             };
             let is_bodyless = match &slot.step {
-                Some(step) => step.is_bodyless,
+                Some(step) => step.is_bodyless(flight.request),
                 None => plan.requests[flight.request as usize].bodyless,
             };
             // A timestamp may be older than the send by the clocks' difference; a response never precedes its request.
@@ -98,7 +98,7 @@ impl Worker<'_> {
                 self.counters.find_server(bytes);
             }
             let decoded = match (&mut slot.step, &mut self.users) {
-                (Some(step), Some(users)) => {
+                (Some(step), Some(users)) if step.is_kept => {
                     let cache = users.exchanges.head_cache(step.step);
                     slot.decoder.push_observed(bytes, is_bodyless, cache, step.as_mut())
                 }
@@ -116,6 +116,14 @@ impl Worker<'_> {
             let flight = *flight;
             slot.flights.pop_front();
             if slot.step.is_some() {
+                if !slot.flights.is_empty() {
+                    self.step_response(index, &flight, &answer, (at, now), true);
+                    if answer.keep_alive && !early {
+                        continue;
+                    }
+                    self.fail_pipelined(index);
+                    return false;
+                }
                 let is_reusable = answer.keep_alive && plan.keep_alive && !early && bytes.is_empty();
                 if !bytes.is_empty() {
                     self.counters.record_detail(FailureKind::Protocol, || WireError::Unsolicited.to_string());
@@ -137,6 +145,12 @@ impl Worker<'_> {
             self.fill_pipeline(index, at, now);
         }
         true
+    }
+
+    /// Fails the requests that were sent together with one whose response has ended the connection.
+    #[cold]
+    fn fail_pipelined(&mut self, index: u32) {
+        self.fail(index, FailureKind::Closed, || "the service closed with requests in the pipeline".into());
     }
 
     /// Handles unsolicited bytes, which are not a failure of any request. But the connection is closed.
@@ -164,7 +178,12 @@ impl Worker<'_> {
                 let length = slot.request_length(&plan.requests, &flight);
                 slot.flights.pop_front();
                 if slot.step.is_some() {
-                    return self.step_response(index, &flight, &answer, (now, now), false);
+                    let has_others = !slot.flights.is_empty();
+                    self.step_response(index, &flight, &answer, (now, now), false);
+                    if has_others {
+                        self.fail_pipelined(index);
+                    }
+                    return;
                 }
                 let outcome = flight.completed(&answer, now, written.bytes_of(0, length), plan.timeout);
                 let user = slot.user;

@@ -1,17 +1,14 @@
-//! Users of scenarios: their iterations, and what they do next.
+//! Users of scenarios and programs: their iterations, and what they do next.
 
 use super::connect::CONNECT_RETRY_DELAY;
 use super::{MAX_STARTS, Worker};
 use crate::connection::{ConnectionPhase, Flight, LoadConnection};
-use crate::steps::{
-    EndedIteration, Send, StepExchange, StepTrace, UserAction, UserRest, UserTable, failure_sample, failure_texts,
-};
+use crate::program::KeptParts;
+use crate::steps::{EndedIteration, FlowEvent, Send, UserAction, UserRest, UserTable};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::{DueRequest, Feed};
-use weir_http::wire::DecodedResponse;
 use weir_machine::clock::unix_s;
-use weir_measure::outcome::{Outcome, RequestEnd};
 
 impl Worker<'_> {
     /// Time of the next thing that users of scenarios do.
@@ -37,6 +34,7 @@ impl Worker<'_> {
             let Some(pending) = self.users.as_mut().and_then(UserTable::take_awaiting) else { break };
             if let Some(users) = &mut self.users {
                 users.request.clone_from(&pending.bytes);
+                users.pipelined.clone_from(&pending.pipelined);
             }
             let action = self.open_for(pending.send, now);
             self.act(pending.send.user, action, now);
@@ -109,7 +107,7 @@ impl Worker<'_> {
     }
 
     /// Does what a user does next, until it waits or has ended.
-    fn act(&mut self, user: u32, action: Option<UserAction>, now: Nanos) {
+    pub(super) fn act(&mut self, user: u32, action: Option<UserAction>, now: Nanos) {
         let mut next = action;
         while let Some(action) = next {
             next = match action {
@@ -119,12 +117,25 @@ impl Worker<'_> {
                     None
                 }
                 UserAction::Send(send) => {
-                    self.counters.begin(send.intended, now);
+                    let requests = self.users.as_ref().map_or(1, UserTable::requests);
+                    (0..requests).for_each(|_| self.counters.begin(send.intended, now));
                     self.send(send, now)
                 }
                 UserAction::End(ended) => self.end_iteration(user, ended, now),
+                UserAction::Stop => {
+                    self.stop_by_program(now);
+                    None
+                }
             };
         }
+    }
+
+    /// Ends this thread since the program says so, and with a reason all others.
+    #[cold]
+    fn stop_by_program(&mut self, now: Nanos) {
+        self.is_stopped = true;
+        let reason = self.users.as_mut().and_then(UserTable::abort_reason);
+        self.shared.stop_by_program(reason, now);
     }
 
     /// Records the end of an iteration; the user's next one begins, at once or after a pause.
@@ -225,15 +236,16 @@ impl Worker<'_> {
                 None
             }
             Err(reason) => {
-                let flight = Flight::of_step(send.number, send.intended, send.ready);
+                let failed = Flight::of_step(send.number, send.intended, send.ready, 0);
+                let failed = failed.failed(FailureKind::Connect, now, 0);
                 self.counters.record_detail(FailureKind::Connect, || reason);
-                Some(self.step_failed(
-                    send.user,
-                    &flight.failed(FailureKind::Connect, now, 0),
-                    FailureKind::Connect,
-                    None,
-                    now,
-                ))
+                let requests = self.users.as_ref().map_or(1, UserTable::requests);
+                let event = |remaining| FlowEvent::Failed { step: send.step, kind: FailureKind::Connect, remaining };
+                // The action of the last one counts.
+                (0..requests)
+                    .rev()
+                    .map(|remaining| self.step_failed(send.user, &failed, &event(remaining), None, now))
+                    .last()
             }
         }
     }
@@ -243,115 +255,13 @@ impl Worker<'_> {
         let (Some(users), Some(slot)) = (&mut self.users, self.connections.get(index)) else { return };
         let mut step = users.exchanges.take();
         std::mem::swap(&mut step.request, &mut users.request);
-        step.prepare((send.step, send.origin), send.is_bodyless, send.keeps_body || self.trace.is_some(), send.timeout);
+        std::mem::swap(&mut step.pipelined, &mut users.pipelined);
+        let keeps = if self.trace.is_some() { KeptParts::HeadAndBody } else { send.keeps };
+        step.prepare((send.step, send.origin), send.is_bodyless, keeps, send.timeout);
+        let requests = u32::try_from(step.requests()).unwrap_or(u32::MAX);
         slot.step = Some(step);
         slot.idle_since = None;
-        slot.push(Flight::of_step(send.number, send.intended, ready));
-    }
-
-    /// Takes a whole response of a step that arrived at `at`; `is_reusable`: its connection is open, and may be used
-    /// again.
-    pub(super) fn step_response(
-        &mut self,
-        index: u32,
-        flight: &Flight,
-        answer: &DecodedResponse,
-        (at, now): (Nanos, Nanos),
-        is_reusable: bool,
-    ) {
-        let timeout = self.shared.plan.timeout;
-        let Some(slot) = self.connections.get(index) else { return };
-        let (user, origin) = (slot.user, slot.origin);
-        let Some(exchange) = slot.step.take() else { return };
-        let mut outcome = flight.completed(answer, at, exchange.request.len(), exchange.timeout.unwrap_or(timeout));
-        let Some(users) = &mut self.users else { return };
-        let action = match outcome.end {
-            RequestEnd::Failed(kind) => users.failed(user, kind, at, self.unix_s),
-            _ => users.response(user, &exchange, (answer.status, at - flight.sent), at, self.unix_s),
-        };
-        if outcome.end.status().is_some() {
-            let passed = users.findings.failures.is_empty();
-            if !passed || users.expects_status(user) {
-                outcome.end = RequestEnd::Checked { status: answer.status, passed };
-            }
-        }
-        self.record_step(user, &outcome, Some(&exchange));
-        if let Some(users) = &mut self.users {
-            users.exchanges.put(exchange);
-        }
-        if is_reusable
-            && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users)
-            && let Some((scenario, origin)) = origin
-        {
-            slot.idle_since = Some(now);
-            if let Some(connections) = users.connections(user) {
-                connections.keep(scenario, origin, index);
-            }
-        } else {
-            self.connections.close(index);
-        }
-        self.act(user, Some(action), now);
-    }
-
-    /// Takes a failed request of a step, whose connection has ended.
-    pub(super) fn step_failed_on(
-        &mut self,
-        user: u32,
-        flight: &Flight,
-        kind: FailureKind,
-        exchange: &StepExchange,
-        (bytes_out, now): (usize, Nanos),
-    ) {
-        let action = self.step_failed(user, &flight.failed(kind, now, bytes_out), kind, Some(exchange), now);
-        self.act(user, Some(action), now);
-    }
-
-    fn step_failed(
-        &mut self,
-        user: u32,
-        outcome: &Outcome,
-        kind: FailureKind,
-        exchange: Option<&StepExchange>,
-        now: Nanos,
-    ) -> UserAction {
-        let Some(users) = &mut self.users else { return UserAction::Wait };
-        let action = users.failed(user, kind, now, self.unix_s);
-        // A sample of a response that never came has none.
-        self.record_step(user, outcome, exchange);
-        action
-    }
-
-    /// Records a request of a step, with what the flow found.
-    fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
-        let Some(users) = &self.users else { return };
-        let findings = &users.findings;
-        let step = users.step_index(users.scenario_of(user), findings.step);
-        let checks = users.mix().step_checks(step);
-        self.counters
-            .end_step(step, outcome, findings, || failure_sample(findings, checks, exchange, users.secrets(user)));
-        if let Some(trace) = &self.trace {
-            // The receiver is gone once the run is abandoned.
-            let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
-        }
-        let has_message = self.log.is_some() && !findings.failures.is_empty();
-        let message = if has_message { failure_texts(findings, checks).join("; ") } else { String::new() };
-        self.finish_request(outcome, user, step, &message);
-    }
-
-    /// Records a request that could not be rendered.
-    fn record_unsent(&mut self, user: u32, now: Nanos) {
-        let Some(users) = &self.users else { return };
-        let findings = &users.findings;
-        if findings.failures.is_empty() {
-            return;
-        }
-        let step = users.step_index(users.scenario_of(user), findings.step);
-        if let Some(trace) = &self.trace {
-            let _ = trace.send(StepTrace::of_findings(users, user));
-        }
-        self.counters.record_unsent(step, now, || {
-            failure_sample(findings, users.mix().step_checks(step), None, users.secrets(user))
-        });
+        (0..requests).for_each(|nth| slot.push(Flight::of_step(send.number, send.intended, ready, nth)));
     }
 }
 

@@ -55,6 +55,8 @@ pub enum FlowFailure {
     Redirects(u64),
     /// Redirect to an invalid URL.
     Location(UrlError),
+    /// Failure that a program has found, in its words.
+    Program(String),
 }
 
 impl StepFindings {
@@ -75,7 +77,7 @@ impl StepFindings {
     }
 
     /// Empties the findings for a request of a step.
-    pub(super) fn clear(&mut self, step: u32) {
+    pub fn clear(&mut self, step: u32) {
         self.step = step;
         self.verdict = None;
         self.checks_evaluated = 0;
@@ -93,6 +95,7 @@ impl fmt::Display for FlowFailure {
             Self::Transfer(kind) => f.write_str(kind.name()),
             Self::Redirects(max) => write!(f, "more than {max} redirects"),
             Self::Location(error) => write!(f, "redirect: {error}"),
+            Self::Program(reason) => f.write_str(reason),
         }
     }
 }

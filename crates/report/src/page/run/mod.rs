@@ -15,6 +15,7 @@ use super::{Block, KeyFigure, PageVerdict, ReportPage, Section, Tone, ValueUnit,
 use crate::number_format;
 use crate::steps::headline;
 use crate::text::{ended_by, facts, failures, seconds};
+use weir_measure::end_reason::EndReason;
 use weir_measure::{LoadModel, Run};
 
 /// HTML report of a run: verdict, charts, tables, method and manifest.
@@ -74,7 +75,8 @@ fn verdict(run: &Run) -> PageVerdict {
         let left = number_format::count(run.requests.unfinished);
         points.push(VerdictPoint::new(Tone::Doubt, format!("Interrupted; {left} requests in flight are not counted.")));
     }
-    points.extend(ended_by(run).map(|words| VerdictPoint::new(Tone::Good, format!("The run was {words}."))));
+    let tone = if matches!(run.ended_by, Some(EndReason::ScriptError(_))) { Tone::Bad } else { Tone::Good };
+    points.extend(ended_by(run).map(|words| VerdictPoint::new(tone, format!("The run was {words}."))));
     points.extend(objectives(Tone::Good, true));
     if run.trust.ok {
         let late = match run.lateness_ms.p99 {

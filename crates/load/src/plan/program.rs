@@ -1,0 +1,117 @@
+//! Plan of a load that a program drives.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::requests::read_body;
+use super::{LoadPlan, PlanError};
+use crate::options::Options;
+use crate::program::{ProgramThread, UserProgram};
+use crate::steps::{
+    OriginResolver, ProgramFlows, ProgramPlan, Redaction, ResolvedOrigin, StepFlows, UserFlows, UserTable,
+};
+use weir_decide::load::source::RequestSource;
+use weir_http::target::SocketAddress;
+use weir_http::wire::{WireRequest, parse_header};
+use weir_measure::run_steps::StepFacts;
+
+impl LoadPlan {
+    /// The same load with users that a program drives; `options` are those of the plan.
+    ///
+    /// # Errors
+    /// If TLS cannot be configured.
+    pub fn driven_by(self, program: Arc<dyn UserProgram>, options: &Options) -> Result<Self, PlanError> {
+        let per_user = program.connections_per_user().max(1);
+        Ok(Self {
+            users: self.connections,
+            connections: self.connections.saturating_mul(per_user),
+            // A user opens its connections itself, when the program first needs them.
+            preconnect: 0,
+            requests: Vec::new(),
+            program: Some(ProgramPlan {
+                program,
+                resolver: OriginResolver::new(options)?,
+                redaction: Redaction::new(&options.redact),
+            }),
+            ..self
+        })
+    }
+
+    /// Whether users play scenarios or a program, and do not repeat one request.
+    pub fn has_users(&self) -> bool {
+        self.scenarios.is_some() || self.program.is_some()
+    }
+
+    /// The same load with this request.
+    pub fn with_request(self, request: WireRequest) -> Self {
+        Self { requests: vec![request], source: RequestSource::new(&[1.0], self.seed), ..self }
+    }
+
+    /// Headers of the options for a program that makes its own requests, with those of authentication and connections.
+    ///
+    /// # Errors
+    /// An invalid header.
+    pub fn script_headers(&self, options: &Options) -> Result<Vec<(String, String)>, PlanError> {
+        let given = options.headers.iter().map(|line| parse_header(line));
+        let given = given.map(|line| line.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let mut headers = given.collect::<Result<Vec<_>, _>>()?;
+        headers.retain(|(_, value)| !value.is_empty());
+        let has = |name: &str, headers: &[(String, String)]| headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+        if let Some(auth) = options.auth.as_ref().or(self.target.userinfo.as_ref())
+            && !has("authorization", &headers)
+        {
+            headers.push(("Authorization".to_owned(), format!("Basic {}", BASE64_STANDARD.encode(auth))));
+        }
+        if !self.keep_alive && !has("connection", &headers) {
+            headers.push(("Connection".to_owned(), "close".to_owned()));
+        }
+        Ok(headers)
+    }
+
+    /// Body of the options for a program that makes its own requests.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn script_body(&self, options: &Options) -> Result<Option<Vec<u8>>, PlanError> {
+        options.bodies.first().map(read_body).transpose()
+    }
+
+    /// Users of thread `index`, whose requests without an origin of their own go to `address`; `None` for requests of
+    /// the plan.
+    pub(crate) fn user_table(&self, index: u64, address: &SocketAddress) -> Result<Option<UserTable<'_>>, String> {
+        let flows = match (&self.scenarios, &self.program) {
+            (Some(mix), _) => UserFlows::Steps(Box::new(StepFlows::new(mix, self.seed, self.user_numbers(index)))),
+            (None, Some(plan)) => {
+                let thread = ProgramThread { index, count: self.threads, seed: self.seed };
+                let program = plan.program.thread(thread)?;
+                let target = ResolvedOrigin { addresses: vec![address.clone()], tls: self.tls.clone() };
+                let name = self.target.url.clone();
+                UserFlows::Program(Box::new(ProgramFlows::new(plan, program, target, name)))
+            }
+            (None, None) => return Ok(None),
+        };
+        let mut users = UserTable::new(flows, self.users_of(index));
+        users.findings.keeps_captures = self.trace.is_some();
+        Ok(Some(users))
+    }
+
+    /// Names of the scenarios, in order; empty for one request.
+    pub fn scenario_names(&self) -> Vec<String> {
+        match (&self.scenarios, &self.program) {
+            (Some(mix), _) => mix.names(),
+            (None, Some(plan)) => plan.program.scenarios(),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// Steps in the order of their indices; those of a program may become more during the run.
+    pub fn step_facts(&self) -> Vec<StepFacts> {
+        match (&self.scenarios, &self.program) {
+            (Some(mix), _) => mix.step_facts(),
+            (None, Some(plan)) => plan.program.steps(),
+            (None, None) => Vec::new(),
+        }
+    }
+}

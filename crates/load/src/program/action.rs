@@ -1,0 +1,63 @@
+//! What a program does next with a user.
+
+use weir_decide::Nanos;
+use weir_scenario::plan::OriginId;
+
+/// What a program does next with a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProgramAction {
+    /// Sends the request of the call.
+    Send(ProgramSend),
+    /// Waits; [`woken`](super::ThreadProgram::woken) is called at this time.
+    WaitUntil(Nanos),
+    /// Nothing: other responses to the same send are still to come.
+    Await,
+    /// Ends the iteration; `ok`: it counts as a success.
+    End {
+        /// Whether the iteration counts as a success.
+        ok: bool,
+    },
+    /// Ends this thread; the others go on.
+    StopThread,
+    /// Ends the run, since the program cannot go on, with the reason.
+    Abort(String),
+}
+
+/// How the request of a call is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProgramSend {
+    /// Index of the step that the request is counted under.
+    pub step: u32,
+    /// Where it goes: 0 is the target of the load, others are those of
+    /// [`ThreadProgram::origin`](super::ThreadProgram::origin).
+    pub origin: OriginId,
+    /// Time at which it should have been sent.
+    pub intended: Nanos,
+    /// Timeout, if it has one of its own.
+    pub timeout: Option<Nanos>,
+    /// Whether the response has no body in any case: to a HEAD.
+    pub is_bodyless: bool,
+    /// What is kept of the response.
+    pub keeps: KeptParts,
+}
+
+/// What is kept of a response for the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeptParts {
+    /// Nothing but the status: the response costs as in a plain load.
+    #[default]
+    Nothing,
+    /// Its head.
+    Head,
+    /// Its head and body.
+    HeadAndBody,
+}
+
+/// One of several requests that are sent together on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PipelinedRequest {
+    /// Offset of its end in the bytes of all of them.
+    pub end: usize,
+    /// Whether its response has no body in any case: to a HEAD.
+    pub is_bodyless: bool,
+}

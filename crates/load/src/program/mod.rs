@@ -1,0 +1,18 @@
+//! Programs that drive users in place of compiled steps: scripts.
+//!
+//! - [`UserProgram`]: what a load has; it makes one [`ThreadProgram`] for each worker thread
+//! - [`ThreadProgram`]: the users of one thread: events in, [`ProgramAction`]s out
+//! - [`ProgramCall`]: what a call is about, and where the program puts a request and its findings
+//! - [`StepNames`]: names of steps that are known only at run time
+//!
+//! A program does no I/O of its own for a load: connections, clocks, timeouts, records and waits are those of the
+//! worker. It is called on its worker's thread alone, and the worker waits for it: what a program takes is CPU time
+//! of the load generator, and shows in the lateness of what is sent next.
+
+mod action;
+mod step_names;
+mod user_program;
+
+pub use self::action::{KeptParts, PipelinedRequest, ProgramAction, ProgramSend};
+pub use self::step_names::StepNames;
+pub use self::user_program::{ProgramCall, ProgramOrigin, ProgramResponse, ProgramThread, ThreadProgram, UserProgram};

@@ -1,0 +1,192 @@
+//! Users of one thread that a program drives.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weir_decide::Nanos;
+use weir_http::target::SocketAddress;
+use weir_http::tls::Tls;
+use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin, StepFindings, StepVerdict};
+
+use super::flow_event::{FlowEvent, FlowNext, FlowSend};
+use super::redaction::Redaction;
+use super::{OriginResolver, ResolvedOrigin, StepExchange};
+use crate::program::{PipelinedRequest, ProgramAction, ProgramCall, ProgramResponse, ThreadProgram, UserProgram};
+
+/// Program of a load, and the way to its hosts.
+#[derive(Debug)]
+pub struct ProgramPlan {
+    pub(crate) program: Arc<dyn UserProgram>,
+    pub(crate) resolver: OriginResolver,
+    /// What samples of failures leave out.
+    pub(crate) redaction: Redaction,
+}
+
+/// Users of one thread that a program drives.
+#[derive(Debug)]
+pub(crate) struct ProgramFlows<'a> {
+    plan: &'a ProgramPlan,
+    program: Box<dyn ThreadProgram>,
+    /// Where requests without an origin of their own go.
+    target: ResolvedOrigin,
+    target_name: String,
+    origins: HashMap<OriginId, (RequestOrigin, ResolvedOrigin)>,
+    /// Whether the program has said if the last response is a success.
+    decides_success: bool,
+    /// Reason of the program to end the run.
+    abort: Option<String>,
+}
+
+/// Where a call of a program puts its request and findings.
+#[derive(Debug)]
+pub(crate) struct CallBuffers<'a> {
+    pub(crate) request: &'a mut RequestBytes,
+    pub(crate) pipelined: &'a mut Vec<PipelinedRequest>,
+    pub(crate) findings: &'a mut StepFindings,
+}
+
+/// User and iteration of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallSubject {
+    pub(crate) user: u32,
+    pub(crate) scenario: u32,
+    pub(crate) iteration: u64,
+    pub(crate) intended: Nanos,
+}
+
+impl<'a> ProgramFlows<'a> {
+    /// Users of a thread; `target` is where requests without an origin of their own go.
+    pub(crate) fn new(
+        plan: &'a ProgramPlan,
+        program: Box<dyn ThreadProgram>,
+        target: ResolvedOrigin,
+        target_name: String,
+    ) -> Self {
+        Self { plan, program, target, target_name, origins: HashMap::new(), decides_success: false, abort: None }
+    }
+
+    /// Calls the program with an event of a user; returns the user's scenario, and what it does next.
+    pub(crate) fn call(
+        &mut self,
+        subject: CallSubject,
+        event: &FlowEvent<'_>,
+        now: Nanos,
+        buffers: CallBuffers<'_>,
+    ) -> (u32, FlowNext) {
+        let CallBuffers { request, pipelined, findings } = buffers;
+        let step = event.step();
+        findings.clear(step.unwrap_or(0));
+        let mut call = ProgramCall {
+            user: subject.user,
+            iteration: subject.iteration,
+            intended: subject.intended,
+            now,
+            scenario: subject.scenario,
+            step: step.unwrap_or(0),
+            is_success: None,
+            request,
+            pipelined,
+            failures: &mut findings.failures,
+        };
+        let action = match event {
+            FlowEvent::Begin => self.program.begin(&mut call),
+            FlowEvent::Woken => self.program.woken(&mut call),
+            FlowEvent::Failed { kind, remaining, .. } => self.program.failed(*kind, *remaining, &mut call),
+            FlowEvent::Response { exchange, status, service, remaining } => {
+                let response = response(exchange, *status, *service, *remaining);
+                self.program.response(&response, &mut call)
+            }
+        };
+        let (scenario, call_step, is_success) = (call.scenario, call.step, call.is_success);
+        if let FlowEvent::Failed { kind, .. } = event {
+            findings.failures.push(FlowFailure::Transfer(*kind));
+        }
+        // The program says what failed, or nothing did.
+        findings.step = step.unwrap_or(call_step);
+        self.decides_success = is_success.is_some();
+        let is_failed = !findings.failures.is_empty() || is_success == Some(false);
+        findings.verdict = step.map(|_| if is_failed { StepVerdict::Failed } else { StepVerdict::Passed });
+        (scenario, self.next(action))
+    }
+
+    fn next(&mut self, action: ProgramAction) -> FlowNext {
+        match action {
+            ProgramAction::Send(send) => FlowNext::Send(FlowSend {
+                step: send.step,
+                origin: send.origin,
+                intended: send.intended,
+                timeout: send.timeout,
+                is_bodyless: send.is_bodyless,
+                keeps: send.keeps,
+            }),
+            ProgramAction::WaitUntil(at) => FlowNext::WaitUntil(at),
+            ProgramAction::Await => FlowNext::Await,
+            ProgramAction::End { ok } => FlowNext::End { ok },
+            ProgramAction::StopThread => FlowNext::Stop,
+            ProgramAction::Abort(reason) => {
+                self.abort = Some(reason);
+                FlowNext::Stop
+            }
+        }
+    }
+
+    /// Reason of the program to end the run, if it has one.
+    pub(crate) fn abort_reason(&mut self) -> Option<String> {
+        self.abort.take()
+    }
+
+    /// Whether the program has said if the last response is a success.
+    pub(crate) fn decides_success(&self) -> bool {
+        self.decides_success
+    }
+
+    /// What samples of failures leave out.
+    pub(crate) fn redaction(&self) -> &Redaction {
+        &self.plan.redaction
+    }
+
+    /// Takes note that an iteration is cut off.
+    pub(crate) fn cut(&mut self, user: u32) {
+        self.program.cut(user);
+    }
+
+    /// Addresses of an origin; one that is new is resolved now, once.
+    pub(crate) fn address(&mut self, origin: OriginId) -> Result<&ResolvedOrigin, String> {
+        if origin.0 == 0 {
+            return Ok(&self.target);
+        }
+        if !self.origins.contains_key(&origin) {
+            let named = self.program.origin(origin).ok_or("unknown origin")?;
+            let resolver = &self.plan.resolver;
+            let resolved = match named.address {
+                Some(address) => resolver.at(&named.origin, SocketAddress::Inet(address)),
+                None => resolver.resolve(&named.origin),
+            };
+            let resolved = resolved.map_err(|error| error.to_string())?;
+            self.origins.insert(origin, (named.origin, resolved));
+        }
+        self.origins.get(&origin).map(|(_, resolved)| resolved).ok_or_else(|| "unknown origin".to_owned())
+    }
+
+    /// TLS of an origin whose addresses are known.
+    pub(crate) fn tls(&self, origin: OriginId) -> Option<&Tls> {
+        if origin.0 == 0 { self.target.tls.as_ref() } else { self.origins.get(&origin)?.1.tls.as_ref() }
+    }
+
+    /// Origin as text.
+    pub(crate) fn origin_name(&self, origin: OriginId) -> String {
+        match self.origins.get(&origin) {
+            Some((named, _)) => named.to_string(),
+            None => self.target_name.clone(),
+        }
+    }
+
+    /// Name of a step.
+    pub(crate) fn step_name(&self, step: u32) -> String {
+        self.plan.program.steps().into_iter().nth(step as usize).map(|facts| facts.name).unwrap_or_default()
+    }
+}
+
+fn response(exchange: &StepExchange, status: u16, service: Nanos, remaining: usize) -> ProgramResponse<'_> {
+    ProgramResponse { status, service, head: exchange.head(), body: exchange.body(), remaining }
+}

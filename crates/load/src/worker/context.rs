@@ -1,0 +1,66 @@
+//! What the workers of a run share, and what they report.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, OnceLock};
+
+use crate::plan::LoadPlan;
+use crate::start_gate::StartGate;
+use crate::steps::StepTrace;
+use weir_decide::Nanos;
+use weir_http::target::SocketAddress;
+use weir_machine::lock::lock;
+use weir_measure::Counts;
+use weir_measure::recorder::Interval;
+
+/// State shared by all workers of a run.
+#[derive(Debug)]
+pub(crate) struct WorkerContext<'a> {
+    pub(crate) plan: &'a LoadPlan,
+    pub(crate) address: &'a SocketAddress,
+    pub(crate) start_gate: &'a StartGate,
+    /// Number of workers that are ready; the last one opens the gate.
+    pub(crate) ready: AtomicU64,
+    /// Whether all counts are reported after each interval, and not only at the end.
+    pub(crate) per_interval: bool,
+    /// Set once to stop all workers at once.
+    pub(crate) stop: AtomicBool,
+    /// Next unclaimed request number (closed loop).
+    pub(crate) claimed: AtomicU64,
+    /// Start of the run, in nanoseconds since 1970, once known.
+    pub(crate) started_unix_ns: OnceLock<u64>,
+    /// Listener of requests and responses of steps.
+    pub(crate) trace: Option<Sender<StepTrace>>,
+    /// End that a program has caused.
+    pub(crate) program_end: Mutex<ProgramEnd>,
+}
+
+/// End that a program has caused.
+#[derive(Debug, Default)]
+pub(crate) struct ProgramEnd {
+    /// Time of the last end of a thread by the program.
+    pub(crate) at: Option<Nanos>,
+    /// Reason to end the whole run.
+    pub(crate) reason: Option<String>,
+}
+
+impl WorkerContext<'_> {
+    /// Notes that a program has ended a thread, and with a reason the run.
+    pub(crate) fn stop_by_program(&self, reason: Option<String>, now: Nanos) {
+        let mut end = lock(&self.program_end);
+        end.at = end.at.max(Some(now));
+        if let Some(reason) = reason {
+            end.reason.get_or_insert(reason);
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Report of a worker: once per interval, and at its end.
+#[derive(Debug)]
+pub(crate) enum WorkerReport {
+    /// Counts of interval number `.0`.
+    Interval(u64, Box<Interval>),
+    /// The end of the worker, with the counts not reported before.
+    Done(Box<Counts>),
+}

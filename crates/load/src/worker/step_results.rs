@@ -1,0 +1,144 @@
+//! Requests of steps that have ended: what users make of them, and their records.
+
+use std::collections::VecDeque;
+
+use super::Worker;
+use crate::connection::{Flight, WriteProgress};
+use crate::steps::{FlowEvent, StepExchange, StepTrace, UserAction, failure_sample, failure_texts};
+use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
+use weir_http::wire::DecodedResponse;
+use weir_measure::outcome::{Outcome, RequestEnd};
+
+impl Worker<'_> {
+    /// Takes a whole response of a step that arrived at `at`; `is_reusable`: its connection is open, and may be used
+    /// again. With further requests in flight on it the user waits for them.
+    pub(super) fn step_response(
+        &mut self,
+        index: u32,
+        flight: &Flight,
+        answer: &DecodedResponse,
+        (at, now): (Nanos, Nanos),
+        is_reusable: bool,
+    ) {
+        let timeout = self.shared.plan.timeout;
+        let Some(slot) = self.connections.get(index) else { return };
+        let (user, origin, remaining) = (slot.user, slot.origin, slot.flights.len());
+        let Some(mut exchange) = slot.step.take() else { return };
+        let length = exchange.length_of(flight.request);
+        let mut outcome = flight.completed(answer, at, length, exchange.timeout.unwrap_or(timeout));
+        let Some(users) = &mut self.users else { return };
+        let action = match outcome.end {
+            RequestEnd::Failed(kind) => {
+                users.failed(user, &FlowEvent::Failed { step: exchange.step, kind, remaining }, at, self.unix_s)
+            }
+            _ => {
+                let (status, service) = (answer.status, at - flight.sent);
+                users.response(
+                    user,
+                    &FlowEvent::Response { exchange: &exchange, status, service, remaining },
+                    at,
+                    self.unix_s,
+                )
+            }
+        };
+        if outcome.end.status().is_some() {
+            let passed = users.has_passed();
+            if !passed || users.decides_success(user) {
+                outcome.end = RequestEnd::Checked { status: answer.status, passed };
+            }
+        }
+        self.record_step(user, &outcome, Some(&exchange));
+        if remaining > 0 {
+            exchange.prepare_next();
+            if let Some(slot) = self.connections.get(index) {
+                slot.step = Some(exchange);
+            }
+            if matches!(action, UserAction::Stop) {
+                self.act(user, Some(action), now);
+            }
+            return;
+        }
+        if let Some(users) = &mut self.users {
+            users.exchanges.put(exchange);
+        }
+        if is_reusable
+            && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users)
+            && let Some((scenario, origin)) = origin
+        {
+            slot.idle_since = Some(now);
+            if let Some(connections) = users.connections(user) {
+                connections.keep(scenario, origin, index);
+            }
+        } else {
+            self.connections.close(index);
+        }
+        self.act(user, Some(action), now);
+    }
+
+    /// Takes the failed requests of a step, whose connection has ended.
+    pub(super) fn step_failed_on(
+        &mut self,
+        user: u32,
+        flights: &VecDeque<Flight>,
+        kind: FailureKind,
+        exchange: &StepExchange,
+        (written, now): (WriteProgress, Nanos),
+    ) {
+        let mut last = None;
+        for (nth, flight) in flights.iter().enumerate() {
+            let bytes_out = written.bytes_of(nth, exchange.length_of(flight.request));
+            let remaining = flights.len() - nth - 1;
+            let event = FlowEvent::Failed { step: exchange.step, kind, remaining };
+            last = Some(self.step_failed(user, &flight.failed(kind, now, bytes_out), &event, Some(exchange), now));
+        }
+        self.act(user, last, now);
+    }
+
+    pub(super) fn step_failed(
+        &mut self,
+        user: u32,
+        outcome: &Outcome,
+        event: &FlowEvent<'_>,
+        exchange: Option<&StepExchange>,
+        now: Nanos,
+    ) -> UserAction {
+        let Some(users) = &mut self.users else { return UserAction::Wait };
+        let action = users.failed(user, event, now, self.unix_s);
+        // A sample of a response that never came has none.
+        self.record_step(user, outcome, exchange);
+        action
+    }
+
+    /// Records a request of a step, with what the flow found.
+    fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
+        let Some(users) = &self.users else { return };
+        let findings = &users.findings;
+        let step = users.found_step(user);
+        let checks = users.step_checks(step);
+        self.counters
+            .end_step(step, outcome, findings, || failure_sample(findings, checks, exchange, users.secrets(user)));
+        if let Some(trace) = &self.trace {
+            // The receiver is gone once the run is abandoned.
+            let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
+        }
+        let has_message = self.log.is_some() && !findings.failures.is_empty();
+        let message = if has_message { failure_texts(findings, checks).join("; ") } else { String::new() };
+        self.finish_request(outcome, user, step, &message);
+    }
+
+    /// Records a request that could not be rendered.
+    pub(super) fn record_unsent(&mut self, user: u32, now: Nanos) {
+        let Some(users) = &self.users else { return };
+        let findings = &users.findings;
+        if findings.failures.is_empty() {
+            return;
+        }
+        let step = users.found_step(user);
+        if let Some(trace) = &self.trace {
+            let _ = trace.send(StepTrace::of_findings(users, user));
+        }
+        self.counters
+            .record_unsent(step, now, || failure_sample(findings, users.step_checks(step), None, users.secrets(user)));
+    }
+}
