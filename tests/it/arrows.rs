@@ -22,7 +22,7 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 const PURE: [&str; 5] = ["decide", "hurl", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 19] = [
+const PURE_DEPENDENCIES: [&str; 18] = [
     "base64",
     "chrono",
     "csv",
