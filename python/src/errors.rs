@@ -5,6 +5,7 @@
 //! └── WeirError
 //!     ├── UsageError (and ValueError)   PlanError, TlsError, and any invalid value
 //!     ├── SetupError                    LoadError
+//!     ├── NoResponse                    failures of requests of tasks
 //!     ├── ClientError and below         outcomes of calls; created by Python (`weir/_response.py`)
 //!     └── SendError                     NotAccepted: StoreError; SenderEnded: SendFailed; others are created by Python
 //! KeyboardInterrupt
@@ -18,9 +19,12 @@ use weir::http::tls::TlsError;
 use weir::load::{LoadError, PlanError};
 use weir::send::store::StoreError;
 
+pub(crate) use classes::UsageError;
+
 mod classes {
     pyo3::import_exception!(weir._errors, UsageError);
     pyo3::import_exception!(weir._errors, SetupError);
+    pyo3::import_exception!(weir._errors, NoResponse);
     pyo3::import_exception!(weir._errors, NotAccepted);
     pyo3::import_exception!(weir._errors, SenderEnded);
 }
@@ -43,6 +47,11 @@ pub(crate) fn agents(reason: &str) -> PyErr {
 /// A service, or a sender, that could not start.
 pub(crate) fn serve(reason: &str) -> PyErr {
     classes::SetupError::new_err(with_python_names(reason))
+}
+
+/// A request of a task that got no response.
+pub(crate) fn no_response(reason: &str) -> PyErr {
+    classes::NoResponse::new_err(reason.to_owned())
 }
 
 /// A failed call, by its outcome: a `ResponseHandle`.

@@ -6,6 +6,7 @@
 //! - [`arguments`]: arguments by name
 //! - [`form`]: arguments of `weir.load` -> [`weir::load::Options`]
 //! - [`load`]: load generation, interrupted by Ctrl-C
+//! - [`script`]: users of a load that Python drives
 //! - [`run`]: results of loads
 //! - [`compare`]: comparison of runs
 //! - [`serve`]: test servers on threads of their own
@@ -22,6 +23,7 @@ mod form;
 mod load;
 mod run;
 mod scenario_args;
+mod script;
 mod send;
 mod serve;
 mod simulate;
@@ -54,6 +56,14 @@ mod _weir {
     use super::load::load;
     #[pymodule_export]
     use super::run::RunHandle;
+    #[pymodule_export]
+    use super::script::command::run_script;
+    #[pymodule_export]
+    use super::script::request::ScriptRequest;
+    #[pymodule_export]
+    use super::script::response::ScriptResponse;
+    #[pymodule_export]
+    use super::script::session::ScriptSession;
     #[pymodule_export]
     use super::send::group_handle::GroupHandle;
     #[pymodule_export]

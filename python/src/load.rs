@@ -1,5 +1,7 @@
 //! `weir.load`: one call of the core, with the GIL released and Ctrl-C handled.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,20 +12,32 @@ use weir::measure::RunProgress;
 use crate::errors;
 use crate::form::LoadRequest;
 use crate::run::RunHandle;
+use crate::script::command::OpenedScript;
 
-/// Runs the load that the arguments describe. `command` is recorded in the manifest.
+/// Runs the load that the arguments describe, with the users of a script, if it has one. `command` is recorded in the manifest.
 ///
 /// In the main thread, Python's signal handlers run about ten times per second. An exception of theirs ends the run: a
 /// KeyboardInterrupt returns what was measured, any other exception is raised.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "Python hands over owned strings")]
-pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String>) -> PyResult<RunHandle> {
+#[pyo3(signature = (form, command, script=None))]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands over owned values")]
+pub(crate) fn load(
+    py: Python<'_>,
+    form: &Bound<'_, PyDict>,
+    command: Vec<String>,
+    script: Option<Py<PyAny>>,
+) -> PyResult<RunHandle> {
     let LoadRequest { options, slos, agents } = LoadRequest::read(form)?;
     let mut raised: Option<PyErr> = None;
     let run = py.detach(|| {
         let mut plan = LoadPlan::new(&options).map_err(|e| errors::plan(&e))?;
         if let Some(agents) = &agents {
             agents.check(Some(plan.connections)).map_err(|why| errors::agents(&why))?;
+        }
+        if let Some(script) = script.map(OpenedScript) {
+            let headers = plan.script_headers(&options).map_err(|e| errors::plan(&e))?;
+            let program = script.shared(&plan, &headers).map_err(|why| errors::usage(&why))?;
+            plan = plan.driven_by(Arc::new(program), &options).map_err(|e| errors::plan(&e))?;
         }
         let mut go_on = || {
             let go_on = Python::try_attach(|py| match py.check_signals() {

@@ -32,6 +32,7 @@ _NAMES = {
         "Interrupted",
         "JobExpired",
         "JobFailed",
+        "NoResponse",
         "NotAccepted",
         "SenderEnded",
         "SendError",
@@ -73,8 +74,10 @@ _NAMES = {
     "_serve": ("Service", "serve"),
     "_shared": ("delete", "get", "head", "options", "patch", "post", "put", "request"),
     "_simulate": ("Metrics", "Pairing", "Rank", "Sample", "Simulation", "SimulationRun", "simulate"),
+    "_task": ("tag", "task"),
     "_ticket": ("AsyncBatch", "AsyncTicket", "Batch", "Ticket"),
     "_time": ("Time",),
+    "_user": ("User", "sleep"),
     "_weir": ("__version__",),
 }
 """Modules and the public names that they define. A module is imported when one of its names is first used, since all

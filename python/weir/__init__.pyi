@@ -14,6 +14,7 @@ from weir._errors import (
     Interrupted,
     JobExpired,
     JobFailed,
+    NoResponse,
     NotAccepted,
     SenderEnded,
     SendError,
@@ -55,8 +56,10 @@ from weir._sender import Sender
 from weir._serve import Service, serve
 from weir._shared import delete, get, head, options, patch, post, put, request
 from weir._simulate import Metrics, Pairing, Rank, Sample, Simulation, SimulationRun, simulate
+from weir._task import tag, task
 from weir._ticket import AsyncBatch, AsyncTicket, Batch, Ticket
 from weir._time import Time
+from weir._user import User, sleep
 from weir._weir import __version__
 
 __all__ = [
@@ -98,6 +101,7 @@ __all__ = [
     "JobTypes",
     "Manifest",
     "Metrics",
+    "NoResponse",
     "NotAccepted",
     "Objective",
     "Pair",
@@ -134,6 +138,7 @@ __all__ = [
     "TimedOut",
     "Trust",
     "UsageError",
+    "User",
     "Verdict",
     "WeirError",
     "__version__",
@@ -149,4 +154,7 @@ __all__ = [
     "request",
     "serve",
     "simulate",
+    "sleep",
+    "tag",
+    "task",
 ]

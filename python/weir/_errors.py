@@ -6,6 +6,7 @@
     └── WeirError                  base class
         ├── UsageError             a value is invalid; also a ValueError
         ├── SetupError             the run could not start: no service at this address, no TLS, too few open files
+        ├── NoResponse             a request of a task of a `User` got no response; the task may catch it
         ├── SendError              of Sender or AsyncSender
         │   ├── JobFailed          the job was dead-lettered: `JobResult.raise_for_state`
         │   │   └── JobExpired     its TTL passed before delivery; also a TimeoutError
@@ -49,6 +50,7 @@ __all__ = [
     "Interrupted",
     "JobExpired",
     "JobFailed",
+    "NoResponse",
     "NotAccepted",
     "SendError",
     "SenderEnded",
@@ -73,6 +75,15 @@ class UsageError(WeirError, ValueError):
 
 class SetupError(WeirError):
     """A run that could not start: no request was sent. The message has the reason, and often a remedy."""
+
+    __module__ = "weir"
+
+
+class NoResponse(WeirError):  # noqa: N818  it is the end of a request, and often no error of the script
+    """A request of a task of a `User` got no response: no connection, a timeout, not HTTP.
+
+    The request is counted as a failure. A task that does not catch the exception ends, and its user goes on.
+    """
 
     __module__ = "weir"
 

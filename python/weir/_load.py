@@ -12,6 +12,8 @@ from weir._errors import Interrupted, UsageError
 from weir._run import Run
 from weir._scenario import Scenario
 from weir._time import Time
+from weir._user import User
+from weir._user_script import UserScript
 
 __all__ = ["Stage", "load"]
 
@@ -26,8 +28,9 @@ _LONGEST_SHOWN = 200
 
 
 def load(
-    url: str = "",
+    url: str | type[User] | Sequence[type[User]] = "",
     *,
+    host: str | None = None,
     scenario: Scenario | Sequence[Scenario] | None = None,
     variables: Mapping[str, object] | None = None,
     data: _Path | Sequence[Mapping[str, object]] | None = None,
@@ -82,7 +85,9 @@ def load(
 
     Args:
         url: Target URL, e.g. ``http://localhost:8080/path?query``; http or https. With a scenario the URL before its
-            paths; left out if its steps have hosts.
+            paths; left out if its steps have hosts. Or a class of users, or several of them: see `User`. Then
+            `requests`, `rate` and `loops` are tasks, and `connections` are users.
+        host: URL before the paths of a class of users. Default: that of the class.
         scenario: What users do in place of one request: a `Scenario`, or several that are chosen by weight. `requests`,
             `rate` and `loops` are then iterations, and `connections` are users.
         variables: Values of variables for templates of a single request.
@@ -142,6 +147,17 @@ def load(
     (12.4, True, True)
     """
     form: dict[str, object] = dict(locals())
+    script = None
+    if not isinstance(url, str):
+        script = UserScript([url] if isinstance(url, type) else list(url), host or "")
+        if threads not in (None, 1):
+            raise UsageError(f"threads: {threads} does not go with classes of users; Python runs on one thread")
+        form.update(url=script.url or "", threads=1)
+        if script.url is None:
+            raise UsageError("no class has a host; write it there, or host='http://localhost:8080'")
+    elif host is not None:
+        raise UsageError("host is for classes of users; write the URL")
+    del form["host"]
     lines = _header_lines(headers)
     command = _call(form | {"headers": list(lines) or None})
     bodies = [] if body is None else [body] if isinstance(body, str | bytes | PathLike) else body
@@ -166,7 +182,11 @@ def load(
         request_scenario=_form(rows),
         launcher=[sys.executable, "-m", "weir"],
     )
-    run = Run._of(_weir.load(form, command))
+    try:
+        run = Run._of(_weir.load(form, command, script))
+    finally:
+        if script is not None:
+            script.report()
     if run.interrupted:
         raise Interrupted(run)
     return run

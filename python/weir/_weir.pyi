@@ -1,9 +1,12 @@
 """Native module of weir, for the modules of this package only."""
 
 from asyncio import AbstractEventLoop, Future
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from types import TracebackType
 from typing import Any, Literal, final
 
+from weir._headers import Headers
 from weir._time import Time
 
 __all__ = [
@@ -15,6 +18,9 @@ __all__ = [
     "RequestHandle",
     "ResponseHandle",
     "RunHandle",
+    "ScriptRequest",
+    "ScriptResponse",
+    "ScriptSession",
     "SenderHandle",
     "SentRequestHandle",
     "ServiceHandle",
@@ -25,6 +31,7 @@ __all__ = [
     "forked",
     "load",
     "release_connections",
+    "run_script",
     "serve",
     "simulate",
     "wait",
@@ -35,8 +42,11 @@ __version__: str
 def compare(args: Sequence[str], given: Sequence[Sequence[RunHandle] | None]) -> tuple[str, str, str, str]:
     """Run `weir compare ARGS...`, with runs for some sides: JSON, text, Markdown and HTML."""
 
-def load(form: Mapping[str, object], command: Sequence[str]) -> RunHandle:
+def load(form: Mapping[str, object], command: Sequence[str], script: object = None) -> RunHandle:
     """Run the load of the form (the arguments of `weir.load`, by name); the GIL is released."""
+
+def run_script(args: Sequence[str], opener: Callable[..., object]) -> int:
+    """Run a command line whose Python script the opener opens; return the exit code."""
 
 def serve(args: Sequence[str]) -> ServiceHandle:
     """Start the service of `weir serve ARGS...`; the GIL is released."""
@@ -233,3 +243,95 @@ class Mailbox:
         """Set the futures of all completed IDs."""
     def forget(self, id: int) -> None:
         """Forget a future that is not awaited any more."""
+
+@final
+class ScriptSession:
+    """What the requests of a user have in common."""
+
+    base: str
+    """URL before paths."""
+
+    def __new__(cls, base: str, head: str) -> ScriptSession: ...
+    def set_head(self, head: str) -> None:
+        """Replace the header lines of all requests."""
+
+    def cookies(self) -> list[tuple[str, str, str, str]]:
+        """List the cookies: name, value, domain, path."""
+
+    def set_cookie(self, field: str, url: str | None = None) -> None:
+        """Store a cookie as the field Set-Cookie does."""
+
+    def clear_cookies(self) -> None:
+        """Remove all cookies."""
+
+@final
+class ScriptRequest:
+    """Request that a task yields."""
+
+    method: str
+    url: str
+    body: bytes | None
+    headers: list[tuple[str, str | None]]
+
+    def __new__(
+        cls,
+        session: ScriptSession,
+        method: str,
+        url: str,
+        name: str | None = None,
+        headers: Mapping[str, Any] | None = None,
+        body: bytes | None = None,
+        timeout: float | None = None,
+        redirects: bool = True,
+        catches: bool = False,
+        is_watched: bool = False,
+    ) -> ScriptRequest: ...
+
+@final
+class ScriptResponse:
+    """Response that a task gets; nothing is parsed before it is looked at."""
+
+    status: int
+    status_code: int
+    ok: bool
+    url: str
+    target: str
+    method: str
+    reason: str
+    encoding: str | None
+    text: str
+    content: bytes
+    raw_length: int
+    headers: Headers
+    cookies: dict[str, str]
+    elapsed: timedelta
+    history: list[ScriptResponse]
+    request: ScriptRequest
+    session: ScriptSession
+    failure_kind: str | None
+    error: Exception | None
+    decided: str | None
+    js: Any
+
+    def json(self, **options: Any) -> Any:
+        """Return the body as JSON."""
+
+    def check(self, condition: bool, reason: str | None = None) -> bool:
+        """Count the response as a failure unless the condition holds."""
+
+    def success(self) -> None:
+        """Count the response as a success."""
+
+    def failure(self, reason: object) -> None:
+        """Count the response as a failure."""
+
+    def raise_for_status(self) -> None:
+        """Raise an exception for a status from 400 on."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def __enter__(self) -> ScriptResponse: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool: ...

@@ -17,6 +17,7 @@ mod messages;
 mod mix_file;
 mod objectives;
 mod output;
+pub mod python_host;
 mod report;
 mod request_args;
 mod run;
@@ -43,6 +44,7 @@ use clap::error::ErrorKind;
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use self::messages::Messages;
+use self::python_host::PythonHost;
 
 /// Exit codes, the same for every command.
 pub mod exit {
@@ -126,6 +128,11 @@ enum CliCommand {
 
 /// Runs the command line (the program's name first) and returns the exit code ([`exit`]).
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    run_with(args, None)
+}
+
+/// Runs the command line in a process with a Python interpreter, if it has one; returns the exit code ([`exit`]).
+pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn PythonHost>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match parse(&args) {
         Ok(cli) => cli,
@@ -133,7 +140,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let messages = Messages::new(&cli.common);
     match cli.command {
-        CliCommand::Load(asked) => load::run(*asked, &args, &messages),
+        CliCommand::Load(asked) => load::run(*asked, &args, &messages, host),
         CliCommand::Run(asked) => run::run(*asked, &messages),
         #[cfg(feature = "serve")]
         CliCommand::Serve(asked) => serve::run(asked, &messages),

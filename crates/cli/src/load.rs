@@ -3,6 +3,7 @@
 mod defaults;
 mod exit_code;
 mod outputs;
+mod python_script;
 mod script_args;
 mod stages_flag;
 
@@ -16,6 +17,7 @@ use clap::{ArgAction, Args, Command, FromArgMatches};
 pub(super) use self::defaults::SearchDefaults;
 use self::exit_code::exit_code;
 use self::outputs::LoadOutputs;
+use self::python_script::{PythonArgs, PythonLoad};
 use self::script_args::ScriptArgs;
 use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
@@ -26,6 +28,7 @@ use super::objectives::Objectives;
 use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
 use super::run::{PlayDetail, PlayOutput, play};
+use crate::python_host::PythonHost;
 use weir_agents::{Coordinator, process};
 use weir_decide::Nanos;
 use weir_decide::base::units;
@@ -85,6 +88,8 @@ pub(super) struct LoadArgs {
     request_args: RequestArgs,
     #[command(flatten)]
     script_args: ScriptArgs,
+    #[command(flatten)]
+    python_args: PythonArgs,
     #[command(flatten)]
     agent_args: AgentArgs,
 
@@ -179,8 +184,8 @@ fn parse_args(args: &[String]) -> Result<LoadArgs, String> {
     read.map_err(|error| super::one_line(&error, "load"))
 }
 
-pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8 {
-    match try_run(asked, args, messages) {
+pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
+    match try_run(asked, args, messages, host) {
         Ok(code) => code,
         Err(why) => {
             messages.errors(&why);
@@ -201,12 +206,17 @@ pub(super) fn run_agent(messages: &Messages) -> u8 {
 }
 
 /// Errors before the run are returned as one line; errors after it are logged and do not lose the run.
-fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
+fn try_run(
+    mut asked: LoadArgs,
+    args: &[OsString],
+    messages: &Messages,
+    host: Option<&dyn PythonHost>,
+) -> Result<u8, String> {
+    let python = PythonLoad::open(&mut asked, args, host)?;
     if asked.agent_args.has_agents() && asked.jtl.is_some() {
         return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
     }
     let outputs = LoadOutputs::open(&asked)?;
-    let mut asked = asked;
     asked.request_args.read_stdin()?;
     let script = asked.take_script()?;
     let once = asked.once.then(|| asked.play_output());
@@ -228,13 +238,17 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     if let Some(output) = once {
         return play(&options, &output, messages);
     }
-    if outputs.csv_steps.is_some() && options.scenarios.is_empty() {
+    if outputs.csv_steps.is_some() && options.scenarios.is_empty() && python.is_none() {
         return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
     }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
     let (plan, script) = match script {
         Some((path, args)) => args.prepare(&path, &options, plan).map(|(plan, script)| (plan, Some(script)))?,
         None => (plan, None),
+    };
+    let plan = match &python {
+        Some(python) => python.prepare(&options, plan)?,
+        None => plan,
     };
     if let Some(mix) = &plan.scenarios {
         mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
@@ -306,9 +320,12 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let shown = shown.map_or_else(|why| messages.usage_error(&why), |()| exit::OK);
     let done = script.as_ref().map_or(Ok(()), |script| script.done(&run));
     let done = done.map_or_else(|why| messages.usage_error(&why), |()| exit::OK);
+    let of_script = python.as_ref().map_or(Ok(None), |python| python.0.done(&run));
+    let of_script = of_script.unwrap_or_else(|why| Some(messages.usage_error(&why)));
     let kept = outputs.write(&run, log, messages);
     let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
-    Ok(exit_code(&run, strict, shown.max(kept).max(ended).max(done), messages))
+    let code = exit_code(&run, strict, shown.max(kept).max(ended).max(done), messages);
+    Ok(of_script.unwrap_or(code))
 }
 
 /// Labels and URLs in a log: of each step, or of the one request.

@@ -10,7 +10,7 @@ use clap::Args;
 use super::connection_args::{CONNECTION, ConnectionArgs};
 use super::mix_file::{FlagCheck, MixFile};
 use super::scenario_args::ScenarioArgs;
-use super::script_path::{is_script, take_script};
+use super::script_path::{is_python, is_script, take_script};
 use weir_decide::base::units;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
@@ -26,7 +26,7 @@ pub(super) struct RequestArgs {
     #[arg(required_unless_present = "scenarios", default_value = "", hide_default_value = true)]
     url: String,
 
-    /// scenario in hurl's format, repeatable; mix (TOML); or wrk's script (Lua)
+    /// scenario (hurl), repeatable; mix (TOML); script of wrk (Lua) or Locust (Python)
     #[arg(short, long = "scenario", value_name = "FILE", help_heading = SCENARIO)]
     scenarios: Vec<PathBuf>,
     /// check of each response, in hurl's format; repeatable
@@ -148,6 +148,9 @@ impl RequestArgs {
             self.add_mix(&mix, &settings);
             return Ok(Some(mix));
         }
+        if let Some(path) = self.scenarios.iter().find(|path| is_python(path)) {
+            return Err(format!("{}: Python scripts are for weir load; write a scenario here", path.display()));
+        }
         if let Some(path) = self.scenarios.iter().find(|path| is_script(path)) {
             return Err(format!("{}: Lua scripts are for weir load; write a .hurl file here", path.display()));
         }
@@ -156,6 +159,51 @@ impl RequestArgs {
             self.sources.push(ScenarioSource { name, text, folder, weight: 1.0, ..settings.clone() });
         }
         Ok(None)
+    }
+
+    /// Takes the Python script out of the scenarios; braces are then text.
+    ///
+    /// # Errors
+    /// One line, if something does not go with it.
+    pub(super) fn take_python(&mut self) -> Result<Option<PathBuf>, String> {
+        let Some(at) = self.scenarios.iter().position(|path| is_python(path)) else { return Ok(None) };
+        let name = self.scenarios[at].display();
+        if self.scenarios.len() > 1 {
+            return Err(format!("a Python script is given alone; leave out {name} or the other scenarios"));
+        }
+        let given = [
+            ("--check", !self.checks.is_empty(), "write r.check() in its tasks"),
+            ("--success", self.success.is_some(), "write r.success() or r.failure() in its tasks"),
+            ("--variable", !self.variables.is_empty(), "give arguments after --"),
+            ("--think", self.think.is_some(), "write think in its classes"),
+            ("--method", self.method.is_some(), "its tasks have theirs"),
+            ("--body", !self.bodies.is_empty(), "its tasks have theirs"),
+            ("--weights", !self.weights.is_empty(), "write the weights of its tasks"),
+            ("--pipeline", self.pipeline.is_some(), "a task waits for each response"),
+        ];
+        if let Some((flag, _, remedy)) = given.iter().find(|(_, is_given, _)| *is_given) {
+            return Err(format!("{flag} does not go with a Python script; {remedy}"));
+        }
+        if let Some(flag) = self.scenario_args.first_given() {
+            return Err(format!("{flag} does not go with a Python script; it is for scenarios"));
+        }
+        self.no_template = true;
+        Ok(Some(self.scenarios.remove(at)))
+    }
+
+    /// URL; empty if none is given.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Takes the URL away.
+    pub(super) fn take_url(&mut self) -> String {
+        std::mem::take(&mut self.url)
+    }
+
+    /// Sets the URL.
+    pub(super) fn set_url(&mut self, url: String) {
+        self.url = url;
     }
 
     /// Takes the Lua script out of the scenarios; braces are then text.

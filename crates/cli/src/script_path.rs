@@ -1,4 +1,4 @@
-//! Lua scripts among the scenarios of a command line, told from their names.
+//! Scripts among the scenarios of a command line, told from their names.
 
 use std::path::{Path, PathBuf};
 
@@ -18,4 +18,9 @@ pub(super) fn take_script(scenarios: &mut Vec<PathBuf>) -> Result<Option<PathBuf
 /// Whether a path is that of a Lua script, by its extension.
 pub(super) fn is_script(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "lua")
+}
+
+/// Whether a path is that of a Python script, by its extension.
+pub(super) fn is_python(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "py")
 }

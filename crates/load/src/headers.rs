@@ -8,10 +8,10 @@ const MAX_USUAL_HEADERS: usize = 32;
 const MAX_HEADERS: usize = 256;
 
 /// Name and value of a header.
-pub(crate) type HeaderField<'a> = (&'a str, &'a [u8]);
+pub type HeaderField<'a> = (&'a str, &'a [u8]);
 
 /// Calls with the headers of a head. It was parsed before, by the same rules; what cannot be parsed again has none.
-pub(crate) fn with_headers<T>(head: &[u8], call: impl FnOnce(&[HeaderField<'_>]) -> T) -> T {
+pub fn with_headers<T>(head: &[u8], call: impl FnOnce(&[HeaderField<'_>]) -> T) -> T {
     let lines = head.iter().filter(|byte| **byte == b'\n').count();
     // A large array costs more to clear than most heads to parse.
     if lines <= MAX_USUAL_HEADERS {

@@ -33,6 +33,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+pub use self::headers::{HeaderField, with_headers};
 pub use self::manifest::{machine_manifest, manifest};
 pub use self::options::{Options, RequestBodySource};
 pub use self::plan::{AgentPosition, LoadPlan, Pacing, PlanError};

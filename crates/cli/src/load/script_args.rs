@@ -20,7 +20,7 @@ pub(super) struct ScriptArgs {
     /// maximum duration of a call of a Lua script [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = SCRIPT)]
     script_timeout: Option<Duration>,
-    /// arguments of a Lua script's init(), after --
+    /// arguments of a script, after --
     #[arg(value_name = "ARGS")]
     script_args: Vec<String>,
 }
@@ -39,6 +39,11 @@ enum ErrorPolicy {
 pub(super) struct LoadScript(#[cfg(feature = "lua")] std::sync::Arc<weir_lua::LuaScript>);
 
 impl ScriptArgs {
+    /// Takes the arguments after `--`.
+    pub(super) fn take_args(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.script_args)
+    }
+
     /// Checks that nothing is said of a script that is not there.
     ///
     /// # Errors

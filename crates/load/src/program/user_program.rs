@@ -58,6 +58,12 @@ pub trait ThreadProgram: fmt::Debug + Send {
     /// the last one counts.
     fn failed(&mut self, kind: FailureKind, remaining: usize, call: &mut ProgramCall<'_>) -> ProgramAction;
 
+    /// Earliest start of the next iteration of a user whose iteration has ended: the wait between belongs to none.
+    /// `NEVER`: the user has no further one.
+    fn next_start(&self, _user: u32) -> Option<Nanos> {
+        None
+    }
+
     /// Takes note that the end of the run has cut an iteration off.
     fn cut(&mut self, _user: u32) {}
 
@@ -83,7 +89,7 @@ pub struct ProgramCall<'a> {
     pub user: u32,
     /// Number of the iteration in the whole load.
     pub iteration: u64,
-    /// Intended start of the iteration.
+    /// Intended start of the iteration; `begin` sets it to a later time if the user is not there yet.
     pub intended: Nanos,
     /// Time of the event: of a response its arrival.
     pub now: Nanos,

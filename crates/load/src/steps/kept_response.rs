@@ -90,24 +90,32 @@ impl KeptResponse {
         if self.is_cut {
             return Err(format!("the body is larger than {} MiB, of which no check can be made", MAX_BODY_BYTES >> 20));
         }
-        let Some(encoding) = encoding.filter(|_| !self.body.is_empty()) else { return Ok(Cow::Borrowed(&self.body)) };
-        let mut body = Cow::Borrowed(&self.body[..]);
-        // The last encoding was applied last.
-        for name in encoding.split(|byte| *byte == b',').rev() {
-            let decoded = match name.trim_ascii().to_ascii_lowercase().as_slice() {
-                b"identity" | b"" => continue,
-                b"gzip" | b"x-gzip" => decompressed(GzDecoder::new(&body[..])),
-                // Some services leave out the frame of zlib.
-                b"deflate" => decompressed(ZlibDecoder::new(&body[..]))
-                    .or_else(|error| decompressed(DeflateDecoder::new(&body[..])).map_err(|_| error)),
-                b"br" => decompressed(Decompressor::new(&body[..], BROTLI_BUFFER_BYTES)),
-                b"zstd" => zstd(&body),
-                other => return Err(format!("unknown content encoding '{}'", other.escape_ascii())),
-            };
-            body = Cow::Owned(decoded.map_err(|error| format!("the body does not decompress: {error}"))?);
-        }
-        Ok(body)
+        decoded_body(&self.body, encoding)
     }
+}
+
+/// Body, decompressed if `encoding`, the value of Content-Encoding, is a known one.
+///
+/// # Errors
+/// Reason why the body does not decompress.
+pub fn decoded_body<'b>(raw: &'b [u8], encoding: Option<&[u8]>) -> Result<Cow<'b, [u8]>, String> {
+    let mut body = Cow::Borrowed(raw);
+    let Some(encoding) = encoding.filter(|_| !raw.is_empty()) else { return Ok(body) };
+    // The last encoding was applied last.
+    for name in encoding.split(|byte| *byte == b',').rev() {
+        let decoded = match name.trim_ascii().to_ascii_lowercase().as_slice() {
+            b"identity" | b"" => continue,
+            b"gzip" | b"x-gzip" => decompressed(GzDecoder::new(&body[..])),
+            // Some services leave out the frame of zlib.
+            b"deflate" => decompressed(ZlibDecoder::new(&body[..]))
+                .or_else(|error| decompressed(DeflateDecoder::new(&body[..])).map_err(|_| error)),
+            b"br" => decompressed(Decompressor::new(&body[..], BROTLI_BUFFER_BYTES)),
+            b"zstd" => zstd(&body),
+            other => return Err(format!("unknown content encoding '{}'", other.escape_ascii())),
+        };
+        body = Cow::Owned(decoded.map_err(|error| format!("the body does not decompress: {error}"))?);
+    }
+    Ok(body)
 }
 
 fn decompressed(from: impl Read) -> io::Result<Vec<u8>> {

@@ -36,6 +36,7 @@ pub use self::data_source::DataSource;
 pub(super) use self::exchange::StepExchange;
 pub(super) use self::exchange_pool::ExchangePool;
 pub(super) use self::flow_event::FlowEvent;
+pub use self::kept_response::decoded_body;
 pub use self::mix::ScenarioMix;
 pub(super) use self::origin_resolver::{OriginResolver, ResolvedOrigin};
 pub(super) use self::program_flows::ProgramFlows;

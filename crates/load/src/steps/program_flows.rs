@@ -65,14 +65,15 @@ impl<'a> ProgramFlows<'a> {
         Self { plan, program, target, target_name, origins: HashMap::new(), decides_success: false, abort: None }
     }
 
-    /// Calls the program with an event of a user; returns the user's scenario, and what it does next.
+    /// Calls the program with an event of a user; returns the user's scenario, the intended start of its iteration, and
+    /// what it does next.
     pub(crate) fn call(
         &mut self,
         subject: CallSubject,
         event: &FlowEvent<'_>,
         now: Nanos,
         buffers: CallBuffers<'_>,
-    ) -> (u32, FlowNext) {
+    ) -> (u32, Nanos, FlowNext) {
         let CallBuffers { request, pipelined, findings } = buffers;
         let step = event.step();
         findings.clear(step.unwrap_or(0));
@@ -97,7 +98,8 @@ impl<'a> ProgramFlows<'a> {
                 self.program.response(&response, &mut call)
             }
         };
-        let (scenario, call_step, is_success) = (call.scenario, call.step, call.is_success);
+        let (scenario, intended) = (call.scenario, call.intended);
+        let (call_step, is_success) = (call.step, call.is_success);
         if let FlowEvent::Failed { kind, .. } = event {
             findings.failures.push(FlowFailure::Transfer(*kind));
         }
@@ -106,7 +108,7 @@ impl<'a> ProgramFlows<'a> {
         self.decides_success = is_success.is_some();
         let is_failed = !findings.failures.is_empty() || is_success == Some(false);
         findings.verdict = step.map(|_| if is_failed { StepVerdict::Failed } else { StepVerdict::Passed });
-        (scenario, self.next(action))
+        (scenario, intended, self.next(action))
     }
 
     fn next(&mut self, action: ProgramAction) -> FlowNext {
@@ -143,6 +145,11 @@ impl<'a> ProgramFlows<'a> {
     /// What samples of failures leave out.
     pub(crate) fn redaction(&self) -> &Redaction {
         &self.plan.redaction
+    }
+
+    /// Earliest start of a user's next iteration.
+    pub(crate) fn next_start(&self, user: u32) -> Option<Nanos> {
+        self.program.next_start(user)
     }
 
     /// Takes note that an iteration is cut off.

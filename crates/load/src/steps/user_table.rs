@@ -139,10 +139,12 @@ impl<'a> UserTable<'a> {
         self.users.get_mut(user as usize)?.rest.take()
     }
 
-    /// Earliest start of a user's next iteration, if its scenario has a pace.
+    /// Earliest start of a user's next iteration, if its scenario has a pace or its program a wait; `NEVER` without one.
     pub(crate) fn paced_start(&self, user: u32) -> Option<Nanos> {
-        let UserFlows::Steps(flows) = &self.flows else { return None };
-        Some(self.users.get(user as usize)?.intended + flows.pacing(user)?)
+        match &self.flows {
+            UserFlows::Steps(flows) => Some(self.users.get(user as usize)?.intended + flows.pacing(user)?),
+            UserFlows::Program(flows) => flows.next_start(user),
+        }
     }
 
     /// Begins an iteration; only weir itself could delay its first request from `ready` on.
@@ -192,8 +194,9 @@ impl<'a> UserTable<'a> {
             UserFlows::Program(flows) => {
                 let (iteration, intended) = (slot.iteration, slot.intended);
                 let subject = CallSubject { user, scenario: slot.scenario, iteration, intended };
-                let (scenario, next) = flows.call(subject, event, now, CallBuffers { request, pipelined, findings });
-                slot.scenario = scenario;
+                let buffers = CallBuffers { request, pipelined, findings };
+                let (scenario, intended, next) = flows.call(subject, event, now, buffers);
+                (slot.scenario, slot.intended) = (scenario, intended);
                 Some(next)
             }
         };

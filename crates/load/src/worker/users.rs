@@ -159,6 +159,9 @@ impl Worker<'_> {
     /// Gives a user its next iteration now, which begins at `at`: a user that has none left does not wait for it.
     fn pace(&mut self, user: u32, at: Nanos, now: Nanos) -> Option<UserAction> {
         self.refill_permits();
+        if at == Nanos::NEVER {
+            return None;
+        }
         let mut start = self.feed.next_on(user, now)?;
         start.arrival.intended = at;
         if let Some(users) = &mut self.users {

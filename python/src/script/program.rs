@@ -1,0 +1,46 @@
+//! Program of a load that Python drives.
+
+use std::fmt;
+
+use pyo3::prelude::*;
+use weir::load::program::StepNames;
+use weir::scenario::plan::RequestOrigin;
+
+use super::shape::UserShape;
+
+/// What the users of a load that Python drives have in common: names of scenarios and steps, and their factory.
+pub(crate) struct PythonProgram {
+    /// Python object that makes users: `user(number)` returns generator or greenlet, its `resume` and the index of its
+    /// scenario; `stop()` is called at the end.
+    pub(super) factory: Py<PyAny>,
+    pub(super) scenarios: Vec<String>,
+    pub(super) names: StepNames,
+    pub(super) shape: UserShape,
+    /// Whether tasks begin at set times, whether or not users are free: waits between tasks are then left out.
+    pub(super) is_open: bool,
+    /// Where requests to paths go.
+    pub(super) target: RequestOrigin,
+}
+
+impl fmt::Debug for PythonProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PythonProgram").field("scenarios", &self.scenarios).finish_non_exhaustive()
+    }
+}
+
+impl PythonProgram {
+    pub(super) fn new(
+        factory: Py<PyAny>,
+        scenarios: Vec<String>,
+        shape: UserShape,
+        is_open: bool,
+        target: RequestOrigin,
+    ) -> Self {
+        Self { factory, scenarios, names: StepNames::default(), shape, is_open, target }
+    }
+
+    /// Name of a scenario.
+    pub(super) fn scenario(&self, index: u32) -> &str {
+        self.scenarios.get(index as usize).map_or("", String::as_str)
+    }
+}

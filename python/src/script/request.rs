@@ -1,0 +1,106 @@
+//! Requests that tasks yield.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::session::ScriptSession;
+
+/// Request that a task yields.
+#[pyclass(frozen, module = "weir._weir")]
+#[derive(Debug)]
+pub(crate) struct ScriptRequest {
+    pub(super) session: Py<ScriptSession>,
+    pub(super) method: String,
+    /// Absolute URL, or what follows the session's.
+    pub(super) url: String,
+    /// Name of the step; otherwise method and URL as they are given.
+    pub(super) name: Option<String>,
+    /// Headers that replace those of the session; without a value they remove it.
+    pub(super) headers: Vec<(String, Option<String>)>,
+    pub(super) body: Option<Vec<u8>>,
+    /// Timeout in seconds, if it has one of its own.
+    pub(super) timeout_s: Option<f64>,
+    pub(super) follows_redirects: bool,
+    /// Whether a request without a response is a response of status 0, and not an exception.
+    pub(super) catches: bool,
+    /// Whether the task may decide about the response later than before its next request.
+    pub(super) is_watched: bool,
+}
+
+#[pymethods]
+impl ScriptRequest {
+    #[new]
+    #[pyo3(signature = (session, method, url, name=None, headers=None, body=None, timeout=None, redirects=true,
+        catches=false, is_watched=false))]
+    #[expect(clippy::too_many_arguments, reason = "what a request has")]
+    fn new(
+        session: Py<ScriptSession>,
+        method: String,
+        url: String,
+        name: Option<String>,
+        headers: Option<&Bound<'_, PyDict>>,
+        body: Option<Vec<u8>>,
+        timeout: Option<f64>,
+        redirects: bool,
+        catches: bool,
+        is_watched: bool,
+    ) -> PyResult<Self> {
+        let headers = match headers {
+            Some(headers) => headers.iter().map(|(name, value)| header(&name, &value)).collect::<PyResult<_>>()?,
+            None => Vec::new(),
+        };
+        Ok(Self {
+            session,
+            method,
+            url,
+            name,
+            headers,
+            body,
+            timeout_s: timeout,
+            follows_redirects: redirects,
+            catches,
+            is_watched,
+        })
+    }
+
+    /// Method.
+    #[getter]
+    fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// URL as it was given.
+    #[getter]
+    fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Body.
+    #[getter]
+    fn body(&self) -> Option<&[u8]> {
+        self.body.as_deref()
+    }
+
+    /// Headers that replace those of the session.
+    #[getter]
+    fn headers(&self) -> Vec<(&str, Option<&str>)> {
+        self.headers.iter().map(|(name, value)| (name.as_str(), value.as_deref())).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<request {} {}>", self.method, self.url)
+    }
+}
+
+fn header(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<(String, Option<String>)> {
+    let name = text(name)?;
+    Ok((name, if value.is_none() { None } else { Some(text(value)?) }))
+}
+
+/// Text of a header, which may be bytes.
+fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    match value.extract::<&[u8]>() {
+        Ok(bytes) if value.is_instance_of::<pyo3::types::PyBytes>() => Ok(String::from_utf8_lossy(bytes).into_owned()),
+        _ => Ok(value.str()?.to_cow()?.into_owned()),
+    }
+}

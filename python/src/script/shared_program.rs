@@ -1,0 +1,36 @@
+//! Program of a load that Python drives, as the load has it.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use weir::load::program::{ProgramThread, ThreadProgram, UserProgram};
+use weir::measure::run_steps::StepFacts;
+use weir::scenario::plan::OriginTable;
+
+use super::program::PythonProgram;
+use super::thread::PythonThread;
+
+/// Program of a load that Python drives, shared by the load and its thread.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedProgram(pub(crate) Arc<PythonProgram>);
+
+impl UserProgram for SharedProgram {
+    fn scenarios(&self) -> Vec<String> {
+        self.0.scenarios.clone()
+    }
+
+    fn steps(&self) -> Vec<StepFacts> {
+        self.0.names.facts()
+    }
+
+    fn thread(&self, thread: ProgramThread) -> Result<Box<dyn ThreadProgram>, String> {
+        if thread.count > 1 {
+            return Err("Python runs on one thread; leave out --threads, or write -t 1".to_owned());
+        }
+        let factory = Python::attach(|py| self.0.factory.clone_ref(py));
+        let mut origins = OriginTable::default();
+        let target = &self.0.target;
+        origins.intern(target.is_tls, &target.host, target.port);
+        Ok(Box::new(PythonThread::new(self.0.clone(), factory, origins)))
+    }
+}

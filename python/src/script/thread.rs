@@ -1,0 +1,363 @@
+//! Users of the worker thread.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use weir::decide::Nanos;
+use weir::decide::base::failure::FailureKind;
+use weir::load::program::{
+    KeptParts, ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ProgramSend, ThreadProgram,
+};
+use weir::machine::lock::lock;
+use weir::scenario::plan::{OriginId, OriginTable};
+
+use super::program::PythonProgram;
+use super::request::ScriptRequest;
+use super::response::ScriptResponse;
+use super::thread_state::KeptThreadState;
+use super::user::{ScriptUser, TaskExchange};
+use crate::errors;
+
+/// Longest wait of a task, in seconds: a century.
+const MAX_WAIT_S: f64 = 3e9;
+
+/// Users of the worker thread.
+#[derive(Debug)]
+pub(super) struct PythonThread {
+    program: Arc<PythonProgram>,
+    factory: Py<PyAny>,
+    /// Users by number; each is made when it begins.
+    users: Vec<Option<ScriptUser>>,
+    /// Indices of steps by scenario and name.
+    steps: HashMap<(u32, String), u32>,
+    origins: OriginTable,
+    buffer: Vec<u8>,
+    /// Dropped last: what is above is Python's.
+    state: Option<KeptThreadState>,
+}
+
+/// What a task is resumed with.
+enum TaskInput {
+    Value(Py<PyAny>),
+    Error(PyErr),
+}
+
+impl PythonThread {
+    pub(super) fn new(program: Arc<PythonProgram>, factory: Py<PyAny>, origins: OriginTable) -> Self {
+        let (users, steps, buffer) = (Vec::new(), HashMap::new(), Vec::new());
+        Self { program, factory, users, steps, origins, buffer, state: None }
+    }
+
+    /// User of a call, which is made if it is new.
+    fn make_user(&mut self, py: Python<'_>, number: u32) -> PyResult<()> {
+        let at = number as usize;
+        if self.users.len() <= at {
+            self.users.resize_with(at + 1, || None);
+        }
+        if self.users[at].is_none() {
+            let made = self.factory.bind(py).call_method1("user", (number,))?;
+            let (driver, resume, scenario) = made.extract()?;
+            self.users[at] = Some(ScriptUser {
+                driver,
+                resume,
+                scenario,
+                exchange: None,
+                watched: Vec::new(),
+                late: Vec::new(),
+                next_start: Nanos::ZERO,
+                has_failed: false,
+                is_over: false,
+            });
+        }
+        Ok(())
+    }
+
+    fn user(&mut self, number: u32) -> Option<&mut ScriptUser> {
+        self.users.get_mut(number as usize)?.as_mut()
+    }
+
+    /// Resumes a user until it sends, waits or ends its task.
+    fn advance(&mut self, py: Python<'_>, input: TaskInput, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let mut input = input;
+        loop {
+            let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+            let next = match input {
+                TaskInput::Value(value) => user.resume.bind(py).call1((value,)),
+                TaskInput::Error(error) => user.driver.bind(py).call_method1("throw", (error.into_value(py),)),
+            };
+            let next = match next {
+                Ok(next) => next,
+                Err(error) if error.is_instance_of::<PyStopIteration>(py) => return self.end_user(call),
+                Err(error) => return ProgramAction::Abort(format!("the run was ended by {}", described(py, &error))),
+            };
+            if let Ok(request) = next.cast::<ScriptRequest>() {
+                match self.send(request, call) {
+                    Ok(action) => return action,
+                    Err(why) => input = TaskInput::Error(PyValueError::new_err(why)),
+                }
+            } else if let Ok(end) = next.cast::<PyTuple>() {
+                return match end.extract() {
+                    Ok((has_failed, wait_s)) => self.end_task(py, has_failed, wait_s, call),
+                    Err(error) => ProgramAction::Abort(described(py, &error)),
+                };
+            } else if let Ok(wait_s) = next.extract::<f64>() {
+                return ProgramAction::WaitUntil(call.now + seconds(wait_s));
+            } else if next.is_none() {
+                // A greenlet that has ended, or a coroutine that gives others their turn.
+                let is_dead = user.driver.bind(py).getattr("dead").and_then(|dead| dead.is_truthy()).unwrap_or(false);
+                if is_dead {
+                    return self.end_user(call);
+                }
+                return ProgramAction::WaitUntil(call.now);
+            } else {
+                input = TaskInput::Error(foreign(&next));
+            }
+        }
+    }
+
+    fn send(
+        &mut self,
+        request: &Bound<'_, ScriptRequest>,
+        call: &mut ProgramCall<'_>,
+    ) -> Result<ProgramAction, String> {
+        let asked = request.get();
+        let url = TaskExchange::url_of(asked)?;
+        let scenario = self.user(call.user).map_or(0, |user| user.scenario);
+        let name = match &asked.name {
+            Some(name) => name.clone(),
+            None => format!("{} {}", asked.method, asked.url),
+        };
+        let step = match self.steps.get(&(scenario, name.clone())) {
+            Some(step) => *step,
+            None => {
+                let step = self.program.names.index(self.program.scenario(scenario), &name);
+                *self.steps.entry((scenario, name)).or_insert(step)
+            }
+        };
+        self.exchange(TaskExchange::new(request, url, step), call)
+    }
+
+    /// Sends the request of an exchange.
+    fn exchange(&mut self, exchange: TaskExchange, call: &mut ProgramCall<'_>) -> Result<ProgramAction, String> {
+        let url = &exchange.url;
+        let origin = self.origins.intern(url.is_tls(), url.host(), url.port());
+        let origin = origin.ok_or_else(|| format!("'{url}': too many hosts"))?;
+        exchange.write(&mut self.buffer)?;
+        call.put_request(&self.buffer);
+        let timeout = exchange.request.get().timeout_s.map(seconds);
+        let send = ProgramSend {
+            step: exchange.step,
+            origin,
+            intended: call.now.max(call.intended),
+            timeout,
+            is_bodyless: exchange.method == "HEAD",
+            keeps: KeptParts::HeadAndBody,
+        };
+        if let Some(user) = self.user(call.user) {
+            user.exchange = Some(exchange);
+        }
+        Ok(ProgramAction::Send(send))
+    }
+
+    fn end_task(
+        &mut self,
+        py: Python<'_>,
+        has_failed: bool,
+        wait_s: Option<f64>,
+        call: &ProgramCall<'_>,
+    ) -> ProgramAction {
+        let program = Arc::clone(&self.program);
+        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        user.take_late(py);
+        user.next_start = match wait_s {
+            None => {
+                user.is_over = true;
+                Nanos::NEVER
+            }
+            Some(_) if program.is_open => Nanos::ZERO,
+            Some(wait_s) => program.shape.active_from(call.user.into(), call.now + seconds(wait_s)),
+        };
+        let ok = !user.has_failed && !has_failed;
+        ProgramAction::End { ok }
+    }
+
+    /// Ends a user that does not go on.
+    fn end_user(&mut self, call: &ProgramCall<'_>) -> ProgramAction {
+        let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        (user.is_over, user.next_start) = (true, Nanos::NEVER);
+        ProgramAction::End { ok: !user.has_failed }
+    }
+
+    /// Resumes a user with a response, and takes over what its task decided about it.
+    fn resume_with(
+        &mut self,
+        py: Python<'_>,
+        response: ScriptResponse,
+        step: u32,
+        call: &mut ProgramCall<'_>,
+    ) -> ProgramAction {
+        let is_ok = (1..400).contains(&response.status);
+        let is_watched = response.request.get().is_watched;
+        let response = match Py::new(py, response) {
+            Ok(response) => response,
+            Err(error) => return ProgramAction::Abort(described(py, &error)),
+        };
+        let action = self.advance(py, TaskInput::Value(response.clone_ref(py).into_any()), call);
+        let verdict = std::mem::take(&mut *lock(&response.get().verdict));
+        let has_failed = !verdict.is_success.unwrap_or(is_ok);
+        call.is_success = verdict.is_success;
+        verdict.failures.into_iter().for_each(|why| call.fail(why));
+        let Some(user) = self.user(call.user) else { return action };
+        if is_watched && verdict.is_success.is_none() {
+            user.watched.push((step, response));
+        }
+        user.has_failed |= has_failed;
+        match action {
+            ProgramAction::End { ok } => ProgramAction::End { ok: ok && !has_failed },
+            other => other,
+        }
+    }
+}
+
+impl ScriptUser {
+    /// Takes over what was decided about responses after their requests were recorded.
+    fn take_late(&mut self, _: Python<'_>) {
+        for (step, response) in self.watched.drain(..) {
+            let verdict = std::mem::take(&mut *lock(&response.get().verdict));
+            self.has_failed |= verdict.is_success == Some(false);
+            self.late.extend(verdict.failures.into_iter().map(|why| (step, why)));
+        }
+    }
+
+    /// Reports a failure that was found after its request was recorded.
+    fn report_late(&mut self, call: &mut ProgramCall<'_>) {
+        if let Some((step, why)) = self.late.pop() {
+            call.step = step;
+            call.fail(why);
+        }
+    }
+}
+
+impl ThreadProgram for PythonThread {
+    fn begin(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        if self.state.is_none() {
+            self.state = Some(KeptThreadState::keep());
+        }
+        Python::attach(|py| {
+            if let Err(error) = self.make_user(py, call.user) {
+                return ProgramAction::Abort(described(py, &error));
+            }
+            let from = self.program.shape.active_from(call.user.into(), call.now);
+            let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+            call.scenario = user.scenario;
+            user.has_failed = false;
+            user.report_late(call);
+            if user.is_over {
+                return ProgramAction::WaitUntil(Nanos::NEVER);
+            }
+            if from > call.now {
+                call.intended = from;
+                return ProgramAction::WaitUntil(from);
+            }
+            self.advance(py, TaskInput::Value(py.None()), call)
+        })
+    }
+
+    fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        Python::attach(|py| {
+            if let Some(user) = self.user(call.user) {
+                user.report_late(call);
+            }
+            self.advance(py, TaskInput::Value(py.None()), call)
+        })
+    }
+
+    fn response(&mut self, response: &ProgramResponse<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
+        Python::attach(|py| {
+            let Some(mut exchange) = self.user(call.user).and_then(|user| user.exchange.take()) else {
+                return ProgramAction::End { ok: false };
+            };
+            let step = exchange.step;
+            exchange.store_cookies(response);
+            let problem = match exchange.redirect_of(response) {
+                Ok(None) => None,
+                Ok(Some(url)) => {
+                    let sent = exchange.follow(py, response, url).map_err(|error| error.to_string());
+                    match sent.and_then(|()| self.exchange(exchange, call)) {
+                        Ok(action) => return action,
+                        Err(why) => return ProgramAction::Abort(why),
+                    }
+                }
+                Err(why) => Some(why),
+            };
+            let mut made = exchange.response(py, response);
+            if let Some(why) = problem {
+                call.fail(why.clone());
+                made.error = Some(why);
+                if let Some(user) = self.user(call.user) {
+                    user.has_failed = true;
+                }
+            }
+            self.resume_with(py, made, step, call)
+        })
+    }
+
+    fn failed(&mut self, kind: FailureKind, _: usize, call: &mut ProgramCall<'_>) -> ProgramAction {
+        Python::attach(|py| {
+            let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+            let Some(exchange) = user.exchange.take() else { return ProgramAction::End { ok: false } };
+            user.has_failed = true;
+            let request = exchange.request.get();
+            if !request.catches {
+                let what = format!("{} {}: {}", exchange.method, exchange.url, kind.name());
+                return self.advance(py, TaskInput::Error(errors::no_response(&what)), call);
+            }
+            let made = exchange.no_response(py, kind.name().to_owned());
+            self.resume_with(py, made, exchange.step, call)
+        })
+    }
+
+    fn origin(&self, origin: OriginId) -> Option<ProgramOrigin> {
+        Some(ProgramOrigin { origin: self.origins.get(origin)?.clone(), address: None })
+    }
+
+    fn next_start(&self, user: u32) -> Option<Nanos> {
+        let user = self.users.get(user as usize)?.as_ref()?;
+        (user.next_start > Nanos::ZERO).then_some(user.next_start)
+    }
+}
+
+impl Drop for PythonThread {
+    fn drop(&mut self) {
+        // Without a state nothing has begun.
+        if self.state.is_some() {
+            Python::attach(|py| {
+                // What `stop` raises is its own affair; it reports errors of users itself.
+                let _ = self.factory.call_method0(py, "stop");
+                self.users.clear();
+            });
+        }
+    }
+}
+
+fn seconds(seconds: f64) -> Nanos {
+    Nanos((seconds.clamp(0.0, MAX_WAIT_S) * 1e9) as u64)
+}
+
+/// Error of an awaitable that weir's loop cannot wait for.
+fn foreign(awaited: &Bound<'_, PyAny>) -> PyErr {
+    let kind = awaited.get_type().qualname().map_or_else(|_| "object".to_owned(), |name| name.to_string());
+    PyTypeError::new_err(format!(
+        "a task awaited a {kind}, which needs another event loop; await self.get() and weir.sleep()"
+    ))
+}
+
+/// Exception as one line.
+fn described(py: Python<'_>, error: &PyErr) -> String {
+    let name = error.get_type(py).qualname().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
+    let text = error.value(py).to_string();
+    if text.is_empty() { name } else { format!("{name}: {text}") }
+}

@@ -1,0 +1,152 @@
+//! User that Python drives.
+
+use pyo3::prelude::*;
+use weir::decide::Nanos;
+use weir::scenario::url::HttpUrl;
+
+use super::redirect::{MAX_REDIRECTS, is_redirect, keeps_body, method_after};
+use super::request::ScriptRequest;
+use super::request_writer::{SentForm, absolute, write_request};
+use super::response::ScriptResponse;
+use super::session::unix_s;
+use weir::load::program::ProgramResponse;
+use weir::machine::lock::lock;
+
+/// User that Python drives.
+#[derive(Debug)]
+pub(super) struct ScriptUser {
+    /// Generator or greenlet.
+    pub(super) driver: Py<PyAny>,
+    /// Its method that takes a value and returns what the user does next.
+    pub(super) resume: Py<PyAny>,
+    pub(super) scenario: u32,
+    pub(super) exchange: Option<TaskExchange>,
+    /// Responses of the iteration about which its task may decide late.
+    pub(super) watched: Vec<(u32, Py<ScriptResponse>)>,
+    /// Failures that were found after their requests were recorded.
+    pub(super) late: Vec<(u32, String)>,
+    /// Earliest start of the next iteration.
+    pub(super) next_start: Nanos,
+    pub(super) has_failed: bool,
+    pub(super) is_over: bool,
+}
+
+/// Request of a task that is on its way.
+#[derive(Debug)]
+pub(super) struct TaskExchange {
+    pub(super) request: Py<ScriptRequest>,
+    pub(super) method: String,
+    pub(super) url: HttpUrl,
+    pub(super) step: u32,
+    sends_body: bool,
+    is_other_host: bool,
+    history: Vec<Py<ScriptResponse>>,
+}
+
+impl TaskExchange {
+    /// Exchange of a request that a task has yielded.
+    ///
+    /// # Errors
+    /// One line, if its URL is invalid.
+    pub(super) fn new(request: &Bound<'_, ScriptRequest>, url: HttpUrl, step: u32) -> Self {
+        Self {
+            request: request.clone().unbind(),
+            method: request.get().method.clone(),
+            url,
+            step,
+            sends_body: true,
+            is_other_host: false,
+            history: Vec::new(),
+        }
+    }
+
+    /// URL of a request.
+    ///
+    /// # Errors
+    /// One line.
+    pub(super) fn url_of(request: &ScriptRequest) -> Result<HttpUrl, String> {
+        absolute(&lock(&request.session.get().state).base, &request.url)
+    }
+
+    /// Writes the bytes of the request.
+    ///
+    /// # Errors
+    /// One line, if a part would break the request.
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), String> {
+        let request = self.request.get();
+        let form = SentForm {
+            method: &self.method,
+            url: &self.url,
+            sends_body: self.sends_body,
+            is_other_host: self.is_other_host,
+        };
+        write_request(request, &mut lock(&request.session.get().state), form, out)
+    }
+
+    /// Stores the cookies of a response.
+    pub(super) fn store_cookies(&self, response: &ProgramResponse<'_>) {
+        if !has_field(response.head, b"set-cookie:") {
+            return;
+        }
+        let now = unix_s();
+        let mut state = lock(&self.request.get().session.get().state);
+        response.with_headers(|fields| {
+            for (_, value) in fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie")) {
+                // An ignored cookie is common and no failure.
+                let _ = state.jar.store(value, &self.url, now);
+            }
+        });
+    }
+
+    /// URL that the response redirects to, if the request follows it.
+    ///
+    /// # Errors
+    /// One line, if there were too many redirects, or the location is invalid.
+    pub(super) fn redirect_of(&self, response: &ProgramResponse<'_>) -> Result<Option<HttpUrl>, String> {
+        if !is_redirect(response.status) || !self.request.get().follows_redirects {
+            return Ok(None);
+        }
+        let location = response.with_headers(|fields| {
+            let found = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
+            found.map(|(_, value)| self.url.resolve(value).map_err(|error| format!("redirect: {error}")))
+        });
+        match location {
+            Some(_) if self.history.len() >= MAX_REDIRECTS => Err(format!("more than {MAX_REDIRECTS} redirects")),
+            location => location.transpose(),
+        }
+    }
+
+    /// Goes on to where a response redirects.
+    pub(super) fn follow(&mut self, py: Python<'_>, response: &ProgramResponse<'_>, url: HttpUrl) -> PyResult<()> {
+        let history = Py::new(py, self.response(py, response))?;
+        self.history.push(history);
+        self.is_other_host |= url.host() != self.url.host();
+        self.sends_body &= keeps_body(response.status);
+        self.method = method_after(response.status, &self.method).to_owned();
+        self.url = url;
+        Ok(())
+    }
+
+    /// Response as the task gets it.
+    pub(super) fn response(&mut self, py: Python<'_>, response: &ProgramResponse<'_>) -> ScriptResponse {
+        let (head, history) =
+            ((response.head, response.body), self.history.iter().map(|one| one.clone_ref(py)).collect());
+        let (request, url) = (self.request.clone_ref(py), self.url.clone());
+        ScriptResponse::new((response.status, self.method.clone()), request, url, head, response.service, history)
+    }
+
+    /// Response in place of one that never came.
+    pub(super) fn no_response(&self, py: Python<'_>, error: String) -> ScriptResponse {
+        let (request, url) = (self.request.clone_ref(py), self.url.clone());
+        let history = self.history.iter().map(|one| one.clone_ref(py)).collect();
+        let (empty, method) = ((&b""[..], &b""[..]), self.method.clone());
+        let mut response = ScriptResponse::new((0, method), request, url, empty, Nanos::ZERO, history);
+        response.error = Some(error);
+        response
+    }
+}
+
+/// Whether a head has a field of this name, in lower case with its colon.
+fn has_field(head: &[u8], name: &[u8]) -> bool {
+    head.split(|byte| *byte == b'\n').any(|line| line.get(..name.len()).is_some_and(|of| of.eq_ignore_ascii_case(name)))
+}

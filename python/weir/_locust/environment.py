@@ -1,0 +1,162 @@
+"""`self.environment`: the run as locustfiles see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weir._locust.event import Events
+from weir._task_errors import TaskErrors
+
+__all__ = ["Environment", "LocalRunner", "Runner"]
+
+
+class Runner:
+    """Runner of a locustfile: weir's own loop, of which little is there."""
+
+    def __init__(self, environment: Any) -> None:
+        """Stand for the run of an environment."""
+        self.environment = environment
+        self.state = "ready"
+        self.target_user_count = 0
+        self.exceptions: dict[str, Any] = {}
+        self.worker_count = 0
+        self.clients: dict[str, Any] = {}
+        self.is_quitting = False
+
+    @property
+    def user_count(self) -> int:
+        """Number of users."""
+        return self.target_user_count
+
+    @property
+    def stats(self) -> RunStats:
+        """Statistics of the run."""
+        return self.environment.stats  # type: ignore[no-any-return]
+
+    @property
+    def user_classes_count(self) -> dict[str, int]:
+        """Number of users of each class."""
+        return dict(self.environment._class_counts)
+
+    def quit(self) -> None:
+        """End the run at the next task."""
+        self.environment._is_stopped = True
+
+    def stop(self) -> None:
+        """End the run at the next task."""
+        self.quit()
+
+    def register_message(self, name: str, listener: Any, concurrent: bool = False) -> None:
+        """Ignore messages between processes: there is one."""
+
+    def send_message(self, name: str, data: Any = None, client_id: Any = None) -> None:
+        """Ignore messages between processes: there is one."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Reject what is not there."""
+        raise AttributeError(f"environment.runner.{name} is not there in weir")
+
+
+class LocalRunner(Runner):
+    """Runner of one process; weir has no other."""
+
+
+class StatsEntry:
+    """Numbers of one name, or of all; they are known at the end of the run."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.num_requests = 0
+        self.num_failures = 0
+        self.fail_ratio = 0.0
+        self.avg_response_time = 0.0
+        self.median_response_time = 0.0
+        self.min_response_time = 0.0
+        self.max_response_time = 0.0
+        self.total_rps = 0.0
+        self._percentile: Any = None
+
+    def get_response_time_percentile(self, percent: float) -> float:
+        """Return a percentile, from 0 to 1, in milliseconds."""
+        return 0.0 if self._percentile is None else float(self._percentile(percent * 100))
+
+    def take(self, run: Any) -> None:
+        """Take over the numbers of a result."""
+        self.num_requests, self.num_failures = run.requests.total, run.requests.failed
+        self.fail_ratio = run.requests.failed / max(1, run.requests.total)
+        times = run.response_ms
+        self.avg_response_time, self.median_response_time = times.mean or 0.0, times.p50 or 0.0
+        self.min_response_time, self.max_response_time = times.min or 0.0, times.max or 0.0
+        self.total_rps = run.requests.total / run.duration_s if run.duration_s else 0.0
+        self._percentile = run.percentile
+
+
+class RunStats:
+    """Statistics of a run: `total`, which is known at its end."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.total = StatsEntry()
+        self.entries: dict[Any, StatsEntry] = {}
+        self.errors: dict[Any, Any] = {}
+
+    @property
+    def num_requests(self) -> int:
+        """Number of requests."""
+        return self.total.num_requests
+
+    @property
+    def num_failures(self) -> int:
+        """Number of failures."""
+        return self.total.num_failures
+
+    def get(self, name: str, method: str) -> StatsEntry:
+        """Return the numbers of a name."""
+        return self.entries.setdefault((name, method), StatsEntry())
+
+    def clear_all(self) -> None:
+        """Do nothing: weir counts on."""
+
+    reset_all = clear_all
+
+
+class Environment:
+    """Run of a locustfile."""
+
+    def __init__(
+        self,
+        *,
+        user_classes: Sequence[type] | None = None,
+        events: Events | None = None,
+        host: str | None = None,
+        parsed_options: Any = None,
+        **_: Any,
+    ) -> None:
+        """Make the environment of a run."""
+        self.user_classes = list(user_classes or ())
+        self.events = events or Events()
+        self.host = host
+        self.parsed_options = parsed_options
+        self.shape_class: Any = None
+        self.tags: Any = None
+        self.exclude_tags: Any = None
+        self.reset_stats = False
+        self.stop_timeout: float | None = None
+        self.catch_exceptions = True
+        self.process_exit_code: int | None = None
+        self.available_user_classes = {one.__name__: one for one in self.user_classes}
+        self.runner: Any = LocalRunner(self)
+        self.stats = RunStats()
+        self.web_ui: Any = None
+        self.locustfile: str | None = None
+        self._task_errors = TaskErrors()
+        self._given_headers: list[tuple[str, str]] = []
+        self._class_counts: dict[str, int] = {}
+        self._is_stopped = False
+
+    def create_local_runner(self) -> Any:
+        """Reject a run within the file: weir runs it."""
+        raise NotImplementedError("create_local_runner: weir runs the file itself: weir load -s FILE.py URL --users 10")
+
+    create_master_runner = create_worker_runner = create_web_ui = create_local_runner

@@ -1,0 +1,57 @@
+"""Users of locustfiles as greenlets: a request or a wait switches back to the loop."""
+
+from __future__ import annotations
+
+import sys
+import time
+from importlib import import_module
+from typing import Any
+
+__all__ = ["require_greenlet", "start", "use_cooperative_sleep"]
+
+_sleep = time.sleep
+
+
+def require_greenlet(path: str) -> None:
+    """Check that the package greenlet is there.
+
+    Raises:
+        SystemExit: It is not.
+    """
+    try:
+        import_module("greenlet")
+    except ModuleNotFoundError as error:
+        install = f"{sys.executable} -m pip install 'weir-http[locust]'"
+        raise SystemExit(f"{path} is a locustfile, which needs the package greenlet; write {install}") from error
+
+
+def start(user: Any) -> tuple[object, Any]:
+    """Make the greenlet of a user; return it, and the function that resumes it."""
+    module: Any = import_module("greenlet")
+    user._main = module.getcurrent()
+
+    def play(_: object) -> None:
+        user._play()
+
+    made = module.greenlet(play)
+    made.is_weir_user = True
+    return made, made.switch
+
+
+def _current() -> Any:
+    module: Any = import_module("greenlet")
+    return module.getcurrent()
+
+
+def sleep(seconds: Any = 0) -> None:
+    """Wait; within a task the other users go on."""
+    current = _current()
+    if getattr(current, "is_weir_user", False):
+        current.parent.switch(float(seconds))
+    else:
+        _sleep(seconds)
+
+
+def use_cooperative_sleep() -> None:
+    """Let `time.sleep` wait for the task alone, as under Locust."""
+    time.sleep = sleep

@@ -1,0 +1,173 @@
+"""A locustfile as the generator asks for it."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from weir._locust import arguments, greenlets
+from weir._locust.environment import Environment
+from weir._locust.exception import StopUser
+from weir._locust.shape import LoadTestShape, played
+from weir._locust.stand_in import events
+from weir._locust.users import HttpUser, User
+from weir._run import Run
+from weir._task import ClassDeal, choose_by_tags, user_random
+
+__all__ = ["LocustScript", "is_locustfile"]
+
+
+def is_locustfile(module: ModuleType) -> bool:
+    """Return whether a module has classes of users of Locust."""
+    return any(isinstance(one, type) and issubclass(one, User) and not one.abstract for one in vars(module).values())
+
+
+class LocustScript:
+    """Classes of a locustfile, as the generator asks for them.
+
+    Attributes:
+        url: URL of the first class that names a host.
+        users: Number of users that a shape asks for at most.
+        duration_s: End of the shape.
+    """
+
+    def __init__(self, module: ModuleType, path: str, given: dict[str, Any]) -> None:
+        """Prepare the classes of a module."""
+        greenlets.require_greenlet(path)
+        logging.basicConfig(level=logging.INFO, format="[%(asctime)s] %(levelname)s/%(name)s: %(message)s")
+        classes = _members(module, User)
+        for one in classes:
+            choose_by_tags(one, given["tags"], given["exclude_tags"])
+        self._classes = [one for one in classes if one.tasks]
+        if not self._classes:
+            raise SystemExit(f"{path} has no class with a task; mark a method with @task")
+        _note_own_clients(self._classes)
+        self._given = given
+        options = arguments.parsed(events, given["args"], given)
+        options.locustfile = path
+        self._environment = Environment(
+            user_classes=self._classes, events=events, host=given["url"].rstrip("/") or None, parsed_options=options
+        )
+        self._environment.locustfile = path
+        if given["tags"] or given["exclude_tags"]:
+            self._environment.tags = given["tags"] or None
+            self._environment.exclude_tags = given["exclude_tags"] or None
+        shapes = _members(module, LoadTestShape)
+        self.shape: list[tuple[float, int]] = []
+        self.users: int | None = None
+        self.duration_s: float | None = None
+        if shapes:
+            self._set_shape(shapes[0](), path)
+        environment = self._environment
+        events.init.fire(environment=environment, runner=environment.runner, web_ui=None)
+        hosts = [host for one in self._classes if (host := one.host)]
+        # `init` may have set the host.
+        self.url: str | None = environment.host or (hosts[0] if hosts else None)
+        self._factory: GreenletFactory | None = None
+
+    def _set_shape(self, shape: LoadTestShape, path: str) -> None:
+        shape.runner = self._environment.runner
+        self._environment.shape_class = shape
+        self.shape, self.duration_s = played(shape)
+        self._environment.runner.target_user_count = 0
+        if not self.shape:
+            raise SystemExit(f"{path}: {type(shape).__name__}.tick() returns no users at the start")
+        self.users = max(count for _, count in self.shape)
+
+    def factory(
+        self, *, users: int, seed: int, headers: Sequence[tuple[str, str]], until_s: float | None
+    ) -> GreenletFactory:
+        """Return what makes the users; the run begins."""
+        environment = self._environment
+        options = environment.parsed_options
+        options.num_users = options.users = users
+        environment.runner.target_user_count = users
+        environment.runner.state = "running"
+        environment._given_headers = list(headers)
+        self._factory = GreenletFactory(environment, self._classes, seed, self.shape)
+        greenlets.use_cooperative_sleep()
+        events.test_start.fire(environment=environment)
+        events.spawning_complete.fire(user_count=users)
+        return self._factory
+
+    def done(self, handle: Any) -> int | None:
+        """Tell the listeners of the end, and report the exceptions of the tasks."""
+        environment = self._environment
+        environment.stats.total.take(Run._of(handle))
+        environment.runner.state = "stopped"
+        events.test_stopping.fire(environment=environment)
+        events.test_stop.fire(environment=environment)
+        events.quitting.fire(environment=environment, reverse=True)
+        environment._task_errors.report()
+        code = environment.process_exit_code
+        events.quit.fire(exit_code=code or 0)
+        sys.stdout.flush()
+        return code
+
+
+class GreenletFactory:
+    """Users of a locustfile by their numbers, as the load asks for them."""
+
+    def __init__(
+        self, environment: Environment, classes: Sequence[Any], seed: int, shape: list[tuple[float, int]]
+    ) -> None:
+        """Make users of these classes."""
+        self.scenarios = [one.__name__ for one in classes]
+        self.shape = shape
+        self._environment = environment
+        self._classes = classes
+        self._seed = seed
+        self._deal = ClassDeal(classes)
+        self._users: list[Any] = []
+
+    def user(self, number: int) -> tuple[object, Any, int]:
+        """Make a user; return its greenlet, the function that resumes it, and the index of its class."""
+        index = self._deal.index(number)
+        kind = self._classes[index]
+        user = kind.__new__(kind)
+        user.number, user.random = number, user_random(self._seed, number)
+        user.__init__(self._environment)
+        counts = self._environment._class_counts
+        counts[kind.__name__] = counts.get(kind.__name__, 0) + 1
+        self._users.append(user)
+        return (*greenlets.start(user), index)
+
+    def stop(self) -> None:
+        """Call `on_stop` of all users. Nothing is sent any more: a request ends the method."""
+        for user in self._users:
+            client: Any = getattr(user, "client", None)
+            if hasattr(client, "_is_over"):
+                client._is_over = True
+            if type(user).on_stop is not User.on_stop:
+                _stop(user)
+
+
+def _stop(user: Any) -> None:
+    try:
+        user.on_stop()
+    except StopUser:
+        return
+    except Exception as error:
+        user._task_failed(f"{type(user).__name__}.on_stop", error, user)
+
+
+def _members(module: ModuleType, base: Any) -> list[Any]:
+    found: list[Any] = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, base)]
+    return list(dict.fromkeys(one for one in found if not one.abstract))
+
+
+def _note_own_clients(classes: Sequence[Any]) -> None:
+    for one in classes:
+        if not issubclass(one, HttpUser):
+            try:
+                where = f"{inspect.getsourcefile(one)}:{inspect.getsourcelines(one)[1]}"
+            except OSError:
+                where = one.__module__
+            sys.stderr.write(
+                f"weir: {where}: {one.__name__} is a User without HTTP; what a client of its own sends is not counted, "
+                "and blocks the other users\n"
+            )

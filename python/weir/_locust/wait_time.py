@@ -1,0 +1,43 @@
+"""Waits between tasks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["between", "constant", "constant_pacing", "constant_throughput"]
+
+_Wait = Callable[[Any], float]
+
+
+def between(min_wait: float, max_wait: float) -> _Wait:
+    """Return a wait that is random between two times in seconds."""
+    return lambda instance: min_wait + _random(instance).random() * (max_wait - min_wait)
+
+
+def constant(wait_time: float) -> _Wait:
+    """Return a wait of a time in seconds."""
+    return lambda _: wait_time
+
+
+def constant_pacing(wait_time: float) -> _Wait:
+    """Return a wait until `wait_time` seconds after the last task's begin."""
+
+    def wait(instance: Any) -> float:
+        now = time.monotonic()
+        due = getattr(instance, "_paced_s", getattr(instance, "_begun_s", now)) + wait_time
+        # A user that is late does not catch up.
+        instance._paced_s = max(due, now)
+        return float(instance._paced_s - now)
+
+    return wait
+
+
+def constant_throughput(task_runs_per_second: float) -> _Wait:
+    """Return a wait that keeps a user at a number of tasks per second."""
+    return constant_pacing(1 / task_runs_per_second)
+
+
+def _random(instance: Any) -> Any:
+    return getattr(instance, "user", instance).random

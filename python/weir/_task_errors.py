@@ -1,0 +1,70 @@
+"""Exceptions in tasks: how often each came, with the traceback of the first."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from dataclasses import dataclass
+from types import TracebackType
+
+from weir._errors import NoResponse
+
+__all__: list[str] = []
+
+_MAX_KINDS = 100
+_MAX_SHOWN = 5
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+@dataclass
+class _Kind:
+    count: int
+    where: str
+    what: str
+    text: str
+
+
+class TaskErrors:
+    """Exceptions in tasks, by their kind and place."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._kinds: dict[tuple[str, str, str], _Kind] = {}
+        self.count = 0
+
+    def add(self, owner: str, error: BaseException) -> None:
+        """Count an exception; `owner` is the class and task."""
+        if isinstance(error, NoResponse):
+            # Its request is counted.
+            return
+        self.count += 1
+        tb = _own_part(error.__traceback__)
+        frames = traceback.extract_tb(tb)
+        where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+        key = (owner, type(error).__name__, where)
+        known = self._kinds.get(key)
+        if known is not None:
+            known.count += 1
+        elif len(self._kinds) < _MAX_KINDS:
+            what = "".join(traceback.format_exception_only(type(error), error)).strip()
+            text = "".join(traceback.format_exception(type(error), error, tb))
+            self._kinds[key] = _Kind(1, owner, what, text)
+
+    def report(self) -> None:
+        """Print the exceptions, the most frequent first."""
+        write = sys.stderr.write
+        kinds = sorted(self._kinds.values(), key=lambda kind: -kind.count)
+        for kind in kinds[:_MAX_SHOWN]:
+            times = "once" if kind.count == 1 else f"{kind.count:,} times"
+            write(f"weir: {kind.where} raised an exception {times}; the first:\n{kind.text}")
+        if len(kinds) > _MAX_SHOWN:
+            write(f"weir: {len(kinds) - _MAX_SHOWN} other kinds of exceptions in tasks\n")
+
+
+def _own_part(tb: TracebackType | None) -> TracebackType | None:
+    """Part of a traceback from the first frame outside this package on."""
+    first = tb
+    while first is not None and first.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        first = first.tb_next
+    return first or tb

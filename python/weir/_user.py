@@ -1,0 +1,190 @@
+"""`weir.User`: what a user of a load does, in Python."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from weir import _request_form as form
+from weir import _weir
+from weir._task import tasks_of
+from weir._think import think_time
+from weir._time import Time
+
+if TYPE_CHECKING:
+    import random
+
+    from weir._weir import ScriptResponse
+
+__all__ = ["User", "sleep"]
+
+_Request = _weir.ScriptRequest
+
+
+@types.coroutine
+def _exchange(request: object) -> Generator[object, ScriptResponse, ScriptResponse]:
+    return (yield request)
+
+
+@types.coroutine
+def sleep(seconds: float) -> Generator[float, None, None]:
+    """Wait within a task of a `User`; the other users go on.
+
+    Args:
+        seconds: Length of the wait.
+    """
+    yield float(seconds)
+
+
+class _UserMeta(type):
+    def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> _UserMeta:
+        members["tasks"] = tasks_of(bases, members)
+        members.setdefault("abstract", False)
+        return super().__new__(cls, name, bases, members)
+
+
+class User(metaclass=_UserMeta):
+    """User of a load: a class with tasks, of which each user does one after the other.
+
+    Each user is an object of the class, and has cookies and a connection of its own. A task is an iteration of the
+    load: it is chosen at random by weight, and `think` follows it. All tasks run on one thread, driven by the
+    generator's loop and not by asyncio: a task awaits its requests and `weir.sleep`.
+
+    Attributes:
+        host: URL before the paths of requests; the command line's URL stands in its place.
+        think: Wait after each task: seconds, ``"500ms"``, ``"1s..3s"``, ``"exponential 2s"``, or a method that returns
+            seconds. In the open loop there is none, since the rate decides when a task begins.
+        weight: Proportion of users that have this class.
+        fixed_count: Number of users that have this class, in place of a weight.
+        headers: Headers of all requests.
+        timeout: Timeout of a request in seconds; default: that of the load.
+
+    >>> class Shopper(weir.User):
+    ...     think = "1s..3s"
+    ...
+    ...     async def on_start(self):
+    ...         await self.post("/login", json={"name": "ada"})
+    ...
+    ...     @weir.task(3)
+    ...     async def browse(self):
+    ...         r = await self.get("/items", name="items")
+    ...         r.check(len(r.json()) > 0, "no items")
+    """
+
+    __module__ = "weir"
+
+    tasks: ClassVar[list[Any]]
+    abstract = True
+    host: str | None = None
+    think: Time | str | Callable[..., float] | None = None
+    weight: float = 1
+    fixed_count: int = 0
+    headers: Mapping[str, str] | Iterable[tuple[str, str]] = ()
+    timeout: float | None = None
+
+    number: int
+    """Number of the user, from 0."""
+    random: random.Random
+    """Random choices of the user, the same in each run with the same seed."""
+    session: _weir.ScriptSession
+    """URL before paths, and cookies."""
+
+    async def on_start(self) -> None:
+        """Prepare a user before its first task, such as a login. Its requests are counted."""
+
+    async def on_stop(self) -> None:
+        """Clean up after the last task. Nothing can be sent any more."""
+
+    def get(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
+        """Send a GET; see `request`."""
+        if not options and self.timeout is None:
+            return _exchange(_Request(self.session, "GET", url))
+        return self.request("GET", url, **options)
+
+    def post(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
+        """Send a POST; see `request`."""
+        return self.request("POST", url, **options)
+
+    def put(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
+        """Send a PUT; see `request`."""
+        return self.request("PUT", url, **options)
+
+    def patch(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
+        """Send a PATCH; see `request`."""
+        return self.request("PATCH", url, **options)
+
+    def delete(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
+        """Send a DELETE; see `request`."""
+        return self.request("DELETE", url, **options)
+
+    def head(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
+        """Send a HEAD; see `request`."""
+        return self.request("HEAD", url, **options)
+
+    def options(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
+        """Send an OPTIONS; see `request`."""
+        return self.request("OPTIONS", url, **options)
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        name: str | None = None,
+        params: Any = None,
+        headers: Any = None,
+        json: Any = None,
+        data: Any = None,
+        files: Any = None,
+        cookies: Any = None,
+        auth: Any = None,
+        timeout: Any = None,
+        allow_redirects: bool = True,
+        catch: bool = False,
+    ) -> Awaitable[ScriptResponse]:
+        """Send a request, and wait for its response.
+
+        Args:
+            method: Method.
+            url: Path after `host`, or an absolute URL.
+            name: Name of the step that the request is counted under. Default: method and URL as they stand here,
+                without `params`.
+            params: Query: a mapping, pairs or text.
+            headers: Headers; they replace those of the class, None removes one.
+            json: Body as an object for `json.dumps`.
+            data: Body: a mapping or pairs for a form, text or bytes.
+            files: Files of a multipart form, as in the library requests.
+            cookies: Cookies beside those that the user has.
+            auth: User and password for basic authentication.
+            timeout: Timeout in seconds.
+            allow_redirects: Whether redirects are followed, up to 30 in a row. Each is a request of the step.
+            catch: Whether a request without a response is a response of status 0, and not `NoResponse`.
+
+        Returns:
+            The response: `status`, `headers`, `text`, `json()`, `content`, `elapsed`, `url`, `ok`; `check(condition,
+            reason)`, `success()` and `failure(reason)` decide before the next request whether it counts as a success.
+
+        Raises:
+            NoResponse: There is no response: connection, timeout or protocol.
+        """
+        body, kind = form.body_of(json, data, files)
+        if params:
+            name = name or f"{method} {url}"
+            url = form.with_params(url, params)
+        timeout_s = form.timeout_s(self.timeout if timeout is None else timeout)
+        own = form.headers_of(headers, kind, auth, cookies)
+        return _exchange(
+            _Request(self.session, method.upper(), url, name, own, body, timeout_s, allow_redirects, catch)
+        )
+
+    def _prepare(self) -> None:
+        think = self.think
+        if callable(think):
+            self._wait = lambda: float(think())  # a bound method
+        else:
+            made = think_time(think)
+            self._wait = lambda: made(self.random)
+
+    def _choose(self) -> Any:
+        return self.random.choice(self.tasks)

@@ -1,0 +1,153 @@
+"""Users of a load: objects of their classes, and the loops that drive them."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+from weir import _weir
+from weir._errors import UsageError
+from weir._task import ClassDeal, user_random
+from weir._task_errors import TaskErrors
+from weir._think import think_time
+from weir._user import User
+
+__all__: list[str] = []
+
+_Driver = tuple[object, Callable[[object], object], int]
+
+
+class StopUser(Exception):  # noqa: N818  the name that Locust has
+    """A user ends; raised by a task."""
+
+
+class UserFactory:
+    """Users by their numbers, as the load asks for them.
+
+    Attributes:
+        scenarios: Names of the classes.
+        shape: Number of users over time: pairs of seconds and count; empty if all are always there.
+    """
+
+    def __init__(self, classes: Sequence[type], seed: int, head: HeadLines, url: str | None) -> None:
+        """Make users of these classes; `url` stands in place of their hosts."""
+        self.classes = classes
+        self.scenarios = [one.__name__ for one in classes]
+        self.shape: list[tuple[float, int]] = []
+        self.seed = seed
+        self.head = head
+        self.url = url
+        self.errors = TaskErrors()
+        self._deal = ClassDeal(classes)
+        self._users: list[Any] = []
+        for one in classes:
+            if not one.tasks:  # type: ignore[attr-defined]
+                raise UsageError(f"{one.__name__} has no task; mark a method with @weir.task")
+            if not callable(one.think):  # type: ignore[attr-defined]
+                think_time(one.think)  # type: ignore[attr-defined]
+            head.of(one.headers)  # type: ignore[attr-defined]
+
+    def user(self, number: int) -> _Driver:
+        """Make a user; return its driver, the function that resumes it, and the index of its class."""
+        index = self._deal.index(number)
+        user: Any = self.classes[index]()
+        user.number, user.random = number, user_random(self.seed, number)
+        user.session = _weir.ScriptSession(self.url or user.host or "", self.head.of(user.headers))
+        user._prepare()
+        self._users.append(user)
+        driver = drive(user, self.errors)
+        return driver, driver.send, index
+
+    def stop(self) -> None:
+        """Call `on_stop` of all users. Nothing is sent any more: a request ends the method."""
+        for user in self._users:
+            if type(user).on_stop is User.on_stop:
+                continue
+            try:
+                called = user.on_stop()
+                if inspect.iscoroutine(called):
+                    _finish(called)
+            except Exception as error:
+                self.errors.add(f"{type(user).__name__}.on_stop", error)
+
+
+def _finish(called: Any) -> None:
+    try:
+        called.send(None)
+    except StopIteration:
+        return
+    called.close()
+
+
+@types.coroutine
+def drive(user: Any, errors: TaskErrors) -> Generator[Any, Any, None]:
+    """Play a user: `on_start`, and then one task after the other."""
+    owner = type(user).__name__
+    has_started = False
+    while True:
+        has_failed = False
+        name = "on_start"
+        try:
+            if not has_started:
+                called = user.on_start()
+                if called is not None:
+                    yield from called
+                has_started = True
+            one = user._choose()
+            name = getattr(one, "__name__", "task")
+            called = one(user)
+            if called is not None:
+                yield from called
+        except StopUser:
+            yield False, None
+        except Exception as error:
+            has_failed = True
+            errors.add(f"{owner}.{name}", explained(error))
+        try:
+            wait_s = user._wait()
+        except Exception as error:
+            errors.add(f"{owner}.think", error)
+            wait_s = 1.0
+        yield has_failed, wait_s
+
+
+def explained(error: Exception) -> Exception:
+    """Return the exception, with a remedy where a task has asked for asyncio."""
+    if isinstance(error, RuntimeError) and "no running event loop" in str(error):
+        text = "a task has no loop of asyncio; await self.get() and weir.sleep() in place of asyncio's"
+        return RuntimeError(text).with_traceback(error.__traceback__)
+    return error
+
+
+class HeadLines:
+    """Header lines of all requests: defaults, those of a class, and those of the command line."""
+
+    def __init__(self, defaults: Sequence[tuple[str, str]], given: Sequence[tuple[str, str]]) -> None:
+        """Take the defaults of a kind of user, and the headers of the command line, which replace others."""
+        self._defaults = defaults
+        self._given = given
+
+    def of(self, headers: Any) -> str:
+        """Return the lines with the headers of a class."""
+        return lines_of(self.merged(headers))
+
+    def merged(self, headers: Any) -> dict[str, str]:
+        """Return the headers by name, with those of a class."""
+        found: dict[str, tuple[str, str]] = {}
+        own = headers.items() if hasattr(headers, "items") else headers or ()
+        for name, value in (*self._defaults, *own, *self._given):
+            if value is None or value == "":
+                found.pop(str(name).lower(), None)
+            else:
+                found[str(name).lower()] = (str(name), str(value))
+        return dict(found.values())
+
+
+def lines_of(headers: dict[str, str]) -> str:
+    """Return headers as lines."""
+    for name, value in headers.items():
+        if any(mark in f"{name}{value}" for mark in "\r\n\0") or ":" in name:
+            raise UsageError(f"headers: invalid {name!r}; names have no colon and values no line break")
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
