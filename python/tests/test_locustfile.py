@@ -128,6 +128,36 @@ def test_failures_are_those_of_the_file(service: Service, tmp_path: Path) -> Non
     assert "KeyError: 'missing'" in err
 
 
+CHAIN = """
+from locust import FastHttpUser, MarkovTaskSet, constant, task, transition, transitions
+
+class Chain(MarkovTaskSet):
+    @transition("second")
+    def first(self):
+        self.client.get("/first")
+    @transitions({"first": 1})
+    def second(self):
+        with self.rest("POST", "/second", json={"a": 1}) as r:
+            assert r.js is None
+
+    def rest(self, *args, **given):
+        return self.user.rest(*args, **given)
+
+class Walker(FastHttpUser):
+    wait_time = constant(0)
+    tasks = [Chain]
+"""
+
+
+def test_chains_and_json_interfaces(service: Service, tmp_path: Path) -> None:
+    code, out, err = _load(tmp_path, CHAIN, service.url, "--users", "1", "-n", "6")
+    assert code == 0, err
+    assert [one.path for one in service.seen] == ["/first", "/second"] * 3
+    second = service.seen[1]
+    assert [second.headers[name] for name in ("Content-Type", "Accept")] == ["application/json"] * 2
+    assert "the body is not JSON" in out
+
+
 EVENTS = """
 from locust import HttpUser, constant, events, task, LoadTestShape
 

@@ -17,7 +17,7 @@ use clap::{ArgAction, Args, Command, FromArgMatches};
 pub(super) use self::defaults::SearchDefaults;
 use self::exit_code::exit_code;
 use self::outputs::LoadOutputs;
-use self::python_script::{PythonArgs, PythonLoad};
+use self::python_script::{PythonFlags, PythonLoad};
 use self::script_args::ScriptArgs;
 use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
@@ -89,7 +89,7 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     script_args: ScriptArgs,
     #[command(flatten)]
-    python_args: PythonArgs,
+    python_args: PythonFlags,
     #[command(flatten)]
     agent_args: AgentArgs,
 

@@ -18,7 +18,7 @@ use super::program::PythonProgram;
 use super::request::ScriptRequest;
 use super::response::ScriptResponse;
 use super::thread_state::KeptThreadState;
-use super::user::{ScriptUser, TaskExchange};
+use super::user::{PythonUser, TaskExchange};
 use crate::errors;
 
 /// Longest wait of a task, in seconds: a century.
@@ -30,7 +30,7 @@ pub(super) struct PythonThread {
     program: Arc<PythonProgram>,
     factory: Py<PyAny>,
     /// Users by number; each is made when it begins.
-    users: Vec<Option<ScriptUser>>,
+    users: Vec<Option<PythonUser>>,
     /// Indices of steps by scenario and name.
     steps: HashMap<(u32, String), u32>,
     origins: OriginTable,
@@ -60,7 +60,7 @@ impl PythonThread {
         if self.users[at].is_none() {
             let made = self.factory.bind(py).call_method1("user", (number,))?;
             let (driver, resume, scenario) = made.extract()?;
-            self.users[at] = Some(ScriptUser {
+            self.users[at] = Some(PythonUser {
                 driver,
                 resume,
                 scenario,
@@ -75,7 +75,7 @@ impl PythonThread {
         Ok(())
     }
 
-    fn user(&mut self, number: u32) -> Option<&mut ScriptUser> {
+    fn user(&mut self, number: u32) -> Option<&mut PythonUser> {
         self.users.get_mut(number as usize)?.as_mut()
     }
 
@@ -222,7 +222,7 @@ impl PythonThread {
     }
 }
 
-impl ScriptUser {
+impl PythonUser {
     /// Takes over what was decided about responses after their requests were recorded.
     fn take_late(&mut self, _: Python<'_>) {
         for (step, response) in self.watched.drain(..) {

@@ -14,7 +14,7 @@ use weir::machine::lock::lock;
 
 /// User that Python drives.
 #[derive(Debug)]
-pub(super) struct ScriptUser {
+pub(super) struct PythonUser {
     /// Generator or greenlet.
     pub(super) driver: Py<PyAny>,
     /// Its method that takes a value and returns what the user does next.

@@ -31,7 +31,7 @@ _script.main()
 
 /// Flags of Python scripts.
 #[derive(Clone, Debug, Default, Args)]
-pub(super) struct PythonArgs {
+pub(super) struct PythonFlags {
     /// run only tasks of a Python script with this tag; repeatable
     #[arg(long, value_name = "TAG", num_args = 1.., value_delimiter = ',', help_heading = SCRIPT)]
     tags: Vec<String>,
