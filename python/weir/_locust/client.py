@@ -21,10 +21,11 @@ _Request = _weir.ScriptRequest
 class HttpSession:
     """Client of a user: headers, cookies, and a method for each method of HTTP."""
 
-    def __init__(self, base_url: str, user: Any, headers: Mapping[str, str]) -> None:
-        """Make a client whose paths follow a URL."""
+    def __init__(self, base_url: str, request_event: Any = None, user: Any = None, **_: Any) -> None:
+        """Make a client whose paths follow a URL; a file may make further ones for its user."""
         self.base_url = base_url
         self.user = user
+        self.request_event = request_event or user.environment.events.request
         self.request_name: str | None = None
         self.auth: Any = None
         self.params: Any = None
@@ -36,7 +37,7 @@ class HttpSession:
         self.max_redirects = 30
         self.hooks: dict[str, list[Any]] = {"response": []}
         self._session = _weir.ScriptSession(base_url, "")
-        self._headers = SessionHeaders(self._session, headers)
+        self._headers = SessionHeaders(self._session, user._default_headers())
         self._cookies = SessionCookies(self._session)
         self._is_over = False
         self._is_fast = False

@@ -131,7 +131,7 @@ class HttpUser(User):
         host = environment.host or self.host
         if host is None:
             raise ValueError(f"{type(self).__name__} has no host; write it in the class, or the URL after the file")
-        self.client = HttpSession(host, self, self._default_headers())
+        self.client = HttpSession(host, user=self)
 
     def _default_headers(self) -> dict[str, str]:
         return HeadLines(_DEFAULTS, self.environment._given_headers).merged(())
