@@ -5,7 +5,7 @@ use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
 const COMMANDS: [(&[&str], &[&str]); 22] = [
-    (&["load"], &["load.md", "scripts.md", "agents.md"]),
+    (&["load"], &["load.md", "scripts.md", "agents.md", "scripts/"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
     (&["compare"], &["compare.md"]),
     (&["study"], &["study.md", "agents.md"]),

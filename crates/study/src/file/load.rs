@@ -28,7 +28,7 @@ impl fmt::Debug for LoadSyntax<'_> {
 }
 
 /// Flags that the study sets itself, or that have no meaning in a study.
-pub const DISALLOWED_FLAGS: [&str; 20] = [
+pub const DISALLOWED_FLAGS: [&str; 24] = [
     "format",
     "out",
     "jtl",
@@ -49,6 +49,10 @@ pub const DISALLOWED_FLAGS: [&str; 20] = [
     "show-secrets",
     "setup",
     "teardown",
+    "script-errors",
+    "script-timeout",
+    "tags",
+    "exclude-tags",
 ];
 
 pub(super) fn load(
