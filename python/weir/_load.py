@@ -148,7 +148,7 @@ def load(
     """
     form: dict[str, object] = dict(locals())
     script = None
-    if not isinstance(url, str):
+    if isinstance(url, type | Sequence) and not isinstance(url, str):
         script = UserScript([url] if isinstance(url, type) else list(url), host or "")
         if threads not in (None, 1):
             raise UsageError(f"threads: {threads} does not go with classes of users; Python runs on one thread")

@@ -31,11 +31,11 @@ def task(weight: object = 1) -> object:
     ...     async def browse(self):
     ...         await self.get("/items")
     """
-    if callable(weight):
-        return _weighted(weight, 1)
-    if not isinstance(weight, int) or weight < 0:
+    if isinstance(weight, int) and weight >= 0:
+        return lambda marked: _weighted(marked, weight)
+    if not hasattr(weight, "__name__"):
         raise UsageError(f"task: invalid weight {weight!r}; write a whole number from 0 on, e.g. @task(3)")
-    return lambda marked: _weighted(marked, weight)
+    return _weighted(weight, 1)
 
 
 def _weighted(marked: Any, weight: int) -> Any:

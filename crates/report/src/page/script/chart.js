@@ -53,7 +53,7 @@ class Chart {
       made.addEventListener("click", () => this.choose(every, shown));
       return made;
     };
-    return element("li", { class: "choices" }, button("all", "Show all lines", true), button("none", "Hide all lines", false));
+    return element("li", { class: "choices" }, button("all", "Show all lines", true), button("none", "Show none of the lines", false));
   }
 
   /// Shows or hides lines, here and in the charts with the same choice.
