@@ -29,9 +29,7 @@ studies: ## run every study of studies/ for a minute
 check: ## formatting, lints, types and docs; warnings are errors
 	scripts/setup.sh check
 	cargo fmt --all --check
-	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy --locked --manifest-path fuzz/Cargo.toml -- -D warnings
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy --strict
@@ -51,5 +49,5 @@ fuzz: ## search for inputs that break the parsers; SECONDS=10 for each target
 	scripts/fuzz.sh $(SECONDS)
 
 clean: ## remove everything built or installed
-	rm -rf target fuzz/target fuzz/corpus .venv dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf target fuzz/corpus .venv dist .mypy_cache .ruff_cache .pytest_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

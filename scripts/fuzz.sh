@@ -31,15 +31,15 @@ coverage=(
     --cfg fuzzing
 )
 host=$(rustc -vV | sed -n 's/^host: //p')
-built=${CARGO_TARGET_DIR:-$PWD/fuzz/target}
+built=${CARGO_TARGET_DIR:-$PWD/target/fuzz}
 bins=()
 for target in "${targets[@]}"; do bins+=(--bin "$target"); done
-RUSTFLAGS="${coverage[*]}" cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml \
+RUSTFLAGS="${coverage[*]}" cargo build --quiet --profile fuzz --locked -p weir-fuzz \
     --target "$host" --target-dir "$built" "${bins[@]}"
 
 # Runs one target; returns 1 if an input made it fail.
 run() {
-    local target=$1 corpus=fuzz/corpus/$1 artifacts=fuzz/artifacts/$1 program=$built/$host/release/$1
+    local target=$1 corpus=fuzz/corpus/$1 artifacts=fuzz/artifacts/$1 program=$built/$host/fuzz/$1
     local log=$artifacts/log.txt runs found
     mkdir -p "$corpus" "$artifacts"
     # An input may take long by the clock where others use the processor.

@@ -26,10 +26,10 @@ main() {
     rust "$purpose"
     case $purpose in
         demo) venv && demonstration ;;
-        test) venv && tools && examples && axe && ray && package ;;
-        studies) venv && tools && package ;;
+        test) venv && tools && examples && axe && ray && package dev ;;
+        studies) venv && tools && package release ;;
         check) venv && tools ;;
-        bench) venv && tools && package ;;
+        bench) venv && tools && package release ;;
         *) ;;
     esac
 }
@@ -265,14 +265,16 @@ ray() {
     fi
 }
 
+# The package, built in this profile, unless WEIR_PROFILE names another: tests share what is compiled with those in Rust,
+# and measurements need a build with optimisation.
 package() {
-    local now
-    now=$(find src crates python Cargo.toml Cargo.lock pyproject.toml README.md -type f -not -name '*.pyc' \
+    local now profile=${WEIR_PROFILE:-$1}
+    now=$profile-$(find src crates python Cargo.toml Cargo.lock pyproject.toml README.md -type f -not -name '*.pyc' \
         -not -path 'python/tests/*' -print0 | sort -z | xargs -0 sha256sum | digest -)
     if ! is_done package "$now" || ! [ -x .venv/bin/weir ]; then
-        say "building weir and installing it into .venv (some minutes the first time)"
+        say "building weir in the profile $profile and installing it into .venv (some minutes the first time)"
         pip install -r <(requirements build-system requires)
-        PATH="$PWD/.venv/bin:$PATH" pip install --no-build-isolation --no-deps --force-reinstall .
+        WEIR_PROFILE=$profile PATH="$PWD/.venv/bin:$PATH" pip install --no-build-isolation --no-deps --force-reinstall .
         stamp package "$now"
     fi
 }

@@ -60,12 +60,14 @@ trap 'for job in $(jobs -p); do kill -INT -- "-$job"; done 2>/dev/null; exit 130
 # Most tests wait for a service or a clock; more of them than cores run side by side. Fuzzing takes the processor time
 # that they leave.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(nproc)))}
-step build cargo test --workspace --locked --no-run
+# Targets of fuzzing are built with instrumentation, by their script.
+packages=(--workspace --exclude weir-fuzz --locked)
+step build cargo test "${packages[@]}" --no-run
 fuzz=(nice -n 19 scripts/fuzz.sh 5)
 start fuzz "${fuzz[@]}"
 fuzzing=$started
-step rust cargo test --workspace --locked --no-fail-fast
-step benches cargo build --workspace --benches --locked
+step rust cargo test "${packages[@]}" --no-fail-fast
+step benches cargo build "${packages[@]}" --benches
 step python .venv/bin/python -m pytest -q
 follow fuzz "$fuzzing" "${fuzz[@]}"
 

@@ -1,7 +1,7 @@
 """Build backend of the Python package: maturin's, with the `weir` program in the wheel beside the extension.
 
 A wheel's program starts in milliseconds, since no interpreter runs. Cargo builds it before maturin packs what is in
-`python/weir.data`; WEIR_PROFILE names another profile than `release`.
+`python/weir.data`; WEIR_PROFILE names another profile of cargo than `release` for both.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from maturin import (
 
 ROOT = Path(__file__).parents[2]
 _SCRIPTS = ROOT / "python" / "weir.data" / "scripts"
+_PROFILE = os.environ.get("WEIR_PROFILE", "release")
+
+os.environ.setdefault("MATURIN_PEP517_ARGS", f"--profile {_PROFILE}")
 
 __all__ = [
     "build_editable",
@@ -57,10 +60,9 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
 def _build_program() -> None:
-    profile = os.environ.get("WEIR_PROFILE", "release")
-    # Together, since alone it would have its dependencies with other features, and each would be built twice.
-    command = ["cargo", "build", "--locked", "--profile", profile, "-p", "weir-cli", "-p", "weir-python"]
+    # Both packages are named, since for one alone dependencies have other features, and each would be compiled twice.
+    command = ["cargo", "build", "--locked", "--profile", _PROFILE, "-p", "weir-cli", "-p", "weir-python", "--bin", "weir"]
     subprocess.run(command, cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     _SCRIPTS.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(target / profile / "weir", _SCRIPTS / "weir")
+    shutil.copy2(target / ("debug" if _PROFILE == "dev" else _PROFILE) / "weir", _SCRIPTS / "weir")

@@ -8,11 +8,18 @@ use std::time::Duration;
 
 use weir_testing::{Reply, Server};
 
-/// Output of an example for this URL. It is built from the same packages as the tests, so that nothing is compiled twice.
+/// Output of an example for this URL. It is built from the same packages as the tests, so that nothing is compiled twice;
+/// for the same reason without what cargo sets for this test, since build scripts run again if their variables change.
 fn run(example: &str, url: &str) -> String {
     let build = ["build", "--quiet", "--locked", "--workspace", "--example", example];
-    let cargo = Command::new(env!("CARGO")).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-    assert!(cargo.status.success(), "{}", String::from_utf8_lossy(&cargo.stderr));
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(build).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let of_this_package = |name: &str| ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|start| name.starts_with(start));
+    for (name, _) in env::vars().filter(|(name, _)| of_this_package(name)) {
+        cargo.env_remove(name);
+    }
+    let built = cargo.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let test = env::current_exe().unwrap();
     let program = test.parent().and_then(Path::parent).unwrap().join("examples").join(example);
     let ended = Command::new(program).arg(url).output().unwrap();
