@@ -210,6 +210,7 @@ def test_an_untrusted_run_does_what_the_option_says(suite: Suite, choice: str) -
     [
         ("--weir-compare=always", "--weir-compare: unknown value 'always'; choose off, report or fail"),
         ("--weir-keep=0", "--weir-keep: invalid value '0': not a number above 0; write e.g. 10"),
+        ("--weir-min-effect=3", "--weir-min-effect: invalid percentage '3': not in 0% to 100%; write e.g. 3%"),
         ("-oweir_repeat=x", "weir_repeat: invalid value 'x': not a number above 0; write e.g. 1"),
     ],
 )
@@ -348,6 +349,27 @@ def test_ctrl_c_ends_the_session_and_keeps_the_run(pytester: pytest.Pytester, se
     suite = Suite(pytester, service.url)
     assert [weir.Run.from_json(file.read_text("utf-8")).interrupted for file in suite.saved()] == [True]
     assert suite.good() == []
+
+
+def test_a_load_of_a_fixture_belongs_to_the_test_and_an_expected_failure_is_not_good(suite: Suite) -> None:
+    suite.pytester.makepyfile("""
+        import pytest
+        @pytest.fixture
+        def warm(weir_load):
+            return weir_load("/api/work", requests=10, connections=1)
+        def test_fixture(warm):
+            assert warm.requests.ok == 10
+        def test_later_failure(warm):
+            assert warm.requests.ok == 11
+        @pytest.mark.xfail(strict=False)
+        @pytest.mark.parametrize("ok", [10, 11])
+        def test_expected(warm, ok):
+            assert warm.requests.ok == ok
+    """)
+    text = suite.run(passed=1, failed=1, xfailed=1, xpassed=1)
+    assert len(re.findall(r"^[\d.,]+/s +p99 .*::test_", text, re.M)) == 4
+    (good,) = suite.good()
+    assert "_test_fixture-" in str(good)
 
 
 def test_a_class_of_users_goes_to_the_base_url(suite: Suite) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -94,30 +95,40 @@ class WeirLoad:
         if repeat < 1:
             raise UsageError(f"repeat: invalid value {repeat}: not a number above 0; write e.g. 3")
         options = self._with_base_url(url, options)
-        runs: list[Run] = []
-        try:
-            with turn(saved.prepare()):
-                good, damaged = saved.last_good(self._test, name)
-                try:
-                    runs += (load(**options) for _ in range(repeat))
-                except Interrupted as interrupt:
-                    runs.append(interrupt.run)
-                    raise
-                finally:
-                    if runs:
+        with ExitStack() as stack:
+            with self._saving():
+                stack.enter_context(turn(saved.prepare()))
+            good, damaged = saved.last_good(self._test, name) if session.options.compare != "off" else (None, [])
+            runs: list[Run] = []
+            try:
+                # One by one: those before an exception are saved.
+                for _ in range(repeat):
+                    runs.append(load(**options))
+            except Interrupted as interrupt:
+                runs.append(interrupt.run)
+                raise
+            finally:
+                if runs:
+                    with self._saving():
                         folder = saved.save(self._test, name, runs)
-                        record = LoadRecord.of(self._test, name, runs, folder)
-                        session.records.append(replace(record, notes=tuple(damaged)))
-        except OSError as error:
-            reason = error.strerror or error
-            raise UsageError(
-                f"cannot save runs in {error.filename or saved.root}: {reason}; --weir-runs names another folder"
-            ) from error
+                    record = LoadRecord.of(self._test, name, runs, folder)
+                    session.records.append(replace(record, notes=tuple(damaged)))
         comparison: Comparison | str | None = None
-        if good and session.options.compare != "off":
+        if good:
             comparison = _compared(good.runs, runs, session.options.min_effect)
             session.records[-1] = session.records[-1].compared(comparison, good.folder)
         return findings.problems(runs, session.options, comparison, folder), runs[-1]
+
+    @contextmanager
+    def _saving(self) -> Iterator[None]:
+        """Turn errors of the folder of saved runs into one that has the remedy."""
+        try:
+            yield
+        except OSError as error:
+            place, reason = error.filename or self._session.saved.root, error.strerror or error
+            raise UsageError(
+                f"cannot save runs in {place}: {reason}; --weir-runs DIR chooses another folder"
+            ) from error
 
     def _name(self, name: str | None) -> str:
         """Return the name of the next load, unique in the test."""
@@ -145,7 +156,7 @@ class WeirLoad:
         return {"url": url, **options}
 
 
-def _compared(good: Sequence[Run], runs: Sequence[Run], min_effect: str | None) -> Comparison | str:
+def _compared(good: Sequence[Run], runs: Sequence[Run], min_effect: float | None) -> Comparison | str:
     """Compare runs with the last good ones; a text is the reason why they cannot be compared."""
     try:
         return compare(good, runs, min_effect=min_effect)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ class LoadTestOptions:
         runs: Folder of saved runs.
         keep: Number of saved recordings per load.
         compare: What a regression does: nothing is compared, it is reported, or it fails the test.
-        min_effect: Smallest change that matters, as `weir.compare` takes it; None is its default.
+        min_effect: Smallest change that matters, as a fraction in [0, 1]; None is the default of `weir.compare`.
         repeat: Runs per load.
         untrusted: What a run that is not trusted does.
     """
@@ -29,7 +30,7 @@ class LoadTestOptions:
     runs: Path
     keep: int
     compare: str
-    min_effect: str | None
+    min_effect: float | None
     repeat: int
     untrusted: str
 
@@ -44,7 +45,7 @@ class LoadTestOptions:
             runs=_folder(config),
             keep=_count(config, "keep", 10),
             compare=_choice(config, "compare", COMPARE, "report"),
-            min_effect=_value(config, "min-effect")[1] or None,
+            min_effect=_fraction(config, "min-effect"),
             repeat=_count(config, "repeat", 1),
             untrusted=_choice(config, "untrusted", UNTRUSTED, "warn"),
         )
@@ -76,3 +77,14 @@ def _count(config: pytest.Config, name: str, default: int) -> int:
     if value and not (value.isascii() and value.isdigit() and int(value) > 0):
         raise pytest.UsageError(f"{place}: invalid value {value!r}: not a number above 0; write e.g. {default}")
     return int(value or default)
+
+
+def _fraction(config: pytest.Config, name: str) -> float | None:
+    place, value = _value(config, name)
+    if not value:
+        return None
+    found = re.fullmatch(r"(\d*\.?\d+)(%?)", value, re.ASCII)
+    fraction = float(found[1]) / (100 if found[2] else 1) if found else 2.0
+    if fraction > 1:
+        raise pytest.UsageError(f"{place}: invalid percentage {value!r}: not in 0% to 100%; write e.g. 3%")
+    return fraction

@@ -64,7 +64,7 @@ class LoadRecord:
             has_too_few=False,
             untrusted=untrusted,
             notes=(),
-            section="\n".join(f"run {n} of {len(runs)}\n{run}" for n, run in enumerate(runs, 1)),
+            section="\n".join(_report(run, number, len(runs)) for number, run in enumerate(runs, 1)),
         )
 
     def compared(self, comparison: Comparison | str, good: Path) -> LoadRecord:
@@ -107,3 +107,7 @@ def _verdict(runs: Sequence[Run]) -> str:
         words.append("interrupted")
     words.append("trusted" if all(run.trust.ok for run in runs) else "not trusted")
     return ", ".join(words)
+
+
+def _report(run: Run, number: int, count: int) -> str:
+    return f"run {number} of {count}\n{run}" if count > 1 else str(run)
