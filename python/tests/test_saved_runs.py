@@ -24,11 +24,11 @@ def test_the_last_good_recording_is_that_of_a_list(run: weir.Run, tmp_path: Path
     saved = SavedRuns(tmp_path / "runs", KEEP)
     saved.prepare()
     # Folders, with the number of runs in each that can be read and whose test passed; 0 for all others.
-    expected: dict[str, list[tuple[Path, int]]] = {"one": [], "one/": []}
-    for _ in range(40):
+    expected: dict[str, list[tuple[Path, int]]] = {"one_": [], "one/": []}
+    for _ in range(60):
         load = choose.choice(list(expected))
         recordings = expected[load]
-        match choose.choice(["save", "save", "good", "good", "damage", "killed"]):
+        match choose.choice(["save", "save", "save", "save", "good", "damage", "killed"]):
             case "save":
                 folder = saved.save("test.py::test", load, [run] * choose.randint(1, 3))
                 good = [recording for recording in recordings if _is_marked(recording[0])][-1:]
@@ -71,6 +71,7 @@ def test_a_recording_that_was_removed_meanwhile_is_not_marked(run: weir.Run, tmp
     saved.mark_good(folder)
     assert moved.is_dir()
     assert saved.last_good("test", "load") == (None, [])
+    assert list(tmp_path.rglob("*.passed")) == []
 
 
 def _is_marked(folder: Path) -> bool:
