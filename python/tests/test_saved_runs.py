@@ -30,8 +30,8 @@ def test_the_last_good_recording_is_that_of_a_list(run: weir.Run, tmp_path: Path
         recordings = expected[load]
         match choose.choice(["save", "save", "save", "save", "good", "damage", "killed"]):
             case "save":
-                folder = saved.save("test.py::test", load, [run] * choose.randint(1, 3))
                 good = [recording for recording in recordings if _is_marked(recording[0])][-1:]
+                folder = saved.save("test.py::test", load, [run] * choose.randint(1, 3))
                 kept = recordings[max(0, len(recordings) - KEEP + 1) :]
                 recordings[:] = [*(recording for recording in good if recording not in kept), *kept, (folder, 0)]
             case "good" if recordings:
@@ -53,6 +53,7 @@ def test_the_last_good_recording_is_that_of_a_list(run: weir.Run, tmp_path: Path
             assert len(damaged) == sum(_is_marked(folder) for folder, _ in newer)
     on_disk = {path for path in (tmp_path / "runs").glob("*/*/*") if path.is_dir() and path.name[0] != "."}
     assert on_disk == {folder for listed in expected.values() for folder, _ in listed}
+    assert all(mark.with_suffix("") in on_disk for mark in tmp_path.rglob("*.passed"))
     assert all(len(listed) <= KEEP + 1 for listed in expected.values())
 
 
