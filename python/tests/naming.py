@@ -92,6 +92,7 @@ def metrics() -> Iterator[Name]:
 def python_names() -> Iterator[Name]:
     """Yield the exported names of the package, their parameters and attributes."""
     import weir  # noqa: PLC0415  the other names need no build
+    from weir import pytest_plugin  # noqa: PLC0415
 
     for name in weir.__all__:
         if name == "__version__":
@@ -102,6 +103,9 @@ def python_names() -> Iterator[Name]:
             yield from ((member, f"weir.{name}") for member in _members(value))
         elif inspect.isfunction(value):
             yield from ((parameter, f"weir.{name}") for parameter in inspect.signature(value).parameters)
+    call = inspect.signature(pytest_plugin.WeirLoad.__call__)
+    yield from ((parameter, "weir_load") for parameter in call.parameters if parameter != "self")
+    yield from ((option, "pytest --weir") for option in pytest_plugin.OPTIONS)
 
 
 def _members(kind: type) -> Iterator[str]:

@@ -55,6 +55,15 @@ def test_all_orders_are_delivered_and_none_is_rejected() -> None:
     assert done.stdout == "300 delivered, 0 x 429, 0 x 400\n"
 
 
+def test_the_load_tests_of_the_example_pass_and_are_skipped_without_their_flag(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(EXAMPLES / "test_load.py")]
+    assert "3 skipped" in finished(*command, cwd=tmp_path).stdout
+    done = finished(*command, "--weir", "--weir-runs", str(tmp_path), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"^[\d.,]+/s +p99 .*::test_", done.stdout, re.MULTILINE)) == 3
+    assert len(list(tmp_path.glob("*/1/*/1.json"))) == 3
+
+
 @pytest.mark.parametrize("example", [path for path in EXAMPLES.iterdir() if path.is_file()], ids=lambda path: path.name)
 def test_an_example_fits_on_a_page(example: Path) -> None:
     assert len(example.read_text().splitlines()) < 40

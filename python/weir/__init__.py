@@ -12,6 +12,8 @@
 - `Client` and `AsyncClient` make calls with deadlines, hedging and retries; `get`, `post` and so on do so through one
   shared client.
 - `Sender` and `AsyncSender` deliver jobs through the rate limits of a service.
+
+For pytest, which has a plugin here (`weir.pytest_plugin`): PYTEST_DONT_REWRITE.
 """
 
 from importlib import import_module as _import_module
