@@ -68,7 +68,8 @@ start fuzz "${fuzz[@]}"
 fuzzing=$started
 step rust cargo test "${packages[@]}" --no-fail-fast
 step benches cargo build "${packages[@]}" --benches
-step python .venv/bin/python -m pytest -q
+# Tests in Python wait, too; each file stays in one worker, which has its services and its browser.
+step python .venv/bin/python -m pytest -q -n $(($(nproc) + 1)) --dist loadfile
 follow fuzz "$fuzzing" "${fuzz[@]}"
 
 if [ ${#failed[@]} = 0 ]; then

@@ -3,9 +3,9 @@
     python studies/run.py NAME... [--quick] [--keep] [--rerun] [--weir PATH]
 
 Each `*.toml` of a study is run by `weir study`, which installs the packages that its variants require. Results are in
-`target/studies/`; another call resumes. `--quick` only checks that everything works: packages install, services start,
-and no variant fails unexpectedly. `--keep` copies a summary, and the plots of the finding with the numbers behind
-them, to `results/` and writes the README.md; `all` stands for all studies.
+`target/studies/`; another call resumes. `--quick` only checks that everything works, several studies at a time:
+packages install, services start, and no variant fails unexpectedly. `--keep` copies a summary, and the plots of the
+finding with the numbers behind them, to `results/` and writes the README.md; `all` stands for all studies.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import finding
@@ -36,12 +37,17 @@ def main() -> int:
     if unknown := [name for name in names if not (STUDIES / name).is_dir()]:
         print(f"run.py: unknown study {unknown[0]}; choose a folder of {STUDIES}", file=sys.stderr)
         return 2
-    wrong = []
-    for name in names:
+
+    def run(name: str) -> list[str]:
         began = time.monotonic()
         out = ROOT / "target" / "studies" / ("quick" if args.quick else "full") / name
-        wrong += [f"{name}: {why}" for why in _run(name, out, args)]
+        wrong = [f"{name}: {why}" for why in _run(name, out, args)]
         print(f"{name}: {time.monotonic() - began:.0f} s, {out}", file=sys.stderr)
+        return wrong
+
+    # Quick runs measure nothing, so they may disturb each other.
+    with ThreadPoolExecutor(os.cpu_count() if args.quick else 1) as pool:
+        wrong = [why for found in pool.map(run, names) for why in found]
     print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
     return 1 if wrong else 0
 
@@ -80,7 +86,17 @@ def _run(name: str, out: Path, args: argparse.Namespace) -> list[str]:
     for file in sorted((STUDIES / name).glob("*.toml")):
         flags = [flag for flag in ("--quick", "--rerun") if getattr(args, flag.strip("-"))]
         command = [args.weir, "study", file, "--out", out / file.stem, *flags]
-        done = subprocess.run(command, check=False, env=_environment(args.weir))
+        # Side by side, the output of each is shown at its end.
+        shown = subprocess.PIPE if args.quick else None
+        done = subprocess.run(
+            command,
+            check=False,
+            env=_environment(args.weir),
+            text=True,
+            stdout=shown,
+            stderr=shown and subprocess.STDOUT,
+        )
+        print(done.stdout or "", end="", flush=True)
         if done.returncode != 0:
             return [f"weir study {file.name} ended with {done.returncode}"]
         wrong += _save(name, file.stem, out / file.stem, saved)

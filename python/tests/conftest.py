@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -78,8 +79,9 @@ class _Server(ThreadingHTTPServer):
         """Ignore disconnected clients; some tests disconnect."""
 
 
-@pytest.fixture
-def service() -> Iterator[Service]:
+@contextmanager
+def running_service() -> Iterator[Service]:
+    """Service that runs within the block."""
     handler = type("Handler", (_Handler,), {})
     with _Server(("127.0.0.1", 0), handler) as server:
         handler.service = service = Service(f"http://127.0.0.1:{server.server_address[1]}")  # type: ignore[attr-defined]
@@ -88,6 +90,12 @@ def service() -> Iterator[Service]:
         yield service
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with running_service() as service:
+        yield service
 
 
 @pytest.fixture(scope="session")

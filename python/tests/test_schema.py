@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import programs
 import pytest
-from conftest import Service
+from conftest import running_service
 from jsonschema import Draft202012Validator
 
 import weir
@@ -22,9 +22,14 @@ OPTIONAL_FIELDS = {"iterations", "scenarios", "steps", "ended_by", "aborted"}
 """Fields that are absent without scenarios, and of runs that end in time."""
 
 
-@pytest.fixture
-def runs(service: Service) -> dict[str, weir.Run]:
-    url = service.url
+@pytest.fixture(scope="module")
+def runs() -> Iterator[dict[str, weir.Run]]:
+    with running_service() as service:
+        yield runs_of(service.url)
+
+
+def runs_of(url: str) -> dict[str, weir.Run]:
+    """Runs of all kinds."""
     slow = url + "/slow?ms=200"
     return {
         "closed": weir.load(url, connections=2, requests=50, slo=["p99<30s", "rate>1e9"]),
