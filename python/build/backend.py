@@ -61,7 +61,8 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 def _build_program() -> None:
     # Both packages are named, since for one alone dependencies have other features, and each would be compiled twice.
-    command = ["cargo", "build", "--locked", "--profile", _PROFILE, "-p", "weir-cli", "-p", "weir-python", "--bin", "weir"]
+    packages = ["-p", "weir-cli", "-p", "weir-python"]
+    command = ["cargo", "build", "--locked", "--profile", _PROFILE, *packages, "--bin", "weir"]
     subprocess.run(command, cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     _SCRIPTS.mkdir(parents=True, exist_ok=True)
