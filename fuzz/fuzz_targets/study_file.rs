@@ -7,13 +7,15 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use weir_document::Diagnostic;
 use weir_load::Options;
-use weir_study::file::{self, LoadSyntax};
+use weir_study::file::{self, LoadSyntax, ParsedLoad};
 
 fuzz_target!(|text: &str| {
     let flags = ["rate", "connections", "duration"].map(str::to_owned);
     // The last argument is the URL; the command line parses the others.
-    let read =
-        |args: &[String], _: &Path| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
+    let read = |args: &[String], _: &Path| {
+        let options = Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() };
+        Ok(ParsedLoad { options, warnings: Vec::new() })
+    };
     let syntax = LoadSyntax { flags: &flags, parse: &read };
     let lines = text.split('\n').count();
     match file::parse(text, Path::new("/nowhere"), &syntax, true) {

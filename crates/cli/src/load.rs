@@ -15,6 +15,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
 pub(super) use self::defaults::SearchDefaults;
+use self::defaults::study_warnings;
 use self::exit_code::exit_code;
 use self::outputs::LoadOutputs;
 use self::python_script::{PythonFlags, PythonLoad};
@@ -151,16 +152,18 @@ pub(super) fn flags() -> Vec<String> {
     command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
 }
 
-/// Options of a load from arguments in another place than the command line, such as a study file.
+/// Options of a load from arguments in a study file; and warnings, of what is in a mix file and not used in a study, or
+/// probably a mistake.
 ///
 /// # Errors
 /// One line with the invalid argument.
-pub(super) fn parse(args: &[String], folder: &Path) -> Result<Options, String> {
+pub(super) fn parse(args: &[String], folder: &Path) -> Result<(Options, Vec<String>), String> {
     let mut read = parse_args(args)?;
     read.script_args.check_unused()?;
     let mix = read.request_args.read_scenarios(folder, &check_flags)?;
+    let warnings = mix.as_ref().map(study_warnings).unwrap_or_default();
     read.add_mix(mix)?;
-    Ok(read.into_options())
+    Ok((read.into_options(), warnings))
 }
 
 /// Checks flags in another place than the command line, without the rest of a load.

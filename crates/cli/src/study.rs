@@ -17,7 +17,7 @@ use weir_decide::Nanos;
 use weir_live::dashboard::Dashboard;
 use weir_machine as machine;
 use weir_study::definition::Definition;
-use weir_study::file::{self, EXAMPLE, LoadSyntax};
+use weir_study::file::{self, EXAMPLE, LoadSyntax, ParsedLoad};
 use weir_study::findings::Findings;
 use weir_study::measurement::Measurement;
 use weir_study::{self as study, StudyEvent, StudyOptions, StudyOutcome, StudyProgress, text};
@@ -120,7 +120,10 @@ fn write_example(path: &Path, messages: &Messages) -> Result<u8, StudyErrors> {
 fn run_study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Messages) -> Result<u8, StudyErrors> {
     let path = if named.is_dir() { named.join("study.toml") } else { named.to_owned() };
     let flags = load::flags();
-    let words = LoadSyntax { flags: &flags, parse: &load::parse };
+    let parse = |args: &[String], folder: &Path| {
+        load::parse(args, folder).map(|(options, warnings)| ParsedLoad { options, warnings })
+    };
+    let words = LoadSyntax { flags: &flags, parse: &parse };
     let definition = read(&path, &words, asked.quick, messages)?;
     if asked.check {
         let line = format!("{}: {}: fine", path.display(), summary(&definition));

@@ -38,8 +38,13 @@ pub(super) fn is_any_distorted(
     TOLERATED_LATENESS_MS.iter().any(distorted)
 }
 
-/// Whether lateness distorts the percentiles of a step. Quantiles beyond which there is no response are not judged.
+/// Minimum number of responses beyond a judged quantile of a step. Fewer are what one stall of the machine makes late,
+/// and a step may have few requests.
+const MIN_TAIL_RESPONSES: f64 = 3.0;
+
+/// Whether lateness distorts the percentiles of a step. Quantiles with few responses beyond them are not judged.
 pub(super) fn is_step_distorted(step: &StepCounts) -> bool {
-    let has_tail = |q: f64| step.ok as f64 * (1.0 - q) >= 1.0;
+    // Of 30 responses, 3 are beyond 0.9, and 2.9999999999999996 in floating point.
+    let has_tail = |q: f64| step.ok as f64 * (1.0 - q) > MIN_TAIL_RESPONSES - 0.01;
     is_any_distorted(&step.lateness, &step.response, &step.service, has_tail)
 }

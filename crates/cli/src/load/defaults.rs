@@ -29,6 +29,19 @@ impl SearchDefaults {
     }
 }
 
+/// What a study does not use of a mix file, and the file's own warnings; a line each.
+pub(super) fn study_warnings(mix: &MixFile) -> Vec<String> {
+    let mut warnings = mix.warnings.clone();
+    let thresholds = mix.slos.iter().map(|objective| format!("\"{}\"", objective.slo));
+    let unused: Vec<String> = thresholds.chain(mix.abort.iter().map(|_| "abort".to_owned())).collect();
+    if !unused.is_empty() {
+        let unused = unused.join(", ");
+        warnings
+            .push(format!("thresholds of the mix file are not used: {unused}; a study compares, and judges nothing"));
+    }
+    warnings
+}
+
 impl LoadArgs {
     /// Adds what a mix file says; the command line wins.
     pub(super) fn add_mix(&mut self, mix: Option<MixFile>) -> Result<(), String> {

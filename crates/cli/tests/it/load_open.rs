@@ -164,7 +164,8 @@ fn what_waits_beyond_the_timeout_is_dropped_and_counted() {
     assert_eq!((run.requests.total, run.failures_of("dropped")), (100, run.requests.dropped));
     assert_eq!(run.requests.total, server.requests() + run.requests.dropped);
     assert!(run.requests.dropped >= 80, "{}", run.requests.dropped);
-    assert_eq!(run.requests.failed, run.requests.dropped);
+    // The service takes 100 ms; one that a busy machine delays exceeds the timeout.
+    assert_eq!(run.requests.failed, run.requests.dropped + run.failures_of("timeout"));
     assert!(run.response_ms.max >= 250.0 && run.response_ms.max < 1000.0, "{}", run.response_ms.max);
     assert!(!run.trust.ok && run.trust.reasons.iter().any(|why| why.contains("never sent")), "{:?}", run.trust);
 }

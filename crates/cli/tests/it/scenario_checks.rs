@@ -204,20 +204,8 @@ fn capacity_and_compare_count_failed_checks_as_failures() {
     let server = Server::start(|seen| Reply::ok(if seen.head.contains("liar") { "no" } else { "yes" }));
     let (liar, good) = (server.url("/liar"), server.url("/good"));
     let check = ["--check", "body == \"yes\""];
-    let search = [
-        "--slo",
-        "p99<1s",
-        "--from",
-        "200",
-        "--to",
-        "200",
-        "--step-time",
-        "3s",
-        "--max-time",
-        "6s",
-        "--format",
-        "json",
-    ];
+    let search =
+        ["--slo", "p99<1s", "--from", "20", "--to", "20", "--step-time", "3s", "--max-time", "6s", "--format", "json"];
     let output = Weir::new().run(&[&["capacity", &liar], &check[..], &search[..]].concat());
     assert_eq!((output.code, output.one_line()), (2, "no request of a single user succeeds: check"));
     let folder = Weir::new();
@@ -229,7 +217,7 @@ fn capacity_and_compare_count_failed_checks_as_failures() {
     assert_eq!((&found["iterations"], &found["model"]), (&true.into(), &"open".into()));
     let step = &found["steps"][0];
     let (load, responses) = (step["load"].as_f64().unwrap(), step["achieved_per_s"].as_f64().unwrap());
-    assert!(responses > 1.5 * load, "two requests for each iteration: {step}");
+    assert!(responses > 1.3 * load, "two requests for each iteration: {step}");
     for (url, name) in [(&liar, "liar.json"), (&good, "good.json")] {
         folder.run(&[&["load", url, "-n", "200", "-c", "2", "--out", name], &check[..]].concat());
     }

@@ -65,7 +65,8 @@ fn an_outage_costs_jobs_no_attempts_and_few_requests() {
         let output = running.finish();
         assert_eq!(output.code, 0, "{output:?}");
         assert_eq!(ends(&weir), HashMap::from([("done".to_owned(), 200)]), "{status}");
-        assert!(at.elapsed() < Duration::from_secs(10), "full pace after the end: {:?}", at.elapsed());
+        // A probe a second would take 200 s.
+        assert!(at.elapsed() < Duration::from_secs(40), "full pace after the end: {:?}", at.elapsed());
         let told = summary(&output);
         let failed = told["failed"].as_u64().unwrap();
         // The request that ends the wait may find the service well.

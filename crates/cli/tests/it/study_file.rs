@@ -47,6 +47,22 @@ fn a_valid_file_is_summed_up() {
 }
 
 #[test]
+fn thresholds_of_a_mix_file_are_named_as_not_used() {
+    let weir = Weir::new();
+    weir.write("one.hurl", "GET /\nHTTP 200\n");
+    weir.write(
+        "mix.toml",
+        "[[scenario]]\nfile = \"one.hurl\"\n[thresholds]\n\"p99\" = \"< 300ms\"\nabort = { when = \"errors > 20%\" }\n",
+    );
+    let load = "url = \"http://127.0.0.1:{port}\"\nscenario = \"mix.toml\"";
+    weir.write("s.toml", &FINE.replace("url = \"http://127.0.0.1:{port}/\"", load));
+    let output = weir.run(&["study", "s.toml", "--check"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let warning = "thresholds of the mix file are not used: \"p99 < 300ms\", abort";
+    assert_eq!(output.stderr.matches(warning).count(), 1, "once for all variants and points: {output:?}");
+}
+
+#[test]
 fn the_studies_of_the_repository_are_valid() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
     let entries = |path: &std::path::Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());

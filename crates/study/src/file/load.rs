@@ -11,7 +11,17 @@ use weir_document::read::{DocumentNode, NamedNode};
 use weir_load::{LoadPlan, Options, RequestBodySource};
 
 /// Parser of arguments, whose scenarios are relative to a folder; an error is one line that names the flag.
-pub type LoadParser<'a> = dyn Fn(&[String], &Path) -> Result<Options, String> + Sync + 'a;
+pub type LoadParser<'a> = dyn Fn(&[String], &Path) -> Result<ParsedLoad, String> + Sync + 'a;
+
+/// Load of parsed arguments.
+#[derive(Debug)]
+pub struct ParsedLoad {
+    /// Options.
+    pub options: Options,
+    /// What is in its files and not used in a study, or is probably a mistake; a line each: what, and after a semicolon
+    /// what to do.
+    pub warnings: Vec<String>,
+}
 
 /// Syntax of loads, provided by the command line.
 pub struct LoadSyntax<'a> {
@@ -156,6 +166,7 @@ fn check(
     definition: &Definition,
     words: &LoadSyntax<'_>,
 ) {
+    let mut warned = Vec::new();
     for variant in &definition.variants {
         for point in definition.points().into_iter().filter(|point| load.is_driven_at(point)) {
             let mut values: PlaceholderValues =
@@ -164,7 +175,19 @@ fn check(
             values.extend(point);
             values.extend(definition.values.clone());
             values.extend(variant.values.clone());
-            let Err(why) = plan(load, &values, &definition.folder, words) else { continue };
+            let why = match plan(load, &values, &definition.folder, words) {
+                Ok(warnings) => {
+                    for warning in warnings {
+                        if !warned.contains(&warning) {
+                            let (what, remedy) = warning.split_once("; ").unwrap_or((&warning, ""));
+                            node.warn(what, remedy);
+                            warned.push(warning);
+                        }
+                    }
+                    continue;
+                }
+                Err(why) => why,
+            };
             let flag = |member: &&NamedNode<'_>| {
                 let flag = member.key.replace('_', "-");
                 why.contains(&format!("--{flag}")) || (flag == "url" && why.contains("URL"))
@@ -178,7 +201,7 @@ fn check(
     }
 }
 
-/// Plan of the load with its placeholders filled in.
+/// Warnings of the load with its placeholders filled in, if it has a plan.
 ///
 /// # Errors
 /// The error, in one line.
@@ -187,8 +210,10 @@ fn plan(
     values: &PlaceholderValues,
     folder: &Path,
     words: &LoadSyntax<'_>,
-) -> Result<LoadPlan, String> {
-    LoadPlan::new(&options(load, values, folder, words)?).map_err(|error| error.to_string())
+) -> Result<Vec<String>, String> {
+    let parsed = parse(load, values, folder, words)?;
+    LoadPlan::new(&parsed.options).map_err(|error| error.to_string())?;
+    Ok(parsed.warnings)
 }
 
 /// Options of the load with its placeholders filled in.
@@ -201,6 +226,15 @@ pub(crate) fn options(
     folder: &Path,
     words: &LoadSyntax<'_>,
 ) -> Result<Options, String> {
+    parse(load, values, folder, words).map(|parsed| parsed.options)
+}
+
+fn parse(
+    load: &StudyLoad,
+    values: &PlaceholderValues,
+    folder: &Path,
+    words: &LoadSyntax<'_>,
+) -> Result<ParsedLoad, String> {
     let filled = |text: &String| {
         placeholders::fill(text, values).map_err(|name| format!("unknown placeholder {{{name}}} for this variant"))
     };
@@ -224,7 +258,8 @@ pub(crate) fn options(
         }
     }
     args.extend(["--".to_owned(), url]);
-    let mut options = (words.parse)(&args, folder)?;
+    let mut parsed = (words.parse)(&args, folder)?;
+    let options = &mut parsed.options;
     let beside = |path: &mut PathBuf| *path = folder.join(&path);
     for body in &mut options.bodies {
         if let RequestBodySource::File(path) = body {
@@ -233,5 +268,5 @@ pub(crate) fn options(
     }
     let tls = &mut options.tls;
     [&mut tls.cacert, &mut tls.cert, &mut tls.key, &mut options.unix_socket].into_iter().flatten().for_each(beside);
-    Ok(options)
+    Ok(parsed)
 }

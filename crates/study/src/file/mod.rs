@@ -18,7 +18,7 @@ use weir_measure::compare::{Better, Metric};
 
 pub use self::example::EXAMPLE;
 pub(super) use self::load::options;
-pub use self::load::{DISALLOWED_FLAGS, LoadParser, LoadSyntax};
+pub use self::load::{DISALLOWED_FLAGS, LoadParser, LoadSyntax, ParsedLoad};
 
 /// Maximum number of points of a sweep; more is a typing error.
 const MAX_POINTS: usize = 1000;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::StudyOutcome;
 use crate::definition::Definition;
-use crate::file::{self, LoadSyntax};
+use crate::file::{self, LoadSyntax, ParsedLoad};
 use crate::measurement::{LoadMetrics, Measurement, MeasurementFailure};
 use crate::results_folder::ResultsFolder;
 use weir_load::Options;
@@ -15,8 +15,10 @@ pub(crate) fn definition(more: &str) -> Definition {
         "question = \"Which?\"\nrepeats = 7\n[variants.a]\ncommand = \"a\"\n[variants.b]\ncommand = \"b\"\n\
          [loads.main]\nurl = \"http://127.0.0.1:{{port}}/\"\n{more}"
     );
-    let read =
-        |args: &[String], _: &Path| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
+    let read = |args: &[String], _: &Path| {
+        let options = Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() };
+        Ok(ParsedLoad { options, warnings: Vec::new() })
+    };
     let flags = ["rate".to_owned()];
     file::parse(&text, Path::new("."), &LoadSyntax { flags: &flags, parse: &read }, false).expect("fine").0
 }
