@@ -108,9 +108,9 @@ def k6(load: Load) -> list[str]:
     return [*arguments, str(FILES / "k6.js")]
 
 
-def locust(load: Load) -> list[str]:
+def locust(load: Load, file: Path = FILES / "locustfile.py") -> list[str]:
     """Make the arguments of Locust; all users start at once."""
-    arguments = ["-f", str(FILES / "locustfile.py"), "--headless", "--json", "-u", str(USERS), "-r", str(USERS)]
+    arguments = ["-f", str(file), "--headless", "--json", "-u", str(USERS), "-r", str(USERS)]
     return [*arguments, "-t", f"{load.seconds}s", "--host", load.url.rstrip("/")]
 
 

@@ -48,13 +48,13 @@ def write(section: Section) -> Iterator[str]:
     yield table(header, [_open(section, name) for name in section.contenders(scenario.OPEN)])
     yield "## Idle users"
     yield "Users that have sent their first request and think for an hour, each with its connection and variables."
-    yield table(["generator", "peak MB", "requests", "failed"], [_idle(section, t) for t in _idle_trials(section)])
+    yield idle_table(section, scenario.IDLE)
 
 
 def _step(section: Section, name: str) -> Row:
     case = scenario.STEPS
     return [
-        *_costs(section, case, name),
+        *costs(section, case, name),
         number(section.ratio(case, name, scenario.THREE, results.cpu), "{:.2f}"),
         number(section.median(case, name, results.memory), "{:.1f}"),
         number(section.median(case, name, results.said("failed")), "{:.0f}"),
@@ -63,10 +63,11 @@ def _step(section: Section, name: str) -> Row:
 
 def _loop(section: Section, name: str) -> Row:
     ratio = section.ratio(scenario.LOOP, name, scenario.PLAIN, results.cpu)
-    return [*_costs(section, scenario.LOOP, name), number(ratio, "{:.3f}")]
+    return [*costs(section, scenario.LOOP, name), number(ratio, "{:.3f}")]
 
 
-def _costs(section: Section, case: str, name: str) -> Row:
+def costs(section: Section, case: str, name: str) -> Row:
+    """Return a generator's first columns: requests per second, and CPU time per request."""
     return [
         section.marked(case, name),
         number(section.median(case, name, results.rate), "{:,.0f}"),
@@ -87,14 +88,21 @@ def _open(section: Section, name: str) -> Row:
     ]
 
 
-def _idle_trials(section: Section) -> list[Trial]:
-    names = section.contenders(scenario.IDLE)
-    return [trial for name in names for trial in section.trials(scenario.IDLE, name)]
+def idle_trials(section: Section, case: str) -> list[Trial]:
+    """Return the runs with idle users, few first."""
+    return [trial for name in section.contenders(case) for trial in section.trials(case, name)]
+
+
+def idle_table(section: Section, case: str) -> str:
+    """Return the table of memory."""
+    return table(
+        ["generator", "peak MB", "requests", "failed"], [_idle(section, t) for t in idle_trials(section, case)]
+    )
 
 
 def _idle(section: Section, trial: Trial) -> Row:
     failed = trial.report.get("failed")
-    shown = section.marked(scenario.IDLE, trial.contender)
+    shown = section.marked(trial.case, trial.contender)
     return [shown, f"{trial.max_rss_mb:.1f}", f"{trial.requests:,}", "-" if failed is None else str(failed)]
 
 
@@ -116,7 +124,7 @@ def judge(section: Section) -> Iterator[Goal]:
         late = section.difference(scenario.OPEN, name, plain, results.said("lateness_p99_ms"))
         promise = f"{scenario.OPEN}, `{name}`: lateness at p99 at most {SAME_LATENESS_MS:g} ms above that of `{plain}`"
         yield at_most(promise, late, SAME_LATENESS_MS, "{:+.3f} ms")
-    yield from _memory(_idle_trials(section))
+    yield from _memory(idle_trials(section, scenario.IDLE))
 
 
 def _memory(trials: list[Trial]) -> Iterator[Goal]:
