@@ -44,6 +44,8 @@ use weir_decide::delivery::limit_headers::RateLimitHeaders;
 use weir_http::client::{Client, SendError};
 use weir_machine::clock;
 
+/// Events taken in one turn before the timers are looked at again.
+const MAX_EVENTS_PER_TURN: usize = 16;
 /// Waits shorter than this are not written to the store.
 const MIN_STORED_WAIT: Nanos = Nanos::from_millis(100);
 
@@ -122,6 +124,7 @@ impl AttemptLoop {
         let mut alarm = pin!(timer.sleep_until(armed));
         // Other processes may end the last jobs without a notification.
         let mut end_checks = tokio::time::interval(tokio::time::Duration::from_secs(1));
+        let mut taken_in_turn = 0;
         loop {
             self.check_end();
             self.claim_jobs();
@@ -132,6 +135,15 @@ impl AttemptLoop {
                 self.take(event);
                 continue;
             }
+            // To look at everything for each event would cost as much as the event.
+            if taken_in_turn < MAX_EVENTS_PER_TURN
+                && let Ok(event) = self.inbox.try_recv()
+            {
+                taken_in_turn += 1;
+                self.take(event);
+                continue;
+            }
+            taken_in_turn = 0;
             let wake_at = self.wake_at.min(self.end.wake_at()).min(self.held_keys.first_end());
             if wake_at != armed {
                 armed = wake_at;
