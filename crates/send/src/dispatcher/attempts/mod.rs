@@ -144,6 +144,7 @@ impl AttemptLoop {
                 continue;
             }
             taken_in_turn = 0;
+            self.send_in_turn();
             let wake_at = self.wake_at.min(self.end.wake_at()).min(self.held_keys.first_end());
             if wake_at != armed {
                 armed = wake_at;
@@ -236,7 +237,7 @@ impl AttemptLoop {
             DispatchAction::Send { job, key, attempt, nonce, .. } => {
                 let missing = self.try_send(QueuedAttempt { job, key: key as usize, attempt, nonce, due });
                 if missing != Some(MissingMark::Key) {
-                    self.marks.job_due(missing.is_some());
+                    self.marks.job_due(missing == Some(MissingMark::Job));
                 }
             }
             DispatchAction::Cancel { job, .. } => self.cancel(job, "timed out"),
@@ -272,6 +273,15 @@ impl AttemptLoop {
             self.launcher.launch(leased, queued);
         }
         missing
+    }
+
+    /// Starts the attempts whose jobs were to be marked in this turn, before any other task of the event loop runs.
+    fn send_in_turn(&mut self) {
+        if !self.end.is_reached() {
+            for queued in self.marks.mark_in_turn(&mut self.jobs, &mut self.outcomes) {
+                self.try_send(queued);
+            }
+        }
     }
 
     /// Cancels an attempt after a decision of the dispatch.
