@@ -115,7 +115,7 @@ impl SendMarks {
     /// Marks the jobs of this turn. Returns their attempts.
     pub(super) fn mark_in_turn(
         &mut self,
-        jobs: &mut HashMap<JobId, LeasedJob>,
+        jobs: &mut HashMap<JobId, Box<LeasedJob>>,
         outcomes: &mut Outcomes,
     ) -> Vec<QueuedAttempt> {
         let attempts = std::mem::take(&mut self.in_turn);
@@ -151,7 +151,7 @@ impl SendMarks {
     pub(super) fn mark_ahead(
         &mut self,
         dispatch: &Dispatch,
-        jobs: &mut HashMap<JobId, LeasedJob>,
+        jobs: &mut HashMap<JobId, Box<LeasedJob>>,
         outcomes: &mut Outcomes,
     ) {
         self.ahead.begin_round_trip();
@@ -175,7 +175,7 @@ impl SendMarks {
     /// Takes in recorded marks of jobs, except those whose leases had expired. Returns the jobs that are lost: the store
     /// has given them to another sender or requeued them.
     pub(super) fn sent_recorded(
-        jobs: &mut HashMap<JobId, LeasedJob>,
+        jobs: &mut HashMap<JobId, Box<LeasedJob>>,
         sent: &[JobLease],
         stale: &[JobLease],
     ) -> Vec<JobId> {

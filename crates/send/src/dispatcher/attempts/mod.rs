@@ -60,7 +60,8 @@ pub(super) struct AttemptLoop {
     actions: Vec<DispatchAction>,
     /// Time at which the dispatch wants a tick.
     wake_at: Nanos,
-    jobs: HashMap<JobId, LeasedJob>,
+    /// In boxes, since they are large, and come and go.
+    jobs: HashMap<JobId, Box<LeasedJob>>,
     hosts: SenderHosts,
     marks: SendMarks,
     ready: ReadyJobs,
@@ -267,7 +268,7 @@ impl AttemptLoop {
         if self.end.is_reached() {
             return None;
         }
-        let mut leased = self.jobs.get_mut(&queued.job);
+        let mut leased = self.jobs.get_mut(&queued.job).map(Box::as_mut);
         let missing = self.marks.missing(queued, leased.as_deref_mut(), &mut self.outcomes);
         if let (None, Some(leased)) = (missing, leased) {
             self.launcher.launch(leased, queued);
