@@ -78,9 +78,8 @@ impl Target {
             "https" => true,
             other => return Err(TargetError::Scheme(other.to_owned())),
         };
-        let rest = rest.split('#').next().unwrap_or_default();
-        let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
+        let (_, path) = Self::split(url);
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let (userinfo, authority) = match authority.rsplit_once('@') {
             Some((user, host)) => (Some(percent_decoded(user).ok_or_else(bad)?), host),
             None => (None, authority),
@@ -94,13 +93,24 @@ impl Target {
             Some(rest) => port(rest).ok_or_else(bad)?,
             None => return Err(bad()),
         };
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let path_ok = path.parse::<http::uri::PathAndQuery>().is_ok();
-        if host.is_empty() || !path_ok {
-            return Err(bad());
-        }
+        let path = Self::path(path).filter(|_| !host.is_empty()).ok_or_else(bad)?;
         let scheme = if tls { "https" } else { "http" };
         Ok(Self { url: format!("{scheme}://{authority}{path}"), tls, host, port, path, userinfo })
+    }
+
+    /// A URL's scheme and authority, and what follows them without the fragment. URLs with equal first parts have equal
+    /// targets but for the path, which [`Self::path`] makes of the second part.
+    pub fn split(url: &str) -> (&str, &str) {
+        let authority = scheme_end(url).map_or(0, |at| at + "://".len());
+        let end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |at| authority + at);
+        let (origin, rest) = url.split_at(end);
+        (origin, rest.split('#').next().unwrap_or_default())
+    }
+
+    /// [`Self::path`](field@Self::path) of the second part of a URL; None if it is not valid.
+    pub fn path(rest: &str) -> Option<String> {
+        let path = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
+        path.parse::<http::uri::PathAndQuery>().is_ok().then_some(path)
     }
 
     /// Value of the Host header, without the scheme's default port.
@@ -133,6 +143,11 @@ impl Target {
             .collect();
         if found.is_empty() { Err(failed("the name exists, but has none".into())) } else { Ok(found) }
     }
+}
+
+/// Offset of a URL's first `://`. A search for all three characters at once would take longer than all else here.
+pub fn scheme_end(url: &str) -> Option<usize> {
+    url.match_indices(':').map(|(at, _)| at).find(|at| url[at + 1..].starts_with("//"))
 }
 
 /// A name or an IPv4 address as it is, an IPv6 address without its brackets; brackets around anything else are an

@@ -1,5 +1,6 @@
 //! Templates with the fields `{key}`, `{nonce}` and `{id}`, which are filled in when a request is sent.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Values of the fields.
@@ -48,7 +49,10 @@ fn fields(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 impl TemplateFields<'_> {
     /// Text with its fields filled in; braces around anything else stay.
-    pub fn fill(&self, text: &str, place: Escaping) -> String {
+    pub fn fill<'t>(&self, text: &'t str, place: Escaping) -> Cow<'t, str> {
+        if !text.contains('{') {
+            return Cow::Borrowed(text);
+        }
         let mut filled = String::with_capacity(text.len() + 32);
         let mut rest = 0;
         for (at, name) in fields(text).filter(|(_, name)| FIELD_NAMES.contains(name)) {
@@ -62,7 +66,7 @@ impl TemplateFields<'_> {
             rest = at + name.len() + 2;
         }
         filled.push_str(&text[rest..]);
-        filled
+        Cow::Owned(filled)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Lanes: queues of jobs by host, and by pinned key.
 
+use std::borrow::Cow;
+
 use crate::job::{Job, JobRequest};
+use weir_http::target::scheme_end;
 
 /// Lane of queued jobs. The default one has jobs whose URL has no host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,7 +20,12 @@ pub const MAX_CLAIM_LANES: usize = 256;
 impl JobLane {
     /// Lane of a job.
     pub fn of(job: &Job) -> Self {
-        Self { key_hint: job.key_hint.clone(), host: job.request.host() }
+        Self { key_hint: job.key_hint.clone(), host: job.request.host().into_owned() }
+    }
+
+    /// Whether a job is in this lane.
+    pub fn has(&self, job: &Job) -> bool {
+        self.key_hint == job.key_hint && self.host == job.request.host()
     }
 
     /// Text that [`Self::read`] parses: `KEY@HOST`. Names of keys have no `@`.
@@ -42,14 +50,17 @@ impl JobLane {
 
 impl JobRequest {
     /// Host of the URL, in lower case, with a non-default port; empty without one.
-    pub fn host(&self) -> String {
-        let Some((scheme, rest)) = self.url.split_once("://") else { return String::new() };
+    pub fn host(&self) -> Cow<'_, str> {
+        let Some(end) = scheme_end(&self.url) else { return Cow::Borrowed("") };
+        let (scheme, rest) = (&self.url[..end], &self.url[end + "://".len()..]);
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host).to_ascii_lowercase();
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         let own = if scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
-        match host.strip_suffix(own) {
-            Some(bare) => bare.to_owned(),
-            None => host,
+        let host = host.strip_suffix(own).unwrap_or(host);
+        if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            Cow::Owned(host.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(host)
         }
     }
 }
@@ -68,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_host_is_that_of_the_url() {
-        let host = |url: &str| JobRequest { url: url.into(), ..JobRequest::default() }.host();
+        let host = |url: &str| JobRequest { url: url.into(), ..JobRequest::default() }.host().into_owned();
         assert_eq!(host("http://A.Example/x?y"), "a.example");
         assert_eq!(host("https://a.example:443?x=http://b"), "a.example");
         assert_eq!(host("http://u:p@a.example:8080/@b"), "a.example:8080");

@@ -88,8 +88,13 @@ impl Store for MemoryStore {
         StoreFuture::ready(self.update(|inner| inner.record(record)))
     }
 
-    fn mark_sent(&self, lease: JobLease, at: UnixMs) -> bool {
-        lock(&self.inner).mark_sent(lease, at)
+    fn marks_at_once(&self) -> bool {
+        true
+    }
+
+    fn mark_sent(&self, leases: &[JobLease], at: UnixMs) -> Vec<JobLease> {
+        let mut inner = lock(&self.inner);
+        leases.iter().copied().filter(|lease| !inner.mark_sent(*lease, at)).collect()
     }
 
     fn renew(&self, leases: &[JobLease], length: Nanos) -> Vec<JobLease> {

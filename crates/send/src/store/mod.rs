@@ -79,9 +79,12 @@ pub trait Store: Send + Sync + Debug {
     /// Records outcomes of leased jobs and states of keys, in one transaction.
     fn record(&self, record: RecordRequest) -> StoreFuture<RecordReply>;
 
-    /// Marks a leased job as sent, before its first byte leaves, so that the mark survives this process. False if the
-    /// store has no such marks; then [`JobStep::Sent`] is recorded.
-    fn mark_sent(&self, lease: JobLease, at: UnixMs) -> bool;
+    /// Whether the store can mark jobs as sent at once ([`Self::mark_sent`]). If not, [`JobStep::Sent`] is recorded.
+    fn marks_at_once(&self) -> bool;
+
+    /// Marks leased jobs as sent, before their first bytes leave, so that the marks survive this process. Returns those
+    /// that it could not mark.
+    fn mark_sent(&self, leases: &[JobLease], at: UnixMs) -> Vec<JobLease>;
 
     /// Removes such a mark, if no byte has left after all. False if it stays.
     fn unmark_sent(&self, lease: JobLease) -> bool {

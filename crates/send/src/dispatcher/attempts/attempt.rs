@@ -12,7 +12,7 @@ use super::super::context::SenderContext;
 use super::super::queued_attempt::{AttemptResponse, QueuedAttempt};
 use super::leased_job::{InFlightAttempt, LeasedJob};
 use crate::options::Options;
-use crate::rendered_request::RenderedRequest;
+use crate::rendered_request::{RenderedRequest, RequestRenderer};
 use crate::template::{Escaping, TemplateFields};
 use crate::wall_clock::wall_ms;
 use weir_call as call;
@@ -28,13 +28,17 @@ use weir_http::target::Target;
 pub(super) struct AttemptLauncher {
     context: Rc<SenderContext>,
     client: Client,
+    renderer: RequestRenderer,
     origins: HashMap<(bool, String, u16), Arc<Origin>>,
+    /// Target and origin of the last request.
+    last_origin: Option<(Rc<Target>, Arc<Origin>)>,
     launched: u64,
 }
 
 impl AttemptLauncher {
     pub(super) fn new(context: Rc<SenderContext>, client: Client) -> Self {
-        Self { context, client, origins: HashMap::new(), launched: 0 }
+        let (renderer, origins, last_origin) = (RequestRenderer::default(), HashMap::new(), None);
+        Self { context, client, renderer, origins, last_origin, launched: 0 }
     }
 
     /// Starts an attempt of a job.
@@ -46,9 +50,15 @@ impl AttemptLauncher {
             None => Cow::Owned(leased.entry.number.to_string()),
         };
         let fields = TemplateFields { key: key.secret(), nonce: queued.nonce, id: &id };
-        let request = RenderedRequest::new(&leased.entry.job.request, &fields).map_err(|why| redact_key(&why, &fields));
+        let request = self.renderer.render(&leased.entry.job.request, &fields).map_err(|why| redact_key(&why, &fields));
         let request = request.and_then(|request| {
+            if let Some((target, origin)) = &self.last_origin
+                && Rc::ptr_eq(target, &request.target)
+            {
+                return Ok((request, Arc::clone(origin)));
+            }
             let origin = cached_origin(&mut self.origins, &request.target, options)?;
+            self.last_origin = Some((Rc::clone(&request.target), Arc::clone(&origin)));
             Ok((request, origin))
         });
         leased.attempts += 1;
@@ -84,7 +94,7 @@ async fn run_attempt(
     let body = if request.body.is_empty() { OutgoingBody::Empty } else { OutgoingBody::Bytes(request.body) };
     let outgoing = OutgoingRequest {
         method: &request.method,
-        target: &request.target.path,
+        target: &request.path,
         headers: &request.headers,
         extra_headers: &[],
         body,
@@ -102,7 +112,7 @@ async fn run_attempt(
 /// Message with the API key replaced by `***`, in each escaping.
 fn redact_key(why: &str, fields: &TemplateFields<'_>) -> String {
     let written = [Escaping::Plain, Escaping::Url].map(|place| fields.fill("{key}", place));
-    written.iter().filter(|key| !key.is_empty()).fold(why.to_owned(), |why, key| why.replace(key, "***"))
+    written.iter().filter(|key| !key.is_empty()).fold(why.to_owned(), |why, key| why.replace(&**key, "***"))
 }
 
 /// Origin of a URL, with its connection pool.

@@ -114,7 +114,7 @@ impl AttemptLoop {
         let key = pinned.flatten();
         let host = self.hosts.number(&mut self.dispatch, &entry.job.request.host());
         let submission = self.submission(&entry, host, key);
-        self.jobs.insert(number, LeasedJob::new(lease, entry, key));
+        self.jobs.insert(number, Box::new(LeasedJob::new(lease, entry, key)));
         self.handle_event(self.now(), Event::Submitted(number, submission));
     }
 

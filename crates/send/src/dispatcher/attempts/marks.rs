@@ -1,8 +1,9 @@
 //! Marks that must be durable before a request's first byte: of the job as sent, and of its key's nonces.
 //!
-//! A store with cheap marks ([`Store::mark_sent`](crate::store::Store::mark_sent)) gets one at the send. On a
-//! server the mark is recorded, and the request waits for it. To let few wait, the next jobs are marked with the records
-//! before ([`MarkAhead`]); only these are in doubt without cause after a crash.
+//! A store with cheap marks ([`Store::mark_sent`](crate::store::Store::mark_sent)) gets those of one turn of the event
+//! loop at its end: requests begin in the turns of other tasks. On a server the mark is recorded, and the request waits
+//! for it. To let few wait, the next jobs are marked with the records before ([`MarkAhead`]); only these are in doubt
+//! without cause after a crash.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -29,6 +30,8 @@ pub(super) enum MissingMark {
     Key,
     /// Of the job.
     Job,
+    /// Of the job, by the end of this turn.
+    JobInTurn,
 }
 
 /// Marks of keys, and attempts that wait for marks.
@@ -38,6 +41,8 @@ pub(super) struct SendMarks {
     /// By key: the durable high-water mark of nonces, and the wanted one.
     high_water: Vec<(u64, u64)>,
     awaiting: Vec<QueuedAttempt>,
+    /// Attempts of jobs that are marked by the end of this turn.
+    in_turn: Vec<QueuedAttempt>,
     /// Number of jobs to mark ahead.
     ahead: MarkAhead,
 }
@@ -45,7 +50,8 @@ pub(super) struct SendMarks {
 impl SendMarks {
     pub(super) fn new(context: Rc<SenderContext>, high_water: impl Iterator<Item = u64>) -> Self {
         let high_water = high_water.map(|mark| (mark, mark)).collect();
-        Self { context, high_water, awaiting: Vec::new(), ahead: MarkAhead::default() }
+        let (awaiting, in_turn) = (Vec::new(), Vec::new());
+        Self { context, high_water, awaiting, in_turn, ahead: MarkAhead::default() }
     }
 
     /// Wanted high-water mark of a key.
@@ -81,9 +87,22 @@ impl SendMarks {
         let mark = self.high_water.get(queued.key);
         let missing = if mark.is_some_and(|(durable, _)| queued.nonce > *durable) {
             MissingMark::Key
-        } else if leased.is_none_or(|leased| self.is_marked(leased, outcomes)) {
-            return None;
         } else {
+            let leased = leased?;
+            let is_marked_in_turn = match leased.mark {
+                SentMark::Unset => self.context.store.marks_at_once(),
+                SentMark::Pending => false,
+                // Requests leave in the order of their nonces.
+                SentMark::Set if self.in_turn.is_empty() => return None,
+                SentMark::Set => true,
+            };
+            if is_marked_in_turn {
+                self.in_turn.push(queued);
+                return Some(MissingMark::JobInTurn);
+            }
+            if leased.mark == SentMark::Unset {
+                outcomes.mark_sent(leased);
+            }
             MissingMark::Job
         };
         if self.awaiting.is_empty() {
@@ -93,16 +112,29 @@ impl SendMarks {
         Some(missing)
     }
 
-    /// Whether the job is marked; requests a mark otherwise.
-    fn is_marked(&self, leased: &mut LeasedJob, outcomes: &mut Outcomes) -> bool {
-        if leased.mark == SentMark::Unset {
-            if self.context.store.mark_sent(leased.lease, wall_ms()) {
-                leased.mark = SentMark::Set;
-            } else {
+    /// Marks the jobs of this turn. Returns their attempts.
+    pub(super) fn mark_in_turn(
+        &mut self,
+        jobs: &mut HashMap<JobId, Box<LeasedJob>>,
+        outcomes: &mut Outcomes,
+    ) -> Vec<QueuedAttempt> {
+        let attempts = std::mem::take(&mut self.in_turn);
+        if attempts.is_empty() {
+            return attempts;
+        }
+        let leased = attempts.iter().filter_map(|queued| jobs.get(&queued.job));
+        let leases: Vec<JobLease> =
+            leased.filter(|leased| leased.mark == SentMark::Unset).map(|leased| leased.lease).collect();
+        let unmarked = self.context.store.mark_sent(&leases, wall_ms());
+        for lease in &leases {
+            let Some(leased) = jobs.get_mut(&lease.number) else { continue };
+            if unmarked.contains(lease) {
                 outcomes.mark_sent(leased);
+            } else {
+                leased.mark = SentMark::Set;
             }
         }
-        leased.mark == SentMark::Set
+        attempts
     }
 
     /// Counts a job that is due.
@@ -119,7 +151,7 @@ impl SendMarks {
     pub(super) fn mark_ahead(
         &mut self,
         dispatch: &Dispatch,
-        jobs: &mut HashMap<JobId, LeasedJob>,
+        jobs: &mut HashMap<JobId, Box<LeasedJob>>,
         outcomes: &mut Outcomes,
     ) {
         self.ahead.begin_round_trip();
@@ -143,7 +175,7 @@ impl SendMarks {
     /// Takes in recorded marks of jobs, except those whose leases had expired. Returns the jobs that are lost: the store
     /// has given them to another sender or requeued them.
     pub(super) fn sent_recorded(
-        jobs: &mut HashMap<JobId, LeasedJob>,
+        jobs: &mut HashMap<JobId, Box<LeasedJob>>,
         sent: &[JobLease],
         stale: &[JobLease],
     ) -> Vec<JobId> {
@@ -165,11 +197,12 @@ impl SendMarks {
 
     /// Whether an attempt with this key waits.
     pub(super) fn awaits(&self, key: usize) -> bool {
-        self.awaiting.iter().any(|queued| queued.key == key)
+        self.awaiting.iter().chain(&self.in_turn).any(|queued| queued.key == key)
     }
 
     /// Takes the waiting attempts of these jobs and keys.
     pub(super) fn take_awaiting(&mut self, is_meant: impl Fn(&QueuedAttempt) -> bool) -> Vec<QueuedAttempt> {
-        self.awaiting.extract_if(.., |queued| is_meant(queued)).collect()
+        let in_turn = self.in_turn.extract_if(.., |queued| is_meant(queued));
+        self.awaiting.extract_if(.., |queued| is_meant(queued)).chain(in_turn).collect()
     }
 }

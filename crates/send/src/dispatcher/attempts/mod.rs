@@ -44,6 +44,8 @@ use weir_decide::delivery::limit_headers::RateLimitHeaders;
 use weir_http::client::{Client, SendError};
 use weir_machine::clock;
 
+/// Events taken in one turn before the timers are looked at again.
+const MAX_EVENTS_PER_TURN: usize = 16;
 /// Waits shorter than this are not written to the store.
 const MIN_STORED_WAIT: Nanos = Nanos::from_millis(100);
 
@@ -58,7 +60,8 @@ pub(super) struct AttemptLoop {
     actions: Vec<DispatchAction>,
     /// Time at which the dispatch wants a tick.
     wake_at: Nanos,
-    jobs: HashMap<JobId, LeasedJob>,
+    /// In boxes, since they are large, and come and go.
+    jobs: HashMap<JobId, Box<LeasedJob>>,
     hosts: SenderHosts,
     marks: SendMarks,
     ready: ReadyJobs,
@@ -122,6 +125,7 @@ impl AttemptLoop {
         let mut alarm = pin!(timer.sleep_until(armed));
         // Other processes may end the last jobs without a notification.
         let mut end_checks = tokio::time::interval(tokio::time::Duration::from_secs(1));
+        let mut taken_in_turn = 0;
         loop {
             self.check_end();
             self.claim_jobs();
@@ -132,6 +136,16 @@ impl AttemptLoop {
                 self.take(event);
                 continue;
             }
+            // To look at everything for each event would cost as much as the event.
+            if taken_in_turn < MAX_EVENTS_PER_TURN
+                && let Ok(event) = self.inbox.try_recv()
+            {
+                taken_in_turn += 1;
+                self.take(event);
+                continue;
+            }
+            taken_in_turn = 0;
+            self.send_in_turn();
             let wake_at = self.wake_at.min(self.end.wake_at()).min(self.held_keys.first_end());
             if wake_at != armed {
                 armed = wake_at;
@@ -224,7 +238,7 @@ impl AttemptLoop {
             DispatchAction::Send { job, key, attempt, nonce, .. } => {
                 let missing = self.try_send(QueuedAttempt { job, key: key as usize, attempt, nonce, due });
                 if missing != Some(MissingMark::Key) {
-                    self.marks.job_due(missing.is_some());
+                    self.marks.job_due(missing == Some(MissingMark::Job));
                 }
             }
             DispatchAction::Cancel { job, .. } => self.cancel(job, "timed out"),
@@ -254,12 +268,21 @@ impl AttemptLoop {
         if self.end.is_reached() {
             return None;
         }
-        let mut leased = self.jobs.get_mut(&queued.job);
+        let mut leased = self.jobs.get_mut(&queued.job).map(Box::as_mut);
         let missing = self.marks.missing(queued, leased.as_deref_mut(), &mut self.outcomes);
         if let (None, Some(leased)) = (missing, leased) {
             self.launcher.launch(leased, queued);
         }
         missing
+    }
+
+    /// Starts the attempts whose jobs were to be marked in this turn, before any other task of the event loop runs.
+    fn send_in_turn(&mut self) {
+        if !self.end.is_reached() {
+            for queued in self.marks.mark_in_turn(&mut self.jobs, &mut self.outcomes) {
+                self.try_send(queued);
+            }
+        }
     }
 
     /// Cancels an attempt after a decision of the dispatch.

@@ -66,7 +66,7 @@ impl Outcomes {
     }
 
     /// Ends the lease of a job.
-    pub(super) fn end_job(&mut self, mut leased: LeasedJob, step: JobStep, reason: String) {
+    pub(super) fn end_job(&mut self, mut leased: Box<LeasedJob>, step: JobStep, reason: String) {
         let at = wall_ms();
         let state = match step {
             JobStep::Done => State::Done,
@@ -93,7 +93,7 @@ impl Outcomes {
         if state != State::Retrying && extended.is_none() {
             let (last_attempt, body) = last.map_or((None, Bytes::new()), |last| (Some(last.record), last.body));
             let (entry, attempts) = (leased.entry, leased.attempts);
-            self.finish_job(FinishedJob { entry, state, reason, ended_at: at, last_attempt, body, attempts });
+            self.finish_job(Box::new(FinishedJob { entry, state, reason, ended_at: at, last_attempt, body, attempts }));
         }
         self.record_change(change);
         extended.into_iter().for_each(|expires_at| self.extend(job, expires_at));
@@ -108,12 +108,12 @@ impl Outcomes {
         let (state, reason) = (State::Expired, "expired before it could be sent".to_owned());
         let attempts = entry.status.attempts;
         let (last_attempt, body) = (None, Bytes::new());
-        self.finish_job(FinishedJob { entry, state, reason, ended_at: at, last_attempt, body, attempts });
+        self.finish_job(Box::new(FinishedJob { entry, state, reason, ended_at: at, last_attempt, body, attempts }));
     }
 
-    fn finish_job(&mut self, job: FinishedJob) {
+    fn finish_job(&mut self, job: Box<FinishedJob>) {
         self.extension_counts.remove(&job.entry.number);
-        self.report(ReportEvent::JobEnded(Box::new(job)));
+        self.report(ReportEvent::JobEnded(job));
     }
 
     /// New end of the TTL of an expired job that continues; None if it does not.

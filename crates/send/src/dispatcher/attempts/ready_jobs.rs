@@ -105,13 +105,14 @@ impl ReadyJobs {
 
     /// Raises the target of a host whose jobs were sent while others were fetched, and lowers it if most of them wait.
     pub(super) fn adjust_targets(&mut self, dispatch: &Dispatch, claims: &[HostLaneClaim], claimed: &ClaimReply) {
-        let mut got: HashMap<JobLane, usize> = HashMap::new();
-        claimed.jobs.iter().for_each(|(_, entry)| *got.entry(JobLane::of(&entry.job)).or_default() += 1);
+        // Lane by lane, as they were requested.
+        let mut jobs = claimed.jobs.iter().peekable();
         // Total over all hosts; the part of a host is bounded by their number.
         let max_target = (MAX_READY_JOBS * 4 / claims.len().max(1)).clamp(2, MAX_READY_JOBS);
         for (host, key, claim) in claims {
             let (target, queued) = (self.host_target(*host), dispatch.queued(*host, *key));
-            let has_gone = queued == 0 && got.get(&claim.lane) == Some(&claim.max_jobs);
+            let got = std::iter::from_fn(|| jobs.next_if(|(_, entry)| claim.lane.has(&entry.job))).count();
+            let has_gone = queued == 0 && got == claim.max_jobs;
             if has_gone {
                 self.set_host_target(*host, (target * 2).min(max_target));
             } else if queued > self.target(dispatch, *host, *key) / 4 {

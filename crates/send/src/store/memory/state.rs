@@ -24,7 +24,8 @@ const MAX_DUE_PER_CLAIM: usize = 1000;
 pub(super) struct MemoryStoreState {
     pub(super) bounds: QueueBounds,
     pub(super) order: JobOrder,
-    pub(super) jobs: BTreeMap<u64, MemoryJob>,
+    /// In boxes: each change of state takes the job out and puts it back.
+    pub(super) jobs: BTreeMap<u64, Box<MemoryJob>>,
     pub(super) last_number: u64,
     pub(super) ids: HashMap<String, u64>,
     pub(super) queued: BTreeMap<JobLane, BTreeSet<QueuePosition>>,
@@ -108,11 +109,11 @@ impl MemoryStoreState {
             last_attempt: None,
         };
         let entry = JobEntry { number, job: job.clone(), status };
-        self.add(MemoryJob { entry, response: None, history: Vec::new(), bytes });
+        self.add(Box::new(MemoryJob { entry, response: None, history: Vec::new(), bytes }));
         SubmitResult::Admitted(Receipt::Accepted(number))
     }
 
-    fn add(&mut self, kept: MemoryJob) {
+    fn add(&mut self, kept: Box<MemoryJob>) {
         let JobEntry { number, job, status } = &kept.entry;
         if status.state == State::Queued {
             let place = (Reverse(job.priority), self.order.rank(job.expires_at), *number);
@@ -125,14 +126,16 @@ impl MemoryStoreState {
         self.jobs.insert(*number, kept);
     }
 
-    fn remove(&mut self, number: u64) -> Option<MemoryJob> {
+    fn remove(&mut self, number: u64) -> Option<Box<MemoryJob>> {
         let kept = self.jobs.remove(&number)?;
         let JobEntry { job, status, .. } = &kept.entry;
-        let lane = JobLane::of(job);
-        if let Some(ready) = self.queued.get_mut(&lane) {
-            ready.remove(&(Reverse(job.priority), self.order.rank(job.expires_at), number));
-            if ready.is_empty() {
-                self.queued.remove(&lane);
+        if status.state == State::Queued {
+            let lane = JobLane::of(job);
+            if let Some(ready) = self.queued.get_mut(&lane) {
+                ready.remove(&(Reverse(job.priority), self.order.rank(job.expires_at), number));
+                if ready.is_empty() {
+                    self.queued.remove(&lane);
+                }
             }
         }
         remove_time(&mut self.retries, status.retry_at, number);
@@ -141,18 +144,17 @@ impl MemoryStoreState {
         Some(kept)
     }
 
-    /// Changes a job and its positions in the indexes.
-    fn update_job(&mut self, number: u64, alters: impl FnOnce(&mut MemoryJob)) -> Option<JobEntry> {
+    /// Changes a job and its positions in the indexes. Returns what `alters` returns; None without such a job.
+    fn update_job<T>(&mut self, number: u64, alters: impl FnOnce(&mut MemoryJob) -> T) -> Option<T> {
         let mut kept = self.remove(number)?;
-        alters(&mut kept);
+        let altered = alters(&mut kept);
         kept.bytes = kept.entry.job.bytes();
-        let entry = kept.entry.clone();
-        if !self.discarded_states.contains(&entry.status.state) {
+        if !self.discarded_states.contains(&kept.entry.status.state) {
             self.add(kept);
-        } else if let Some(id) = &entry.job.id {
+        } else if let Some(id) = &kept.entry.job.id {
             self.ids.remove(id);
         }
-        Some(entry)
+        Some(altered)
     }
 
     pub(super) fn claim(&mut self, claim: &ClaimRequest, now: Nanos) -> Result<ClaimReply, StoreError> {
@@ -167,8 +169,10 @@ impl MemoryStoreState {
         }
         let mut claimed = ClaimReply::default();
         for number in due_numbers(&self.expiries, claim.now) {
-            let expired =
-                self.update_job(number, |kept| kept.set_state(State::Expired, claim.now, audit_reason::EXPIRED, true));
+            let expired = self.update_job(number, |kept| {
+                kept.set_state(State::Expired, claim.now, audit_reason::EXPIRED, true);
+                kept.entry.clone()
+            });
             claimed.expired.extend(expired);
         }
         for number in due_numbers(&self.retries, claim.now) {
@@ -185,6 +189,7 @@ impl MemoryStoreState {
                 let leased = self.update_job(number, |kept| {
                     kept.set_state(State::Leased, claim.now, audit_reason::CLAIMED, false);
                     kept.entry.status.last_attempt = sent;
+                    kept.entry.clone()
                 });
                 let Some(entry) = leased else { break };
                 bytes += entry.job.bytes();

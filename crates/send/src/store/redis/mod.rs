@@ -191,8 +191,12 @@ impl Store for RedisStore {
     }
 
     /// The next owner of the job may be on another machine, so only the server can have the mark.
-    fn mark_sent(&self, _: JobLease, _: UnixMs) -> bool {
+    fn marks_at_once(&self) -> bool {
         false
+    }
+
+    fn mark_sent(&self, leases: &[JobLease], _: UnixMs) -> Vec<JobLease> {
+        leases.to_vec()
     }
 
     fn renew(&self, leases: &[JobLease], length: Nanos) -> Vec<JobLease> {

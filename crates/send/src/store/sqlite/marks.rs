@@ -1,11 +1,11 @@
 //! `STORE-sending`: marks of jobs that may have been sent, written before their first byte leaves.
 //!
 //! A mark must survive `kill -9`, and a commit before each request would delay it. A write without a sync survives the
-//! process as long as the machine runs, since the kernel has it. So a mark is such a write of 16 bytes, which takes 1
-//! to 2 µs. A missing mark proves that a job was not sent only where no mark can be lost: in the file of the session
-//! that the store's last sender started ([`SentMarks::begin_session`]), on a machine that has not restarted since. In
-//! all other cases (power cut, another machine, copy, missing file) all leased jobs count as sent. A disk removed from
-//! a running machine before the write is not detected.
+//! process as long as the machine runs, since the kernel has it. So a mark is 16 bytes of such a write, which takes 1
+//! to 2 µs, and jobs that are sent together share one. A missing mark proves that a job was not sent only where no mark
+//! can be lost: in the file of the session that the store's last sender started ([`SentMarks::begin_session`]), on a
+//! machine that has not restarted since. In all other cases (power cut, another machine, copy, missing file) all leased
+//! jobs count as sent. A disk removed from a running machine before the write is not detected.
 //!
 //! Each job in flight has a slot, which is reused once the store has recorded its outcome.
 
@@ -26,6 +26,9 @@ const HEADER_BYTES: usize = 256;
 /// Length of a slot: job number (0 for none) and time, in bytes.
 const SLOT_BYTES: usize = 16;
 
+/// Gap between two slots, in bytes, that is written with them rather than to write twice.
+const MAX_GAP_BYTES: usize = 512;
+
 /// Marks of the current sender.
 #[derive(Debug, Default)]
 pub(super) struct SentMarks(Mutex<MarkSlots>);
@@ -37,8 +40,8 @@ struct MarkSlots {
     /// Slot and time by job.
     by_job: HashMap<u64, (u64, UnixMs)>,
     free: Vec<u64>,
-    /// Number of slots, used and free.
-    count: u64,
+    /// Content of all slots, used and free.
+    slots: Vec<u8>,
 }
 
 /// Marks of the previous sender.
@@ -122,21 +125,30 @@ impl SentMarks {
         Ok(file)
     }
 
-    /// Marks a job as sent. False if it cannot be marked here.
-    pub(super) fn set(&self, number: u64, at: UnixMs) -> bool {
-        let mut slots = lock(&self.0);
-        let MarkSlots { file: Some(file), by_job: of, free, count } = &mut *slots else { return false };
-        if of.contains_key(&number) {
-            return true;
+    /// Whether jobs can be marked here.
+    pub(super) fn is_open(&self) -> bool {
+        lock(&self.0).file.is_some()
+    }
+
+    /// Marks jobs as sent. False if they cannot be marked here.
+    pub(super) fn set(&self, numbers: impl Iterator<Item = u64>, at: UnixMs) -> bool {
+        let mut marks = lock(&self.0);
+        let MarkSlots { file: Some(file), by_job, free, slots } = &mut *marks else { return false };
+        let mut changed = Vec::new();
+        for number in numbers {
+            by_job.entry(number).or_insert_with(|| {
+                let slot = free.pop().unwrap_or((slots.len() / SLOT_BYTES) as u64);
+                set_slot(slots, slot, number, at);
+                changed.push(slot);
+                (slot, at)
+            });
         }
-        let slot = free.pop().unwrap_or(*count);
-        if write_slot(file, slot, number, at).is_err() {
+        if write_slots(file, slots, &mut changed).is_err() {
             // Existing marks stay; later ones go to the store.
-            slots.file = None;
+            by_job.retain(|_, (slot, _)| !changed.contains(slot));
+            marks.file = None;
             return false;
         }
-        *count = (*count).max(slot + 1);
-        of.insert(number, (slot, at));
         true
     }
 
@@ -148,22 +160,82 @@ impl SentMarks {
     /// Releases the marks of jobs whose outcomes are recorded. Marks of requeued jobs are erased; that of a `done` job
     /// is harmless and is overwritten by the next one.
     pub(super) fn clear(&self, jobs: impl IntoIterator<Item = (u64, bool)>) {
-        let mut slots = lock(&self.0);
-        let MarkSlots { file, by_job: of, free, .. } = &mut *slots;
+        let mut marks = lock(&self.0);
+        let MarkSlots { file, by_job, free, slots } = &mut *marks;
         for (number, done) in jobs {
-            let Some((slot, _)) = of.remove(&number) else { continue };
-            let wiped = done || file.as_ref().is_some_and(|file| write_slot(file, slot, 0, UnixMs(0)).is_ok());
+            let Some((slot, _)) = by_job.remove(&number) else { continue };
+            let is_erased = done || {
+                set_slot(slots, slot, 0, UnixMs(0));
+                file.as_ref().is_some_and(|file| write_slots(file, slots, &mut [slot]).is_ok())
+            };
             // A mark that stays counts one job too many as sent.
-            free.extend(wiped.then_some(slot));
+            free.extend(is_erased.then_some(slot));
         }
     }
 }
 
 const SENDING_SUFFIX: &str = "-sending";
 
-fn write_slot(file: &File, slot: u64, number: u64, at: UnixMs) -> io::Result<()> {
-    let mut bytes = [0; SLOT_BYTES];
-    bytes[..SLOT_BYTES / 2].copy_from_slice(&number.to_le_bytes());
-    bytes[SLOT_BYTES / 2..].copy_from_slice(&at.0.to_le_bytes());
-    file.write_all_at(&bytes, HEADER_BYTES as u64 + slot * SLOT_BYTES as u64)
+fn set_slot(slots: &mut Vec<u8>, slot: u64, number: u64, at: UnixMs) {
+    let begin = slot as usize * SLOT_BYTES;
+    slots.resize(slots.len().max(begin + SLOT_BYTES), 0);
+    let (job, time) = slots[begin..begin + SLOT_BYTES].split_at_mut(SLOT_BYTES / 2);
+    job.copy_from_slice(&number.to_le_bytes());
+    time.copy_from_slice(&at.0.to_le_bytes());
+}
+
+/// Writes these slots, with those between them if they are near.
+fn write_slots(file: &File, slots: &[u8], changed: &mut [u64]) -> io::Result<()> {
+    changed.sort_unstable();
+    let begin_of = |slot: u64| slot as usize * SLOT_BYTES;
+    for near in changed.chunk_by(|one, next| begin_of(*next) - begin_of(*one) <= MAX_GAP_BYTES) {
+        let (Some(first), Some(last)) = (near.first(), near.last()) else { continue };
+        let bytes = &slots[begin_of(*first)..begin_of(*last) + SLOT_BYTES];
+        file.write_all_at(bytes, (HEADER_BYTES + begin_of(*first)) as u64)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_file_has_the_marks_of_all_sent_jobs_and_of_none_that_was_requeued(
+            steps in proptest::collection::vec((0_usize..40, proptest::collection::vec((any::<usize>(), any::<bool>()), 0..40)), 1..20)
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("jobs.db");
+            let marks = SentMarks::default();
+            marks.begin_session(&path, "s");
+            let (mut next, mut sent, mut requeued) = (1, Vec::new(), Vec::new());
+            for (count, ends) in steps {
+                let jobs = next..next + count as u64;
+                next = jobs.end;
+                prop_assert!(marks.set(jobs.clone(), UnixMs(next.cast_signed())));
+                sent.extend(jobs.map(|job| (job, UnixMs(next.cast_signed()))));
+                for (which, is_done) in ends {
+                    if sent.is_empty() { break }
+                    let (job, _) = sent.swap_remove(which % sent.len());
+                    marks.clear([(job, is_done)]);
+                    if !is_done {
+                        requeued.push(job);
+                    }
+                }
+                let previous = PreviousMarks::read(&path);
+                for (job, at) in &sent {
+                    prop_assert_eq!(previous.evidence(*job, Some("s")), SentEvidence::Sent(*at));
+                    prop_assert_eq!(marks.get(*job), Some(*at));
+                }
+                for job in &requeued {
+                    prop_assert_eq!(previous.evidence(*job, Some("s")), SentEvidence::Unsent);
+                }
+            }
+        }
+    }
 }

@@ -235,8 +235,13 @@ impl Store for SqliteStore {
         self.submit_task(move |rows| rows.record(&record))
     }
 
-    fn mark_sent(&self, lease: JobLease, at: UnixMs) -> bool {
-        self.marks.set(lease.number, at)
+    fn marks_at_once(&self) -> bool {
+        self.marks.is_open()
+    }
+
+    fn mark_sent(&self, leases: &[JobLease], at: UnixMs) -> Vec<JobLease> {
+        let is_marked = self.marks.set(leases.iter().map(|lease| lease.number), at);
+        if is_marked { Vec::new() } else { leases.to_vec() }
     }
 
     fn unmark_sent(&self, lease: JobLease) -> bool {

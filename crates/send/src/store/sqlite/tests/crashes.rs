@@ -89,7 +89,7 @@ impl CrashModel<'_> {
                 }
             }
             Move::Send(job) => self.with(job, |store, at, lease, known| {
-                assert!(store.mark_sent(lease, at));
+                assert_eq!(store.mark_sent(&[lease], at), []);
                 known.is_in_flight = true;
             }),
             Move::Unsent(job) => self.with(job, |store, _, lease, known| {
@@ -201,7 +201,7 @@ fn marks_of_another_session_than_the_stores_last_prove_nothing() {
     store.submit(vec![Job::default(); 2]).wait().unwrap();
     store.start_sending(UnixMs(1)).unwrap();
     let sent = claim(&store);
-    assert!(store.mark_sent(sent, UnixMs(2)));
+    assert_eq!(store.mark_sent(&[sent], UnixMs(2)), []);
     drop(store);
     fs::copy(&path, &copy).unwrap();
     // The store goes on with its marks, then the copy is restored.
@@ -231,7 +231,8 @@ fn a_file_of_marks_that_cannot_be_written_to_has_the_store_itself_take_them() {
         marks_sent: false,
     };
     let claimed = store.claim(claim).wait().unwrap().jobs;
-    assert!(!store.mark_sent(claimed[0].0, UnixMs(2)));
+    assert!(!store.marks_at_once());
+    assert_eq!(store.mark_sent(&[claimed[0].0], UnixMs(2)), [claimed[0].0]);
     drop(store);
     assert_eq!(begin(&open(), UnixMs(3)), Recovery { jobs: 2, maybe_sent: 2 }, "nothing proves it");
 }
