@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use weir::decide::Nanos;
 use weir::decide::base::failure::FailureKind;
+use weir::decide::load::shard::Shard;
 use weir::load::program::{
     KeptParts, ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ProgramSend, ThreadProgram,
 };
@@ -29,7 +30,9 @@ const MAX_WAIT_S: f64 = 3e9;
 pub(super) struct PythonThread {
     program: Arc<PythonProgram>,
     factory: Py<PyAny>,
-    /// Users by number; each is made when it begins.
+    /// Numbers of its users in the whole load.
+    numbers: Shard,
+    /// Users by their places on the thread; each is made when it begins.
     users: Vec<Option<PythonUser>>,
     /// Indices of steps by scenario and name.
     steps: HashMap<(u32, String), u32>,
@@ -46,19 +49,19 @@ enum TaskInput {
 }
 
 impl PythonThread {
-    pub(super) fn new(program: Arc<PythonProgram>, factory: Py<PyAny>, origins: OriginTable) -> Self {
+    pub(super) fn new(program: Arc<PythonProgram>, factory: Py<PyAny>, origins: OriginTable, numbers: Shard) -> Self {
         let (users, steps, buffer) = (Vec::new(), HashMap::new(), Vec::new());
-        Self { program, factory, users, steps, origins, buffer, state: None }
+        Self { program, factory, numbers, users, steps, origins, buffer, state: None }
     }
 
     /// User of a call, which is made if it is new.
-    fn make_user(&mut self, py: Python<'_>, number: u32) -> PyResult<()> {
-        let at = number as usize;
+    fn make_user(&mut self, py: Python<'_>, user: u32) -> PyResult<()> {
+        let at = user as usize;
         if self.users.len() <= at {
             self.users.resize_with(at + 1, || None);
         }
         if self.users[at].is_none() {
-            let made = self.factory.bind(py).call_method1("user", (number,))?;
+            let made = self.factory.bind(py).call_method1("user", (self.numbers.nth(user.into()),))?;
             let (driver, resume, scenario) = made.extract()?;
             self.users[at] = Some(PythonUser {
                 driver,
@@ -169,7 +172,7 @@ impl PythonThread {
         wait_s: Option<f64>,
         call: &ProgramCall<'_>,
     ) -> ProgramAction {
-        let program = Arc::clone(&self.program);
+        let (program, number) = (Arc::clone(&self.program), self.numbers.nth(call.user.into()));
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
         user.take_late(py);
         user.next_start = match wait_s {
@@ -178,7 +181,7 @@ impl PythonThread {
                 Nanos::NEVER
             }
             Some(_) if program.is_open => Nanos::ZERO,
-            Some(wait_s) => program.shape.active_from(call.user.into(), call.now + seconds(wait_s)),
+            Some(wait_s) => program.shape.active_from(number, call.now + seconds(wait_s)),
         };
         let ok = !user.has_failed && !has_failed;
         ProgramAction::End { ok }
@@ -250,7 +253,7 @@ impl ThreadProgram for PythonThread {
             if let Err(error) = self.make_user(py, call.user) {
                 return ProgramAction::Abort(described(py, &error));
             }
-            let from = self.program.shape.active_from(call.user.into(), call.now);
+            let from = self.program.shape.active_from(self.numbers.nth(call.user.into()), call.now);
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
             call.scenario = user.scenario;
             user.has_failed = false;

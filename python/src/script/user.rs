@@ -4,12 +4,12 @@ use pyo3::prelude::*;
 use weir::decide::Nanos;
 use weir::scenario::url::HttpUrl;
 
-use super::redirect::{MAX_REDIRECTS, is_redirect, keeps_body, method_after};
 use super::request::ScriptRequest;
-use super::request_writer::{SentForm, absolute, write_request};
 use super::response::ScriptResponse;
-use super::session::unix_s;
+use super::session::{SessionState, unix_s};
 use weir::load::program::ProgramResponse;
+use weir::load::program::request::redirect::{MAX_REDIRECTS, is_redirect, keeps_body, method_after};
+use weir::load::program::request::{RequestParts, SentForm, absolute, write_request};
 use weir::machine::lock::lock;
 
 /// User that Python drives.
@@ -80,7 +80,10 @@ impl TaskExchange {
             sends_body: self.sends_body,
             is_other_host: self.is_other_host,
         };
-        write_request(request, &mut lock(&request.session.get().state), form, out)
+        let parts = RequestParts { headers: &request.headers, body: request.body.as_deref() };
+        let mut session = lock(&request.session.get().state);
+        let SessionState { head, jar, .. } = &mut *session;
+        write_request(parts, (head, jar, unix_s()), form, out)
     }
 
     /// Stores the cookies of a response.

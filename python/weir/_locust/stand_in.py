@@ -62,8 +62,9 @@ def _modules() -> dict[str, dict[str, Any]]:
         "RestUser": users.FastHttpUser,
     }
     runners: dict[str, Any] = {
-        **{f"{name}Runner": type(f"{name}Runner", (environment.Runner,), {}) for name in ("Master", "Worker")},
         "LocalRunner": environment.LocalRunner,
+        "MasterRunner": environment.MasterRunner,
+        "WorkerRunner": environment.WorkerRunner,
         "Runner": environment.Runner,
         **{f"STATE_{name}": name.lower() for name in ("INIT", "SPAWNING", "RUNNING", "CLEANUP", "STOPPING", "STOPPED")},
         "STATE_INIT": "ready",

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_decide::load::shard::Shard;
 use weir_measure::run_steps::StepFacts;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin};
 
@@ -40,6 +41,8 @@ pub struct ProgramThread {
     pub count: u64,
     /// Seed of all random choices.
     pub seed: u64,
+    /// Numbers of its users in the whole load.
+    pub users: Shard,
 }
 
 /// Users of one thread: events in, actions out. An iteration begins with [`begin`](Self::begin); after each action

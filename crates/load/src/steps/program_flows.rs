@@ -6,6 +6,7 @@ use std::sync::Arc;
 use weir_decide::Nanos;
 use weir_http::target::SocketAddress;
 use weir_http::tls::Tls;
+use weir_measure::run_steps::StepFacts;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin, StepFindings, StepVerdict};
 
 use super::flow_event::{FlowEvent, FlowNext, FlowSend};
@@ -20,6 +21,13 @@ pub struct ProgramPlan {
     pub(crate) resolver: OriginResolver,
     /// What samples of failures leave out.
     pub(crate) redaction: Redaction,
+}
+
+impl ProgramPlan {
+    /// Steps so far, in the order of their indices.
+    pub fn steps(&self) -> Vec<StepFacts> {
+        self.program.steps()
+    }
 }
 
 /// Users of one thread that a program drives.
