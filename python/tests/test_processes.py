@@ -1,5 +1,6 @@
 """Classes of users in several processes: the same requests as in one, and one result."""
 
+import json
 import os
 import re
 import signal
@@ -297,3 +298,24 @@ def test_classes_that_no_other_process_can_import_are_an_error(service: Service)
     process = finished(sys.executable, "-c", code + call, service.url)
     assert "U is not in a file" in process.stderr
     assert not service.seen
+
+
+def test_a_search_has_scripts(service: Service, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(SHOP)
+    search = ["--slo", "p99<5s", "--slo", "errors<90%", "--from", "20", "--to", "20", "--step-time", "3s", "-f", "json"]
+    command = ["capacity", "-s", "shop.py", service.url, *search, "-q"]
+    process = finished(sys.executable, "-c", START, *command, cwd=tmp_path)
+    assert process.returncode < 2, process.stderr
+    found = json.loads(process.stdout)
+    assert found["steps"][0]["outcome"] in {"passes", "inconclusive"}
+    assert process.stderr.count("Shopper.buy raised an exception") == 1
+
+
+@pytest.mark.parametrize("flags", [[], ["--processes", "2"]])
+def test_objectives_may_name_classes_and_steps(service: Service, tmp_path: Path, flags: list[str]) -> None:
+    load = [service.url, "--users", "4", "--loops", "2", "-q", *flags]
+    code, _, err = _load(tmp_path, SHOP, *load, "--slo", "items: p99<60s", "--slo", "Admin: errors<1%")
+    assert code == 0, err
+    for missed in ("items: p99<1us", "no-such-step: p99<60s"):
+        code, _, _ = _load(tmp_path, SHOP, *load, "--slo", missed)
+        assert code == 1

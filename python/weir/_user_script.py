@@ -53,6 +53,11 @@ class UserScript:
         """Return the exceptions of the tasks of this process, for the one that reports them."""
         return self._found().to_json()
 
+    def end_search(self, reports: Sequence[str]) -> None:
+        """Report the exceptions of the tasks of several loads."""
+        self.add_reports(reports)
+        self.report()
+
     def done(self, run: Any, reports: Sequence[str]) -> int | None:
         """Report the exceptions of the tasks."""
         del run

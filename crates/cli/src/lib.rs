@@ -156,7 +156,7 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         #[cfg(feature = "study")]
         CliCommand::Guard => study::guard(&messages),
         CliCommand::Agent => load::run_agent(&messages, host),
-        CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages),
+        CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages, host),
         CliCommand::Compare(asked) => compare::run(&asked, &args, &messages),
         CliCommand::Report(asked) => report::run(&asked, &messages),
     }

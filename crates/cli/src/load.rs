@@ -8,6 +8,7 @@ mod outputs;
 mod python_script;
 mod script;
 mod script_args;
+mod search_script;
 mod stages_flag;
 
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ use self::agent_scripts::HostedScripts;
 pub(super) use self::defaults::SearchDefaults;
 use self::exit_code::exit_code;
 pub(super) use self::lua_script::{LuaLoad, LuaRole};
+pub(super) use self::search_script::SearchScript;
 use self::outputs::LoadOutputs;
 use self::python_script::PythonFlags;
 use self::script::LoadScript;

@@ -51,6 +51,12 @@ pub trait PythonScript {
     /// One line; details are printed already.
     fn report(&self) -> Result<String, String>;
 
+    /// Ends a search, which has no single result, and passes the reports of agents to the script.
+    ///
+    /// # Errors
+    /// One line; details are printed already.
+    fn end_search(&self, reports: &[String]) -> Result<(), String>;
+
     /// Passes the result and the reports of agents to the script, which may set the exit code.
     ///
     /// # Errors

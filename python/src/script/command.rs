@@ -86,6 +86,11 @@ impl PythonScript for OpenedScript {
         Python::attach(|py| self.0.call_method0(py, "end_part")?.extract(py)).map_err(|error| one_line(&error))
     }
 
+    fn end_search(&self, reports: &[String]) -> Result<(), String> {
+        Python::attach(|py| self.0.call_method1(py, "end_search", (reports,)).map(drop))
+            .map_err(|error| one_line(&error))
+    }
+
     fn done(&self, run: &Run, reports: &[String]) -> Result<Option<u8>, String> {
         Python::attach(|py| self.0.call_method1(py, "done", (RunHandle(run.clone()), reports))?.extract(py))
             .map_err(|error| one_line(&error))

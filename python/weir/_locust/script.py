@@ -124,6 +124,14 @@ class LocustScript:
         self._environment._task_errors = TaskErrors()
         return errors.to_json()
 
+    def end_search(self, reports: Sequence[str]) -> None:
+        """Tell the listeners of the end of several loads, and report the exceptions of the tasks."""
+        for one in reports:
+            self._environment._task_errors.add_json(one)
+        self._end()
+        self._environment._task_errors.report()
+        sys.stdout.flush()
+
     def done(self, handle: Any, reports: Sequence[str]) -> int | None:
         """Tell the listeners of the end, and report the exceptions of the tasks."""
         environment = self._environment

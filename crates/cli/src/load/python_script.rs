@@ -7,8 +7,9 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::LoadArgs;
-use crate::python_host::{PythonHost, PythonScript, ScriptRole};
+use crate::python_host::{PythonHost, PythonScript, PythonScriptSettings, ScriptRole};
 use crate::python_process::replace_process;
+use crate::request_args::RequestArgs;
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options};
 use weir_machine as machine;
@@ -124,13 +125,7 @@ impl PythonLoad {
         let processes = asked.python_args.processes;
         let is_single = matches!(processes, None | Some(ProcessCount::Exactly(1))) && !asked.agent_args.has_agents();
         let role = if is_single { ScriptRole::Single } else { ScriptRole::Coordinator };
-        let script = host.open(&options, role)?;
-        let settings = script.settings();
-        options.scenarios = settings.scenarios;
-        if asked.request_args.url().is_empty() {
-            let url = settings.url.ok_or_else(|| no_url(&options.path))?;
-            asked.request_args.set_url(url);
-        }
+        let (script, settings) = open_script(host, &mut options, &mut asked.request_args, role)?;
         let is_open = asked.rate.is_some() || asked.stages.is_some();
         if !is_open && asked.connections.is_none() {
             asked.users = asked.users.or(settings.users);
@@ -184,6 +179,26 @@ impl ProcessCount {
             Self::Exactly(count) => Ok(count),
         }
     }
+}
+
+/// Opens a script, which may name the URL.
+///
+/// # Errors
+/// One line; details are printed already.
+pub(super) fn open_script(
+    host: &dyn PythonHost,
+    options: &mut ScriptOptions,
+    request_args: &mut RequestArgs,
+    role: ScriptRole,
+) -> Result<(Box<dyn PythonScript>, PythonScriptSettings), String> {
+    let script = host.open(options, role)?;
+    let settings = script.settings();
+    options.scenarios.clone_from(&settings.scenarios);
+    if request_args.url().is_empty() {
+        let url = settings.url.clone().ok_or_else(|| no_url(&options.path))?;
+        request_args.set_url(url);
+    }
+    Ok((script, settings))
 }
 
 fn no_url(path: &Path) -> String {

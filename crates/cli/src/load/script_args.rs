@@ -59,17 +59,10 @@ impl ScriptArgs {
     /// The script of a file, as agents open it.
     pub(super) fn script(&self, path: &Path) -> ScriptOptions {
         ScriptOptions {
-            path: path.to_owned(),
-            scenarios: vec![stem(path)],
             args: self.script_args.clone(),
             counts_errors: self.script_errors == Some(ErrorPolicy::Count),
             timeout: self.script_timeout,
-            ..ScriptOptions::default()
+            ..ScriptOptions::of_file(path.to_owned())
         }
     }
-}
-
-/// Name of a script's scenario.
-fn stem(path: &Path) -> String {
-    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -37,3 +37,11 @@ pub struct ScriptOptions {
     /// Maximum duration of a call, if it is given.
     pub timeout: Option<Duration>,
 }
+
+impl ScriptOptions {
+    /// Script of a file, whose one scenario has the file's name.
+    pub fn of_file(path: PathBuf) -> Self {
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Self { scenarios: vec![stem.unwrap_or_default()], path, ..Self::default() }
+    }
+}
