@@ -323,6 +323,26 @@ impl ThreadProgram for PythonThread {
         })
     }
 
+    fn stops_users(&self) -> bool {
+        true
+    }
+
+    fn stop(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        Python::attach(|py| {
+            let number = self.numbers.nth(call.user.into());
+            let end = ProgramAction::End { ok: true };
+            let Some(Some(user)) = self.users.get_mut(call.user as usize) else { return end };
+            let ending = self.factory.bind(py).call_method1("ending", (number,)).and_then(|made| made.extract());
+            match ending {
+                Ok(Some((driver, resume))) => (user.driver, user.resume) = (driver, resume),
+                Ok(None) => return end,
+                Err(error) => return ProgramAction::Abort(described(py, &error)),
+            }
+            (user.exchange, call.scenario) = (None, user.scenario);
+            self.advance(py, TaskInput::Value(py.None()), call)
+        })
+    }
+
     fn origin(&self, origin: OriginId) -> Option<ProgramOrigin> {
         Some(ProgramOrigin { origin: self.origins.get(origin)?.clone(), address: None })
     }

@@ -166,7 +166,7 @@ class GreenletFactory:
         self._classes = classes
         self._seed = seed
         self._deal = ClassDeal(classes)
-        self._users: list[Any] = []
+        self._users: dict[int, tuple[Any, Any]] = {}
 
     def user(self, number: int) -> tuple[object, Any, int]:
         """Make a user; return its greenlet, the function that resumes it, and the index of its class."""
@@ -177,12 +177,20 @@ class GreenletFactory:
         user.__init__(self._environment)
         counts = self._environment._class_counts
         counts[kind.__name__] = counts.get(kind.__name__, 0) + 1
-        self._users.append(user)
-        return (*greenlets.start(user), index)
+        driver, resume = greenlets.start(user)
+        self._users[number] = user, driver
+        return driver, resume, index
+
+    def ending(self, number: int) -> tuple[object, Any] | None:
+        """Return the greenlet of a user and a function that ends it: its task is left, and `on_stop` called."""
+        found = self._users.pop(number, None)
+        if found is None or not found[1]:
+            return None
+        return found[1], greenlets.Ending(found[1]).resume
 
     def stop(self) -> None:
-        """Call `on_stop` of all users. Nothing is sent any more: a request ends the method."""
-        for user in self._users:
+        """Call `on_stop` of users that have not ended. Nothing is sent any more: a request ends the method."""
+        for user, _ in self._users.values():
             client: Any = getattr(user, "client", None)
             if hasattr(client, "_is_over"):
                 client._is_over = True

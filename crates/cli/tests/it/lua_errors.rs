@@ -83,10 +83,7 @@ fn scripts_are_for_load_alone() {
             "--script-timeout needs a Lua script; name one with",
         ),
         (&["load", "-s", "mix.toml"], "mix.toml:2:8: scenario[0].file: a Lua script in a mix; write a .hurl file"),
-        (
-            &["capacity", "-s", "users.lua", "http://127.0.0.1:1/", "--slo", "p99<1s"],
-            "agent 1 on ",
-        ),
+        (&["capacity", "-s", "users.lua", "http://127.0.0.1:1/", "--slo", "p99<1s"], "agent 1 on "),
         (&["run", "users.lua"], "a Lua script needs a URL; write e.g. weir run users.lua http://localhost:8080/"),
         (&["run", "users.lua", "http://127.0.0.1:1/", "--user", "A"], "--user is for Python scripts"),
         (&["run", "users.lua", "http://127.0.0.1:1/", "--variable", "a=1"], "--variable does not go with a script"),

@@ -67,6 +67,16 @@ pub trait ThreadProgram: fmt::Debug + Send {
         None
     }
 
+    /// Whether users do something at their end: [`stop`](Self::stop).
+    fn stops_users(&self) -> bool {
+        false
+    }
+
+    /// Lets a user end after the load, whatever it was about to do. It may send and wait; its end does not count as an iteration.
+    fn stop(&mut self, _call: &mut ProgramCall<'_>) -> ProgramAction {
+        ProgramAction::End { ok: true }
+    }
+
     /// Takes note that the end of the run has cut an iteration off.
     fn cut(&mut self, _user: u32) {}
 

@@ -100,6 +100,7 @@ impl<'a> ProgramFlows<'a> {
         let action = match event {
             FlowEvent::Begin => self.program.begin(&mut call),
             FlowEvent::Woken => self.program.woken(&mut call),
+            FlowEvent::Stop => self.program.stop(&mut call),
             FlowEvent::Failed { kind, remaining, .. } => self.program.failed(*kind, *remaining, &mut call),
             FlowEvent::Response { exchange, status, service, remaining } => {
                 let response = response(exchange, *status, *service, *remaining);
@@ -138,6 +139,11 @@ impl<'a> ProgramFlows<'a> {
                 FlowNext::Stop
             }
         }
+    }
+
+    /// Whether users do something at their end.
+    pub(crate) fn stops_users(&self) -> bool {
+        self.program.stops_users()
     }
 
     /// Reason of the program to end the run, if it has one.

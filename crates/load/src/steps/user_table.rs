@@ -170,6 +170,24 @@ impl<'a> UserTable<'a> {
         self.follow(user, &FlowEvent::Woken, now, unix_s)
     }
 
+    /// Whether users do something at their end.
+    pub(crate) fn stops_users(&self) -> bool {
+        matches!(&self.flows, UserFlows::Program(flows) if flows.stops_users())
+    }
+
+    /// Number of users so far.
+    pub(crate) fn count(&self) -> u32 {
+        u32::try_from(self.users.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Ends a user: it does what it does at its end.
+    pub(crate) fn stop(&mut self, user: u32, now: Nanos, unix_s: i64) -> UserAction {
+        if let Some(slot) = self.users.get_mut(user as usize) {
+            (slot.rest, slot.pending) = (None, None);
+        }
+        self.follow(user, &FlowEvent::Stop, now, unix_s)
+    }
+
     /// Takes a failed request.
     pub(crate) fn failed(&mut self, user: u32, event: &FlowEvent<'_>, now: Nanos, unix_s: i64) -> UserAction {
         self.follow(user, event, now, unix_s)

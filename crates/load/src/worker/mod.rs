@@ -10,6 +10,7 @@ mod context;
 mod receive;
 mod requests;
 mod step_results;
+mod stopping;
 mod users;
 
 use std::io;
@@ -47,6 +48,8 @@ pub(super) struct Worker<'a> {
     users: Option<UserTable<'a>>,
     /// Whether the program has ended this thread.
     is_stopped: bool,
+    /// Whether the load is over, and users do what they do at their end.
+    is_stopping: bool,
     /// Listener of requests and responses of steps.
     trace: Option<Sender<StepTrace>>,
     /// Date, in seconds since 1970, as of the last iteration.
@@ -97,6 +100,7 @@ impl<'a> Worker<'a> {
             scratch: Vec::new(),
             users,
             is_stopped: false,
+            is_stopping: false,
             trace: shared.trace.clone(),
             unix_s: 0,
             unread: Vec::new(),
@@ -120,24 +124,31 @@ impl<'a> Worker<'a> {
         self.counters.record_cpu(Nanos::ZERO, thread_cpu());
         let mut ready = Vec::with_capacity(256);
         while !self.is_stopped && !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
-            let mut polled = self.wait(&mut ready);
-            if !polled && !self.connections.has_idle() {
-                // A response that frees a connection is better than a new connection.
-                self.poll(Nanos::ZERO, &mut ready);
-                self.drain_events(&mut ready);
-                polled = true;
-            }
-            self.start_due();
-            if !polled && (!self.responses_wait() || self.clock.now() >= self.next_read) {
-                self.poll(Nanos::ZERO, &mut ready);
-            }
-            self.drain_events(&mut ready);
-            let now = self.clock.now();
-            if now >= self.next_tick {
-                self.tick(now);
-            }
+            self.turn(&mut ready);
         }
+        self.stop_users(&mut ready);
         self.finish();
+    }
+
+    /// Waits for something to do, and does it.
+    #[inline]
+    fn turn(&mut self, ready: &mut Vec<ReadinessEvent>) {
+        let mut polled = self.wait(ready);
+        if !polled && !self.connections.has_idle() {
+            // A response that frees a connection is better than a new connection.
+            self.poll(Nanos::ZERO, ready);
+            self.drain_events(ready);
+            polled = true;
+        }
+        self.start_due();
+        if !polled && (!self.responses_wait() || self.clock.now() >= self.next_read) {
+            self.poll(Nanos::ZERO, ready);
+        }
+        self.drain_events(ready);
+        let now = self.clock.now();
+        if now >= self.next_tick {
+            self.tick(now);
+        }
     }
 
     /// Waits for the other workers, and for the run's clock.
