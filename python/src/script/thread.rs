@@ -70,6 +70,7 @@ impl PythonThread {
                 exchange: None,
                 watched: Vec::new(),
                 late: Vec::new(),
+                due: Nanos::ZERO,
                 next_start: Nanos::ZERO,
                 has_failed: false,
                 is_over: false,
@@ -107,7 +108,8 @@ impl PythonThread {
                     Err(error) => ProgramAction::Abort(described(py, &error)),
                 };
             } else if let Ok(wait_s) = next.extract::<f64>() {
-                return ProgramAction::WaitUntil(call.now + seconds(wait_s));
+                user.due = call.now + seconds(wait_s);
+                return ProgramAction::WaitUntil(user.due);
             } else if next.is_none() {
                 // A greenlet that has ended, or a coroutine that gives others their turn.
                 let is_dead = user.driver.bind(py).getattr("dead").and_then(|dead| dead.is_truthy()).unwrap_or(false);
@@ -154,7 +156,7 @@ impl PythonThread {
         let send = ProgramSend {
             step: exchange.step,
             origin,
-            intended: call.now.max(call.intended),
+            intended: self.user(call.user).map_or(call.now, |user| user.due),
             timeout,
             is_bodyless: exchange.method == "HEAD",
             keeps: KeptParts::HeadAndBody,
@@ -256,13 +258,13 @@ impl ThreadProgram for PythonThread {
             let from = self.program.shape.active_from(self.numbers.nth(call.user.into()), call.now);
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
             call.scenario = user.scenario;
-            user.has_failed = false;
+            (user.has_failed, user.due) = (false, call.intended);
             user.report_late(call);
             if user.is_over {
                 return ProgramAction::WaitUntil(Nanos::NEVER);
             }
             if from > call.now {
-                call.intended = from;
+                (call.intended, user.due) = (from, from);
                 return ProgramAction::WaitUntil(from);
             }
             self.advance(py, TaskInput::Value(py.None()), call)
@@ -284,6 +286,9 @@ impl ThreadProgram for PythonThread {
                 return ProgramAction::End { ok: false };
             };
             let step = exchange.step;
+            if let Some(user) = self.user(call.user) {
+                user.due = call.now;
+            }
             exchange.store_cookies(response);
             let problem = match exchange.redirect_of(response) {
                 Ok(None) => None,
@@ -312,7 +317,7 @@ impl ThreadProgram for PythonThread {
         Python::attach(|py| {
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
             let Some(exchange) = user.exchange.take() else { return ProgramAction::End { ok: false } };
-            user.has_failed = true;
+            (user.has_failed, user.due) = (true, call.now);
             let request = exchange.request.get();
             if !request.catches {
                 let what = format!("{} {}: {}", exchange.method, exchange.url, kind.name());
@@ -338,7 +343,7 @@ impl ThreadProgram for PythonThread {
                 Ok(None) => return end,
                 Err(error) => return ProgramAction::Abort(described(py, &error)),
             }
-            (user.exchange, call.scenario) = (None, user.scenario);
+            (user.exchange, user.due, call.scenario) = (None, call.now, user.scenario);
             self.advance(py, TaskInput::Value(py.None()), call)
         })
     }

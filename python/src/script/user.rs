@@ -25,6 +25,9 @@ pub(super) struct PythonUser {
     pub(super) watched: Vec<(u32, Py<ScriptResponse>)>,
     /// Failures that were found after their requests were recorded.
     pub(super) late: Vec<(u32, String)>,
+    /// Time at which the next request should be sent: the intended start of the iteration, the arrival of the last
+    /// response, or the end of a wait. What the script takes after it is lateness.
+    pub(super) due: Nanos,
     /// Earliest start of the next iteration.
     pub(super) next_start: Nanos,
     pub(super) has_failed: bool,

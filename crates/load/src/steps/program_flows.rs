@@ -6,6 +6,7 @@ use std::sync::Arc;
 use weir_decide::Nanos;
 use weir_http::target::SocketAddress;
 use weir_http::tls::Tls;
+use weir_machine::clock;
 use weir_measure::run_steps::StepFacts;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin, StepFindings, StepVerdict};
 
@@ -43,6 +44,16 @@ pub(crate) struct ProgramFlows<'a> {
     decides_success: bool,
     /// Reason of the program to end the run.
     abort: Option<String>,
+    script_time: ScriptTime,
+}
+
+/// Time within calls of a program, during which its thread does nothing else.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ScriptTime {
+    /// Sum over all calls.
+    pub(crate) total: Nanos,
+    /// Longest call since the last look.
+    pub(crate) longest: Nanos,
 }
 
 /// Where a call of a program puts its request and findings.
@@ -70,7 +81,16 @@ impl<'a> ProgramFlows<'a> {
         target: ResolvedOrigin,
         target_name: String,
     ) -> Self {
-        Self { plan, program, target, target_name, origins: HashMap::new(), decides_success: false, abort: None }
+        Self {
+            plan,
+            program,
+            target,
+            target_name,
+            origins: HashMap::new(),
+            decides_success: false,
+            abort: None,
+            script_time: ScriptTime::default(),
+        }
     }
 
     /// Calls the program with an event of a user; returns the user's scenario, the intended start of its iteration, and
@@ -97,6 +117,7 @@ impl<'a> ProgramFlows<'a> {
             pipelined,
             failures: &mut findings.failures,
         };
+        let begun = clock::monotonic();
         let action = match event {
             FlowEvent::Begin => self.program.begin(&mut call),
             FlowEvent::Woken => self.program.woken(&mut call),
@@ -108,6 +129,9 @@ impl<'a> ProgramFlows<'a> {
             }
         };
         let (scenario, intended) = (call.scenario, call.intended);
+        let took = clock::monotonic() - begun;
+        self.script_time.total += took;
+        self.script_time.longest = self.script_time.longest.max(took);
         let (call_step, is_success) = (call.step, call.is_success);
         if let FlowEvent::Failed { kind, .. } = event {
             findings.failures.push(FlowFailure::Transfer(*kind));
@@ -139,6 +163,13 @@ impl<'a> ProgramFlows<'a> {
                 FlowNext::Stop
             }
         }
+    }
+
+    /// Time within calls of the program so far, and the longest one since the last look.
+    pub(crate) fn take_script_time(&mut self) -> ScriptTime {
+        let taken = self.script_time;
+        self.script_time.longest = Nanos::ZERO;
+        taken
     }
 
     /// Whether users do something at their end.

@@ -9,7 +9,7 @@ use weir_scenario::plan::{RequestBytes, StepFindings};
 
 use super::ExchangePool;
 use super::flow_event::{FlowEvent, FlowNext};
-use super::program_flows::{CallBuffers, CallSubject};
+use super::program_flows::{CallBuffers, CallSubject, ScriptTime};
 use super::step_flows::FlowBuffers;
 use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
 use super::user_connections::UserConnections;
@@ -173,6 +173,14 @@ impl<'a> UserTable<'a> {
     /// Whether users do something at their end.
     pub(crate) fn stops_users(&self) -> bool {
         matches!(&self.flows, UserFlows::Program(flows) if flows.stops_users())
+    }
+
+    /// Time within calls of a program so far, and the longest call since the last look.
+    pub(crate) fn take_script_time(&mut self) -> ScriptTime {
+        match &mut self.flows {
+            UserFlows::Steps(_) => ScriptTime::default(),
+            UserFlows::Program(flows) => flows.take_script_time(),
+        }
     }
 
     /// Number of users so far.

@@ -121,7 +121,7 @@ impl<'a> Worker<'a> {
             let start = || self.clock.wall_offset().unix_ns(Nanos::ZERO);
             log.set_start(*self.shared.started_unix_ns.get_or_init(start));
         }
-        self.counters.record_cpu(Nanos::ZERO, thread_cpu());
+        self.record_cpu(Nanos::ZERO);
         let mut ready = Vec::with_capacity(256);
         while !self.is_stopped && !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
             self.turn(&mut ready);
@@ -301,7 +301,7 @@ impl<'a> Worker<'a> {
         self.expire(now);
         let backlog = self.feed.backlog(now);
         self.counters.record_backlog(backlog);
-        self.counters.record_cpu(now, thread_cpu());
+        self.record_cpu(now);
         let stretch = now.0 / plan.interval.0;
         if stretch > self.interval {
             self.publish(backlog);
@@ -310,6 +310,11 @@ impl<'a> Worker<'a> {
         let next_stretch = Nanos((stretch + 1) * plan.interval.0);
         let scan = Nanos((plan.timeout.0 / 20).clamp(1_000_000, 100_000_000));
         self.next_tick = next_stretch.min(now + scan);
+    }
+
+    fn record_cpu(&mut self, now: Nanos) {
+        let script = self.users.as_mut().map(UserTable::take_script_time).unwrap_or_default();
+        self.counters.record_cpu(now, thread_cpu(), script);
     }
 
     fn expire(&mut self, now: Nanos) {
@@ -353,7 +358,7 @@ impl<'a> Worker<'a> {
             users.cut(|scenario| counts.scenario(scenario).cut += 1);
         }
         self.publish(0);
-        self.counters.record_cpu(now, thread_cpu());
+        self.record_cpu(now);
         self.counters.close(now);
         drop(self.log.take());
         let _ = self.reports.send(WorkerReport::Done(self.counters.take_counts(&mut self.feed)));
