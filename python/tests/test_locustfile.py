@@ -93,8 +93,14 @@ class Checker(HttpUser):
         with self.client.get("/b", catch_response=True) as r:
             raise ResponseError("raised")
         with self.client.get("/c", catch_response=True) as r:
+            with self.client.get("/status?code=404", name="inner", catch_response=True) as inner:
+                self.client.get("/d")
+                inner.success()
             self.client.get("/d")
-            r.failure("too late")
+            r.failure("late")
+        with self.client.get("/status?code=404", name="undecided", catch_response=True) as r:
+            self.client.get("/d")
+        self.client.get("/d")
         r = self.client.get("/close")
         assert (r.status_code, r.ok) == (0, False)
         try:
@@ -114,14 +120,19 @@ def test_failures_are_those_of_the_file(service: Service, tmp_path: Path) -> Non
         "GET /a": (2, 2),
         "missing": (2, 0),
         "GET /b": (2, 2),
-        "GET /c": (2, 0),
-        "GET /d": (2, 0),
+        "GET /c": (2, 2),
+        "GET /d": (8, 0),
+        "inner": (2, 0),
+        "undecided": (2, 2),
         "GET /close": (2, 2),
         "broken": (2, 2),
     }
     reasons = {step.name: [sample.reason for sample in step.samples] for step in run.steps}
     assert "not other: hello" in reasons["GET /a"][0]
     assert "raised" in reasons["GET /b"][0]
+    # Decided after another request, and counted at its own.
+    assert reasons["GET /c"][0] == "late"
+    assert sum(run.failures.values()) == run.requests.failed == 12
     assert "Checker.check raised an exception twice" in err or "Checker.check raised an exception 2 times" in err
     assert "locustfile.py" in err
     assert "KeyError: 'missing'" in err
@@ -263,7 +274,8 @@ def test_tags_choose_tasks(service: Service, tmp_path: Path, flags: list[str], p
 def test_an_open_loop_takes_free_users(service: Service, tmp_path: Path) -> None:
     code, out, err = _load(tmp_path, TAGS, service.url, "--rate", "100", "-d", "0.5s")
     assert code == 0, err
-    assert len(service.seen) == 50
+    # A busy machine may leave the last ones out.
+    assert 40 <= len(service.seen) <= 50
     assert "open loop" in out
 
 

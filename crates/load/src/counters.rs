@@ -71,6 +71,19 @@ impl WorkerCounters {
     /// Records the end of a request.
     #[inline]
     pub(super) fn end(&mut self, outcome: &Outcome) {
+        self.leave(outcome);
+        self.record(outcome);
+    }
+
+    /// Records a request that has left the system.
+    #[inline]
+    pub(super) fn record(&mut self, outcome: &Outcome) {
+        self.recorder.record(outcome);
+    }
+
+    /// Takes a request out of the system.
+    #[inline]
+    pub(super) fn leave(&mut self, outcome: &Outcome) {
         if outcome.done >= self.last {
             self.integrate_to(outcome.done);
         } else {
@@ -80,7 +93,6 @@ impl WorkerCounters {
         self.in_flight -= 1;
         let counts = &mut self.recorder.counts;
         counts.last_done = counts.last_done.max(outcome.done);
-        self.recorder.record(outcome);
     }
 
     /// Records a request of a step, and its checks.

@@ -6,6 +6,7 @@
 //! - [`request`]: what a task yields; `weir::load::program::request` makes its bytes
 //! - [`response`]: what a task gets; nothing is parsed before it is looked at
 //! - [`command`]: `weir load -s FILE.py` in a Python process
+//! - [`references`]: number of references to a Python object
 //! - [`thread_state`]: Python's state of the worker thread
 //!
 //! A task is a generator, a coroutine or a greenlet behind a function `resume(value)`: it takes a response and returns
@@ -13,6 +14,7 @@
 
 pub(crate) mod command;
 mod program;
+mod references;
 pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod session;

@@ -21,10 +21,8 @@ pub(super) struct PythonUser {
     pub(super) resume: Py<PyAny>,
     pub(super) scenario: u32,
     pub(super) exchange: Option<TaskExchange>,
-    /// Responses of the iteration about which its task may decide late.
-    pub(super) watched: Vec<(u32, Py<ScriptResponse>)>,
-    /// Failures that were found after their requests were recorded.
-    pub(super) late: Vec<(u32, String)>,
+    /// Responses about which its task has not decided, by the numbers that their records are held back under.
+    pub(super) watched: Vec<(u64, Py<ScriptResponse>)>,
     /// Time at which the next request should be sent: the intended start of the iteration, the arrival of the last
     /// response, or the end of a wait. What the script takes after it is lateness.
     pub(super) due: Nanos,

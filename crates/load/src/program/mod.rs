@@ -19,7 +19,7 @@ mod step_names;
 mod user_program;
 mod user_shape;
 
-pub use self::action::{KeptParts, PipelinedRequest, ProgramAction, ProgramSend};
+pub use self::action::{KeptParts, PipelinedRequest, ProgramAction, ProgramSend, ReleasedRecord};
 pub(crate) use self::remote_program::RemoteProgram;
 pub use self::script_options::ScriptOptions;
 pub use self::step_names::StepNames;

@@ -9,7 +9,7 @@ use weir_decide::load::shard::Shard;
 use weir_measure::run_steps::StepFacts;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin};
 
-use super::{PipelinedRequest, ProgramAction};
+use super::{PipelinedRequest, ProgramAction, ReleasedRecord};
 use crate::headers::with_headers;
 
 /// Program that drives the users of a load.
@@ -112,6 +112,10 @@ pub struct ProgramCall<'a> {
     pub step: u32,
     /// Whether the response is a success, if the program decides it; otherwise its status does.
     pub is_success: Option<bool>,
+    /// Number under which the record of this response is held back, until the program decides about it; the program
+    /// sets it, and takes each number once.
+    pub held_as: Option<u64>,
+    pub(crate) released: &'a mut Vec<ReleasedRecord>,
     pub(crate) request: &'a mut RequestBytes,
     pub(crate) pipelined: &'a mut Vec<PipelinedRequest>,
     pub(crate) failures: &'a mut Vec<FlowFailure>,
@@ -131,6 +135,11 @@ impl ProgramCall<'_> {
         if requests.len() > 1 {
             self.pipelined.extend_from_slice(requests);
         }
+    }
+
+    /// Takes the decision about a response whose record was held back.
+    pub fn release(&mut self, record: ReleasedRecord) {
+        self.released.push(record);
     }
 
     /// Takes the reason of a failure: of the response, or of a request that could not be made.

@@ -13,7 +13,9 @@ use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin, St
 use super::flow_event::{FlowEvent, FlowNext, FlowSend};
 use super::redaction::Redaction;
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
-use crate::program::{PipelinedRequest, ProgramAction, ProgramCall, ProgramResponse, ThreadProgram, UserProgram};
+use crate::program::{
+    PipelinedRequest, ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, ThreadProgram, UserProgram,
+};
 
 /// Program of a load, and the way to its hosts.
 #[derive(Debug)]
@@ -45,6 +47,9 @@ pub(crate) struct ProgramFlows<'a> {
     /// Reason of the program to end the run.
     abort: Option<String>,
     script_time: ScriptTime,
+    /// Number under which the record of the last response is held back.
+    held_as: Option<u64>,
+    released: Vec<ReleasedRecord>,
 }
 
 /// Time within calls of a program, during which its thread does nothing else.
@@ -90,6 +95,8 @@ impl<'a> ProgramFlows<'a> {
             decides_success: false,
             abort: None,
             script_time: ScriptTime::default(),
+            held_as: None,
+            released: Vec::new(),
         }
     }
 
@@ -113,6 +120,8 @@ impl<'a> ProgramFlows<'a> {
             scenario: subject.scenario,
             step: step.unwrap_or(0),
             is_success: None,
+            held_as: None,
+            released: &mut self.released,
             request,
             pipelined,
             failures: &mut findings.failures,
@@ -133,6 +142,7 @@ impl<'a> ProgramFlows<'a> {
         self.script_time.total += took;
         self.script_time.longest = self.script_time.longest.max(took);
         let (call_step, is_success) = (call.step, call.is_success);
+        self.held_as = call.held_as;
         if let FlowEvent::Failed { kind, .. } = event {
             findings.failures.push(FlowFailure::Transfer(*kind));
         }
@@ -163,6 +173,16 @@ impl<'a> ProgramFlows<'a> {
                 FlowNext::Stop
             }
         }
+    }
+
+    /// Number under which the record of the last response is held back, if it is.
+    pub(crate) fn held_as(&self) -> Option<u64> {
+        self.held_as
+    }
+
+    /// Decisions about records that were held back.
+    pub(crate) fn take_released(&mut self) -> Vec<ReleasedRecord> {
+        std::mem::take(&mut self.released)
     }
 
     /// Time within calls of the program so far, and the longest one since the last look.

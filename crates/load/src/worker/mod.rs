@@ -7,17 +7,20 @@
 
 mod connect;
 mod context;
+mod held_record;
 mod receive;
 mod requests;
 mod step_results;
 mod stopping;
 mod users;
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 pub(super) use self::context::{WorkerContext, WorkerReport};
+use self::held_record::HeldRecord;
 use super::connection::ConnectionPhase;
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
@@ -46,6 +49,8 @@ pub(super) struct Worker<'a> {
     scratch: Vec<u8>,
     /// Users of scenarios or a program; `None` for requests of the plan.
     users: Option<UserTable<'a>>,
+    /// Responses that a program has not decided about, by the numbers that it gave them.
+    held: HashMap<u64, HeldRecord>,
     /// Whether the program has ended this thread.
     is_stopped: bool,
     /// Whether the load is over, and users do what they do at their end.
@@ -99,6 +104,7 @@ impl<'a> Worker<'a> {
             buffer: vec![0; receive::READ_BUFFER_BYTES].into_boxed_slice(),
             scratch: Vec::new(),
             users,
+            held: HashMap::new(),
             is_stopped: false,
             is_stopping: false,
             trace: shared.trace.clone(),
@@ -287,9 +293,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Records the end of a request of a step.
+    /// Records a request of a step that has left the system.
     fn finish_request(&mut self, outcome: &Outcome, user: u32, step: u32, message: &str) {
-        self.counters.end(outcome);
+        self.counters.record(outcome);
         if let Some(log) = &mut self.log {
             log.push(outcome, user, self.connections.in_use(), step, message);
         }
@@ -357,6 +363,7 @@ impl<'a> Worker<'a> {
             let counts = self.counters.counts();
             users.cut(|scenario| counts.scenario(scenario).cut += 1);
         }
+        self.release_all();
         self.publish(0);
         self.record_cpu(now);
         self.counters.close(now);

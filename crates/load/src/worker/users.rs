@@ -111,6 +111,7 @@ impl Worker<'_> {
 
     /// Does what a user does next, until it waits or has ended.
     pub(super) fn act(&mut self, user: u32, action: Option<UserAction>, now: Nanos) {
+        self.release_decided();
         let mut next = action;
         while let Some(action) = next {
             next = match action {
