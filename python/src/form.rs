@@ -12,6 +12,7 @@ use weir::decide::Nanos;
 use weir::decide::load::notation;
 use weir::decide::load::schedule::{Arrivals, LoadStage};
 use weir::http::tls::TlsOptions;
+use weir::load::program::ScriptOptions;
 use weir::load::{Options, RequestBodySource};
 use weir::measure::slo::Slo;
 
@@ -80,9 +81,31 @@ impl LoadRequest {
             warmup: form.time("warmup")?,
             seed: form.take("seed")?,
             spin: form.take("spin")?,
+            script: form.take::<Option<ScriptArg>>("script")?.map(|script| script.0),
         };
         form.is_empty()?;
         Ok(Self { options, slos: slos.into_iter().map(|o| o.0).collect(), agents })
+    }
+}
+
+/// Script of classes of users, as `weir/_processes.py` passes it: a dictionary.
+struct ScriptArg(ScriptOptions);
+
+impl FromPyObject<'_, '_> for ScriptArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let form = PythonArgs(value.cast::<PyDict>()?.copy()?);
+        let options = ScriptOptions {
+            path: form.take("path")?,
+            scenarios: form.take("scenarios")?,
+            url: form.take("url")?,
+            classes: form.take("classes")?,
+            folders: form.take("folders")?,
+            ..ScriptOptions::default()
+        };
+        form.is_empty()?;
+        Ok(Self(options))
     }
 }
 

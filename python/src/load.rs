@@ -28,13 +28,14 @@ pub(crate) fn load(
     script: Option<Py<PyAny>>,
 ) -> PyResult<RunHandle> {
     let LoadRequest { options, slos, agents } = LoadRequest::read(form)?;
-    let mut raised: Option<PyErr> = None;
+    let (mut raised, mut reports): (Option<PyErr>, Vec<String>) = (None, Vec::new());
     let run = py.detach(|| {
         let mut plan = LoadPlan::new(&options).map_err(|e| errors::plan(&e))?;
         if let Some(agents) = &agents {
             agents.check(Some(plan.connections)).map_err(|why| errors::agents(&why))?;
         }
-        if let Some(script) = script.map(OpenedScript) {
+        let script = script.map(OpenedScript);
+        if let Some(script) = script.as_ref().filter(|_| options.script.is_none()) {
             let headers = plan.script_headers(&options).map_err(|e| errors::plan(&e))?;
             let program = script.shared(&plan, &headers).map_err(|why| errors::usage(&why))?;
             plan = plan.driven_by(Arc::new(program), &options).map_err(|e| errors::plan(&e))?;
@@ -56,9 +57,15 @@ pub(crate) fn load(
         }
         let run = match &agents {
             None => weir::load::run(&plan, &command, &mut |_: &RunProgress<'_>| go_on(), None),
-            Some(asked) => Coordinator::place(asked, &options, &mut go_on)
-                .and_then(|mut crew| crew.run(&options, &plan, &command, &mut |_: &RunProgress<'_>| go_on())),
+            Some(asked) => Coordinator::place(asked, &options, &mut go_on).and_then(|mut crew| {
+                let run = crew.run(&options, &plan, &command, &mut |_: &RunProgress<'_>| go_on());
+                reports = crew.take_script_reports();
+                run
+            }),
         };
+        if let Some(script) = &script {
+            script.add_reports(&reports).map_err(|why| errors::usage(&why))?;
+        }
         // Also after Ctrl-C.
         let torn_down = setup::tear_down(&options, &mut || true);
         let run = run.map_err(|e| errors::load(&e))?;

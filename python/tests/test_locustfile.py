@@ -48,7 +48,7 @@ class Shopper(HttpUser):
         self.client.get("/login")
     def on_stop(self):
         self.client.get("/logout")
-        print("not reached")
+        print("logged out")
     tasks = {Forum: 2, Checkout: 1}
     @task(3)
     def index(self):
@@ -65,8 +65,7 @@ def test_sets_of_tasks_are_played(service: Service, tmp_path: Path) -> None:
     assert (code, err.count("raised")) == (0, 0), err
     seen = Counter((one.method, one.path) for one in service.seen)
     assert seen["GET", "/login"] == 2
-    assert ("GET", "/logout") not in seen
-    assert "not reached" not in out
+    assert (seen["GET", "/logout"], out.count("logged out")) == (2, 2)
     # An interrupted sequence begins anew, and each ends with a payment.
     assert 0 <= seen["POST", "/cart"] - seen["POST", "/pay"] <= 2
     assert seen["GET", "/"] > seen["GET", "/thread?id=1"] > seen["POST", "/cart"] > 0
@@ -94,8 +93,14 @@ class Checker(HttpUser):
         with self.client.get("/b", catch_response=True) as r:
             raise ResponseError("raised")
         with self.client.get("/c", catch_response=True) as r:
+            with self.client.get("/status?code=404", name="inner", catch_response=True) as inner:
+                self.client.get("/d")
+                inner.success()
             self.client.get("/d")
-            r.failure("too late")
+            r.failure("late")
+        with self.client.get("/status?code=404", name="undecided", catch_response=True) as r:
+            self.client.get("/d")
+        self.client.get("/d")
         r = self.client.get("/close")
         assert (r.status_code, r.ok) == (0, False)
         try:
@@ -115,14 +120,19 @@ def test_failures_are_those_of_the_file(service: Service, tmp_path: Path) -> Non
         "GET /a": (2, 2),
         "missing": (2, 0),
         "GET /b": (2, 2),
-        "GET /c": (2, 0),
-        "GET /d": (2, 0),
+        "GET /c": (2, 2),
+        "GET /d": (8, 0),
+        "inner": (2, 0),
+        "undecided": (2, 2),
         "GET /close": (2, 2),
         "broken": (2, 2),
     }
     reasons = {step.name: [sample.reason for sample in step.samples] for step in run.steps}
     assert "not other: hello" in reasons["GET /a"][0]
     assert "raised" in reasons["GET /b"][0]
+    # Decided after another request, and counted at its own.
+    assert reasons["GET /c"][0] == "late"
+    assert sum(run.failures.values()) == run.requests.failed == 12
     assert "Checker.check raised an exception twice" in err or "Checker.check raised an exception 2 times" in err
     assert "locustfile.py" in err
     assert "KeyError: 'missing'" in err
@@ -264,7 +274,8 @@ def test_tags_choose_tasks(service: Service, tmp_path: Path, flags: list[str], p
 def test_an_open_loop_takes_free_users(service: Service, tmp_path: Path) -> None:
     code, out, err = _load(tmp_path, TAGS, service.url, "--rate", "100", "-d", "0.5s")
     assert code == 0, err
-    assert len(service.seen) == 50
+    # A busy machine may leave the last ones out.
+    assert 40 <= len(service.seen) <= 50
     assert "open loop" in out
 
 
@@ -299,7 +310,7 @@ def test_a_file_that_cannot_be_played_is_named(tmp_path: Path, text: str, words:
 
 
 def test_flags_of_scenarios_do_not_go_with_a_script(service: Service, tmp_path: Path) -> None:
-    for flag in (["--check", "status == 200"], ["--think", "1s"], ["-t", "2"], ["-m", "PUT"], ["--on", "local"]):
+    for flag in (["--check", "status == 200"], ["--think", "1s"], ["-t", "2"], ["-m", "PUT"], ["--on", "auto"]):
         code, _, err = _load(tmp_path, TAGS, service.url, *flag)
         assert (code, "does not go with a Python script" in err) == (2, True), err
     assert not service.seen

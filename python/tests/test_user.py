@@ -106,6 +106,37 @@ def test_failures_have_their_texts_and_users_go_on(service: Service) -> None:
     assert any("not other" in sample.reason for step in run.steps for sample in step.samples)
 
 
+def test_a_decision_after_another_request_counts_at_its_own(service: Service) -> None:
+    class Late(weir.User):
+        @weir.task
+        async def decide(self) -> None:
+            first = await self.get("/first")
+            r = await self.get("/a")
+            r = await self.get("/status?code=404", name="missing")
+            await weir.sleep(0.001)
+            first.check(r.status == 200, "late")
+            r.success()
+            r = await self.get("/status?code=404", name="lost")
+            r = await self.get("/b")
+            await self.get("/c")
+
+    run = weir.load(Late, host=service.url, users=2, loops=5)
+    steps = {step.name: (step.requests, step.failed) for step in run.steps}
+    assert steps == {
+        "GET /first": (10, 10),
+        "GET /a": (10, 0),
+        "missing": (10, 0),
+        "lost": (10, 10),
+        "GET /b": (10, 0),
+        "GET /c": (10, 0),
+    }
+    assert [sample.reason for step in run.steps for sample in step.samples][:1] == ["late"]
+    assert sum(run.failures.values()) == run.requests.failed == 20
+    assert run.iterations is not None
+    assert run.iterations.ok == 0
+    assert len(service.seen) == run.requests.total == 60
+
+
 def test_exceptions_fail_the_task_and_are_printed_once(service: Service, capfd: pytest.CaptureFixture[str]) -> None:
     class Broken(weir.User):
         @weir.task

@@ -1,6 +1,7 @@
 """`weir.load`: from Python arguments to the options that Rust reads."""
 
 import json as json_module
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from weir import _weir
 from weir._errors import Interrupted, UsageError
+from weir._processes import LAUNCHER, is_agent, script_of
 from weir._run import Run
 from weir._scenario import Scenario
 from weir._time import Time
@@ -72,6 +74,7 @@ def load(
     on: str | None = None,
     agents: int | None = None,
     per_node: int = 1,
+    processes: int | Literal["auto"] | None = None,
 ) -> Run:
     """Generate load for a service, wait for the end of the run, and return its result.
 
@@ -133,6 +136,9 @@ def load(
             machine) or ``"ray://host:port"``; see `Run.agents`. A run that loses an agent is not trusted.
         agents: Number of agents. Default: one per node of the cluster; local: 1.
         per_node: Maximum agents per node.
+        processes: Number of processes that drive a class of users, ``"auto"`` for one per core (default 1): Python
+            runs on one thread of each. They import the class from its file, so that a call in the same file stands
+            under ``if __name__ == "__main__":``.
 
     Returns:
         The result of the run.
@@ -148,15 +154,20 @@ def load(
     """
     form: dict[str, object] = dict(locals())
     script = None
+    driving: dict[str, object] = {"script": None, "launcher": [sys.executable, "-m", "weir"]}
+    if is_agent():
+        raise UsageError(
+            "weir.load() was called by a process of a load that imports this file; put the call under if __name__ == "
+            "'__main__':"
+        )
     if isinstance(url, type | Sequence) and not isinstance(url, str):
-        script = UserScript([url] if isinstance(url, type) else list(url), host or "")
-        if threads not in (None, 1):
-            raise UsageError(f"threads: {threads} does not go with classes of users; Python runs on one thread")
-        form.update(url=script.url or "", threads=1)
-        if script.url is None:
-            raise UsageError("no class has a host; write it there, or host='http://localhost:8080'")
+        script = _script_of(url, host, threads)
+        form.update(url=script.url, threads=1)
+        driving = _agents_of(script, on, agents, processes, connections if users is None else users)
     elif host is not None:
         raise UsageError("host is for classes of users; write the URL")
+    elif processes is not None:
+        raise UsageError("processes is for classes of users; write threads, or on='local' and agents")
     del form["host"]
     lines = _header_lines(headers)
     command = _call(form | {"headers": list(lines) or None})
@@ -169,8 +180,9 @@ def load(
             lines.append("Content-Type: application/json")
     has_rows = variables is not None or data is not None or data_order != "circular"
     rows = Scenario("", name="", variables=variables, data=data, data_order=data_order) if has_rows else None
-    for name in ("json", "variables", "data", "data_order"):
+    for name in ("json", "variables", "data", "data_order", "processes"):
         del form[name]
+    form.update(driving)
     form.update(
         headers=lines,
         body=bodies,
@@ -180,7 +192,6 @@ def load(
         check=[] if check is None else [check] if isinstance(check, str) else check,
         scenario=[_form(one) for one in _several(scenario)],
         request_scenario=_form(rows),
-        launcher=[sys.executable, "-m", "weir"],
     )
     try:
         run = Run._of(_weir.load(form, command, script))
@@ -190,6 +201,36 @@ def load(
     if run.interrupted:
         raise Interrupted(run)
     return run
+
+
+def _script_of(classes: type[User] | Sequence[type[User]], host: str | None, threads: int | None) -> UserScript:
+    script = UserScript([classes] if isinstance(classes, type) else list(classes), host or "")
+    if threads not in (None, 1):
+        raise UsageError(f"threads: {threads} does not go with classes of users; write processes={threads}")
+    if script.url is None:
+        raise UsageError("no class has a host; write it there, or host='http://localhost:8080'")
+    return script
+
+
+def _agents_of(
+    script: UserScript, on: str | None, agents: int | None, processes: int | str | None, users: int | None
+) -> dict[str, object]:
+    """Agents that drive classes of users, if there are any."""
+    if processes is not None:
+        if on is not None:
+            raise UsageError("processes and on do not go together; processes=N is on='local', agents=N")
+        is_number = isinstance(processes, int) and not isinstance(processes, bool) and processes >= 1
+        if not is_number and processes != "auto":
+            raise UsageError(f"processes: invalid number {processes!r}; write a whole number from 1 on, or 'auto'")
+        agents = min(len(os.sched_getaffinity(0)), users or sys.maxsize) if processes == "auto" else int(processes)
+        on = "local" if agents > 1 else None
+        agents = agents if agents > 1 else None
+    if on is None:
+        return {"on": None, "agents": agents, "script": None, "launcher": LAUNCHER}
+    if on != "local":
+        raise UsageError(f"on={on!r} does not go with classes of users; write processes=N")
+    form = script_of(script.classes, script.host)
+    return {"on": on, "agents": agents, "script": form, "launcher": LAUNCHER}
 
 
 def _several(scenario: Scenario | Sequence[Scenario] | None) -> Sequence[Scenario]:

@@ -7,10 +7,12 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from weir import _weir
+from weir import _processes, _weir
+from weir._errors import UsageError
 from weir._task import choose_by_tags
 from weir._user import User
 from weir._user_script import UserScript
@@ -22,6 +24,11 @@ def main() -> None:
     """Run the command line of this process, which has a Python script."""
     # The program has its own way to end at Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.argv[1:2] == ["agent-process"]:
+        _processes.become_agent()
+    elif sys.argv[1:2] == ["run"]:
+        # What a task prints stands between its requests.
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     code = _weir.run_script(["weir", *sys.argv[1:]], open_script)
     sys.stdout.flush()
     sys.exit(code)
@@ -31,16 +38,45 @@ def open_script(path: str | os.PathLike[str], **given: Any) -> Any:
     """Load a script; return its classes as a load needs them."""
     from weir._locust import script, stand_in  # noqa: PLC0415
 
+    if given["classes"]:
+        imported = _imported(os.fspath(path), given)
+        return UserScript(imported, given["url"])
     stand_in.install()
-    module = load_module(os.fspath(path))
+    module = load_module(os.fspath(path), is_shown=not given["agent"])
     if script.is_locustfile(module):
         return script.LocustScript(module, os.fspath(path), given)
     classes = user_classes(module, User)
     if not classes:
         raise SystemExit(f"{path} has no class of users; write e.g. class Shopper(weir.User) with a @weir.task")
+    classes = chosen(classes, given["user"], os.fspath(path))
     for one in classes:
         choose_by_tags(one, given["tags"], given["exclude_tags"])
     return UserScript([one for one in classes if one.tasks], given["url"])
+
+
+def _imported(path: str, given: dict[str, Any]) -> list[type]:
+    """Import classes that another process has named."""
+    try:
+        return _processes.import_classes(path, given["classes"], given["folders"], load_module)
+    except UsageError:
+        raise
+    except Exception as error:
+        if not given["agent"]:
+            traceback.print_exc()
+        raise SystemExit(f"{path} cannot be imported: {type(error).__name__}: {error}; nothing was sent") from error
+
+
+def chosen(classes: Sequence[Any], name: str | None, path: str) -> list[Any]:
+    """Return the class of a name, or all without one.
+
+    Raises:
+        SystemExit: There is none of this name.
+    """
+    found = [one for one in classes if name is None or one.__name__ == name]
+    if not found:
+        names = ", ".join(one.__name__ for one in classes)
+        raise SystemExit(f"{path} has no class of users {name}; there are {names}")
+    return found
 
 
 def user_classes(module: ModuleType, base: type) -> list[Any]:
@@ -49,11 +85,15 @@ def user_classes(module: ModuleType, base: type) -> list[Any]:
     return [one for one in found if not one.abstract and one.tasks]  # type: ignore[attr-defined]
 
 
-def load_module(path: str) -> ModuleType:
+def load_module(path: str, is_shown: bool = True) -> ModuleType:
     """Import a file as a module of its name, with its folder on the path.
 
+    Args:
+        path: File.
+        is_shown: Whether the traceback of an error is printed: of several processes, by the first.
+
     Raises:
-        SystemExit: The file cannot be imported; its traceback is printed.
+        SystemExit: The file cannot be imported.
     """
     name = os.path.splitext(os.path.basename(path))[0]
     folder = os.path.dirname(os.path.abspath(path))
@@ -68,12 +108,14 @@ def load_module(path: str) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        sys.stderr.write("".join(traceback.format_exception_only(type(error), error)))
+        if is_shown:
+            sys.stderr.write("".join(traceback.format_exception_only(type(error), error)))
         raise SystemExit(f"{path} is not valid Python (line {error.lineno}); nothing was sent") from error
     except Exception as error:
         tb = error.__traceback__
         while tb is not None and tb.tb_frame.f_code.co_filename != spec.origin:
             tb = tb.tb_next
-        sys.stderr.write("".join(traceback.format_exception(type(error), error, tb)))
+        if is_shown:
+            sys.stderr.write("".join(traceback.format_exception(type(error), error, tb)))
         raise SystemExit(f"{path} cannot be imported: {type(error).__name__}: {error}; nothing was sent") from error
     return module

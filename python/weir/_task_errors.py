@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import traceback
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import TracebackType
 
 from weir._errors import NoResponse
@@ -50,6 +51,21 @@ class TaskErrors:
             what = "".join(traceback.format_exception_only(type(error), error)).strip()
             text = "".join(traceback.format_exception(type(error), error, tb))
             self._kinds[key] = _Kind(1, owner, what, text)
+
+    def to_json(self) -> str:
+        """Return the exceptions as text, for another process."""
+        return json.dumps([(*key, asdict(kind)) for key, kind in self._kinds.items()])
+
+    def add_json(self, text: str) -> None:
+        """Add the exceptions of another process."""
+        for owner, name, where, fields in json.loads(text):
+            kind = _Kind(**fields)
+            self.count += kind.count
+            known = self._kinds.get((owner, name, where))
+            if known is not None:
+                known.count += kind.count
+            elif len(self._kinds) < _MAX_KINDS:
+                self._kinds[owner, name, where] = kind
 
     def report(self) -> None:
         """Print the exceptions, the most frequent first."""

@@ -94,7 +94,7 @@ class User(metaclass=_UserMeta):
         """Prepare a user before its first task, such as a login. Its requests are counted."""
 
     async def on_stop(self) -> None:
-        """Clean up after the last task. Nothing can be sent any more."""
+        """Clean up after the last task, such as a logout. Its requests are counted; after Ctrl-C none is sent."""
 
     def get(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a GET; see `request`."""

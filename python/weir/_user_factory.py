@@ -41,7 +41,7 @@ class UserFactory:
         self.url = url
         self.errors = TaskErrors()
         self._deal = ClassDeal(classes)
-        self._users: list[Any] = []
+        self._users: dict[int, tuple[Any, Any]] = {}
         for one in classes:
             if not one.tasks:  # type: ignore[attr-defined]
                 raise UsageError(f"{one.__name__} has no task; mark a method with @weir.task")
@@ -56,15 +56,30 @@ class UserFactory:
         user.number, user.random = number, user_random(self.seed, number)
         user.session = _weir.ScriptSession(self.url or user.host or "", self.head.of(user.headers))
         user._prepare()
-        self._users.append(user)
         driver = drive(user, self.errors)
+        if type(user).on_stop is not User.on_stop:
+            self._users[number] = user, driver
         return driver, driver.send, index
 
+    def ending(self, number: int) -> tuple[object, Callable[[object], object]] | None:
+        """Return the driver of the end of a user and the function that resumes it, if there is something to do.
+
+        A task that the end of the load has interrupted is closed.
+        """
+        found = self._users.pop(number, None)
+        if found is None:
+            return None
+        user, task = found
+        try:
+            task.close()
+        except Exception as error:
+            self.errors.add(f"{type(user).__name__}.task", error)
+        driver = end(user, self.errors)
+        return driver, driver.send
+
     def stop(self) -> None:
-        """Call `on_stop` of all users. Nothing is sent any more: a request ends the method."""
-        for user in self._users:
-            if type(user).on_stop is User.on_stop:
-                continue
+        """Call `on_stop` of users that have not ended. Nothing is sent any more: a request ends the method."""
+        for user, _ in self._users.values():
             try:
                 called = user.on_stop()
                 if inspect.iscoroutine(called):
@@ -111,6 +126,21 @@ def drive(user: Any, errors: TaskErrors) -> Generator[Any, Any, None]:
             errors.add(f"{owner}.think", error)
             wait_s = 1.0
         yield has_failed, wait_s
+
+
+@types.coroutine
+def end(user: Any, errors: TaskErrors) -> Generator[Any, Any, None]:
+    """Play the end of a user: `on_stop`."""
+    has_failed = False
+    try:
+        called = user.on_stop()
+        if called is not None:
+            yield from called
+    except Exception as error:
+        has_failed = not isinstance(error, StopUser)
+        if has_failed:
+            errors.add(f"{type(user).__name__}.on_stop", explained(error))
+    yield has_failed, None
 
 
 def explained(error: Exception) -> Exception:

@@ -1,9 +1,11 @@
 //! Aggregation of a run's results from its agents: per agent, in total, and by interval.
 
 use super::protocol::AgentEvent;
+use super::step_join::StepJoin;
 use weir_decide::Nanos;
 use weir_decide::load::clock_offset::ClockOffset;
 use weir_measure::agent_counts::AgentCounts;
+use weir_measure::end_reason::EndReason;
 use weir_measure::interval_merger::IntervalMerger;
 use weir_measure::recorder::Interval;
 use weir_measure::series::RunSeries;
@@ -15,6 +17,8 @@ pub struct AgentAggregator {
     merger: IntervalMerger,
     series: RunSeries,
     ended: u64,
+    steps: StepJoin,
+    script_reports: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -26,6 +30,8 @@ struct AgentState {
     pending_probe: Option<(u64, Nanos)>,
     /// Time of the last message.
     last_message: Nanos,
+    /// Why its script has ended its load.
+    ended_by: Option<EndReason>,
 }
 
 /// Stage of an agent in a run.
@@ -50,12 +56,15 @@ impl AgentAggregator {
             stage: AgentStage::Preparing,
             pending_probe: None,
             last_message: now,
+            ended_by: None,
         };
         Self {
             agents: nodes.iter().map(entry).collect(),
             merger: IntervalMerger::new(nodes.len() as u64),
             series: RunSeries::with_interval(interval),
             ended: 0,
+            steps: StepJoin::new(nodes.len()),
+            script_reports: Vec::new(),
         }
     }
 
@@ -86,20 +95,28 @@ impl AgentAggregator {
             {
                 return Err(format!("interval {number} is beyond the longest load"));
             }
-            AgentEvent::Interval(number, interval) => {
-                let interval = record_counts(entry, interval)?;
+            AgentEvent::Steps(steps) => self.steps.name(agent, &steps)?,
+            AgentEvent::Ended(reason) => entry.ended_by = Some(reason),
+            AgentEvent::ScriptReport(report) => self.script_reports.push(report),
+            AgentEvent::Interval(number, mut interval) => {
+                interval.check()?;
+                self.steps.join(agent, &mut interval)?;
+                move_counts(entry, &mut interval);
                 if let Some(whole) = self.merger.add(number, &interval) {
                     self.ended += whole.ended();
                     self.series.add(number, &whole);
                     return Ok(Some(whole));
                 }
             }
-            AgentEvent::PartialInterval(number, interval) => {
-                let interval = record_counts(entry, interval)?;
+            AgentEvent::PartialInterval(number, mut interval) => {
+                interval.check()?;
+                self.steps.join(agent, &mut interval)?;
+                move_counts(entry, &mut interval);
                 self.series.add(number, &interval);
             }
-            AgentEvent::Done(counts) => {
+            AgentEvent::Done(mut counts) => {
                 counts.check()?;
+                self.steps.join_counts(agent, &mut counts.steps)?;
                 entry.counts.counts.add_later(&counts);
                 entry.stage = AgentStage::Done;
                 self.merger.remove_source();
@@ -171,6 +188,28 @@ impl AgentAggregator {
         self.ended
     }
 
+    /// Error of a script that ends the load of all agents.
+    pub(crate) fn script_error(&self) -> Option<&EndReason> {
+        let mut reasons = self.agents.iter().filter_map(|entry| entry.ended_by.as_ref());
+        reasons.find(|reason| matches!(reason, EndReason::ScriptError(_)))
+    }
+
+    /// Why scripts have ended the load: one of them by an error, or each by itself.
+    pub(crate) fn ended_by(&self) -> Option<EndReason> {
+        let each = || self.agents.iter().map(|entry| entry.ended_by.clone()).collect::<Option<Vec<_>>>();
+        self.script_error().cloned().or_else(|| each()?.into_iter().next())
+    }
+
+    /// What the scripts of agents have left.
+    pub(crate) fn take_script_reports(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.script_reports)
+    }
+
+    /// Steps of scripts by their names.
+    pub(crate) fn take_steps(&mut self) -> StepJoin {
+        std::mem::replace(&mut self.steps, StepJoin::new(0))
+    }
+
     /// Counts of each agent, and the series of all.
     pub fn close(self) -> (Vec<AgentCounts>, RunSeries) {
         let Self { agents, merger, mut series, .. } = self;
@@ -181,13 +220,11 @@ impl AgentAggregator {
     }
 }
 
-/// Checks an interval, and moves its counts to the agent's state; returns the interval without them.
-fn record_counts(entry: &mut AgentState, mut interval: Interval) -> Result<Interval, String> {
-    interval.check()?;
+/// Moves the counts of an interval to the agent's state.
+fn move_counts(entry: &mut AgentState, interval: &mut Interval) {
     if let Some(counts) = interval.counts.take() {
         entry.counts.counts.add_later(&counts);
     }
-    Ok(interval)
 }
 
 #[cfg(test)]

@@ -37,8 +37,12 @@ const STDERR_TIMEOUT: Nanos = Nanos::from_millis(500);
 const POLL_INTERVAL: Nanos = Nanos::from_millis(2);
 
 impl ChildChannel {
-    /// Starts the command; a thread passes the lines of its stdout to `on_line`.
-    pub(super) fn start(mut command: Command, on_line: impl Fn(ChildLine) + Send + 'static) -> io::Result<Self> {
+    /// Starts the command; threads pass the lines of its stdout to `on_line`, and those of its stderr to `on_text`.
+    pub(super) fn start(
+        mut command: Command,
+        on_line: impl Fn(ChildLine) + Send + 'static,
+        on_text: impl Fn(&str) + Send + 'static,
+    ) -> io::Result<Self> {
         let mut child = command
             // A separate process group, so that Ctrl-C reaches this process alone.
             .process_group(0)
@@ -72,6 +76,7 @@ impl ChildChannel {
         thread::spawn(move || {
             let _open_stderr = open_stderr;
             for line in BufReader::new(stderr).lines().map_while(Result::ok).filter(|line| !line.trim().is_empty()) {
+                on_text(&line);
                 let mut last_lines = lock(&last_lines);
                 if last_lines.len() == MAX_STDERR_LINES {
                     last_lines.pop_front();

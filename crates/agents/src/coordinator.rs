@@ -24,6 +24,8 @@ pub struct Coordinator {
     probes: u64,
     /// Reason why the agents are no longer usable.
     failure: Option<String>,
+    /// What the scripts of agents have left in the last load.
+    script_reports: Vec<String>,
 }
 
 /// Interval of checks for an interruption.
@@ -49,18 +51,29 @@ impl Coordinator {
     /// Not all agents can be placed, or it was interrupted.
     pub fn place(asked: &AgentSpec, options: &Options, go_on: &mut dyn FnMut() -> bool) -> Result<Self, LoadError> {
         let placement: Box<dyn Placement> = match &asked.backend {
-            Backend::Local => Box::new(local::place(asked).map_err(LoadError::Agents)?),
+            Backend::Local => Box::new(local::place(asked, options.script.is_some()).map_err(LoadError::Agents)?),
             Backend::Ray(address) => {
+                if let Some(script) = &options.script {
+                    let name = script.path.display();
+                    let why =
+                        format!("{name}: scripts run on this machine; write --on local, or a scenario in place of it");
+                    return Err(LoadError::Agents(why));
+                }
                 let (_, files) = files_to_ship(options);
                 Box::new(ray::place(asked, address, &files, go_on)?)
             }
         };
-        Ok(Self { placement, backend: asked.backend.clone(), probes: 0, failure: None })
+        Ok(Self { placement, backend: asked.backend.clone(), probes: 0, failure: None, script_reports: Vec::new() })
     }
 
     /// Number of agents.
     pub fn count(&self) -> usize {
         self.placement.nodes().len()
+    }
+
+    /// What the scripts of agents have left in the last load.
+    pub fn take_script_reports(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.script_reports)
     }
 
     /// Runs a load to its end, or until `watch` returns false. `plan` is the whole load of the options.
@@ -89,11 +102,22 @@ impl Coordinator {
         let manifest = load::manifest(plan, command);
         let (stopped, interrupted) = self.monitor(&clock, &mut ledger, watch);
         let ended_at = clock.now();
+        self.script_reports = ledger.take_script_reports();
+        let (ended_by, steps) = (ledger.ended_by(), ledger.take_steps());
         let (agents, series) = ledger.close();
         let counts: Counts = agents.iter().map(|agent| &agent.counts).sum();
-        let facts = plan.facts(counts.last_done, ended_at, stopped, interrupted);
+        let stopped = stopped.or_else(|| ended_by.as_ref().map(|_| counts.last_done));
+        let mut facts = plan.facts(counts.last_done, ended_at, stopped, interrupted);
+        facts.ended_by = ended_by.or(facts.ended_by);
+        if plan.program.is_some() {
+            facts.steps = steps.facts();
+        }
         let threads = agents.iter().map(|agent| agent.threads).sum();
-        Ok(Run::of(facts, &counts, &agents, &series, Manifest { threads, ..manifest }))
+        let mut run = Run::of(facts, &counts, &agents, &series, Manifest { threads, ..manifest });
+        if plan.program.is_some() {
+            steps.sort(&mut run.steps);
+        }
+        Ok(run)
     }
 
     /// Prepares all agents, compares clocks, and sends the start time; returns a clock that is zero at the start.
@@ -200,7 +224,7 @@ impl Coordinator {
             let elapsed = clock.now();
             let go_on = watch(&RunProgress { elapsed, ended: ledger.ended(), interval: second.as_ref() });
             match stopped {
-                None if !go_on || ledger.has_failed() => {
+                None if !go_on || ledger.has_failed() || ledger.script_error().is_some() => {
                     (stopped, interrupted) = (Some(elapsed), !go_on);
                     ledger.running().iter().for_each(|agent| drop(self.send(*agent, &AgentCommand::Stop)));
                 }

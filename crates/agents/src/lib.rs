@@ -6,7 +6,8 @@
 //!
 //! - [`coordinator`]: coordinator of placed agents and their runs
 //! - [`process`]: process of an agent; [`protocol`]: protocol between both
-//! - `aggregation`: aggregation of the agents' results
+//! - `aggregation`: aggregation of the agents' results; `step_join`: steps of scripts, by their names
+//! - [`AgentScripts`]: scripts that drive users of an agent
 //! - `placement`: interface of backends (place, watch, stop, logs); `local` and `ray`: the two backends;
 //!   `child_channel`: lines to and from a child process
 //!
@@ -15,11 +16,14 @@
 mod aggregation;
 mod child_channel;
 pub mod coordinator;
+mod event_channel;
 mod local;
 mod placement;
 pub mod process;
 pub mod protocol;
 mod ray;
+mod script_host;
+mod step_join;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -27,6 +31,7 @@ use std::str::FromStr;
 
 pub use self::aggregation::AgentAggregator;
 pub use self::coordinator::Coordinator;
+pub use self::script_host::{AgentScripts, NoScripts};
 
 /// Hidden command that runs an agent.
 pub const AGENT_COMMAND: &str = "agent-process";

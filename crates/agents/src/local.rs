@@ -1,6 +1,6 @@
 //! Agents as local processes: the reference for every other backend.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::Command;
 use std::sync::mpsc::{self, Receiver};
 
@@ -19,17 +19,23 @@ pub(super) struct LocalPlacement {
     lines: Receiver<(usize, ChildLine)>,
 }
 
-/// Starts local agents.
-pub(super) fn place(asked: &AgentSpec) -> Result<LocalPlacement, String> {
+/// Starts local agents; with `prints` what they write to stderr goes on to that of this process.
+pub(super) fn place(asked: &AgentSpec, prints: bool) -> Result<LocalPlacement, String> {
     let (own, args) = asked.launcher.split_first().ok_or("no command to start an agent")?;
     let (sender, lines) = mpsc::channel();
     let start = |index: usize| {
         let mut command = Command::new(own);
         command.args(args).arg(AGENT_COMMAND);
         let sender = sender.clone();
-        ChildChannel::start(command, move |line| {
+        let on_line = move |line| {
             // The receiver may be dropped already.
             let _ = sender.send((index, line));
+        };
+        ChildChannel::start(command, on_line, move |text| {
+            if prints {
+                // An unwritable stderr is ignored.
+                let _ = writeln!(io::stderr(), "agent {}: {text}", index + 1);
+            }
         })
     };
     let count = usize::try_from(asked.agents.unwrap_or(1)).unwrap_or(usize::MAX);

@@ -1,13 +1,15 @@
 //! Agent process: generates its part of a load, and ends without a heartbeat from the coordinator.
 
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use super::protocol::{AgentCommand, AgentEvent, LoadAssignment, next_line};
+use super::event_channel::EventChannel;
+use super::protocol::{AgentCommand, AgentEvent, LoadAssignment, ScriptStep, next_line};
+use super::script_host::AgentScripts;
 use weir_decide::Nanos;
 use weir_load::{self as load, LoadPlan, ProgressEvent, StartGate};
 use weir_machine::clock::{self, Clock};
@@ -21,8 +23,9 @@ pub const HEARTBEAT_TIMEOUT: Nanos = Nanos::from_secs(10);
 const IDLE_TIMEOUT: Nanos = Nanos::from_secs(600);
 
 /// State shared by both threads of an agent.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct AgentContext {
+    events: EventChannel,
     /// Load that is being generated.
     current_load: Mutex<Option<Arc<CurrentLoad>>>,
     /// Time of the last command, by the machine's clock.
@@ -36,14 +39,17 @@ struct CurrentLoad {
     stop: AtomicBool,
 }
 
-/// Runs an agent: commands on stdin, events on stdout. It ends with its stdin.
+/// Runs an agent: commands on stdin, events on stdout; `scripts` opens what drives users. It ends with its stdin.
 ///
 /// # Errors
 /// Events cannot be written.
-pub fn run() -> io::Result<()> {
-    send_event(&AgentEvent::Hello(env!("CARGO_PKG_VERSION").to_owned()))?;
-    let shared = Arc::new(AgentContext::default());
-    shared.last_message.store(clock::monotonic().0, Ordering::Relaxed);
+pub fn run(scripts: &mut dyn AgentScripts) -> io::Result<()> {
+    let shared = Arc::new(AgentContext {
+        events: EventChannel::take_stdout()?,
+        current_load: Mutex::default(),
+        last_message: AtomicU64::new(clock::monotonic().0),
+    });
+    shared.events.send(&AgentEvent::Hello(env!("CARGO_PKG_VERSION").to_owned()))?;
     let (jobs, to_do) = mpsc::channel();
     let listening = Arc::clone(&shared);
     thread::spawn(move || {
@@ -53,7 +59,7 @@ pub fn run() -> io::Result<()> {
     });
     loop {
         match to_do.recv_timeout(Duration::from_secs(1)) {
-            Ok((job, current)) => drive(&job, &current, &shared)?,
+            Ok((job, current)) => drive(&job, &current, &shared, scripts)?,
             Err(RecvTimeoutError::Timeout) if shared.is_silent_for(IDLE_TIMEOUT) => return Ok(()),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -68,7 +74,7 @@ fn read_commands(shared: &AgentContext, jobs: &Sender<(Box<LoadAssignment>, Arc<
         let now = clock::monotonic();
         shared.last_message.store(now.0, Ordering::Relaxed);
         match serde_json::from_str(&line)? {
-            AgentCommand::Probe(probe) => send_event(&AgentEvent::Clock { probe, at: now })?,
+            AgentCommand::Probe(probe) => shared.events.send(&AgentEvent::Clock { probe, at: now })?,
             AgentCommand::Load(job) => {
                 let current =
                     Arc::new(CurrentLoad { start_gate: StartGate::when_released(), stop: AtomicBool::new(false) });
@@ -92,23 +98,28 @@ fn read_commands(shared: &AgentContext, jobs: &Sender<(Box<LoadAssignment>, Arc<
     Ok(())
 }
 
-fn drive(job: &LoadAssignment, current: &CurrentLoad, shared: &AgentContext) -> io::Result<()> {
-    let plan = match LoadPlan::for_agent(&job.options, job.position) {
-        Ok(plan) => {
-            LoadPlan { interval: Nanos(job.interval.0.max(1)), preconnect: plan.shard.count(job.preconnect), ..plan }
-        }
-        Err(why) => return send_event(&AgentEvent::Rejected(why.to_string())),
+fn drive(
+    job: &LoadAssignment,
+    current: &CurrentLoad,
+    shared: &AgentContext,
+    scripts: &mut dyn AgentScripts,
+) -> io::Result<()> {
+    let plan = match plan_of(job, scripts) {
+        Ok(plan) => plan,
+        Err(why) => return shared.events.send(&AgentEvent::Rejected(why)),
     };
-    let (mut is_ready, mut failed) = (false, None);
+    let (mut is_ready, mut failed, mut named_steps) = (false, None, 0);
     let mut listen = |_: Nanos, progress: Option<ProgressEvent>| {
         let ready = (!is_ready && current.start_gate.is_ready()).then_some(AgentEvent::Ready(plan.threads));
         is_ready |= ready.is_some();
+        // Their names come before their results.
+        let steps = progress.as_ref().and_then(|_| new_steps(&plan, &mut named_steps));
         let news = progress.map(|progress| match progress {
             ProgressEvent::Interval(number, interval) => AgentEvent::Interval(number, interval),
             ProgressEvent::PartialInterval(number, interval) => AgentEvent::PartialInterval(number, interval),
         });
-        for news in ready.into_iter().chain(news) {
-            failed = send_event(&news).err().or(failed.take());
+        for news in ready.into_iter().chain(steps).chain(news) {
+            failed = shared.events.send(&news).err().or(failed.take());
         }
         failed.is_none() && !current.stop.load(Ordering::Relaxed) && !shared.is_silent_for(HEARTBEAT_TIMEOUT)
     };
@@ -116,23 +127,44 @@ fn drive(job: &LoadAssignment, current: &CurrentLoad, shared: &AgentContext) -> 
     if let Some(error) = failed {
         return Err(error);
     }
-    match driven {
-        Ok(driven) => {
-            if !is_ready {
-                send_event(&AgentEvent::Ready(plan.threads))?;
-            }
-            send_event(&AgentEvent::Done(Box::new(driven.counts)))
-        }
-        Err(why) => send_event(&AgentEvent::Rejected(why.to_string())),
-    }
+    let driven = match driven {
+        Ok(driven) => driven,
+        Err(why) => return shared.events.send(&AgentEvent::Rejected(why.to_string())),
+    };
+    let ready = (!is_ready).then_some(AgentEvent::Ready(plan.threads));
+    let steps = new_steps(&plan, &mut named_steps);
+    let ended = driven.ended_by.map(AgentEvent::Ended);
+    let report = scripts.finish().map(AgentEvent::ScriptReport);
+    let done = AgentEvent::Done(Box::new(driven.counts));
+    ready
+        .into_iter()
+        .chain(steps)
+        .chain(ended)
+        .chain(report)
+        .chain([done])
+        .try_for_each(|news| shared.events.send(&news))
 }
 
-fn send_event(news: &AgentEvent) -> io::Result<()> {
-    let mut line = serde_json::to_string(news)?;
-    line.push('\n');
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(line.as_bytes())?;
-    stdout.flush()
+/// The agent's part of a load.
+fn plan_of(job: &LoadAssignment, scripts: &mut dyn AgentScripts) -> Result<LoadPlan, String> {
+    let plan = LoadPlan::for_agent(&job.options, job.position).map_err(|why| why.to_string())?;
+    let plan = match &job.options.script {
+        // Without users there is nothing to drive.
+        Some(script) if plan.users > 0 => scripts.prepare(script, &job.options, plan, job.position)?,
+        _ => plan,
+    };
+    let preconnect = plan.shard.count(job.preconnect);
+    Ok(LoadPlan { interval: Nanos(job.interval.0.max(1)), preconnect, ..plan })
+}
+
+/// Steps of a script after the first `named` ones, which become known by it.
+fn new_steps(plan: &LoadPlan, named: &mut usize) -> Option<AgentEvent> {
+    let program = plan.program.as_ref()?;
+    let steps = program.steps();
+    let new = steps.get(*named..).filter(|new| !new.is_empty())?;
+    let new = new.iter().map(|step| ScriptStep { scenario: step.scenario.clone(), name: step.name.clone() }).collect();
+    *named = steps.len();
+    Some(AgentEvent::Steps(new))
 }
 
 impl AgentContext {

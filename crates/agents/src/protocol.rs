@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_decide::Nanos;
 use weir_load::{AgentPosition, Options};
 use weir_measure::Counts;
+use weir_measure::end_reason::EndReason;
 use weir_measure::recorder::Interval;
 
 /// Command to an agent.
@@ -53,12 +54,27 @@ pub enum AgentEvent {
     Ready(u64),
     /// The load cannot be generated, for this reason.
     Rejected(String),
+    /// Steps of a script that are new, in the order of their indices; results of them follow.
+    Steps(Vec<ScriptStep>),
+    /// The script has ended the agent's load.
+    Ended(EndReason),
+    /// What the script leaves to the one of the coordinator, at the end of the load.
+    ScriptReport(String),
     /// Results of an interval, with its number.
     Interval(u64, Interval),
     /// Results of an interval from some of the threads, after the others have finished.
     PartialInterval(u64, Interval),
     /// Done; counts that were not reported yet.
     Done(Box<Counts>),
+}
+
+/// Step of a script.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptStep {
+    /// Name of its scenario.
+    pub scenario: String,
+    /// Name.
+    pub name: String,
 }
 
 /// Maximum length of a line: all bodies of a load, or a second of an agent, with a large margin.

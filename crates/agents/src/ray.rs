@@ -85,10 +85,11 @@ pub(super) fn place(
     let mut command = Command::new(&python);
     command.args(["-m", "weir._on_ray"]);
     let (sender, lines) = mpsc::channel();
-    let driver = ChildChannel::start(command, move |line| {
+    let on_line = move |line| {
         // The receiver may be dropped already.
         let _ = sender.send(line);
-    });
+    };
+    let driver = ChildChannel::start(command, on_line, |_| {});
     let driver = driver.map_err(|error| rejected(format!("cannot run {}: {error}", python.display())))?;
     let mut ray = RayPlacement { driver, nodes: Vec::new(), lines, events: VecDeque::new(), logs: Vec::new() };
     let request = PlacementRequest {

@@ -112,8 +112,18 @@ impl<'a> Driver<'a> {
             Options { connections: Some(1), requests: Some(SINGLE_USER_REQUESTS), ..self.search.options.clone() };
         let plan = LoadPlan::new(&options)?;
         let (step, load) = (self.steps as usize + 1, 0.0);
-        let mut watch = |progress: &RunProgress<'_>| watch(&CapacityEvent::StepProgress { step, load, progress });
-        run(&mut self.coordinator, &options, &plan, self.command, &mut watch)
+        let mut on_progress = |progress: &RunProgress<'_>| watch(&CapacityEvent::StepProgress { step, load, progress });
+        let run = run(&mut self.coordinator, &options, &plan, self.command, &mut on_progress);
+        self.pass_script_reports(watch);
+        run
+    }
+
+    /// Passes what scripts have left in agents.
+    fn pass_script_reports(&mut self, watch: &mut CapacityCallback<'_>) {
+        let reports = self.coordinator.as_mut().map(Coordinator::take_script_reports).unwrap_or_default();
+        for report in &reports {
+            watch(&CapacityEvent::ScriptReport(report));
+        }
     }
 
     /// Options and plan of a load level, in requests per second or users.
@@ -129,7 +139,7 @@ impl<'a> Driver<'a> {
         let options = Options { duration: Some(seconds), warmup, seed, ..paced };
         let mut plan = LoadPlan::new(&options)?;
         // Connections of scenarios belong to users.
-        if self.search.model == LoadModel::Open && plan.keep_alive && plan.scenarios.is_none() {
+        if self.search.model == LoadModel::Open && plan.keep_alive && !plan.has_users() {
             plan.preconnect = self.preconnect.min(plan.connections);
         }
         Ok((options, plan))
@@ -165,6 +175,7 @@ impl<'a> Driver<'a> {
             cut_off = !watch(&CapacityEvent::StepProgress { step: number, load: trial.load, progress });
             decision.is_none() && !cut_off
         });
+        self.pass_script_reports(watch);
         let mut run = match driven {
             // Stopping the agents detects one that hangs; an interrupt takes precedence over the lost agent.
             Err(CapacityError::AgentLost(_)) if cut_off => return Err(LoadError::Interrupted.into()),

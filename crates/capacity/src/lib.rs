@@ -65,6 +65,8 @@ pub enum CapacityEvent<'a> {
     },
     /// A step has ended.
     StepDone(&'a StepReport),
+    /// What a script has left in an agent after a load, for the one of the coordinator.
+    ScriptReport(&'a str),
 }
 
 /// Callback for each event; `false` ends the search.

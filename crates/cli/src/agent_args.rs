@@ -29,6 +29,16 @@ impl AgentArgs {
         self.backend.is_some()
     }
 
+    /// Whether the agents are on other machines.
+    pub(super) fn are_remote(&self) -> bool {
+        matches!(self.backend, Some(Backend::Ray(_)))
+    }
+
+    /// Takes a number of processes on this machine in place of agents.
+    pub(super) fn set_processes(&mut self, processes: u64) {
+        (self.backend, self.agents) = (Some(Backend::Local), Some(processes));
+    }
+
     /// Specification of the agents, if there are any; `connections` is the total to divide among them, if known.
     ///
     /// # Errors

@@ -9,11 +9,12 @@ use clap::{Args, ValueEnum};
 use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
-use super::load::{SearchDefaults, check_flags};
+use super::load::{SearchDefaults, SearchScript, check_flags};
 use super::messages::Messages;
 use super::mix_file::MixFile;
 use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
+use crate::python_host::PythonHost;
 use weir_capacity::{self as capacity, CapacityError, CapacityEvent, CapacityOptions};
 use weir_decide::base::units;
 use weir_decide::load::notation;
@@ -107,8 +108,8 @@ enum CapacityFormat {
     Json,
 }
 
-pub(super) fn run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> u8 {
-    match try_run(asked, args, messages) {
+pub(super) fn run(asked: CapacityArgs, args: &[OsString], messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
+    match try_run(asked, args, messages, host) {
         Ok(code) => code,
         Err(why) => {
             messages.errors(&why);
@@ -117,9 +118,17 @@ pub(super) fn run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -
     }
 }
 
-fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
+fn try_run(
+    mut asked: CapacityArgs,
+    args: &[OsString],
+    messages: &Messages,
+    host: Option<&dyn PythonHost>,
+) -> Result<u8, String> {
     let (format, strict) = (asked.format, asked.strict);
-    let mut asked = asked;
+    let mut script = SearchScript::open(&mut asked.request_args, &mut asked.agent_args, args, host)?;
+    if script.is_python() {
+        asked.threads = Some(1);
+    }
     let (out, html) = (OutputFile::open(asked.out.as_deref())?, OutputFile::open(asked.html.as_deref())?);
     OutputFile::ensure_distinct(&[("--out", out.as_ref()), ("--html", html.as_ref())])?;
     asked.request_args.read_stdin()?;
@@ -132,6 +141,7 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
     let command = redacted(args, &asked.request_args.secrets());
     let agents = asked.agent_args.agent_spec(args, None)?;
     let mut asked = CapacityOptions { agents, ..asked.into_options()? };
+    asked.options.script = script.options();
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     // Mistakes are found before the setup is played.
     LoadPlan::new(&Options { arrivals: Arrivals::default(), ..asked.options.clone() }).map_err(|e| e.to_string())?;
@@ -154,6 +164,7 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
                 }
             }
             CapacityEvent::StepProgress { .. } => {}
+            CapacityEvent::ScriptReport(report) => script.add_report(report),
             CapacityEvent::StepDone(tried) => {
                 finish(&mut bar);
                 messages.note(&report::step(asked.model, tried));
@@ -162,6 +173,7 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
         !interrupt.is_requested()
     });
     finish(&mut bar);
+    script.end()?;
     // A second Ctrl-C ends the process at once, so that nothing else needs to end the teardown.
     let torn_down = setup::tear_down(&asked.options, &mut || true);
     if let Err(why) = &torn_down {

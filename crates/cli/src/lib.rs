@@ -18,6 +18,7 @@ mod mix_file;
 mod objectives;
 mod output;
 pub mod python_host;
+mod python_process;
 mod report;
 mod request_args;
 mod run;
@@ -141,7 +142,7 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
     let messages = Messages::new(&cli.common);
     match cli.command {
         CliCommand::Load(asked) => load::run(*asked, &args, &messages, host),
-        CliCommand::Run(asked) => run::run(*asked, &messages),
+        CliCommand::Run(asked) => run::run(*asked, &args, &messages, host),
         #[cfg(feature = "serve")]
         CliCommand::Serve(asked) => serve::run(asked, &messages),
         #[cfg(feature = "gate")]
@@ -154,8 +155,8 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         CliCommand::Study(asked) => study::run(&asked, &args, &messages),
         #[cfg(feature = "study")]
         CliCommand::Guard => study::guard(&messages),
-        CliCommand::Agent => load::run_agent(&messages),
-        CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages),
+        CliCommand::Agent => load::run_agent(&messages, host),
+        CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages, host),
         CliCommand::Compare(asked) => compare::run(&asked, &args, &messages),
         CliCommand::Report(asked) => report::run(&asked, &messages),
     }

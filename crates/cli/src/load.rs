@@ -1,10 +1,14 @@
 //! `weir load`: from arguments to a plan, a run, its report and files.
 
+mod agent_scripts;
 mod defaults;
 mod exit_code;
+mod lua_script;
 mod outputs;
 mod python_script;
+mod script;
 mod script_args;
+mod search_script;
 mod stages_flag;
 
 use std::ffi::OsString;
@@ -14,12 +18,16 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
+use self::agent_scripts::HostedScripts;
 pub(super) use self::defaults::SearchDefaults;
 use self::defaults::study_warnings;
 use self::exit_code::exit_code;
+pub(super) use self::lua_script::{LuaLoad, LuaRole};
 use self::outputs::LoadOutputs;
-use self::python_script::{PythonFlags, PythonLoad};
+use self::python_script::PythonFlags;
+use self::script::LoadScript;
 use self::script_args::ScriptArgs;
+pub(super) use self::search_script::SearchScript;
 use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
 use super::exit;
@@ -198,8 +206,8 @@ pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages, host:
 }
 
 /// Hidden command of an agent process.
-pub(super) fn run_agent(messages: &Messages) -> u8 {
-    match process::run() {
+pub(super) fn run_agent(messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
+    match process::run(&mut HostedScripts::new(host)) {
         Ok(()) => exit::OK,
         Err(error) => {
             messages.error(&format!("internal command of 'weir load --on': {error}"));
@@ -215,13 +223,12 @@ fn try_run(
     messages: &Messages,
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
-    let python = PythonLoad::open(&mut asked, args, host)?;
+    let mut script = LoadScript::open(&mut asked, args, host)?;
     if asked.agent_args.has_agents() && asked.jtl.is_some() {
         return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
     }
     let outputs = LoadOutputs::open(&asked)?;
     asked.request_args.read_stdin()?;
-    let script = asked.take_script()?;
     let once = asked.once.then(|| asked.play_output());
     let mix = asked.request_args.read_scenarios(Path::new(""), &check_flags)?;
     if let Some(mix) = &mix {
@@ -237,22 +244,15 @@ fn try_run(
     let (format, strict) = (asked.format, asked.strict);
     let command = redacted(args, &asked.request_args.secrets());
     let driving = asked.agent_args.clone();
-    let options = asked.into_options();
+    let options = Options { script: script.for_agents(), ..asked.into_options() };
     if let Some(output) = once {
         return play(&options, &output, messages);
     }
-    if outputs.csv_steps.is_some() && options.scenarios.is_empty() && python.is_none() {
+    if outputs.csv_steps.is_some() && options.scenarios.is_empty() && !script.is_python() {
         return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
     }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
-    let (plan, script) = match script {
-        Some((path, args)) => args.prepare(&path, &options, plan).map(|(plan, script)| (plan, Some(script)))?,
-        None => (plan, None),
-    };
-    let plan = match &python {
-        Some(python) => python.prepare(&options, plan)?,
-        None => plan,
-    };
+    let plan = script.prepare(&options, plan)?;
     if let Some(mix) = &plan.scenarios {
         mix.warnings.iter().for_each(|warning| messages.note(&format!("warning: {warning}")));
     }
@@ -293,6 +293,7 @@ fn try_run(
         Some(asked) => Coordinator::place(&asked, &options, &mut || !interrupt.is_requested())
             .and_then(|placed| crew.insert(placed).run(&options, &plan, &command, &mut watch)),
     };
+    let reports = crew.as_mut().map(Coordinator::take_script_reports).unwrap_or_default();
     if let Some(bar) = bar {
         bar.finish();
     }
@@ -321,13 +322,10 @@ fn try_run(
         false => print(&render(&run, format, colors() && !taken), taken),
     };
     let shown = shown.map_or_else(|why| messages.usage_error(&why), |()| exit::OK);
-    let done = script.as_ref().map_or(Ok(()), |script| script.done(&run));
-    let done = done.map_or_else(|why| messages.usage_error(&why), |()| exit::OK);
-    let of_script = python.as_ref().map_or(Ok(None), |python| python.0.done(&run));
-    let of_script = of_script.unwrap_or_else(|why| Some(messages.usage_error(&why)));
+    let of_script = script.done(&run, &reports, messages);
     let kept = outputs.write(&run, log, messages);
     let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
-    let code = exit_code(&run, strict, shown.max(kept).max(ended).max(done), messages);
+    let code = exit_code(&run, strict, shown.max(kept).max(ended), messages);
     Ok(of_script.unwrap_or(code))
 }
 
@@ -347,24 +345,6 @@ fn step_names(plan: &LoadPlan) -> Vec<String> {
 }
 
 impl LoadArgs {
-    /// Takes the Lua script out of the scenarios, with its flags.
-    ///
-    /// # Errors
-    /// One line, if something does not go with it.
-    fn take_script(&mut self) -> Result<Option<(PathBuf, ScriptArgs)>, String> {
-        let Some(path) = self.request_args.take_script()? else {
-            return self.script_args.check_unused().map(|()| None);
-        };
-        let conflict = |flag: &str, why: &str| Err(format!("{flag} does not go with a Lua script; {why}"));
-        if self.agent_args.has_agents() {
-            return conflict("--on", "its interpreters are on this machine");
-        }
-        if self.once {
-            return conflict("--once", "let the script print what it gets, with -n 1");
-        }
-        Ok(Some((path, self.script_args.clone())))
-    }
-
     /// What is printed of a single iteration.
     fn play_output(&self) -> PlayOutput {
         PlayOutput {

@@ -1,12 +1,11 @@
 //! Seam between the command line and a Python interpreter that this process has.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use weir_load::LoadPlan;
-use weir_load::program::UserProgram;
+use weir_load::program::{ScriptOptions, UserProgram};
 use weir_measure::Run;
 
 /// Python interpreter that this process has.
@@ -15,26 +14,18 @@ pub trait PythonHost: fmt::Debug {
     ///
     /// # Errors
     /// One line; details are printed already.
-    fn open(&self, path: &Path, args: &PythonScriptArgs) -> Result<Box<dyn PythonScript>, String>;
+    fn open(&self, script: &ScriptOptions, role: ScriptRole) -> Result<Box<dyn PythonScript>, String>;
 }
 
-/// What the command line says of a Python script.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PythonScriptArgs {
-    /// URL; empty if none is given.
-    pub url: String,
-    /// Arguments of its own.
-    pub args: Vec<String>,
-    /// Names of the tags of the tasks that run; all if empty.
-    pub tags: Vec<String>,
-    /// Names of the tags of tasks that do not run.
-    pub exclude_tags: Vec<String>,
-    /// Number of users of the closed loop, if it is given.
-    pub users: Option<u64>,
-    /// Time over which they start.
-    pub ramp_up: Option<Duration>,
-    /// Duration, if it is given.
-    pub duration: Option<Duration>,
+/// What a process does of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScriptRole {
+    /// All of it.
+    Single,
+    /// Its coordination: agents drive the users.
+    Coordinator,
+    /// The part of the agent of this number, from 0.
+    Agent(u64),
 }
 
 /// Python script that is loaded.
@@ -48,16 +39,36 @@ pub trait PythonScript {
     /// One line; details are printed already.
     fn program(&self, plan: &LoadPlan, headers: &[(String, String)]) -> Result<Arc<dyn UserProgram>, String>;
 
-    /// Passes the result to the script, which may set the exit code.
+    /// Begins a load of this number of users, which agents drive.
     ///
     /// # Errors
     /// One line; details are printed already.
-    fn done(&self, run: &Run) -> Result<Option<u8>, String>;
+    fn coordinate(&self, users: u64) -> Result<(), String>;
+
+    /// Ends an agent's part of a load; returns what the script of the coordinator takes.
+    ///
+    /// # Errors
+    /// One line; details are printed already.
+    fn report(&self) -> Result<String, String>;
+
+    /// Ends a search, which has no single result, and passes the reports of agents to the script.
+    ///
+    /// # Errors
+    /// One line; details are printed already.
+    fn end_search(&self, reports: &[String]) -> Result<(), String>;
+
+    /// Passes the result and the reports of agents to the script, which may set the exit code.
+    ///
+    /// # Errors
+    /// One line; details are printed already.
+    fn done(&self, run: &Run, reports: &[String]) -> Result<Option<u8>, String>;
 }
 
 /// Load that a script describes itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PythonScriptSettings {
+    /// Names of its classes of users.
+    pub scenarios: Vec<String>,
     /// URL of the service, if the script names it.
     pub url: Option<String>,
     /// Number of users of the closed loop.

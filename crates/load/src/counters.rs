@@ -9,6 +9,8 @@ use weir_measure::outcome::Outcome;
 use weir_measure::recorder::{Interval, Recorder};
 use weir_scenario::plan::{StepFindings, StepVerdict};
 
+use super::steps::ScriptTime;
+
 /// One worker's counts, reported by [`WorkerCounters::take_counts`].
 #[derive(Debug)]
 pub(super) struct WorkerCounters {
@@ -22,6 +24,9 @@ pub(super) struct WorkerCounters {
     /// Time, and CPU time of the thread, at the start and at the end of its window.
     cpu_start: Option<(Nanos, Nanos)>,
     cpu_end: (Nanos, Nanos),
+    /// Time within calls of a script, at the start and at the end of its window.
+    script_start: Nanos,
+    script_end: Nanos,
 }
 
 impl WorkerCounters {
@@ -35,6 +40,8 @@ impl WorkerCounters {
             max_backlog: 0,
             cpu_start: None,
             cpu_end: (Nanos::ZERO, Nanos::ZERO),
+            script_start: Nanos::ZERO,
+            script_end: Nanos::ZERO,
         }
     }
 
@@ -64,6 +71,19 @@ impl WorkerCounters {
     /// Records the end of a request.
     #[inline]
     pub(super) fn end(&mut self, outcome: &Outcome) {
+        self.leave(outcome);
+        self.record(outcome);
+    }
+
+    /// Records a request that has left the system.
+    #[inline]
+    pub(super) fn record(&mut self, outcome: &Outcome) {
+        self.recorder.record(outcome);
+    }
+
+    /// Takes a request out of the system.
+    #[inline]
+    pub(super) fn leave(&mut self, outcome: &Outcome) {
         if outcome.done >= self.last {
             self.integrate_to(outcome.done);
         } else {
@@ -73,7 +93,6 @@ impl WorkerCounters {
         self.in_flight -= 1;
         let counts = &mut self.recorder.counts;
         counts.last_done = counts.last_done.max(outcome.done);
-        self.recorder.record(outcome);
     }
 
     /// Records a request of a step, and its checks.
@@ -179,16 +198,20 @@ impl WorkerCounters {
             Some(named.map_or_else(String::new, |h| String::from_utf8_lossy(h.value).into_owned()));
     }
 
-    /// Records the CPU time that this thread has used by `now`.
-    pub(super) fn record_cpu(&mut self, now: Nanos, cpu: Nanos) {
+    /// Records the CPU time that this thread has used by `now`, and the time within calls of a script.
+    pub(super) fn record_cpu(&mut self, now: Nanos, cpu: Nanos, script: ScriptTime) {
         if now < self.from {
             return;
         }
         if self.cpu_start.is_none() {
             (self.cpu_start, self.cpu_end) = (Some((now, cpu)), (now, cpu));
+            (self.script_start, self.script_end) = (script.total, script.total);
         } else if now <= self.until {
             self.recorder.counts.cpu += cpu - self.cpu_end.1;
             self.cpu_end = (now, cpu);
+            self.script_end = script.total;
+            let longest = &mut self.recorder.counts.longest_script_call;
+            *longest = (*longest).max(script.longest);
         }
     }
 
@@ -211,6 +234,7 @@ impl WorkerCounters {
         counts.offered += feed.take_offered();
         counts.dropped += feed.take_dropped();
         self.recorder.counts.cpu_utilization = self.cpu_utilization();
+        self.recorder.counts.script_utilization = self.script_utilization();
         Box::new(self.recorder.take_counts())
     }
 
@@ -219,5 +243,11 @@ impl WorkerCounters {
         let Some((start, before)) = self.cpu_start else { return 0.0 };
         let (end, after) = self.cpu_end;
         if end > start { (after - before).0 as f64 / (end - start).0 as f64 } else { 0.0 }
+    }
+    /// Time within calls of a script in the window so far, as a fraction of all.
+    fn script_utilization(&self) -> f64 {
+        let Some((start, _)) = self.cpu_start else { return 0.0 };
+        let length = self.cpu_end.0 - start;
+        if length > Nanos::ZERO { (self.script_end - self.script_start).0 as f64 / length.0 as f64 } else { 0.0 }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::base64_bytes;
+use super::program::ScriptOptions;
 use super::steps::ScenarioSource;
 use weir_decide::load::schedule::{Arrivals, LoadStage};
 use weir_http::tls::TlsOptions;
@@ -85,6 +86,9 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Busy-wait for exact send times; one core per thread.
     pub spin: bool,
+    /// Script whose users agents drive, in place of one request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<ScriptOptions>,
 }
 
 /// Source of a request body.

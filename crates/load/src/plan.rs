@@ -171,7 +171,7 @@ impl LoadPlan {
         let deal = Shard::WHOLE.split(position.index, position.count);
         let connections = deal.count(connections);
         let threads = threads(options, &pace, connections, position)?;
-        Ok(Self {
+        Self {
             target,
             addresses,
             tls,
@@ -201,7 +201,8 @@ impl LoadPlan {
             scenarios: None,
             program: None,
             trace: None,
-        })
+        }
+        .with_remote_users(options)
     }
 
     /// Whether a scenario has a setup that has not been played.

@@ -25,5 +25,5 @@ mod user_thread;
 mod vm;
 mod watchdog;
 
-pub use self::script::LuaScript;
+pub use self::script::{LuaScript, ScriptThreads};
 pub use self::source::{ScriptErrors, ScriptSource};

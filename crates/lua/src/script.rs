@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use weir_decide::load::shard::Shard;
 use weir_http::target::SocketAddress;
 use weir_http::wire::WireRequest;
 use weir_load::program::{ProgramThread, StepNames, ThreadProgram, UserProgram};
@@ -19,6 +20,17 @@ use super::user_thread::{DefinedFunctions, LuaThread};
 use super::vm::Vm;
 use super::watchdog::Watchdog;
 
+/// Threads of a script: those of this process, and how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptThreads {
+    /// Number of threads of this process.
+    pub count: u64,
+    /// Their numbers among all.
+    pub numbers: Shard,
+    /// Number of threads of all processes.
+    pub all: u64,
+}
+
 /// Name of the step that all requests of a script are counted under.
 const STEP: &str = "request";
 
@@ -33,7 +45,6 @@ pub struct LuaScript {
     threads: Mutex<Vec<Option<LuaThread>>>,
     /// Interpreters of the threads, which `done` asks for values.
     _interpreters: Vec<Arc<Vm>>,
-    thread_count: u64,
     single_request: Option<WireRequest>,
 }
 
@@ -44,14 +55,15 @@ impl fmt::Debug for LuaScript {
 }
 
 impl LuaScript {
-    /// Loads a script and runs its `setup` and `init` for each of `threads` threads. `stuck` is called from another
+    /// Loads a script and runs its `setup` and `init` for each of its threads; those of other processes are set up as
+    /// well, so that a script that numbers its threads numbers all of them. `stuck` is called from another
     /// thread when a call of the load can neither be awaited nor interrupted; it should end the process.
     ///
     /// # Errors
     /// One line with the script's mistake; nothing was sent.
     pub fn new(
         source: &ScriptSource,
-        threads: u64,
+        threads: ScriptThreads,
         stuck: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, String> {
         let watchdog = Watchdog::start(source.timeout, Box::new(stuck));
@@ -64,8 +76,15 @@ impl LuaScript {
         let targets: Arc<[_]> = targets.collect();
         let mut defined = DefinedFunctions::default();
         let (mut users, mut interpreters) = (Vec::new(), Vec::new());
-        for index in 0..threads {
-            let vm = Arc::new(Vm::new(source, index + 1)?);
+        let own = (0..threads.count).map(|thread| threads.numbers.nth(thread));
+        let (mut own, mut index) = (own.peekable(), 0);
+        for number in 0..threads.all {
+            if own.next_if_eq(&number).is_none() {
+                let elsewhere = ThreadHandle(Arc::new(ThreadState::elsewhere(Arc::clone(&targets))));
+                main.call("setup", elsewhere)?;
+                continue;
+            }
+            let vm = Arc::new(Vm::new(source, number + 1)?);
             let state = Arc::new(ThreadState::new(Arc::clone(&targets)));
             state.set_lua(&vm.lua);
             begin(&main, &vm, &state, source)?;
@@ -75,13 +94,14 @@ impl LuaScript {
                 defined = DefinedFunctions { request, delay, response };
             }
             let mut thread = LuaThread::new(&vm, Arc::clone(&state), defined, source.errors, origin(source))?;
-            if index == 0 && defined.request {
+            if number == 0 && defined.request {
                 // As wrk: the first thread's first request is checked, and not sent.
                 thread.checked_request()?;
             }
             state.begin();
             users.push(Some(thread));
             interpreters.push(vm);
+            index += 1;
         }
         // What init has printed comes before the load.
         main.call("flush", ())?;
@@ -95,7 +115,6 @@ impl LuaScript {
             main,
             threads: Mutex::new(users),
             _interpreters: interpreters,
-            thread_count: threads,
             single_request,
         })
     }
@@ -104,6 +123,20 @@ impl LuaScript {
     /// a plain load.
     pub fn single_request(&self) -> Option<&WireRequest> {
         self.single_request.as_ref()
+    }
+
+    /// Checks that `done` can do its work in a process without threads.
+    ///
+    /// # Errors
+    /// One line, if it may ask threads of other processes for values.
+    pub fn check_coordinator(&self) -> Result<(), String> {
+        if self.main.defines("setup") && self.main.defines("done") {
+            let name = &self.name;
+            return Err(format!(
+                "{name}.lua has setup() and done(), which share values of threads; agents are other processes: leave out --on"
+            ));
+        }
+        Ok(())
     }
 
     /// Calls `done` with the result, if the script has it.
@@ -115,7 +148,7 @@ impl LuaScript {
             return Ok(());
         }
         let summary = summary(&self.main.lua, run).map_err(|error| describe(&error, "done"))?;
-        let (latencies, rates) = (Statistics::of_latencies(run), Statistics::of_rates(run, self.thread_count));
+        let (latencies, rates) = (Statistics::of_latencies(run), Statistics::of_rates(run, run.manifest.threads));
         let result = self.main.call("done", (summary, latencies, rates));
         result.and(self.main.call("flush", ()))
     }

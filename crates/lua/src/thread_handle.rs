@@ -22,6 +22,8 @@ pub(crate) struct ThreadState {
     set_addresses: Mutex<Vec<SocketAddr>>,
     /// Number of the one that is set, from 1; 0: none.
     address: AtomicU32,
+    /// Whether it is a thread of another process, which is set up for its number alone.
+    is_elsewhere: bool,
 }
 
 impl fmt::Debug for ThreadState {
@@ -38,7 +40,13 @@ impl ThreadState {
             targets,
             set_addresses: Mutex::default(),
             address: AtomicU32::new(0),
+            is_elsewhere: false,
         }
+    }
+
+    /// Thread of another process: what is set is not kept.
+    pub(crate) fn elsewhere(targets: Arc<[SocketAddr]>) -> Self {
+        Self { is_elsewhere: true, ..Self::new(targets) }
     }
 
     /// Sets its interpreter, once.
@@ -105,6 +113,9 @@ impl UserData for ThreadHandle {
 
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_method("get", |lua, this, name: LuaString| {
+            if this.0.is_elsewhere {
+                return Ok(Value::Nil);
+            }
             let other = this.0.other_lua()?;
             // A slice of bytes would be a table.
             let name = other.create_string(&*name.as_bytes())?;
@@ -112,6 +123,9 @@ impl UserData for ThreadHandle {
             transfer(&value, lua)
         });
         methods.add_method("set", |_, this, (name, value): (LuaString, Value)| {
+            if this.0.is_elsewhere {
+                return Ok(());
+            }
             let other = this.0.other_lua()?;
             let name = other.create_string(&*name.as_bytes())?;
             other.globals().set(name, transfer(&value, &other)?)

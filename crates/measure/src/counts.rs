@@ -75,6 +75,12 @@ merged! {
         pub cpu: Nanos => sum,
         /// CPU utilization of its busiest thread since the start of the window, in [0, 1].
         pub cpu_utilization: f64 => maximum,
+        /// Time of its busiest thread within calls of a script since the start of the window, as a fraction of all.
+        #[serde(default)]
+        pub script_utilization: f64 => maximum,
+        /// Longest call of a script in the window.
+        #[serde(default)]
+        pub longest_script_call: Nanos => maximum,
         /// Offset of the last thread's start from the start of the run.
         pub began: Nanos => maximum,
         /// Responses whose success is not that of their status.
@@ -102,6 +108,7 @@ impl Counts {
         self.add(later);
         // Utilization is an average since the start of the window: the latest value replaces earlier ones.
         self.cpu_utilization = later.cpu_utilization;
+        self.script_utilization = later.script_utilization;
     }
 
     /// Checks counts that a peer sent.
@@ -112,6 +119,9 @@ impl Counts {
         self.check_values()?;
         if !(0.0..1e6).contains(&self.cpu_utilization) {
             return Err(format!("invalid CPU utilization {}", self.cpu_utilization));
+        }
+        if !(0.0..1e6).contains(&self.script_utilization) {
+            return Err(format!("invalid utilization by a script {}", self.script_utilization));
         }
         let responses = self.responses();
         let adds_up = self.statuses.sum(0..1000) == responses

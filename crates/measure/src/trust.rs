@@ -6,7 +6,7 @@
 //! 1. too short, or too few successes: percentiles of a few requests are noise;
 //! 2. the generator was late: response times then contain its own delay. Lateness is judged by its effect on each
 //!    quantile: a send that is late by 2 ms distorts a median of 1 ms, and not a percentile of 100 ms;
-//! 3. the generator saturated its core: the limit is its own;
+//! 3. the generator saturated its core: the limit is its own, or that of the script which drives its users;
 //! 4. Little's law, N = X R (Little 1961): requests in the system, averaged over time, equal throughput times mean
 //!    response time. The three figures are measured separately; where the law is violated, one of them is wrong;
 //! 5. requests without a response are in no percentile, so percentiles are of the lucky ones.
@@ -25,6 +25,7 @@ use super::counts::Counts;
 use super::lateness::is_any_distorted;
 use super::load_model::LoadModel;
 use super::run_steps::RunStep;
+use weir_decide::Nanos;
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,8 @@ pub const MAX_LITTLE_DEVIATION_FRACTION: f64 = 0.05;
 const IDLE_CPU_FRACTION: f64 = 0.5;
 /// Maximum CPU utilization of a generator thread.
 pub const MAX_CPU_FRACTION: f64 = 0.95;
+/// Fraction of a thread's time from which on a script is what the thread does most.
+const MAIN_SCRIPT_FRACTION: f64 = 0.5;
 /// Maximum time between the starts of agents, in milliseconds.
 pub const MAX_SKEW_MS: f64 = 10.0;
 /// Maximum error of the agents' clocks, in milliseconds.
@@ -185,6 +188,7 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
             LoadModel::Open => "Lower the rate, use more threads (-t), or another machine.",
             LoadModel::Closed => "Use fewer connections (-c), or another machine.",
         };
+        let remedy = late_by_script(e).unwrap_or_else(|| remedy.to_owned());
         format!(
             "weir itself sent late: half of the requests by {}, 1% by {} or more, where half of the response times are \
              within {} and 99% within {}. {remedy}",
@@ -196,7 +200,32 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
     })
 }
 
+/// Remedy where calls of a script are what late requests have waited for.
+fn late_by_script(e: &Evidence<'_>) -> Option<String> {
+    let (longest, fraction) = (e.counts.longest_script_call, e.counts.script_utilization);
+    let is_long = longest > Nanos::ZERO && longest.0 >= e.counts.lateness.quantile(0.99).0 / 2;
+    (is_long || fraction >= MAIN_SCRIPT_FRACTION).then(|| {
+        format!(
+            "The script is what they waited for: its calls took up to {longest} each, and {:.0}% of its thread's time. \
+             {SCRIPT_REMEDY}",
+            fraction * 100.0
+        )
+    })
+}
+
+/// What makes a script less of a limit.
+const SCRIPT_REMEDY: &str = "Make its tasks cheaper, or share the users among more processes (--processes) or, in Lua, \
+    threads (-t).";
+
 fn saturated(e: &Evidence<'_>) -> Option<String> {
+    let script = e.counts.script_utilization;
+    if script.max(e.counts.cpu_utilization) > MAX_CPU_FRACTION && script >= MAIN_SCRIPT_FRACTION {
+        return Some(format!(
+            "the script is the limit: its calls took {:.0}% of the time of weir's busiest thread, and response times \
+             contain waiting for it. {SCRIPT_REMEDY}",
+            script * 100.0
+        ));
+    }
     (e.counts.cpu_utilization > MAX_CPU_FRACTION && !e.spins).then(|| {
         format!(
             "weir's busiest thread used {:.0}% of a core: the limit may be weir's own, and response times contain \

@@ -1,22 +1,20 @@
 //! `weir load -s FILE.py` in a Python process.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::exceptions::PySystemExit;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use weir::cli::python_host::{PythonHost, PythonScript, PythonScriptArgs, PythonScriptSettings};
+use weir::cli::python_host::{PythonHost, PythonScript, PythonScriptSettings, ScriptRole};
 use weir::decide::Nanos;
-use weir::load::program::UserProgram;
+use weir::load::program::{ScriptOptions, UserProgram, UserShape};
 use weir::load::{LoadPlan, Pacing};
 use weir::measure::Run;
 use weir::scenario::plan::RequestOrigin;
 
 use super::program::PythonProgram;
-use super::shape::UserShape;
 use super::shared_program::SharedProgram;
 use crate::run::RunHandle;
 
@@ -35,17 +33,27 @@ struct OpenerHost(Py<PyAny>);
 pub(crate) struct OpenedScript(pub(crate) Py<PyAny>);
 
 impl PythonHost for OpenerHost {
-    fn open(&self, path: &Path, args: &PythonScriptArgs) -> Result<Box<dyn PythonScript>, String> {
+    fn open(&self, script: &ScriptOptions, role: ScriptRole) -> Result<Box<dyn PythonScript>, String> {
         Python::attach(|py| {
             let given = PyDict::new(py);
-            given.set_item("url", &args.url)?;
-            given.set_item("args", &args.args)?;
-            given.set_item("tags", &args.tags)?;
-            given.set_item("exclude_tags", &args.exclude_tags)?;
-            given.set_item("users", args.users)?;
-            given.set_item("ramp_up_s", args.ramp_up.map(|time| time.as_secs_f64()))?;
-            given.set_item("duration_s", args.duration.map(|time| time.as_secs_f64()))?;
-            let opened = self.0.call(py, (path,), Some(&given))?;
+            given.set_item("url", &script.url)?;
+            given.set_item("args", &script.args)?;
+            given.set_item("tags", &script.tags)?;
+            given.set_item("exclude_tags", &script.exclude_tags)?;
+            given.set_item("classes", &script.classes)?;
+            given.set_item("user", &script.user)?;
+            given.set_item("folders", &script.folders)?;
+            given.set_item("users", script.users)?;
+            given.set_item("ramp_up_s", script.ramp_up.map(|time| time.as_secs_f64()))?;
+            given.set_item("duration_s", script.duration.map(|time| time.as_secs_f64()))?;
+            let (role, number) = match role {
+                ScriptRole::Single => ("single", None),
+                ScriptRole::Coordinator => ("coordinator", None),
+                ScriptRole::Agent(number) => ("agent", Some(number)),
+            };
+            given.set_item("role", role)?;
+            given.set_item("agent", number)?;
+            let opened = self.0.call(py, (&script.path,), Some(&given))?;
             Ok(Box::new(OpenedScript(opened)) as Box<dyn PythonScript>)
         })
         .map_err(|error| one_line(&error))
@@ -58,6 +66,7 @@ impl PythonScript for OpenedScript {
             let script = self.0.bind(py);
             let duration: Option<f64> = script.getattr("duration_s").and_then(|value| value.extract()).unwrap_or(None);
             PythonScriptSettings {
+                scenarios: script.getattr("scenarios").and_then(|value| value.extract()).unwrap_or_default(),
                 url: script.getattr("url").and_then(|value| value.extract()).unwrap_or(None),
                 users: script.getattr("users").and_then(|value| value.extract()).unwrap_or(None),
                 duration: duration.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
@@ -69,13 +78,35 @@ impl PythonScript for OpenedScript {
         self.shared(plan, headers).map(|program| Arc::new(program) as Arc<dyn UserProgram>)
     }
 
-    fn done(&self, run: &Run) -> Result<Option<u8>, String> {
-        Python::attach(|py| self.0.call_method1(py, "done", (RunHandle(run.clone()),))?.extract(py))
+    fn coordinate(&self, users: u64) -> Result<(), String> {
+        Python::attach(|py| self.0.call_method1(py, "coordinate", (users,)).map(drop)).map_err(|error| one_line(&error))
+    }
+
+    fn report(&self) -> Result<String, String> {
+        Python::attach(|py| self.0.call_method0(py, "end_part")?.extract(py)).map_err(|error| one_line(&error))
+    }
+
+    fn end_search(&self, reports: &[String]) -> Result<(), String> {
+        Python::attach(|py| self.0.call_method1(py, "end_search", (reports,)).map(drop))
+            .map_err(|error| one_line(&error))
+    }
+
+    fn done(&self, run: &Run, reports: &[String]) -> Result<Option<u8>, String> {
+        Python::attach(|py| self.0.call_method1(py, "done", (RunHandle(run.clone()), reports))?.extract(py))
             .map_err(|error| one_line(&error))
     }
 }
 
 impl OpenedScript {
+    /// Passes what scripts of agents have left.
+    ///
+    /// # Errors
+    /// One line.
+    pub(crate) fn add_reports(&self, reports: &[String]) -> Result<(), String> {
+        Python::attach(|py| self.0.call_method1(py, "add_reports", (reports,)).map(drop))
+            .map_err(|error| one_line(&error))
+    }
+
     /// Program of the users.
     ///
     /// # Errors
@@ -87,7 +118,7 @@ impl OpenedScript {
         let is_open = matches!(plan.pacing, Pacing::Open(_));
         Python::attach(|py| {
             let settings = PyDict::new(py);
-            settings.set_item("users", plan.users)?;
+            settings.set_item("users", all_users(plan))?;
             settings.set_item("seed", plan.seed)?;
             settings.set_item("headers", headers)?;
             settings.set_item("until_s", (plan.until < Nanos::NEVER).then(|| plan.until.as_secs_f64()))?;
@@ -100,6 +131,14 @@ impl OpenedScript {
             Ok(SharedProgram(Arc::new(program)))
         })
         .map_err(|error| one_line(&error))
+    }
+}
+
+/// Number of users of all processes; in the open loop about.
+fn all_users(plan: &LoadPlan) -> u64 {
+    match &plan.pacing {
+        Pacing::Closed(users) => users.count,
+        Pacing::Open(_) => plan.users.saturating_mul(plan.shard.step()),
     }
 }
 

@@ -3,11 +3,10 @@
 //! - [`shared_program`]: what a load has; [`program`]: names of scenarios and steps, and the factory of users
 //! - [`thread`]: the users of the one worker thread: events in, actions out; [`user`]: one of them
 //! - [`session`]: what the requests of a user have in common: URL before paths, headers, cookies
-//! - [`request`], [`request_writer`]: what a task yields, and its bytes
+//! - [`request`]: what a task yields; `weir::load::program::request` makes its bytes
 //! - [`response`]: what a task gets; nothing is parsed before it is looked at
-//! - [`redirect`]: requests that follow redirects
-//! - [`shape`]: number of users over time
 //! - [`command`]: `weir load -s FILE.py` in a Python process
+//! - [`references`]: number of references to a Python object
 //! - [`thread_state`]: Python's state of the worker thread
 //!
 //! A task is a generator, a coroutine or a greenlet behind a function `resume(value)`: it takes a response and returns
@@ -15,12 +14,10 @@
 
 pub(crate) mod command;
 mod program;
-mod redirect;
+mod references;
 pub(crate) mod request;
-mod request_writer;
 pub(crate) mod response;
 pub(crate) mod session;
-mod shape;
 mod shared_program;
 mod thread;
 mod thread_state;

@@ -3,10 +3,8 @@
 use std::fmt;
 
 use pyo3::prelude::*;
-use weir::load::program::StepNames;
+use weir::load::program::{StepNames, UserShape};
 use weir::scenario::plan::RequestOrigin;
-
-use super::shape::UserShape;
 
 /// What the users of a load that Python drives have in common: names of scenarios and steps, and their factory.
 pub(crate) struct PythonProgram {

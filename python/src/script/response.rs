@@ -1,5 +1,6 @@
 //! Responses that tasks get.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use pyo3::prelude::*;
@@ -37,6 +38,8 @@ pub(crate) struct ScriptResponse {
     /// Why there is no response.
     pub(super) error: Option<String>,
     pub(super) verdict: Mutex<TaskVerdict>,
+    /// Whether the task has left the response's `with` block.
+    pub(super) is_left: AtomicBool,
     decoded: OnceLock<Py<PyBytes>>,
 }
 
@@ -69,6 +72,7 @@ impl ScriptResponse {
             history,
             error: None,
             verdict: Mutex::default(),
+            is_left: AtomicBool::new(false),
             decoded: OnceLock::new(),
         }
     }
@@ -270,7 +274,9 @@ impl ScriptResponse {
         error: &Bound<'py, PyAny>,
         _traceback: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        helper(slf.py(), "leave")?.call1((slf, kind, error))
+        let left = helper(slf.py(), "leave")?.call1((slf, kind, error));
+        slf.get().is_left.store(true, Ordering::Relaxed);
+        left
     }
 
     fn __bool__(&self) -> bool {

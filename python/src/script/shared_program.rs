@@ -25,12 +25,12 @@ impl UserProgram for SharedProgram {
 
     fn thread(&self, thread: ProgramThread) -> Result<Box<dyn ThreadProgram>, String> {
         if thread.count > 1 {
-            return Err("Python runs on one thread; leave out --threads, or write -t 1".to_owned());
+            return Err("Python runs on one thread; write --processes N in place of --threads".to_owned());
         }
         let factory = Python::attach(|py| self.0.factory.clone_ref(py));
         let mut origins = OriginTable::default();
         let target = &self.0.target;
         origins.intern(target.is_tls, &target.host, target.port);
-        Ok(Box::new(PythonThread::new(self.0.clone(), factory, origins)))
+        Ok(Box::new(PythonThread::new(self.0.clone(), factory, origins, thread.users)))
     }
 }

@@ -2,21 +2,24 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use weir::decide::Nanos;
 use weir::decide::base::failure::FailureKind;
+use weir::decide::load::shard::Shard;
 use weir::load::program::{
-    KeptParts, ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ProgramSend, ThreadProgram,
+    KeptParts, ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ProgramSend, ReleasedRecord, ThreadProgram,
 };
 use weir::machine::lock::lock;
 use weir::scenario::plan::{OriginId, OriginTable};
 
 use super::program::PythonProgram;
+use super::references::is_only_reference;
 use super::request::ScriptRequest;
-use super::response::ScriptResponse;
+use super::response::{ScriptResponse, TaskVerdict};
 use super::thread_state::KeptThreadState;
 use super::user::{PythonUser, TaskExchange};
 use crate::errors;
@@ -29,12 +32,16 @@ const MAX_WAIT_S: f64 = 3e9;
 pub(super) struct PythonThread {
     program: Arc<PythonProgram>,
     factory: Py<PyAny>,
-    /// Users by number; each is made when it begins.
+    /// Numbers of its users in the whole load.
+    numbers: Shard,
+    /// Users by their places on the thread; each is made when it begins.
     users: Vec<Option<PythonUser>>,
     /// Indices of steps by scenario and name.
     steps: HashMap<(u32, String), u32>,
     origins: OriginTable,
     buffer: Vec<u8>,
+    /// Number of records that were held back.
+    held: u64,
     /// Dropped last: what is above is Python's.
     state: Option<KeptThreadState>,
 }
@@ -46,19 +53,19 @@ enum TaskInput {
 }
 
 impl PythonThread {
-    pub(super) fn new(program: Arc<PythonProgram>, factory: Py<PyAny>, origins: OriginTable) -> Self {
+    pub(super) fn new(program: Arc<PythonProgram>, factory: Py<PyAny>, origins: OriginTable, numbers: Shard) -> Self {
         let (users, steps, buffer) = (Vec::new(), HashMap::new(), Vec::new());
-        Self { program, factory, users, steps, origins, buffer, state: None }
+        Self { program, factory, numbers, users, steps, origins, buffer, held: 0, state: None }
     }
 
     /// User of a call, which is made if it is new.
-    fn make_user(&mut self, py: Python<'_>, number: u32) -> PyResult<()> {
-        let at = number as usize;
+    fn make_user(&mut self, py: Python<'_>, user: u32) -> PyResult<()> {
+        let at = user as usize;
         if self.users.len() <= at {
             self.users.resize_with(at + 1, || None);
         }
         if self.users[at].is_none() {
-            let made = self.factory.bind(py).call_method1("user", (number,))?;
+            let made = self.factory.bind(py).call_method1("user", (self.numbers.nth(user.into()),))?;
             let (driver, resume, scenario) = made.extract()?;
             self.users[at] = Some(PythonUser {
                 driver,
@@ -66,7 +73,7 @@ impl PythonThread {
                 scenario,
                 exchange: None,
                 watched: Vec::new(),
-                late: Vec::new(),
+                due: Nanos::ZERO,
                 next_start: Nanos::ZERO,
                 has_failed: false,
                 is_over: false,
@@ -81,6 +88,14 @@ impl PythonThread {
 
     /// Resumes a user until it sends, waits or ends its task.
     fn advance(&mut self, py: Python<'_>, input: TaskInput, call: &mut ProgramCall<'_>) -> ProgramAction {
+        let action = self.play(py, input, call);
+        if let Some(user) = self.user(call.user).filter(|user| !user.watched.is_empty()) {
+            user.release(py, false, call);
+        }
+        action
+    }
+
+    fn play(&mut self, py: Python<'_>, input: TaskInput, call: &mut ProgramCall<'_>) -> ProgramAction {
         let mut input = input;
         loop {
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
@@ -90,7 +105,7 @@ impl PythonThread {
             };
             let next = match next {
                 Ok(next) => next,
-                Err(error) if error.is_instance_of::<PyStopIteration>(py) => return self.end_user(call),
+                Err(error) if error.is_instance_of::<PyStopIteration>(py) => return self.end_user(py, call),
                 Err(error) => return ProgramAction::Abort(format!("the run was ended by {}", described(py, &error))),
             };
             if let Ok(request) = next.cast::<ScriptRequest>() {
@@ -104,12 +119,13 @@ impl PythonThread {
                     Err(error) => ProgramAction::Abort(described(py, &error)),
                 };
             } else if let Ok(wait_s) = next.extract::<f64>() {
-                return ProgramAction::WaitUntil(call.now + seconds(wait_s));
+                user.due = call.now + seconds(wait_s);
+                return ProgramAction::WaitUntil(user.due);
             } else if next.is_none() {
                 // A greenlet that has ended, or a coroutine that gives others their turn.
                 let is_dead = user.driver.bind(py).getattr("dead").and_then(|dead| dead.is_truthy()).unwrap_or(false);
                 if is_dead {
-                    return self.end_user(call);
+                    return self.end_user(py, call);
                 }
                 return ProgramAction::WaitUntil(call.now);
             } else {
@@ -151,7 +167,7 @@ impl PythonThread {
         let send = ProgramSend {
             step: exchange.step,
             origin,
-            intended: call.now.max(call.intended),
+            intended: self.user(call.user).map_or(call.now, |user| user.due),
             timeout,
             is_bodyless: exchange.method == "HEAD",
             keeps: KeptParts::HeadAndBody,
@@ -167,38 +183,33 @@ impl PythonThread {
         py: Python<'_>,
         has_failed: bool,
         wait_s: Option<f64>,
-        call: &ProgramCall<'_>,
+        call: &mut ProgramCall<'_>,
     ) -> ProgramAction {
-        let program = Arc::clone(&self.program);
+        let (program, number) = (Arc::clone(&self.program), self.numbers.nth(call.user.into()));
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
-        user.take_late(py);
+        user.release(py, true, call);
         user.next_start = match wait_s {
             None => {
                 user.is_over = true;
                 Nanos::NEVER
             }
             Some(_) if program.is_open => Nanos::ZERO,
-            Some(wait_s) => program.shape.active_from(call.user.into(), call.now + seconds(wait_s)),
+            Some(wait_s) => program.shape.active_from(number, call.now + seconds(wait_s)),
         };
         let ok = !user.has_failed && !has_failed;
         ProgramAction::End { ok }
     }
 
     /// Ends a user that does not go on.
-    fn end_user(&mut self, call: &ProgramCall<'_>) -> ProgramAction {
+    fn end_user(&mut self, py: Python<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
         let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
+        user.release(py, true, call);
         (user.is_over, user.next_start) = (true, Nanos::NEVER);
         ProgramAction::End { ok: !user.has_failed }
     }
 
     /// Resumes a user with a response, and takes over what its task decided about it.
-    fn resume_with(
-        &mut self,
-        py: Python<'_>,
-        response: ScriptResponse,
-        step: u32,
-        call: &mut ProgramCall<'_>,
-    ) -> ProgramAction {
+    fn resume_with(&mut self, py: Python<'_>, response: ScriptResponse, call: &mut ProgramCall<'_>) -> ProgramAction {
         let is_ok = (1..400).contains(&response.status);
         let is_watched = response.request.get().is_watched;
         let response = match Py::new(py, response) {
@@ -206,14 +217,27 @@ impl PythonThread {
             Err(error) => return ProgramAction::Abort(described(py, &error)),
         };
         let action = self.advance(py, TaskInput::Value(response.clone_ref(py).into_any()), call);
+        let is_end = !matches!(action, ProgramAction::Send(_) | ProgramAction::WaitUntil(_));
+        let made = response.get();
+        let is_open = match is_watched {
+            // Within the response's block anything may be decided.
+            true => !made.is_left.load(Ordering::Relaxed),
+            false => !is_only_reference(py, &response) && lock(&made.verdict).is_success.is_none(),
+        };
+        if is_open && !is_end && made.status > 0 {
+            self.held += 1;
+            let number = self.held;
+            call.held_as = Some(number);
+            if let Some(user) = self.user(call.user) {
+                user.watched.push((number, response));
+            }
+            return action;
+        }
         let verdict = std::mem::take(&mut *lock(&response.get().verdict));
         let has_failed = !verdict.is_success.unwrap_or(is_ok);
         call.is_success = verdict.is_success;
         verdict.failures.into_iter().for_each(|why| call.fail(why));
         let Some(user) = self.user(call.user) else { return action };
-        if is_watched && verdict.is_success.is_none() {
-            user.watched.push((step, response));
-        }
         user.has_failed |= has_failed;
         match action {
             ProgramAction::End { ok } => ProgramAction::End { ok: ok && !has_failed },
@@ -223,21 +247,20 @@ impl PythonThread {
 }
 
 impl PythonUser {
-    /// Takes over what was decided about responses after their requests were recorded.
-    fn take_late(&mut self, _: Python<'_>) {
-        for (step, response) in self.watched.drain(..) {
-            let verdict = std::mem::take(&mut *lock(&response.get().verdict));
-            self.has_failed |= verdict.is_success == Some(false);
-            self.late.extend(verdict.failures.into_iter().map(|why| (step, why)));
-        }
-    }
-
-    /// Reports a failure that was found after its request was recorded.
-    fn report_late(&mut self, call: &mut ProgramCall<'_>) {
-        if let Some((step, why)) = self.late.pop() {
-            call.step = step;
-            call.fail(why);
-        }
+    /// Releases responses about which the task decides nothing more, since it has left their block or has no name for
+    /// them; with `is_end` all.
+    fn release(&mut self, py: Python<'_>, is_end: bool, call: &mut ProgramCall<'_>) {
+        self.watched.retain(|(number, response)| {
+            let is_forgotten = is_only_reference(py, response);
+            let response = response.get();
+            if !is_end && !is_forgotten && !response.is_left.load(Ordering::Relaxed) {
+                return true;
+            }
+            let TaskVerdict { is_success, failures } = std::mem::take(&mut *lock(&response.verdict));
+            self.has_failed |= !is_success.unwrap_or((1..400).contains(&response.status));
+            call.release(ReleasedRecord { number: *number, is_success, failures });
+            false
+        });
     }
 }
 
@@ -250,16 +273,15 @@ impl ThreadProgram for PythonThread {
             if let Err(error) = self.make_user(py, call.user) {
                 return ProgramAction::Abort(described(py, &error));
             }
-            let from = self.program.shape.active_from(call.user.into(), call.now);
+            let from = self.program.shape.active_from(self.numbers.nth(call.user.into()), call.now);
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
             call.scenario = user.scenario;
-            user.has_failed = false;
-            user.report_late(call);
+            (user.has_failed, user.due) = (false, call.intended);
             if user.is_over {
                 return ProgramAction::WaitUntil(Nanos::NEVER);
             }
             if from > call.now {
-                call.intended = from;
+                (call.intended, user.due) = (from, from);
                 return ProgramAction::WaitUntil(from);
             }
             self.advance(py, TaskInput::Value(py.None()), call)
@@ -267,12 +289,7 @@ impl ThreadProgram for PythonThread {
     }
 
     fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
-        Python::attach(|py| {
-            if let Some(user) = self.user(call.user) {
-                user.report_late(call);
-            }
-            self.advance(py, TaskInput::Value(py.None()), call)
-        })
+        Python::attach(|py| self.advance(py, TaskInput::Value(py.None()), call))
     }
 
     fn response(&mut self, response: &ProgramResponse<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
@@ -280,7 +297,9 @@ impl ThreadProgram for PythonThread {
             let Some(mut exchange) = self.user(call.user).and_then(|user| user.exchange.take()) else {
                 return ProgramAction::End { ok: false };
             };
-            let step = exchange.step;
+            if let Some(user) = self.user(call.user) {
+                user.due = call.now;
+            }
             exchange.store_cookies(response);
             let problem = match exchange.redirect_of(response) {
                 Ok(None) => None,
@@ -301,7 +320,7 @@ impl ThreadProgram for PythonThread {
                     user.has_failed = true;
                 }
             }
-            self.resume_with(py, made, step, call)
+            self.resume_with(py, made, call)
         })
     }
 
@@ -309,14 +328,38 @@ impl ThreadProgram for PythonThread {
         Python::attach(|py| {
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
             let Some(exchange) = user.exchange.take() else { return ProgramAction::End { ok: false } };
-            user.has_failed = true;
+            (user.has_failed, user.due) = (true, call.now);
             let request = exchange.request.get();
             if !request.catches {
                 let what = format!("{} {}: {}", exchange.method, exchange.url, kind.name());
                 return self.advance(py, TaskInput::Error(errors::no_response(&what)), call);
             }
             let made = exchange.no_response(py, kind.name().to_owned());
-            self.resume_with(py, made, exchange.step, call)
+            self.resume_with(py, made, call)
+        })
+    }
+
+    fn stops_users(&self) -> bool {
+        true
+    }
+
+    fn stop(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
+        Python::attach(|py| {
+            let number = self.numbers.nth(call.user.into());
+            let end = ProgramAction::End { ok: true };
+            let Some(Some(user)) = self.users.get_mut(call.user as usize) else { return end };
+            let ending = self.factory.bind(py).call_method1("ending", (number,)).and_then(|made| made.extract());
+            match ending {
+                Ok(Some((driver, resume))) => (user.driver, user.resume) = (driver, resume),
+                Ok(None) => {
+                    user.release(py, true, call);
+                    return end;
+                }
+                Err(error) => return ProgramAction::Abort(described(py, &error)),
+            }
+            (user.exchange, user.due, call.scenario) = (None, call.now, user.scenario);
+            user.release(py, true, call);
+            self.advance(py, TaskInput::Value(py.None()), call)
         })
     }
 

@@ -4,12 +4,12 @@ use pyo3::prelude::*;
 use weir::decide::Nanos;
 use weir::scenario::url::HttpUrl;
 
-use super::redirect::{MAX_REDIRECTS, is_redirect, keeps_body, method_after};
 use super::request::ScriptRequest;
-use super::request_writer::{SentForm, absolute, write_request};
 use super::response::ScriptResponse;
-use super::session::unix_s;
+use super::session::{SessionState, unix_s};
 use weir::load::program::ProgramResponse;
+use weir::load::program::request::redirect::{MAX_REDIRECTS, is_redirect, keeps_body, method_after};
+use weir::load::program::request::{RequestParts, SentForm, absolute, write_request};
 use weir::machine::lock::lock;
 
 /// User that Python drives.
@@ -21,10 +21,11 @@ pub(super) struct PythonUser {
     pub(super) resume: Py<PyAny>,
     pub(super) scenario: u32,
     pub(super) exchange: Option<TaskExchange>,
-    /// Responses of the iteration about which its task may decide late.
-    pub(super) watched: Vec<(u32, Py<ScriptResponse>)>,
-    /// Failures that were found after their requests were recorded.
-    pub(super) late: Vec<(u32, String)>,
+    /// Responses about which its task has not decided, by the numbers that their records are held back under.
+    pub(super) watched: Vec<(u64, Py<ScriptResponse>)>,
+    /// Time at which the next request should be sent: the intended start of the iteration, the arrival of the last
+    /// response, or the end of a wait. What the script takes after it is lateness.
+    pub(super) due: Nanos,
     /// Earliest start of the next iteration.
     pub(super) next_start: Nanos,
     pub(super) has_failed: bool,
@@ -80,7 +81,10 @@ impl TaskExchange {
             sends_body: self.sends_body,
             is_other_host: self.is_other_host,
         };
-        write_request(request, &mut lock(&request.session.get().state), form, out)
+        let parts = RequestParts { headers: &request.headers, body: request.body.as_deref() };
+        let mut session = lock(&request.session.get().state);
+        let SessionState { head, jar, .. } = &mut *session;
+        write_request(parts, (head, jar, unix_s()), form, out)
     }
 
     /// Stores the cookies of a response.

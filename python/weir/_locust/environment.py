@@ -48,10 +48,10 @@ class Runner:
         self.quit()
 
     def register_message(self, name: str, listener: Any, concurrent: bool = False) -> None:
-        """Ignore messages between processes: there is one."""
+        """Ignore messages between processes: there are none."""
 
     def send_message(self, name: str, data: Any = None, client_id: Any = None) -> None:
-        """Ignore messages between processes: there is one."""
+        """Ignore messages between processes: there are none."""
 
     def __getattr__(self, name: str) -> Any:
         """Reject what is not there."""
@@ -59,7 +59,21 @@ class Runner:
 
 
 class LocalRunner(Runner):
-    """Runner of one process; weir has no other."""
+    """Runner of a load in one process."""
+
+
+class MasterRunner(Runner):
+    """Runner of the process that coordinates others."""
+
+
+class WorkerRunner(Runner):
+    """Runner of a process that drives a part of the users."""
+
+    def __init__(self, environment: Any, number: int) -> None:
+        """Stand for the part of this number, from 0."""
+        super().__init__(environment)
+        self.worker_index = number
+        self.client_id = f"weir_{number}"
 
 
 class StatsEntry:

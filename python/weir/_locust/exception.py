@@ -15,6 +15,7 @@ __all__ = [
     "RunOver",
     "StopTest",
     "StopUser",
+    "UserEnd",
 ]
 
 
@@ -57,3 +58,7 @@ class RescheduleTaskImmediately(Exception):  # noqa: N818  the name that Locust 
 
 class RunOver(StopUser):
     """Nothing is sent any more: the run is over."""
+
+
+class UserEnd(BaseException):
+    """The load is over; a task is left as by an exit, which `except Exception` does not catch."""

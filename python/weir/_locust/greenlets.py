@@ -7,7 +7,9 @@ import time
 from importlib import import_module
 from typing import Any
 
-__all__ = ["require_greenlet", "start", "use_cooperative_sleep"]
+from weir._locust.exception import UserEnd
+
+__all__ = ["Ending", "require_greenlet", "start", "use_cooperative_sleep"]
 
 _sleep = time.sleep
 
@@ -36,6 +38,22 @@ def start(user: Any) -> tuple[object, Any]:
     made = module.greenlet(play)
     made.is_weir_user = True
     return made, made.switch
+
+
+class Ending:
+    """End of a user's greenlet: an exception leaves what it does, and its `on_stop` may send and wait."""
+
+    def __init__(self, user: Any) -> None:
+        """Take the greenlet of a user, which is not running."""
+        self._user = user
+        self._has_begun = False
+
+    def resume(self, value: object) -> object:
+        """Continue the greenlet; the first call begins its end."""
+        if self._has_begun:
+            return self._user.switch(value)
+        self._has_begun = True
+        return self._user.throw(UserEnd)
 
 
 def _current() -> Any:

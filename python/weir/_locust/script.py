@@ -10,13 +10,14 @@ from types import ModuleType
 from typing import Any
 
 from weir._locust import arguments, greenlets
-from weir._locust.environment import Environment
+from weir._locust.environment import Environment, MasterRunner, WorkerRunner
 from weir._locust.exception import StopUser
 from weir._locust.shape import LoadTestShape, played
 from weir._locust.stand_in import events
 from weir._locust.users import HttpUser, User
 from weir._run import Run
 from weir._task import ClassDeal, choose_by_tags, user_random
+from weir._task_errors import TaskErrors
 
 __all__ = ["LocustScript", "is_locustfile"]
 
@@ -30,6 +31,7 @@ class LocustScript:
     """Classes of a locustfile, as the generator asks for them.
 
     Attributes:
+        scenarios: Names of the classes.
         url: URL of the first class that names a host.
         users: Number of users that a shape asks for at most.
         duration_s: End of the shape.
@@ -40,12 +42,19 @@ class LocustScript:
         greenlets.require_greenlet(path)
         logging.basicConfig(level=logging.INFO, format="[%(asctime)s] %(levelname)s/%(name)s: %(message)s")
         classes = _members(module, User)
+        if given["user"] is not None:
+            classes = [one for one in classes if one.__name__ == given["user"]]
+            if not classes:
+                names = ", ".join(one.__name__ for one in _members(module, User))
+                raise SystemExit(f"{path} has no class of users {given['user']}; there are {names}")
         for one in classes:
             choose_by_tags(one, given["tags"], given["exclude_tags"])
         self._classes = [one for one in classes if one.tasks]
         if not self._classes:
             raise SystemExit(f"{path} has no class with a task; mark a method with @task")
-        _note_own_clients(self._classes)
+        self.scenarios = [one.__name__ for one in self._classes]
+        if not given["agent"]:
+            _note_own_clients(self._classes)
         self._given = given
         options = arguments.parsed(events, given["args"], given)
         options.locustfile = path
@@ -53,6 +62,10 @@ class LocustScript:
             user_classes=self._classes, events=events, host=given["url"].rstrip("/") or None, parsed_options=options
         )
         self._environment.locustfile = path
+        if given["role"] == "coordinator":
+            self._environment.runner = MasterRunner(self._environment)
+        elif given["role"] == "agent":
+            self._environment.runner = WorkerRunner(self._environment, given["agent"])
         if given["tags"] or given["exclude_tags"]:
             self._environment.tags = given["tags"] or None
             self._environment.exclude_tags = given["exclude_tags"] or None
@@ -83,30 +96,61 @@ class LocustScript:
     ) -> GreenletFactory:
         """Return what makes the users; the run begins."""
         environment = self._environment
+        environment._given_headers = list(headers)
+        self._factory = GreenletFactory(environment, self._classes, seed, self.shape)
+        greenlets.use_cooperative_sleep()
+        self._begin(users)
+        return self._factory
+
+    def coordinate(self, users: int) -> None:
+        """Begin the run, whose users other processes drive."""
+        self._begin(users)
+
+    def _begin(self, users: int) -> None:
+        environment = self._environment
         options = environment.parsed_options
         options.num_users = options.users = users
         environment.runner.target_user_count = users
         environment.runner.state = "running"
-        environment._given_headers = list(headers)
-        self._factory = GreenletFactory(environment, self._classes, seed, self.shape)
-        greenlets.use_cooperative_sleep()
         events.test_start.fire(environment=environment)
         events.spawning_complete.fire(user_count=users)
-        return self._factory
 
-    def done(self, handle: Any) -> int | None:
+    def end_part(self) -> str:
+        """Tell the listeners of the end; return the exceptions of the tasks for the process that reports them."""
+        self._end()
+        events.quit.fire(exit_code=self._environment.process_exit_code or 0)
+        sys.stdout.flush()
+        errors = self._environment._task_errors
+        self._environment._task_errors = TaskErrors()
+        return errors.to_json()
+
+    def end_search(self, reports: Sequence[str]) -> None:
+        """Tell the listeners of the end of several loads, and report the exceptions of the tasks."""
+        for one in reports:
+            self._environment._task_errors.add_json(one)
+        self._end()
+        self._environment._task_errors.report()
+        sys.stdout.flush()
+
+    def done(self, handle: Any, reports: Sequence[str]) -> int | None:
         """Tell the listeners of the end, and report the exceptions of the tasks."""
         environment = self._environment
+        for one in reports:
+            environment._task_errors.add_json(one)
         environment.stats.total.take(Run._of(handle))
-        environment.runner.state = "stopped"
-        events.test_stopping.fire(environment=environment)
-        events.test_stop.fire(environment=environment)
-        events.quitting.fire(environment=environment, reverse=True)
+        self._end()
         environment._task_errors.report()
         code = environment.process_exit_code
         events.quit.fire(exit_code=code or 0)
         sys.stdout.flush()
         return code
+
+    def _end(self) -> None:
+        environment = self._environment
+        environment.runner.state = "stopped"
+        events.test_stopping.fire(environment=environment)
+        events.test_stop.fire(environment=environment)
+        events.quitting.fire(environment=environment, reverse=True)
 
 
 class GreenletFactory:
@@ -122,7 +166,7 @@ class GreenletFactory:
         self._classes = classes
         self._seed = seed
         self._deal = ClassDeal(classes)
-        self._users: list[Any] = []
+        self._users: dict[int, tuple[Any, Any]] = {}
 
     def user(self, number: int) -> tuple[object, Any, int]:
         """Make a user; return its greenlet, the function that resumes it, and the index of its class."""
@@ -133,12 +177,20 @@ class GreenletFactory:
         user.__init__(self._environment)
         counts = self._environment._class_counts
         counts[kind.__name__] = counts.get(kind.__name__, 0) + 1
-        self._users.append(user)
-        return (*greenlets.start(user), index)
+        driver, resume = greenlets.start(user)
+        self._users[number] = user, driver
+        return driver, resume, index
+
+    def ending(self, number: int) -> tuple[object, Any] | None:
+        """Return the greenlet of a user and a function that ends it: its task is left, and `on_stop` called."""
+        found = self._users.pop(number, None)
+        if found is None or not found[1]:
+            return None
+        return found[1], greenlets.Ending(found[1]).resume
 
     def stop(self) -> None:
-        """Call `on_stop` of all users. Nothing is sent any more: a request ends the method."""
-        for user in self._users:
+        """Call `on_stop` of users that have not ended. Nothing is sent any more: a request ends the method."""
+        for user, _ in self._users.values():
             client: Any = getattr(user, "client", None)
             if hasattr(client, "_is_over"):
                 client._is_over = True

@@ -50,7 +50,7 @@ def install() -> None:
 def _modules() -> dict[str, dict[str, Any]]:
     tasks = {name: getattr(task_set, name) for name in task_set.__all__}
     waits = {name: getattr(wait_time, name) for name in wait_time.__all__}
-    errors = {name: getattr(exception, name) for name in exception.__all__ if name != "RunOver"}
+    errors = {name: getattr(exception, name) for name in exception.__all__ if name not in {"RunOver", "UserEnd"}}
     kinds: dict[str, Any] = {name: getattr(users, name) for name in users.__all__}
     context = {"ResponseContextManager": object, "HttpSession": client.HttpSession, "LocustResponse": object}
     fast = {
@@ -62,8 +62,9 @@ def _modules() -> dict[str, dict[str, Any]]:
         "RestUser": users.FastHttpUser,
     }
     runners: dict[str, Any] = {
-        **{f"{name}Runner": type(f"{name}Runner", (environment.Runner,), {}) for name in ("Master", "Worker")},
         "LocalRunner": environment.LocalRunner,
+        "MasterRunner": environment.MasterRunner,
+        "WorkerRunner": environment.WorkerRunner,
         "Runner": environment.Runner,
         **{f"STATE_{name}": name.lower() for name in ("INIT", "SPAWNING", "RUNNING", "CLEANUP", "STOPPING", "STOPPED")},
         "STATE_INIT": "ready",

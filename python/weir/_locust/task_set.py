@@ -12,6 +12,7 @@ from weir._locust.exception import (
     RescheduleTaskImmediately,
     StopTest,
     StopUser,
+    UserEnd,
 )
 from weir._task import tag, task, tasks_of
 
@@ -74,7 +75,7 @@ class TaskSet(metaclass=TaskSetMeta):
         except InterruptTaskSet as interrupt:
             self.on_stop()
             raise (RescheduleTaskImmediately if interrupt.reschedule else RescheduleTask)() from interrupt
-        except StopUser:
+        except (StopUser, UserEnd):
             self.on_stop()
             raise
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from weir import _weir
 from weir._locust.client import HttpSession
-from weir._locust.exception import StopUser
+from weir._locust.exception import StopUser, UserEnd
 from weir._locust.task_set import DefaultTaskSet
 from weir._task import tasks_of
 from weir._user_factory import HeadLines
@@ -92,7 +92,24 @@ class User(metaclass=UserMeta):
         return self.random.choice(self.tasks)
 
     def _play(self) -> None:
-        """Play the user until it ends."""
+        """Play the user until it ends, and then its end."""
+        try:
+            self._play_tasks()
+            self._main.switch((False, None))
+        except UserEnd:
+            pass
+        has_failed = False
+        try:
+            self.on_stop()
+        except StopUser:
+            pass
+        except Exception as error:
+            has_failed = True
+            self._task_failed(f"{type(self).__name__}.on_stop", error, self)
+        self._main.switch((has_failed, None))
+
+    def _play_tasks(self) -> None:
+        """Play tasks until there is none left."""
         try:
             self.on_start()
         except StopUser:

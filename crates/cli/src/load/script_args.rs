@@ -6,8 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use weir_decide::base::units;
-use weir_load::{LoadPlan, Options};
-use weir_measure::Run;
+use weir_load::program::ScriptOptions;
 
 const SCRIPT: &str = "Lua script (as wrk)";
 
@@ -34,10 +33,6 @@ enum ErrorPolicy {
     Count,
 }
 
-/// Script that drives a load, or that has said what the load sends.
-#[derive(Debug)]
-pub(super) struct LoadScript(#[cfg(feature = "lua")] std::sync::Arc<weir_lua::LuaScript>);
-
 impl ScriptArgs {
     /// Takes the arguments after `--`.
     pub(super) fn take_args(&mut self) -> Vec<String> {
@@ -61,79 +56,13 @@ impl ScriptArgs {
         }
     }
 
-    /// Loads the script of a file; returns the load with it.
-    ///
-    /// # Errors
-    /// One line with the script's mistake.
-    #[cfg(feature = "lua")]
-    pub(super) fn prepare(
-        &self,
-        path: &Path,
-        options: &Options,
-        plan: LoadPlan,
-    ) -> Result<(LoadPlan, LoadScript), String> {
-        use std::sync::Arc;
-        use weir_lua::{LuaScript, ScriptErrors, ScriptSource};
-
-        let name = path.display().to_string();
-        let text = std::fs::read(path).map_err(|error| format!("cannot read the script '{name}': {error}"))?;
-        let source = ScriptSource {
-            text,
+    /// The script of a file, as agents open it.
+    pub(super) fn script(&self, path: &Path) -> ScriptOptions {
+        ScriptOptions {
             args: self.script_args.clone(),
-            url: options.url.clone(),
-            target: plan.target.clone(),
-            addresses: plan.addresses.clone(),
-            method: plan.method.clone(),
-            headers: plan.script_headers(options).map_err(|error| error.to_string())?,
-            body: plan.script_body(options).map_err(|error| error.to_string())?,
-            seed: plan.seed,
-            errors: match self.script_errors {
-                Some(ErrorPolicy::Count) => ScriptErrors::Count,
-                Some(ErrorPolicy::Stop) | None => ScriptErrors::Stop,
-            },
-            timeout: self.script_timeout.unwrap_or(DEFAULT_TIMEOUT).max(MIN_TIMEOUT),
-            name,
-        };
-        let script = LuaScript::new(&source, plan.threads, |why| {
-            // The thread of the call cannot be ended, and the run not without it.
-            eprintln!("weir: {why}");
-            // Not by exit: it would wait for a pipe that the call waits for.
-            signal_hook::low_level::exit(i32::from(crate::exit::USAGE));
-        })?;
-        let script = Arc::new(script);
-        let plan = match script.single_request() {
-            Some(request) => plan.with_request(request.clone()),
-            None => plan.driven_by(Arc::<LuaScript>::clone(&script), options).map_err(|error| error.to_string())?,
-        };
-        Ok((plan, LoadScript(script)))
-    }
-
-    #[cfg(not(feature = "lua"))]
-    pub(super) fn prepare(&self, path: &Path, _: &Options, _: LoadPlan) -> Result<(LoadPlan, LoadScript), String> {
-        Err(format!("{}: this weir was built without Lua; build it with the feature lua", path.display()))
-    }
-}
-
-impl LoadScript {
-    /// Passes the result to the script.
-    ///
-    /// # Errors
-    /// One line with the script's error.
-    #[cfg_attr(not(feature = "lua"), allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with Lua"))]
-    pub(super) fn done(&self, run: &Run) -> Result<(), String> {
-        #[cfg(feature = "lua")]
-        return self.0.done(run);
-        #[cfg(not(feature = "lua"))]
-        {
-            let _ = run;
-            Ok(())
+            counts_errors: self.script_errors == Some(ErrorPolicy::Count),
+            timeout: self.script_timeout,
+            ..ScriptOptions::of_file(path.to_owned())
         }
     }
 }
-
-/// Default of `--script-timeout`.
-#[cfg(feature = "lua")]
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Shortest time that the watchdog can keep.
-#[cfg(feature = "lua")]
-const MIN_TIMEOUT: Duration = Duration::from_millis(10);

@@ -1,11 +1,13 @@
-//! `weir run`: one iteration of a scenario, with each request and response, for a person or a program.
+//! `weir run`: one iteration of a scenario or script, with each request and response, for a person or a program.
 
 mod json;
 mod play;
 mod play_output;
 mod redaction;
+mod script;
 mod text;
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,13 +20,15 @@ use weir_load::steps::ScenarioSource;
 
 pub(super) use self::play::play;
 pub(super) use self::play_output::{PlayDetail, PlayOutput};
+use self::script::play_script;
 use super::connection_args::ConnectionArgs;
 use super::exit;
 use super::messages::Messages;
-use super::script_path::is_script;
+use super::script_path::{is_python, is_script};
+use crate::python_host::PythonHost;
 
 const EXAMPLES: &str = "Examples:\n  weir run shop.hurl --variable host=http://localhost:8080\n  \
-    weir run shop.hurl http://localhost:8080 --json";
+    weir run shop.py http://localhost:8080 --user Shopper -v";
 
 const SCENARIO: &str = "Scenario";
 const OUTPUT: &str = "Output";
@@ -33,7 +37,7 @@ const REQUEST: &str = "Request";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArgs {
-    /// scenario in hurl's format
+    /// scenario (hurl), or script (Python, Lua)
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// URL before paths of the file, such as GET /items
@@ -52,6 +56,13 @@ pub(super) struct RunArgs {
     /// seed of random values
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SCENARIO)]
     seed: u64,
+
+    /// class of users of a script [default: that of the first user]
+    #[arg(long, value_name = "CLASS", help_heading = SCENARIO)]
+    user: Option<String>,
+    /// arguments of a script, after --
+    #[arg(value_name = "ARGS")]
+    script_args: Vec<String>,
 
     /// whole bodies; without it their first 2 KiB
     #[arg(short, long, help_heading = OUTPUT)]
@@ -90,8 +101,8 @@ enum RunFormat {
     Json,
 }
 
-pub(super) fn run(asked: RunArgs, messages: &Messages) -> u8 {
-    match try_run(asked, messages) {
+pub(super) fn run(asked: RunArgs, args: &[OsString], messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
+    match try_run(asked, args, messages, host) {
         Ok(code) => code,
         Err(why) => {
             messages.error(&why);
@@ -100,22 +111,38 @@ pub(super) fn run(asked: RunArgs, messages: &Messages) -> u8 {
     }
 }
 
-fn try_run(asked: RunArgs, messages: &Messages) -> Result<u8, String> {
-    if is_script(&asked.file) {
-        let name = asked.file.display();
-        return Err(format!("{name}: Lua scripts are for weir load; write a .hurl file to play a scenario once"));
+fn try_run(
+    asked: RunArgs,
+    args: &[OsString],
+    messages: &Messages,
+    host: Option<&dyn PythonHost>,
+) -> Result<u8, String> {
+    if is_script(&asked.file) || is_python(&asked.file) {
+        return play_script(asked, args, messages, host);
     }
-    let output = PlayOutput {
-        detail: if asked.verbose { PlayDetail::Whole } else { PlayDetail::Full },
-        is_json: asked.json || asked.format == RunFormat::Json,
-        show_secrets: asked.show_secrets,
-        secrets: asked.secret_values(),
-        redact: asked.redact.clone(),
-    };
+    if let Some(argument) = asked.script_args.first() {
+        let argument = argument.escape_debug();
+        return Err(format!("unexpected argument '{argument}'; arguments after the URL are for a script"));
+    }
+    if asked.user.is_some() {
+        return Err("--user is for Python scripts; a scenario has one kind of user".to_owned());
+    }
+    let output = asked.output();
     play(&asked.into_options()?, &output, messages)
 }
 
 impl RunArgs {
+    /// What is printed.
+    fn output(&self) -> PlayOutput {
+        PlayOutput {
+            detail: if self.verbose { PlayDetail::Whole } else { PlayDetail::Full },
+            is_json: self.json || self.format == RunFormat::Json,
+            show_secrets: self.show_secrets,
+            secrets: self.secret_values(),
+            redact: self.redact.clone(),
+        }
+    }
+
     /// Values that are secrets, or variables that are named as such.
     fn secret_values(&self) -> Vec<String> {
         let pair = |text: &String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));

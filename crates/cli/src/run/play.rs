@@ -7,6 +7,8 @@ use weir_decide::base::failure::FailureKind;
 use weir_load::setup;
 use weir_load::steps::{Redaction, StepTrace};
 use weir_load::{self as load, LoadPlan, Options};
+use weir_measure::Run;
+use weir_measure::end_reason::EndReason;
 
 use super::super::exit;
 use super::super::interrupt::Interrupt;
@@ -42,6 +44,25 @@ pub(in super::super) fn play(options: &Options, output: &PlayOutput, messages: &
     if plan.has_setup() {
         plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
     }
+    let name = options.scenarios.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ");
+    let played = play_plan(plan, &name, output, &interrupt, messages);
+    if let Err(why) = setup::tear_down(&options, &mut || true) {
+        messages.error(&why.to_string());
+    }
+    played.map(|(_, code)| code)
+}
+
+/// Plays a load of one iteration; returns its result and exit code.
+///
+/// # Errors
+/// One line, if the load cannot begin.
+pub(super) fn play_plan(
+    mut plan: LoadPlan,
+    name: &str,
+    output: &PlayOutput,
+    interrupt: &Interrupt,
+    messages: &Messages,
+) -> Result<(Run, u8), String> {
     let (trace, steps) = mpsc::channel::<StepTrace>();
     plan.trace = Some(trace);
     let printing = {
@@ -50,30 +71,27 @@ pub(in super::super) fn play(options: &Options, output: &PlayOutput, messages: &
     };
     let run = load::run(&plan, &[], &mut |_| !interrupt.is_requested(), None);
     drop(plan);
-    let torn_down = setup::tear_down(&options, &mut || true);
     let printed = printing.join().unwrap_or_else(|_| Err("the printing thread failed".to_owned()));
     let run = run.map_err(|error| error.to_string())?;
     let printed = printed?;
-    if let Err(why) = torn_down {
-        messages.error(&why.to_string());
-    }
     let totals = printed.totals;
     let is_ok = run.iterations.as_ref().is_some_and(|iterations| iterations.failed == 0 && iterations.ok > 0);
     if output.is_json {
-        let name = options.scenarios.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ");
-        print(&printed.document.finish(&name, is_ok, totals), false)?;
+        print(&printed.document.finish(name, is_ok, totals), false)?;
     } else {
         print(&TraceText::new(output.detail, colors()).totals(totals, is_ok), false)?;
     }
-    if run.interrupted {
-        return Ok(exit::INTERRUPTED);
-    }
-    if let Some((kind, origin)) = printed.unreachable {
-        let words = run.target.failure_details.get(kind.name()).map_or("", String::as_str);
-        messages.error(&format!("cannot reach {origin}: {}: {words}", kind.name()));
-        return Ok(exit::USAGE);
-    }
-    Ok(if is_ok { exit::OK } else { exit::OBJECTIVE })
+    let code = match (printed.unreachable, &run.ended_by) {
+        _ if run.interrupted => exit::INTERRUPTED,
+        (_, Some(EndReason::ScriptError(why))) => messages.usage_error(why),
+        (Some((kind, origin)), _) => {
+            let words = run.target.failure_details.get(kind.name()).map_or("", String::as_str);
+            messages.usage_error(&format!("cannot reach {origin}: {}: {words}", kind.name()))
+        }
+        _ if is_ok => exit::OK,
+        _ => exit::OBJECTIVE,
+    };
+    Ok((run, code))
 }
 
 /// Prints steps as they end, until the run is over.

@@ -56,8 +56,9 @@ fn flags_that_say_what_a_script_says_are_refused() {
         (&["--variable", "a=1"], "--variable does not go with a Lua script; give arguments after --"),
         (&["-b", "a", "-b", "b"], "one --body goes with a Lua script; choose among several in request()"),
         (&["--data", "a.csv"], "--data does not go with a Lua script; it is for scenarios"),
-        (&["--on", "local"], "--on does not go with a Lua script; its interpreters are on this machine"),
-        (&["--once"], "--once does not go with a Lua script"),
+        (&["--on", "auto"], "--on does not go with a Lua script; its interpreters are on this machine: --on local"),
+        (&["--processes", "2"], "--processes needs a Python script; name one with -s FILE.py"),
+        (&["--once"], "--once does not go with a Lua script; write weir run users.lua"),
         (&["-s", "other.hurl"], "a Lua script is given alone; leave out users.lua or the other scenarios"),
     ] {
         let line = refused("", args);
@@ -82,11 +83,10 @@ fn scripts_are_for_load_alone() {
             "--script-timeout needs a Lua script; name one with",
         ),
         (&["load", "-s", "mix.toml"], "mix.toml:2:8: scenario[0].file: a Lua script in a mix; write a .hurl file"),
-        (
-            &["capacity", "-s", "users.lua", "http://127.0.0.1:1/", "--slo", "p99<1s"],
-            "users.lua: Lua scripts are for weir load",
-        ),
-        (&["run", "users.lua"], "users.lua: Lua scripts are for weir load"),
+        (&["capacity", "-s", "users.lua", "http://127.0.0.1:1/", "--slo", "p99<1s"], "agent 1 on "),
+        (&["run", "users.lua"], "a Lua script needs a URL; write e.g. weir run users.lua http://localhost:8080/"),
+        (&["run", "users.lua", "http://127.0.0.1:1/", "--user", "A"], "--user is for Python scripts"),
+        (&["run", "users.lua", "http://127.0.0.1:1/", "--variable", "a=1"], "--variable does not go with a script"),
     ] {
         let output = folder.run(args);
         assert_eq!(output.code, 2, "{args:?}: {output:?}");

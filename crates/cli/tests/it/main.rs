@@ -27,6 +27,7 @@ mod load_failures;
 mod load_open;
 mod load_requests;
 mod load_tls;
+mod lua_agents;
 mod lua_errors;
 mod lua_scripts;
 mod scenario_agents;

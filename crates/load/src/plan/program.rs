@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use super::requests::read_body;
 use super::{LoadPlan, PlanError};
 use crate::options::Options;
-use crate::program::{ProgramThread, UserProgram};
+use crate::program::{ProgramThread, RemoteProgram, UserProgram};
 use crate::steps::{
     OriginResolver, ProgramFlows, ProgramPlan, Redaction, ResolvedOrigin, StepFlows, UserFlows, UserTable,
 };
@@ -37,6 +37,14 @@ impl LoadPlan {
             }),
             ..self
         })
+    }
+
+    /// The same load, with users that other processes drive if the options have a script.
+    pub(super) fn with_remote_users(self, options: &Options) -> Result<Self, PlanError> {
+        match &options.script {
+            Some(script) => self.driven_by(Arc::new(RemoteProgram(script.scenarios.clone())), options),
+            None => Ok(self),
+        }
     }
 
     /// Whether users play scenarios or a program, and do not repeat one request.
@@ -84,7 +92,12 @@ impl LoadPlan {
         let flows = match (&self.scenarios, &self.program) {
             (Some(mix), _) => UserFlows::Steps(Box::new(StepFlows::new(mix, self.seed, self.user_numbers(index)))),
             (None, Some(plan)) => {
-                let thread = ProgramThread { index, count: self.threads, seed: self.seed };
+                let thread = ProgramThread {
+                    index,
+                    count: self.threads,
+                    seed: self.seed,
+                    users: self.shard.split(index, self.threads),
+                };
                 let program = plan.program.thread(thread)?;
                 let target = ResolvedOrigin { addresses: vec![address.clone()], tls: self.tls.clone() };
                 let name = self.target.url.clone();

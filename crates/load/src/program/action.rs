@@ -61,3 +61,14 @@ pub struct PipelinedRequest {
     /// Whether its response has no body in any case: to a HEAD.
     pub is_bodyless: bool,
 }
+
+/// Decision about a response whose record was held back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReleasedRecord {
+    /// Number that the record was held back under.
+    pub number: u64,
+    /// Whether the response is a success, if the program has decided; otherwise its status does.
+    pub is_success: Option<bool>,
+    /// Why it is a failure.
+    pub failures: Vec<String>,
+}

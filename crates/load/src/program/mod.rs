@@ -4,15 +4,24 @@
 //! - [`ThreadProgram`]: the users of one thread: events in, [`ProgramAction`]s out
 //! - [`ProgramCall`]: what a call is about, and where the program puts a request and its findings
 //! - [`StepNames`]: names of steps that are known only at run time
+//! - [`ScriptOptions`]: a script as other processes open it
+//! - [`request`]: bytes of requests that are given in parts; [`UserShape`]: number of users over time
 //!
 //! A program does no I/O of its own for a load: connections, clocks, timeouts, records and waits are those of the
 //! worker. It is called on its worker's thread alone, and the worker waits for it: what a program takes is CPU time
 //! of the load generator, and shows in the lateness of what is sent next.
 
 mod action;
+mod remote_program;
+pub mod request;
+mod script_options;
 mod step_names;
 mod user_program;
+mod user_shape;
 
-pub use self::action::{KeptParts, PipelinedRequest, ProgramAction, ProgramSend};
+pub use self::action::{KeptParts, PipelinedRequest, ProgramAction, ProgramSend, ReleasedRecord};
+pub(crate) use self::remote_program::RemoteProgram;
+pub use self::script_options::ScriptOptions;
 pub use self::step_names::StepNames;
 pub use self::user_program::{ProgramCall, ProgramOrigin, ProgramResponse, ProgramThread, ThreadProgram, UserProgram};
+pub use self::user_shape::UserShape;

@@ -24,6 +24,9 @@ const MAX_STEPS: usize = 1000;
 const OTHER_STEPS: &str = "(others)";
 
 impl StepNames {
+    /// Maximum number of steps of a program.
+    pub const MAX_COUNT: usize = MAX_STEPS;
+
     /// Index of a step of a scenario, which is added if it is new.
     pub fn index(&self, scenario: &str, step: &str) -> u32 {
         let mut names = lock(&self.0);

@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_decide::load::shard::Shard;
 use weir_measure::run_steps::StepFacts;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin};
 
-use super::{PipelinedRequest, ProgramAction};
+use super::{PipelinedRequest, ProgramAction, ReleasedRecord};
 use crate::headers::with_headers;
 
 /// Program that drives the users of a load.
@@ -40,6 +41,8 @@ pub struct ProgramThread {
     pub count: u64,
     /// Seed of all random choices.
     pub seed: u64,
+    /// Numbers of its users in the whole load.
+    pub users: Shard,
 }
 
 /// Users of one thread: events in, actions out. An iteration begins with [`begin`](Self::begin); after each action
@@ -62,6 +65,16 @@ pub trait ThreadProgram: fmt::Debug + Send {
     /// `NEVER`: the user has no further one.
     fn next_start(&self, _user: u32) -> Option<Nanos> {
         None
+    }
+
+    /// Whether users do something at their end: [`stop`](Self::stop).
+    fn stops_users(&self) -> bool {
+        false
+    }
+
+    /// Lets a user end after the load, whatever it was about to do. It may send and wait; its end does not count as an iteration.
+    fn stop(&mut self, _call: &mut ProgramCall<'_>) -> ProgramAction {
+        ProgramAction::End { ok: true }
     }
 
     /// Takes note that the end of the run has cut an iteration off.
@@ -99,6 +112,10 @@ pub struct ProgramCall<'a> {
     pub step: u32,
     /// Whether the response is a success, if the program decides it; otherwise its status does.
     pub is_success: Option<bool>,
+    /// Number under which the record of this response is held back, until the program decides about it; the program
+    /// sets it, and takes each number once.
+    pub held_as: Option<u64>,
+    pub(crate) released: &'a mut Vec<ReleasedRecord>,
     pub(crate) request: &'a mut RequestBytes,
     pub(crate) pipelined: &'a mut Vec<PipelinedRequest>,
     pub(crate) failures: &'a mut Vec<FlowFailure>,
@@ -118,6 +135,11 @@ impl ProgramCall<'_> {
         if requests.len() > 1 {
             self.pipelined.extend_from_slice(requests);
         }
+    }
+
+    /// Takes the decision about a response whose record was held back.
+    pub fn release(&mut self, record: ReleasedRecord) {
+        self.released.push(record);
     }
 
     /// Takes the reason of a failure: of the response, or of a request that could not be made.

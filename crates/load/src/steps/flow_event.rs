@@ -14,6 +14,8 @@ pub(crate) enum FlowEvent<'a> {
     Begin,
     /// A wait is over.
     Woken,
+    /// The load is over, and the user ends.
+    Stop,
     /// A request of a step has failed; `remaining` further ones of the same send fail as well.
     Failed { step: u32, kind: FailureKind, remaining: usize },
     /// A whole response, which took `service`; `remaining` further ones of the same send are to come.
@@ -24,7 +26,7 @@ impl FlowEvent<'_> {
     /// Index of the step of the request that the event is about.
     pub(crate) fn step(&self) -> Option<u32> {
         match self {
-            Self::Begin | Self::Woken => None,
+            Self::Begin | Self::Woken | Self::Stop => None,
             Self::Failed { step, .. } => Some(*step),
             Self::Response { exchange, .. } => Some(exchange.step),
         }

@@ -6,12 +6,16 @@ use std::sync::Arc;
 use weir_decide::Nanos;
 use weir_http::target::SocketAddress;
 use weir_http::tls::Tls;
+use weir_machine::clock;
+use weir_measure::run_steps::StepFacts;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin, StepFindings, StepVerdict};
 
 use super::flow_event::{FlowEvent, FlowNext, FlowSend};
 use super::redaction::Redaction;
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
-use crate::program::{PipelinedRequest, ProgramAction, ProgramCall, ProgramResponse, ThreadProgram, UserProgram};
+use crate::program::{
+    PipelinedRequest, ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, ThreadProgram, UserProgram,
+};
 
 /// Program of a load, and the way to its hosts.
 #[derive(Debug)]
@@ -20,6 +24,13 @@ pub struct ProgramPlan {
     pub(crate) resolver: OriginResolver,
     /// What samples of failures leave out.
     pub(crate) redaction: Redaction,
+}
+
+impl ProgramPlan {
+    /// Steps so far, in the order of their indices.
+    pub fn steps(&self) -> Vec<StepFacts> {
+        self.program.steps()
+    }
 }
 
 /// Users of one thread that a program drives.
@@ -35,6 +46,19 @@ pub(crate) struct ProgramFlows<'a> {
     decides_success: bool,
     /// Reason of the program to end the run.
     abort: Option<String>,
+    script_time: ScriptTime,
+    /// Number under which the record of the last response is held back.
+    held_as: Option<u64>,
+    released: Vec<ReleasedRecord>,
+}
+
+/// Time within calls of a program, during which its thread does nothing else.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ScriptTime {
+    /// Sum over all calls.
+    pub(crate) total: Nanos,
+    /// Longest call since the last look.
+    pub(crate) longest: Nanos,
 }
 
 /// Where a call of a program puts its request and findings.
@@ -62,7 +86,18 @@ impl<'a> ProgramFlows<'a> {
         target: ResolvedOrigin,
         target_name: String,
     ) -> Self {
-        Self { plan, program, target, target_name, origins: HashMap::new(), decides_success: false, abort: None }
+        Self {
+            plan,
+            program,
+            target,
+            target_name,
+            origins: HashMap::new(),
+            decides_success: false,
+            abort: None,
+            script_time: ScriptTime::default(),
+            held_as: None,
+            released: Vec::new(),
+        }
     }
 
     /// Calls the program with an event of a user; returns the user's scenario, the intended start of its iteration, and
@@ -85,13 +120,17 @@ impl<'a> ProgramFlows<'a> {
             scenario: subject.scenario,
             step: step.unwrap_or(0),
             is_success: None,
+            held_as: None,
+            released: &mut self.released,
             request,
             pipelined,
             failures: &mut findings.failures,
         };
+        let begun = clock::monotonic();
         let action = match event {
             FlowEvent::Begin => self.program.begin(&mut call),
             FlowEvent::Woken => self.program.woken(&mut call),
+            FlowEvent::Stop => self.program.stop(&mut call),
             FlowEvent::Failed { kind, remaining, .. } => self.program.failed(*kind, *remaining, &mut call),
             FlowEvent::Response { exchange, status, service, remaining } => {
                 let response = response(exchange, *status, *service, *remaining);
@@ -99,7 +138,11 @@ impl<'a> ProgramFlows<'a> {
             }
         };
         let (scenario, intended) = (call.scenario, call.intended);
+        let took = clock::monotonic() - begun;
+        self.script_time.total += took;
+        self.script_time.longest = self.script_time.longest.max(took);
         let (call_step, is_success) = (call.step, call.is_success);
+        self.held_as = call.held_as;
         if let FlowEvent::Failed { kind, .. } = event {
             findings.failures.push(FlowFailure::Transfer(*kind));
         }
@@ -130,6 +173,28 @@ impl<'a> ProgramFlows<'a> {
                 FlowNext::Stop
             }
         }
+    }
+
+    /// Number under which the record of the last response is held back, if it is.
+    pub(crate) fn held_as(&self) -> Option<u64> {
+        self.held_as
+    }
+
+    /// Decisions about records that were held back.
+    pub(crate) fn take_released(&mut self) -> Vec<ReleasedRecord> {
+        std::mem::take(&mut self.released)
+    }
+
+    /// Time within calls of the program so far, and the longest one since the last look.
+    pub(crate) fn take_script_time(&mut self) -> ScriptTime {
+        let taken = self.script_time;
+        self.script_time.longest = Nanos::ZERO;
+        taken
+    }
+
+    /// Whether users do something at their end.
+    pub(crate) fn stops_users(&self) -> bool {
+        self.program.stops_users()
     }
 
     /// Reason of the program to end the run, if it has one.

@@ -64,8 +64,14 @@ impl StepTrace {
     pub(crate) fn new(users: &UserTable<'_>, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) -> Self {
         let mut trace = Self::of_findings(users, user);
         trace.service = outcome.service();
-        if let RequestEnd::Failed(kind) = outcome.end {
-            trace.transfer_failure = Some(kind);
+        match outcome.end {
+            RequestEnd::Failed(kind) => trace.transfer_failure = Some(kind),
+            // Without a decision of a program its status decides.
+            RequestEnd::Response(status) if !outcome.is_ok() && trace.verdict == "passed" => {
+                trace.verdict = "failed";
+                trace.failures.push(format!("status {status}"));
+            }
+            RequestEnd::Response(_) | RequestEnd::Checked { .. } => {}
         }
         if let Some(exchange) = exchange {
             trace.origin = users.origin_name(users.scenario_of(user), exchange.origin);

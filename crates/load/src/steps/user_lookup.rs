@@ -8,6 +8,7 @@ use weir_scenario::value::Value;
 use super::redaction::Redaction;
 use super::user_flows::UserFlows;
 use super::{ResolvedOrigin, UserTable};
+use crate::program::ReleasedRecord;
 
 /// What differs between compiled steps and a program.
 impl UserTable<'_> {
@@ -34,6 +35,22 @@ impl UserTable<'_> {
             UserFlows::Program(_) => self.findings.verdict == Some(StepVerdict::Failed),
         };
         !is_failed && self.findings.failures.is_empty()
+    }
+
+    /// Number under which the record of the response that was found last is held back, if it is.
+    pub(crate) fn held_as(&self) -> Option<u64> {
+        match &self.flows {
+            UserFlows::Steps(_) => None,
+            UserFlows::Program(flows) => flows.held_as(),
+        }
+    }
+
+    /// Decisions of a program about records that were held back.
+    pub(crate) fn take_released(&mut self) -> Vec<ReleasedRecord> {
+        match &mut self.flows {
+            UserFlows::Steps(_) => Vec::new(),
+            UserFlows::Program(flows) => flows.take_released(),
+        }
     }
 
     /// Checks of a step by its index among all steps.

@@ -9,7 +9,7 @@ use weir_scenario::plan::{RequestBytes, StepFindings};
 
 use super::ExchangePool;
 use super::flow_event::{FlowEvent, FlowNext};
-use super::program_flows::{CallBuffers, CallSubject};
+use super::program_flows::{CallBuffers, CallSubject, ScriptTime};
 use super::step_flows::FlowBuffers;
 use super::user_action::{EndedIteration, PendingRequest, Send, UserAction, UserRest};
 use super::user_connections::UserConnections;
@@ -168,6 +168,32 @@ impl<'a> UserTable<'a> {
     /// Continues after a wait.
     pub(crate) fn woken(&mut self, user: u32, now: Nanos, unix_s: i64) -> UserAction {
         self.follow(user, &FlowEvent::Woken, now, unix_s)
+    }
+
+    /// Whether users do something at their end.
+    pub(crate) fn stops_users(&self) -> bool {
+        matches!(&self.flows, UserFlows::Program(flows) if flows.stops_users())
+    }
+
+    /// Time within calls of a program so far, and the longest call since the last look.
+    pub(crate) fn take_script_time(&mut self) -> ScriptTime {
+        match &mut self.flows {
+            UserFlows::Steps(_) => ScriptTime::default(),
+            UserFlows::Program(flows) => flows.take_script_time(),
+        }
+    }
+
+    /// Number of users so far.
+    pub(crate) fn count(&self) -> u32 {
+        u32::try_from(self.users.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Ends a user: it does what it does at its end.
+    pub(crate) fn stop(&mut self, user: u32, now: Nanos, unix_s: i64) -> UserAction {
+        if let Some(slot) = self.users.get_mut(user as usize) {
+            (slot.rest, slot.pending) = (None, None);
+        }
+        self.follow(user, &FlowEvent::Stop, now, unix_s)
     }
 
     /// Takes a failed request.

@@ -7,16 +7,20 @@
 
 mod connect;
 mod context;
+mod held_record;
 mod receive;
 mod requests;
 mod step_results;
+mod stopping;
 mod users;
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 pub(super) use self::context::{WorkerContext, WorkerReport};
+use self::held_record::HeldRecord;
 use super::connection::ConnectionPhase;
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
@@ -45,8 +49,12 @@ pub(super) struct Worker<'a> {
     scratch: Vec<u8>,
     /// Users of scenarios or a program; `None` for requests of the plan.
     users: Option<UserTable<'a>>,
+    /// Responses that a program has not decided about, by the numbers that it gave them.
+    held: HashMap<u64, HeldRecord>,
     /// Whether the program has ended this thread.
     is_stopped: bool,
+    /// Whether the load is over, and users do what they do at their end.
+    is_stopping: bool,
     /// Listener of requests and responses of steps.
     trace: Option<Sender<StepTrace>>,
     /// Date, in seconds since 1970, as of the last iteration.
@@ -96,7 +104,9 @@ impl<'a> Worker<'a> {
             buffer: vec![0; receive::READ_BUFFER_BYTES].into_boxed_slice(),
             scratch: Vec::new(),
             users,
+            held: HashMap::new(),
             is_stopped: false,
+            is_stopping: false,
             trace: shared.trace.clone(),
             unix_s: 0,
             unread: Vec::new(),
@@ -117,27 +127,34 @@ impl<'a> Worker<'a> {
             let start = || self.clock.wall_offset().unix_ns(Nanos::ZERO);
             log.set_start(*self.shared.started_unix_ns.get_or_init(start));
         }
-        self.counters.record_cpu(Nanos::ZERO, thread_cpu());
+        self.record_cpu(Nanos::ZERO);
         let mut ready = Vec::with_capacity(256);
         while !self.is_stopped && !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
-            let mut polled = self.wait(&mut ready);
-            if !polled && !self.connections.has_idle() {
-                // A response that frees a connection is better than a new connection.
-                self.poll(Nanos::ZERO, &mut ready);
-                self.drain_events(&mut ready);
-                polled = true;
-            }
-            self.start_due();
-            if !polled && (!self.responses_wait() || self.clock.now() >= self.next_read) {
-                self.poll(Nanos::ZERO, &mut ready);
-            }
-            self.drain_events(&mut ready);
-            let now = self.clock.now();
-            if now >= self.next_tick {
-                self.tick(now);
-            }
+            self.turn(&mut ready);
         }
+        self.stop_users(&mut ready);
         self.finish();
+    }
+
+    /// Waits for something to do, and does it.
+    #[inline]
+    fn turn(&mut self, ready: &mut Vec<ReadinessEvent>) {
+        let mut polled = self.wait(ready);
+        if !polled && !self.connections.has_idle() {
+            // A response that frees a connection is better than a new connection.
+            self.poll(Nanos::ZERO, ready);
+            self.drain_events(ready);
+            polled = true;
+        }
+        self.start_due();
+        if !polled && (!self.responses_wait() || self.clock.now() >= self.next_read) {
+            self.poll(Nanos::ZERO, ready);
+        }
+        self.drain_events(ready);
+        let now = self.clock.now();
+        if now >= self.next_tick {
+            self.tick(now);
+        }
     }
 
     /// Waits for the other workers, and for the run's clock.
@@ -276,9 +293,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Records the end of a request of a step.
+    /// Records a request of a step that has left the system.
     fn finish_request(&mut self, outcome: &Outcome, user: u32, step: u32, message: &str) {
-        self.counters.end(outcome);
+        self.counters.record(outcome);
         if let Some(log) = &mut self.log {
             log.push(outcome, user, self.connections.in_use(), step, message);
         }
@@ -290,7 +307,7 @@ impl<'a> Worker<'a> {
         self.expire(now);
         let backlog = self.feed.backlog(now);
         self.counters.record_backlog(backlog);
-        self.counters.record_cpu(now, thread_cpu());
+        self.record_cpu(now);
         let stretch = now.0 / plan.interval.0;
         if stretch > self.interval {
             self.publish(backlog);
@@ -299,6 +316,11 @@ impl<'a> Worker<'a> {
         let next_stretch = Nanos((stretch + 1) * plan.interval.0);
         let scan = Nanos((plan.timeout.0 / 20).clamp(1_000_000, 100_000_000));
         self.next_tick = next_stretch.min(now + scan);
+    }
+
+    fn record_cpu(&mut self, now: Nanos) {
+        let script = self.users.as_mut().map(UserTable::take_script_time).unwrap_or_default();
+        self.counters.record_cpu(now, thread_cpu(), script);
     }
 
     fn expire(&mut self, now: Nanos) {
@@ -341,8 +363,9 @@ impl<'a> Worker<'a> {
             let counts = self.counters.counts();
             users.cut(|scenario| counts.scenario(scenario).cut += 1);
         }
+        self.release_all();
         self.publish(0);
-        self.counters.record_cpu(now, thread_cpu());
+        self.record_cpu(now);
         self.counters.close(now);
         drop(self.log.take());
         let _ = self.reports.send(WorkerReport::Done(self.counters.take_counts(&mut self.feed)));

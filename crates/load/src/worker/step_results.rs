@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use super::Worker;
+use super::held_record::HeldRecord;
 use crate::connection::{Flight, WriteProgress};
-use crate::steps::{FlowEvent, StepExchange, StepTrace, UserAction, failure_sample, failure_texts};
+use crate::steps::{FlowEvent, StepExchange, StepTrace, UserAction, UserTable, failure_sample, failure_texts};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_http::wire::DecodedResponse;
@@ -48,7 +49,10 @@ impl Worker<'_> {
                 outcome.end = RequestEnd::Checked { status: answer.status, passed };
             }
         }
-        self.record_step(user, &outcome, Some(&exchange));
+        let held_as = self.users.as_ref().and_then(UserTable::held_as).filter(|_| remaining == 0);
+        if held_as.is_none() {
+            self.record_step(user, &outcome, Some(&exchange));
+        }
         if remaining > 0 {
             exchange.prepare_next();
             if let Some(slot) = self.connections.get(index) {
@@ -59,8 +63,10 @@ impl Worker<'_> {
             }
             return;
         }
-        if let Some(users) = &mut self.users {
-            users.exchanges.put(exchange);
+        match (held_as, &mut self.users) {
+            (Some(number), _) => self.hold(number, HeldRecord { user, outcome, exchange }),
+            (None, Some(users)) => users.exchanges.put(exchange),
+            (None, None) => {}
         }
         if is_reusable
             && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users)
@@ -112,6 +118,12 @@ impl Worker<'_> {
 
     /// Records a request of a step, with what the flow found.
     fn record_step(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
+        self.counters.leave(outcome);
+        self.record_left(user, outcome, exchange);
+    }
+
+    /// Records a request of a step that has left the system, with what the flow found.
+    pub(super) fn record_left(&mut self, user: u32, outcome: &Outcome, exchange: Option<&StepExchange>) {
         let Some(users) = &self.users else { return };
         let findings = &users.findings;
         let step = users.found_step(user);

@@ -15,7 +15,7 @@ impl Worker<'_> {
     pub(super) fn next_user_due(&self) -> Option<Nanos> {
         let users = self.users.as_ref()?;
         let can_begin = matches!(self.feed, Feed::Closed(_)) || users.has_free();
-        let arrival = if can_begin { self.feed.next_due() } else { None };
+        let arrival = if can_begin && !self.is_stopping { self.feed.next_due() } else { None };
         let waiting = (users.is_awaiting() && self.connections.can_open()).then_some(Nanos::ZERO);
         users.next_due().into_iter().chain(arrival).chain(waiting).min()
     }
@@ -24,7 +24,7 @@ impl Worker<'_> {
     /// must be read too.
     pub(super) fn start_users(&mut self) {
         let now = self.clock.now();
-        if now >= self.shared.plan.until {
+        if now >= self.shared.plan.until && !self.is_stopping {
             self.cut_iterations(now);
         }
         for _ in 0..MAX_STARTS {
@@ -55,6 +55,9 @@ impl Worker<'_> {
             self.act(user, action, now);
         }
         for _ in 0..MAX_STARTS {
+            if self.is_stopping {
+                return;
+            }
             self.refill_permits();
             let now = self.clock.now();
             let Some(users) = &mut self.users else { return };
@@ -70,7 +73,7 @@ impl Worker<'_> {
     }
 
     /// Ends the waits of all users: the run is over.
-    fn cut_iterations(&mut self, now: Nanos) {
+    pub(super) fn cut_iterations(&mut self, now: Nanos) {
         if let Some(users) = &mut self.users {
             let counts = self.counters.counts();
             let withdrawn = users.cut(|scenario| counts.scenario(scenario).cut += 1);
@@ -108,11 +111,12 @@ impl Worker<'_> {
 
     /// Does what a user does next, until it waits or has ended.
     pub(super) fn act(&mut self, user: u32, action: Option<UserAction>, now: Nanos) {
+        self.release_decided();
         let mut next = action;
         while let Some(action) = next {
             next = match action {
                 UserAction::Wait => None,
-                UserAction::Send(send) if now >= self.shared.plan.until => {
+                UserAction::Send(send) if now >= self.shared.plan.until && !self.is_stopping => {
                     self.counters.counts().scenario(send.scenario).cut += 1;
                     None
                 }
@@ -121,6 +125,7 @@ impl Worker<'_> {
                     (0..requests).for_each(|_| self.counters.begin(send.intended, now));
                     self.send(send, now)
                 }
+                UserAction::End(_) if self.is_stopping => None,
                 UserAction::End(ended) => self.end_iteration(user, ended, now),
                 UserAction::Stop => {
                     self.stop_by_program(now);

@@ -112,6 +112,31 @@ fn the_remedy_for_lateness_depends_on_its_cause() {
 }
 
 #[test]
+fn a_script_that_is_the_limit_is_named() {
+    let of_script = |counts: Counts| reasons(&evidence(&counts)).join(" ");
+    let sound = counts(1000, 10, 30);
+    let busy = Counts { cpu_utilization: 0.99, script_utilization: 0.7, ..sound.clone() };
+    assert!(
+        of_script(busy.clone()).starts_with("the script is the limit: its calls took 70%"),
+        "{:?}",
+        of_script(busy)
+    );
+    let waiting = Counts { cpu_utilization: 0.02, script_utilization: 0.99, ..sound.clone() };
+    assert!(of_script(waiting).contains("the script is the limit"));
+    // The rest of the thread is weir's own work.
+    let small = Counts { cpu_utilization: 0.99, script_utilization: 0.2, ..sound.clone() };
+    assert!(of_script(small).starts_with("weir's busiest thread used 99% of a core"));
+    let idle = Counts { cpu_utilization: 0.6, script_utilization: 0.6, ..sound };
+    assert_eq!(of_script(idle), "");
+    let late =
+        Counts { longest_script_call: Nanos::from_millis(40), script_utilization: 0.1, ..counts(1000, 10, 2500) };
+    let words = "The script is what they waited for: its calls took up to 40ms each, and 10% of its thread's time.";
+    assert!(of_script(late.clone()).contains(words), "{}", of_script(late.clone()));
+    let quick = Counts { longest_script_call: Nanos(90_000), ..late };
+    assert!(!of_script(quick).contains("script"), "weir itself was woken up late");
+}
+
+#[test]
 fn a_run_without_responses_has_no_absurd_reasons() {
     let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
     (0..500).for_each(|_| recorder.record(&outcome(1, 0, RequestEnd::Failed(FailureKind::Reset))));

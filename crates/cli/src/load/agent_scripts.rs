@@ -1,0 +1,53 @@
+//! Scripts that drive the users of an agent.
+
+use super::lua_script::{LuaLoad, LuaRole};
+use crate::python_host::{PythonHost, PythonScript, ScriptRole};
+use crate::script_path::is_python;
+use weir_agents::AgentScripts;
+use weir_load::program::ScriptOptions;
+use weir_load::{AgentPosition, LoadPlan, Options};
+
+/// Scripts that drive the users of an agent.
+pub(super) struct HostedScripts<'a> {
+    host: Option<&'a dyn PythonHost>,
+    /// Script in Python that is open: loads that follow use it again.
+    python: Option<(ScriptOptions, Box<dyn PythonScript>)>,
+    is_running: bool,
+}
+
+impl<'a> HostedScripts<'a> {
+    /// Scripts of a process with this interpreter.
+    pub(super) fn new(host: Option<&'a dyn PythonHost>) -> Self {
+        Self { host, python: None, is_running: false }
+    }
+}
+
+impl AgentScripts for HostedScripts<'_> {
+    fn prepare(
+        &mut self,
+        script: &ScriptOptions,
+        options: &Options,
+        plan: LoadPlan,
+        position: AgentPosition,
+    ) -> Result<LoadPlan, String> {
+        if !is_python(&script.path) && script.classes.is_empty() {
+            return LuaLoad::prepare(script, options, plan, LuaRole::Agent(position.count)).map(|(plan, _)| plan);
+        }
+        let host = self.host.ok_or("the agent has no Python; start it by the package weir-http")?;
+        let opened = match self.python.take().filter(|(known, _)| known == script) {
+            Some((_, opened)) => opened,
+            None => host.open(script, ScriptRole::Agent(position.index))?,
+        };
+        let headers = plan.script_headers(options).map_err(|error| error.to_string())?;
+        let program = opened.program(&plan, &headers);
+        self.is_running = program.is_ok();
+        self.python = Some((script.clone(), opened));
+        plan.driven_by(program?, options).map_err(|error| error.to_string())
+    }
+
+    fn finish(&mut self) -> Option<String> {
+        let (_, opened) = self.python.as_ref().filter(|_| std::mem::take(&mut self.is_running))?;
+        // The report of a script that fails at the end is its traceback.
+        opened.report().ok()
+    }
+}

@@ -1,0 +1,9 @@
+//! Requests of programs that name method, URL, headers and body, as clients in Python do.
+//!
+//! - [`write_request`]: the bytes of a request, with what a session adds: header lines and cookies
+//! - [`redirect`]: requests that follow redirects
+
+pub mod redirect;
+mod writer;
+
+pub use self::writer::{RequestParts, SentForm, absolute, write_request};

@@ -1,0 +1,47 @@
+//! Script of a load, as other processes open it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Script of a load, as other processes open it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScriptOptions {
+    /// File.
+    pub path: PathBuf,
+    /// Names of its scenarios, in order.
+    pub scenarios: Vec<String>,
+    /// URL as it is given; empty if the script names it.
+    pub url: String,
+    /// Arguments of its own.
+    pub args: Vec<String>,
+    /// Tags of the tasks that run; all if empty.
+    pub tags: Vec<String>,
+    /// Tags of tasks that do not run.
+    pub exclude_tags: Vec<String>,
+    /// Classes of users, as `module:name`; those of the file if empty.
+    pub classes: Vec<String>,
+    /// Name of the one class of users that runs; all if there is none.
+    pub user: Option<String>,
+    /// Folders that modules are imported from, before the others.
+    pub folders: Vec<String>,
+    /// Number of users of the closed loop, if it is given.
+    pub users: Option<u64>,
+    /// Time over which they start.
+    pub ramp_up: Option<Duration>,
+    /// Duration, if it is given.
+    pub duration: Option<Duration>,
+    /// Whether an error of the script fails its iteration, and does not end the run.
+    pub counts_errors: bool,
+    /// Maximum duration of a call, if it is given.
+    pub timeout: Option<Duration>,
+}
+
+impl ScriptOptions {
+    /// Script of a file, whose one scenario has the file's name.
+    pub fn of_file(path: PathBuf) -> Self {
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Self { scenarios: vec![stem.unwrap_or_default()], path, ..Self::default() }
+    }
+}
