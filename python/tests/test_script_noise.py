@@ -185,5 +185,6 @@ def test_a_script_that_is_the_limit_is_named(service: Service, tmp_path: Path, t
     process = finished(sys.executable, "-c", START, *load, cwd=tmp_path)
     assert process.returncode == 3, process.stderr
     reasons = _run(tmp_path).trust.reasons
-    assert any("the script is the limit: its calls took" in reason for reason in reasons), reasons
+    # On a busy machine its calls may be less than half of the time, and are then what late requests waited for.
+    assert any("script" in reason and "its calls took" in reason for reason in reasons), reasons
     assert any("--processes" in reason for reason in reasons)

@@ -92,7 +92,7 @@ async fn serve<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionSta
             socket.unread(&parts.read_buf);
             io = TokioIo::new(socket);
             if is_withheld {
-                watch.set_large_head(LargeHead::Refused);
+                watch.set_large_head(LargeHead::Rejected);
                 builder.max_headers(home.max_header_fields);
                 continue;
             }

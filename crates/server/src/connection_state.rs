@@ -54,11 +54,11 @@ pub(super) struct ConnectionState {
 /// for each message, which costs as much as parsing the head: so a connection gets it only with such a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LargeHead {
-    /// It is refused with 431.
-    Refused,
+    /// It is rejected with 431.
+    Rejected,
     /// It is parsed again with a higher limit.
     Retried,
-    /// It was refused; the response is withheld.
+    /// It was rejected; the response is withheld.
     Withheld,
 }
 
@@ -76,7 +76,7 @@ impl ConnectionState {
             receive_delay: Cell::new(Nanos::ZERO),
             client_address: OnceCell::new(),
             grown: Cell::new(false),
-            large_head: Cell::new(LargeHead::Refused),
+            large_head: Cell::new(LargeHead::Rejected),
             tunnel: RefCell::default(),
         }
     }

@@ -290,10 +290,12 @@ fn check_freezes(connections: &[&str]) {
     assert!(truth[2499] > 900.0, "the service has frozen: {}", truth[2499]);
     for (measured, q) in [(run.response_ms.p75, 0.75), (run.response_ms.p90, 0.9), (run.response_ms.p99, 0.99)] {
         let truth = truth[(q * 2500.0) as usize];
-        // Nothing is shorter than it was; how much later a response is read is the machine's affair.
+        // Nothing is shorter than it was, up to the order in which a late machine sends; how much later a response is
+        // read is the machine's affair.
         let longest = truth * 1.05 + run.lateness_ms.max.max(5.0);
+        let shortest = truth * 0.97 - run.lateness_ms.max.max(1.0);
         let what = format!("{connections:?} q {q}: {measured} ms, not {truth}; late {}", run.lateness_ms.max);
-        assert!(measured >= truth * 0.97 - 1.0 && measured <= longest, "{what}");
+        assert!(measured >= shortest && measured <= longest, "{what}");
     }
     // What a tool shows that does not count from the intended start, and one reason why there are two clocks.
     if !connections.is_empty() {
