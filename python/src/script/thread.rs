@@ -11,7 +11,7 @@ use weir::decide::Nanos;
 use weir::decide::base::failure::FailureKind;
 use weir::decide::load::shard::Shard;
 use weir::load::program::{
-    KeptParts, ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ProgramSend, ReleasedRecord, ThreadProgram,
+    KeptParts, ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ProgramSend, ThreadProgram,
 };
 use weir::machine::lock::lock;
 use weir::scenario::plan::{OriginId, OriginTable};
@@ -19,7 +19,7 @@ use weir::scenario::plan::{OriginId, OriginTable};
 use super::program::PythonProgram;
 use super::references::is_only_reference;
 use super::request::ScriptRequest;
-use super::response::{ScriptResponse, TaskVerdict};
+use super::response::ScriptResponse;
 use super::thread_state::KeptThreadState;
 use super::user::{PythonUser, TaskExchange};
 use crate::errors;
@@ -243,24 +243,6 @@ impl PythonThread {
             ProgramAction::End { ok } => ProgramAction::End { ok: ok && !has_failed },
             other => other,
         }
-    }
-}
-
-impl PythonUser {
-    /// Releases responses about which the task decides nothing more, since it has left their block or has no name for
-    /// them; with `is_end` all.
-    fn release(&mut self, py: Python<'_>, is_end: bool, call: &mut ProgramCall<'_>) {
-        self.watched.retain(|(number, response)| {
-            let is_forgotten = is_only_reference(py, response);
-            let response = response.get();
-            if !is_end && !is_forgotten && !response.is_left.load(Ordering::Relaxed) {
-                return true;
-            }
-            let TaskVerdict { is_success, failures } = std::mem::take(&mut *lock(&response.verdict));
-            self.has_failed |= !is_success.unwrap_or((1..400).contains(&response.status));
-            call.release(ReleasedRecord { number: *number, is_success, failures });
-            false
-        });
     }
 }
 

@@ -1,15 +1,18 @@
 //! User that Python drives.
 
+use std::sync::atomic::Ordering;
+
 use pyo3::prelude::*;
 use weir::decide::Nanos;
 use weir::scenario::url::HttpUrl;
 
+use super::references::is_only_reference;
 use super::request::ScriptRequest;
-use super::response::ScriptResponse;
+use super::response::{ScriptResponse, TaskVerdict};
 use super::session::{SessionState, unix_s};
-use weir::load::program::ProgramResponse;
 use weir::load::program::request::redirect::{MAX_REDIRECTS, is_redirect, keeps_body, method_after};
 use weir::load::program::request::{RequestParts, SentForm, absolute, write_request};
+use weir::load::program::{ProgramCall, ProgramResponse, ReleasedRecord};
 use weir::machine::lock::lock;
 
 /// User that Python drives.
@@ -30,6 +33,24 @@ pub(super) struct PythonUser {
     pub(super) next_start: Nanos,
     pub(super) has_failed: bool,
     pub(super) is_over: bool,
+}
+
+impl PythonUser {
+    /// Releases responses about which the task decides nothing more, since it has left their block or has no name for
+    /// them; with `is_end` all.
+    pub(super) fn release(&mut self, py: Python<'_>, is_end: bool, call: &mut ProgramCall<'_>) {
+        self.watched.retain(|(number, response)| {
+            let is_forgotten = is_only_reference(py, response);
+            let response = response.get();
+            if !is_end && !is_forgotten && !response.is_left.load(Ordering::Relaxed) {
+                return true;
+            }
+            let TaskVerdict { is_success, failures } = std::mem::take(&mut *lock(&response.verdict));
+            self.has_failed |= !is_success.unwrap_or((1..400).contains(&response.status));
+            call.release(ReleasedRecord { number: *number, is_success, failures });
+            false
+        });
+    }
 }
 
 /// Request of a task that is on its way.
