@@ -12,14 +12,11 @@ use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::connection_state::{CloseMode, ConnectionState, LargeHead};
+use super::connection_state::{CloseMode, ConnectionState};
 use super::socket::ConnectionSocket;
 use super::thread_context::ThreadContext;
 use super::{Service, Tunnel};
 use weir_machine::executor::LocalExecutor;
-
-/// Number of fields that hyper has room for on its stack.
-const MAX_STACK_FIELDS: usize = 100;
 
 /// Drives a connection until it ends or its end is decided.
 pub(super) async fn drive<S: Service>(home: Rc<ThreadContext<S>>, stream: TcpStream, peer: SocketAddr) {
@@ -66,12 +63,7 @@ async fn serve<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionSta
         ended.unwrap_or(Ok(()))
     } else {
         let mut builder = http1::Builder::new();
-        builder.max_buf_size(home.max_head_bytes).half_close(false);
-        if home.max_header_fields > MAX_STACK_FIELDS {
-            watch.set_large_head(LargeHead::Retried);
-        } else {
-            builder.max_headers(home.max_header_fields);
-        }
+        builder.max_buf_size(home.max_head_bytes).max_headers(home.max_header_fields).half_close(false);
         // With a part of the next head read, a new connection would be replaced again at once, endlessly.
         let mut may_shrink = true;
         let (connection, ended) = loop {
@@ -79,24 +71,16 @@ async fn serve<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionSta
             let leave = http1::Connection::graceful_shutdown;
             let ended =
                 drive_until_closed(watch, Pin::new(&mut connection), leave, || may_shrink && watch.can_shrink()).await;
-            let is_withheld = watch.large_head() == LargeHead::Withheld;
-            if let Some(ended) = ended
-                && !is_withheld
-            {
+            if let Some(ended) = ended {
                 break (connection, ended);
             }
             // hyper keeps the memory of the largest head or body. Between two requests a connection is only its socket,
             // so it is replaced by a new one.
             let parts = connection.into_parts();
             let mut socket = parts.io.into_inner();
+            may_shrink = parts.read_buf.is_empty();
             socket.unread(&parts.read_buf);
             io = TokioIo::new(socket);
-            if is_withheld {
-                watch.set_large_head(LargeHead::Rejected);
-                builder.max_headers(home.max_header_fields);
-                continue;
-            }
-            may_shrink = parts.read_buf.is_empty();
             watch.set_shrunk();
             home.memory_reclaimer.record_freed();
         };

@@ -44,22 +44,8 @@ pub(super) struct ConnectionState {
     client_address: OnceCell<HeaderValue>,
     /// Whether more memory is held for reads than a usual head needs.
     grown: Cell<bool>,
-    /// What becomes of a head with more fields than fit on hyper's stack.
-    large_head: Cell<LargeHead>,
     /// Peer of the upgraded connection.
     tunnel: RefCell<Option<Box<dyn Tunnel>>>,
-}
-
-/// A head with more fields than hyper has room for on its stack, which is 100. A higher limit has it allocate that room
-/// for each message, which costs as much as parsing the head: so a connection gets it only with such a head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LargeHead {
-    /// It is rejected with 431.
-    Rejected,
-    /// It is parsed again with a higher limit.
-    Retried,
-    /// It was rejected; the response is withheld.
-    Withheld,
 }
 
 impl ConnectionState {
@@ -76,7 +62,6 @@ impl ConnectionState {
             receive_delay: Cell::new(Nanos::ZERO),
             client_address: OnceCell::new(),
             grown: Cell::new(false),
-            large_head: Cell::new(LargeHead::Rejected),
             tunnel: RefCell::default(),
         }
     }
@@ -181,22 +166,6 @@ impl ConnectionState {
     /// Records that the memory was freed.
     pub(super) fn set_shrunk(&self) {
         self.grown.set(false);
-    }
-
-    pub(super) fn set_large_head(&self, large_head: LargeHead) {
-        self.large_head.set(large_head);
-    }
-
-    pub(super) fn large_head(&self) -> LargeHead {
-        self.large_head.get()
-    }
-
-    /// Whether these are the first bytes of hyper's own response to a head that is to be parsed again: there is nothing
-    /// else to write while a head arrives.
-    pub(super) fn withholds(&self, bytes: &[u8]) -> bool {
-        self.large_head.get() == LargeHead::Retried
-            && bytes.get(8..13) == Some(b" 431 ")
-            && self.timeout_tracker.get().is_only_head()
     }
 
     /// Connects the connection to `tunnel` after the current response.

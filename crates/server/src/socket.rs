@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::coarse_clock::CoarseClock;
-use super::connection_state::{ConnectionState, LargeHead};
+use super::connection_state::ConnectionState;
 use super::receive_age;
 use super::static_body::StaticBody;
 use weir_decide::Nanos;
@@ -191,10 +191,6 @@ impl AsyncWrite for ConnectionSocket {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if parts.first().is_some_and(|first| self.connection.withholds(first)) {
-            self.connection.set_large_head(LargeHead::Withheld);
-            return Poll::Ready(Ok(parts.iter().map(|part| part.len()).sum()));
-        }
         let Some(page) = &self.static_body else { return self.poll_send_parts(cx, parts) };
         let paged = parts.iter().position(|part| page.offset_of(part).is_some());
         match paged {
@@ -226,9 +222,6 @@ impl AsyncWrite for ConnectionSocket {
     /// can overtake the response: so further bytes are read and discarded first, up to a limit.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if this.connection.large_head() == LargeHead::Withheld {
-            return Poll::Ready(Ok(()));
-        }
         if this.connection.is_tunnel() {
             // The connection stays open until the other direction has ended, too, and its bytes are forwarded.
             return Poll::Ready(Ok(rustix::net::shutdown(&this.stream, rustix::net::Shutdown::Write)?));

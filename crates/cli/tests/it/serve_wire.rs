@@ -211,32 +211,6 @@ fn a_head_beyond_the_limit_is_431() {
 }
 
 #[test]
-fn heads_of_few_and_of_many_fields_may_follow_one_another() {
-    let service = Serving::start(&["httpbin"]);
-    let head = |status: u16, fields: usize| {
-        format!("GET /status/{status} HTTP/1.1\r\nHost: test\r\n{}\r\n", "X: y\r\n".repeat(fields))
-    };
-    for early in [false, true] {
-        let mut connection = service.connect();
-        if early {
-            // A response of the service's own with that status is passed on, also while the next head arrives.
-            connection.send(head(431, 0) + &head(431, 0) + &head(418, 150)[..200]);
-            assert_eq!([connection.answer().status, connection.answer().status], [431, 431]);
-            connection.send(&head(418, 150)[200..]);
-            assert_eq!(connection.answer().status, 418);
-        }
-        for fields in [0, 99, 100, 0, 255, 0] {
-            connection.send(head(418, fields));
-            assert_eq!(connection.answer().status, 418, "{fields} fields");
-        }
-        connection.send(head(431, 120));
-        assert_eq!(connection.answer().status, 431, "of the service");
-        connection.send(head(418, 256));
-        assert_eq!(connection.answer().status, 431, "of the server");
-    }
-}
-
-#[test]
 fn a_body_that_is_longer_than_announced_is_the_next_request() {
     let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();

@@ -74,11 +74,6 @@ impl TimeoutTracker {
         self.is_idle() && self.write.is_none()
     }
 
-    /// Whether the head of a request has begun to arrive, and no response is owed or being written.
-    pub fn is_only_head(&self) -> bool {
-        self.open_requests == 0 && self.head.is_some() && self.write.is_none()
-    }
-
     /// Records received bytes.
     pub fn received(&mut self, now: Nanos) {
         if let Some(last) = &mut self.tunnel {
