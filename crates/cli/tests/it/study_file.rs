@@ -55,7 +55,7 @@ fn thresholds_of_a_mix_file_are_named_as_not_used() {
         "[[scenario]]\nfile = \"one.hurl\"\n[thresholds]\n\"p99\" = \"< 300ms\"\nabort = { when = \"errors > 20%\" }\n",
     );
     let load = "url = \"http://127.0.0.1:{port}\"\nscenario = \"mix.toml\"";
-    weir.write("s.toml", &FINE.replace("url = \"http://127.0.0.1:{port}/\"", load));
+    weir.write("s.toml", FINE.replace("url = \"http://127.0.0.1:{port}/\"", load));
     let output = weir.run(&["study", "s.toml", "--check"]);
     assert_eq!(output.code, 0, "{output:?}");
     let warning = "thresholds of the mix file are not used: \"p99 < 300ms\", abort";
