@@ -38,7 +38,7 @@ impl fmt::Debug for LoadSyntax<'_> {
 }
 
 /// Flags that the study sets itself, or that have no meaning in a study.
-pub const DISALLOWED_FLAGS: [&str; 24] = [
+pub const DISALLOWED_FLAGS: [&str; 25] = [
     "format",
     "out",
     "jtl",
@@ -54,6 +54,7 @@ pub const DISALLOWED_FLAGS: [&str; 24] = [
     "on",
     "agents",
     "per-node",
+    "processes",
     "once",
     "verbose",
     "show-secrets",
