@@ -13,6 +13,7 @@ from typing import Any
 
 from weir import _processes, _weir
 from weir._errors import UsageError
+from weir._import_failure import import_failure
 from weir._task import choose_by_tags
 from weir._user import User
 from weir._user_script import UserScript
@@ -107,15 +108,8 @@ def load_module(path: str, is_shown: bool = True) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except SyntaxError as error:
-        if is_shown:
-            sys.stderr.write("".join(traceback.format_exception_only(type(error), error)))
-        raise SystemExit(f"{path} is not valid Python (line {error.lineno}); nothing was sent") from error
-    except Exception as error:
-        tb = error.__traceback__
-        while tb is not None and tb.tb_frame.f_code.co_filename != spec.origin:
-            tb = tb.tb_next
-        if is_shown:
-            sys.stderr.write("".join(traceback.format_exception(type(error), error, tb)))
-        raise SystemExit(f"{path} cannot be imported: {type(error).__name__}: {error}; nothing was sent") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise import_failure(path, error, is_shown) from error
     return module

@@ -91,12 +91,16 @@ def listed(tasks: Mapping[Any, int] | Iterable[Any]) -> list[Any]:
 def choose_by_tags(owner: Any, tags: Sequence[str], exclude: Sequence[str]) -> None:
     """Leave out tasks of a class by their tags, also within its sets of tasks."""
     wanted, unwanted = set(tags), set(exclude)
+    named = set(getattr(owner, "locust_tag_set", ()))
+    if wanted & named:
+        # A tag of a class is one of all its tasks.
+        wanted = set()
     kept: list[Any] = []
     checked: dict[int, bool] = {}
     for one in owner.tasks:
         if id(one) not in checked:
             checked[id(one)] = _is_chosen(one, wanted, unwanted)
-        if checked[id(one)]:
+        if checked[id(one)] and not unwanted & named:
             kept.append(one)
     owner.tasks = kept
 

@@ -50,9 +50,17 @@ def leave(response: Any, kind: Any, error: BaseException | None) -> bool:
     return kind is None or not was_decided
 
 
-def cookies_of(response: Any) -> dict[str, str]:
+class ResponseCookies(dict[str, str]):
+    """Cookies that a response sets, by name."""
+
+    def get_dict(self, **_: Any) -> dict[str, str]:
+        """Return the cookies as a dictionary."""
+        return dict(self)
+
+
+def cookies_of(response: Any) -> ResponseCookies:
     """Return the cookies that a response sets."""
-    found: dict[str, str] = {}
+    found = ResponseCookies()
     for field in response.headers.get_list("set-cookie"):
         name, _, value = field.partition(";")[0].partition("=")
         found[name.strip()] = SimpleCookie().value_decode(value.strip())[0]

@@ -17,6 +17,9 @@ __all__ = ["HttpSession"]
 
 _Request = _weir.ScriptRequest
 
+_LENGTHS_GIVEN = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH"})
+"""Methods whose requests without a body have the same Content-Length in weir and in the library requests, or none."""
+
 
 class HttpSession:
     """Client of a user: headers, cookies, and a method for each method of HTTP."""
@@ -140,8 +143,13 @@ class HttpSession:
         body, kind = form.body_of(json, data, files)
         if self.params or params:
             url = form.with_params(form.with_params(url, self.params), params)
-        if self._is_fast and json is not None:
-            headers = _accepting_json(headers)
+        if " " in url:
+            # Spaces of the query as well: they are no plus signs here.
+            url = url.replace(" ", "%20")
+        if self._is_fast:
+            headers, kind = _fast_headers(headers, json), _fast_kind(kind, body, data)
+        elif body is None and method.upper() not in _LENGTHS_GIVEN:
+            headers = {"Content-Length": "0", **(headers or {})}
         own = form.headers_of(headers, kind, auth or self.auth, cookies)
         name = name or self.request_name
         timeout_s = None if timeout is None else form.timeout_s(timeout)
@@ -216,10 +224,21 @@ def _line(error: BaseException) -> int:
     return tb.tb_lineno if tb is not None else 0
 
 
-def _accepting_json(headers: Any) -> dict[str, Any]:
-    """Headers of a request with a JSON body, as FastHttpUser sends them."""
+def _fast_headers(headers: Any, json: Any) -> Any:
+    """Headers of a request, as FastHttpUser sends them."""
+    if json is None:
+        return headers
     found = dict(headers or ())
     return found if any(name.lower() == "accept" for name in found) else {**found, "Accept": "application/json"}
+
+
+def _fast_kind(kind: str | None, body: bytes | None, data: Any) -> str | None:
+    """Type of a body, as FastHttpUser sends it: text and bytes have one."""
+    if kind == "application/x-www-form-urlencoded":
+        return f"{kind}; charset=utf-8"
+    if kind is None and body is not None:
+        return "text/plain; charset=utf-8" if isinstance(data, str) else "application/octet-stream"
+    return kind
 
 
 def _listed(hooks: Any) -> list[Any]:

@@ -10,13 +10,15 @@ from types import ModuleType
 from typing import Any
 
 from weir._locust import arguments, greenlets
+from weir._locust.absent_parts import absent_parts
+from weir._locust.class_deal import LocustClassDeal
 from weir._locust.environment import Environment, MasterRunner, WorkerRunner
 from weir._locust.exception import StopUser
 from weir._locust.shape import LoadTestShape, played
 from weir._locust.stand_in import events
 from weir._locust.users import HttpUser, User
 from weir._run import Run
-from weir._task import ClassDeal, choose_by_tags, user_random
+from weir._task import choose_by_tags, user_random
 from weir._task_errors import TaskErrors
 
 __all__ = ["LocustScript", "is_locustfile"]
@@ -49,12 +51,10 @@ class LocustScript:
                 raise SystemExit(f"{path} has no class of users {given['user']}; there are {names}")
         for one in classes:
             choose_by_tags(one, given["tags"], given["exclude_tags"])
-        self._classes = [one for one in classes if one.tasks]
+        # A class may add its tasks when a user begins.
+        self._classes = [one for one in classes if one.tasks] or [one for one in classes if _is_prepared(one)]
         if not self._classes:
             raise SystemExit(f"{path} has no class with a task; mark a method with @task")
-        self.scenarios = [one.__name__ for one in self._classes]
-        if not given["agent"]:
-            _note_own_clients(self._classes)
         self._given = given
         options = arguments.parsed(events, given["args"], given)
         options.locustfile = path
@@ -77,6 +77,13 @@ class LocustScript:
             self._set_shape(shapes[0](), path)
         environment = self._environment
         events.init.fire(environment=environment, runner=environment.runner, web_ui=None)
+        # `init` may have chosen among the classes.
+        self._classes = [one for one in environment.user_classes if one in self._classes] or self._classes
+        self.scenarios = [one.__name__ for one in self._classes]
+        if not given["agent"]:
+            for note in absent_parts(module, path):
+                sys.stderr.write(f"weir: {note}; what reaches it fails\n")
+            _note_own_clients(self._classes)
         hosts = [host for one in self._classes if (host := one.host)]
         # `init` may have set the host.
         self.url: str | None = environment.host or (hosts[0] if hosts else None)
@@ -90,6 +97,9 @@ class LocustScript:
         if not self.shape:
             raise SystemExit(f"{path}: {type(shape).__name__}.tick() returns no users at the start")
         self.users = max(count for _, count in self.shape)
+        if self._given["users"] and self._given["users"] < self.users and not self._given["agent"]:
+            name, users = type(shape).__name__, self._given["users"]
+            sys.stderr.write(f"weir: {name} asks for up to {self.users} users; there are {users} at most, as given\n")
 
     def factory(
         self, *, users: int, seed: int, headers: Sequence[tuple[str, str]], until_s: float | None
@@ -165,7 +175,7 @@ class GreenletFactory:
         self._environment = environment
         self._classes = classes
         self._seed = seed
-        self._deal = ClassDeal(classes)
+        self._deal = LocustClassDeal(classes)
         self._users: dict[int, tuple[Any, Any]] = {}
 
     def user(self, number: int) -> tuple[object, Any, int]:
@@ -205,6 +215,10 @@ def _stop(user: Any) -> None:
         return
     except Exception as error:
         user._task_failed(f"{type(user).__name__}.on_stop", error, user)
+
+
+def _is_prepared(one: Any) -> bool:
+    return not (one.on_start.__module__ == one.__init__.__module__ == User.__module__)
 
 
 def _members(module: ModuleType, base: Any) -> list[Any]:

@@ -16,6 +16,7 @@ from weir._locust import (
     gevent_parts,
     greenlets,
     markov,
+    response_parts,
     shape,
     task_set,
     users,
@@ -28,6 +29,15 @@ events = event.Events()
 """Hooks of the locustfile."""
 
 _VERSION = "2.43.0"
+
+_BEFORE_1 = {
+    "FastHttpLocust": "FastHttpUser, and tasks = [Tasks] for task_set = Tasks",
+    "HttpLocust": "HttpUser, and tasks = [Tasks] for task_set = Tasks",
+    "Locust": "User, and tasks = [Tasks] for task_set = Tasks",
+    "TaskSequence": "SequentialTaskSet",
+    "seq_task": "task in a SequentialTaskSet",
+}
+"""Names that Locust 1.0 took away, and what stands for them since."""
 
 
 def install() -> None:
@@ -45,6 +55,7 @@ def install() -> None:
         if parent:
             setattr(sys.modules[parent], child, sys.modules[name])
     _install_gevent()
+    response_parts.install()
 
 
 def _modules() -> dict[str, dict[str, Any]]:
@@ -123,7 +134,13 @@ def _missing(name: str) -> Any:
     def missing(attribute: str) -> Any:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        raise ImportError(f"{name}.{attribute} is not there in weir's stand-in for Locust; see docs/scripts.md")
+        remedy = _BEFORE_1.get(attribute)
+        if remedy is not None:
+            raise ImportError(
+                f"{name}.{attribute} is of Locust before 1.0, whose files neither weir nor Locust since then plays; "
+                f"write {remedy}"
+            )
+        raise ImportError(f"{name}.{attribute} is not there in weir; docs/scripts/python.md lists what is")
 
     return missing
 
