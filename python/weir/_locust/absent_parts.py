@@ -49,7 +49,7 @@ def _uses(tree: ast.Module) -> Iterator[tuple[str, int]]:
     for node in nodes:
         if isinstance(node, ast.ImportFrom | ast.Import):
             prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-            dotted = [prefix + one.name for one in node.names if one.name != "*"]
+            dotted: list[str | None] = [prefix + one.name for one in node.names if one.name != "*"]
         else:
             dotted = [_dotted(node, names)]
         yield from ((name, getattr(node, "lineno", 0)) for name in dotted if name and _is_absent(name))

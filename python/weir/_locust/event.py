@@ -78,5 +78,7 @@ class Events:
     def __getattr__(self, name: str) -> Any:
         """Reject a hook that is not there."""
         if name in {"request_success", "request_failure"}:
-            raise AttributeError(f"events.{name} is of Locust before 2.0; write events.request, which has the exception")
+            raise AttributeError(
+                f"events.{name} is of Locust before 2.0; write events.request, which has the exception"
+            )
         raise AttributeError(f"events.{name} is not there in weir; there are {', '.join(_NAMES)}")
