@@ -144,7 +144,7 @@ class HttpSession:
         if self.params or params:
             url = form.with_params(form.with_params(url, self.params), params)
         if " " in url:
-            # Spaces of the query as well: they are no plus signs here.
+            # Spaces of the query as well: a plus sign stands for itself here.
             url = url.replace(" ", "%20")
         if self._is_fast:
             headers, kind = _fast_headers(headers, json), _fast_kind(kind, body, data)
