@@ -1,0 +1,8 @@
+//! placeholder
+pub mod error_code;
+mod field;
+pub mod flow;
+pub mod frame;
+pub mod hpack;
+pub mod request;
+pub mod response;
