@@ -1,4 +1,5 @@
 //! placeholder
+pub mod connection;
 pub mod error_code;
 mod field;
 pub mod flow;

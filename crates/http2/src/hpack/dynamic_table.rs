@@ -101,11 +101,7 @@ impl DynamicTable {
         let start = self.dropped + self.bytes.len() as u64;
         self.bytes.extend_from_slice(name);
         self.bytes.extend_from_slice(value);
-        self.fields.push_front(TableField {
-            start,
-            name_length: name.len() as u32,
-            value_length: value.len() as u32,
-        });
+        self.fields.push_front(TableField { start, name_length: name.len() as u32, value_length: value.len() as u32 });
     }
 
     /// Evicts the oldest fields until the others have at most this size.

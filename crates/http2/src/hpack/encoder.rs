@@ -13,7 +13,9 @@
 use std::collections::VecDeque;
 
 use super::static_table::{self, STATIC_COUNT, StaticMatch};
-use super::{DEFAULT_TABLE_BYTES, DynamicTable, LiteralKind, encode_huffman, encode_integer, field_size, huffman_length};
+use super::{
+    DEFAULT_TABLE_BYTES, DynamicTable, LiteralKind, encode_huffman, encode_integer, field_size, huffman_length,
+};
 
 /// Hashes of fields that were sent lately, by their low bits.
 const SEEN_COUNT: usize = 64;
@@ -76,9 +78,9 @@ fn mixed(start: u64, bytes: &[u8]) -> u64 {
         (product >> 64) as u64 ^ product as u64
     };
     let mut chunks = bytes.chunks_exact(8);
-    let hash = chunks.by_ref().fold(start, |hash, chunk| {
-        step(hash, chunk.first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight)))
-    });
+    let hash = chunks
+        .by_ref()
+        .fold(start, |hash, chunk| step(hash, chunk.first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight))));
     let tail = chunks.remainder().iter().fold(bytes.len() as u64, |word, byte| word << 8 | u64::from(*byte));
     step(hash, tail)
 }
@@ -115,9 +117,8 @@ impl HpackEncoder {
     /// Applies the maximum size of the table that the peer has set.
     pub fn limit_table(&mut self, peer_max_size: usize) {
         let size = peer_max_size.min(self.own_max_size);
-        let (smallest, last) = self.resize.map_or((self.table.max_size(), self.table.max_size()), |resize| {
-            (resize.smallest, resize.last)
-        });
+        let (smallest, last) =
+            self.resize.map_or((self.table.max_size(), self.table.max_size()), |resize| (resize.smallest, resize.last));
         if size != last {
             self.resize = Some(PendingResize { smallest: smallest.min(size), last: size });
         }

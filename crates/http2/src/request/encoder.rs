@@ -75,12 +75,7 @@ impl RequestEncoder {
         self.encode_anew(text, slot, out)
     }
 
-    fn encode_anew(
-        &mut self,
-        text: &[u8],
-        slot: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<EncodedRequest, RequestHeadError> {
+    fn encode_anew(&mut self, text: &[u8], slot: usize, out: &mut Vec<u8>) -> Result<EncodedRequest, RequestHeadError> {
         self.head.parse(text)?;
         let start = out.len();
         self.encoder.begin(out);

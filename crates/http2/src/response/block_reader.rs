@@ -152,7 +152,9 @@ impl BlockReader<'_> {
         if self.fields.status.is_some() {
             return Err(":status is given twice");
         }
-        let [b'1'..=b'9', b'0'..=b'9', b'0'..=b'9'] = value else { return Err(":status is not a number of three digits") };
+        let [b'1'..=b'9', b'0'..=b'9', b'0'..=b'9'] = value else {
+            return Err(":status is not a number of three digits");
+        };
         self.fields.status = digits(value).and_then(|status| u16::try_from(status).ok());
         if let Some(text) = &mut self.text {
             for part in [b"HTTP/2 ", value, b"\r\n"] {
