@@ -82,7 +82,7 @@ impl StreamTable {
 
     /// State of a number.
     pub(super) fn state(&mut self, number: u32) -> NumberState {
-        let is_used = number % 2 == 1 && self.next_number().is_none_or(|next| number < next);
+        let is_used = !number.is_multiple_of(2) && self.next_number().is_none_or(|next| number < next);
         match (is_used, self.get_mut(number)) {
             (_, Some(_)) => NumberState::Open,
             (true, None) => NumberState::Closed,
@@ -93,7 +93,7 @@ impl StreamTable {
     /// An open stream.
     #[inline]
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut ClientStream> {
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             return None;
         }
         let Some(distance) = number.checked_sub(self.front) else {

@@ -112,7 +112,7 @@ impl ResponseDecoder {
         if wants_text {
             self.text.extend_from_slice(b"\r\n");
         }
-        let is_repeatable = !effects.resizes && !(effects.uses_table && effects.inserts);
+        let is_repeatable = !(effects.resizes || effects.uses_table && effects.inserts);
         let is_small = block.len() <= MAX_CACHED_BLOCK_BYTES && self.inserted.byte_count() <= MAX_CACHED_BLOCK_BYTES;
         if is_repeatable && is_small && !block.is_empty() && fields.violation.is_none() {
             self.keep(block, fields, effects.uses_table);
