@@ -24,6 +24,7 @@
 //!  │                            └───► http
 //!  └────────────► machine ──────────► decide
 //!                 scenario ────────► hurl, decide
+//!                 http2
 //! ```
 //!
 //! - [`decide`] PURE: every decision: what a load sends when ([`decide::load::feed`]), overload protection
@@ -34,6 +35,7 @@
 //! - [`study`] studies: variants of a service started repeatedly, measured under the same load, compared
 //! - [`document`] TOML configuration: typed reading, errors with their position
 //! - [`http`] HTTP/1.1, HTTP/2 and TLS: wire format, the load generator's connections, the pooled client
+//! - [`http2`] PURE: HTTP/2 of a client without sockets: frames, HPACK, flow control, streams; no crate calls it yet
 //! - [`call`] one call and its attempts, under deadline, hedging, retries and budget
 //! - [`gate`] the gateway: overload protection, hedging, retries, balancing, limits shared by a cluster
 //! - [`send`] the job sender: durable job stores, and delivery through the rate limits of a service
@@ -67,6 +69,7 @@ pub use weir_decide as decide;
 pub use weir_document as document;
 pub use weir_gate as gate;
 pub use weir_http as http;
+pub use weir_http2 as http2;
 pub use weir_hurl as hurl;
 pub use weir_live as live;
 pub use weir_load as load;

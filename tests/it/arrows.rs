@@ -19,7 +19,7 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates that are pure.
-const PURE: [&str; 5] = ["decide", "hurl", "measure", "scenario", "simulate"];
+const PURE: [&str; 6] = ["decide", "http2", "hurl", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
 const PURE_DEPENDENCIES: [&str; 18] = [
