@@ -25,11 +25,11 @@
 //!
 //! - The events, the output and the error are the same however the received bytes are split; only the pieces of content
 //!   differ. DATA is never copied.
-//! - A key has at most one end, [`Ended`](connection::Event::Ended) or [`Reset`](connection::Event::Reset), and no event
-//!   behind it or behind [`cancel`](connection::ClientConnection::cancel). After an error of the connection, the requests
-//!   without an end have failed.
-//! - A violation of the peer ends the stream where RFC 9113 permits that, else the connection, with the code of the RFC;
-//!   RST_STREAM or GOAWAY is in the output.
+//! - A key has at most one end, [`Ended`](connection::Event::Ended) or [`Reset`](connection::Event::Reset), and no
+//!   event behind it or behind [`cancel`](connection::ClientConnection::cancel). After an error of the connection, the
+//!   requests without an end have failed.
+//! - A violation of the peer ends the stream where RFC 9113 permits that, else the connection, with the code of the
+//!   RFC; RST_STREAM or GOAWAY is in the output.
 //! - Memory is bounded whatever the peer sends: blocks, tables, caches, partial frames, output and places of streams.
 //! - Nothing is allocated for a request once buffers have their size.
 //!

@@ -1,14 +1,12 @@
 //! Frames about the connection, and about a stream as a whole (RFC 9113 sections 6.3 to 6.9).
 
 use super::stream_table::NumberState;
-use super::{ClientConnection, ConnectionError, Event, ResetSide, StreamReset};
+use super::{ClientConnection, ConnectionError, Event, FrameResult, ResetSide, StreamReset};
 use crate::error_code::ErrorCode;
 use crate::frame::{
     FrameFlags, FrameHeader, FrameKind, MAX_31_BITS, MAX_MAX_FRAME_BYTES, MIN_MAX_FRAME_BYTES, SettingId,
     SettingsPayload, u32_at, write_ping,
 };
-
-type FrameResult = Result<Option<Event<'static>>, ConnectionError>;
 
 impl ClientConnection {
     pub(super) fn settings(&mut self, header: FrameHeader, payload: &[u8]) -> FrameResult {

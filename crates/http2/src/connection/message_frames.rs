@@ -2,7 +2,7 @@
 
 use super::client_stream::ClientStream;
 use super::receive_state::{DataFrame, ReadPhase};
-use super::{ClientConnection, ConnectionError, Event, ResponseNotes};
+use super::{ClientConnection, ConnectionError, Event, FrameResult, ResponseNotes};
 use crate::error_code::ErrorCode;
 use crate::flow::DEFAULT_WINDOW_BYTES;
 use crate::frame::{FrameFlags, FrameHeader, write_window_update};
@@ -15,8 +15,6 @@ const PRIORITY_BYTES: usize = 5;
 
 const STATUS_NO_CONTENT: u16 = 204;
 const STATUS_NOT_MODIFIED: u16 = 304;
-
-type FrameResult = Result<Option<Event<'static>>, ConnectionError>;
 
 impl ClientConnection {
     pub(super) fn headers(&mut self, header: FrameHeader, payload: &[u8]) -> FrameResult {

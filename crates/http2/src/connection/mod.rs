@@ -40,6 +40,9 @@ use crate::hpack::{DEFAULT_TABLE_BYTES, HpackDecoder, HpackEncoder};
 use crate::request::RequestEncoder;
 use crate::response::ResponseDecoder;
 
+/// What handling a frame gives: an event of it, or the end of the connection.
+type FrameResult = Result<Option<Event<'static>>, ConnectionError>;
+
 /// A connection to a server, from the preface on.
 ///
 /// It owns the state of the protocol and a buffer of bytes to send; it owns no socket. A caller writes
@@ -177,7 +180,8 @@ impl ClientConnection {
     }
 
     /// Restores the budget of frames without content, which bounds what a peer may send beyond responses. A caller with
-    /// a clock calls it about once a second; without it a connection that is idle for hours and pinged all the time ends.
+    /// a clock calls it about once a second; without it a connection that is idle for hours and pinged all the time
+    /// ends.
     pub fn renew_budget(&mut self) {
         self.budget.renew();
     }

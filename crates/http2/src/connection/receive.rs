@@ -2,7 +2,7 @@
 
 use super::output_buffer::MAX_PENDING_BYTES;
 use super::receive_state::{DataFrame, ReadPhase};
-use super::{ClientConnection, ConnectionError, Event, ReceiveStep};
+use super::{ClientConnection, ConnectionError, Event, FrameResult, ReceiveStep};
 use crate::error_code::ErrorCode;
 use crate::frame::{FrameFlags, FrameHeader, FrameKind, MIN_MAX_FRAME_BYTES};
 
@@ -114,7 +114,7 @@ impl ClientConnection {
 
     /// Checks a header, and decides what its payload is.
     #[inline]
-    fn begin_frame(&mut self, header: FrameHeader) -> Result<Option<Event<'static>>, ConnectionError> {
+    fn begin_frame(&mut self, header: FrameHeader) -> FrameResult {
         if self.output.pending().len() > MAX_PENDING_BYTES {
             let reason = "it does not read the acknowledgements that it causes";
             return Err(ConnectionError::new(ErrorCode::ENHANCE_YOUR_CALM, reason));
@@ -148,7 +148,7 @@ impl ClientConnection {
     }
 
     /// Handles a whole frame other than DATA.
-    fn frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<Option<Event<'static>>, ConnectionError> {
+    fn frame(&mut self, header: FrameHeader, payload: &[u8]) -> FrameResult {
         match header.kind {
             FrameKind::Headers => self.headers(header, payload),
             FrameKind::Continuation => self.continuation(header, payload),

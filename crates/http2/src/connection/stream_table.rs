@@ -1,8 +1,8 @@
 //! The streams of a connection, by number.
 //!
-//! Numbers grow by two, and responses end roughly in the order of the requests. So a deque holds a place for each number
-//! from the oldest open stream on, and a lookup is an index. A stream that stays open while thousands pass would make it
-//! long; such a one is moved to a short list, and the deque begins behind it.
+//! Numbers grow by two, and responses end roughly in the order of the requests. So a deque holds a place for each
+//! number from the oldest open stream on, and a lookup is an index. A stream that stays open while thousands pass would
+//! make it long; such a one is moved to a short list, and the deque begins behind it.
 
 use std::collections::VecDeque;
 

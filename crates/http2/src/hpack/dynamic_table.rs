@@ -10,7 +10,7 @@ const MIN_DEAD_BYTES: usize = 1024;
 /// Fields within a size in bytes; a new one evicts the oldest until it fits.
 ///
 /// Names and values lie one behind the other in one buffer, so that a field is a slice, an insertion is a copy, and
-/// nothing is allocated once the buffer has its size: at most twice the table's, and [`MIN_DEAD_BYTES`].
+/// nothing is allocated once the buffer has its size: at most about twice the table's.
 #[derive(Clone, Debug, Default)]
 pub struct DynamicTable {
     fields: VecDeque<TableField>,

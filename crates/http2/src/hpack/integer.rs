@@ -5,7 +5,7 @@ use super::HpackError;
 /// Maximum bytes behind the prefix: 32 bits need five, and more would be zeros that only cost time.
 const MAX_TAIL_BYTES: u32 = 5;
 
-/// Appends a number whose first `prefix` bits are the low bits of a byte with the high bits `first`; `prefix` is 1 to 8.
+/// Appends a number whose first `prefix` bits, 1 to 8, are the low bits of a byte with the high bits `first`.
 #[inline]
 pub fn encode_integer(out: &mut Vec<u8>, first: u8, prefix: u32, value: u32) {
     let mask = (1_u32 << prefix) - 1;
