@@ -199,7 +199,7 @@ def test_ctrl_c_ends_all_processes_and_keeps_the_result(service: Service, tmp_pa
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("import nothing_like_this\n", "shop.py cannot be imported: ModuleNotFoundError"),
+        ("import nothing_like_this\n", "shop.py cannot be imported: line 1 needs the module nothing_like_this"),
         # Only where a process is told its number.
         ("import weir\nif weir._processes.is_agent():\n    1 / 0\n" + SHOP, "shop.py cannot be imported: ZeroDivision"),
     ],
