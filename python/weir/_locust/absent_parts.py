@@ -1,4 +1,4 @@
-"""Uses of parts of gevent and Locust that are not there, found in the source before the run."""
+"""Uses of parts of gevent and Locust that are not there or do less, found in the source before the run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from weir._locust.environment import Environment, Runner
 __all__ = ["absent_parts"]
 
 _STAND_INS = ("gevent", "locust")
+_FIRE = "events.request.fire"
 
 
 def absent_parts(module: ModuleType, path: str) -> list[str]:
-    """Name the parts that a locustfile and modules beside it use, and that are not there, each once with its line."""
+    """Say of each part that a locustfile and modules beside it use what is lacking, once and with its line."""
     found: dict[str, str] = {}
     for file in _files(module, path):
         try:
@@ -27,7 +28,8 @@ def absent_parts(module: ModuleType, path: str) -> list[str]:
             continue
         shown = path if file == os.path.abspath(path) else file
         for name, line in _uses(tree):
-            found.setdefault(name, f"{shown}:{line}: {name} is not there in weir")
+            lack = "is heard by listeners, and not counted" if name == _FIRE else "is not there; what reaches it fails"
+            found.setdefault(name, f"{shown}:{line}: {name} {lack}")
     return list(found.values())
 
 
@@ -49,10 +51,11 @@ def _uses(tree: ast.Module) -> Iterator[tuple[str, int]]:
     for node in nodes:
         if isinstance(node, ast.ImportFrom | ast.Import):
             prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-            dotted: list[str | None] = [prefix + one.name for one in node.names if one.name != "*"]
+            dotted = [prefix + one.name for one in node.names if one.name != "*"]
         else:
-            dotted = [_dotted(node, names)]
-        yield from ((name, getattr(node, "lineno", 0)) for name in dotted if name and _is_absent(name))
+            name = _dotted(node, names)
+            dotted = [name] if name else []
+        yield from ((name, getattr(node, "lineno", 0)) for name in dotted if _is_absent(name))
 
 
 def _bound(one: ast.alias) -> str:
@@ -76,6 +79,8 @@ def _dotted(node: ast.AST, names: dict[str, str]) -> str | None:
         node = node.value
     if not parts or not isinstance(node, ast.Name):
         return None
+    if ".".join((node.id, *parts)).endswith(_FIRE):
+        return _FIRE
     root = names.get(node.id)
     if root is not None:
         return ".".join((root, *parts)) if root.partition(".")[0] in _STAND_INS else None
@@ -87,13 +92,14 @@ def _dotted(node: ast.AST, names: dict[str, str]) -> str | None:
 
 
 def _is_absent(name: str) -> bool:
+    if name == _FIRE:
+        return True
     if name.startswith("environment.runner."):
         return not hasattr(Runner, name.split(".")[2]) and name.split(".")[2] not in vars(Runner(Environment()))
-    part: Any = None
     top, *rest = name.split(".")
     if top not in _STAND_INS:
         return False
-    part = sys.modules[top]
+    part: Any = sys.modules[top]
     for one in rest:
         if not isinstance(part, ModuleType):
             return False

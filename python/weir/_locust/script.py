@@ -82,7 +82,7 @@ class LocustScript:
         self.scenarios = [one.__name__ for one in self._classes]
         if not given["agent"]:
             for note in absent_parts(module, path):
-                sys.stderr.write(f"weir: {note}; what reaches it fails\n")
+                sys.stderr.write(f"weir: {note}\n")
             _note_own_clients(self._classes)
         hosts = [host for one in self._classes if (host := one.host)]
         # `init` may have set the host.
