@@ -215,7 +215,10 @@ class A(HttpUser):
         gevent.sleep(0)
         self.client.get("/")
         assert self.environment.runner.state == "running"
-        self.environment.events.request.fire(request_type="X", name="x", response_time=1, response_length=0)
+        try:
+            self.environment.events.request.fire(request_type="X", name="x", response_time=1, response_length=0)
+        except ValueError:
+            pass
         try:
             from gevent import pool
         except ImportError:
@@ -232,7 +235,7 @@ def test_what_tasks_may_reach_and_is_not_there_is_named_before_the_run(service: 
     assert err.splitlines() == [
         "weir: locustfile.py:8: gevent.spawn is not there; what reaches it fails",
         "weir: locustfile.py:9: environment.runner.spawn_users is not there; what reaches it fails",
-        "weir: locustfile.py:18: events.request.fire is heard by listeners, and not counted",
+        "weir: locustfile.py:19: events.request.fire is heard by listeners, and not counted",
     ]
 
 

@@ -65,10 +65,16 @@ def _bound(one: ast.alias) -> str:
 def _reached(node: ast.AST) -> Iterator[ast.AST]:
     """Iterate over a tree without what only a program of its own does, and what catches that a module is not there."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Try) or (isinstance(child, ast.If) and "__name__" in ast.dump(child.test)):
+        if isinstance(child, ast.If) and "__name__" in ast.dump(child.test):
+            continue
+        if isinstance(child, ast.Try) and any(_catches_imports(handler) for handler in child.handlers):
             continue
         yield child
         yield from _reached(child)
+
+
+def _catches_imports(handler: ast.ExceptHandler) -> bool:
+    return handler.type is not None and any(name in ast.dump(handler.type) for name in ("Import", "ModuleNotFound"))
 
 
 def _dotted(node: ast.AST, names: dict[str, str]) -> str | None:
