@@ -20,7 +20,7 @@ pub enum Event<'a> {
     Head {
         /// Request.
         key: u32,
-        /// What it says.
+        /// Reason, in prose.
         head: ResponseNotes,
     },
     /// Content of the response, without framing.
