@@ -20,7 +20,7 @@ pub enum Event<'a> {
     Head {
         /// Request.
         key: u32,
-        /// Reason, in prose.
+        /// Status, and what follows from the fields.
         head: ResponseNotes,
     },
     /// Content of the response, without framing.
