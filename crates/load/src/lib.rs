@@ -13,6 +13,7 @@ mod connection;
 mod connections;
 mod counters;
 mod headers;
+pub mod http2;
 mod manifest;
 pub mod options;
 pub mod plan;
@@ -37,10 +38,12 @@ pub use self::headers::{HeaderField, with_headers};
 pub use self::manifest::{machine_manifest, manifest};
 pub use self::options::{Options, RequestBodySource};
 pub use self::plan::{AgentPosition, LoadPlan, Pacing, PlanError};
+use self::probe::Reachable;
 use self::request_log::RequestLog;
 pub use self::start_gate::StartGate;
 use self::worker::{Worker, WorkerContext, WorkerReport};
 use weir_decide::Nanos;
+use weir_http::tls::Tls;
 use weir_machine as machine;
 use weir_machine::clock::{self, Clock};
 use weir_machine::lock::lock;
@@ -173,12 +176,16 @@ pub fn drive(
         beginning.set_ready();
         return Ok(DriveResult::default());
     }
-    machine::allow_open_files(plan.connections).map_err(|possible| LoadError::OpenFiles(plan.connections, possible))?;
-    let address = probe::find_address(plan, &mut |_| listen(Nanos::ZERO, None))?;
+    let files = plan.open_files();
+    machine::allow_open_files(files).map_err(|possible| LoadError::OpenFiles(files, possible))?;
+    let Reachable { address, is_http1 } = probe::find_address(plan, &mut |_| listen(Nanos::ZERO, None))?;
+    let falls_back = is_http1 && !plan.has_users();
     let (sender, reports) = mpsc::channel();
     let shared = WorkerContext {
         plan,
         address: &address,
+        tls: if falls_back { plan.tls.clone().map(Tls::offering_http1) } else { plan.tls.clone() },
+        http2: plan.http2.filter(|_| !falls_back),
         start_gate: beginning,
         ready: AtomicU64::new(0),
         per_interval: in_parts,

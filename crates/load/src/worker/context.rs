@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, OnceLock};
 
+use crate::http2::Http2Plan;
 use crate::plan::LoadPlan;
 use crate::start_gate::StartGate;
 use crate::steps::StepTrace;
 use weir_decide::Nanos;
 use weir_http::target::SocketAddress;
+use weir_http::tls::Tls;
 use weir_machine::lock::lock;
 use weir_measure::Counts;
 use weir_measure::recorder::Interval;
@@ -18,6 +20,10 @@ use weir_measure::recorder::Interval;
 pub(crate) struct WorkerContext<'a> {
     pub(crate) plan: &'a LoadPlan,
     pub(crate) address: &'a SocketAddress,
+    /// TLS of requests of the plan.
+    pub(crate) tls: Option<Tls>,
+    /// HTTP/2, unless the service of the plan's requests speaks HTTP/1.1 alone.
+    pub(crate) http2: Option<Http2Plan>,
     pub(crate) start_gate: &'a StartGate,
     /// Number of workers that are ready; the last one opens the gate.
     pub(crate) ready: AtomicU64,

@@ -46,6 +46,21 @@ impl Worker<'_> {
         self.buffer = buffer;
     }
 
+    /// Reads a connection at once, whether or not it has an event.
+    pub(super) fn read_now(&mut self, index: u32) {
+        let event =
+            ReadinessEvent { key: self.connections.key(index), readable: true, writable: false, hung_up: false };
+        // Within the handling of another read the buffer is in use.
+        let is_nested = self.buffer.is_empty();
+        if is_nested {
+            self.buffer = vec![0; READ_BUFFER_BYTES].into_boxed_slice();
+        }
+        self.read(event, index);
+        if is_nested {
+            self.buffer = Box::default();
+        }
+    }
+
     /// The next bytes, and their number in the buffer; `None` when there are none for now, or the connection has ended.
     #[inline]
     fn receive(&mut self, index: u32, buffer: &mut [u8]) -> Option<(StreamRead, usize)> {
@@ -79,6 +94,9 @@ impl Worker<'_> {
     fn process(&mut self, index: u32, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
         let plan = self.shared.plan;
         let mut has_responded = false;
+        if self.connections.get(index).is_some_and(|slot| slot.streams.is_some()) {
+            return self.process_streams(index, bytes, at, now);
+        }
         while !bytes.is_empty() {
             let Some(slot) = self.connections.get(index) else { return false };
             let early = slot.front_is_unsent();
@@ -169,6 +187,10 @@ impl Worker<'_> {
     fn closed_by_peer(&mut self, index: u32, now: Nanos) {
         let plan = self.shared.plan;
         let Some(slot) = self.connections.get(index) else { return };
+        if slot.streams.is_some() {
+            let why = || "the connection was closed before a response".into();
+            return self.fail(index, FailureKind::Closed, why);
+        }
         let written = slot.written();
         match (slot.flights.front(), slot.decoder.close()) {
             // Idle: a service may close the connection.
