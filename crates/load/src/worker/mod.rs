@@ -237,6 +237,8 @@ impl<'a> Worker<'a> {
         for event in ready.drain(..) {
             self.handle(event);
         }
+        // What responses over HTTP/1.1 have led to.
+        self.flush_streams();
     }
 
     /// Starts what is due: requests of the plan, or users of scenarios.
@@ -246,6 +248,7 @@ impl<'a> Worker<'a> {
             (None, Some(_)) => self.start_on_streams(),
             (None, None) => self.start_requests(),
         }
+        self.flush_streams();
     }
 
     /// Claims new tickets of the closed loop before it runs out of them.

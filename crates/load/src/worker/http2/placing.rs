@@ -36,7 +36,6 @@ impl Worker<'_> {
             let Some(start) = self.feed.due(now) else { break };
             self.start_request(&start, start.arrival.intended, now);
         }
-        self.flush_streams();
     }
 
     /// Starts a request of the plan, which could have been sent at `ready`.
