@@ -32,12 +32,7 @@ pub(super) struct Http2Args {
 
 impl Http2Args {
     pub(super) fn into_options(self) -> Http2Options {
-        Http2Options {
-            over_tls: self.http2,
-            cleartext: self.h2c,
-            streams: self.streams,
-            window_bytes: self.h2_window,
-        }
+        Http2Options { over_tls: self.http2, cleartext: self.h2c, streams: self.streams, window_bytes: self.h2_window }
     }
 }
 

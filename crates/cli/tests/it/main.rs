@@ -24,6 +24,8 @@ mod http_client;
 mod load_answers;
 mod load_closed;
 mod load_failures;
+mod load_http2;
+mod load_http2_ends;
 mod load_open;
 mod load_requests;
 mod load_tls;

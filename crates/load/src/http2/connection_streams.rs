@@ -136,7 +136,11 @@ impl ConnectionStreams {
             // A timestamp may be older than the send by the clocks' difference.
             flight.first_byte.get_or_insert(at.max(flight.sent.min(now)));
             if let Some(step) = exchange.step.as_mut().filter(|step| step.is_kept) {
-                ResponseObserver::head(step.as_mut(), text, HeadNotes { sets_cookie: notes.sets_cookie, is_encoded: notes.is_encoded });
+                ResponseObserver::head(
+                    step.as_mut(),
+                    text,
+                    HeadNotes { sets_cookie: notes.sets_cookie, is_encoded: notes.is_encoded },
+                );
             }
         }
         text

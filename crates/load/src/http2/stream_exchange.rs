@@ -36,8 +36,7 @@ impl StreamExchange {
         requests: &[WireRequest],
         joined: Nanos,
     ) -> Self {
-        let mut exchange =
-            Self { flight, user, step, joined, stream: None, bytes_out: 0, resends: 0, head_length: 0 };
+        let mut exchange = Self { flight, user, step, joined, stream: None, bytes_out: 0, resends: 0, head_length: 0 };
         exchange.head_length = head_length(exchange.parts(requests, 0)[0]);
         exchange
     }

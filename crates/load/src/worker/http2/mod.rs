@@ -190,6 +190,10 @@ impl Worker<'_> {
     /// Writes what the events of a connection have led to, and ends it if nothing is left on it.
     fn settle_streams(&mut self, index: u32, key: u64, now: Nanos) {
         self.place_moved(now);
+        if self.connections.key(index) == key {
+            // Acknowledgements, and bodies that windows permit again, have no event.
+            self.mark_dirty(index);
+        }
         self.flush_streams();
         if self.connections.key(index) == key {
             self.close_if_drained(index);
