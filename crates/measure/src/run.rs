@@ -59,7 +59,7 @@ pub struct Run {
     pub failures: BTreeMap<String, u64>,
     /// Connections of the run.
     pub connections: Connections,
-    /// HTTP/2 of these connections; `None` without.
+    /// HTTP/2 of these connections; `None` if it was not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http2: Option<RunHttp2>,
     /// Lateness of the generator itself.

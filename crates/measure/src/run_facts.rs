@@ -81,8 +81,7 @@ impl RunFacts {
     }
 
     fn http2(&self, counts: &Counts) -> Option<RunHttp2> {
-        let streams = self.streams.filter(|_| counts.http2.settings.count() > 0)?;
-        Some(RunHttp2::of(streams, &counts.http2))
+        self.streams.map(|streams| RunHttp2::of(streams, &counts.http2))
     }
 
     fn target_of(self, counts: &Counts) -> RunTarget {

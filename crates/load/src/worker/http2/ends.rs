@@ -14,10 +14,24 @@ impl Worker<'_> {
     /// Records a request without a response. True for one of the plan, whose user the caller continues; users of
     /// scenarios go on by themselves.
     pub(super) fn fail_exchange(&mut self, exchange: StreamExchange, kind: FailureKind, now: Nanos) -> bool {
+        self.fail_exchange_by(exchange, kind, "", now)
+    }
+
+    /// The same, with a message for the log.
+    pub(super) fn fail_exchange_by(
+        &mut self,
+        exchange: StreamExchange,
+        kind: FailureKind,
+        message: &str,
+        now: Nanos,
+    ) -> bool {
         let StreamExchange { flight, user, step, bytes_out, .. } = exchange;
         let outcome = flight.failed(kind, now, bytes_out as usize);
         let Some(step) = step else {
-            self.end(&outcome, user);
+            self.counters.end(&outcome);
+            if let Some(log) = &mut self.log {
+                log.push(&outcome, user, self.connections.in_use(), 0, message);
+            }
             return true;
         };
         let event = FlowEvent::Failed { step: step.step, kind, remaining: 0 };

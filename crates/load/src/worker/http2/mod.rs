@@ -182,7 +182,7 @@ impl Worker<'_> {
         };
         self.counters.record_detail(kind, || why);
         let user = exchange.user;
-        if self.fail_exchange(exchange, kind, now) {
+        if self.fail_exchange_by(exchange, kind, &code.to_string(), now) {
             self.next_on_streams(index, user, now, now);
         }
     }
