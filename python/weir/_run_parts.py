@@ -168,7 +168,7 @@ class Http2:
         streams: Maximum number of streams of a connection that was asked for.
         permitted_streams: Lowest maximum that the service permitted; None if it has no limit.
         settings_ms: Time from the transport (TCP, or TLS) to the service's settings; part of the time to connect.
-        goaways: Number of GOAWAY frames, by which the service ended connections.
+        goaways: Number of connections that the service ended by GOAWAY.
         resent: Requests that were sent again on another connection, since the service had not processed them. Each
             counts once, from its intended start to its end.
         errors: Streams that ended without a whole response, by error code.

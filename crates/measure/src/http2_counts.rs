@@ -15,7 +15,7 @@ merged! {
         pub settings: Histogram => sum,
         /// Lowest maximum of streams that the service has permitted; 0 if it has no limit, or none is known.
         pub permitted: u64 => lowest,
-        /// Number of GOAWAY frames.
+        /// Number of connections that ended by GOAWAY.
         pub goaways: u64 => sum,
         /// Requests that were sent again on another connection, since the service had not processed them.
         pub resent: u64 => sum,

@@ -16,7 +16,7 @@ pub struct RunHttp2 {
     pub permitted_streams: Option<u64>,
     /// Time from the transport (TCP, or TLS) to the service's settings; part of the time to connect.
     pub settings_ms: Percentiles,
-    /// Number of GOAWAY frames, by which the service ended connections.
+    /// Number of connections that the service ended by GOAWAY.
     pub goaways: u64,
     /// Requests that were sent again on another connection, since the service had not processed them (RFC 9113 section
     /// 8.7). Each counts once, from its intended start to its end.

@@ -18,7 +18,7 @@ pub(super) fn violations(stream: u32) -> Vec<Violation> {
     let mut large = frame(FrameKind::Headers, 0, stream, first);
     let mut chunks = rest.chunks(16_000).peekable();
     while let Some(chunk) = chunks.next() {
-        large.extend(frame(FrameKind::Continuation, if chunks.peek().is_none() { 4 } else { 0 }, 1, chunk));
+        large.extend(frame(FrameKind::Continuation, if chunks.peek().is_none() { 4 } else { 0 }, stream, chunk));
     }
 
     list(vec![

@@ -125,3 +125,18 @@ fn the_first_frame_is_settings() {
         assert_eq!(error.to_string(), format!("the service violates HTTP/2: {reason} (PROTOCOL_ERROR)"));
     }
 }
+
+#[test]
+fn streams_end_alone_again_and_again() {
+    let mut one = connection(&ClientSettings { stream_window_bytes: 40_000, ..ClientSettings::default() }, &[]);
+    let mut stream = 1;
+    for round in 0..3 {
+        for violation in violations(1).into_iter().filter(|violation| matches!(violation.end, ViolationEnd::Stream(_)))
+        {
+            one.open(&request(GET, 0, stream)).unwrap();
+            let of_stream = violations(stream).into_iter().find(|other| other.name == violation.name).unwrap();
+            assert_eq!(feed(&mut one, &of_stream.bytes).1, Ok(()), "{round} {}", violation.name);
+            stream += 2;
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,12 +18,13 @@ use weir_http2::hpack::{FieldSink, HpackDecoder};
 use weir_machine::lock::lock;
 
 use super::Shared;
-use super::counts::ViolationCounts;
 
 /// Streams of a connection at the same time.
 const MAX_STREAMS: u32 = 100;
 /// Time that a client has to end what it has to end.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Time that a client has to close a connection that has ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Idle time after which a connection is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// Maximum size of a field block, in bytes.
@@ -40,6 +41,17 @@ pub(super) struct HostileConnection<'a> {
     awaited: HashMap<u32, (&'static str, ErrorCode)>,
     /// Last stream that is processed, after GOAWAY.
     last_stream: Option<u32>,
+    /// Whether the client has gone on where it had to end the connection.
+    is_ignored: bool,
+}
+
+/// What a client does about a violation.
+enum Reaction {
+    /// It ends the stream or the connection with this code.
+    Code(Option<ErrorCode>),
+    /// It closes the connection.
+    Closed,
+    None,
 }
 
 /// Path of a request.
@@ -66,6 +78,7 @@ impl<'a> HostileConnection<'a> {
             open: HashMap::new(),
             awaited: HashMap::new(),
             last_stream: None,
+            is_ignored: false,
         })
     }
 
@@ -79,10 +92,20 @@ impl<'a> HostileConnection<'a> {
         lock(&self.shared.counts).connections += 1;
         self.stream.write_all(&settings(&[(SettingId::MAX_CONCURRENT_STREAMS, MAX_STREAMS)]))?;
         let ended = self.serve();
-        for (name, _) in std::mem::take(&mut self.awaited).into_values() {
-            self.judge(name, None, ErrorCode::NO_ERROR);
+        for (name, expected) in std::mem::take(&mut self.awaited).into_values() {
+            self.judge(name, if self.is_ignored { Reaction::None } else { Reaction::Closed }, expected);
         }
+        self.drain()?;
         ended
+    }
+
+    /// Ends the connection so that what was written arrives: a close with unread bytes resets it.
+    fn drain(&mut self) -> io::Result<()> {
+        self.stream.shutdown(Shutdown::Write)?;
+        self.stream.set_read_timeout(Some(DRAIN_TIMEOUT))?;
+        let mut rest = [0; 4096];
+        while self.stream.read(&mut rest)? > 0 {}
+        Ok(())
     }
 
     fn serve(&mut self) -> io::Result<()> {
@@ -119,7 +142,7 @@ impl<'a> HostileConnection<'a> {
                 FrameKind::RstStream => {
                     self.open.remove(&header.stream);
                     if let Some((name, expected)) = self.awaited.remove(&header.stream) {
-                        self.judge(name, code_of(&payload, 0), expected);
+                        self.judge(name, Reaction::Code(code_of(&payload, 0)), expected);
                     }
                 }
                 FrameKind::GoAway => return Ok(()),
@@ -225,33 +248,45 @@ impl<'a> HostileConnection<'a> {
         }
     }
 
-    /// Code of the client's GOAWAY, if it sends one.
-    fn await_goaway(&mut self) -> Option<ErrorCode> {
-        self.stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        while let Ok(Some((header, payload))) = self.read_frame() {
+    /// What the client does about a violation that ends the connection.
+    fn await_goaway(&mut self) -> Reaction {
+        if self.stream.set_read_timeout(Some(PATIENCE)).is_err() {
+            return Reaction::Closed;
+        }
+        loop {
+            let (header, payload) = match self.read_frame() {
+                Ok(Some(frame)) => frame,
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    self.is_ignored = true;
+                    return Reaction::None;
+                }
+                Ok(None) | Err(_) => return Reaction::Closed,
+            };
             match header.kind {
-                FrameKind::GoAway => return code_of(&payload, 4),
+                // It has no more requests.
+                FrameKind::GoAway if code_of(&payload, 4) == Some(ErrorCode::NO_ERROR) => return Reaction::Closed,
+                FrameKind::GoAway => return Reaction::Code(code_of(&payload, 4)),
                 FrameKind::RstStream => {
                     if let Some((name, expected)) = self.awaited.remove(&header.stream) {
-                        self.judge(name, code_of(&payload, 0), expected);
+                        self.judge(name, Reaction::Code(code_of(&payload, 0)), expected);
                     }
                 }
                 _ => {}
             }
         }
-        None
     }
 
-    fn judge(&self, name: &'static str, found: Option<ErrorCode>, expected: ErrorCode) {
+    fn judge(&self, name: &'static str, reaction: Reaction, expected: ErrorCode) {
         let mut counts = lock(&self.shared.counts);
-        let ViolationCounts { right, other_code, last_code, ignored, .. } = counts.violations.entry(name).or_default();
-        match found {
-            Some(code) if code == expected => *right += 1,
-            Some(code) => {
-                *other_code += 1;
-                *last_code = Some(code.to_string());
+        let counts = counts.violations.entry(name).or_default();
+        match reaction {
+            Reaction::Code(Some(code)) if code == expected => counts.right += 1,
+            Reaction::Code(code) => {
+                counts.other_code += 1;
+                counts.last_code = code.map(|code| code.to_string());
             }
-            None => *ignored += 1,
+            Reaction::Closed => counts.closed += 1,
+            Reaction::None => counts.ignored += 1,
         }
     }
 

@@ -30,6 +30,9 @@ pub(super) struct ViolationCounts {
     pub(super) other_code: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_code: Option<String>,
-    /// The client has not ended it, or closed the connection without a word.
+    /// The client has closed the connection, and its reason was not to be read: a client that closes while a flood comes
+    /// resets the connection, and what it wrote before is lost.
+    pub(super) closed: u64,
+    /// The client has not ended it in time.
     pub(super) ignored: u64,
 }

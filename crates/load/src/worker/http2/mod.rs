@@ -7,8 +7,10 @@ mod placing;
 pub(super) use self::placing::MovedRequest;
 
 use super::Worker;
+use super::receive::MAX_READS;
 use crate::connection::ConnectionPhase;
 use crate::http2::StreamExchange;
+use crate::poller::ReadinessEvent;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::Feed;
@@ -16,7 +18,9 @@ use weir_http::wire::{DecodedResponse, ResponseObserver};
 use weir_http2::connection::{Event, ResetSide, ResponseTotals, StreamReset};
 
 /// How often a request is sent to other connections, since a service says that it did not process it.
-const MAX_RESENDS: u8 = 3;
+const MAX_RESENDS: u8 = 10;
+/// Maximum reads in a row that leave nothing unread, before the requests that follow are written.
+const MAX_DRAINED_READS: usize = 3;
 
 impl Worker<'_> {
     /// Begins HTTP/2 on a connection whose transport is there.
@@ -30,33 +34,63 @@ impl Worker<'_> {
         self.write_streams(index);
     }
 
-    /// Takes bytes that came at `at` on a connection with streams; true if it is still open.
-    pub(super) fn process_streams(&mut self, index: u32, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
+    /// Reads a connection with streams, and writes what follows from it.
+    ///
+    /// While several requests are in flight, it is read until nothing is left: a service writes head and content, and
+    /// one response after the other, and what comes while the first ones are handled spares a wake-up and a write.
+    pub(in crate::worker) fn read_streams(&mut self, event: ReadinessEvent, index: u32) {
         let key = self.connections.key(index);
-        if let Some(streams) = self.connections.get(index).and_then(|slot| slot.streams.as_mut()) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut reads = 0;
+        while let Some((received, taken)) = self.receive(index, &mut buffer) {
+            let now = self.clock.now();
+            if received.bytes == 0 {
+                self.closed_by_peer(index, now);
+                break;
+            }
+            let at = self.arrival(&received, now);
+            if !self.process_streams(index, key, &buffer[..taken], at, now) {
+                break;
+            }
+            reads += 1;
+            let has_others = self.streams_of(index).is_some_and(|streams| streams.len() > 1);
+            if received.drained && !event.hung_up && (!has_others || reads >= MAX_DRAINED_READS) {
+                break;
+            }
+            if reads >= MAX_READS {
+                // The poller reports only new events, and this is not one.
+                self.unread.push(event);
+                break;
+            }
+        }
+        self.buffer = buffer;
+        self.settle_streams(index, key, self.clock.now());
+    }
+
+    /// Takes bytes that came at `at` on a connection with streams; true if it is still open.
+    fn process_streams(&mut self, index: u32, key: u64, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
+        if let Some(streams) = self.streams_of(index) {
             streams.received = now;
         }
         loop {
             // What a request's end has led to may have ended the connection, and its place may have another one.
             if self.connections.key(index) != key {
-                break;
+                return false;
             }
-            let Some(streams) = self.connections.get(index).and_then(|slot| slot.streams.as_mut()) else { break };
+            let Some(streams) = self.streams_of(index) else { return false };
             let step = match streams.protocol.receive(bytes) {
                 Ok(step) => step,
                 Err(error) => {
                     // The peer is told why, as far as the socket accepts it.
                     self.write_streams(index);
                     self.fail(index, FailureKind::Protocol, || error.to_string());
-                    break;
+                    return false;
                 }
             };
             bytes = &bytes[step.used..];
-            let Some(event) = step.event else { break };
+            let Some(event) = step.event else { return true };
             self.take_event(index, event, at, now);
         }
-        self.settle_streams(index, key, now);
-        self.connections.key(index) == key && self.connections.get(index).is_some()
     }
 
     fn take_event(&mut self, index: u32, event: Event<'_>, at: Nanos, now: Nanos) {
@@ -85,7 +119,10 @@ impl Worker<'_> {
                 }
             }
             Event::GoAway { .. } => {
-                self.counters.counts().http2.goaways += 1;
+                // A service may say it twice: that it will end the connection, and when.
+                if self.streams_of(index).is_some_and(|streams| !streams.is_retired) {
+                    self.counters.counts().http2.goaways += 1;
+                }
                 self.retire(index);
             }
         }
