@@ -173,7 +173,7 @@ impl<'a> HostileConnection<'a> {
             taken
         };
         if takes(options.violation) {
-            return self.violate(stream, &mut random);
+            return self.violate(stream);
         }
         if takes(options.goaway) {
             lock(&self.shared.counts).unprocessed += 1;
@@ -221,10 +221,12 @@ impl<'a> HostileConnection<'a> {
     }
 
     /// Breaks a rule; false if that ends the connection.
-    fn violate(&mut self, stream: u32, random: &mut SeededRng) -> io::Result<bool> {
+    fn violate(&mut self, stream: u32) -> io::Result<bool> {
         let violations = self.shared.options.frames(stream);
-        let which = random.below(violations.len());
-        let Some(violation) = violations.into_iter().nth(which) else { return Ok(true) };
+        // In turn, so that each is played after some hundred requests.
+        let number = self.shared.options.seed.wrapping_add(self.shared.violations.fetch_add(1, Ordering::SeqCst));
+        let which = number % (violations.len() as u64).max(1);
+        let Some(violation) = violations.into_iter().nth(which as usize) else { return Ok(true) };
         let name = violation.name;
         {
             let mut counts = lock(&self.shared.counts);

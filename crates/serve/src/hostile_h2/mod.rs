@@ -30,6 +30,8 @@ struct Shared {
     counts: Mutex<HostileCounts>,
     /// Number of the next request.
     next: AtomicU64,
+    /// Number of the next violation.
+    violations: AtomicU64,
     stopped: AtomicBool,
     streams: Mutex<HashMap<u64, TcpStream>>,
 }
@@ -58,6 +60,7 @@ impl HostileServer {
             options,
             counts: Mutex::default(),
             next: AtomicU64::new(0),
+            violations: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             streams: Mutex::default(),
         });
