@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -149,12 +149,14 @@ def generators(bench: Bench, server: Http2Nginx, shape: Shape) -> dict[str, Gene
 
 
 @contextmanager
-def http2_nginx(program: Path, core: int) -> Iterator[Http2Nginx]:
-    """Start nginx with HTTP/1.1, h2c and HTTP/2 over TLS on free ports."""
+def http2_nginx(program: Path, core: int, files: Mapping[str, int] | None = None) -> Iterator[Http2Nginx]:
+    """Start nginx with HTTP/1.1, h2c and HTTP/2 over TLS on free ports, and with files of these sizes."""
     with tempfile.TemporaryDirectory(prefix="weir-http2-") as name:
         folder = Path(name)
         folder.chmod(0o755)  # its worker may be another user
-        (folder / LARGE).write_bytes(b"x" * LARGE_BYTES)
+        for path, size in {LARGE: LARGE_BYTES, **(files or {})}.items():
+            (folder / path).parent.mkdir(exist_ok=True)
+            (folder / path).write_bytes(b"x" * size)
         _certificate(folder)
         ports = [free_port() for _ in range(3)]
         config = folder / "nginx.conf"
@@ -181,6 +183,7 @@ def _config(folder: Path, plain: int, h2c: int, tls: int) -> str:
     locations = f"""
         location = /_status {{ stub_status; }}
         location = /{LARGE} {{ default_type text/plain; root {folder}; }}
+        location /bytes/ {{ default_type text/plain; root {folder}; }}
         location / {{ default_type text/plain; return 200 "{BODY}"; }}"""
     return f"""{nginx_head(folder)}
     open_file_cache max=10;
