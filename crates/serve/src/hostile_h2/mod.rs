@@ -106,7 +106,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         lock(&shared.streams).insert(number, copy);
         let of_thread = Arc::clone(shared);
         let spawned = thread::Builder::new().name("hostile-h2".into()).stack_size(STACK_BYTES).spawn(move || {
-            // Clients go as they like: the end of a connection is no error.
+            // Clients may end a connection at any time.
             let _ = HostileConnection::new(stream, &of_thread).and_then(HostileConnection::run);
             lock(&of_thread.streams).remove(&number);
         });
