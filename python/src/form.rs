@@ -3,7 +3,7 @@
 //! `weir/_load.py` has the signature and passes its arguments as a dictionary, by name. Each is removed from it when
 //! read; one that is left over is a bug and fails every call.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::path::PathBuf;
@@ -107,7 +107,7 @@ impl FromPyObject<'_, '_> for Http2Arg {
         }
         match value.extract::<&str>() {
             Ok(Http2Preference::ONLY) => Ok(Self(Some(Http2Preference::Required))),
-            _ => Err(PyValueError::new_err(format!("http2={value}: write True, False or \"only\""))),
+            _ => Err(errors::usage("invalid http2; write True, False or 'only'")),
         }
     }
 }

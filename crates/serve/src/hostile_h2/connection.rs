@@ -46,6 +46,7 @@ pub(super) struct HostileConnection<'a> {
 }
 
 /// What a client does about a violation.
+#[derive(Clone, Copy)]
 enum Reaction {
     /// It ends the stream or the connection with this code.
     Code(Option<ErrorCode>),
