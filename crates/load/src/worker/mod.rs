@@ -9,6 +9,7 @@ mod connect;
 mod context;
 mod held_record;
 mod http2;
+mod periodic;
 mod receive;
 mod requests;
 mod step_results;
@@ -34,7 +35,7 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::Feed;
 use weir_http::wire::HeadCache;
-use weir_machine::clock::{Clock, WallOffset, minimize_timer_slack, thread_cpu};
+use weir_machine::clock::{Clock, WallOffset, minimize_timer_slack};
 use weir_measure::outcome::Outcome;
 
 pub(super) struct Worker<'a> {
@@ -338,51 +339,6 @@ impl<'a> Worker<'a> {
         if let Some(log) = &mut self.log {
             log.push(outcome, user, self.connections.in_use(), step, message);
         }
-    }
-
-    /// Periodic work: timeouts, and the report of each interval.
-    fn tick(&mut self, now: Nanos) {
-        let plan = self.shared.plan;
-        self.expire(now);
-        self.expire_moved(now);
-        self.care_for_streams(now);
-        let backlog = self.feed.backlog(now);
-        self.counters.record_backlog(backlog);
-        self.record_cpu(now);
-        let stretch = now.0 / plan.interval.0;
-        if stretch > self.interval {
-            self.publish(backlog);
-            self.interval = stretch;
-        }
-        let next_stretch = Nanos((stretch + 1) * plan.interval.0);
-        let scan = Nanos((plan.timeout.0 / 20).clamp(1_000_000, 100_000_000));
-        self.next_tick = next_stretch.min(now + scan);
-    }
-
-    fn record_cpu(&mut self, now: Nanos) {
-        let script = self.users.as_mut().map(UserTable::take_script_time).unwrap_or_default();
-        self.counters.record_cpu(now, thread_cpu(), script);
-    }
-
-    fn expire(&mut self, now: Nanos) {
-        for index in self.connections.indices() {
-            let Some(slot) = self.connections.get(index) else { continue };
-            if slot.streams.is_some() {
-                self.expire_streams(index, now);
-                continue;
-            }
-            let timeout = slot.step.as_ref().and_then(|step| step.timeout).unwrap_or(self.shared.plan.timeout);
-            if slot.waiting_since().is_some_and(|since| now - since > timeout) {
-                self.fail(index, FailureKind::Timeout, || format!("no response within {timeout}"));
-            }
-        }
-    }
-
-    fn publish(&mut self, backlog: u64) {
-        let mut interval = self.counters.take_interval(backlog);
-        interval.counts = self.shared.per_interval.then(|| self.counters.take_counts(&mut self.feed));
-        // The receiver is dropped only when the run is abandoned.
-        let _ = self.reports.send(WorkerReport::Interval(self.interval, interval));
     }
 
     /// Whether nothing is in flight or to come.
