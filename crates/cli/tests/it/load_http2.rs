@@ -213,3 +213,40 @@ fn what_does_not_go_together_is_one_line() {
         assert!(output.one_line().contains(expected), "{flags:?} {output:?}");
     }
 }
+
+#[test]
+fn times_are_those_of_the_service_and_the_law_of_little_holds() {
+    let server = Http2Service::build().start(|seen| {
+        let delay = if seen.number.is_multiple_of(10) { 60 } else { 20 };
+        Http2Reply::after(Duration::from_millis(delay))
+    });
+    for flags in [["-r", "200", "-d", "3s", "-c", "2"].as_slice(), &["-c", "1", "-n", "600"]] {
+        let run = load(&server.url("/"), &[&["--h2c", "--streams", "40"], flags].concat());
+        assert_eq!((run.requests.ok, run.requests.failed), (600, 0), "{flags:?}");
+        let service = &run.service_ms;
+        // Never less than the service has waited; a busy machine adds.
+        assert!((19.9..40.0).contains(&service.p50) && service.p95 >= 59.9, "{flags:?} {service:?}");
+        assert!(service.min >= 19.9 && run.first_byte_ms.p50 <= service.p50, "{flags:?} {service:?}");
+        let mean_s = run.response_ms.mean / 1e3;
+        let by_law = run.rate_per_s.achieved * mean_s;
+        assert!((run.in_flight_mean / by_law - 1.0).abs() < 0.1, "{flags:?} {} {by_law}", run.in_flight_mean);
+    }
+}
+
+#[test]
+fn a_stall_of_the_service_counts_from_the_intended_start() {
+    let began = std::time::Instant::now();
+    let server = Http2Service::build().start(move |_| {
+        // Stands still for the last half second of each second.
+        let phase = began.elapsed().as_millis() % 1000;
+        if phase >= 500 {
+            std::thread::sleep(Duration::from_millis(1000 - phase as u64));
+        }
+        Http2Reply::ok("fine")
+    });
+    let run = load(&server.url("/"), &["--h2c", "--streams", "100", "-c", "4", "-r", "200", "-d", "4s"]);
+    assert_eq!((run.requests.ok, run.requests.failed), (800, 0), "{:?}", run.failures);
+    // Half of the requests come in a stall, and wait evenly from 0 to 0.5 s.
+    let response = &run.response_ms;
+    assert!((200.0..350.0).contains(&response.p75) && response.p99 > 450.0, "{response:?}");
+}
