@@ -5,6 +5,7 @@
 //! - [`session`]: what the requests of a user have in common: URL before paths, headers, cookies
 //! - [`request`]: what a task yields; `weir::load::program::request` makes its bytes
 //! - [`response`]: what a task gets; nothing is parsed before it is looked at
+//! - [`blocked`]: calls that do not return
 //! - [`command`]: `weir load -s FILE.py` in a Python process
 //! - [`references`]: number of references to a Python object
 //! - [`thread_state`]: Python's state of the worker thread
@@ -12,6 +13,7 @@
 //! A task is a generator, a coroutine or a greenlet behind a function `resume(value)`: it takes a response and returns
 //! what the user does next. Nothing here waits, and the worker holds the GIL only within a call.
 
+mod blocked;
 pub(crate) mod command;
 mod program;
 mod references;

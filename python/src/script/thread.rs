@@ -58,6 +58,13 @@ impl PythonThread {
         Self { program, factory, numbers, users, steps, origins, buffer, held: 0, state: None }
     }
 
+    /// Notes which of Python's threads this one is.
+    #[cold]
+    fn note_thread(&self) {
+        let ident = Python::attach(|py| py.import("threading")?.call_method0("get_ident")?.extract::<u64>());
+        self.program.thread_ident.store(ident.unwrap_or(0), Ordering::Relaxed);
+    }
+
     /// User of a call, which is made if it is new.
     fn make_user(&mut self, py: Python<'_>, user: u32) -> PyResult<()> {
         let at = user as usize;
@@ -250,6 +257,7 @@ impl ThreadProgram for PythonThread {
     fn begin(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
         if self.state.is_none() {
             self.state = Some(KeptThreadState::keep());
+            self.note_thread();
         }
         Python::attach(|py| {
             if let Err(error) = self.make_user(py, call.user) {

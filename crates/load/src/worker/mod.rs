@@ -8,6 +8,7 @@
 mod connect;
 mod context;
 mod held_record;
+mod program_call;
 mod receive;
 mod requests;
 mod step_results;
@@ -19,8 +20,9 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
-pub(super) use self::context::{WorkerContext, WorkerReport};
+pub(super) use self::context::{RunControl, WorkerContext, WorkerReport};
 use self::held_record::HeldRecord;
+pub(super) use self::program_call::{OpenCall, ProgramCallSlot};
 use super::connection::ConnectionPhase;
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
@@ -36,12 +38,16 @@ use weir_measure::outcome::Outcome;
 
 pub(super) struct Worker<'a> {
     shared: &'a WorkerContext<'a>,
+    /// Number of the thread.
+    index: u64,
     clock: Clock,
     feed: Feed,
     connections: ConnectionTable,
     /// Connections to make before the start.
     preconnect: usize,
-    counters: WorkerCounters,
+    counters: Box<WorkerCounters>,
+    /// In place of the others while they are lent; only with calls of a program that may block.
+    spare_counters: Option<Box<WorkerCounters>>,
     reports: Sender<WorkerReport>,
     log: Option<ThreadLog>,
     cache: HeadCache,
@@ -85,19 +91,22 @@ impl<'a> Worker<'a> {
         shared: &'a WorkerContext<'a>,
         index: u64,
         reports: Sender<WorkerReport>,
-        log: Option<ThreadLog>,
+        (log, trace): (Option<ThreadLog>, Option<Sender<StepTrace>>),
         users: Option<UserTable<'a>>,
     ) -> io::Result<Self> {
         let plan = shared.plan;
         let clock = Clock::starting_in(Nanos::ZERO);
+        let counters = || Box::new(WorkerCounters::new(plan.warmup, plan.until));
         let stamped = matches!(plan.pacing, super::plan::Pacing::Open(_)) && !plan.spin;
         Ok(Self {
             shared,
+            index,
             clock,
             feed: plan.feed(index, plan.threads),
             connections: ConnectionTable::new(plan.connections_of(index), plan.threads)?,
             preconnect: plan.preconnect_of(index),
-            counters: WorkerCounters::new(plan.warmup, plan.until),
+            counters: counters(),
+            spare_counters: (!shared.control.calls.is_empty()).then(counters),
             reports,
             log,
             cache: HeadCache::default(),
@@ -107,7 +116,7 @@ impl<'a> Worker<'a> {
             held: HashMap::new(),
             is_stopped: false,
             is_stopping: false,
-            trace: shared.trace.clone(),
+            trace,
             unix_s: 0,
             unread: Vec::new(),
             wall: stamped.then(|| clock.wall_offset()),
@@ -129,7 +138,7 @@ impl<'a> Worker<'a> {
         }
         self.record_cpu(Nanos::ZERO);
         let mut ready = Vec::with_capacity(256);
-        while !self.is_stopped && !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
+        while !self.is_stopped && !self.shared.control.is_stopped() && !self.is_done() {
             self.turn(&mut ready);
         }
         self.stop_users(&mut ready);
@@ -164,7 +173,7 @@ impl<'a> Worker<'a> {
             shared.start_gate.set_ready();
         }
         // Not a barrier: a worker that failed to start would block the others.
-        while !shared.stop.load(Ordering::Relaxed) {
+        while !shared.control.is_stopped() {
             if let Some(clock) = shared.start_gate.wait(MAX_SLEEP) {
                 self.clock = *clock;
                 break;
@@ -209,7 +218,7 @@ impl<'a> Worker<'a> {
     fn poll(&mut self, most: Nanos, ready: &mut Vec<ReadinessEvent>) {
         // Fails only for a closed or wrong descriptor, and this one is owned; a stop is noticed all the same.
         if self.connections.wait(most, ready).is_err() {
-            self.shared.stop.store(true, Ordering::Relaxed);
+            self.shared.control.stop();
         }
     }
 
@@ -335,7 +344,10 @@ impl<'a> Worker<'a> {
 
     fn publish(&mut self, backlog: u64) {
         let mut interval = self.counters.take_interval(backlog);
-        interval.counts = self.shared.per_interval.then(|| self.counters.take_counts(&mut self.feed));
+        if self.shared.per_interval {
+            self.counters.take_offers(&mut self.feed);
+            interval.counts = Some(self.counters.take_counts());
+        }
         // The receiver is dropped only when the run is abandoned.
         let _ = self.reports.send(WorkerReport::Interval(self.interval, interval));
     }
@@ -364,11 +376,16 @@ impl<'a> Worker<'a> {
             users.cut(|scenario| counts.scenario(scenario).cut += 1);
         }
         self.release_all();
-        self.publish(0);
         self.record_cpu(now);
+        // What a program does at its end may block as well.
+        self.lend_results(u32::MAX);
+        self.users = None;
+        self.take_results();
+        self.publish(0);
         self.counters.close(now);
         drop(self.log.take());
-        let _ = self.reports.send(WorkerReport::Done(self.counters.take_counts(&mut self.feed)));
+        self.counters.take_offers(&mut self.feed);
+        let _ = self.reports.send(WorkerReport::Done(self.counters.take_counts()));
     }
 }
 

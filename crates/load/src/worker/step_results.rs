@@ -28,21 +28,18 @@ impl Worker<'_> {
         let Some(mut exchange) = slot.step.take() else { return };
         let length = exchange.length_of(flight.request);
         let mut outcome = flight.completed(answer, at, length, exchange.timeout.unwrap_or(timeout));
-        let Some(users) = &mut self.users else { return };
         let action = match outcome.end {
             RequestEnd::Failed(kind) => {
-                users.failed(user, &FlowEvent::Failed { step: exchange.step, kind, remaining }, at, self.unix_s)
+                let event = FlowEvent::Failed { step: exchange.step, kind, remaining };
+                self.ask(user, |users, unix_s| users.failed(user, &event, at, unix_s))
             }
             _ => {
                 let (status, service) = (answer.status, at - flight.sent);
-                users.response(
-                    user,
-                    &FlowEvent::Response { exchange: &exchange, status, service, remaining },
-                    at,
-                    self.unix_s,
-                )
+                let event = FlowEvent::Response { exchange: &exchange, status, service, remaining };
+                self.ask(user, |users, unix_s| users.response(user, &event, at, unix_s))
             }
         };
+        let Some(users) = &self.users else { return };
         if outcome.end.status().is_some() {
             let passed = users.has_passed();
             if !passed || users.decides_success(user) {
@@ -109,8 +106,7 @@ impl Worker<'_> {
         exchange: Option<&StepExchange>,
         now: Nanos,
     ) -> UserAction {
-        let Some(users) = &mut self.users else { return UserAction::Wait };
-        let action = users.failed(user, event, now, self.unix_s);
+        let action = self.ask(user, |users, unix_s| users.failed(user, event, now, unix_s));
         // A sample of a response that never came has none.
         self.record_step(user, outcome, exchange);
         action
