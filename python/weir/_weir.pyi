@@ -80,6 +80,8 @@ class RunHandle:
         """Return the HTML report of the run."""
     def response_percentile(self, percentile: float) -> float:
         """Return a percentile in [0, 100] of the response times, in milliseconds."""
+    def percentile_of_steps(self, percentile: float, steps: Sequence[int]) -> float:
+        """Return a percentile in [0, 100] of the response times of steps by their indices, or of all responses."""
     def service_percentile(self, percentile: float) -> float:
         """Return a percentile in [0, 100] of the service times, in milliseconds."""
 

@@ -7,6 +7,7 @@
 //! - [`response`]: what a task gets; nothing is parsed before it is looked at
 //! - [`blocked`]: calls that do not return
 //! - [`command`]: `weir load -s FILE.py` in a Python process
+//! - [`step_cache`]: indices of steps by their requests
 //! - [`references`]: number of references to a Python object
 //! - [`thread_state`]: Python's state of the worker thread
 //!
@@ -21,6 +22,7 @@ pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod session;
 mod shared_program;
+mod step_cache;
 mod thread;
 mod thread_state;
 mod user;

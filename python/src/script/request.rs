@@ -27,6 +27,13 @@ pub(crate) struct ScriptRequest {
     pub(super) is_watched: bool,
 }
 
+impl ScriptRequest {
+    /// Name of the step that the request is counted under.
+    pub(super) fn step_name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("{} {}", self.method, self.url))
+    }
+}
+
 #[pymethods]
 impl ScriptRequest {
     #[new]

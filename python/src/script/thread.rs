@@ -1,6 +1,5 @@
 //! Users of the worker thread.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -20,6 +19,7 @@ use super::program::PythonProgram;
 use super::references::is_only_reference;
 use super::request::ScriptRequest;
 use super::response::ScriptResponse;
+use super::step_cache::StepCache;
 use super::thread_state::KeptThreadState;
 use super::user::{PythonUser, TaskExchange};
 use crate::errors;
@@ -36,8 +36,7 @@ pub(super) struct PythonThread {
     numbers: Shard,
     /// Users by their places on the thread; each is made when it begins.
     users: Vec<Option<PythonUser>>,
-    /// Indices of steps by scenario and name.
-    steps: HashMap<(u32, String), u32>,
+    steps: StepCache,
     origins: OriginTable,
     buffer: Vec<u8>,
     /// Number of records that were held back.
@@ -54,7 +53,7 @@ enum TaskInput {
 
 impl PythonThread {
     pub(super) fn new(program: Arc<PythonProgram>, factory: Py<PyAny>, origins: OriginTable, numbers: Shard) -> Self {
-        let (users, steps, buffer) = (Vec::new(), HashMap::new(), Vec::new());
+        let (users, steps, buffer) = (Vec::new(), StepCache::default(), Vec::new());
         Self { program, factory, numbers, users, steps, origins, buffer, held: 0, state: None }
     }
 
@@ -149,17 +148,16 @@ impl PythonThread {
         let asked = request.get();
         let url = TaskExchange::url_of(asked)?;
         let scenario = self.user(call.user).map_or(0, |user| user.scenario);
-        let name = match &asked.name {
-            Some(name) => name.clone(),
-            None => format!("{} {}", asked.method, asked.url),
-        };
-        let step = match self.steps.get(&(scenario, name.clone())) {
-            Some(step) => *step,
-            None => {
-                let step = self.program.names.index(self.program.scenario(scenario), &name);
-                *self.steps.entry((scenario, name)).or_insert(step)
-            }
-        };
+        let known = self.steps.get(scenario, asked);
+        let step = known.unwrap_or_else(|| {
+            let name = asked.step_name();
+            let step = self.program.names.index(self.program.scenario(scenario), &name);
+            self.steps.insert(step);
+            let listed = (scenario, name, asked.name.as_ref().unwrap_or(&asked.url), &asked.method);
+            // Users that have no use for it do not have the method.
+            let _ = self.factory.bind(request.py()).call_method1("add_step", listed);
+            step
+        });
         self.exchange(TaskExchange::new(request, url, step), call)
     }
 
