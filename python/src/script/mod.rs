@@ -7,6 +7,7 @@
 //! - [`response`]: what a task gets; nothing is parsed before it is looked at
 //! - [`blocked`]: calls that do not return
 //! - [`command`]: `weir load -s FILE.py` in a Python process
+//! - [`quick_request`]: requests from the arguments that most have
 //! - [`step_cache`]: indices of steps by their requests
 //! - [`references`]: number of references to a Python object
 //! - [`thread_state`]: Python's state of the worker thread
@@ -17,6 +18,7 @@
 mod blocked;
 pub(crate) mod command;
 mod program;
+pub(crate) mod quick_request;
 mod references;
 pub(crate) mod request;
 pub(crate) mod response;

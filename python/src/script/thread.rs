@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use weir::decide::Nanos;
@@ -21,7 +21,7 @@ use super::request::ScriptRequest;
 use super::response::ScriptResponse;
 use super::step_cache::StepCache;
 use super::thread_state::KeptThreadState;
-use super::user::{PythonUser, TaskExchange};
+use super::user::{PythonUser, TaskExchange, UserDriver};
 use crate::errors;
 
 /// Longest wait of a task, in seconds: a century.
@@ -72,10 +72,10 @@ impl PythonThread {
         }
         if self.users[at].is_none() {
             let made = self.factory.bind(py).call_method1("user", (self.numbers.nth(user.into()),))?;
-            let (driver, resume, scenario) = made.extract()?;
+            let (driver, resume, scenario): (Bound<'_, PyAny>, _, _) = made.extract()?;
+            let driver = UserDriver::new(&driver, resume);
             self.users[at] = Some(PythonUser {
                 driver,
-                resume,
                 scenario,
                 exchange: None,
                 watched: Vec::new(),
@@ -106,12 +106,12 @@ impl PythonThread {
         loop {
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
             let next = match input {
-                TaskInput::Value(value) => user.resume.bind(py).call1((value,)),
-                TaskInput::Error(error) => user.driver.bind(py).call_method1("throw", (error.into_value(py),)),
+                TaskInput::Value(value) => user.driver.resume(value.into_bound(py)),
+                TaskInput::Error(error) => user.driver.throw(py, error),
             };
             let next = match next {
-                Ok(next) => next,
-                Err(error) if error.is_instance_of::<PyStopIteration>(py) => return self.end_user(py, call),
+                Ok(Some(next)) => next,
+                Ok(None) => return self.end_user(py, call),
                 Err(error) => return ProgramAction::Abort(format!("the run was ended by {}", described(py, &error))),
             };
             if let Ok(request) = next.cast::<ScriptRequest>() {
@@ -129,8 +129,7 @@ impl PythonThread {
                 return ProgramAction::WaitUntil(user.due);
             } else if next.is_none() {
                 // A greenlet that has ended, or a coroutine that gives others their turn.
-                let is_dead = user.driver.bind(py).getattr("dead").and_then(|dead| dead.is_truthy()).unwrap_or(false);
-                if is_dead {
+                if user.driver.is_dead(py) {
                     return self.end_user(py, call);
                 }
                 return ProgramAction::WaitUntil(call.now);
@@ -300,7 +299,7 @@ impl ThreadProgram for PythonThread {
                 }
                 Err(why) => Some(why),
             };
-            let mut made = exchange.response(py, response);
+            let mut made = exchange.into_response(response);
             if let Some(why) = problem {
                 call.fail(why.clone());
                 made.error = Some(why);
@@ -322,7 +321,7 @@ impl ThreadProgram for PythonThread {
                 let what = format!("{} {}: {}", exchange.method, exchange.url, kind.name());
                 return self.advance(py, TaskInput::Error(errors::no_response(&what)), call);
             }
-            let made = exchange.no_response(py, kind.name().to_owned());
+            let made = exchange.into_no_response(kind.name().to_owned());
             self.resume_with(py, made, call)
         })
     }
@@ -336,9 +335,10 @@ impl ThreadProgram for PythonThread {
             let number = self.numbers.nth(call.user.into());
             let end = ProgramAction::End { ok: true };
             let Some(Some(user)) = self.users.get_mut(call.user as usize) else { return end };
-            let ending = self.factory.bind(py).call_method1("ending", (number,)).and_then(|made| made.extract());
+            let ending = self.factory.bind(py).call_method1("ending", (number,));
+            let ending = ending.and_then(|made| made.extract::<Option<(Bound<'_, PyAny>, _)>>());
             match ending {
-                Ok(Some((driver, resume))) => (user.driver, user.resume) = (driver, resume),
+                Ok(Some((driver, resume))) => user.driver = UserDriver::new(&driver, resume),
                 Ok(None) => {
                     user.release(py, true, call);
                     return end;
