@@ -108,7 +108,7 @@ def test_bodies_are_read_as_by_the_module_json(echo: str) -> None:
         # One byte too few, too many, or another one.
         at = source.randrange(len(text))
         texts += [text[:at], text[:at] + bytes([source.randrange(256)]) + text[at + source.randrange(2) :]]
-    found = []
+    found: list[tuple[Any, ...]] = []
 
     class Reader(weir.User):
         @weir.task
@@ -117,14 +117,14 @@ def test_bodies_are_read_as_by_the_module_json(echo: str) -> None:
                 r = await self.post("/", data=text, name="echo")
                 found.append((text, r.content, _outcome(r.json)))
                 if b"." in text:
-                    found.append((text, text, _outcome(lambda r=r: r.json(parse_float=str)), True))  # type: ignore[arg-type, misc]
+                    found.append((text, text, _outcome(lambda r=r: r.json(parse_float=str)), True))
 
     run = weir.load(Reader, host=echo, users=1, loops=1)
     assert run.requests.ok == len(texts)
     assert {text for text, *_ in found} == set(texts)
     for text, content, outcome, *has_options in found:
         options: Any = {"parse_float": str} if has_options else {}
-        expected = _outcome(lambda text=text, options=options: json.loads(text, **options))  # type: ignore[misc]
+        expected = _outcome(lambda text=text, options=options: json.loads(text, **options))
         assert (content, outcome) == (text, expected), text[:200]
 
 
@@ -151,7 +151,7 @@ def test_bodies_are_written_as_by_the_module_json() -> None:
     ]  # fmt: skip
     quick = 0
     for value in values:
-        expected = _outcome(lambda value=value: json.dumps(value, allow_nan=False).encode())  # type: ignore[misc]
+        expected = _outcome(lambda value=value: json.dumps(value, allow_nan=False).encode())
         body = _weir.json_body(value)
         quick += body is not None
         assert body is None or ("value", repr(body), str(bytes)) == expected, repr(value)[:200]

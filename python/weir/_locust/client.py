@@ -43,6 +43,7 @@ class HttpSession:
         self._session = _weir.ScriptSession(base_url, "")
         self._headers = SessionHeaders(self._session, user._default_headers())
         self._cookies = SessionCookies(self._session)
+        self._hook = user.environment.events.request
         self._is_over = False
         self._is_fast = False
 
@@ -93,7 +94,7 @@ class HttpSession:
             or self.auth
             or self.request_name
             or self.hooks["response"]
-            or self.user.environment.events.request.has_listeners
+            or self._hook.has_listeners
         ):
             return None
         request = _quick_request(self._session, method, url, given, None, self._is_fast)
