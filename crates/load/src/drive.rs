@@ -74,7 +74,7 @@ pub fn drive(
         trace: plan.trace.clone(),
         reports: sender,
     };
-    let collector = Collector::new(plan, beginning, &control);
+    let collector = ReportCollector::new(plan, beginning, &control);
     if !may_block {
         return team.run(plan, || collector.collect(&reports, listen).0);
     }
@@ -143,8 +143,8 @@ const PROGRAM_STACK_BYTES: usize = 4 << 20;
 const END_GRACE: Nanos = Nanos::from_secs(10);
 const INTERRUPT_GRACE: Nanos = Nanos::from_secs(1);
 
-/// Collector of the workers' reports.
-struct Collector<'a> {
+/// ReportCollector of the workers' reports.
+struct ReportCollector<'a> {
     plan: &'a LoadPlan,
     start_gate: &'a StartGate,
     control: &'a RunControl,
@@ -155,7 +155,7 @@ struct Collector<'a> {
     running: u64,
 }
 
-impl<'a> Collector<'a> {
+impl<'a> ReportCollector<'a> {
     fn new(plan: &'a LoadPlan, start_gate: &'a StartGate, control: &'a RunControl) -> Self {
         let (driven, merger) = (DriveResult::default(), IntervalMerger::new(plan.threads));
         Self { plan, start_gate, control, driven, merger, running: plan.threads }

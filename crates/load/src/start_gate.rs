@@ -9,10 +9,10 @@ use weir_machine::lock::{lock, wait_timeout_while};
 
 /// Gate that the threads of a run wait at; a clone is the same gate.
 #[derive(Clone, Debug)]
-pub struct StartGate(Arc<GateState>);
+pub struct StartGate(Arc<StartGateState>);
 
 #[derive(Debug)]
-struct GateState {
+struct StartGateState {
     clock: OnceLock<Clock>,
     /// Condition for waiting threads: agents wait longer than they need to get ready.
     lock: Mutex<()>,
@@ -28,7 +28,7 @@ impl StartGate {
     }
 
     fn with_release(waits_for_release: bool) -> Self {
-        Self(Arc::new(GateState {
+        Self(Arc::new(StartGateState {
             clock: OnceLock::new(),
             lock: Mutex::new(()),
             released: Condvar::new(),

@@ -8,13 +8,13 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyString};
 use super::MAX_DEPTH;
 
 /// Keys of objects, which come again and again: Python's strings of them, with their hashes.
-static KEYS: Mutex<KeyCache> = Mutex::new(KeyCache(Vec::new()));
+static KEY_CACHE: Mutex<KeyCache> = Mutex::new(KeyCache(Vec::new()));
 
 /// Reads a text; `None` if Python's module has to, or reports an error.
 pub(crate) fn read<'py>(py: Python<'py>, bytes: &[u8]) -> Option<Bound<'py, PyAny>> {
     let text = std::str::from_utf8(bytes).ok()?;
     // Python may collect garbage on the way, and what it then calls may read JSON as well: nothing waits here.
-    let (mut shared, mut own) = (KEYS.try_lock().ok(), KeyCache(Vec::new()));
+    let (mut shared, mut own) = (KEY_CACHE.try_lock().ok(), KeyCache(Vec::new()));
     let keys = shared.as_deref_mut().unwrap_or(&mut own);
     let mut reader = JsonReader { py, text, bytes, at: 0, keys, items: Vec::new() };
     let value = reader.value(0)?;

@@ -117,8 +117,8 @@ impl ScriptRequest {
 
 /// Method, whose common ones are copied nowhere.
 fn shared_method(method: &str) -> Cow<'static, str> {
-    const COMMON: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
-    match COMMON.into_iter().find(|common| *common == method) {
+    const COMMON_METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+    match COMMON_METHODS.into_iter().find(|common| *common == method) {
         Some(common) => Cow::Borrowed(common),
         None => Cow::Owned(method.to_owned()),
     }

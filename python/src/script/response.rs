@@ -15,7 +15,6 @@ use weir::scenario::url::HttpUrl;
 
 use super::request::ScriptRequest;
 use super::session::ScriptSession;
-use super::user::has_field;
 use crate::{errors, json};
 
 /// Response that a task gets. Nothing is parsed before it is looked at.
@@ -319,4 +318,9 @@ impl ScriptResponse {
 /// Function of the package about responses.
 fn helper<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("weir._task_response")?.getattr(name)
+}
+
+/// Whether a head has a field of this name, in lower case with its colon.
+pub(super) fn has_field(head: &[u8], name: &[u8]) -> bool {
+    head.split(|byte| *byte == b'\n').any(|line| line.get(..name.len()).is_some_and(|of| of.eq_ignore_ascii_case(name)))
 }

@@ -12,7 +12,7 @@ use weir::scenario::url::HttpUrl;
 
 use super::references::is_only_reference;
 use super::request::ScriptRequest;
-use super::response::{ScriptResponse, TaskVerdict};
+use super::response::{ScriptResponse, TaskVerdict, has_field};
 use super::session::{SessionState, unix_s};
 use weir::load::program::request::redirect::{MAX_REDIRECTS, is_redirect, keeps_body, method_after};
 use weir::load::program::request::{RequestParts, SentForm, absolute, write_request};
@@ -225,9 +225,4 @@ impl TaskExchange {
         response.error = Some(error);
         response
     }
-}
-
-/// Whether a head has a field of this name, in lower case with its colon.
-pub(super) fn has_field(head: &[u8], name: &[u8]) -> bool {
-    head.split(|byte| *byte == b'\n').any(|line| line.get(..name.len()).is_some_and(|of| of.eq_ignore_ascii_case(name)))
 }
