@@ -20,6 +20,7 @@ mod client;
 mod compare;
 mod errors;
 mod form;
+mod json;
 mod load;
 mod run;
 mod scenario_args;
@@ -58,6 +59,8 @@ mod _weir {
     use super::run::RunHandle;
     #[pymodule_export]
     use super::script::command::run_script;
+    #[pymodule_export]
+    use super::script::quick_request::{json_body, quick_request};
     #[pymodule_export]
     use super::script::request::ScriptRequest;
     #[pymodule_export]

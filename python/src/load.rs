@@ -34,7 +34,7 @@ pub(crate) fn load(
         if let Some(agents) = &agents {
             agents.check(Some(plan.connections)).map_err(|why| errors::agents(&why))?;
         }
-        let script = script.map(OpenedScript);
+        let script = script.map(|script| OpenedScript(Arc::new(script)));
         if let Some(script) = script.as_ref().filter(|_| options.script.is_none()) {
             let headers = plan.script_headers(&options).map_err(|e| errors::plan(&e))?;
             let program = script.shared(&plan, &headers).map_err(|why| errors::usage(&why))?;

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use pyo3::prelude::*;
+use weir::measure::run_steps::RunStep;
 use weir::measure::{Histogram, Run};
 use weir::report::{ReportFormat, page, render};
 
@@ -44,6 +45,21 @@ impl RunHandle {
     /// Percentile in [0, 100] of the response times, in milliseconds.
     fn response_percentile(&self, percentile: f64) -> PyResult<f64> {
         percentile_of(self.0.response_histogram(), percentile)
+    }
+
+    /// Percentile in [0, 100] of the response times of steps, by their indices, in milliseconds; of all responses,
+    /// failures as well, without any.
+    #[expect(clippy::needless_pass_by_value, reason = "Python hands over owned values")]
+    fn percentile_of_steps(&self, percentile: f64, steps: Vec<usize>) -> PyResult<f64> {
+        let all = || Ok([self.0.response_histogram()?, self.0.failed_histogram()?].into_iter().collect::<Vec<_>>());
+        let of_steps =
+            || steps.iter().filter_map(|index| self.0.steps.get(*index)).map(RunStep::response_histogram).collect();
+        let merged = if steps.is_empty() { all() } else { of_steps() }.map(|histograms: Vec<Histogram>| {
+            let mut merged = Histogram::precise();
+            histograms.iter().for_each(|one| merged.add(one));
+            merged
+        });
+        percentile_of(merged, percentile)
     }
 
     /// Percentile in [0, 100] of the service times, in milliseconds.

@@ -37,6 +37,24 @@ def test_tasks_are_iterations_and_their_requests_steps(service: Service) -> None
     assert {step.scenario for step in run.steps} == {"Shopper"}
 
 
+def test_a_task_that_sends_nothing_does_not_delay_its_user(service: Service) -> None:
+    class Idle(weir.User):
+        @weir.task
+        async def compute(self) -> None:
+            pass
+
+        @weir.task
+        async def fetch(self) -> None:
+            await self.get("/")
+
+    # With the pause after a failed connection the tasks without a request would take some ten seconds.
+    run = weir.load(Idle, host=service.url, users=1, loops=200)
+    assert run.iterations is not None
+    assert (run.iterations.total, run.iterations.ok) == (200, 200)
+    assert 50 < run.requests.total < 150
+    assert run.duration_s < 5
+
+
 def test_tasks_are_chosen_by_weight_and_the_seed_repeats_them(service: Service) -> None:
     class Chooser(weir.User):
         @weir.task(3)

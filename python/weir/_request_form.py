@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from weir import _weir
+
 __all__: list[str] = []
 
 
@@ -43,7 +45,10 @@ def body_of(json: Any, data: Any, files: Any) -> tuple[bytes | None, str | None]
     if data:
         return _data(data)
     if json is not None:
-        return json_module.dumps(json, allow_nan=False).encode(), "application/json"
+        body = _weir.json_body(json)
+        if body is None:
+            body = json_module.dumps(json, allow_nan=False).encode()
+        return body, "application/json"
     return None, None
 
 

@@ -35,6 +35,12 @@ def main() -> None:
     sys.exit(code)
 
 
+def flush() -> None:
+    """Write what Python has not written yet."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
 def open_script(path: str | os.PathLike[str], **given: Any) -> Any:
     """Load a script; return its classes as a load needs them."""
     from weir._locust import script, stand_in  # noqa: PLC0415

@@ -15,6 +15,8 @@ __all__: list[str] = []
 
 _MAX_KINDS = 100
 _MAX_SHOWN = 5
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_INSTALLED = f"{os.sep}site-packages{os.sep}"
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -76,6 +78,20 @@ class TaskErrors:
             write(f"weir: {kind.where} raised an exception {times}; the first:\n{kind.text}")
         if len(kinds) > _MAX_SHOWN:
             write(f"weir: {len(kinds) - _MAX_SHOWN} other kinds of exceptions in tasks\n")
+
+
+def place_of(thread: int) -> str:
+    """Return where a thread is in its script: file, line, and class or function."""
+    frame = sys._current_frames().get(thread)
+    inner = frame
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if not path.startswith(("<", _LIBRARY, _PACKAGE)) and _INSTALLED not in path:
+            owner = frame.f_locals.get("self")
+            name = frame.f_code.co_name if owner is None else f"{type(owner).__name__}.{frame.f_code.co_name}"
+            return f"{os.path.relpath(path)}:{frame.f_lineno}: {name}()"
+        frame = frame.f_back
+    return "the script" if inner is None else f"{inner.f_code.co_filename}:{inner.f_lineno}: {inner.f_code.co_name}()"
 
 
 def _own_part(tb: TracebackType | None) -> TracebackType | None:

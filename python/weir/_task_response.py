@@ -36,18 +36,15 @@ def exception_of(response: Any) -> Exception | None:
     return None
 
 
-def leave(response: Any, kind: Any, error: BaseException | None) -> bool:
-    """End a `with` block; return whether its exception ends there."""
+def leave(response: Any, error: BaseException) -> bool:
+    """End a `with` block that raises an exception; return whether it ends there."""
     was_decided = response.decided is not None
-    is_of_task = error is not None and type(error).__name__ in {"ResponseError", "CatchResponseError"}
-    if is_of_task and not was_decided:
+    if not was_decided:
+        if type(error).__name__ not in {"ResponseError", "CatchResponseError"}:
+            return False
         response.failure(error)
-    elif error is not None and not was_decided:
-        return False
-    on_leave = getattr(response, "_on_leave", None)
-    if on_leave is not None:
-        on_leave()
-    return kind is None or not was_decided
+    response.call_on_leave()
+    return not was_decided
 
 
 class ResponseCookies(dict[str, str]):

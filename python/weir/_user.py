@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["User", "sleep"]
 
 _Request = _weir.ScriptRequest
+_quick_request = _weir.quick_request
 
 
 @types.coroutine
@@ -41,7 +42,10 @@ class _UserMeta(type):
     def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> _UserMeta:
         members["tasks"] = tasks_of(bases, members)
         members.setdefault("abstract", False)
-        return super().__new__(cls, name, bases, members)
+        made: Any = super().__new__(cls, name, bases, members)
+        # A class that sends in its own way does so by each of its methods.
+        made._has_own_request = getattr(made.request, "__module__", None) != __name__
+        return made  # type: ignore[no-any-return]
 
 
 class User(metaclass=_UserMeta):
@@ -87,6 +91,7 @@ class User(metaclass=_UserMeta):
     """Number of the user, from 0."""
     random: random.Random
     """Random choices of the user, the same in each run with the same seed."""
+    _has_own_request: ClassVar[bool]
     session: _weir.ScriptSession
     """URL before paths, and cookies."""
 
@@ -96,35 +101,40 @@ class User(metaclass=_UserMeta):
     async def on_stop(self) -> None:
         """Clean up after the last task, such as a logout. Its requests are counted; after Ctrl-C none is sent."""
 
+    def _quick(self, method: str, url: str, options: dict[str, Any]) -> Awaitable[ScriptResponse] | None:
+        """Send a request whose arguments need no preparation here; None if it is another one."""
+        if self._has_own_request:
+            return None
+        request = _quick_request(self.session, method, url, options, self.timeout)
+        return None if request is None else _exchange(request)
+
     def get(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a GET; see `request`."""
-        if not options and self.timeout is None:
-            return _exchange(_Request(self.session, "GET", url))
-        return self.request("GET", url, **options)
+        return self._quick("GET", url, options) or self.request("GET", url, **options)
 
     def post(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a POST; see `request`."""
-        return self.request("POST", url, **options)
+        return self._quick("POST", url, options) or self.request("POST", url, **options)
 
     def put(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a PUT; see `request`."""
-        return self.request("PUT", url, **options)
+        return self._quick("PUT", url, options) or self.request("PUT", url, **options)
 
     def patch(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a PATCH; see `request`."""
-        return self.request("PATCH", url, **options)
+        return self._quick("PATCH", url, options) or self.request("PATCH", url, **options)
 
     def delete(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a DELETE; see `request`."""
-        return self.request("DELETE", url, **options)
+        return self._quick("DELETE", url, options) or self.request("DELETE", url, **options)
 
     def head(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send a HEAD; see `request`."""
-        return self.request("HEAD", url, **options)
+        return self._quick("HEAD", url, options) or self.request("HEAD", url, **options)
 
     def options(self, url: str, **options: Any) -> Awaitable[ScriptResponse]:
         """Send an OPTIONS; see `request`."""
-        return self.request("OPTIONS", url, **options)
+        return self._quick("OPTIONS", url, options) or self.request("OPTIONS", url, **options)
 
     def request(
         self,

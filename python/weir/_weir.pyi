@@ -29,7 +29,9 @@ __all__ = [
     "begin",
     "compare",
     "forked",
+    "json_body",
     "load",
+    "quick_request",
     "release_connections",
     "run_script",
     "serve",
@@ -80,6 +82,8 @@ class RunHandle:
         """Return the HTML report of the run."""
     def response_percentile(self, percentile: float) -> float:
         """Return a percentile in [0, 100] of the response times, in milliseconds."""
+    def percentile_of_steps(self, percentile: float, steps: Sequence[int]) -> float:
+        """Return a percentile in [0, 100] of the response times of steps by their indices, or of all responses."""
     def service_percentile(self, percentile: float) -> float:
         """Return a percentile in [0, 100] of the service times, in milliseconds."""
 
@@ -287,6 +291,19 @@ class ScriptRequest:
         is_watched: bool = False,
     ) -> ScriptRequest: ...
 
+def quick_request(
+    session: ScriptSession,
+    method: str,
+    url: object,
+    options: Mapping[str, object],
+    timeout: object = None,
+    is_fast: bool | None = None,
+) -> ScriptRequest | None:
+    """Prepare a request from common arguments; None if Python has to."""
+
+def json_body(value: object) -> bytes | None:
+    """Return the body of an object in JSON; None if Python has to write it."""
+
 @final
 class ScriptResponse:
     """Response that a task gets; nothing is parsed before it is looked at."""
@@ -315,6 +332,12 @@ class ScriptResponse:
 
     def json(self, **options: Any) -> Any:
         """Return the body as JSON."""
+
+    def set_on_leave(self, call: Callable[[], None]) -> None:
+        """Set the function that is called at the end of the response's block."""
+
+    def call_on_leave(self) -> None:
+        """Call this function."""
 
     def check(self, condition: bool, reason: str | None = None) -> bool:
         """Count the response as a failure unless the condition holds."""

@@ -64,6 +64,13 @@ pub trait PythonScript {
     fn done(&self, run: &Run, reports: &[String]) -> Result<Option<u8>, String>;
 }
 
+/// Ends the process without what usually follows: a thread that cannot be ended would prevent it.
+pub fn exit_at_once(code: u8) -> ! {
+    // Without stdout the exit code is still right.
+    let _ = std::io::Write::flush(&mut std::io::stdout());
+    signal_hook::low_level::exit(code.into());
+}
+
 /// Load that a script describes itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PythonScriptSettings {

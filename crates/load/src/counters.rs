@@ -239,11 +239,16 @@ impl WorkerCounters {
         self.recorder.counts.unfinished = self.in_flight;
     }
 
-    /// Counts since the last call.
-    pub(super) fn take_counts(&mut self, feed: &mut Feed) -> Box<Counts> {
+    /// Takes over what a feed has offered.
+    #[inline]
+    pub(super) fn take_offers(&mut self, feed: &mut Feed) {
         let counts = &mut self.recorder.counts;
         counts.offered += feed.take_offered();
         counts.dropped += feed.take_dropped();
+    }
+
+    /// Counts since the last call.
+    pub(super) fn take_counts(&mut self) -> Box<Counts> {
         self.recorder.counts.cpu_utilization = self.cpu_utilization();
         self.recorder.counts.script_utilization = self.script_utilization();
         Box::new(self.recorder.take_counts())

@@ -12,6 +12,7 @@ mod base64_bytes;
 mod connection;
 mod connections;
 mod counters;
+mod drive;
 mod headers;
 pub mod http2;
 mod manifest;
@@ -28,31 +29,20 @@ mod worker;
 
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Mutex, OnceLock};
-use std::thread;
-use std::time::Duration;
 
+pub use self::drive::{DriveResult, drive};
 pub use self::headers::{HeaderField, with_headers};
 pub use self::manifest::{machine_manifest, manifest};
 pub use self::options::{Options, RequestBodySource};
 pub use self::plan::{AgentPosition, LoadPlan, Pacing, PlanError};
-use self::probe::Reachable;
 use self::request_log::RequestLog;
 pub use self::start_gate::StartGate;
-use self::worker::{Worker, WorkerContext, WorkerReport};
 use weir_decide::Nanos;
-use weir_http::tls::Tls;
-use weir_machine as machine;
-use weir_machine::clock::{self, Clock};
-use weir_machine::lock::lock;
-use weir_measure::end_reason::EndReason;
-use weir_measure::interval_merger::IntervalMerger;
+use weir_machine::clock;
 use weir_measure::recorder::Interval;
 use weir_measure::run::Manifest;
 use weir_measure::series::RunSeries;
-use weir_measure::{Counts, Run, RunProgress};
+use weir_measure::{Run, RunProgress};
 
 /// Reason why a run could not start. At most a connection was made to the service, without a request.
 #[derive(Debug)]
@@ -140,126 +130,4 @@ pub fn run(
     let mut facts = plan.facts(counts.last_done, ended_at, stopped_at, interrupted);
     facts.ended_by = ended_by.or(facts.ended_by);
     Ok(Run::of(facts, &counts, &[], &series, manifest))
-}
-
-/// Result of executing a plan.
-#[derive(Debug, Default)]
-pub struct DriveResult {
-    /// Counts that were not reported before.
-    pub counts: Counts,
-    /// Time of an early end.
-    pub stopped_at: Option<Nanos>,
-    /// Whether the observer ended it.
-    pub interrupted: bool,
-    /// End that a program has caused.
-    pub ended_by: Option<EndReason>,
-    /// Time at which the last worker had ended.
-    pub ended_at: Nanos,
-}
-
-/// Executes the plan from its `beginning` to its end, or until `listen` returns false: called about ten times a second
-/// with the time since the start, and with each interval. With `in_parts` each interval has all its counts.
-///
-/// # Errors
-/// If the run cannot start.
-pub fn drive(
-    plan: &LoadPlan,
-    beginning: &StartGate,
-    in_parts: bool,
-    listen: &mut dyn FnMut(Nanos, Option<ProgressEvent>) -> bool,
-    log: Option<&RequestLog>,
-) -> Result<DriveResult, LoadError> {
-    if plan.has_setup() {
-        return Err(LoadError::Setup("--setup is for weir load; here captures of a setup are not supported".into()));
-    }
-    if plan.threads == 0 {
-        beginning.set_ready();
-        return Ok(DriveResult::default());
-    }
-    let files = plan.open_files();
-    machine::allow_open_files(files).map_err(|possible| LoadError::OpenFiles(files, possible))?;
-    let Reachable { address, is_http1 } = probe::find_address(plan, &mut |_| listen(Nanos::ZERO, None))?;
-    let falls_back = is_http1 && !plan.has_users();
-    let (sender, reports) = mpsc::channel();
-    let shared = WorkerContext {
-        plan,
-        address: &address,
-        tls: if falls_back { plan.tls.clone().map(Tls::offering_http1) } else { plan.tls.clone() },
-        http2: plan.http2.filter(|_| !falls_back),
-        start_gate: beginning,
-        ready: AtomicU64::new(0),
-        per_interval: in_parts,
-        stop: AtomicBool::new(false),
-        claimed: AtomicU64::new(0),
-        started_unix_ns: OnceLock::new(),
-        trace: plan.trace.clone(),
-        program_end: Mutex::default(),
-    };
-    let worker = |index| {
-        let users = plan.user_table(index, &address).map_err(LoadError::Program)?;
-        let log = log.map(|log| log.thread_log(index));
-        Worker::new(&shared, index, sender.clone(), log, users).map_err(LoadError::System)
-    };
-    let workers = (0..plan.threads).map(worker).collect::<Result<Vec<_>, _>>()?;
-    drop(sender);
-    let stack_bytes = if plan.program.is_some() { PROGRAM_STACK_BYTES } else { STACK_BYTES };
-    thread::scope(|scope| {
-        for worker in workers {
-            let builder = thread::Builder::new().name("weir-load".into()).stack_size(stack_bytes);
-            if let Err(error) = builder.spawn_scoped(scope, move || worker.run()) {
-                shared.stop.store(true, Ordering::Relaxed);
-                return Err(LoadError::System(error));
-            }
-        }
-        Ok(collect_reports(&shared, &reports, listen))
-    })
-}
-
-/// Size of a worker's stack.
-const STACK_BYTES: usize = 256 << 10;
-/// Size of the stack of a worker whose users a program drives: interpreters recurse.
-const PROGRAM_STACK_BYTES: usize = 4 << 20;
-
-fn collect_reports(
-    shared: &WorkerContext<'_>,
-    reports: &Receiver<WorkerReport>,
-    listen: &mut dyn FnMut(Nanos, Option<ProgressEvent>) -> bool,
-) -> DriveResult {
-    let mut driven = DriveResult::default();
-    // Workers report each interval separately; it is complete once all have, or at the end of the run.
-    let mut gathering = IntervalMerger::new(shared.plan.threads);
-    let elapsed = || shared.start_gate.clock().map_or(Nanos::ZERO, Clock::now);
-    let mut running = shared.plan.threads;
-    while running > 0 {
-        let mut told = None;
-        match reports.recv_timeout(Duration::from_millis(100)) {
-            Ok(WorkerReport::Interval(stretch, interval)) => {
-                told = gathering.add(stretch, &interval).map(|whole| ProgressEvent::Interval(stretch, whole));
-            }
-            Ok(WorkerReport::Done(counted)) => {
-                running -= 1;
-                gathering.remove_source();
-                driven.counts.add(&counted);
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-        let now = elapsed();
-        if !listen(now, told) && driven.stopped_at.is_none() {
-            (driven.stopped_at, driven.interrupted) = (Some(now), true);
-            shared.stop.store(true, Ordering::Relaxed);
-        }
-    }
-    driven.ended_at = elapsed();
-    let end = std::mem::take(&mut *lock(&shared.program_end));
-    if let Some(at) = end.at.filter(|at| driven.stopped_at.is_none() && *at < shared.plan.until) {
-        let name = || shared.plan.scenario_names().into_iter().next().unwrap_or_default();
-        driven.ended_by = Some(end.reason.map_or_else(|| EndReason::ScriptStop(name()), EndReason::ScriptError));
-        // Threads that it did not end may have gone on.
-        driven.stopped_at = Some(at.max(driven.counts.last_done).min(driven.ended_at));
-    }
-    for (stretch, rest) in gathering.into_partial() {
-        listen(elapsed(), Some(ProgressEvent::PartialInterval(stretch, rest)));
-    }
-    driven
 }

@@ -14,6 +14,7 @@ use weir::load::{LoadPlan, Pacing};
 use weir::measure::Run;
 use weir::scenario::plan::RequestOrigin;
 
+use super::blocked::{attached, has_blocked};
 use super::program::PythonProgram;
 use super::shared_program::SharedProgram;
 use crate::run::RunHandle;
@@ -22,7 +23,16 @@ use crate::run::RunHandle;
 #[pyfunction]
 pub(crate) fn run_script(py: Python<'_>, args: Vec<OsString>, opener: Py<PyAny>) -> u8 {
     let host = OpenerHost(opener);
-    py.detach(|| weir::cli::run_with(args, Some(&host)))
+    py.detach(|| {
+        let code = weir::cli::run_with(args, Some(&host));
+        if has_blocked() {
+            let flushed = |py: Python<'_>| py.import("weir._script")?.call_method0("flush").map(drop);
+            let _ = attached(flushed);
+            // Python would wait for the thread at its end, or not get its lock again.
+            weir::cli::python_host::exit_at_once(code);
+        }
+        code
+    })
 }
 
 /// Function in Python that opens scripts.
@@ -30,7 +40,7 @@ pub(crate) fn run_script(py: Python<'_>, args: Vec<OsString>, opener: Py<PyAny>)
 struct OpenerHost(Py<PyAny>);
 
 /// Script that Python has loaded: an object with the methods that are called here.
-pub(crate) struct OpenedScript(pub(crate) Py<PyAny>);
+pub(crate) struct OpenedScript(pub(crate) Arc<Py<PyAny>>);
 
 impl PythonHost for OpenerHost {
     fn open(&self, script: &ScriptOptions, role: ScriptRole) -> Result<Box<dyn PythonScript>, String> {
@@ -54,7 +64,7 @@ impl PythonHost for OpenerHost {
             given.set_item("role", role)?;
             given.set_item("agent", number)?;
             let opened = self.0.call(py, (&script.path,), Some(&given))?;
-            Ok(Box::new(OpenedScript(opened)) as Box<dyn PythonScript>)
+            Ok(Box::new(OpenedScript(Arc::new(opened))) as Box<dyn PythonScript>)
         })
         .map_err(|error| one_line(&error))
     }
@@ -83,7 +93,12 @@ impl PythonScript for OpenedScript {
     }
 
     fn report(&self) -> Result<String, String> {
-        Python::attach(|py| self.0.call_method0(py, "end_part")?.extract(py)).map_err(|error| one_line(&error))
+        let script = self.script();
+        let reported = attached(move |py| {
+            let report = script.call_method0(py, "end_part").and_then(|report| report.extract(py));
+            report.map_err(|error| one_line(&error))
+        });
+        reported.unwrap_or_else(|| Ok("[]".to_owned()))
     }
 
     fn end_search(&self, reports: &[String]) -> Result<(), String> {
@@ -92,12 +107,21 @@ impl PythonScript for OpenedScript {
     }
 
     fn done(&self, run: &Run, reports: &[String]) -> Result<Option<u8>, String> {
-        Python::attach(|py| self.0.call_method1(py, "done", (RunHandle(run.clone()), reports))?.extract(py))
-            .map_err(|error| one_line(&error))
+        let (script, handle, reports) = (self.script(), RunHandle(run.clone()), reports.to_vec());
+        attached(move |py| {
+            let code = script.call_method1(py, "done", (handle, reports)).and_then(|code| code.extract(py));
+            code.map_err(|error| one_line(&error))
+        })
+        .unwrap_or(Ok(None))
     }
 }
 
 impl OpenedScript {
+    /// The script, for another thread.
+    fn script(&self) -> Arc<Py<PyAny>> {
+        Arc::clone(&self.0)
+    }
+
     /// Passes what scripts of agents have left.
     ///
     /// # Errors

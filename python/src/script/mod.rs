@@ -5,20 +5,26 @@
 //! - [`session`]: what the requests of a user have in common: URL before paths, headers, cookies
 //! - [`request`]: what a task yields; `weir::load::program::request` makes its bytes
 //! - [`response`]: what a task gets; nothing is parsed before it is looked at
+//! - [`blocked`]: calls that do not return
 //! - [`command`]: `weir load -s FILE.py` in a Python process
+//! - [`quick_request`]: requests from the arguments that most have
+//! - [`step_cache`]: indices of steps by their requests
 //! - [`references`]: number of references to a Python object
 //! - [`thread_state`]: Python's state of the worker thread
 //!
 //! A task is a generator, a coroutine or a greenlet behind a function `resume(value)`: it takes a response and returns
 //! what the user does next. Nothing here waits, and the worker holds the GIL only within a call.
 
+mod blocked;
 pub(crate) mod command;
 mod program;
+pub(crate) mod quick_request;
 mod references;
 pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod session;
 mod shared_program;
+mod step_cache;
 mod thread;
 mod thread_state;
 mod user;

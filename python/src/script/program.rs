@@ -1,6 +1,7 @@
 //! Program of a load that Python drives.
 
 use std::fmt;
+use std::sync::atomic::AtomicU64;
 
 use pyo3::prelude::*;
 use weir::load::program::{StepNames, UserShape};
@@ -18,6 +19,8 @@ pub(crate) struct PythonProgram {
     pub(super) is_open: bool,
     /// Where requests to paths go.
     pub(super) target: RequestOrigin,
+    /// Number of its thread, as `threading.get_ident()` gives it; 0 before the first call.
+    pub(super) thread_ident: AtomicU64,
 }
 
 impl fmt::Debug for PythonProgram {
@@ -34,7 +37,8 @@ impl PythonProgram {
         is_open: bool,
         target: RequestOrigin,
     ) -> Self {
-        Self { factory, scenarios, names: StepNames::default(), shape, is_open, target }
+        let (names, thread_ident) = (StepNames::default(), AtomicU64::new(0));
+        Self { factory, scenarios, names, shape, is_open, target, thread_ident }
     }
 
     /// Name of a scenario.

@@ -1,7 +1,9 @@
 //! Requests that tasks yield.
 
+use std::borrow::Cow;
+
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use super::session::ScriptSession;
 
@@ -10,7 +12,7 @@ use super::session::ScriptSession;
 #[derive(Debug)]
 pub(crate) struct ScriptRequest {
     pub(super) session: Py<ScriptSession>,
-    pub(super) method: String,
+    pub(super) method: Cow<'static, str>,
     /// Absolute URL, or what follows the session's.
     pub(super) url: String,
     /// Name of the step; otherwise method and URL as they are given.
@@ -27,6 +29,29 @@ pub(crate) struct ScriptRequest {
     pub(super) is_watched: bool,
 }
 
+impl ScriptRequest {
+    /// Request without anything of its own.
+    pub(super) fn plain(session: Py<ScriptSession>, method: &str, url: String) -> Self {
+        Self {
+            session,
+            method: shared_method(method),
+            url,
+            name: None,
+            headers: Vec::new(),
+            body: None,
+            timeout_s: None,
+            follows_redirects: true,
+            catches: false,
+            is_watched: false,
+        }
+    }
+
+    /// Name of the step that the request is counted under.
+    pub(super) fn step_name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("{} {}", self.method, self.url))
+    }
+}
+
 #[pymethods]
 impl ScriptRequest {
     #[new]
@@ -35,11 +60,11 @@ impl ScriptRequest {
     #[expect(clippy::too_many_arguments, reason = "what a request has")]
     fn new(
         session: Py<ScriptSession>,
-        method: String,
+        method: &str,
         url: String,
         name: Option<String>,
         headers: Option<&Bound<'_, PyDict>>,
-        body: Option<Vec<u8>>,
+        body: Option<&[u8]>,
         timeout: Option<f64>,
         redirects: bool,
         catches: bool,
@@ -50,16 +75,14 @@ impl ScriptRequest {
             None => Vec::new(),
         };
         Ok(Self {
-            session,
-            method,
-            url,
             name,
             headers,
-            body,
+            body: body.map(<[u8]>::to_vec),
             timeout_s: timeout,
             follows_redirects: redirects,
             catches,
             is_watched,
+            ..Self::plain(session, method, url)
         })
     }
 
@@ -92,15 +115,31 @@ impl ScriptRequest {
     }
 }
 
-fn header(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<(String, Option<String>)> {
+/// Method, whose common ones are copied nowhere.
+fn shared_method(method: &str) -> Cow<'static, str> {
+    const COMMON_METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+    match COMMON_METHODS.into_iter().find(|common| *common == method) {
+        Some(common) => Cow::Borrowed(common),
+        None => Cow::Owned(method.to_owned()),
+    }
+}
+
+/// Header by name and value; without a value it removes that of the session.
+///
+/// # Errors
+/// An exception of the value's own text.
+pub(super) fn header(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<(String, Option<String>)> {
     let name = text(name)?;
     Ok((name, if value.is_none() { None } else { Some(text(value)?) }))
 }
 
 /// Text of a header, which may be bytes.
 fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    match value.extract::<&[u8]>() {
-        Ok(bytes) if value.is_instance_of::<pyo3::types::PyBytes>() => Ok(String::from_utf8_lossy(bytes).into_owned()),
-        _ => Ok(value.str()?.to_cow()?.into_owned()),
+    if let Ok(text) = value.cast_exact::<PyString>() {
+        return Ok(text.to_str()?.to_owned());
+    }
+    match value.cast::<PyBytes>() {
+        Ok(bytes) => Ok(String::from_utf8_lossy(bytes.as_bytes()).into_owned()),
+        Err(_) => Ok(value.str()?.to_cow()?.into_owned()),
     }
 }

@@ -1,5 +1,6 @@
 //! Responses that tasks get.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
@@ -14,7 +15,7 @@ use weir::scenario::url::HttpUrl;
 
 use super::request::ScriptRequest;
 use super::session::ScriptSession;
-use crate::errors;
+use crate::{errors, json};
 
 /// Response that a task gets. Nothing is parsed before it is looked at.
 #[pyclass(frozen, module = "weir._weir", dict)]
@@ -27,8 +28,7 @@ pub(crate) struct ScriptResponse {
     #[pyo3(get)]
     pub(super) request: Py<ScriptRequest>,
     /// Method of the request, after redirects.
-    #[pyo3(get)]
-    pub(super) method: String,
+    pub(super) method: Cow<'static, str>,
     pub(super) url: HttpUrl,
     pub(super) head: Vec<u8>,
     pub(super) body: Vec<u8>,
@@ -40,6 +40,8 @@ pub(crate) struct ScriptResponse {
     pub(super) verdict: Mutex<TaskVerdict>,
     /// Whether the task has left the response's `with` block.
     pub(super) is_left: AtomicBool,
+    /// Function that is called at the end of its block.
+    on_leave: OnceLock<Py<PyAny>>,
     decoded: OnceLock<Py<PyBytes>>,
 }
 
@@ -54,7 +56,7 @@ pub(super) struct TaskVerdict {
 
 impl ScriptResponse {
     pub(super) fn new(
-        (status, method): (u16, String),
+        (status, method): (u16, Cow<'static, str>),
         request: Py<ScriptRequest>,
         url: HttpUrl,
         (head, body): (&[u8], &[u8]),
@@ -73,6 +75,7 @@ impl ScriptResponse {
             error: None,
             verdict: Mutex::default(),
             is_left: AtomicBool::new(false),
+            on_leave: OnceLock::new(),
             decoded: OnceLock::new(),
         }
     }
@@ -88,7 +91,7 @@ impl ScriptResponse {
         if let Some(body) = self.decoded.get() {
             return Ok(body.bind(py).clone());
         }
-        let encoding = self.header("content-encoding");
+        let encoding = has_field(&self.head, b"content-encoding:").then(|| self.header("content-encoding")).flatten();
         let body = decoded_body(&self.body, encoding.as_deref()).map_err(|why| errors::usage(&why))?;
         let body = PyBytes::new(py, &body);
         let _ = self.decoded.set(body.clone().unbind());
@@ -102,6 +105,22 @@ impl ScriptResponse {
     #[getter]
     fn status_code(&self) -> u16 {
         self.status
+    }
+
+    /// Method of the request, after redirects.
+    #[getter]
+    fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// Sets the function that is called at the end of the response's block.
+    fn set_on_leave(&self, call: Py<PyAny>) {
+        let _ = self.on_leave.set(call);
+    }
+
+    /// Calls the function of the end of the block.
+    fn call_on_leave(&self, py: Python<'_>) -> PyResult<()> {
+        self.on_leave.get().map_or(Ok(()), |call| call.call0(py).map(drop))
     }
 
     /// Whether the status is below 400.
@@ -201,7 +220,12 @@ impl ScriptResponse {
         options: Option<&Bound<'py, pyo3::types::PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        LOADS.import(py, "json", "loads")?.call((self.body(py)?,), options)
+        let body = self.body(py)?;
+        let read = if options.is_none() { json::read(py, body.as_bytes()) } else { None };
+        match read {
+            Some(read) => Ok(read),
+            None => LOADS.import(py, "json", "loads")?.call((body,), options),
+        }
     }
 
     /// Time from the send to the whole response.
@@ -273,10 +297,13 @@ impl ScriptResponse {
         kind: &Bound<'py, PyAny>,
         error: &Bound<'py, PyAny>,
         _traceback: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let left = helper(slf.py(), "leave")?.call1((slf, kind, error));
+    ) -> PyResult<bool> {
+        let is_handled = match kind.is_none() {
+            true => slf.get().call_on_leave(slf.py()).map(|()| true),
+            false => helper(slf.py(), "leave").and_then(|leave| leave.call1((slf, error))?.extract()),
+        };
         slf.get().is_left.store(true, Ordering::Relaxed);
-        left
+        is_handled
     }
 
     fn __bool__(&self) -> bool {
@@ -291,4 +318,9 @@ impl ScriptResponse {
 /// Function of the package about responses.
 fn helper<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("weir._task_response")?.getattr(name)
+}
+
+/// Whether a head has a field of this name, in lower case with its colon.
+pub(super) fn has_field(head: &[u8], name: &[u8]) -> bool {
+    head.split(|byte| *byte == b'\n').any(|line| line.get(..name.len()).is_some_and(|of| of.eq_ignore_ascii_case(name)))
 }

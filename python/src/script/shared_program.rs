@@ -1,12 +1,14 @@
 //! Program of a load that Python drives, as the load has it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use pyo3::prelude::*;
 use weir::load::program::{ProgramThread, ThreadProgram, UserProgram};
 use weir::measure::run_steps::StepFacts;
 use weir::scenario::plan::OriginTable;
 
+use super::blocked::place_of;
 use super::program::PythonProgram;
 use super::thread::PythonThread;
 
@@ -21,6 +23,15 @@ impl UserProgram for SharedProgram {
 
     fn steps(&self) -> Vec<StepFacts> {
         self.0.names.facts()
+    }
+
+    fn may_block(&self) -> bool {
+        true
+    }
+
+    fn blocked_in(&self, _: u32) -> String {
+        let place = place_of(self.0.thread_ident.load(Ordering::Relaxed));
+        place.unwrap_or_else(|| format!("a call by {}, which keeps Python's lock,", self.0.scenarios.join(" or ")))
     }
 
     fn thread(&self, thread: ProgramThread) -> Result<Box<dyn ThreadProgram>, String> {

@@ -1,10 +1,9 @@
 //! Users of the worker thread.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use weir::decide::Nanos;
@@ -20,8 +19,9 @@ use super::program::PythonProgram;
 use super::references::is_only_reference;
 use super::request::ScriptRequest;
 use super::response::ScriptResponse;
+use super::step_cache::StepCache;
 use super::thread_state::KeptThreadState;
-use super::user::{PythonUser, TaskExchange};
+use super::user::{PythonUser, TaskExchange, UserDriver};
 use crate::errors;
 
 /// Longest wait of a task, in seconds: a century.
@@ -36,8 +36,7 @@ pub(super) struct PythonThread {
     numbers: Shard,
     /// Users by their places on the thread; each is made when it begins.
     users: Vec<Option<PythonUser>>,
-    /// Indices of steps by scenario and name.
-    steps: HashMap<(u32, String), u32>,
+    steps: StepCache,
     origins: OriginTable,
     buffer: Vec<u8>,
     /// Number of records that were held back.
@@ -54,8 +53,15 @@ enum TaskInput {
 
 impl PythonThread {
     pub(super) fn new(program: Arc<PythonProgram>, factory: Py<PyAny>, origins: OriginTable, numbers: Shard) -> Self {
-        let (users, steps, buffer) = (Vec::new(), HashMap::new(), Vec::new());
+        let (users, steps, buffer) = (Vec::new(), StepCache::default(), Vec::new());
         Self { program, factory, numbers, users, steps, origins, buffer, held: 0, state: None }
+    }
+
+    /// Notes which of Python's threads this one is.
+    #[cold]
+    fn note_thread(&self) {
+        let ident = Python::attach(|py| py.import("threading")?.call_method0("get_ident")?.extract::<u64>());
+        self.program.thread_ident.store(ident.unwrap_or(0), Ordering::Relaxed);
     }
 
     /// User of a call, which is made if it is new.
@@ -66,10 +72,10 @@ impl PythonThread {
         }
         if self.users[at].is_none() {
             let made = self.factory.bind(py).call_method1("user", (self.numbers.nth(user.into()),))?;
-            let (driver, resume, scenario) = made.extract()?;
+            let (driver, resume, scenario): (Bound<'_, PyAny>, _, _) = made.extract()?;
+            let driver = UserDriver::new(&driver, resume);
             self.users[at] = Some(PythonUser {
                 driver,
-                resume,
                 scenario,
                 exchange: None,
                 watched: Vec::new(),
@@ -100,12 +106,12 @@ impl PythonThread {
         loop {
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
             let next = match input {
-                TaskInput::Value(value) => user.resume.bind(py).call1((value,)),
-                TaskInput::Error(error) => user.driver.bind(py).call_method1("throw", (error.into_value(py),)),
+                TaskInput::Value(value) => user.driver.resume(value.into_bound(py)),
+                TaskInput::Error(error) => user.driver.throw(py, error),
             };
             let next = match next {
-                Ok(next) => next,
-                Err(error) if error.is_instance_of::<PyStopIteration>(py) => return self.end_user(py, call),
+                Ok(Some(next)) => next,
+                Ok(None) => return self.end_user(py, call),
                 Err(error) => return ProgramAction::Abort(format!("the run was ended by {}", described(py, &error))),
             };
             if let Ok(request) = next.cast::<ScriptRequest>() {
@@ -123,8 +129,7 @@ impl PythonThread {
                 return ProgramAction::WaitUntil(user.due);
             } else if next.is_none() {
                 // A greenlet that has ended, or a coroutine that gives others their turn.
-                let is_dead = user.driver.bind(py).getattr("dead").and_then(|dead| dead.is_truthy()).unwrap_or(false);
-                if is_dead {
+                if user.driver.is_dead(py) {
                     return self.end_user(py, call);
                 }
                 return ProgramAction::WaitUntil(call.now);
@@ -142,17 +147,16 @@ impl PythonThread {
         let asked = request.get();
         let url = TaskExchange::url_of(asked)?;
         let scenario = self.user(call.user).map_or(0, |user| user.scenario);
-        let name = match &asked.name {
-            Some(name) => name.clone(),
-            None => format!("{} {}", asked.method, asked.url),
-        };
-        let step = match self.steps.get(&(scenario, name.clone())) {
-            Some(step) => *step,
-            None => {
-                let step = self.program.names.index(self.program.scenario(scenario), &name);
-                *self.steps.entry((scenario, name)).or_insert(step)
-            }
-        };
+        let known = self.steps.get(scenario, asked);
+        let step = known.unwrap_or_else(|| {
+            let name = asked.step_name();
+            let step = self.program.names.index(self.program.scenario(scenario), &name);
+            self.steps.insert(step);
+            let listed = (scenario, name, asked.name.as_ref().unwrap_or(&asked.url), &asked.method);
+            // Users that have no use for it do not have the method.
+            let _ = self.factory.bind(request.py()).call_method1("add_step", listed);
+            step
+        });
         self.exchange(TaskExchange::new(request, url, step), call)
     }
 
@@ -250,6 +254,7 @@ impl ThreadProgram for PythonThread {
     fn begin(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction {
         if self.state.is_none() {
             self.state = Some(KeptThreadState::keep());
+            self.note_thread();
         }
         Python::attach(|py| {
             if let Err(error) = self.make_user(py, call.user) {
@@ -294,7 +299,7 @@ impl ThreadProgram for PythonThread {
                 }
                 Err(why) => Some(why),
             };
-            let mut made = exchange.response(py, response);
+            let mut made = exchange.into_response(response);
             if let Some(why) = problem {
                 call.fail(why.clone());
                 made.error = Some(why);
@@ -316,7 +321,7 @@ impl ThreadProgram for PythonThread {
                 let what = format!("{} {}: {}", exchange.method, exchange.url, kind.name());
                 return self.advance(py, TaskInput::Error(errors::no_response(&what)), call);
             }
-            let made = exchange.no_response(py, kind.name().to_owned());
+            let made = exchange.into_no_response(kind.name().to_owned());
             self.resume_with(py, made, call)
         })
     }
@@ -330,9 +335,10 @@ impl ThreadProgram for PythonThread {
             let number = self.numbers.nth(call.user.into());
             let end = ProgramAction::End { ok: true };
             let Some(Some(user)) = self.users.get_mut(call.user as usize) else { return end };
-            let ending = self.factory.bind(py).call_method1("ending", (number,)).and_then(|made| made.extract());
+            let ending = self.factory.bind(py).call_method1("ending", (number,));
+            let ending = ending.and_then(|made| made.extract::<Option<(Bound<'_, PyAny>, _)>>());
             match ending {
-                Ok(Some((driver, resume))) => (user.driver, user.resume) = (driver, resume),
+                Ok(Some((driver, resume))) => user.driver = UserDriver::new(&driver, resume),
                 Ok(None) => {
                     user.release(py, true, call);
                     return end;

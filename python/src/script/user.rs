@@ -1,27 +1,82 @@
 //! User that Python drives.
 
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
+use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+use pyo3::types::iterator::PySendResult;
 use weir::decide::Nanos;
 use weir::scenario::url::HttpUrl;
 
 use super::references::is_only_reference;
 use super::request::ScriptRequest;
-use super::response::{ScriptResponse, TaskVerdict};
+use super::response::{ScriptResponse, TaskVerdict, has_field};
 use super::session::{SessionState, unix_s};
 use weir::load::program::request::redirect::{MAX_REDIRECTS, is_redirect, keeps_body, method_after};
 use weir::load::program::request::{RequestParts, SentForm, absolute, write_request};
 use weir::load::program::{ProgramCall, ProgramResponse, ReleasedRecord};
 use weir::machine::lock::lock;
 
+/// Generator or greenlet of a user.
+#[derive(Debug)]
+pub(super) enum UserDriver {
+    /// Generator, which Python resumes without a look for its method.
+    Generator(Py<PyIterator>),
+    /// Greenlet, and its method that takes a value and returns what the user does next.
+    Greenlet(Py<PyAny>, Py<PyAny>),
+}
+
+impl UserDriver {
+    /// Driver of a user as its factory makes it.
+    pub(super) fn new(driver: &Bound<'_, PyAny>, resume: Py<PyAny>) -> Self {
+        match driver.cast::<PyIterator>() {
+            Ok(generator) => Self::Generator(generator.clone().unbind()),
+            Err(_) => Self::Greenlet(driver.clone().unbind(), resume),
+        }
+    }
+
+    /// Resumes it; `None` if it has ended.
+    pub(super) fn resume<'py>(&self, value: Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = value.py();
+        match self {
+            Self::Generator(generator) => generator.bind(py).send(&value).map(|sent| match sent {
+                PySendResult::Next(next) => Some(next),
+                PySendResult::Return(_) => None,
+            }),
+            Self::Greenlet(_, resume) => resume.bind(py).call1((value,)).map(Some),
+        }
+    }
+
+    /// Raises an exception in it; `None` if it has ended.
+    pub(super) fn throw<'py>(&self, py: Python<'py>, error: PyErr) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let driver = match self {
+            Self::Generator(generator) => generator.bind(py).as_any(),
+            Self::Greenlet(greenlet, _) => greenlet.bind(py),
+        };
+        match driver.call_method1("throw", (error.into_value(py),)) {
+            Ok(next) => Ok(Some(next)),
+            Err(error) if error.is_instance_of::<PyStopIteration>(py) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether it has ended, where that is not known by its last result.
+    pub(super) fn is_dead(&self, py: Python<'_>) -> bool {
+        match self {
+            Self::Generator(_) => false,
+            Self::Greenlet(greenlet, _) => {
+                greenlet.bind(py).getattr("dead").and_then(|dead| dead.is_truthy()).unwrap_or(false)
+            }
+        }
+    }
+}
+
 /// User that Python drives.
 #[derive(Debug)]
 pub(super) struct PythonUser {
-    /// Generator or greenlet.
-    pub(super) driver: Py<PyAny>,
-    /// Its method that takes a value and returns what the user does next.
-    pub(super) resume: Py<PyAny>,
+    pub(super) driver: UserDriver,
     pub(super) scenario: u32,
     pub(super) exchange: Option<TaskExchange>,
     /// Responses about which its task has not decided, by the numbers that their records are held back under.
@@ -57,7 +112,7 @@ impl PythonUser {
 #[derive(Debug)]
 pub(super) struct TaskExchange {
     pub(super) request: Py<ScriptRequest>,
-    pub(super) method: String,
+    pub(super) method: Cow<'static, str>,
     pub(super) url: HttpUrl,
     pub(super) step: u32,
     sends_body: bool,
@@ -143,35 +198,31 @@ impl TaskExchange {
 
     /// Goes on to where a response redirects.
     pub(super) fn follow(&mut self, py: Python<'_>, response: &ProgramResponse<'_>, url: HttpUrl) -> PyResult<()> {
-        let history = Py::new(py, self.response(py, response))?;
-        self.history.push(history);
+        let history = self.history.iter().map(|one| one.clone_ref(py)).collect();
+        let (request, from, method) = (self.request.clone_ref(py), self.url.clone(), self.method.clone());
+        let head = (response.head, response.body);
+        let made = ScriptResponse::new((response.status, method), request, from, head, response.service, history);
+        self.history.push(Py::new(py, made)?);
         self.is_other_host |= url.host() != self.url.host();
         self.sends_body &= keeps_body(response.status);
-        self.method = method_after(response.status, &self.method).to_owned();
+        self.method = Cow::Owned(method_after(response.status, &self.method).to_owned());
         self.url = url;
         Ok(())
     }
 
     /// Response as the task gets it.
-    pub(super) fn response(&mut self, py: Python<'_>, response: &ProgramResponse<'_>) -> ScriptResponse {
-        let (head, history) =
-            ((response.head, response.body), self.history.iter().map(|one| one.clone_ref(py)).collect());
-        let (request, url) = (self.request.clone_ref(py), self.url.clone());
-        ScriptResponse::new((response.status, self.method.clone()), request, url, head, response.service, history)
+    pub(super) fn into_response(self, response: &ProgramResponse<'_>) -> ScriptResponse {
+        let head = (response.head, response.body);
+        let Self { request, method, url, history, .. } = self;
+        ScriptResponse::new((response.status, method), request, url, head, response.service, history)
     }
 
     /// Response in place of one that never came.
-    pub(super) fn no_response(&self, py: Python<'_>, error: String) -> ScriptResponse {
-        let (request, url) = (self.request.clone_ref(py), self.url.clone());
-        let history = self.history.iter().map(|one| one.clone_ref(py)).collect();
-        let (empty, method) = ((&b""[..], &b""[..]), self.method.clone());
+    pub(super) fn into_no_response(self, error: String) -> ScriptResponse {
+        let Self { request, method, url, history, .. } = self;
+        let empty = (&b""[..], &b""[..]);
         let mut response = ScriptResponse::new((0, method), request, url, empty, Nanos::ZERO, history);
         response.error = Some(error);
         response
     }
-}
-
-/// Whether a head has a field of this name, in lower case with its colon.
-fn has_field(head: &[u8], name: &[u8]) -> bool {
-    head.split(|byte| *byte == b'\n').any(|line| line.get(..name.len()).is_some_and(|of| of.eq_ignore_ascii_case(name)))
 }

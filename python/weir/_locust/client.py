@@ -16,6 +16,7 @@ from weir._task_response import exception_of
 __all__ = ["HttpSession"]
 
 _Request = _weir.ScriptRequest
+_quick_request = _weir.quick_request
 
 _LENGTHS_GIVEN = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH"})
 """Methods whose requests without a body have the same Content-Length in weir and in the library requests, or none."""
@@ -42,6 +43,7 @@ class HttpSession:
         self._session = _weir.ScriptSession(base_url, "")
         self._headers = SessionHeaders(self._session, user._default_headers())
         self._cookies = SessionCookies(self._session)
+        self._hook = user.environment.events.request
         self._is_over = False
         self._is_fast = False
 
@@ -84,13 +86,30 @@ class HttpSession:
         finally:
             self.request_name = None
 
+    def _quick(self, method: str, url: Any, given: dict[str, Any]) -> Any:
+        """Send a request whose arguments need no preparation here; None if it is another one."""
+        if (
+            self._is_over
+            or self.params
+            or self.auth
+            or self.request_name
+            or self.hooks["response"]
+            or self._hook.has_listeners
+        ):
+            return None
+        request = _quick_request(self._session, method, url, given, None, self._is_fast)
+        return None if request is None else self.user._main.switch(request)
+
     def get(self, url: str, **given: Any) -> Any:
         """Send a GET."""
-        return self.request("GET", url, **given)
+        response = self._quick("GET", url, given)
+        return self.request("GET", url, **given) if response is None else response
 
     def post(self, url: str, data: Any = None, json: Any = None, **given: Any) -> Any:
         """Send a POST."""
-        return self.request("POST", url, data=data, json=json, **given)
+        given["data"], given["json"] = data, json
+        response = self._quick("POST", url, given)
+        return self.request("POST", url, **given) if response is None else response
 
     def put(self, url: str, data: Any = None, **given: Any) -> Any:
         """Send a PUT."""
@@ -188,7 +207,7 @@ class HttpSession:
             )
 
         if is_caught:
-            response._on_leave = tell
+            response.set_on_leave(tell)
         else:
             tell()
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weir._locust.event import Events
+from weir._locust.run_stats import RunStats, StepMethods
 from weir._task_errors import TaskErrors
 
 __all__ = ["Environment", "LocalRunner", "Runner"]
@@ -76,65 +77,6 @@ class WorkerRunner(Runner):
         self.client_id = f"weir_{number}"
 
 
-class StatsEntry:
-    """Numbers of one name, or of all; they are known at the end of the run."""
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self.num_requests = 0
-        self.num_failures = 0
-        self.fail_ratio = 0.0
-        self.avg_response_time = 0.0
-        self.median_response_time = 0.0
-        self.min_response_time = 0.0
-        self.max_response_time = 0.0
-        self.total_rps = 0.0
-        self._percentile: Any = None
-
-    def get_response_time_percentile(self, percent: float) -> float:
-        """Return a percentile, from 0 to 1, in milliseconds."""
-        return 0.0 if self._percentile is None else float(self._percentile(percent * 100))
-
-    def take(self, run: Any) -> None:
-        """Take over the numbers of a result."""
-        self.num_requests, self.num_failures = run.requests.total, run.requests.failed
-        self.fail_ratio = run.requests.failed / max(1, run.requests.total)
-        times = run.response_ms
-        self.avg_response_time, self.median_response_time = times.mean or 0.0, times.p50 or 0.0
-        self.min_response_time, self.max_response_time = times.min or 0.0, times.max or 0.0
-        self.total_rps = run.requests.total / run.duration_s if run.duration_s else 0.0
-        self._percentile = run.percentile
-
-
-class RunStats:
-    """Statistics of a run: `total`, which is known at its end."""
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self.total = StatsEntry()
-        self.entries: dict[Any, StatsEntry] = {}
-        self.errors: dict[Any, Any] = {}
-
-    @property
-    def num_requests(self) -> int:
-        """Number of requests."""
-        return self.total.num_requests
-
-    @property
-    def num_failures(self) -> int:
-        """Number of failures."""
-        return self.total.num_failures
-
-    def get(self, name: str, method: str) -> StatsEntry:
-        """Return the numbers of a name."""
-        return self.entries.setdefault((name, method), StatsEntry())
-
-    def clear_all(self) -> None:
-        """Do nothing: weir counts on."""
-
-    reset_all = clear_all
-
-
 class Environment:
     """Run of a locustfile."""
 
@@ -165,6 +107,7 @@ class Environment:
         self.web_ui: Any = None
         self.locustfile: str | None = None
         self._task_errors = TaskErrors()
+        self._step_methods = StepMethods()
         self._given_headers: list[tuple[str, str]] = []
         self._class_counts: dict[str, int] = {}
         self._is_stopped = False

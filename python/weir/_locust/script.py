@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 import sys
 from collections.abc import Sequence
@@ -130,14 +131,14 @@ class LocustScript:
         self._end()
         events.quit.fire(exit_code=self._environment.process_exit_code or 0)
         sys.stdout.flush()
-        errors = self._environment._task_errors
-        self._environment._task_errors = TaskErrors()
-        return errors.to_json()
+        environment = self._environment
+        errors, methods = environment._task_errors.to_json(), environment._step_methods.to_json()
+        environment._task_errors = TaskErrors()
+        return json.dumps([errors, methods])
 
     def end_search(self, reports: Sequence[str]) -> None:
         """Tell the listeners of the end of several loads, and report the exceptions of the tasks."""
-        for one in reports:
-            self._environment._task_errors.add_json(one)
+        self._add_reports(reports)
         self._end()
         self._environment._task_errors.report()
         sys.stdout.flush()
@@ -145,15 +146,20 @@ class LocustScript:
     def done(self, handle: Any, reports: Sequence[str]) -> int | None:
         """Tell the listeners of the end, and report the exceptions of the tasks."""
         environment = self._environment
-        for one in reports:
-            environment._task_errors.add_json(one)
-        environment.stats.total.take(Run._of(handle))
+        self._add_reports(reports)
+        environment.stats.take(Run._of(handle), environment._step_methods)
         self._end()
         environment._task_errors.report()
         code = environment.process_exit_code
         events.quit.fire(exit_code=code or 0)
         sys.stdout.flush()
         return code
+
+    def _add_reports(self, reports: Sequence[str]) -> None:
+        # A process whose script has blocked may have none.
+        for errors, methods in filter(None, map(json.loads, reports)):
+            self._environment._task_errors.add_json(errors)
+            self._environment._step_methods.add_json(methods)
 
     def _end(self) -> None:
         environment = self._environment
@@ -190,6 +196,10 @@ class GreenletFactory:
         driver, resume = greenlets.start(user)
         self._users[number] = user, driver
         return driver, resume, index
+
+    def add_step(self, index: int, step: str, name: str, method: str) -> None:
+        """Take note of a step: requests of this name and method, by users of the class of this index."""
+        self._environment._step_methods.add(self.scenarios[index], step, name, [method])
 
     def ending(self, number: int) -> tuple[object, Any] | None:
         """Return the greenlet of a user and a function that ends it: its task is left, and `on_stop` called."""

@@ -8,6 +8,9 @@ use weir_measure::end_reason::EndReason;
 /// Exit code of a run whose files were written with the code `written`; logs the reason.
 pub(super) fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
     if run.interrupted {
+        if let Some(EndReason::ScriptError(why)) = &run.ended_by {
+            messages.error(why);
+        }
         return exit::INTERRUPTED;
     }
     if written != exit::OK {

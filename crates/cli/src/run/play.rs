@@ -82,6 +82,10 @@ pub(super) fn play_plan(
         print(&TraceText::new(output.detail, colors()).totals(totals, is_ok), false)?;
     }
     let code = match (printed.unreachable, &run.ended_by) {
+        (_, Some(EndReason::ScriptError(why))) if run.interrupted => {
+            messages.error(why);
+            exit::INTERRUPTED
+        }
         _ if run.interrupted => exit::INTERRUPTED,
         (_, Some(EndReason::ScriptError(why))) => messages.usage_error(why),
         (Some((kind, origin)), _) => {

@@ -88,6 +88,24 @@ impl LoadPlan {
         options.bodies.first().map(read_body).transpose()
     }
 
+    /// The same load of a program, for a thread that may outlast the run; without its listener.
+    pub(crate) fn detached(&self) -> Self {
+        Self {
+            target: self.target.clone(),
+            addresses: self.addresses.clone(),
+            tls: self.tls.clone(),
+            method: self.method.clone(),
+            requests: self.requests.clone(),
+            source: self.source.clone(),
+            pacing: self.pacing.clone(),
+            data_end: self.data_end.clone(),
+            scenarios: None,
+            program: self.program.clone(),
+            trace: None,
+            ..*self
+        }
+    }
+
     /// Users of thread `index`, whose requests without an origin of their own go to `address`; `None` for requests of
     /// the plan.
     pub(crate) fn user_table(&self, index: u64, address: &SocketAddress) -> Result<Option<UserTable<'_>>, String> {

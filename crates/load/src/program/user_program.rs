@@ -25,6 +25,17 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
         1
     }
 
+    /// Whether a call may wait for ever, in a function that nothing interrupts. The load then ends without it.
+    fn may_block(&self) -> bool {
+        false
+    }
+
+    /// Where the call for a user is that does not return, as the beginning of a message: `shop.py:12: Shopper.browse`.
+    /// `user` is the number on its thread.
+    fn blocked_in(&self, _user: u32) -> String {
+        "the script".to_owned()
+    }
+
     /// Program of one thread, made before the load, in the order of the threads.
     ///
     /// # Errors

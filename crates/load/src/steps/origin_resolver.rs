@@ -21,7 +21,7 @@ pub(crate) struct ResolvedOrigin {
 }
 
 /// Resolver of origins, with the options of the load that change the way to them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OriginResolver {
     connect_to: Option<String>,
     unix_socket: Option<PathBuf>,

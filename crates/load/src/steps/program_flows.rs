@@ -18,7 +18,7 @@ use crate::program::{
 };
 
 /// Program of a load, and the way to its hosts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ProgramPlan {
     pub(crate) program: Arc<dyn UserProgram>,
     pub(crate) resolver: OriginResolver,

@@ -67,6 +67,7 @@ pub(crate) struct EndedIteration {
     pub(crate) scenario: u32,
     pub(crate) intended: Nanos,
     pub(crate) ok: bool,
-    /// Whether a service was reached; if not, the user pauses.
+    /// Whether a request was sent, and whether one has reached its service; if not, the user pauses.
+    pub(crate) has_sent: bool,
     pub(crate) has_reached: bool,
 }

@@ -46,7 +46,8 @@ struct LoadUser {
     intended: Nanos,
     /// Time from which only weir itself could delay the first request.
     ready: Nanos,
-    /// Whether a request of the iteration has reached its service.
+    /// Whether the iteration has sent a request, and whether one has reached its service.
+    has_sent: bool,
     has_reached: bool,
     /// Wait between two iterations.
     rest: Option<UserRest>,
@@ -161,7 +162,7 @@ impl<'a> UserTable<'a> {
         let Some(slot) = self.users.get_mut(user as usize) else { return UserAction::Wait };
         slot.scenario = scenario;
         (slot.iteration, slot.intended, slot.ready) = (number, start.arrival.intended, ready);
-        slot.has_reached = false;
+        (slot.has_sent, slot.has_reached) = (false, false);
         self.follow(user, &FlowEvent::Begin, now, unix_s)
     }
 
@@ -227,19 +228,22 @@ impl<'a> UserTable<'a> {
             }
         };
         match next {
-            Some(FlowNext::Send(send)) => UserAction::Send(Send {
-                user,
-                scenario: slot.scenario,
-                step: send.step,
-                origin: send.origin,
-                intended: send.intended,
-                // Later steps are ready when they are intended: their connection belongs to the user.
-                ready: if slot.has_reached { send.intended } else { slot.ready.max(send.intended) },
-                number: slot.iteration,
-                timeout: send.timeout,
-                is_bodyless: send.is_bodyless,
-                keeps: send.keeps,
-            }),
+            Some(FlowNext::Send(send)) => {
+                slot.has_sent = true;
+                UserAction::Send(Send {
+                    user,
+                    scenario: slot.scenario,
+                    step: send.step,
+                    origin: send.origin,
+                    intended: send.intended,
+                    // Later steps are ready when they are intended: their connection belongs to the user.
+                    ready: if slot.has_reached { send.intended } else { slot.ready.max(send.intended) },
+                    number: slot.iteration,
+                    timeout: send.timeout,
+                    is_bodyless: send.is_bodyless,
+                    keeps: send.keeps,
+                })
+            }
             Some(FlowNext::WaitUntil(until)) => {
                 timers.push(Reverse((until.max(now), user)));
                 UserAction::Wait
@@ -248,6 +252,7 @@ impl<'a> UserTable<'a> {
                 scenario: slot.scenario,
                 intended: slot.intended,
                 ok,
+                has_sent: slot.has_sent,
                 has_reached: slot.has_reached,
             }),
             Some(FlowNext::Stop) => UserAction::Stop,

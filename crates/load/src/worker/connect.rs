@@ -1,7 +1,6 @@
 //! Connections: making them, and the users of ended ones.
 
 use std::io;
-use std::sync::atomic::Ordering;
 
 use super::{MAX_SLEEP, Worker};
 use crate::connection::{ConnectionPhase, Flight};
@@ -21,7 +20,7 @@ impl Worker<'_> {
         let mut ready = Vec::with_capacity(256);
         // Once each: a service that closes silent connections must not be connected to again and again.
         let mut left_to_open = self.preconnect;
-        while !self.shared.stop.load(Ordering::Relaxed) {
+        while !self.shared.control.is_stopped() {
             // A failure now is retried, and counted, in the run.
             while left_to_open > 0 && self.connections.can_open() && self.open(0).is_ok() {
                 left_to_open -= 1;

@@ -1,13 +1,13 @@
 //! What the workers of a run share, and what they report.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use super::program_call::ProgramCallSlot;
 use crate::http2::Http2Plan;
 use crate::plan::LoadPlan;
+use crate::probe::Reachable;
 use crate::start_gate::StartGate;
-use crate::steps::StepTrace;
 use weir_decide::Nanos;
 use weir_http::target::SocketAddress;
 use weir_http::tls::Tls;
@@ -29,16 +29,49 @@ pub(crate) struct WorkerContext<'a> {
     pub(crate) ready: AtomicU64,
     /// Whether all counts are reported after each interval, and not only at the end.
     pub(crate) per_interval: bool,
-    /// Set once to stop all workers at once.
-    pub(crate) stop: AtomicBool,
+    /// What the workers share with the thread that collects their reports.
+    pub(crate) control: Arc<RunControl>,
     /// Next unclaimed request number (closed loop).
     pub(crate) claimed: AtomicU64,
     /// Start of the run, in nanoseconds since 1970, once known.
     pub(crate) started_unix_ns: OnceLock<u64>,
-    /// Listener of requests and responses of steps.
-    pub(crate) trace: Option<Sender<StepTrace>>,
+}
+
+impl<'a> WorkerContext<'a> {
+    /// State of a run that has not begun.
+    pub(crate) fn new(
+        plan: &'a LoadPlan,
+        reachable: &'a Reachable,
+        start_gate: &'a StartGate,
+        per_interval: bool,
+        control: Arc<RunControl>,
+    ) -> Self {
+        // Users of scenarios may reach others by HTTP/2.
+        let falls_back = reachable.is_http1 && !plan.has_users();
+        Self {
+            plan,
+            address: &reachable.address,
+            tls: if falls_back { plan.tls.clone().map(Tls::offering_http1) } else { plan.tls.clone() },
+            http2: plan.http2.filter(|_| !falls_back),
+            start_gate,
+            ready: AtomicU64::new(0),
+            per_interval,
+            control,
+            claimed: AtomicU64::new(0),
+            started_unix_ns: OnceLock::new(),
+        }
+    }
+}
+
+/// What the workers of a run share with the thread that collects their reports.
+#[derive(Debug, Default)]
+pub(crate) struct RunControl {
+    /// Set once to stop all workers at once.
+    pub(crate) stop: AtomicBool,
     /// End that a program has caused.
     pub(crate) program_end: Mutex<ProgramEnd>,
+    /// Calls of a program that may block, by worker; none of other loads.
+    pub(crate) calls: Vec<ProgramCallSlot>,
 }
 
 /// End that a program has caused.
@@ -50,14 +83,24 @@ pub(crate) struct ProgramEnd {
     pub(crate) reason: Option<String>,
 }
 
-impl WorkerContext<'_> {
+impl RunControl {
+    /// Whether all workers should end at once.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Ends all workers at once.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
     /// Notes that a program has ended a thread, and with a reason the run.
     pub(crate) fn stop_by_program(&self, reason: Option<String>, now: Nanos) {
         let mut end = lock(&self.program_end);
         end.at = end.at.max(Some(now));
         if let Some(reason) = reason {
             end.reason.get_or_insert(reason);
-            self.stop.store(true, Ordering::Relaxed);
+            self.stop();
         }
     }
 }

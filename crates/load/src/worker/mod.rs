@@ -10,6 +10,7 @@ mod context;
 mod held_record;
 mod http2;
 mod periodic;
+mod program_call;
 mod receive;
 mod requests;
 mod step_results;
@@ -21,9 +22,10 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
-pub(super) use self::context::{WorkerContext, WorkerReport};
+pub(super) use self::context::{RunControl, WorkerContext, WorkerReport};
 use self::held_record::HeldRecord;
 use self::http2::MovedRequest;
+pub(super) use self::program_call::{OpenCall, ProgramCallSlot};
 use super::connection::ConnectionPhase;
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
@@ -40,12 +42,16 @@ use weir_measure::outcome::Outcome;
 
 pub(super) struct Worker<'a> {
     shared: &'a WorkerContext<'a>,
+    /// Number of the thread.
+    index: u64,
     clock: Clock,
     feed: Feed,
     connections: ConnectionTable,
     /// Connections to make before the start.
     preconnect: usize,
-    counters: WorkerCounters,
+    counters: Box<WorkerCounters>,
+    /// In place of the others while they are lent; only with calls of a program that may block.
+    spare_counters: Option<Box<WorkerCounters>>,
     reports: Sender<WorkerReport>,
     log: Option<ThreadLog>,
     cache: HeadCache,
@@ -97,19 +103,22 @@ impl<'a> Worker<'a> {
         shared: &'a WorkerContext<'a>,
         index: u64,
         reports: Sender<WorkerReport>,
-        log: Option<ThreadLog>,
+        (log, trace): (Option<ThreadLog>, Option<Sender<StepTrace>>),
         users: Option<UserTable<'a>>,
     ) -> io::Result<Self> {
         let plan = shared.plan;
         let clock = Clock::starting_in(Nanos::ZERO);
+        let counters = || Box::new(WorkerCounters::new(plan.warmup, plan.until));
         let stamped = matches!(plan.pacing, super::plan::Pacing::Open(_)) && !plan.spin;
         Ok(Self {
             shared,
+            index,
             clock,
             feed: plan.feed(index, plan.threads),
             connections: ConnectionTable::new(plan.connections_of(index), plan.threads)?,
             preconnect: plan.preconnect_of(index),
-            counters: WorkerCounters::new(plan.warmup, plan.until),
+            counters: counters(),
+            spare_counters: (!shared.control.calls.is_empty()).then(counters),
             reports,
             log,
             cache: HeadCache::default(),
@@ -119,7 +128,7 @@ impl<'a> Worker<'a> {
             held: HashMap::new(),
             is_stopped: false,
             is_stopping: false,
-            trace: shared.trace.clone(),
+            trace,
             unix_s: 0,
             unread: Vec::new(),
             unwritten: Vec::new(),
@@ -145,7 +154,7 @@ impl<'a> Worker<'a> {
         }
         self.record_cpu(Nanos::ZERO);
         let mut ready = Vec::with_capacity(256);
-        while !self.is_stopped && !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
+        while !self.is_stopped && !self.shared.control.is_stopped() && !self.is_done() {
             self.turn(&mut ready);
         }
         self.stop_users(&mut ready);
@@ -180,7 +189,7 @@ impl<'a> Worker<'a> {
             shared.start_gate.set_ready();
         }
         // Not a barrier: a worker that failed to start would block the others.
-        while !shared.stop.load(Ordering::Relaxed) {
+        while !shared.control.is_stopped() {
             if let Some(clock) = shared.start_gate.wait(MAX_SLEEP) {
                 self.clock = *clock;
                 break;
@@ -226,7 +235,7 @@ impl<'a> Worker<'a> {
     fn poll(&mut self, most: Nanos, ready: &mut Vec<ReadinessEvent>) {
         // Fails only for a closed or wrong descriptor, and this one is owned; a stop is noticed all the same.
         if self.connections.wait(most, ready).is_err() {
-            self.shared.stop.store(true, Ordering::Relaxed);
+            self.shared.control.stop();
         }
     }
 
@@ -365,11 +374,16 @@ impl<'a> Worker<'a> {
             users.cut(|scenario| counts.scenario(scenario).cut += 1);
         }
         self.release_all();
-        self.publish(0);
         self.record_cpu(now);
+        // What a program does at its end may block as well.
+        self.lend_results(u32::MAX);
+        self.users = None;
+        self.take_results();
+        self.publish(0);
         self.counters.close(now);
         drop(self.log.take());
-        let _ = self.reports.send(WorkerReport::Done(self.counters.take_counts(&mut self.feed)));
+        self.counters.take_offers(&mut self.feed);
+        let _ = self.reports.send(WorkerReport::Done(self.counters.take_counts()));
     }
 }
 

@@ -47,7 +47,10 @@ impl Worker<'_> {
 
     pub(super) fn publish(&mut self, backlog: u64) {
         let mut interval = self.counters.take_interval(backlog);
-        interval.counts = self.shared.per_interval.then(|| self.counters.take_counts(&mut self.feed));
+        if self.shared.per_interval {
+            self.counters.take_offers(&mut self.feed);
+            interval.counts = Some(self.counters.take_counts());
+        }
         // The receiver is dropped only when the run is abandoned.
         let _ = self.reports.send(WorkerReport::Interval(self.interval, interval));
     }

@@ -63,18 +63,18 @@ impl Worker<'_> {
         at: Nanos,
         remaining: usize,
     ) -> (UserAction, Option<Box<StepExchange>>) {
-        let Some(users) = &mut self.users else { return (UserAction::Wait, None) };
-        let step = exchange.step;
         let action = match outcome.end {
             RequestEnd::Response(status) => {
                 let event = FlowEvent::Response { exchange: &exchange, status, service: at - flight.sent, remaining };
-                users.response(user, &event, at, self.unix_s)
+                self.ask(user, |users, unix_s| users.response(user, &event, at, unix_s))
             }
             RequestEnd::Failed(kind) => {
-                users.failed(user, &FlowEvent::Failed { step, kind, remaining }, at, self.unix_s)
+                let event = FlowEvent::Failed { step: exchange.step, kind, remaining };
+                self.ask(user, |users, unix_s| users.failed(user, &event, at, unix_s))
             }
             RequestEnd::Checked { .. } => UserAction::Wait,
         };
+        let Some(users) = &self.users else { return (action, None) };
         if let RequestEnd::Response(status) = outcome.end {
             let passed = users.has_passed();
             if !passed || users.decides_success(user) {
@@ -124,8 +124,7 @@ impl Worker<'_> {
         exchange: Option<&StepExchange>,
         now: Nanos,
     ) -> UserAction {
-        let Some(users) = &mut self.users else { return UserAction::Wait };
-        let action = users.failed(user, event, now, self.unix_s);
+        let action = self.ask(user, |users, unix_s| users.failed(user, event, now, unix_s));
         // A sample of a response that never came has none.
         self.record_step(user, outcome, exchange);
         action

@@ -1,7 +1,5 @@
 //! End of users that a program drives: what they send after the load.
 
-use std::sync::atomic::Ordering;
-
 use super::Worker;
 use crate::poller::ReadinessEvent;
 use crate::steps::UserTable;
@@ -23,8 +21,10 @@ impl Worker<'_> {
         self.is_stopping = true;
         for user in 0..self.users.as_ref().map_or(0, UserTable::count) {
             let now = self.clock.now();
-            let Some(users) = &mut self.users else { return };
-            let action = users.stop(user, now, self.unix_s);
+            if self.is_interrupted() || now - begun >= STOP_TIMEOUT {
+                return;
+            }
+            let action = self.ask(user, |users, unix_s| users.stop(user, now, unix_s));
             self.record_unsent(user, now);
             self.act(user, Some(action), now);
         }
@@ -34,7 +34,7 @@ impl Worker<'_> {
     }
 
     fn is_interrupted(&self) -> bool {
-        self.is_stopped || self.shared.stop.load(Ordering::Relaxed)
+        self.is_stopped || self.shared.control.is_stopped()
     }
 
     fn has_unfinished_users(&self) -> bool {

@@ -53,11 +53,7 @@ impl Worker<'_> {
             let action = match users.end_rest(user) {
                 Some(UserRest::Retry) => self.next_iteration(user, now),
                 Some(UserRest::Paced(start)) => Some(self.begin_iteration(user, &start, start.arrival.intended, now)),
-                None => {
-                    let action = users.woken(user, now, self.unix_s);
-                    self.record_unsent(user, now);
-                    Some(action)
-                }
+                None => Some(self.wake(user, now)),
             };
             self.act(user, action, now);
         }
@@ -88,10 +84,25 @@ impl Worker<'_> {
         }
     }
 
+    /// Lets the flow of a user act: what it does next. A program may not return, so that the results are lent meanwhile.
+    #[inline]
+    pub(super) fn ask(&mut self, user: u32, call: impl FnOnce(&mut UserTable<'_>, i64) -> UserAction) -> UserAction {
+        self.lend_results(user);
+        let action = self.users.as_mut().map_or(UserAction::Wait, |users| call(users, self.unix_s));
+        self.take_results();
+        action
+    }
+
+    /// Continues a user whose wait within its iteration is over.
+    fn wake(&mut self, user: u32, now: Nanos) -> UserAction {
+        let action = self.ask(user, |users, unix_s| users.woken(user, now, unix_s));
+        self.record_unsent(user, now);
+        action
+    }
+
     fn begin_iteration(&mut self, user: u32, start: &DueRequest, ready: Nanos, now: Nanos) -> UserAction {
         self.unix_s = unix_s() as i64;
-        let Some(users) = &mut self.users else { return UserAction::Wait };
-        let action = users.begin(user, start, ready, now, self.unix_s);
+        let action = self.ask(user, |users, unix_s| users.begin(user, start, ready, now, unix_s));
         self.record_unsent(user, now);
         action
     }
@@ -147,14 +158,18 @@ impl Worker<'_> {
     fn stop_by_program(&mut self, now: Nanos) {
         self.is_stopped = true;
         let reason = self.users.as_mut().and_then(UserTable::abort_reason);
-        self.shared.stop_by_program(reason, now);
+        self.shared.control.stop_by_program(reason, now);
     }
 
     /// Records the end of an iteration; the user's next one begins, at once or after a pause.
     fn end_iteration(&mut self, user: u32, ended: EndedIteration, now: Nanos) -> Option<UserAction> {
         self.counters.end_iteration(ended.scenario, ended.intended, now, ended.ok);
-        // A refused port, or a request that cannot be rendered, would be tried a hundred thousand times per second.
-        let earliest = if ended.has_reached { now } else { now + CONNECT_RETRY_DELAY };
+        let earliest = match ended {
+            EndedIteration { has_reached: true, .. } => now,
+            EndedIteration { has_sent: false, ok: true, .. } => now + UNSENT_PAUSE,
+            // A refused port, or a request that cannot be rendered, would be tried a hundred thousand times per second.
+            _ => now + CONNECT_RETRY_DELAY,
+        };
         let paced = self.users.as_ref().and_then(|users| users.paced_start(user)).filter(|at| *at > earliest);
         if let Some(at) = paced {
             return self.pace(user, at, now);
@@ -278,3 +293,5 @@ impl Worker<'_> {
 
 /// Idle time after which a service may have closed a connection.
 const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);
+/// Pause after an iteration that had nothing to send: without it such iterations would leave no time for other users.
+const UNSENT_PAUSE: Nanos = Nanos::MILLI;
