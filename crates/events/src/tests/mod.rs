@@ -1,0 +1,4 @@
+mod examples;
+mod llm;
+mod oracle;
+mod properties;
