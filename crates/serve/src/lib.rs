@@ -6,7 +6,9 @@
 //! - [`shop`]: shop whose protocol has rules
 //! - [`sleep`]: blocking and non-blocking delays
 //! - [`httpbin`]: request and response bodies of all kinds
-//! - [`pool`]: thread pool of `functions` and `sleep`; [`responses`]: responses that all services share
+//! - [`stream`]: streams of events with known gaps
+//! - [`pool`]: thread pool of `functions` and `sleep`; [`responses`]: responses that all services share;
+//!   `written_body`: bodies that a future writes; `record_log`: records of responses; [`vocabulary`]: words of texts
 //!
 //! A service within a test, stopped when it is dropped:
 //!
@@ -24,7 +26,11 @@ pub mod functions;
 pub mod httpbin;
 pub mod pool;
 pub mod ratelimit;
+mod record_log;
 pub mod responses;
 pub mod shop;
 pub mod sleep;
+pub mod stream;
+pub mod vocabulary;
 pub mod work;
+mod written_body;
