@@ -124,11 +124,11 @@ impl SseReader {
             }
             self.offset += at as u64 + 1;
         }
-        Some(self.returned(parts))
+        Some(self.returned(&parts))
     }
 
     /// The current event, which is complete.
-    fn returned<'a>(&'a mut self, parts: PieceParts<'a>) -> StreamEvent<'a> {
+    fn returned<'a>(&'a mut self, parts: &PieceParts<'a>) -> StreamEvent<'a> {
         self.is_returned = true;
         let mut data = parts.data.unwrap_or(&self.data);
         if data.len() > self.max_data_bytes {

@@ -6,6 +6,7 @@
 //! - [`shop`]: shop whose protocol has rules
 //! - [`sleep`]: blocking and non-blocking delays
 //! - [`httpbin`]: request and response bodies of all kinds
+//! - [`llm`]: language model of known times
 //! - [`stream`]: streams of events with known gaps
 //! - [`pool`]: thread pool of `functions` and `sleep`; [`responses`]: responses that all services share;
 //!   `written_body`: bodies that a future writes; `record_log`: records of responses; [`vocabulary`]: words of texts
@@ -24,6 +25,7 @@
 
 pub mod functions;
 pub mod httpbin;
+pub mod llm;
 pub mod pool;
 pub mod ratelimit;
 mod record_log;

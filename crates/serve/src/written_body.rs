@@ -20,10 +20,12 @@ pub(crate) struct BodyWriter {
     pieces: Rc<RefCell<VecDeque<Bytes>>>,
 }
 
+type WriteFuture = Pin<Box<dyn Future<Output = Result<(), BodyError>>>>;
+
 /// Body that polls a future for its pieces.
 struct WrittenBody {
     writer: BodyWriter,
-    future: Option<Pin<Box<dyn Future<Output = Result<(), BodyError>>>>>,
+    future: Option<WriteFuture>,
 }
 
 impl fmt::Debug for WrittenBody {
