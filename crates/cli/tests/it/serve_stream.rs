@@ -1,9 +1,11 @@
 //! `weir serve stream` from outside: formats, faults, records.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 use weir_events::{EventReader, StreamFormat};
-use weir_testing::{Serving, Weir, until};
+use weir_testing::{Serving, Weir, over_http2, until};
 
 const TEST_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
 
@@ -145,5 +147,32 @@ fn invalid_flags_are_one_line() {
     ] {
         let output = Weir::new().run(&["serve", "stream", flag, value]);
         assert!(output.code == 2 && output.stderr.contains(reason), "{flag}: {output:?}");
+    }
+}
+
+#[test]
+fn streams_and_cuts_are_the_same_over_http2() {
+    for (fraction, is_whole) in [("0%", true), ("100%", false)] {
+        let serving = Serving::start(&["stream", "--gap", "1ms", "--events", "6", "--cut", fraction]);
+        over_http2(&serving.address, async |mut sender| {
+            let request = http::Request::get(format!("{}/sse", serving.url)).body(Full::new(Bytes::new())).unwrap();
+            let response = sender.send_request(request).await.unwrap();
+            assert_eq!(response.headers()["content-type"], "text/event-stream");
+            let mut body = response.into_body();
+            let (mut bytes, mut ended) = (Vec::new(), Ok(()));
+            while let Some(frame) = body.frame().await {
+                match frame {
+                    Ok(frame) => bytes.extend_from_slice(frame.data_ref().unwrap()),
+                    Err(error) => {
+                        ended = Err(error);
+                        break;
+                    }
+                }
+            }
+            assert_eq!(ended.is_ok(), is_whole, "{ended:?}");
+            assert_eq!(events(StreamFormat::Sse, &bytes).len() == 6, is_whole);
+        });
+        let written = times(&records(serving.get("/record").text())[0], "sent_ns").len();
+        assert_eq!(written == 6, is_whole);
     }
 }

@@ -37,7 +37,7 @@ pub enum LlmApi {
 /// Kind of a token's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
-    /// Text of the response, or of a refusal.
+    /// Text of the response.
     Text,
     /// Text of reasoning before the response.
     Reasoning,
