@@ -16,8 +16,8 @@
 //!  │ ├──► simulate ─────────────────► decide
 //!  │ ├──► report ───────────────────► measure, decide
 //!  │ ├──► lua ───► load, scenario, http, machine, measure, decide
-//!  │ ├──► load ──► scenario, hurl, json, http, machine, measure, decide
-//!  │ ├──► serve ─► server ──────────► machine, decide
+//!  │ ├──► load ──► scenario, hurl, events, json, http, machine, measure, decide
+//!  │ ├──► serve ─► server, events ──► machine, decide
 //!  │ ├──► gate ──► server, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
 //!  │ └──► send ──► call, http, redis, machine, decide

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -14,7 +14,8 @@ use http_body::Frame;
 use weir_server::{BodyError, ResponseBody};
 
 /// Handle by which a future writes pieces of a body. Pieces that are written without a wait between them may go out in
-/// one packet; pieces around a wait do not, but for a client that reads too slowly.
+/// one packet; pieces around a wait do not, but for a client that reads too slowly. A future awaits [`Self::taken`]
+/// behind each piece, so that such a client delays it, in place of filling the memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BodyWriter {
     pieces: Rc<RefCell<VecDeque<Bytes>>>,
@@ -41,6 +42,11 @@ impl BodyWriter {
         if !piece.is_empty() {
             self.pieces.borrow_mut().push_back(piece);
         }
+    }
+
+    /// Ends when all pieces are taken. The body polls its future again only then, so that no waker is needed.
+    pub(crate) async fn taken(&self) {
+        poll_fn(|_| if self.pieces.borrow().is_empty() { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 }
 

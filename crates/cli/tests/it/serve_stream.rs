@@ -176,3 +176,16 @@ fn streams_and_cuts_are_the_same_over_http2() {
         assert_eq!(written == 6, is_whole);
     }
 }
+
+#[test]
+fn a_client_that_does_not_read_delays_events_and_fills_no_memory() {
+    let args = ["stream", "--gap", "0ms", "--first-delay", "0ms", "--events", "1000000", "--event-bytes", "10000"];
+    let mut serving = Serving::start(&args);
+    let mut connection = serving.connect().with_a_small_buffer();
+    connection.send("GET /sse HTTP/1.1\r\nHost: test\r\n\r\n");
+    connection.head();
+    until("a response", TEST_TIMEOUT, || serving.get("/stats").json()["in_flight"] == 1);
+    assert!(serving.running().status_kib("VmHWM") < 200_000);
+    drop(connection);
+    until("its end", TEST_TIMEOUT, || serving.get("/stats").json()["client_closed"] == 1);
+}

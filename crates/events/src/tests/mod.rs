@@ -1,3 +1,5 @@
+//! Tests: examples, naive parsers, any cut.
+
 mod examples;
 mod llm;
 mod oracle;

@@ -7,6 +7,7 @@ use super::SharedModel;
 use super::record::{GenerationEnd, GenerationRecord};
 use super::request::GenerationRequest;
 use crate::vocabulary;
+use crate::written_body::BodyWriter;
 use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;
 use weir_server::Timer;
@@ -49,11 +50,16 @@ impl Generation {
         if self.request.max_tokens == Some(self.output_tokens) { "length" } else { "stop" }
     }
 
-    /// Generates the response. The record is complete when this ends or is dropped.
-    pub(super) async fn run(&self, mut on_step: impl FnMut(GenerationStep<'_>)) -> Result<(), CutOff> {
+    /// Generates the response, and waits for the writer of its body behind each step. The record is complete when this
+    /// ends or is dropped.
+    pub(super) async fn run(
+        &self,
+        writer: &BodyWriter,
+        mut on_step: impl FnMut(GenerationStep<'_>),
+    ) -> Result<(), CutOff> {
         let Self { shared, timer, began, .. } = self;
         let pace = &shared.options.pace;
-        let mut record = GenerationRecord::new(shared, self);
+        let mut record = GenerationRecord::new(shared, timer, &self.request, (self.number, *began, self.output_tokens));
         timer.sleep_until(*began + self.extra_delay).await;
         // Never closed; first come, first served.
         let Ok(_slot) = shared.slots.acquire().await else { return Err(CutOff) };
@@ -82,6 +88,7 @@ impl Generation {
                 timer.sleep_until(due).await;
                 on_step(GenerationStep::Text(&text));
                 record.add_chunk(timer.now() - *began);
+                writer.taken().await;
                 text.clear();
             }
         }

@@ -71,7 +71,9 @@ impl TokenLimits {
         let outcome =
             judge(&mut limits.requests, 1, "requests").and_then(|()| judge(&mut limits.tokens, tokens, "tokens"));
         let mut headers = HeaderMap::new();
-        for (limiter, kind) in [(&mut limits.requests, LimitKind::Requests), (&mut limits.tokens, LimitKind::Tokens)] {
+        for (limiter, kind) in
+            [(&mut limits.requests, MinuteLimit::Requests), (&mut limits.tokens, MinuteLimit::Tokens)]
+        {
             if let Some(usage) = limiter.as_mut().and_then(|limiter| limiter.usages(now).first().copied()) {
                 kind.add_headers(&mut headers, usage, api);
             }
@@ -81,12 +83,12 @@ impl TokenLimits {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LimitKind {
+enum MinuteLimit {
     Requests,
     Tokens,
 }
 
-impl LimitKind {
+impl MinuteLimit {
     fn add_headers(self, headers: &mut HeaderMap, usage: LimitUsage, api: LlmApi) {
         let names = match (api, self) {
             (LlmApi::Messages, Self::Requests) => {

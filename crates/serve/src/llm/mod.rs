@@ -29,15 +29,19 @@ use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 use tokio::sync::Semaphore;
 
+use self::anthropic_text::AnthropicTexts;
 use self::counts::{GenerationCollector, GenerationCounts};
 use self::error::LlmError;
 use self::generation::{Generation, GenerationStep};
 use self::limits::TokenLimits;
+use self::openai_text::OpenAiTexts;
 pub use self::options::{Options, TokenRange};
 use self::request::GenerationRequest;
+use self::responses_text::ResponsesTexts;
+use self::texts::ResponseTexts;
 use crate::record_log::RecordLog;
 use crate::responses::{CONTENT_TYPE_JSON, CONTENT_TYPE_JSON_LINES, response};
-use crate::written_body::written;
+use crate::written_body::{BodyWriter, written};
 use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;
 use weir_decide::service::mix::Behaviour;
@@ -221,7 +225,7 @@ impl Service {
             Err(error) => return error.response(LlmApi::Embeddings),
         };
         // Nothing is cut that is not streamed.
-        let _ = generation.run(|_| ()).await;
+        let _ = generation.run(&BodyWriter::default(), |_| ()).await;
         response(StatusCode::OK, CONTENT_TYPE_JSON, body)
     }
 
@@ -241,13 +245,22 @@ impl Service {
     }
 }
 
+/// Texts of a response in the form of its API, created at this time, in seconds since 1970.
+fn texts_of(generation: &Generation, created_s: u64) -> Box<dyn ResponseTexts> {
+    match generation.request.api {
+        LlmApi::Messages => Box::new(AnthropicTexts::new(generation)),
+        LlmApi::Responses => Box::new(ResponsesTexts::new(generation, created_s)),
+        _ => Box::new(OpenAiTexts::new(generation, created_s)),
+    }
+}
+
 /// A streamed response. Garbage is an event in the middle that is not JSON.
 fn stream(generation: Generation, has_garbage: bool) -> Response<ResponseBody> {
     let body = written(move |writer| async move {
-        let mut texts = texts::texts_of(&generation, created_s());
+        let mut texts = texts_of(&generation, created_s());
         let chunks = generation.output_tokens.div_ceil(generation.shared.options.tokens_per_chunk.max(1));
         let mut chunk = 0;
-        let ended = generation.run(|step| {
+        let ended = generation.run(&writer, |step| {
             let is_text = matches!(step, GenerationStep::Text(_));
             chunk += u64::from(is_text);
             let mut event = texts.event(&generation, step);
@@ -268,14 +281,15 @@ fn stream(generation: Generation, has_garbage: bool) -> Response<ResponseBody> {
 /// A response that is not streamed. Garbage is its first half.
 async fn whole(generation: &Generation, has_garbage: bool) -> Response<ResponseBody> {
     let mut text = String::new();
-    let ended = generation.run(|step| {
+    let writer = BodyWriter::default();
+    let ended = generation.run(&writer, |step| {
         if let GenerationStep::Text(part) = step {
             text.push_str(part);
         }
     });
     // Nothing is cut that is not streamed.
     let _ = ended.await;
-    let mut body = Bytes::from(texts::texts_of(generation, created_s()).body(generation, &text));
+    let mut body = Bytes::from(texts_of(generation, created_s()).body(generation, &text));
     if has_garbage {
         body.truncate(body.len() / 2);
     }

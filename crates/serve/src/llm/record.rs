@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::SharedModel;
-use super::generation::Generation;
+use super::request::GenerationRequest;
 use weir_decide::Nanos;
+use weir_server::Timer;
 
 /// End of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,11 @@ pub(super) enum GenerationEnd {
 #[derive(Debug)]
 pub(super) struct GenerationRecord<'a> {
     shared: &'a SharedModel,
-    generation: &'a Generation,
+    timer: &'a Timer,
+    request: &'a GenerationRequest,
+    number: u64,
+    began: Nanos,
+    output_tokens: u64,
     started: Option<Nanos>,
     chunks_ns: Vec<u64>,
     end: GenerationEnd,
@@ -37,9 +42,24 @@ impl GenerationEnd {
 }
 
 impl<'a> GenerationRecord<'a> {
-    /// Record of a response.
-    pub(super) fn new(shared: &'a SharedModel, generation: &'a Generation) -> Self {
-        Self { shared, generation, started: None, chunks_ns: Vec::new(), end: GenerationEnd::ClientClosed }
+    /// Record of the response to request `number`, which arrived at `began`, with this number of tokens.
+    pub(super) fn new(
+        shared: &'a SharedModel,
+        timer: &'a Timer,
+        request: &'a GenerationRequest,
+        (number, began, output_tokens): (u64, Nanos, u64),
+    ) -> Self {
+        Self {
+            shared,
+            timer,
+            request,
+            number,
+            began,
+            output_tokens,
+            started: None,
+            chunks_ns: Vec::new(),
+            end: GenerationEnd::ClientClosed,
+        }
     }
 
     /// Sets when a slot was free.
@@ -60,14 +80,14 @@ impl<'a> GenerationRecord<'a> {
     /// Time per token behind the first, in nanoseconds; none if there is one token or the response is not whole.
     fn tpot_ns(&self) -> Option<u64> {
         let (first, last) = (self.chunks_ns.first()?, self.chunks_ns.last()?);
-        let others = self.generation.output_tokens - 1;
+        let others = self.output_tokens - 1;
         (self.end == GenerationEnd::Complete && others > 0).then(|| (last - first) / others)
     }
 }
 
 impl Drop for GenerationRecord<'_> {
     fn drop(&mut self) {
-        let Generation { number, began, request, output_tokens, timer, .. } = self.generation;
+        let Self { timer, request, number, began, output_tokens, .. } = &*self;
         let chunks = self.chunks_ns.as_slice();
         self.shared.counts.leave(
             self.end,

@@ -24,7 +24,7 @@ pub(super) struct GenerationRequest {
 
 /// Members of requests, of all APIs.
 #[derive(Debug, Deserialize)]
-struct RequestBody {
+struct GenerationBody {
     model: Option<String>,
     messages: Option<Value>,
     system: Option<Value>,
@@ -36,20 +36,20 @@ struct RequestBody {
     max_output_tokens: Option<u64>,
     #[serde(default)]
     stream: Option<bool>,
-    stream_options: Option<StreamOptions>,
+    stream_options: Option<UsageOption>,
     ignore_eos: Option<bool>,
     n: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
-struct StreamOptions {
+struct UsageOption {
     include_usage: Option<bool>,
 }
 
 impl GenerationRequest {
     /// Parses the body of a request.
     pub(super) fn read(api: LlmApi, body: &[u8]) -> Result<Self, LlmError> {
-        let body: RequestBody =
+        let body: GenerationBody =
             serde_json::from_slice(body).map_err(|error| LlmError::invalid(format!("invalid body: {error}"), None))?;
         let missing = |name: &'static str| LlmError::invalid(format!("missing parameter: '{name}'"), Some(name));
         let model = body.model.ok_or_else(|| missing("model"))?;

@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use serde_json::json;
 
 use super::SharedPlays;
-use super::play_record::PlayEnd;
+use super::play_end::PlayEnd;
 use super::script::StreamFault;
 use weir_decide::Nanos;
 use weir_machine::lock::lock;

@@ -6,6 +6,7 @@
 mod counts;
 mod event_text;
 mod options;
+mod play_end;
 mod play_record;
 mod script;
 
@@ -20,7 +21,8 @@ use prometheus_client::registry::Registry;
 
 use self::counts::{PlayedStreams, StreamCollector};
 pub use self::options::{LineEnd, Options, SseOptions, StreamFaults};
-use self::play_record::{PlayEnd, PlayRecord};
+use self::play_end::PlayEnd;
+use self::play_record::PlayRecord;
 pub use self::script::{StreamFault, StreamScript, StreamWrite};
 use crate::record_log::RecordLog;
 use crate::responses::{
@@ -73,6 +75,7 @@ impl Service {
                 timer.sleep_until(began + write.due).await;
                 writer.write(write.bytes);
                 record.add(write.completes, write.due, timer.now() - began);
+                writer.taken().await;
             }
             match fault {
                 Some((StreamFault::Cut, _)) => {

@@ -3,20 +3,11 @@
 use serde_json::json;
 
 use super::counts::PlayedStreams;
+use super::play_end::PlayEnd;
 use super::script::StreamFault;
 use crate::record_log::RecordLog;
 use weir_decide::Nanos;
 use weir_events::StreamFormat;
-
-/// End of a response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PlayEnd {
-    Complete,
-    Cut,
-    Half,
-    /// The client left before.
-    ClientClosed,
-}
 
 /// Record of a response so far; it ends when it is dropped.
 #[derive(Debug)]
@@ -32,17 +23,6 @@ pub(super) struct PlayRecord<'a> {
     due_ns: Vec<u64>,
     sent_ns: Vec<u64>,
     end: PlayEnd,
-}
-
-impl PlayEnd {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Cut => "cut",
-            Self::Half => "half",
-            Self::ClientClosed => "client_closed",
-        }
-    }
 }
 
 impl<'a> PlayRecord<'a> {

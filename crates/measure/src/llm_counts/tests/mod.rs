@@ -1,3 +1,5 @@
+//! Counts beside figures of whole lists.
+
 use proptest::prelude::*;
 
 use super::*;

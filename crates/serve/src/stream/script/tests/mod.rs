@@ -1,3 +1,5 @@
+//! Scripts read by the reader of events.
+
 use proptest::prelude::*;
 
 use super::*;
