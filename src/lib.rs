@@ -16,14 +16,15 @@
 //!  │ ├──► simulate ─────────────────► decide
 //!  │ ├──► report ───────────────────► measure, decide
 //!  │ ├──► lua ───► load, scenario, http, machine, measure, decide
-//!  │ ├──► load ──► scenario, hurl, http, machine, measure, decide
-//!  │ ├──► serve ─► server ──────────► machine, decide
+//!  │ ├──► load ──► scenario, hurl, events, json, http, machine, measure, decide
+//!  │ ├──► serve ─► server, events ──► machine, decide
 //!  │ ├──► gate ──► server, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
 //!  │ └──► send ──► call, http, redis, machine, decide
 //!  │                            └───► http
 //!  └────────────► machine ──────────► decide
-//!                 scenario ────────► hurl, decide
+//!                 scenario ────────► hurl, json, decide
+//!                 events ──────────► json
 //!                 http2
 //! ```
 //!
@@ -43,6 +44,8 @@
 //! - [`redis`] Redis client: address, connection, protocol
 //! - [`hurl`] PURE: parser and printer of `.hurl` files
 //! - [`scenario`] PURE: what a user does: steps as templates, captures and checks, cookies, data
+//! - [`json`] PURE: JSONPath and a scanner of JSON texts, without a tree
+//! - [`events`] PURE: events of streamed responses; what those of language models hold
 //! - [`load`] the load generator: one event loop per thread
 //! - [`lua`] Lua scripts with the interface of wrk as users of a load
 //! - [`agents`] several processes, on one machine or many, that generate one load together
@@ -67,10 +70,12 @@ pub use weir_capacity as capacity;
 pub use weir_cli as cli;
 pub use weir_decide as decide;
 pub use weir_document as document;
+pub use weir_events as events;
 pub use weir_gate as gate;
 pub use weir_http as http;
 pub use weir_http2 as http2;
 pub use weir_hurl as hurl;
+pub use weir_json as json;
 pub use weir_live as live;
 pub use weir_load as load;
 pub use weir_lua as lua;

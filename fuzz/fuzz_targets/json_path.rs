@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use weir_scenario::json_path::JsonPath;
+use weir_json::JsonPath;
 
 fuzz_target!(|bytes: &[u8]| {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());

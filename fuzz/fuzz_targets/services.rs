@@ -12,13 +12,24 @@ use weir_serve::running::RunningService;
 use weir_server::Logger;
 
 /// Services without delays, so that a long wait is an error.
-const SERVICES: [&[&str]; 6] = [
+const SERVICES: [&[&str]; 8] = [
     &["httpbin", "--max-body=65536"],
     &["work", "--delay=0ms", "--slow-delay=0ms", "--mix=good=3,garbage=1,error=1,reset=1"],
     &["ratelimit", "--latency-in=0ms", "--latency-out=0ms", "--keepalive", "--limit-headers=retry-after,ratelimit"],
     &["functions", "--threads=1"],
     &["sleep", "--threads=1", "--delay=0ms"],
     &["shop", "--mix=good=3,garbage=1,error=1,reset=1", "--gzip", "--close=10%", "--max-sessions=4"],
+    &[
+        "stream",
+        "--first-delay=0ms",
+        "--gap=0ms",
+        "--split-gap=0ms",
+        "--events=4",
+        "--split=2",
+        "--cut=10%",
+        "--half=10%",
+    ],
+    &["llm", "--prefill=0ms", "--prefill-per-token=0ms", "--decode=0ms", "--mix=good=3,garbage=1,error=1,reset=1"],
 ];
 
 /// Timeout of a client; longer than those of the services.
@@ -39,7 +50,9 @@ fn services() -> &'static [RunningService] {
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, request)) = bytes.split_first() else { return };
     // Delayed and endless responses are tested elsewhere.
-    if [&b"ms="[..], b"bytes=", b"delay", b"drip", b"chunk", b"hang", b"status"].iter().any(|word| holds(request, word))
+    if [&b"ms="[..], b"bytes=", b"delay", b"drip", b"chunk", b"hang", b"status", b"events="]
+        .iter()
+        .any(|word| holds(request, word))
     {
         return;
     }

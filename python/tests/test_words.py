@@ -80,7 +80,7 @@ REPLACED = [
         "reject, rate-limit, shed",
         r"(?:[Cc]onnections?|connect|host) (?:that )?(?:is |are |was |were )?refused"
         r"|[Rr]efused (?:connections?|ports?|streams?)|REFUSED_STREAM|refused by the (?:kernel|system)|ECONNREFUSED"
-        r"|ConnectionRefused(?:Error)?|\"refused\"|``refused``|\"refuse\", \"overflow\"",
+        r"|ConnectionRefused(?:Error)?|\"refused\"|``refused``|\"refuse\", \"overflow\"|\"refusal\"",
     ),
     Replaced(
         r"\b(?:[0-9]+|its|their|more|many|few|all|the|no|of|max|between|one|two|three) tries\b|\btries\b\W*[:=(]",

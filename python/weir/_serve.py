@@ -59,7 +59,7 @@ class Service:
         self._handle.stop(self._grace_s if grace is None else grace)
 
     def stats(self) -> dict[str, Any]:
-        """Return the statistics of `ratelimit`, `shop` and `work`.
+        """Return the statistics of `llm`, `ratelimit`, `shop`, `stream` and `work`.
 
         Returns:
             The JSON of ``GET /stats``.
@@ -70,6 +70,17 @@ class Service:
         stats = json.loads(self._get("/stats"))
         assert isinstance(stats, dict)
         return stats
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the records of the last responses of `stream` and `llm`.
+
+        Returns:
+            The lines of ``GET /record``, oldest first; times are in nanoseconds.
+
+        Raises:
+            urllib.error.HTTPError: The service has no ``/record``.
+        """
+        return [json.loads(line) for line in self._get("/record").decode().splitlines()]
 
     def metrics(self) -> str:
         """Return the metrics.
@@ -87,7 +98,7 @@ class Service:
 
 
 def serve(
-    service: Literal["work", "ratelimit", "functions", "shop", "sleep", "httpbin", "exchange", "body"],
+    service: Literal["work", "ratelimit", "functions", "shop", "stream", "llm", "sleep", "httpbin", "exchange", "body"],
     *,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -99,7 +110,8 @@ def serve(
 
     Args:
         service: ``"work"``, unreliable upstream; ``"ratelimit"``, API with rate limits per key; ``"functions"``,
-            thread-pool server of functions; ``"shop"``, shop with login, items, cart and purchase; ``"sleep"``,
+            thread-pool server of functions; ``"shop"``, shop with login, items, cart and purchase; ``"stream"``,
+            events with known gaps; ``"llm"``, language model with the APIs of OpenAI and Anthropic; ``"sleep"``,
             blocking and non-blocking delays; ``"httpbin"``, request and response bodies. ``"exchange"`` and
             ``"body"`` are old names of ``"ratelimit"`` and ``"httpbin"``.
         host: Listen address.
@@ -122,7 +134,8 @@ def serve(
     {200: 897, 500: 103}
     """
     if isinstance(service, str) and service.startswith("-"):
-        raise UsageError(f"unknown service {service!r}; choose work, ratelimit, functions, shop, sleep or httpbin")
+        known = "work, ratelimit, functions, shop, stream, llm, sleep or httpbin"
+        raise UsageError(f"unknown service {service!r}; choose {known}")
     args = [service, *arguments({"host": host, "port": port, "seed": seed, **flags})]
     name = {"exchange": "ratelimit", "body": "httpbin"}.get(service, service)
     return Service(name, _weir.serve(args), grace)

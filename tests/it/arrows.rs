@@ -19,10 +19,10 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates that are pure.
-const PURE: [&str; 6] = ["decide", "http2", "hurl", "measure", "scenario", "simulate"];
+const PURE: [&str; 8] = ["decide", "events", "http2", "hurl", "json", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 18] = [
+const PURE_DEPENDENCIES: [&str; 20] = [
     "base64",
     "chrono",
     "csv",
@@ -31,6 +31,7 @@ const PURE_DEPENDENCIES: [&str; 18] = [
     "html5gum",
     "httpdate",
     "md-5",
+    "memchr",
     "regex",
     "regex-syntax",
     "roxmltree",
@@ -40,6 +41,7 @@ const PURE_DEPENDENCIES: [&str; 18] = [
     "strsim",
     "weir-decide",
     "weir-hurl",
+    "weir-json",
     "xpath-eval",
 ];
 

@@ -23,7 +23,7 @@ fn sources() -> Vec<PathBuf> {
 const ARGUED: [(&str, &str); 4] = [
     ("hurl/template", "the grammar is recursive: a template has expressions, those have filters, and these templates"),
     ("scenario/evaluate/template", "as in the grammar: templates have filters, which have templates"),
-    ("scenario/json_path/segment", "as in RFC 9535: segments have filters, which have paths of segments"),
+    ("json/segment", "as in RFC 9535: segments have filters, which have paths of segments"),
     ("scenario/plan/step", "request, checks and options of a step are compiled and rendered with one set of variables"),
 ];
 

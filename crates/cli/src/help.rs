@@ -8,7 +8,7 @@ use super::Cli;
 const DOCS: &str = "docs/";
 
 /// Page of each command, relative to [`DOCS`]; a command without an entry has the page of its parent.
-const PAGES: [(&str, &str); 22] = [
+const PAGES: [(&str, &str); 24] = [
     ("weir", "README.md"),
     ("weir load", "load.md"),
     ("weir run", "cli.md#weir-run"),
@@ -21,6 +21,8 @@ const PAGES: [(&str, &str); 22] = [
     ("weir serve ratelimit", "serve/ratelimit.md"),
     ("weir serve functions", "serve/functions.md"),
     ("weir serve shop", "serve/shop.md"),
+    ("weir serve stream", "serve/stream.md"),
+    ("weir serve llm", "serve/llm.md"),
     ("weir serve sleep", "serve/sleep.md"),
     ("weir serve httpbin", "serve/httpbin.md"),
     ("weir gate", "gate.md"),

@@ -6,6 +6,7 @@
 //! - [`program`]: programs that drive users in place of compiled steps
 //! - [`setup`]: setup before a load, and teardown after it
 //! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
+//! - [`stream_observer`]: what is measured of streamed responses; no worker calls it yet
 //! - `manifest`: command, seed, time and machine; [`request_log`]: log of all requests
 
 mod base64_bytes;
@@ -25,6 +26,7 @@ pub mod request_log;
 pub mod setup;
 mod start_gate;
 pub mod steps;
+pub mod stream_observer;
 mod worker;
 
 use std::fmt;

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
 use super::http2_counts::Http2Counts;
+use super::llm_counts::LlmCounts;
 use super::merge::{AddPart, PeerValue, at, merged, texts};
 use super::response_counts::{BodyLengths, CheckedResponses, StatusCounts, failed_by_kind};
 use super::step_counts::{IterationCounts, StepCounts};
+use super::stream_counts::StreamCounts;
 use super::times::ResponseTimes;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
@@ -96,6 +98,12 @@ merged! {
         pub scenarios: Vec<IterationCounts> => sum,
         /// Steps of the scenarios, in order; empty without scenarios.
         pub steps: Vec<StepCounts> => sum,
+        /// Streamed responses; none if responses are not read as streams.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub streams: Option<Box<StreamCounts>> => sum,
+        /// Requests to language models; none if they are not such.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub llm: Option<Box<LlmCounts>> => sum,
     }
 }
 

@@ -1,7 +1,6 @@
 //! Scenarios: what a user does, not one request again. PURE: no I/O and no clock.
 //!
 //! - [`url`]: addresses and relative references; [`cookie_jar`]: a user's cookies
-//! - [`json_path`]: JSONPath on the bytes of a body, without a tree
 //! - [`value`], [`evaluate`]: values, and what captures, checks and templates compute of them
 //! - [`data`]: rows of data for users, think time
 //! - [`markup`]: trees of XML and HTML, for XPath
@@ -10,7 +9,6 @@
 pub mod cookie_jar;
 pub mod data;
 pub mod evaluate;
-pub mod json_path;
 pub mod markup;
 pub mod plan;
 pub mod url;

@@ -4,8 +4,7 @@ use std::io::Write;
 
 use chrono::{DateTime, Utc};
 use weir_hurl::NumberLiteral;
-
-use crate::json_path::{elements, unescaped};
+use weir_json::{elements, unescaped};
 
 /// Text of a date, as of strftime.
 const DATE_FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6fZ";

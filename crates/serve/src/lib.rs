@@ -8,7 +8,10 @@
 //! - [`httpbin`]: request and response bodies of all kinds
 //! - [`hostile_h2`]: violations of HTTP/2
 //! - [`running`]: a service of either kind, running
-//! - [`pool`]: thread pool of `functions` and `sleep`; [`responses`]: responses that all services share
+//! - [`llm`]: language model of known times
+//! - [`stream`]: streams of events with known gaps
+//! - [`pool`]: thread pool of `functions` and `sleep`; [`responses`]: responses that all services share;
+//!   `written_body`: bodies that a future writes; `record_log`: records of responses; [`vocabulary`]: words of texts
 //!
 //! A service within a test, stopped when it is dropped:
 //!
@@ -25,10 +28,15 @@
 pub mod functions;
 pub mod hostile_h2;
 pub mod httpbin;
+pub mod llm;
 pub mod pool;
 pub mod ratelimit;
+mod record_log;
 pub mod responses;
 pub mod running;
 pub mod shop;
 pub mod sleep;
+pub mod stream;
+pub mod vocabulary;
 pub mod work;
+mod written_body;

@@ -8,6 +8,8 @@ use weir_server::ResponseBody;
 
 /// Content type of JSON.
 pub const CONTENT_TYPE_JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// Content type of lines of JSON.
+pub const CONTENT_TYPE_JSON_LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
 /// Content type of plain text.
 pub const CONTENT_TYPE_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 

@@ -3,9 +3,11 @@
 mod functions;
 mod hostile_h2;
 mod httpbin;
+mod llm;
 mod ratelimit;
 mod shop;
 mod sleep;
+mod stream;
 mod work;
 
 use std::ffi::OsString;
@@ -45,6 +47,10 @@ enum Service {
     Shop(Box<shop::ShopArgs>),
     /// blocking and non-blocking delays: /sync-loadtest /async-loadtest
     Sleep(Box<sleep::SleepArgs>),
+    /// server-sent events, lines of JSON, chunks with known gaps: /sse /ndjson /chunks /record /stats
+    Stream(Box<stream::StreamArgs>),
+    /// language model of known times, with the APIs of OpenAI and Anthropic: /v1/chat/completions /v1/messages ...
+    Llm(Box<llm::LlmArgs>),
     /// request and response bodies: /static /validate /echo /status/{code} /chunked /close /drip /headers
     #[command(alias = "body")]
     Httpbin(httpbin::HttpbinArgs),
@@ -97,6 +103,8 @@ impl ServeArgs {
             Service::Shop(args) => args.service_args(),
             Service::Sleep(args) => args.service_args(),
             Service::Work(args) => args.service_args(),
+            Service::Stream(args) => args.service_args(),
+            Service::Llm(args) => args.service_args(),
         }
     }
 
@@ -112,6 +120,8 @@ impl ServeArgs {
             Service::Shop(args) => args.start(logger),
             Service::Sleep(args) => args.start(logger),
             Service::Work(args) => args.start(logger),
+            Service::Stream(args) => args.start(logger),
+            Service::Llm(args) => args.start(logger),
             Service::HostileH2(args) => return args.start(),
         };
         server.map(RunningService::from)

@@ -4,7 +4,7 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 22] = [
+const COMMANDS: [(&[&str], &[&str]); 24] = [
     (&["load"], &["load.md", "scripts.md", "agents.md", "scripts/"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
     (&["compare"], &["compare.md"]),
@@ -17,6 +17,8 @@ const COMMANDS: [(&[&str], &[&str]); 22] = [
     (&["serve", "ratelimit"], &["serve.md", "serve/ratelimit.md"]),
     (&["serve", "functions"], &["serve.md", "serve/functions.md"]),
     (&["serve", "shop"], &["serve.md", "serve/shop.md"]),
+    (&["serve", "stream"], &["serve.md", "serve/stream.md"]),
+    (&["serve", "llm"], &["serve.md", "serve/llm.md"]),
     (&["serve", "sleep"], &["serve.md", "serve/sleep.md"]),
     (&["serve", "httpbin"], &["serve.md", "serve/httpbin.md"]),
     (&["gate"], &["gate.md"]),

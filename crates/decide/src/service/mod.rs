@@ -6,10 +6,12 @@
 //! - [`shop`]: a shop whose protocol has rules
 //! - [`station`]: a service of limited capacity
 //! - [`key_quota`]: quota of one key
+//! - [`llm_pace`]: times of a language model
 //! - [`timeouts`]: timeouts of a server's connections
 
 pub mod delay;
 pub mod key_quota;
+pub mod llm_pace;
 pub mod mix;
 pub mod phases;
 pub mod shop;

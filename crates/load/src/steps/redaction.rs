@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use weir_scenario::json_path::JsonPath;
+use weir_json::JsonPath;
 use weir_scenario::value::Value;
 
 /// What stands for a secret.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use md5::Md5;
 use sha2::{Digest, Sha256};
 use weir_hurl::{CookieAttribute, ParseError, PlainQuery, QueryKind, ResponseQuery, Template, TextQuery};
+use weir_json::JsonPath;
 
 use super::regexes::{CompiledRegex, first_group};
 use super::template::CompiledTemplate;
@@ -12,7 +13,6 @@ use super::variables::{VariableNames, VariableSlot};
 use super::view::ResponseView;
 use super::xpath::CompiledXPath;
 use super::{Scope, charset, dates, mistake, unsupported};
-use crate::json_path::JsonPath;
 use crate::markup::MarkupTree;
 use crate::value::Value;
 

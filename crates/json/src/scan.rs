@@ -63,8 +63,11 @@ fn skip_nested(text: &[u8], at: usize) -> Result<usize, JsonTextError> {
     NestedScan::default().end(text, at)
 }
 
-/// Visits the members of an object: the name with its quotes, and the value. Other nodes have none.
-pub(crate) fn members<'b>(
+/// Visits the members of an object: the name with its quotes, and the text of the value. Other nodes have none.
+///
+/// # Errors
+/// Text that is not JSON, as far as it is read.
+pub fn members<'b>(
     node: &'b [u8],
     mut visit: impl FnMut(&'b [u8], &'b [u8]) -> ControlFlow<()>,
 ) -> Result<(), JsonTextError> {
@@ -98,10 +101,10 @@ pub(crate) fn members<'b>(
 }
 
 /// Visits the elements of a list. Other nodes have none.
-pub(crate) fn elements<'b>(
-    node: &'b [u8],
-    mut visit: impl FnMut(&'b [u8]) -> ControlFlow<()>,
-) -> Result<(), JsonTextError> {
+///
+/// # Errors
+/// Text that is not JSON, as far as it is read.
+pub fn elements<'b>(node: &'b [u8], mut visit: impl FnMut(&'b [u8]) -> ControlFlow<()>) -> Result<(), JsonTextError> {
     if node.first() != Some(&b'[') {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! JSONPath (RFC 9535) on the bytes of a body, without a tree.
+//! PURE. JSONPath (RFC 9535) on the bytes of a body, without a tree; and the members and elements of a text of JSON.
 //!
 //! A node is the text of a value within the body. What a path does not select is skipped: its lists, objects and strings
 //! must end, but what is in them is not checked.
@@ -20,8 +20,8 @@ mod tests;
 
 pub use self::error::{JsonPathError, JsonTextError};
 use self::evaluate::Evaluation;
-pub(crate) use self::literal::unescaped;
-pub(crate) use self::scan::elements;
+pub use self::literal::unescaped;
+pub use self::scan::{elements, members};
 use self::segment::Segment;
 
 /// Query for values of a JSON text.

@@ -106,7 +106,7 @@ fn is_same_json(a: &serde_json::Value, b: &serde_json::Value) -> bool {
 }
 
 /// Text of a JSON string with its quotes; `None` if it is malformed.
-pub(crate) fn unescaped(string: &[u8]) -> Option<Cow<'_, str>> {
+pub fn unescaped(string: &[u8]) -> Option<Cow<'_, str>> {
     let inner = string.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if inner.contains(&b'\\') {
         return serde_json::from_slice::<String>(string).ok().map(Cow::Owned);

@@ -1,0 +1,131 @@
+//! Arguments of `weir serve llm`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::work::delay;
+use super::{ServiceArgs, WorkerArgs};
+use weir_decide::base::units;
+use weir_decide::service::delay::Delay;
+use weir_decide::service::llm_pace::LlmPace;
+use weir_decide::service::mix::Mix;
+use weir_serve::llm::{Options, Service, TokenRange};
+use weir_server::{self as server, Logger, RunningServer};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  weir serve llm --prefill 50ms --decode 20ms --slots 8 --port 8000
+  weir serve llm --model gpt-4o --api-key secret --tokens-per-minute 10000 --mix error=5%
+
+Reference: docs/serve/llm.md")]
+pub(super) struct LlmArgs {
+    /// name of a model, * for any; repeatable
+    #[arg(long = "model", value_name = "NAME", default_value = Options::DEFAULT_MODEL, help_heading = MODEL)]
+    models: Vec<String>,
+    /// valid API key; repeatable [default: any, or none]
+    #[arg(long = "api-key", value_name = "KEY", help_heading = MODEL)]
+    api_keys: Vec<String>,
+    /// tokens per response, e.g. 64 or 16..128, up to the request's maximum
+    #[arg(long, value_name = "TOKENS", default_value = "16..128", value_parser = TokenRange::parse, help_heading = MODEL)]
+    output_tokens: TokenRange,
+    /// tokens per streamed event
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=TokenRange::MAX_TOKENS), help_heading = MODEL)]
+    tokens_per_chunk: u64,
+    /// maximum tokens of prompt and response together
+    #[arg(long, value_name = "N", default_value_t = Options::DEFAULT_MAX_CONTEXT, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), help_heading = MODEL)]
+    max_context: u64,
+    /// file of records, one JSON line per response
+    #[arg(long, value_name = "FILE", help_heading = MODEL)]
+    record: Option<PathBuf>,
+    /// requests that run at once; further ones queue
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = TIMES)]
+    slots: u32,
+    /// prefill time beside its tokens
+    #[arg(long, value_name = "DELAY", default_value = "20ms", value_parser = delay, help_heading = TIMES)]
+    prefill: Delay,
+    /// prefill time per token of the prompt
+    #[arg(long, value_name = "TIME", default_value = "50us", value_parser = units::time, help_heading = TIMES)]
+    prefill_per_token: Duration,
+    /// time per token of the response, of a request alone
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = units::time, help_heading = TIMES)]
+    decode: Duration,
+    /// decode slowdown per further running request, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = units::fraction, help_heading = TIMES)]
+    batch_effect: f64,
+    /// maximum deviation of a token's time, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = jitter, help_heading = TIMES)]
+    jitter: f64,
+    /// requests per minute and key [default: unlimited]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), help_heading = LIMITS)]
+    requests_per_minute: Option<u64>,
+    /// tokens per minute and key [default: unlimited]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000), help_heading = LIMITS)]
+    tokens_per_minute: Option<u64>,
+    /// weights or percentages of good, garbage, error, limited, slow, reset, hang
+    #[arg(long, value_name = "WEIGHTS", default_value = "good=1", value_parser = Mix::read, help_heading = FAULTS)]
+    mix: Mix,
+    /// response delay of slow responses
+    #[arg(long, value_name = "DELAY", default_value = "10s", value_parser = delay, help_heading = FAULTS)]
+    slow_delay: Delay,
+    /// tokens behind a stall, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
+    stall: f64,
+    /// length of a stall
+    #[arg(long, value_name = "DELAY", default_value = "1s", value_parser = delay, help_heading = FAULTS)]
+    stall_time: Delay,
+    /// streamed responses that break off, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = units::fraction, help_heading = FAULTS)]
+    cut: f64,
+    #[command(flatten)]
+    service_args: ServiceArgs,
+    #[command(flatten)]
+    workers: WorkerArgs,
+}
+
+const MODEL: &str = "Model";
+const TIMES: &str = "Times";
+const LIMITS: &str = "Rate limits";
+const FAULTS: &str = "Faults";
+
+/// A deviation of 100% at most, so that no time is negative.
+fn jitter(text: &str) -> Result<f64, String> {
+    let fraction = units::fraction(text)?;
+    if fraction <= 1.0 { Ok(fraction) } else { Err(format!("invalid jitter '{text}': above 100%; write e.g. 10%")) }
+}
+
+impl LlmArgs {
+    pub(super) fn service_args(&self) -> &ServiceArgs {
+        &self.service_args
+    }
+
+    pub(super) fn start(self, logger: Logger) -> Result<RunningServer, String> {
+        let server = self.service_args.options(Some(&self.workers), logger);
+        let options = Options {
+            seed: self.service_args.seed,
+            models: self.models,
+            api_keys: self.api_keys,
+            pace: LlmPace {
+                prefill: self.prefill,
+                prefill_per_token: self.prefill_per_token.into(),
+                decode: self.decode.into(),
+                batch_effect: self.batch_effect,
+                jitter: self.jitter,
+                stall: self.stall,
+                stall_time: self.stall_time,
+            },
+            slots: self.slots as usize,
+            output_tokens: self.output_tokens,
+            tokens_per_chunk: self.tokens_per_chunk,
+            max_context: self.max_context,
+            requests_per_minute: self.requests_per_minute,
+            tokens_per_minute: self.tokens_per_minute,
+            mix: self.mix,
+            slow_delay: self.slow_delay,
+            cut: self.cut,
+            record: self.record,
+        };
+        server::start(Service::new(options)?, &server).map_err(|error| error.to_string())
+    }
+}

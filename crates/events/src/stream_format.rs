@@ -1,0 +1,58 @@
+//! Framing of the events of a body.
+
+/// Framing of the events of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StreamFormat {
+    /// Server-sent events, by the WHATWG's HTML standard, section 9.2.
+    Sse,
+    /// Lines of JSON; an event is a line that is not blank.
+    JsonLines,
+    /// Raw chunks; an event is a piece as it was received.
+    Chunks,
+}
+
+/// Content types of lines of JSON; no standard has one.
+const JSON_LINE_TYPES: [&[u8]; 6] = [
+    b"application/x-ndjson",
+    b"application/ndjson",
+    b"application/jsonl",
+    b"application/x-jsonlines",
+    b"application/jsonlines",
+    b"application/stream+json",
+];
+
+impl StreamFormat {
+    /// All formats.
+    pub const ALL: [Self; 3] = [Self::Sse, Self::JsonLines, Self::Chunks];
+
+    /// Name in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sse => "sse",
+            Self::JsonLines => "ndjson",
+            Self::Chunks => "chunks",
+        }
+    }
+
+    /// Parses a name.
+    ///
+    /// # Errors
+    /// An unknown name, with the known ones.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|format| format.name() == name);
+        known.ok_or_else(|| format!("unknown stream format '{name}'; choose sse, ndjson or chunks"))
+    }
+
+    /// Format by the value of a `Content-Type` header, whose parameters are ignored; chunks if it is another type, or
+    /// there is none.
+    pub fn of_content_type(value: &[u8]) -> Self {
+        let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        if essence.eq_ignore_ascii_case(b"text/event-stream") {
+            Self::Sse
+        } else if JSON_LINE_TYPES.iter().any(|known| essence.eq_ignore_ascii_case(known)) {
+            Self::JsonLines
+        } else {
+            Self::Chunks
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Responses by hand, and one after another.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn options(api: Option<LlmApi>) -> StreamOptions {
+    StreamOptions { format: None, stall_timeout: None, max_events: None, api, objectives: GoodputObjectives::default() }
+}
+
+/// Plays pieces with their times; the response ends at `done`.
+fn play(
+    options: &StreamOptions,
+    content_type: &str,
+    pieces: &[(u64, &[u8])],
+    done: u64,
+) -> (StreamEnd, StreamCounts, LlmCounts) {
+    let (mut streams, mut llm) = (StreamCounts::default(), LlmCounts::default());
+    let mut observer = StreamObserver::new(options);
+    observer.begin(options, (Nanos(100), Nanos(200)), Nanos(1_000), content_type.as_bytes());
+    for (at, piece) in pieces {
+        let mut sinks = StreamSinks { streams: &mut streams, llm: &mut llm };
+        if observer.body(options, piece, Nanos(*at), Some(&mut sinks)) == StreamAction::Stop {
+            break;
+        }
+    }
+    let mut sinks = StreamSinks { streams: &mut streams, llm: &mut llm };
+    let end = observer.end(options, StreamEnd::Complete, Nanos(done), true, Some(&mut sinks));
+    (end, streams, llm)
+}
+
+const CHAT: &[&[u8]] = &[
+    b"data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n",
+    b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]}\n\n",
+    b"data: {\"choices\":[{\"delta\":{\"content\":\"c\"}}]}\n\ndata: {broken\n\n",
+    b"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":5}}\n\ndata: [DONE]\n\n",
+];
+
+#[test]
+fn a_chat_is_measured_by_its_tokens() {
+    let pieces: Vec<(u64, &[u8])> = [2_000, 10_000, 18_000, 19_000].into_iter().zip(CHAT.iter().copied()).collect();
+    let (end, streams, llm) = play(&options(Some(LlmApi::Chat)), "text/event-stream", &pieces, 20_000);
+    assert_eq!((end, streams.events, streams.coalesced), (StreamEnd::Complete, 7, 3));
+    assert_eq!(streams.first_event.max(), Nanos(1_900));
+    assert_eq!((llm.chunks, llm.broken_events, llm.input_tokens, llm.output_tokens), (3, 1, 7, 5));
+    // To 3 digits: 10,000 - 100, and (18,000 - 10,000) / 4.
+    let near = |time: Nanos, exact: u64| time.0.abs_diff(exact) <= exact / 500;
+    assert!(near(llm.ttft.max(), 9_900) && near(llm.tpot.max(), 2_000) && near(llm.e2e.max(), 19_900), "{llm:?}");
+}
+
+#[test]
+fn a_response_ends_after_the_events_that_were_asked_for() {
+    let two = StreamOptions { max_events: Some(2), ..options(None) };
+    let pieces: &[(u64, &[u8])] =
+        &[(2_000, b"data: 1\n\nda"), (3_000, b"ta: 2\n\ndata: 3\n\n"), (4_000, b"data: 4\n\n")];
+    let (end, streams, _) = play(&two, "text/event-stream", pieces, 5_000);
+    assert_eq!((end, streams.events, streams.stopped), (StreamEnd::Stopped, 2, 1));
+}
+
+#[test]
+fn a_response_that_ends_within_an_event_is_unfinished_and_a_last_line_is_none_such() {
+    let (end, streams, _) = play(&options(None), "text/event-stream", &[(2_000, b"data: 1\n\ndata: 2\n")], 5_000);
+    assert_eq!((end, streams.events, streams.unfinished), (StreamEnd::Unfinished, 1, 1));
+    let (end, streams, _) = play(&options(None), "application/x-ndjson", &[(2_000, b"1\n2")], 5_000);
+    assert_eq!((end, streams.events, streams.complete), (StreamEnd::Complete, 2, 1));
+}
+
+#[test]
+fn a_stall_counts_from_the_last_event() {
+    let options = StreamOptions { stall_timeout: Some(Nanos(500)), ..options(None) };
+    let mut observer = StreamObserver::new(&options);
+    observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), b"text/event-stream");
+    assert_eq!(observer.stalls_at(&options), Nanos::NEVER);
+    observer.body(&options, b"data: 1\n\n", Nanos(1_000), None);
+    observer.body(&options, b": comment\n", Nanos(1_400), None);
+    assert_eq!(observer.stalls_at(&options), Nanos(1_500));
+}
+
+proptest! {
+    #[test]
+    fn nothing_of_a_response_carries_over_to_the_next(cut in 0..60_usize) {
+        let options = options(Some(LlmApi::Chat));
+        let body = CHAT.concat();
+        let whole: Vec<(u64, &[u8])> = vec![(2_000, &body)];
+        let expected = play(&options, "text/event-stream", &whole, 3_000);
+        let (mut streams, mut llm) = (StreamCounts::default(), LlmCounts::default());
+        let mut observer = StreamObserver::new(&options);
+        observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), b"text/event-stream");
+        observer.body(&options, &body[..cut], Nanos(4), None);
+        observer.end(&options, StreamEnd::BrokenOff, Nanos(5), false, None);
+        observer.begin(&options, (Nanos(100), Nanos(200)), Nanos(1_000), b"text/event-stream");
+        let mut sinks = StreamSinks { streams: &mut streams, llm: &mut llm };
+        observer.body(&options, &body, Nanos(2_000), Some(&mut sinks));
+        let end = observer.end(&options, StreamEnd::Complete, Nanos(3_000), true, Some(&mut sinks));
+        prop_assert_eq!((end, streams, llm), expected);
+    }
+}

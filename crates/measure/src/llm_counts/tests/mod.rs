@@ -1,0 +1,131 @@
+//! Counts beside figures of whole lists.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Clone, Debug)]
+struct Whole {
+    intended: u64,
+    sent: u64,
+    chunks: Vec<u64>,
+    usage: Option<(u64, u64)>,
+    done: u64,
+}
+
+fn whole() -> impl Strategy<Value = Whole> {
+    let gaps = prop::collection::vec(0..100_000_000_u64, 0..12);
+    let usage = prop::option::of((0..5_000_u64, 0..40_u64));
+    (0..1_000_u64, 0..1_000_u64, gaps, usage, 0..1_000_000_u64).prop_map(|(intended, late, gaps, usage, rest)| {
+        let mut at = intended + late;
+        let mut next = |gap: u64| {
+            at += gap;
+            at
+        };
+        let chunks: Vec<u64> = gaps.into_iter().map(&mut next).collect();
+        Whole { intended, sent: intended + late, chunks, usage, done: next(rest) }
+    })
+}
+
+fn record(counts: &mut LlmCounts, whole: &Whole, objectives: &GoodputObjectives) {
+    let mut timeline = LlmTimeline::new(Nanos(whole.intended), Nanos(whole.sent));
+    for at in &whole.chunks {
+        if let Some(gap) = timeline.record_chunk(Nanos(*at)) {
+            counts.record_gap(gap);
+        }
+    }
+    if let Some((input, output)) = whole.usage {
+        // As Anthropic's: the prompt and a first number, then the last one.
+        timeline.record_usage(Some(input), Some(1));
+        timeline.record_usage(None, Some(output));
+    }
+    counts.record_response(&timeline, Nanos(whole.done), objectives);
+}
+
+fn histogram(times: impl IntoIterator<Item = u64>) -> Histogram {
+    let mut histogram = Histogram::precise();
+    times.into_iter().for_each(|time| histogram.record(Nanos(time)));
+    histogram
+}
+
+fn tpot(whole: &Whole) -> Option<u64> {
+    let ((_, tokens), first, last) = (whole.usage?, whole.chunks.first()?, whole.chunks.last()?);
+    match tokens {
+        0 => None,
+        1 => Some(0),
+        _ => Some((last - first) / (tokens - 1)),
+    }
+}
+
+fn naive(all: &[Whole], ttft_limit: u64, tpot_limit: u64) -> LlmCounts {
+    let firsts = || all.iter().filter_map(|whole| Some((whole, whole.chunks.first()?)));
+    let with_usage = || all.iter().filter(|whole| whole.usage.is_some());
+    let is_good = |whole: &&Whole| {
+        whole.chunks.first().is_some_and(|at| at - whole.intended <= ttft_limit)
+            && tpot(whole).is_some_and(|tpot| tpot <= tpot_limit)
+    };
+    LlmCounts {
+        requests: all.len() as u64,
+        good: all.iter().filter(is_good).count() as u64,
+        with_usage: with_usage().count() as u64,
+        without_tokens: all.iter().filter(|whole| whole.chunks.is_empty()).count() as u64,
+        input_tokens: with_usage().filter_map(|whole| whole.usage).map(|usage| usage.0).sum(),
+        output_tokens: with_usage().filter_map(|whole| whole.usage).map(|usage| usage.1).sum(),
+        chunks: all.iter().map(|whole| whole.chunks.len() as u64).sum(),
+        chunks_with_usage: with_usage().map(|whole| whole.chunks.len() as u64).sum(),
+        broken_events: 0,
+        ttft: histogram(firsts().map(|(whole, at)| at - whole.intended)),
+        ttft_service: histogram(firsts().map(|(whole, at)| at - whole.sent)),
+        chunk_gaps: histogram(all.iter().flat_map(|whole| whole.chunks.windows(2).map(|pair| pair[1] - pair[0]))),
+        tpot: histogram(all.iter().filter(|whole| whole.usage.is_some_and(|usage| usage.1 > 1)).filter_map(tpot)),
+        e2e: histogram(all.iter().map(|whole| whole.done - whole.intended)),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn counts_are_those_of_the_lists_however_they_are_divided(
+        all in prop::collection::vec(whole(), 0..8), parts in 1..4_usize,
+        (ttft, tpot) in (0..100_000_000_u64, 0..100_000_000_u64),
+    ) {
+        let objectives = GoodputObjectives { ttft: Some(Nanos(ttft)), tpot: Some(Nanos(tpot)), e2e: None };
+        let mut merged = LlmCounts::default();
+        for part in 0..parts {
+            let mut counts = LlmCounts::default();
+            all.iter().skip(part).step_by(parts).for_each(|whole| record(&mut counts, whole, &objectives));
+            prop_assert!(counts.check().is_ok());
+            merged.add(&counts);
+        }
+        prop_assert_eq!(&merged, &naive(&all, ttft, tpot));
+        let text = serde_json::to_string(&merged).expect("JSON");
+        let mut read: LlmCounts = serde_json::from_str(&text).expect("own JSON");
+        prop_assert!(read.check().is_ok());
+        read.requests += 1;
+        prop_assert!(read.check().is_err());
+    }
+}
+
+#[test]
+fn the_time_per_token_counts_tokens_and_not_chunks() {
+    let mut timeline = LlmTimeline::new(Nanos::ZERO, Nanos::ZERO);
+    for ms in [100, 120, 140] {
+        timeline.record_chunk(Nanos::from_millis(ms));
+    }
+    assert_eq!(timeline.tpot(), None, "the number of tokens is unknown");
+    timeline.record_usage(Some(7), Some(5));
+    assert_eq!(timeline.tpot(), Some(Nanos::from_millis(10)));
+    let mut counts = LlmCounts::default();
+    counts.record_response(&timeline, Nanos::from_millis(150), &GoodputObjectives::default());
+    assert_eq!((counts.good, counts.tokens_per_chunk()), (1, Some(5.0 / 3.0)));
+}
+
+#[test]
+fn a_failed_request_has_no_times() {
+    let mut timeline = LlmTimeline::new(Nanos::ZERO, Nanos::ZERO);
+    timeline.broken_events = 2;
+    let mut counts = LlmCounts::default();
+    counts.record_failure(&timeline);
+    assert_eq!((counts.requests, counts.broken_events, counts.e2e.count()), (0, 2, 0));
+}
