@@ -1,6 +1,6 @@
 """Benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|scenario|scripts|serve|gate|client|smart|overload|harm|send|
+    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|serve|gate|client|smart|overload|harm|send|
                            delivery|shared|verdicts|agents|all|page] [--quick] [--pairs 5] [--minutes 10] [--publish]
 
 `benches/peers.sh` installs the peers; a missing one is reported and left out. Every run is saved
@@ -23,6 +23,7 @@ from harness import (
     delivery,
     gated,
     harm,
+    http2,
     machine,
     memory,
     opened,
@@ -50,6 +51,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "memory": memory.measure,
     "scenario": scenario.measure,
     "scripts": scripts.measure,
+    "http2": http2.measure,
     "serve": served.measure,
     "gate": gated.measure,
     "client": clients.measure,

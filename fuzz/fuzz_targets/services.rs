@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use weir_server::{Logger, RunningServer};
+use weir_serve::running::RunningService;
+use weir_server::Logger;
 
 /// Services without delays, so that a long wait is an error.
 const SERVICES: [&[&str]; 6] = [
@@ -23,8 +24,8 @@ const SERVICES: [&[&str]; 6] = [
 /// Timeout of a client; longer than those of the services.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(8);
 
-fn services() -> &'static [RunningServer] {
-    static ALL: OnceLock<Vec<RunningServer>> = OnceLock::new();
+fn services() -> &'static [RunningService] {
+    static ALL: OnceLock<Vec<RunningService>> = OnceLock::new();
     ALL.get_or_init(|| {
         let start = |args: &[&str]| {
             let limits = ["--head-timeout=1s", "--stall-timeout=1s", "--idle-timeout=1s"];

@@ -12,6 +12,7 @@ use weir::decide::Nanos;
 use weir::decide::load::notation;
 use weir::decide::load::schedule::{Arrivals, LoadStage};
 use weir::http::tls::TlsOptions;
+use weir::load::http2::{Http2Options, Http2Preference};
 use weir::load::program::ScriptOptions;
 use weir::load::{Options, RequestBodySource};
 use weir::measure::slo::Slo;
@@ -69,6 +70,12 @@ impl LoadRequest {
             timeout: form.time("timeout")?,
             no_keepalive: !form.take::<bool>("keepalive")?,
             pipeline: form.take("pipeline")?,
+            http2: Http2Options {
+                over_tls: form.take::<Http2Arg>("http2")?.0,
+                cleartext: form.take("h2c")?,
+                streams: form.take("streams")?,
+                window_bytes: form.take("h2_window")?,
+            },
             unix_socket: form.take("unix_socket")?,
             connect_to: form.take("connect_to")?,
             tls: TlsOptions {
@@ -85,6 +92,23 @@ impl LoadRequest {
         };
         form.is_empty()?;
         Ok(Self { options, slos: slos.into_iter().map(|o| o.0).collect(), agents })
+    }
+}
+
+/// HTTP/2 over TLS: `False`, `True` or `"only"`.
+struct Http2Arg(Option<Http2Preference>);
+
+impl FromPyObject<'_, '_> for Http2Arg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if let Ok(is_wanted) = value.extract::<bool>() {
+            return Ok(Self(is_wanted.then_some(Http2Preference::Preferred)));
+        }
+        match value.extract::<&str>() {
+            Ok(Http2Preference::ONLY) => Ok(Self(Some(Http2Preference::Required))),
+            _ => Err(errors::usage("invalid http2; write True, False or 'only'")),
+        }
     }
 }
 

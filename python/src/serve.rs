@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use weir::machine::lock::lock;
-use weir::server::{Logger, RunningServer};
+use weir::serve::running::RunningService;
+use weir::server::Logger;
 
 use crate::errors;
 
 /// Running service, stopped when Python drops it.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct ServiceHandle {
-    running: Mutex<Option<RunningServer>>,
+    running: Mutex<Option<RunningService>>,
     #[pyo3(get)]
     host: String,
     #[pyo3(get)]

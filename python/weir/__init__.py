@@ -56,6 +56,7 @@ _NAMES = {
         "Connections",
         "EndReason",
         "FailureSample",
+        "Http2",
         "Interval",
         "Iterations",
         "Manifest",

@@ -60,6 +60,10 @@ def load(
     timeout: Time | None = None,
     keepalive: bool = True,
     pipeline: int | None = None,
+    http2: bool | Literal["only"] = False,
+    h2c: bool = False,
+    streams: int | None = None,
+    h2_window: int | None = None,
     unix_socket: _Path | None = None,
     connect_to: str | None = None,
     cacert: _Path | None = None,
@@ -121,6 +125,11 @@ def load(
         timeout: Timeout of a request, and of waiting for a connection (default 30 s).
         keepalive: Whether connections are reused; False is a new connection for each request.
         pipeline: Requests in flight per connection (default 1).
+        http2: HTTP/2 over TLS; ``True``: HTTP/1.1 with a service that does not offer it, ``"only"``: no load then.
+        h2c: HTTP/2 without TLS (prior knowledge).
+        streams: Streams per connection (default 1): requests at a time with `connections`, users that share a
+            connection with `users` and with scenarios.
+        h2_window: Window of flow control of each stream, in bytes (default 6291456).
         unix_socket: Unix socket to connect to.
         connect_to: ``host:port`` to connect to, instead of the URL's.
         cacert: File of CA certificates to trust, instead of the system's (PEM).

@@ -17,6 +17,7 @@ from weir._run_parts import (
     Agent,
     Bytes,
     Connections,
+    Http2,
     Interval,
     Manifest,
     Objective,
@@ -44,6 +45,7 @@ __all__ = [
     "Connections",
     "EndReason",
     "FailureSample",
+    "Http2",
     "Interval",
     "Iterations",
     "Manifest",
@@ -92,6 +94,7 @@ class Run:
             ``dropped`` (never sent, since no connection was free in time), ``4xx``, ``5xx``, ``check``; their sum is
             `requests.failed`.
         connections: Connections of the run.
+        http2: HTTP/2 of these connections; None if it was not asked for.
         lateness_ms: Lateness of the generator itself, in milliseconds.
         cpu_us_per_request: User and system time of the generator per request, in microseconds.
         cpu_utilization: CPU utilization of the busiest generator thread, in [0, 1].
@@ -136,6 +139,7 @@ class Run:
     cpu_utilization: float
     in_flight_mean: float
     trust: Trust
+    http2: Http2 | None = None
     iterations: Iterations | None = None
     scenarios: tuple[ScenarioResult, ...] = ()
     steps: tuple[StepResult, ...] = ()

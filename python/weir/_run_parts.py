@@ -34,6 +34,7 @@ class Target:
         other_lengths: Number of responses with another body length than the first.
         tls: TLS version and cipher, with TLS.
         failure_details: Message of the first failure of each kind.
+        http: Version of HTTP, such as ``"HTTP/2"``; None if no connection was made.
     """
 
     url: str
@@ -46,6 +47,7 @@ class Target:
     other_lengths: int
     tls: str | None
     failure_details: Mapping[str, str]
+    http: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +158,28 @@ class Connections:
     max: int
     opened: int
     max_backlog: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Http2:
+    """HTTP/2 of a run's connections, warm-up included.
+
+    Attributes:
+        streams: Maximum number of streams of a connection that was asked for.
+        permitted_streams: Lowest maximum that the service permitted; None if it has no limit.
+        settings_ms: Time from the transport (TCP, or TLS) to the service's settings; part of the time to connect.
+        goaways: Number of connections that the service ended by GOAWAY.
+        resent: Requests that were sent again on another connection, since the service had not processed them. Each
+            counts once, from its intended start to its end.
+        errors: Streams that ended without a whole response, by error code.
+    """
+
+    streams: int
+    permitted_streams: int | None
+    settings_ms: Percentiles
+    goaways: int
+    resent: int
+    errors: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

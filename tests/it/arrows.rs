@@ -213,7 +213,7 @@ fn each_dependency_is_used() {
     let mut unused = Vec::new();
     for room in rooms() {
         let sources = sources_in(&room, "src");
-        let tests = sources_in(&room, "tests");
+        let tests: Vec<Source> = ["tests", "examples"].iter().flat_map(|folder| sources_in(&room, folder)).collect();
         for (section, sources) in [
             ("dependencies", sources.iter().collect::<Vec<_>>()),
             ("dev-dependencies", sources.iter().chain(&tests).collect()),

@@ -11,6 +11,7 @@ mod connection_args;
 #[cfg(feature = "gate")]
 mod gate;
 mod help;
+mod http2_args;
 mod interrupt;
 mod load;
 mod messages;

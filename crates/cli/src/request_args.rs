@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::connection_args::{CONNECTION, ConnectionArgs};
+use super::http2_args::Http2Args;
 use super::mix_file::{FlagCheck, MixFile};
 use super::scenario_args::ScenarioArgs;
 use super::script_path::{is_python, is_script, take_script};
@@ -76,6 +77,8 @@ pub(super) struct RequestArgs {
     /// requests in flight per connection [default: 1]
     #[arg(long, value_name = "N", help_heading = CONNECTION)]
     pipeline: Option<u64>,
+    #[command(flatten)]
+    http2_args: Http2Args,
     #[command(flatten)]
     connection_args: ConnectionArgs,
     /// TLS server name [default: the URL's host]
@@ -306,6 +309,7 @@ impl RequestArgs {
             timeout: self.timeout,
             no_keepalive: self.no_keep_alive,
             pipeline: self.pipeline,
+            http2: self.http2_args.into_options(),
             sni: self.sni,
             ..self.connection_args.into_options()
         }

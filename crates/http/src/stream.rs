@@ -213,6 +213,11 @@ impl Stream {
         Some(format!("{version},{}", suite.trim_start_matches("TLS13_")))
     }
 
+    /// Whether the service has chosen HTTP/2, after the handshake of TLS (ALPN, RFC 7301).
+    pub fn is_http2(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.alpn_protocol() == Some(b"h2"))
+    }
+
     /// Whether the socket is connected.
     pub fn is_connected(&self) -> bool {
         net::getpeername(&self.socket.fd).is_ok_and(|name| name.is_some())

@@ -80,6 +80,25 @@ impl Tls {
         Ok(Self { config: Arc::new(config), name })
     }
 
+    /// The same, which offers HTTP/2 to the service, and HTTP/1.1 if it `may_fall_back` to that.
+    #[must_use]
+    pub fn offering_http2(self, may_fall_back: bool) -> Self {
+        let versions: &[&[u8]] = if may_fall_back { &[b"h2", b"http/1.1"] } else { &[b"h2"] };
+        self.offering(versions)
+    }
+
+    /// The same, which offers HTTP/1.1 alone.
+    #[must_use]
+    pub fn offering_http1(self) -> Self {
+        self.offering(&[b"http/1.1"])
+    }
+
+    fn offering(self, versions: &[&[u8]]) -> Self {
+        let mut config = ClientConfig::clone(&self.config);
+        config.alpn_protocols = versions.iter().map(|version| version.to_vec()).collect();
+        Self { config: Arc::new(config), ..self }
+    }
+
     /// Builds the configuration that a client's connections share, for any host, with session resumption.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
+use super::http2::ConnectionStreams;
 use super::steps::StepExchange;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
@@ -18,6 +19,8 @@ use weir_scenario::plan::OriginId;
 pub(super) enum ConnectionPhase {
     Connecting,
     Handshaking,
+    /// The settings of HTTP/2 are to come.
+    AwaitingSettings,
     Open,
 }
 
@@ -39,6 +42,8 @@ pub(super) struct LoadConnection {
     pub(super) origin: Option<(u32, OriginId)>,
     /// Request of a scenario's step while it is in flight; `None` for requests of the plan.
     pub(super) step: Option<Box<StepExchange>>,
+    /// Requests of a connection with HTTP/2; `None` with HTTP/1.1.
+    pub(super) streams: Option<Box<ConnectionStreams>>,
     /// Number of requests, from the back, that are not completely written, ...
     unsent: usize,
     /// ... and number of bytes written of the first of these.
@@ -79,7 +84,7 @@ impl Flight {
     }
 
     /// Start of its timeout, given when its connection was opened.
-    fn timeout_start(&self, opened: Nanos) -> Nanos {
+    pub(super) fn timeout_start(&self, opened: Nanos) -> Nanos {
         if self.sent == Nanos::NEVER { opened } else { self.sent }
     }
 
@@ -147,9 +152,15 @@ impl LoadConnection {
             idle_since: None,
             origin: None,
             step: None,
+            streams: None,
             unsent: 0,
             offset: 0,
         }
+    }
+
+    /// Whether it carries no requests.
+    pub(super) fn is_unused(&self) -> bool {
+        self.flights.is_empty() && self.streams.as_ref().is_none_or(|streams| streams.is_empty())
     }
 
     /// Appends a request to be written.

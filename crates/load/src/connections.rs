@@ -1,5 +1,6 @@
 //! A worker's connections: open, idle, and those still allowed.
 
+use std::collections::VecDeque;
 use std::io;
 
 use super::connection::{ConnectionPhase, LoadConnection};
@@ -17,8 +18,12 @@ pub(super) struct ConnectionTable {
     generations: Vec<u32>,
     vacant: Vec<u32>,
     idle: Vec<u32>,
+    /// Connections with streams that take requests of any user, in turn. Some may have ended meanwhile.
+    listed: VecDeque<u32>,
     /// Connections that are not open yet.
     connecting: usize,
+    /// Connections that take no further requests and still have some: others replace them.
+    retired: usize,
     max_connecting: usize,
     max_connections: usize,
 }
@@ -39,7 +44,9 @@ impl ConnectionTable {
             generations: Vec::new(),
             vacant: Vec::new(),
             idle: Vec::new(),
+            listed: VecDeque::new(),
             connecting: 0,
+            retired: 0,
             max_connecting: (MAX_CONNECTING / workers).max(1) as usize,
             max_connections: most,
         })
@@ -54,9 +61,9 @@ impl ConnectionTable {
         0..self.connections.len() as u32
     }
 
-    /// Number of connections.
+    /// Number of connections, without those that are replaced.
     pub(super) fn in_use(&self) -> usize {
-        self.connections.len() - self.vacant.len()
+        self.connections.len() - self.vacant.len() - self.retired
     }
 
     pub(super) fn connecting(&self) -> usize {
@@ -70,17 +77,17 @@ impl ConnectionTable {
 
     /// Whether there is an idle connection.
     pub(super) fn has_idle(&self) -> bool {
-        !self.idle.is_empty()
+        !self.idle.is_empty() || !self.listed.is_empty()
     }
 
     /// Whether a request can be started now.
     pub(super) fn can_start(&self) -> bool {
-        !self.idle.is_empty() || self.can_open()
+        self.has_idle() || self.can_open()
     }
 
     /// Whether a request would have to wait because all allowed connections are busy.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.idle.is_empty() && self.in_use() >= self.max_connections
+        !self.has_idle() && self.in_use() >= self.max_connections
     }
 
     /// Starts a connection for `user`.
@@ -92,7 +99,7 @@ impl ConnectionTable {
             self.generations.push(0);
             self.vacant.push(index);
         }
-        self.poller.add(&stream, u64::from(self.generations[index as usize]) << 32 | u64::from(index))?;
+        self.poller.add(&stream, self.key(index))?;
         self.vacant.pop();
         self.connections[index as usize] = Some(LoadConnection::new(stream, user, now));
         self.connecting += 1;
@@ -132,6 +139,43 @@ impl ConnectionTable {
         None
     }
 
+    /// Lists a connection with streams that takes requests of any user.
+    pub(super) fn list(&mut self, index: u32) {
+        let Some(streams) = self.get(index).and_then(|slot| slot.streams.as_mut()) else { return };
+        if !streams.is_listed && streams.has_room() {
+            streams.is_listed = true;
+            self.listed.push_back(index);
+        }
+    }
+
+    /// Next connection with streams for a request of any user; it is listed again by [`Self::list`].
+    pub(super) fn take_listed(&mut self) -> Option<u32> {
+        while let Some(index) = self.listed.pop_front() {
+            let Some(streams) = self.get(index).and_then(|slot| slot.streams.as_mut()) else { continue };
+            // Its place may have been listed twice, if another connection had it before.
+            if std::mem::take(&mut streams.is_listed) && streams.has_room() {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// Marks a connection with streams that takes no further requests.
+    pub(super) fn retire(&mut self, index: u32) {
+        let Some(streams) = self.get(index).and_then(|slot| slot.streams.as_mut()) else { return };
+        if !std::mem::replace(&mut streams.is_retired, true) {
+            self.retired += 1;
+        }
+    }
+
+    /// A connection with streams that has no requests.
+    pub(super) fn find_unused(&self) -> Option<u32> {
+        let is_unused =
+            |slot: &LoadConnection| slot.streams.is_some() && slot.phase == ConnectionPhase::Open && slot.is_unused();
+        let at = self.connections.iter().position(|slot| slot.as_ref().is_some_and(is_unused))?;
+        u32::try_from(at).ok()
+    }
+
     /// Ends a connection.
     pub(super) fn close(&mut self, index: u32) {
         let Some(slot) = self.connections.get_mut(index as usize).and_then(Option::take) else { return };
@@ -141,6 +185,12 @@ impl ConnectionTable {
         if slot.idle_since.is_some() {
             self.idle.retain(|i| *i != index);
         }
+        if let Some(streams) = &slot.streams {
+            self.retired -= usize::from(streams.is_retired);
+            if streams.is_listed {
+                self.listed.retain(|i| *i != index);
+            }
+        }
         let generation = &mut self.generations[index as usize];
         *generation = generation.wrapping_add(1);
         self.vacant.push(index);
@@ -149,6 +199,13 @@ impl ConnectionTable {
     /// Waits up to `most` for events and appends them to `ready`.
     pub(super) fn wait(&self, most: Nanos, ready: &mut Vec<ReadinessEvent>) -> io::Result<()> {
         self.poller.wait(most, ready)
+    }
+
+    /// Key of a connection's events, which no later connection has.
+    #[inline]
+    pub(super) fn key(&self, index: u32) -> u64 {
+        let generation = self.generations.get(index as usize).copied().unwrap_or_default();
+        u64::from(generation) << 32 | u64::from(index)
     }
 
     /// Connection of the event, if it still exists.

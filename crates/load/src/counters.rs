@@ -9,6 +9,7 @@ use weir_measure::outcome::Outcome;
 use weir_measure::recorder::{Interval, Recorder};
 use weir_scenario::plan::{StepFindings, StepVerdict};
 
+use super::headers::with_headers;
 use super::steps::ScriptTime;
 
 /// One worker's counts, reported by [`WorkerCounters::take_counts`].
@@ -196,6 +197,16 @@ impl WorkerCounters {
         let named = response.headers.iter().find(|h| h.name.eq_ignore_ascii_case("server"));
         self.recorder.counts.server =
             Some(named.map_or_else(String::new, |h| String::from_utf8_lossy(h.value).into_owned()));
+    }
+
+    /// Finds the `server` field in the text of a first head over HTTP/2; once.
+    #[cold]
+    pub(super) fn find_server_field(&mut self, head: &[u8]) {
+        let server = with_headers(head, |fields| {
+            let field = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("server"));
+            field.map_or_else(String::new, |(_, value)| String::from_utf8_lossy(value).into_owned())
+        });
+        self.recorder.counts.server = Some(server);
     }
 
     /// Records the CPU time that this thread has used by `now`, and the time within calls of a script.

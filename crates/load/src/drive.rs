@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::plan::LoadPlan;
-use crate::probe;
+use crate::probe::{self, Reachable};
 use crate::request_log::{RequestLog, ThreadLog};
 use crate::start_gate::StartGate;
 use crate::steps::StepTrace;
@@ -14,6 +14,7 @@ use crate::worker::{OpenCall, ProgramCallSlot, RunControl, Worker, WorkerContext
 use crate::{LoadError, ProgressEvent};
 use weir_decide::Nanos;
 use weir_http::target::SocketAddress;
+use weir_http::tls::Tls;
 use weir_machine as machine;
 use weir_machine::clock::Clock;
 use weir_machine::lock::lock;
@@ -59,14 +60,17 @@ pub fn drive(
         beginning.set_ready();
         return Ok(DriveResult::default());
     }
-    machine::allow_open_files(plan.connections).map_err(|possible| LoadError::OpenFiles(plan.connections, possible))?;
-    let address = probe::find_address(plan, &mut |_| listen(Nanos::ZERO, None))?;
+    let files = plan.open_files();
+    machine::allow_open_files(files).map_err(|possible| LoadError::OpenFiles(files, possible))?;
+    let Reachable { address, is_http1 } = probe::find_address(plan, &mut |_| listen(Nanos::ZERO, None))?;
+    let falls_back = is_http1 && !plan.has_users();
     let may_block = plan.program.as_ref().is_some_and(|program| program.program.may_block());
     let calls = (0..if may_block { plan.threads } else { 0 }).map(|_| ProgramCallSlot::default()).collect();
     let control = Arc::new(RunControl { calls, ..RunControl::default() });
     let (sender, reports) = mpsc::channel();
     let team = WorkerTeam {
         address,
+        falls_back,
         start_gate: beginning.clone(),
         per_interval: in_parts,
         control: Arc::clone(&control),
@@ -99,6 +103,8 @@ pub fn drive(
 /// Workers of a run before they begin.
 struct WorkerTeam {
     address: SocketAddress,
+    /// Whether requests of the plan go by HTTP/1.1, since the service does not speak HTTP/2.
+    falls_back: bool,
     start_gate: StartGate,
     per_interval: bool,
     control: Arc<RunControl>,
@@ -111,8 +117,11 @@ struct WorkerTeam {
 impl WorkerTeam {
     /// Lets the workers execute a plan, and calls `meanwhile`, until both have ended.
     fn run<T>(self, plan: &LoadPlan, meanwhile: impl FnOnce() -> T) -> Result<T, LoadError> {
-        let Self { address, start_gate, per_interval, control, logs, trace, reports } = self;
-        let shared = WorkerContext::new(plan, &address, &start_gate, per_interval, control);
+        let Self { address, falls_back, start_gate, per_interval, control, logs, trace, reports } = self;
+        let tls = plan.tls.clone();
+        let tls = if falls_back { tls.map(Tls::offering_http1) } else { tls };
+        let way = (&address, tls, plan.http2.filter(|_| !falls_back));
+        let shared = WorkerContext::new(plan, way, &start_gate, per_interval, control);
         let worker = |(index, log): (usize, Option<ThreadLog>)| {
             let index = index as u64;
             let users = plan.user_table(index, &address).map_err(LoadError::Program)?;

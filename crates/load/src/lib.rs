@@ -14,6 +14,7 @@ mod connections;
 mod counters;
 mod drive;
 mod headers;
+pub mod http2;
 mod manifest;
 pub mod options;
 pub mod plan;

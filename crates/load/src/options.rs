@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::base64_bytes;
+use super::http2::Http2Options;
 use super::program::ScriptOptions;
 use super::steps::ScenarioSource;
 use weir_decide::load::schedule::{Arrivals, LoadStage};
@@ -72,6 +73,9 @@ pub struct Options {
     pub no_keepalive: bool,
     /// Requests in flight per connection.
     pub pipeline: Option<u64>,
+    /// HTTP/2, in place of HTTP/1.1.
+    #[serde(default)]
+    pub http2: Http2Options,
     /// Unix socket to connect to.
     pub unix_socket: Option<PathBuf>,
     /// HOST:PORT to connect to, instead of the URL's.

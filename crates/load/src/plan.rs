@@ -1,7 +1,9 @@
 //! Validated load: requests, schedule, length, connections.
 
+mod conflicts;
 mod error;
 mod facts;
+mod http2;
 mod program;
 mod requests;
 mod scenarios;
@@ -11,9 +13,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use self::conflicts::{check_conflicts, check_tls};
 pub use self::error::PlanError;
+use self::http2::{check_heads, http2};
 use self::requests::requests;
 pub(crate) use self::requests::weights;
+use super::http2::Http2Plan;
 use super::options::Options;
 use super::steps::{ProgramPlan, ScenarioMix, StepTrace, with_single_request};
 use weir_decide::Nanos;
@@ -67,6 +72,8 @@ pub struct LoadPlan {
     pub keep_alive: bool,
     /// Requests in flight per connection.
     pub pipeline: usize,
+    /// HTTP/2, if it is asked for.
+    pub http2: Option<Http2Plan>,
     /// Number of connections opened before the start.
     pub preconnect: u64,
     /// Whether threads busy-wait instead of sleeping.
@@ -150,13 +157,18 @@ impl LoadPlan {
             Some(path) => vec![SocketAddress::Unix(path.clone())],
             None => target.resolve(options.connect_to.as_deref())?,
         };
+        let http2 = http2(options, Some(&target), options.users.is_some())?;
         let tls =
             target.tls.then(|| Tls::new(options.sni.as_deref().unwrap_or(&target.host), &options.tls)).transpose()?;
+        let tls = tls.map(|tls| options.http2.offer(tls));
         let seed = options.seed.unwrap_or(0);
         let keep_alive = !options.no_keepalive;
         let method =
             options.method.clone().unwrap_or_else(|| if options.bodies.is_empty() { "GET" } else { "POST" }.into());
         let requests = requests(options, &target, &method, keep_alive)?;
+        if http2.is_some() {
+            check_heads(&requests)?;
+        }
         let weights: Vec<f64> = requests.iter().map(|r| r.weight).collect();
         let length = RunLength::of(options)?;
         let (pace, connections) = pacing(options, seed)?;
@@ -189,6 +201,7 @@ impl LoadPlan {
             timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
             keep_alive,
             pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
+            http2,
             preconnect: if keep_alive && matches!(pace, Pacing::Closed(_)) && options.users.is_none() {
                 connections
             } else {
@@ -291,51 +304,6 @@ impl RunLength {
     }
 }
 
-fn check_conflicts(options: &Options) -> Result<(), PlanError> {
-    let open = options.rate.is_some() || !options.stages.is_empty();
-    let users = options.users.is_some();
-    let rules = [
-        (
-            options.rate.is_some() && !options.stages.is_empty(),
-            "--rate and --stages do not go together; a stage has its rate",
-        ),
-        (
-            !options.stages.is_empty() && options.duration.is_some(),
-            "--duration and --stages do not go together; stages have lengths",
-        ),
-        (open && users, "--users is a closed loop, --rate and --stages are an open one; choose"),
-        (
-            users && options.connections.is_some(),
-            "--users and --connections do not go together; each user has one connection",
-        ),
-        (!users && (options.ramp_up.is_some() || options.loops.is_some()), "--ramp-up and --loops need --users"),
-        (
-            options.pipeline.unwrap_or(1) > 1 && options.no_keepalive,
-            "--pipeline and --no-keepalive do not go together; pipelining needs open connections",
-        ),
-        (
-            options.pipeline.unwrap_or(1) > 1 && users,
-            "--pipeline and --users do not go together; a user waits for each response",
-        ),
-        (
-            options.unix_socket.is_some() && options.connect_to.is_some(),
-            "--unix-socket and --connect-to do not go together",
-        ),
-        (options.spin && !open, "--spin is for an open loop (--rate, --stages)"),
-    ];
-    rules.into_iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))
-}
-
-/// Rejects TLS options of a plain URL: they would be ignored without notice.
-fn check_tls(options: &Options, target: &Target) -> Result<(), PlanError> {
-    let tls = &options.tls;
-    let given = tls.cacert.is_some() || tls.cert.is_some() || tls.key.is_some() || options.sni.is_some();
-    if given && !target.tls {
-        return Err(PlanError::Conflict("--cacert, --cert, --cert-key and --sni need an https:// URL"));
-    }
-    Ok(())
-}
-
 fn pacing(options: &Options, seed: u64) -> Result<(Pacing, u64), PlanError> {
     // The default stays below the limit of open files.
     let cap = DEFAULT_MAX_CONNECTIONS.min(machine::max_connections().max(1));
@@ -384,7 +352,7 @@ fn threads(options: &Options, pace: &Pacing, connections: u64, place: AgentPosit
     Ok(wanted.min(connections))
 }
 
-fn in_range(option: &'static str, value: u64, least: u64, most: u64) -> Result<u64, PlanError> {
+pub(super) fn in_range(option: &'static str, value: u64, least: u64, most: u64) -> Result<u64, PlanError> {
     if (least..=most).contains(&value) {
         return Ok(value);
     }

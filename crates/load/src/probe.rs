@@ -5,6 +5,7 @@
 
 use std::io;
 
+use super::http2::Http2Preference;
 use super::plan::LoadPlan;
 use super::poller::Poller;
 use super::{LoadError, ProgressCallback};
@@ -17,17 +18,32 @@ use weir_measure::RunProgress;
 /// Interval of checks for an interrupt.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
 
+/// Address that accepts connections.
+#[derive(Debug)]
+pub(super) struct Reachable {
+    pub(super) address: SocketAddress,
+    /// Whether the service has chosen HTTP/1.1, though HTTP/2 over TLS was offered.
+    pub(super) is_http1: bool,
+}
+
 /// The first of the plan's addresses that accepts a connection.
-pub(super) fn find_address(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result<SocketAddress, LoadError> {
+pub(super) fn find_address(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result<Reachable, LoadError> {
     let mut failed = LoadError::Unreachable(plan.target.host.clone(), "it has no address".into());
     if let (true, Some(mix)) = (plan.addresses.is_empty(), &plan.scenarios)
         && mix.origins().next().is_none()
     {
-        return Ok(SocketAddress::Unix("none".into()));
+        return Ok(Reachable { address: SocketAddress::Unix("none".into()), is_http1: false });
     }
     for address in &plan.addresses {
         match connect_once(plan, address, watch) {
-            Ok(()) => return Ok(address.clone()),
+            Ok(is_http2) => {
+                let preference = plan.http2.and_then(|http2| http2.over_tls).filter(|_| plan.tls.is_some());
+                if preference == Some(Http2Preference::Required) && !is_http2 {
+                    let why = "it does not offer HTTP/2 (ALPN); without 'only' HTTP/1.1 is used";
+                    return Err(LoadError::Handshake(format_address(plan, address), why.into()));
+                }
+                return Ok(Reachable { address: address.clone(), is_http1: preference.is_some() && !is_http2 });
+            }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => return Err(LoadError::Interrupted),
             Err(e) if e.kind() == io::ErrorKind::InvalidData => {
                 failed = LoadError::Handshake(format_address(plan, address), describe_tls_error(&e));
@@ -38,7 +54,8 @@ pub(super) fn find_address(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) ->
     Err(failed)
 }
 
-fn connect_once(plan: &LoadPlan, address: &SocketAddress, watch: &mut ProgressCallback<'_>) -> io::Result<()> {
+/// Connects; whether the service has chosen HTTP/2.
+fn connect_once(plan: &LoadPlan, address: &SocketAddress, watch: &mut ProgressCallback<'_>) -> io::Result<bool> {
     let mut stream = Stream::connect(address, false)?;
     let poller = Poller::new()?;
     poller.add(&stream, 0)?;
@@ -66,7 +83,7 @@ fn connect_once(plan: &LoadPlan, address: &SocketAddress, watch: &mut ProgressCa
             waits()?;
         }
     }
-    Ok(())
+    Ok(stream.is_http2())
 }
 
 fn format_address(plan: &LoadPlan, address: &SocketAddress) -> String {
@@ -82,6 +99,7 @@ fn format_address(plan: &LoadPlan, address: &SocketAddress) -> String {
 fn describe_tls_error(error: &io::Error) -> String {
     let why = error.to_string();
     let remedy = match &why {
+        _ if why.contains("NoApplicationProtocol") => "; it does not offer HTTP/2, without 'only' HTTP/1.1 is used",
         _ if why.contains("certificate") => "; give its CA with --cacert, or -k to accept any",
         _ if why.contains("corrupt message") => "; does it speak TLS there? Try http://",
         _ => "",

@@ -6,6 +6,7 @@ use std::iter::Sum;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
+use super::http2_counts::Http2Counts;
 use super::merge::{AddPart, PeerValue, at, merged, texts};
 use super::response_counts::{BodyLengths, CheckedResponses, StatusCounts, failed_by_kind};
 use super::step_counts::{IterationCounts, StepCounts};
@@ -68,6 +69,12 @@ merged! {
         /// TLS version and cipher.
         #[serde(serialize_with = "texts::serialize_one")]
         pub tls: Option<String> => first,
+        /// Version of HTTP that was spoken first, such as `HTTP/2`.
+        #[serde(default, serialize_with = "texts::serialize_one")]
+        pub http: Option<String> => first,
+        /// Connections with HTTP/2.
+        #[serde(default)]
+        pub http2: Http2Counts => sum,
         /// Message of the first failure of each kind.
         #[serde(serialize_with = "texts::serialize_each")]
         pub details: BTreeMap<FailureKind, String> => first_of_each,

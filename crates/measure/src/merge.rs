@@ -78,6 +78,13 @@ pub(super) fn maximum<T: PartialOrd + Copy>(own: &mut T, other: &T) {
     }
 }
 
+/// Rule: lower one of two limits, of which 0 is none.
+pub(super) fn lowest(own: &mut u64, other: &u64) {
+    if *other != 0 && (*own == 0 || *other < *own) {
+        *own = *other;
+    }
+}
+
 /// Rule: value of the first part that has one.
 pub(super) fn first<T: Clone>(own: &mut Option<T>, other: &Option<T>) {
     if own.is_none() {

@@ -101,9 +101,10 @@ impl Recorder {
 
     /// Returns the counts since the last call. Facts about the service stay: later responses are compared with them.
     pub fn take_counts(&mut self) -> Counts {
-        let Counts { server, tls, body_lengths, .. } = &self.counts;
+        let Counts { server, tls, http, body_lengths, .. } = &self.counts;
         let body_lengths = BodyLengths { same: 0, ..*body_lengths };
-        let next = Counts { server: server.clone(), tls: tls.clone(), body_lengths, ..Counts::default() };
+        let (server, tls, http) = (server.clone(), tls.clone(), http.clone());
+        let next = Counts { server, tls, http, body_lengths, ..Counts::default() };
         std::mem::replace(&mut self.counts, next)
     }
 

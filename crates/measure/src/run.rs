@@ -10,6 +10,7 @@ use super::histogram::{Histogram, Percentiles};
 use super::lateness::is_p99_distorted;
 use super::load_model::LoadModel;
 pub use super::rate::Rate;
+use super::run_http2::RunHttp2;
 use super::run_steps::{RunIterations, RunScenario, RunStep};
 use super::series::SeriesPoint;
 use super::trust::{MAX_CPU_FRACTION, Trust};
@@ -58,6 +59,9 @@ pub struct Run {
     pub failures: BTreeMap<String, u64>,
     /// Connections of the run.
     pub connections: Connections,
+    /// HTTP/2 of these connections; `None` if it was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http2: Option<RunHttp2>,
     /// Lateness of the generator itself.
     pub lateness_ms: Percentiles,
     /// User and system time of the generator per request, in microseconds.
@@ -136,6 +140,9 @@ pub struct RunTarget {
     pub other_lengths: u64,
     /// TLS version and cipher, with TLS.
     pub tls: Option<String>,
+    /// Version of HTTP, such as `HTTP/2`; `None` if no connection was made.
+    #[serde(default)]
+    pub http: Option<String>,
     /// Message of the first failure of each kind.
     pub failure_details: BTreeMap<String, String>,
 }

@@ -5,6 +5,7 @@ use super::counts::Counts;
 use super::end_reason::EndReason;
 use super::load_model::LoadModel;
 use super::run::{Bytes, Connections, Manifest, Rate, Requests, Responses, Run, RunTarget, SCHEMA_VERSION};
+use super::run_http2::RunHttp2;
 use super::run_steps::{RunIterations, RunScenario, RunStep, StepFacts};
 use super::series::RunSeries;
 use super::step_counts::{IterationCounts, StepCounts};
@@ -26,6 +27,8 @@ pub struct RunFacts {
     pub arrivals_end: Option<Nanos>,
     /// Maximum number of connections (or users).
     pub max_connections: u64,
+    /// Maximum number of streams of a connection, if HTTP/2 was asked for.
+    pub streams: Option<u64>,
     /// Whether the generator busy-waits (`--spin`), which makes its CPU utilization meaningless.
     pub spins: bool,
     /// Whether an interrupt ended the run.
@@ -77,12 +80,17 @@ impl RunFacts {
         self.steps.iter().enumerate().map(step).collect()
     }
 
+    fn http2(&self, counts: &Counts) -> Option<RunHttp2> {
+        self.streams.map(|streams| RunHttp2::of(streams, &counts.http2))
+    }
+
     fn target_of(self, counts: &Counts) -> RunTarget {
         RunTarget {
             server: counts.server.clone().filter(|server| !server.is_empty()),
             body_length: counts.body_lengths.first,
             other_lengths: counts.other_lengths(),
             tls: counts.tls.clone(),
+            http: counts.http.clone(),
             failure_details: counts.details.iter().map(|(kind, text)| (kind.name().into(), text.clone())).collect(),
             ..self.target
         }
@@ -146,6 +154,7 @@ impl Run {
                 opened: counts.connections,
                 max_backlog: counts.max_backlog,
             },
+            http2: facts.http2(counts),
             lateness_ms: counts.lateness.percentiles(),
             cpu_us_per_request: counts.cpu.as_secs_f64() * 1e6 / total.max(1) as f64,
             cpu_utilization: counts.cpu_utilization,

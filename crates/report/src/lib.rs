@@ -31,6 +31,7 @@ mod bars;
 pub mod capacity;
 pub mod comparison;
 pub mod csv;
+mod http2;
 pub mod jmeter;
 mod number_format;
 pub mod page;

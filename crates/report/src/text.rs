@@ -6,7 +6,7 @@
 
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
-use super::{agents, bars, steps};
+use super::{agents, bars, http2, steps};
 use weir_decide::Nanos;
 use weir_measure::end_reason::EndReason;
 use weir_measure::histogram::Percentiles;
@@ -75,7 +75,7 @@ fn reasons(run: &Run, paint: AnsiPaint) -> Vec<String> {
     lines.iter().map(|line| paint.red(line)).collect()
 }
 
-/// Load, duration, threads and TLS, as short phrases.
+/// Load, duration, threads, HTTP and TLS, as short phrases.
 pub(super) fn facts(run: &Run) -> [String; 4] {
     let limit = count(run.connections.max);
     let plural = if run.connections.max == 1 { "" } else { "s" };
@@ -94,8 +94,7 @@ pub(super) fn facts(run: &Run) -> [String; 4] {
         model,
         format!("{}{warmup}", seconds(run.duration_s)),
         format!("{threads} thread{}", if threads == 1 { "" } else { "s" }),
-        // Version alone; the cipher is in the JSON.
-        run.target.tls.as_deref().map_or("no TLS", |tls| tls.split(',').next().unwrap_or(tls)).into(),
+        http2::protocol(run),
     ]
 }
 
@@ -168,6 +167,10 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
             ],
         ),
     ];
+    let notices = http2::notices(run);
+    if !notices.is_empty() {
+        lines.push(paint.line("HTTP/2", &notices));
+    }
     let queue: Vec<String> = [
         (requests.waited, "waited for a free connection"),
         (requests.dropped, "dropped, never sent"),

@@ -6,6 +6,8 @@
 //! - [`shop`]: shop whose protocol has rules
 //! - [`sleep`]: blocking and non-blocking delays
 //! - [`httpbin`]: request and response bodies of all kinds
+//! - [`hostile_h2`]: violations of HTTP/2
+//! - [`running`]: a service of either kind, running
 //! - [`pool`]: thread pool of `functions` and `sleep`; [`responses`]: responses that all services share
 //!
 //! A service within a test, stopped when it is dropped:
@@ -21,10 +23,12 @@
 //! ```
 
 pub mod functions;
+pub mod hostile_h2;
 pub mod httpbin;
 pub mod pool;
 pub mod ratelimit;
 pub mod responses;
+pub mod running;
 pub mod shop;
 pub mod sleep;
 pub mod work;

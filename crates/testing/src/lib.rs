@@ -8,6 +8,7 @@
 mod certificates;
 mod connection;
 mod http2;
+mod http2_service;
 mod noise;
 mod raw;
 mod redis;
@@ -22,7 +23,9 @@ mod weir;
 mod wire;
 
 pub use certificates::Authority;
+pub use h2::Reason;
 pub use http2::over_http2;
+pub use http2_service::{Http2Builder, Http2Reply, Http2Seen, Http2Service};
 pub use noise::{Burner, Stall, Stalling, Stalls};
 pub use raw::{Answer, Raw};
 pub use redis::{Manner, Proxy, RedisServer};

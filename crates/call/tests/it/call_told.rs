@@ -55,7 +55,8 @@ fn attempts_have_the_remaining_time() {
                 for (name, form) in FORMS {
                     let value = seen.header(name).unwrap();
                     let said = form.read(value.as_bytes()).unwrap();
-                    let fine = said <= left && said + ms(1) > left;
+                    // Never more; a machine that stands still between launch and send leaves less.
+                    let fine = said <= left && said + ms(200) > left;
                     assert!(fine, "{name}: {value} while {left} are left");
                 }
             }

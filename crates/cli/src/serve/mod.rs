@@ -1,6 +1,7 @@
 //! Arguments of `weir serve`, and the service's process: it runs until a signal.
 
 mod functions;
+mod hostile_h2;
 mod httpbin;
 mod ratelimit;
 mod shop;
@@ -16,7 +17,8 @@ use super::exit;
 use super::messages::Messages;
 use super::server_args::{SERVER, ServerArgs};
 use super::server_lifecycle::ServerLifecycle;
-use weir_server::{Logger, MAX_WORKERS, Options, RunningServer};
+use weir_serve::running::RunningService;
+use weir_server::{Logger, MAX_WORKERS, Options};
 
 /// Arguments of `weir serve`: one service with its own.
 #[derive(Debug, Args)]
@@ -46,6 +48,8 @@ enum Service {
     /// request and response bodies: /static /validate /echo /status/{code} /chunked /close /drip /headers
     #[command(alias = "body")]
     Httpbin(httpbin::HttpbinArgs),
+    /// HTTP/2 against its rules, for tests of clients: every path, /stats
+    HostileH2(hostile_h2::HostileH2Args),
 }
 
 /// Arguments that all services share.
@@ -87,6 +91,7 @@ impl ServeArgs {
     fn service_args(&self) -> &ServiceArgs {
         match &self.service {
             Service::Httpbin(args) => args.service_args(),
+            Service::HostileH2(args) => args.service_args(),
             Service::Ratelimit(args) => args.service_args(),
             Service::Functions(args) => args.service_args(),
             Service::Shop(args) => args.service_args(),
@@ -99,15 +104,17 @@ impl ServeArgs {
     ///
     /// # Errors
     /// Reason why it cannot start, in one line.
-    pub fn start(self, logger: Logger) -> Result<RunningServer, String> {
-        match self.service {
+    pub fn start(self, logger: Logger) -> Result<RunningService, String> {
+        let server = match self.service {
             Service::Httpbin(args) => args.start(logger),
             Service::Ratelimit(args) => args.start(logger),
             Service::Functions(args) => args.start(logger),
             Service::Shop(args) => args.start(logger),
             Service::Sleep(args) => args.start(logger),
             Service::Work(args) => args.start(logger),
-        }
+            Service::HostileH2(args) => return args.start(),
+        };
+        server.map(RunningService::from)
     }
 }
 
@@ -136,10 +143,20 @@ pub(super) fn run(args: ServeArgs, messages: &Messages) -> u8 {
 }
 
 fn try_run(args: ServeArgs, messages: Messages) -> Result<u8, String> {
+    if let Service::HostileH2(args) = &args.service
+        && args.lists()
+    {
+        return args.list().map(|()| exit::OK);
+    }
     let mut lifecycle = ServerLifecycle::new(&[])?;
     let grace = args.service_args().server_args.grace;
     let running = args.start(Logger::new(move |text| messages.note(text)))?;
     let end = lifecycle.run_until_signal(&running.url(), || ())?;
     let stopper = running.stop_handle();
-    Ok(lifecycle.finish(end, || stopper.stop(Duration::ZERO), || running.stop(grace)))
+    let at_once = || {
+        if let Some(stopper) = stopper {
+            stopper.stop(Duration::ZERO);
+        }
+    };
+    Ok(lifecycle.finish(end, at_once, || running.stop(grace)))
 }

@@ -1,14 +1,12 @@
 //! A peer made of bytes: frames to feed a connection, and what came of them.
 
 use weir_http2::connection::{ClientConnection, ClientSettings, ConnectionError, Event, StreamId, StreamRequest};
-use weir_http2::frame::{CLIENT_PREFACE, FrameFlags, FrameHeader, FrameKind, SettingId, SettingsPayload};
+use weir_http2::frame::{CLIENT_PREFACE, FrameHeader, FrameKind, SettingId};
+pub(crate) use weir_http2::hostile::{OK_BLOCK, block, data, frame, goaway, headers, settings, window_update};
 
 pub(crate) const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
 pub(crate) const HEAD: &[u8] = b"HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n";
 pub(crate) const POST: &[u8] = b"POST /a HTTP/1.1\r\nHost: h\r\n\r\n";
-
-/// `:status: 200` by the static table.
-pub(crate) const OK_BLOCK: &[u8] = &[0x88];
 
 /// Event without a lifetime.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,49 +29,6 @@ impl Seen {
             }
         }
     }
-}
-
-pub(crate) fn frame(kind: FrameKind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = FrameHeader::new(kind, FrameFlags(flags), stream, payload.len() as u32).encode().to_vec();
-    bytes.extend_from_slice(payload);
-    bytes
-}
-
-pub(crate) fn settings(entries: &[(SettingId, u32)]) -> Vec<u8> {
-    let mut payload = Vec::new();
-    entries.iter().for_each(|(id, value)| SettingsPayload::push(&mut payload, *id, *value));
-    frame(FrameKind::Settings, 0, 0, &payload)
-}
-
-/// HEADERS with a whole block; flags: 1 ends the stream.
-pub(crate) fn headers(stream: u32, flags: u8, block: &[u8]) -> Vec<u8> {
-    frame(FrameKind::Headers, 4 | flags, stream, block)
-}
-
-pub(crate) fn data(stream: u32, flags: u8, content: &[u8]) -> Vec<u8> {
-    frame(FrameKind::Data, flags, stream, content)
-}
-
-pub(crate) fn window_update(stream: u32, increment: u32) -> Vec<u8> {
-    frame(FrameKind::WindowUpdate, 0, stream, &increment.to_be_bytes())
-}
-
-pub(crate) fn goaway(last_stream: u32, code: u32) -> Vec<u8> {
-    frame(FrameKind::GoAway, 0, 0, &[last_stream.to_be_bytes(), code.to_be_bytes()].concat())
-}
-
-/// A block of literals without Huffman codes and without the table.
-pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
-    let mut block = Vec::new();
-    for (name, value) in fields {
-        block.push(0);
-        for text in [name, value] {
-            assert!(text.len() < 127);
-            block.push(text.len() as u8);
-            block.extend_from_slice(text.as_bytes());
-        }
-    }
-    block
 }
 
 /// Frames of a connection's output, which is taken; without the preface.

@@ -35,6 +35,7 @@ impl LoadPlan {
                 Pacing::Closed(_) => None,
             },
             max_connections: if self.has_users() { self.users } else { self.connections },
+            streams: self.http2.map(|http2| http2.streams as u64),
             spins: self.spin,
             interrupted,
             ended_by: self.data_end.clone().filter(|_| is_early).map(EndReason::DataRows),

@@ -7,6 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::requests::read_body;
 use super::{LoadPlan, PlanError};
+use crate::http2::Http2Plan;
 use crate::options::Options;
 use crate::program::{ProgramThread, RemoteProgram, UserProgram};
 use crate::steps::{
@@ -30,6 +31,7 @@ impl LoadPlan {
             // A user opens its connections itself, when the program first needs them.
             preconnect: 0,
             requests: Vec::new(),
+            http2: self.http2.map(|http2| Http2Plan { shares_users: true, ..http2 }),
             program: Some(ProgramPlan {
                 program,
                 resolver: OriginResolver::new(options)?,

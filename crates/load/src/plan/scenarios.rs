@@ -1,5 +1,6 @@
 //! Plans of scenarios.
 
+use super::http2::http2;
 use super::{AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, RunLength, pacing, positive_time, threads};
 use crate::options::Options;
 use crate::steps::{ResolvedOrigin, ScenarioMix, ScenarioSource, without_user};
@@ -58,6 +59,7 @@ impl LoadPlan {
             timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
             keep_alive,
             pipeline: 1,
+            http2: http2(options, None, true)?,
             preconnect: 0,
             pacing,
             spin: options.spin,

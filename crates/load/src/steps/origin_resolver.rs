@@ -36,7 +36,7 @@ impl OriginResolver {
             unix_socket: options.unix_socket.clone(),
             server_name: options.sni.clone(),
             // The name is replaced for each origin.
-            tls: Tls::new("localhost", &options.tls)?,
+            tls: options.http2.offer(Tls::new("localhost", &options.tls)?),
         })
     }
 

@@ -14,7 +14,7 @@ use super::flow_event::{FlowEvent, FlowNext, FlowSend};
 use super::redaction::{Redaction, variable_texts};
 use super::thread_origins::ThreadOrigins;
 use super::{ResolvedOrigin, ScenarioMix, StepExchange};
-use crate::headers::{HeaderField, with_headers};
+use crate::headers::{HTTP2_STATUS_LINE, HeaderField, with_headers};
 use crate::program::KeptParts;
 
 /// Users of one thread that play compiled steps.
@@ -141,7 +141,7 @@ impl<'a> StepFlows<'a> {
         let encoding = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
         let body = exchange.kept.decoded_body(encoding.map(|(_, value)| *value));
         let view = ResponseView {
-            version: if exchange.kept.head().starts_with(b"HTTP/1.0") { "1.0" } else { "1.1" },
+            version: version_of(exchange.kept.head()),
             status,
             headers,
             body: body.as_deref().unwrap_or_default(),
@@ -242,5 +242,14 @@ impl<'a> StepFlows<'a> {
     /// Addresses of an origin; one that the plan does not know is resolved now, once.
     pub(super) fn address(&mut self, scenario: u32, origin: OriginId) -> Result<&ResolvedOrigin, String> {
         self.origins.address(self.mix, scenario, origin)
+    }
+}
+
+/// Version of HTTP that a head begins with.
+fn version_of(head: &[u8]) -> &'static str {
+    match head {
+        _ if head.starts_with(b"HTTP/1.0") => "1.0",
+        _ if head.starts_with(HTTP2_STATUS_LINE) => "2",
+        _ => "1.1",
     }
 }

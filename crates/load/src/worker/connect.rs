@@ -41,9 +41,10 @@ impl Worker<'_> {
         }
     }
 
-    fn open(&mut self, user: u32) -> io::Result<u32> {
+    pub(super) fn open(&mut self, user: u32) -> io::Result<u32> {
         let index = self.connections.open(self.shared.address, self.wall.is_some(), user, self.clock.now())?;
         self.counters.counts().connections += 1;
+        self.attach_streams(index, None);
         Ok(index)
     }
 
@@ -67,16 +68,17 @@ impl Worker<'_> {
     }
 
     pub(super) fn connected(&mut self, index: u32) {
-        let plan = self.shared.plan;
         let Some(slot) = self.connections.get(index) else { return };
         if let Err(error) = slot.stream.connected() {
             return self.fail(index, FailureKind::Connect, || error.to_string());
         }
         let tls = match (slot.origin, &self.users) {
             (Some((scenario, origin)), Some(users)) => users.tls(scenario, origin),
-            _ => plan.tls.as_ref(),
+            _ => self.shared.tls.as_ref(),
         };
-        let Some(tls) = tls else { return self.opened(index) };
+        let Some(tls) = tls else {
+            return if slot.streams.is_some() { self.begin_streams(index) } else { self.opened(index) };
+        };
         if let Err(error) = slot.stream.start_tls(tls) {
             return self.fail(index, FailureKind::Tls, || error.to_string());
         }
@@ -87,19 +89,26 @@ impl Worker<'_> {
     pub(super) fn handshake(&mut self, index: u32) {
         let Some(slot) = self.connections.get(index) else { return };
         match slot.stream.handshake() {
-            Ok(true) => self.opened(index),
+            Ok(true) => match (slot.streams.is_some(), slot.stream.is_http2()) {
+                (true, true) => self.begin_streams(index),
+                (false, false) => self.opened(index),
+                (true, false) => self.fall_back(index),
+                (false, true) => {
+                    let why = "the service has chosen HTTP/2 for a connection, after HTTP/1.1 for others";
+                    self.fail(index, FailureKind::Protocol, || why.into());
+                }
+            },
             Ok(false) => {}
             Err(error) => self.fail(index, FailureKind::Tls, || error.to_string()),
         }
     }
 
     /// Opens the connection: its first request, which waited for it, is written.
-    fn opened(&mut self, index: u32) {
+    pub(super) fn opened(&mut self, index: u32) {
         let now = self.clock.now();
-        let Some(slot) = self.connections.set_open(index) else { return };
-        if self.counters.counts().tls.is_none() {
-            self.counters.counts().tls = slot.stream.tls_description();
-        }
+        self.connections.set_open(index);
+        self.note_protocol(index);
+        let Some(slot) = self.connections.get(index) else { return };
         if slot.flights.is_empty() {
             self.counters.preconnected(now - slot.opened);
             return self.connections.set_idle(index, now);
@@ -113,6 +122,18 @@ impl Worker<'_> {
             return self.write(index, now);
         }
         self.fill_pipeline(index, now, now);
+    }
+
+    /// Notes by which versions of TLS and HTTP a connection goes.
+    pub(super) fn note_protocol(&mut self, index: u32) {
+        let Some(slot) = self.connections.get(index) else { return };
+        let counts = self.counters.counts();
+        if counts.tls.is_none() {
+            counts.tls = slot.stream.tls_description();
+        }
+        if counts.http.is_none() {
+            counts.http = Some(if slot.streams.is_some() { "HTTP/2" } else { "HTTP/1.1" }.to_owned());
+        }
     }
 
     /// Closes the connection; its user continues on a new one. Requests on it have failed.
@@ -135,6 +156,9 @@ impl Worker<'_> {
     pub(super) fn fail(&mut self, index: u32, kind: FailureKind, detail: impl FnOnce() -> String) {
         let now = self.clock.now();
         let Some(slot) = self.connections.get(index) else { return };
+        if slot.streams.is_some() {
+            return self.fail_streams(index, kind, detail);
+        }
         let (user, phase, written) = (slot.user, slot.phase, slot.written());
         let step = slot.step.take();
         let flights = std::mem::take(&mut slot.flights);

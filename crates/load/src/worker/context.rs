@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::program_call::ProgramCallSlot;
+use crate::http2::Http2Plan;
 use crate::plan::LoadPlan;
 use crate::start_gate::StartGate;
 use weir_decide::Nanos;
 use weir_http::target::SocketAddress;
+use weir_http::tls::Tls;
 use weir_machine::lock::lock;
 use weir_measure::Counts;
 use weir_measure::recorder::Interval;
@@ -17,6 +19,10 @@ use weir_measure::recorder::Interval;
 pub(crate) struct WorkerContext<'a> {
     pub(crate) plan: &'a LoadPlan,
     pub(crate) address: &'a SocketAddress,
+    /// TLS of requests of the plan.
+    pub(crate) tls: Option<Tls>,
+    /// HTTP/2, unless the service of the plan's requests speaks HTTP/1.1 alone.
+    pub(crate) http2: Option<Http2Plan>,
     pub(crate) start_gate: &'a StartGate,
     /// Number of workers that are ready; the last one opens the gate.
     pub(crate) ready: AtomicU64,
@@ -34,7 +40,7 @@ impl<'a> WorkerContext<'a> {
     /// State of a run that has not begun.
     pub(crate) fn new(
         plan: &'a LoadPlan,
-        address: &'a SocketAddress,
+        (address, tls, http2): (&'a SocketAddress, Option<Tls>, Option<Http2Plan>),
         start_gate: &'a StartGate,
         per_interval: bool,
         control: Arc<RunControl>,
@@ -42,6 +48,8 @@ impl<'a> WorkerContext<'a> {
         Self {
             plan,
             address,
+            tls,
+            http2,
             start_gate,
             ready: AtomicU64::new(0),
             per_interval,

@@ -8,6 +8,8 @@
 mod connect;
 mod context;
 mod held_record;
+mod http2;
+mod periodic;
 mod program_call;
 mod receive;
 mod requests;
@@ -15,17 +17,19 @@ mod step_results;
 mod stopping;
 mod users;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 pub(super) use self::context::{RunControl, WorkerContext, WorkerReport};
 use self::held_record::HeldRecord;
+use self::http2::MovedRequest;
 pub(super) use self::program_call::{OpenCall, ProgramCallSlot};
 use super::connection::ConnectionPhase;
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
+use super::http2::StreamGroups;
 use super::poller::ReadinessEvent;
 use super::request_log::ThreadLog;
 use super::steps::{StepTrace, UserTable};
@@ -33,7 +37,7 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::Feed;
 use weir_http::wire::HeadCache;
-use weir_machine::clock::{Clock, WallOffset, minimize_timer_slack, thread_cpu};
+use weir_machine::clock::{Clock, WallOffset, minimize_timer_slack};
 use weir_measure::outcome::Outcome;
 
 pub(super) struct Worker<'a> {
@@ -67,6 +71,14 @@ pub(super) struct Worker<'a> {
     unix_s: i64,
     /// Connections with more data than one turn reads.
     unread: Vec<ReadinessEvent>,
+    /// Connections with streams that have something to write.
+    unwritten: Vec<u32>,
+    /// Connections that users share.
+    groups: StreamGroups,
+    /// Requests whose connections have ended before they were processed.
+    moved: VecDeque<MovedRequest>,
+    /// Time of the next look at connections with streams.
+    next_care: Nanos,
     /// Present while the kernel timestamps responses.
     wall: Option<WallOffset>,
     /// Time of the next look for responses, where the kernel timestamps them.
@@ -119,6 +131,10 @@ impl<'a> Worker<'a> {
             trace,
             unix_s: 0,
             unread: Vec::new(),
+            unwritten: Vec::new(),
+            groups: StreamGroups::default(),
+            moved: VecDeque::new(),
+            next_care: Nanos::ZERO,
             wall: stamped.then(|| clock.wall_offset()),
             next_read: Nanos::ZERO,
             interval: 0,
@@ -192,6 +208,7 @@ impl<'a> Worker<'a> {
         self.refill_permits();
         let now = self.clock.now();
         let due = match &self.users {
+            _ if !self.moved.is_empty() && self.connections.can_start() => Some(now),
             Some(_) => self.next_user_due(),
             None if self.connections.can_start() => self.feed.next_due(),
             None => None,
@@ -210,9 +227,9 @@ impl<'a> Worker<'a> {
     }
 
     /// Whether responses can be read later than they arrive: the kernel timestamps them, and nothing is done on
-    /// them at once, unlike with users of scenarios.
+    /// them at once, unlike with users of scenarios. Of several responses on a connection it has the last one's time.
     fn responses_wait(&self) -> bool {
-        self.wall.is_some() && self.users.is_none()
+        self.wall.is_some() && self.users.is_none() && self.shared.http2.as_ref().is_none_or(|http2| http2.streams == 1)
     }
 
     fn poll(&mut self, most: Nanos, ready: &mut Vec<ReadinessEvent>) {
@@ -230,11 +247,18 @@ impl<'a> Worker<'a> {
         for event in ready.drain(..) {
             self.handle(event);
         }
+        // What responses over HTTP/1.1 have led to.
+        self.flush_streams();
     }
 
     /// Starts what is due: requests of the plan, or users of scenarios.
     fn start_due(&mut self) {
-        if self.users.is_some() { self.start_users() } else { self.start_requests() }
+        match (&self.users, &self.shared.http2) {
+            (Some(_), _) => self.start_users(),
+            (None, Some(_)) => self.start_on_streams(),
+            (None, None) => self.start_requests(),
+        }
+        self.flush_streams();
     }
 
     /// Claims new tickets of the closed loop before it runs out of them.
@@ -257,26 +281,42 @@ impl<'a> Worker<'a> {
         let Some(index) = self.connections.owner(&event) else { return };
         let Some(slot) = self.connections.get(index) else { return };
         match slot.phase {
-            ConnectionPhase::Open => {
-                if event.writable && (slot.has_unsent() || slot.stream.has_pending_tls()) {
+            ConnectionPhase::Open | ConnectionPhase::AwaitingSettings => {
+                if event.writable && slot.streams.is_some() {
+                    self.write_streams(index);
+                } else if event.writable && (slot.has_unsent() || slot.stream.has_pending_tls()) {
                     let now = self.clock.now();
                     self.write(index, now);
                 }
-                if event.readable {
+                if event.readable && self.connections.owner(&event).is_some() {
                     self.read(event, index);
                 }
             }
             ConnectionPhase::Connecting if event.writable => {
                 self.connected(index);
                 // A service that sends first: its bytes have no event of their own.
-                let is_open = self.connections.get(index).is_some_and(|slot| slot.phase == ConnectionPhase::Open);
-                if event.readable && is_open && self.connections.owner(&event).is_some() {
+                if event.readable && self.is_readable(index) && self.connections.owner(&event).is_some() {
                     self.read(event, index);
                 }
             }
-            ConnectionPhase::Handshaking => self.handshake(index),
+            ConnectionPhase::Handshaking => {
+                self.handshake(index);
+                // The service's settings may have come with the end of the handshake.
+                if self.awaits_settings(index) && self.connections.owner(&event).is_some() {
+                    self.read(event, index);
+                }
+            }
             ConnectionPhase::Connecting => {}
         }
+    }
+
+    fn awaits_settings(&mut self, index: u32) -> bool {
+        self.connections.get(index).is_some_and(|slot| slot.phase == ConnectionPhase::AwaitingSettings)
+    }
+
+    fn is_readable(&mut self, index: u32) -> bool {
+        let is_open = self.connections.get(index).is_some_and(|slot| slot.phase == ConnectionPhase::Open);
+        is_open || self.awaits_settings(index)
     }
 
     #[inline]
@@ -308,48 +348,6 @@ impl<'a> Worker<'a> {
         if let Some(log) = &mut self.log {
             log.push(outcome, user, self.connections.in_use(), step, message);
         }
-    }
-
-    /// Periodic work: timeouts, and the report of each interval.
-    fn tick(&mut self, now: Nanos) {
-        let plan = self.shared.plan;
-        self.expire(now);
-        let backlog = self.feed.backlog(now);
-        self.counters.record_backlog(backlog);
-        self.record_cpu(now);
-        let stretch = now.0 / plan.interval.0;
-        if stretch > self.interval {
-            self.publish(backlog);
-            self.interval = stretch;
-        }
-        let next_stretch = Nanos((stretch + 1) * plan.interval.0);
-        let scan = Nanos((plan.timeout.0 / 20).clamp(1_000_000, 100_000_000));
-        self.next_tick = next_stretch.min(now + scan);
-    }
-
-    fn record_cpu(&mut self, now: Nanos) {
-        let script = self.users.as_mut().map(UserTable::take_script_time).unwrap_or_default();
-        self.counters.record_cpu(now, thread_cpu(), script);
-    }
-
-    fn expire(&mut self, now: Nanos) {
-        for index in self.connections.indices() {
-            let Some(slot) = self.connections.get(index) else { continue };
-            let timeout = slot.step.as_ref().and_then(|step| step.timeout).unwrap_or(self.shared.plan.timeout);
-            if slot.waiting_since().is_some_and(|since| now - since > timeout) {
-                self.fail(index, FailureKind::Timeout, || format!("no response within {timeout}"));
-            }
-        }
-    }
-
-    fn publish(&mut self, backlog: u64) {
-        let mut interval = self.counters.take_interval(backlog);
-        if self.shared.per_interval {
-            self.counters.take_offers(&mut self.feed);
-            interval.counts = Some(self.counters.take_counts());
-        }
-        // The receiver is dropped only when the run is abandoned.
-        let _ = self.reports.send(WorkerReport::Interval(self.interval, interval));
     }
 
     /// Whether nothing is in flight or to come.

@@ -14,12 +14,15 @@ pub(super) const READ_BUFFER_BYTES: usize = 64 * 1024;
 const MIN_SKIP_BYTES: u64 = 1 << 20;
 
 /// Maximum reads of one connection in a row, before the others and due sends have their turn.
-const MAX_READS: usize = 16;
+pub(super) const MAX_READS: usize = 16;
 
 impl Worker<'_> {
     /// Reads a connection until it is drained.
     #[inline]
     pub(super) fn read(&mut self, event: ReadinessEvent, index: u32) {
+        if self.connections.get(index).is_some_and(|slot| slot.streams.is_some()) {
+            return self.read_streams(event, index);
+        }
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut reads = 0;
         while let Some((received, taken)) = self.receive(index, &mut buffer) {
@@ -28,10 +31,7 @@ impl Worker<'_> {
                 self.closed_by_peer(index, now);
                 break;
             }
-            let at = match (self.wall, received.received_at) {
-                (Some(wall), Some(stamp)) => wall.at(stamp).min(now),
-                _ => now,
-            };
+            let at = self.arrival(&received, now);
             let open = self.process(index, &buffer[..taken], at, now);
             if !open || (received.drained && !event.hung_up) {
                 break;
@@ -46,9 +46,33 @@ impl Worker<'_> {
         self.buffer = buffer;
     }
 
+    /// Time when the last byte of a read has arrived.
+    #[inline]
+    pub(super) fn arrival(&self, received: &StreamRead, now: Nanos) -> Nanos {
+        match (self.wall, received.received_at) {
+            (Some(wall), Some(stamp)) => wall.at(stamp).min(now),
+            _ => now,
+        }
+    }
+
+    /// Reads a connection at once, whether or not it has an event.
+    pub(super) fn read_now(&mut self, index: u32) {
+        let event =
+            ReadinessEvent { key: self.connections.key(index), readable: true, writable: false, hung_up: false };
+        // Within the handling of another read the buffer is in use.
+        let is_nested = self.buffer.is_empty();
+        if is_nested {
+            self.buffer = vec![0; READ_BUFFER_BYTES].into_boxed_slice();
+        }
+        self.read(event, index);
+        if is_nested {
+            self.buffer = Box::default();
+        }
+    }
+
     /// The next bytes, and their number in the buffer; `None` when there are none for now, or the connection has ended.
     #[inline]
-    fn receive(&mut self, index: u32, buffer: &mut [u8]) -> Option<(StreamRead, usize)> {
+    pub(super) fn receive(&mut self, index: u32, buffer: &mut [u8]) -> Option<(StreamRead, usize)> {
         let slot = self.connections.get(index)?;
         let left = slot.decoder.remaining_body();
         let received = if left > MIN_SKIP_BYTES && slot.stream.can_skip() {
@@ -166,9 +190,13 @@ impl Worker<'_> {
     }
 
     /// Handles the peer's close, which ends a response without a length, and truncates any other.
-    fn closed_by_peer(&mut self, index: u32, now: Nanos) {
+    pub(super) fn closed_by_peer(&mut self, index: u32, now: Nanos) {
         let plan = self.shared.plan;
         let Some(slot) = self.connections.get(index) else { return };
+        if slot.streams.is_some() {
+            let why = || "the connection was closed before a response".into();
+            return self.fail(index, FailureKind::Closed, why);
+        }
         let written = slot.written();
         match (slot.flights.front(), slot.decoder.close()) {
             // Idle: a service may close the connection.

@@ -25,33 +25,11 @@ impl Worker<'_> {
         let timeout = self.shared.plan.timeout;
         let Some(slot) = self.connections.get(index) else { return };
         let (user, origin, remaining) = (slot.user, slot.origin, slot.flights.len());
-        let Some(mut exchange) = slot.step.take() else { return };
+        let Some(exchange) = slot.step.take() else { return };
         let length = exchange.length_of(flight.request);
-        let mut outcome = flight.completed(answer, at, length, exchange.timeout.unwrap_or(timeout));
-        let action = match outcome.end {
-            RequestEnd::Failed(kind) => {
-                let event = FlowEvent::Failed { step: exchange.step, kind, remaining };
-                self.ask(user, |users, unix_s| users.failed(user, &event, at, unix_s))
-            }
-            _ => {
-                let (status, service) = (answer.status, at - flight.sent);
-                let event = FlowEvent::Response { exchange: &exchange, status, service, remaining };
-                self.ask(user, |users, unix_s| users.response(user, &event, at, unix_s))
-            }
-        };
-        let Some(users) = &self.users else { return };
-        if outcome.end.status().is_some() {
-            let passed = users.has_passed();
-            if !passed || users.decides_success(user) {
-                outcome.end = RequestEnd::Checked { status: answer.status, passed };
-            }
-        }
-        let held_as = self.users.as_ref().and_then(UserTable::held_as).filter(|_| remaining == 0);
-        if held_as.is_none() {
-            self.record_step(user, &outcome, Some(&exchange));
-        }
-        if remaining > 0 {
-            exchange.prepare_next();
+        let outcome = flight.completed(answer, at, length, exchange.timeout.unwrap_or(timeout));
+        let (action, exchange) = self.examine_response(user, exchange, flight, outcome, at, remaining);
+        if let Some(exchange) = exchange {
             if let Some(slot) = self.connections.get(index) {
                 slot.step = Some(exchange);
             }
@@ -59,11 +37,6 @@ impl Worker<'_> {
                 self.act(user, Some(action), now);
             }
             return;
-        }
-        match (held_as, &mut self.users) {
-            (Some(number), _) => self.hold(number, HeldRecord { user, outcome, exchange }),
-            (None, Some(users)) => users.exchanges.put(exchange),
-            (None, None) => {}
         }
         if is_reusable
             && let (Some(slot), Some(users)) = (self.connections.get(index), &mut self.users)
@@ -77,6 +50,52 @@ impl Worker<'_> {
             self.connections.close(index);
         }
         self.act(user, Some(action), now);
+    }
+
+    /// Lets a user look at a whole response that arrived at `at`, and records it; returns what the user does next. With
+    /// `remaining` requests of the same send in flight the exchange comes back for them.
+    pub(super) fn examine_response(
+        &mut self,
+        user: u32,
+        mut exchange: Box<StepExchange>,
+        flight: &Flight,
+        mut outcome: Outcome,
+        at: Nanos,
+        remaining: usize,
+    ) -> (UserAction, Option<Box<StepExchange>>) {
+        let step = exchange.step;
+        let action = match outcome.end {
+            RequestEnd::Response(status) => {
+                let event = FlowEvent::Response { exchange: &exchange, status, service: at - flight.sent, remaining };
+                self.ask(user, |users, unix_s| users.response(user, &event, at, unix_s))
+            }
+            RequestEnd::Failed(kind) => {
+                let event = FlowEvent::Failed { step, kind, remaining };
+                self.ask(user, |users, unix_s| users.failed(user, &event, at, unix_s))
+            }
+            RequestEnd::Checked { .. } => UserAction::Wait,
+        };
+        let Some(users) = &self.users else { return (action, None) };
+        if let RequestEnd::Response(status) = outcome.end {
+            let passed = users.has_passed();
+            if !passed || users.decides_success(user) {
+                outcome.end = RequestEnd::Checked { status, passed };
+            }
+        }
+        let held_as = self.users.as_ref().and_then(UserTable::held_as).filter(|_| remaining == 0);
+        if held_as.is_none() {
+            self.record_step(user, &outcome, Some(&exchange));
+        }
+        if remaining > 0 {
+            exchange.prepare_next();
+            return (action, Some(exchange));
+        }
+        match (held_as, &mut self.users) {
+            (Some(number), _) => self.hold(number, HeldRecord { user, outcome, exchange }),
+            (None, Some(users)) => users.exchanges.put(exchange),
+            (None, None) => {}
+        }
+        (action, None)
     }
 
     /// Takes the failed requests of a step, whose connection has ended.

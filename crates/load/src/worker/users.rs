@@ -3,6 +3,7 @@
 use super::connect::CONNECT_RETRY_DELAY;
 use super::{MAX_STARTS, Worker};
 use crate::connection::{ConnectionPhase, Flight, LoadConnection};
+use crate::http2::StreamExchange;
 use crate::program::KeptParts;
 use crate::steps::{EndedIteration, FlowEvent, Send, UserAction, UserRest, UserTable};
 use weir_decide::Nanos;
@@ -36,9 +37,15 @@ impl Worker<'_> {
                 users.request.clone_from(&pending.bytes);
                 users.pipelined.clone_from(&pending.pipelined);
             }
-            let action = self.open_for(pending.send, now);
-            self.act(pending.send.user, action, now);
+            let Send { user, scenario, origin, .. } = pending.send;
+            // Others of its group may have made a connection meanwhile.
+            let action = match self.uses_streams(scenario, origin) {
+                true => self.send_on_stream(pending.send, now),
+                false => self.open_for(pending.send, now),
+            };
+            self.act(user, action, now);
         }
+        self.place_moved(now);
         for _ in 0..MAX_STARTS {
             let now = self.clock.now();
             let Some(users) = &mut self.users else { return };
@@ -192,6 +199,9 @@ impl Worker<'_> {
 
     /// Sends the request of the table on the user's connection, or on a new one.
     fn send(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
+        if self.shared.http2.is_some() && self.uses_streams(send.scenario, send.origin) {
+            return self.send_on_stream(send, now);
+        }
         while let Some(index) =
             self.users.as_mut().and_then(|users| users.connections(send.user)?.take(send.scenario, send.origin))
         {
@@ -208,7 +218,7 @@ impl Worker<'_> {
                 self.connections.close(index);
                 continue;
             }
-            self.put_request(index, send, send.ready);
+            self.put_request(index, send, send.ready, now);
             self.write(index, now);
             return None;
         }
@@ -235,27 +245,15 @@ impl Worker<'_> {
     }
 
     /// Makes a connection for the request of the table.
-    fn open_for(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
-        let opened = match &mut self.users {
-            Some(users) => match users.address(send.scenario, send.origin) {
-                Ok(address) => {
-                    let first = address.addresses.first().cloned();
-                    first.ok_or_else(|| "no address".to_owned())
-                }
-                Err(error) => Err(error),
-            },
-            None => return None,
-        };
-        let opened = opened.and_then(|address| {
-            self.connections.open(&address, self.wall.is_some(), send.user, now).map_err(|error| error.to_string())
-        });
+    pub(super) fn open_for(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
+        let origin = (send.scenario, send.origin);
+        let opened = self.connect_origin(send.user, origin, now);
         match opened {
             Ok(index) => {
-                self.counters.counts().connections += 1;
-                if let Some(slot) = self.connections.get(index) {
-                    slot.origin = Some((send.scenario, send.origin));
+                if self.uses_streams(send.scenario, send.origin) {
+                    self.attach_streams(index, self.group_for(send.user, Some(origin)));
                 }
-                self.put_request(index, send, send.ready.max(send.intended));
+                self.put_request(index, send, send.ready.max(send.intended), now);
                 None
             }
             Err(reason) => {
@@ -274,7 +272,7 @@ impl Worker<'_> {
     }
 
     /// Puts the request of the table on a connection.
-    fn put_request(&mut self, index: u32, send: Send, ready: Nanos) {
+    pub(super) fn put_request(&mut self, index: u32, send: Send, ready: Nanos, now: Nanos) {
         let (Some(users), Some(slot)) = (&mut self.users, self.connections.get(index)) else { return };
         let mut step = users.exchanges.take();
         std::mem::swap(&mut step.request, &mut users.request);
@@ -282,9 +280,14 @@ impl Worker<'_> {
         let keeps = if self.trace.is_some() { KeptParts::HeadAndBody } else { send.keeps };
         step.prepare((send.step, send.origin), send.is_bodyless, keeps, send.timeout);
         let requests = u32::try_from(step.requests()).unwrap_or(u32::MAX);
+        let flight = |nth| Flight::of_step(send.number, send.intended, ready, nth);
+        if slot.streams.is_some() {
+            let exchange = StreamExchange::new(flight(0), send.user, Some(step), &self.shared.plan.requests, now);
+            return self.push_exchange(index, exchange);
+        }
         slot.step = Some(step);
         slot.idle_since = None;
-        (0..requests).for_each(|nth| slot.push(Flight::of_step(send.number, send.intended, ready, nth)));
+        (0..requests).for_each(|nth| slot.push(flight(nth)));
     }
 }
 

@@ -27,10 +27,13 @@ pub(super) fn method(findings: &Findings<'_>) -> Section {
 }
 
 /// Flags of a load whose values cannot contain a secret.
-const PUBLIC_FLAGS: [&str; 14] = [
+const PUBLIC_FLAGS: [&str; 18] = [
     "arrivals",
     "connections",
     "duration",
+    "h2-window",
+    "h2c",
+    "http2",
     "loops",
     "method",
     "no-keepalive",
@@ -39,6 +42,7 @@ const PUBLIC_FLAGS: [&str; 14] = [
     "rate",
     "requests",
     "stages",
+    "streams",
     "threads",
     "timeout",
     "users",

@@ -1,5 +1,6 @@
 //! Method and manifest of a run.
 
+use crate::http2::{notices, protocol};
 use crate::number_format;
 use crate::page::manifest::manifest_section;
 use crate::page::{Block, Section, ValueUnit};
@@ -28,6 +29,13 @@ pub(super) fn method(run: &Run) -> Section {
         ("traffic", format!("{} in, {} out", traffic[0], traffic[1])),
         ("in the system", format!("{} requests on average", number_format::rate(run.in_flight_mean))),
     ];
+    if run.http2.is_some() {
+        facts.push(("protocol", protocol(run)));
+        let notices = notices(run);
+        if !notices.is_empty() {
+            facts.push(("HTTP/2", notices.join(", ")));
+        }
+    }
     let queue = [
         (run.requests.waited, "waited for a free connection"),
         (run.connections.max_backlog, "max backlog"),

@@ -1,0 +1,83 @@
+"""Page and goals of the section on HTTP/2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness import http2, results
+from harness.results import Section
+from harness.table import Row, number, table
+from harness.verdict import Goal, at_most
+
+#: CPU time per request as a fraction of h2load's: with several streams on a connection, and with one.
+MAX_MULTIPLEXED, MAX_SINGLE = 0.75, 1.0
+MAX_MEMORY_MB = 10.0
+#: Difference of two lateness percentiles below which they are the same, in ms.
+SAME_LATENESS_MS = 0.05
+
+
+def write(section: Section) -> Iterator[str]:
+    """Yield the parts of the page."""
+    yield "# HTTP/2: CPU cost of a request"
+    yield (
+        f"Connections x streams, closed loop, nginx on the other core, responses of {len(http2.BODY) - 1} bytes"
+        f" where nothing else is said; {section.plan['closed_s']} s per run, rounds: {section.plan['pairs']}, for k6"
+        f" {section.plan['slow_rounds']}. CPU time is of the whole process with its start."
+    )
+    header = ["generator", "requests/s", "CPU us/request", "user", "system", "x h2load", "peak MB"]
+    for shape in http2.SHAPES:
+        if section.contenders(shape.name):
+            yield f"## {shape.name}"
+            order = sorted(section.contenders(shape.name), key=lambda name: _cpu(section, shape.name, name) or 0.0)
+            yield table(header, [_row(section, shape.name, name) for name in order])
+    yield f"## {http2.OPEN[0].upper()}{http2.OPEN[1:]}"
+    yield "Lateness is weir's own delay of a request, as weir reports it."
+    header = ["generator", "requests/s", "lateness p99 ms", "p99 ms", "CPU us/request"]
+    yield table(header, [_open(section, name) for name in section.contenders(http2.OPEN)])
+    yield f"## Memory: {http2.MEMORY}"
+    header = ["generator", "peak MB"]
+    names = section.contenders(http2.MEMORY)
+    yield table(
+        header, [[name, number(section.median(http2.MEMORY, name, results.memory), "{:.1f}")] for name in names]
+    )
+
+
+def _row(section: Section, case: str, name: str) -> Row:
+    return [
+        section.marked(case, name),
+        number(section.median(case, name, results.rate), "{:,.0f}"),
+        number(_cpu(section, case, name), "{:.2f}"),
+        number(section.median(case, name, lambda trial: trial.user_us_per_request), "{:.2f}"),
+        number(section.median(case, name, lambda trial: trial.sys_us_per_request), "{:.2f}"),
+        number(section.ratio(case, name, http2.H2LOAD, results.cpu), "{:.2f}"),
+        number(section.median(case, name, results.memory), "{:.1f}"),
+    ]
+
+
+def _open(section: Section, name: str) -> Row:
+    case = http2.OPEN
+    return [
+        section.marked(case, name),
+        number(section.median(case, name, results.rate), "{:,.0f}"),
+        number(section.median(case, name, results.said("lateness_p99_ms")), "{:.3f}"),
+        number(section.median(case, name, results.percentile("p99")), "{:.3f}"),
+        number(_cpu(section, case, name), "{:.2f}"),
+    ]
+
+
+def _cpu(section: Section, case: str, name: str) -> float | None:
+    return section.median(case, name, results.cpu)
+
+
+def judge(section: Section) -> Iterator[Goal]:
+    """Yield the goals of the section."""
+    for shape in http2.SHAPES:
+        limit = MAX_MULTIPLEXED if shape.is_multiplexed else MAX_SINGLE
+        found = section.ratio(shape.name, http2.WEIR, http2.H2LOAD, results.cpu)
+        yield at_most(f"{shape.name}: CPU per request at most {limit:.2f} x h2load", found, limit, "{:.2f} x")
+    found = section.median(http2.MEMORY, http2.WEIR, results.memory)
+    yield at_most(f"{http2.MEMORY}: at most {MAX_MEMORY_MB:.0f} MB", found, MAX_MEMORY_MB, "{:.1f} MB")
+    for name in ("weir, 1 stream", "weir, 32 streams"):
+        late = section.difference(http2.OPEN, name, "weir, HTTP/1.1", results.said("lateness_p99_ms"))
+        promise = f"{http2.OPEN}, {name}: lateness at p99 at most {SAME_LATENESS_MS:g} ms above that of HTTP/1.1"
+        yield at_most(promise, late, SAME_LATENESS_MS, "{:+.3f} ms")

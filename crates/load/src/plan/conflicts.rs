@@ -1,0 +1,59 @@
+//! Options that do not go together.
+
+use super::PlanError;
+use crate::options::Options;
+use weir_http::target::Target;
+
+/// Rejects options that do not go together.
+pub(super) fn check_conflicts(options: &Options) -> Result<(), PlanError> {
+    let open = options.rate.is_some() || !options.stages.is_empty();
+    let users = options.users.is_some();
+    let rules = [
+        (
+            options.rate.is_some() && !options.stages.is_empty(),
+            "--rate and --stages do not go together; a stage has its rate",
+        ),
+        (
+            !options.stages.is_empty() && options.duration.is_some(),
+            "--duration and --stages do not go together; stages have lengths",
+        ),
+        (open && users, "--users is a closed loop, --rate and --stages are an open one; choose"),
+        (
+            users && options.connections.is_some(),
+            "--users and --connections do not go together; each user has one connection",
+        ),
+        (!users && (options.ramp_up.is_some() || options.loops.is_some()), "--ramp-up and --loops need --users"),
+        (
+            options.pipeline.unwrap_or(1) > 1 && options.no_keepalive,
+            "--pipeline and --no-keepalive do not go together; pipelining needs open connections",
+        ),
+        (
+            options.pipeline.unwrap_or(1) > 1 && users,
+            "--pipeline and --users do not go together; a user waits for each response",
+        ),
+        (
+            options.unix_socket.is_some() && options.connect_to.is_some(),
+            "--unix-socket and --connect-to do not go together",
+        ),
+        (
+            options.pipeline.unwrap_or(1) > 1 && options.http2.is_given(),
+            "--pipeline is for HTTP/1.1; HTTP/2 has --streams",
+        ),
+        (
+            options.http2.streams.unwrap_or(1) > 1 && options.no_keepalive,
+            "--streams and --no-keepalive do not go together; streams share open connections",
+        ),
+        (options.spin && !open, "--spin is for an open loop (--rate, --stages)"),
+    ];
+    rules.into_iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))
+}
+
+/// Rejects TLS options of a plain URL: they would be ignored without notice.
+pub(super) fn check_tls(options: &Options, target: &Target) -> Result<(), PlanError> {
+    let tls = &options.tls;
+    let given = tls.cacert.is_some() || tls.cert.is_some() || tls.key.is_some() || options.sni.is_some();
+    if given && !target.tls {
+        return Err(PlanError::Conflict("--cacert, --cert, --cert-key and --sni need an https:// URL"));
+    }
+    Ok(())
+}

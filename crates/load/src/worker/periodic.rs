@@ -1,0 +1,57 @@
+//! Periodic work of a thread: timeouts, and the report of each interval.
+
+use super::{Worker, WorkerReport};
+use crate::steps::UserTable;
+use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
+use weir_machine::clock::thread_cpu;
+
+impl Worker<'_> {
+    /// Periodic work: timeouts, and the report of each interval.
+    pub(super) fn tick(&mut self, now: Nanos) {
+        let plan = self.shared.plan;
+        self.expire(now);
+        self.expire_moved(now);
+        self.care_for_streams(now);
+        let backlog = self.feed.backlog(now);
+        self.counters.record_backlog(backlog);
+        self.record_cpu(now);
+        let stretch = now.0 / plan.interval.0;
+        if stretch > self.interval {
+            self.publish(backlog);
+            self.interval = stretch;
+        }
+        let next_stretch = Nanos((stretch + 1) * plan.interval.0);
+        let scan = Nanos((plan.timeout.0 / 20).clamp(1_000_000, 100_000_000));
+        self.next_tick = next_stretch.min(now + scan);
+    }
+
+    pub(super) fn record_cpu(&mut self, now: Nanos) {
+        let script = self.users.as_mut().map(UserTable::take_script_time).unwrap_or_default();
+        self.counters.record_cpu(now, thread_cpu(), script);
+    }
+
+    fn expire(&mut self, now: Nanos) {
+        for index in self.connections.indices() {
+            let Some(slot) = self.connections.get(index) else { continue };
+            if slot.streams.is_some() {
+                self.expire_streams(index, now);
+                continue;
+            }
+            let timeout = slot.step.as_ref().and_then(|step| step.timeout).unwrap_or(self.shared.plan.timeout);
+            if slot.waiting_since().is_some_and(|since| now - since > timeout) {
+                self.fail(index, FailureKind::Timeout, || format!("no response within {timeout}"));
+            }
+        }
+    }
+
+    pub(super) fn publish(&mut self, backlog: u64) {
+        let mut interval = self.counters.take_interval(backlog);
+        if self.shared.per_interval {
+            self.counters.take_offers(&mut self.feed);
+            interval.counts = Some(self.counters.take_counts());
+        }
+        // The receiver is dropped only when the run is abandoned.
+        let _ = self.reports.send(WorkerReport::Interval(self.interval, interval));
+    }
+}
