@@ -1,5 +1,6 @@
 //! One non-blocking connection: TCP or Unix socket, plain or TLS.
 
+use std::cell::RefCell;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -106,7 +107,7 @@ impl Stream {
         }
     }
 
-    /// Reads the available bytes.
+    /// Reads the available bytes; with TLS the buffer has room for two records, 40 KiB, or more.
     ///
     /// # Errors
     /// `WouldBlock` without data, else the connection's error; `InvalidData` for TLS.
@@ -118,21 +119,26 @@ impl Stream {
         };
         // The result of an earlier read (of the handshake, say) is outdated.
         self.socket.drained = false;
+        if let Some(bytes) = take_plaintext(tls, buffer)? {
+            return Ok(StreamRead { bytes, drained: false, received_at: self.socket.received_at });
+        }
+        // All that they contain has to fit, with a record that has been read in part.
+        let most = buffer.len().saturating_sub(MAX_RECORD_BYTES).min(CIPHERTEXT_BYTES);
+        debug_assert!(most > 0, "a buffer of {} bytes is too small for TLS", buffer.len());
         loop {
-            match tls.reader().read(buffer) {
-                Ok(bytes) => {
-                    // Nothing left in the socket, and nothing left in rustls.
-                    let drained = self.socket.drained && bytes < buffer.len();
-                    return Ok(StreamRead { bytes, drained, received_at: self.socket.received_at });
-                }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                Err(e) => return Err(e),
+            let bytes = CIPHERTEXT.with_borrow_mut(|raw| {
+                raw.resize(CIPHERTEXT_BYTES, 0);
+                let received = self.socket.read(&mut raw[..most.max(1)])?;
+                decrypt(tls, &raw[..received], buffer)
+            })?;
+            if let Some(bytes) = bytes {
+                // Nothing left in the socket, and nothing left in rustls.
+                let drained = self.socket.drained && bytes < buffer.len();
+                return Ok(StreamRead { bytes, drained, received_at: self.socket.received_at });
             }
             if self.socket.drained {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
-            tls.read_tls(&mut self.socket)?;
-            tls.process_new_packets().map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
         }
     }
 
@@ -254,6 +260,54 @@ impl Write for RawSocket {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Bytes that are read from a socket at a time to be decrypted. rustls itself reads 4 KiB.
+const CIPHERTEXT_BYTES: usize = 64 << 10;
+
+/// Size of a record of TLS at most (RFC 8446 section 5.2, RFC 5246 section 6.2.3).
+const MAX_RECORD_BYTES: usize = (16 << 10) + 2048 + 5;
+
+thread_local! {
+    /// Buffer of received bytes until rustls has them.
+    static CIPHERTEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Decrypts received bytes; no bytes are the end of the connection. Returns the length of what they contain, or `None`
+/// if that is only a part of a record.
+fn decrypt(tls: &mut ClientConnection, mut received: &[u8], buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    let mut filled = 0;
+    loop {
+        tls.read_tls(&mut received)?;
+        let valid = tls.process_new_packets().map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e));
+        match valid.and_then(|_| take_plaintext(tls, &mut buffer[filled..])) {
+            Ok(Some(0)) if filled > 0 => return Ok(Some(filled)),
+            Ok(Some(0)) => return Ok(Some(0)),
+            Ok(Some(bytes)) => filled += bytes,
+            Ok(None) => {}
+            // What came before is handled first; the next read has the error again.
+            Err(_) if filled > 0 => return Ok(Some(filled)),
+            Err(error) => return Err(error),
+        }
+        if received.is_empty() {
+            return Ok((filled > 0).then_some(filled));
+        }
+    }
+}
+
+/// Takes what is decrypted, as far as it fits; `None` without any, 0 at the end of the connection.
+fn take_plaintext(tls: &mut ClientConnection, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    let mut filled = 0;
+    loop {
+        match tls.reader().read(&mut buffer[filled..]) {
+            Ok(0) if filled > 0 => return Ok(Some(filled)),
+            Ok(0) => return Ok(Some(0)),
+            Ok(bytes) => filled += bytes,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok((filled > 0).then_some(filled)),
+            Err(_) if filled > 0 => return Ok(Some(filled)),
+            Err(e) => return Err(e),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! HTTP/2: what a service sees of the load, and what weir counts.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 
 use std::time::Duration;
 

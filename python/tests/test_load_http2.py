@@ -1,0 +1,72 @@
+"""HTTP/2 of `weir.load`: flags, figures, users that share connections, agents."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import weir
+
+
+@pytest.fixture
+def service() -> Iterator[weir.Service]:
+    with weir.serve("hostile-h2", violation="0%") as running:
+        yield running
+
+
+def test_streams_are_in_the_result(service: weir.Service) -> None:
+    run = weir.load(service.url, h2c=True, streams=4, connections=2, requests=200)
+    assert (run.requests.ok, run.requests.failed, run.target.http) == (200, 0, "HTTP/2")
+    assert run.http2 is not None
+    assert (run.http2.streams, run.http2.permitted_streams, run.http2.errors) == (4, 100, {})
+    assert run.connections.opened == 2
+    assert "HTTP/2, 4 streams each" in str(run)
+    assert weir.Run.from_json(run.to_json()) == run
+
+
+def test_resets_are_counted_by_code() -> None:
+    with weir.serve("hostile-h2", violation="0%", reset="50%") as service:
+        run = weir.load(service.url, h2c=True, streams=4, connections=2, requests=200)
+    assert run.http2 is not None
+    assert run.http2.errors["INTERNAL_ERROR"] == run.failures["reset"] == run.requests.failed > 50
+
+
+def test_classes_of_users_share_connections(service: weir.Service) -> None:
+    class Visitor(weir.User):
+        host = service.url
+
+        @weir.task
+        async def look(self) -> None:
+            response = await self.get("/")
+            response.check(response.text == "good\n")
+
+    run = weir.load(Visitor, users=12, requests=120, h2c=True, streams=6)
+    assert (run.requests.ok, run.requests.failed) == (120, 0)
+    assert run.connections.opened <= 4
+
+
+def test_agents_have_the_streams_of_their_part(service: weir.Service) -> None:
+    run = weir.load(service.url, h2c=True, streams=5, connections=4, requests=400, on="local", agents=2)
+    assert (run.requests.ok, run.requests.failed, run.connections.opened) == (400, 0, 4)
+    assert run.http2 is not None
+    assert run.http2.permitted_streams == 100
+
+
+def test_without_http2_there_is_nothing_of_it(service: weir.Service) -> None:
+    with weir.serve("httpbin") as plain:
+        run = weir.load(plain.url + "/status/200", connections=2, requests=20)
+    assert (run.http2, run.target.http) == (None, "HTTP/1.1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"http2": "maybe", "h2c": True}, "invalid http2"),
+        ({"http2": True}, "--http2 needs an https:// URL"),
+        ({"streams": 3}, "--streams needs HTTP/2"),
+        ({"h2c": True, "pipeline": 2}, "HTTP/2 has --streams"),
+    ],
+)
+def test_what_does_not_go_together_is_an_error(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(weir.UsageError, match=message):
+        weir.load("http://127.0.0.1:1/", requests=1, **arguments)
