@@ -15,7 +15,7 @@ pub(crate) fn protocol(run: &Run) -> String {
     format!("HTTP/2, {} stream{plural} each · {}", count(http2.streams), tls.unwrap_or("no TLS"))
 }
 
-/// What was noticed of HTTP/2, as short phrases.
+/// What was noticed of HTTP/2, as short phrases; without error codes.
 pub(crate) fn notices(run: &Run) -> Vec<String> {
     let Some(http2) = &run.http2 else { return Vec::new() };
     let mut words = Vec::new();
@@ -27,6 +27,12 @@ pub(crate) fn notices(run: &Run) -> Vec<String> {
     }
     let counts = [(http2.goaways, "GOAWAY"), (http2.resent, "sent again elsewhere")];
     words.extend(counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))));
-    words.extend(http2.errors.iter().map(|(code, n)| format!("{} {code}", count(*n))));
     words
+}
+
+/// Streams that ended without a whole response by error code, as short phrases, the most frequent first.
+pub(crate) fn errors(run: &Run) -> Vec<String> {
+    let mut errors: Vec<(&String, &u64)> = run.http2.iter().flat_map(|http2| &http2.errors).collect();
+    errors.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+    errors.into_iter().map(|(code, n)| format!("{} {code}", count(*n))).collect()
 }

@@ -171,6 +171,15 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if !notices.is_empty() {
         lines.push(paint.line("HTTP/2", &notices));
     }
+    let errors = http2::errors(run);
+    if !errors.is_empty() {
+        // As many codes as fit; the JSON has all.
+        let shown = errors.iter().scan(LABEL_WIDTH, |width, words| {
+            *width += words.len() + " · ".len();
+            (*width <= TERMINAL_COLUMNS).then(|| words.clone())
+        });
+        lines.push(paint.line("h2 errors", &shown.collect::<Vec<_>>()));
+    }
     let queue: Vec<String> = [
         (requests.waited, "waited for a free connection"),
         (requests.dropped, "dropped, never sent"),

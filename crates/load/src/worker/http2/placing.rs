@@ -112,12 +112,10 @@ impl Worker<'_> {
         self.mark_dirty(index);
     }
 
-    /// Places requests that had to leave their connections, as far as connections may be made.
+    /// Places requests that had to leave their connections: on those of their groups, or on new ones as far as these
+    /// may be made.
     pub(in crate::worker) fn place_moved(&mut self, now: Nanos) {
         for _ in 0..self.moved.len() {
-            if !self.connections.can_start() {
-                return;
-            }
             if let Some(moved) = self.moved.pop_front() {
                 self.place(moved, now);
             }

@@ -1,6 +1,6 @@
 //! Method and manifest of a run.
 
-use crate::http2::{notices, protocol};
+use crate::http2::{errors, notices, protocol};
 use crate::number_format;
 use crate::page::manifest::manifest_section;
 use crate::page::{Block, Section, ValueUnit};
@@ -34,6 +34,10 @@ pub(super) fn method(run: &Run) -> Section {
         let notices = notices(run);
         if !notices.is_empty() {
             facts.push(("HTTP/2", notices.join(", ")));
+        }
+        let errors = errors(run);
+        if !errors.is_empty() {
+            facts.push(("error codes of streams", errors.join(", ")));
         }
     }
     let queue = [
