@@ -98,7 +98,19 @@ class Service:
 
 
 def serve(
-    service: Literal["work", "ratelimit", "functions", "shop", "stream", "llm", "sleep", "httpbin", "exchange", "body"],
+    service: Literal[
+        "work",
+        "ratelimit",
+        "functions",
+        "shop",
+        "stream",
+        "llm",
+        "sleep",
+        "httpbin",
+        "hostile-h2",
+        "exchange",
+        "body",
+    ],
     *,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -112,8 +124,8 @@ def serve(
         service: ``"work"``, unreliable upstream; ``"ratelimit"``, API with rate limits per key; ``"functions"``,
             thread-pool server of functions; ``"shop"``, shop with login, items, cart and purchase; ``"stream"``,
             events with known gaps; ``"llm"``, language model with the APIs of OpenAI and Anthropic; ``"sleep"``,
-            blocking and non-blocking delays; ``"httpbin"``, request and response bodies. ``"exchange"`` and
-            ``"body"`` are old names of ``"ratelimit"`` and ``"httpbin"``.
+            blocking and non-blocking delays; ``"httpbin"``, request and response bodies; ``"hostile-h2"``, HTTP/2
+            against its rules. ``"exchange"`` and ``"body"`` are old names of ``"ratelimit"`` and ``"httpbin"``.
         host: Listen address.
         port: Listen port; 0 picks a free one.
         seed: Seed of all random choices, per request number.
@@ -134,7 +146,7 @@ def serve(
     {200: 897, 500: 103}
     """
     if isinstance(service, str) and service.startswith("-"):
-        known = "work, ratelimit, functions, shop, stream, llm, sleep or httpbin"
+        known = "work, ratelimit, functions, shop, stream, llm, sleep, httpbin or hostile-h2"
         raise UsageError(f"unknown service {service!r}; choose {known}")
     args = [service, *arguments({"host": host, "port": port, "seed": seed, **flags})]
     name = {"exchange": "ratelimit", "body": "httpbin"}.get(service, service)

@@ -1,7 +1,7 @@
 //! The load generator: schedule, HTTP and measurement.
 //!
 //! - [`options`]: the user's options; [`plan`]: the same, validated
-//! - [`run`]: executes a plan and returns the [`Run`]; [`drive`]: an agent's part of one, with a [`StartGate`] of its
+//! - [`run`]: executes a plan and returns the [`Run`]; [`drive()`]: an agent's part of one, with a [`StartGate`] of its
 //!   own
 //! - [`program`]: programs that drive users in place of compiled steps
 //! - [`setup`]: setup before a load, and teardown after it

@@ -1,8 +1,8 @@
 //! `weir serve llm`: the APIs of OpenAI and Anthropic, with a language model whose times are known.
 //!
-//! A request is checked ([`error`]), limited ([`limits`]), and then generated ([`generation`]): it waits for a slot,
+//! A request is checked (`error`), limited (`limits`), and then generated (`generation`): it waits for a slot,
 //! then for the prefill, then for one token after the other, as [`LlmPace`](weir_decide::service::llm_pace::LlmPace)
-//! decides. The text is made up. [`record`] has the times that a client has to find.
+//! decides. The text is made up. `record` has the times that a client has to find.
 
 mod anthropic_text;
 mod counts;
