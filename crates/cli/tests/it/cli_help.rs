@@ -57,7 +57,7 @@ fn the_pages_on_the_command_line_name_every_flag_of_the_help() {
         let names = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
         // Flags stand before the text, which may name those of other commands.
         let names = names.filter_map(|line| line.split("  ").next());
-        let flags = names.flat_map(|line| line.split([' ', ','])).filter(|word| word.starts_with("--"));
+        let flags = names.flat_map(|line| line.split([' ', ',', '[', '<'])).filter(|word| word.starts_with("--"));
         missing.extend(
             flags
                 .filter(|flag| !text.contains(&format!("`{flag}")))
