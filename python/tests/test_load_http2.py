@@ -62,9 +62,9 @@ def test_without_http2_there_is_nothing_of_it(service: weir.Service) -> None:
     ("arguments", "message"),
     [
         ({"http2": "maybe", "h2c": True}, "invalid http2"),
-        ({"http2": True}, "--http2 needs an https:// URL"),
-        ({"streams": 3}, "--streams needs HTTP/2"),
-        ({"h2c": True, "pipeline": 2}, "HTTP/2 has --streams"),
+        ({"http2": True}, "http2 needs an https:// URL"),
+        ({"streams": 3}, "streams needs HTTP/2"),
+        ({"h2c": True, "pipeline": 2}, "HTTP/2 has streams"),
     ],
 )
 def test_what_does_not_go_together_is_an_error(arguments: dict[str, Any], message: str) -> None:

@@ -18,8 +18,8 @@ import weir
 
 SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "run.schema.json").read_text("utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
-OPTIONAL_FIELDS = {"iterations", "scenarios", "steps", "ended_by", "aborted"}
-"""Fields that are absent without scenarios, and of runs that end in time."""
+OPTIONAL_FIELDS = {"http2", "iterations", "scenarios", "steps", "ended_by", "aborted"}
+"""Fields that are absent without HTTP/2, without scenarios, and of runs that end in time."""
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +39,19 @@ def runs_of(url: str) -> dict[str, weir.Run]:
         "dropping": weir.load(slow, connections=1, rate=50, duration="1s", timeout="100ms"),
         "posting": weir.load(url, users=2, loops=3, keepalive=False, json={"a": 1}),
         "agents": weir.load(url, connections=4, requests=40, on="local", agents=2),
+        "http2": http2_run(),
         "scenario": scenario_run(url),
         "rows": weir.load(url + "/{{id}}", data=[{"id": 1}, {"id": 2}], data_order="unique", connections=1),
         "stopped": script_run(url, "function response() wrk.thread:stop() end"),
         "script_error": script_run(url, "function response() error('no') end"),
         "aborted": saved_run(url + "/status?code=500", "--abort", "errors>20%", "-d", "30s"),
     }
+
+
+def http2_run() -> weir.Run:
+    """Run of a service that speaks HTTP/2, and resets streams."""
+    with weir.serve("hostile-h2", violation="0%", reset="50%") as service:
+        return weir.load(service.url, h2c=True, connections=1, requests=20)
 
 
 def scenario_run(url: str) -> weir.Run:

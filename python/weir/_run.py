@@ -134,12 +134,12 @@ class Run:
     status: Mapping[int, int]
     failures: Mapping[str, int]
     connections: Connections
+    http2: Http2 | None = None
     lateness_ms: Percentiles
     cpu_us_per_request: float
     cpu_utilization: float
     in_flight_mean: float
     trust: Trust
-    http2: Http2 | None = None
     iterations: Iterations | None = None
     scenarios: tuple[ScenarioResult, ...] = ()
     steps: tuple[StepResult, ...] = ()

@@ -33,8 +33,8 @@ class Target:
         body_length: Body length of the first response, in bytes.
         other_lengths: Number of responses with another body length than the first.
         tls: TLS version and cipher, with TLS.
-        failure_details: Message of the first failure of each kind.
         http: Version of HTTP, such as ``"HTTP/2"``; None if no connection was made.
+        failure_details: Message of the first failure of each kind.
     """
 
     url: str
@@ -46,8 +46,8 @@ class Target:
     body_length: int | None
     other_lengths: int
     tls: str | None
-    failure_details: Mapping[str, str]
     http: str | None = None
+    failure_details: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
