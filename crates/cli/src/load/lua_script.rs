@@ -1,7 +1,9 @@
 //! Lua script of a load: its interpreters, and what it does with the result.
 
+#[cfg(feature = "lua")]
 use std::time::Duration;
 
+#[cfg(feature = "lua")]
 use weir_decide::load::shard::Shard;
 use weir_load::program::ScriptOptions;
 use weir_load::{LoadPlan, Options};
