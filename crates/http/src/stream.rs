@@ -122,18 +122,20 @@ impl Stream {
         if let Some(bytes) = take_plaintext(tls, buffer)? {
             return Ok(StreamRead { bytes, drained: false, received_at: self.socket.received_at });
         }
+        // An error behind bytes that an earlier read has returned.
+        tls.process_new_packets().map_err(invalid_data)?;
         // All that they contain has to fit, with a record that has been read in part.
         let most = buffer.len().saturating_sub(MAX_RECORD_BYTES).min(CIPHERTEXT_BYTES);
         debug_assert!(most > 0, "a buffer of {} bytes is too small for TLS", buffer.len());
         loop {
-            let bytes = CIPHERTEXT.with_borrow_mut(|raw| {
+            let decrypted = CIPHERTEXT.with_borrow_mut(|raw| {
                 raw.resize(CIPHERTEXT_BYTES, 0);
                 let received = self.socket.read(&mut raw[..most.max(1)])?;
                 decrypt(tls, &raw[..received], buffer)
             })?;
-            if let Some(bytes) = bytes {
-                // Nothing left in the socket, and nothing left in rustls.
-                let drained = self.socket.drained && bytes < buffer.len();
+            if let Some(Decrypted { bytes, has_ended }) = decrypted {
+                // Nothing left in the socket, and nothing left in rustls: neither bytes nor the end.
+                let drained = self.socket.drained && bytes < buffer.len() && !has_ended;
                 return Ok(StreamRead { bytes, drained, received_at: self.socket.received_at });
             }
             if self.socket.drained {
@@ -274,26 +276,37 @@ thread_local! {
     static CIPHERTEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Decrypts received bytes; no bytes are the end of the connection. Returns the length of what they contain, or `None`
-/// if that is only a part of a record.
-fn decrypt(tls: &mut ClientConnection, mut received: &[u8], buffer: &mut [u8]) -> io::Result<Option<usize>> {
+/// What received bytes contain.
+#[derive(Clone, Copy, Debug)]
+struct Decrypted {
+    bytes: usize,
+    /// Whether the end of the connection or an error follows, which the next read returns.
+    has_ended: bool,
+}
+
+/// Decrypts received bytes; no bytes are the end of the connection. `None` if they are only a part of a record.
+fn decrypt(tls: &mut ClientConnection, mut received: &[u8], buffer: &mut [u8]) -> io::Result<Option<Decrypted>> {
     let mut filled = 0;
     loop {
         tls.read_tls(&mut received)?;
-        let valid = tls.process_new_packets().map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e));
-        match valid.and_then(|_| take_plaintext(tls, &mut buffer[filled..])) {
-            Ok(Some(0)) if filled > 0 => return Ok(Some(filled)),
-            Ok(Some(0)) => return Ok(Some(0)),
-            Ok(Some(bytes)) => filled += bytes,
-            Ok(None) => {}
-            // What came before is handled first; the next read has the error again.
-            Err(_) if filled > 0 => return Ok(Some(filled)),
+        let valid = tls.process_new_packets().map_err(invalid_data).map(drop);
+        // What came before an error counts.
+        let taken = take_plaintext(tls, &mut buffer[filled..]);
+        filled += taken.as_ref().ok().copied().flatten().unwrap_or(0);
+        match valid.and(taken) {
+            Ok(Some(0)) => return Ok(Some(Decrypted { bytes: filled, has_ended: true })),
+            Err(_) if filled > 0 => return Ok(Some(Decrypted { bytes: filled, has_ended: true })),
             Err(error) => return Err(error),
+            Ok(_) => {}
         }
         if received.is_empty() {
-            return Ok((filled > 0).then_some(filled));
+            return Ok((filled > 0).then_some(Decrypted { bytes: filled, has_ended: false }));
         }
     }
+}
+
+fn invalid_data(error: rustls::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
 /// Takes what is decrypted, as far as it fits; `None` without any, 0 at the end of the connection.

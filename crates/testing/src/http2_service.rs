@@ -82,7 +82,7 @@ impl Http2Builder {
         Self { window: Some(bytes), ..self }
     }
 
-    /// Ends each connection in order after so many requests.
+    /// Sends GOAWAY on each connection after so many requests.
     pub fn goaway_after(self, requests: u64) -> Self {
         Self { goaway_after: Some(requests), ..self }
     }

@@ -1,6 +1,9 @@
 //! TLS: whom to trust, who we are, and what can go wrong.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
 use std::time::Duration;
 
 use weir_testing::{Authority, Reply, Server, Weir};
@@ -229,4 +232,34 @@ fn an_answer_until_close_ends_with_the_close_notify() {
         .start(|_| Reply::raw("HTTP/1.1 200 OK\r\n\r\nuntil the end").close());
     let run = setting.load(&server, &["-n", "10", "-c", "2"]);
     assert_eq!((run.requests.ok, run.bytes.body_in), (10, 130), "{:?}", run.target.failure_details);
+}
+
+#[test]
+fn an_invalid_record_behind_a_response_fails_the_next_request_at_once() {
+    let setting = Setting::new();
+    let config = setting.authority.service(NAME);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        // Each connection has one response, and in the same packet bytes that are no record; then it stays open.
+        let mut kept = Vec::new();
+        for mut socket in listener.incoming().map_while(Result::ok) {
+            let mut tls = rustls::ServerConnection::new(config.clone()).unwrap();
+            let mut request = [0; 4096];
+            let asked = rustls::Stream::new(&mut tls, &mut socket).read(&mut request).unwrap_or(0);
+            if asked > 0 {
+                tls.writer().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+                let mut bytes = Vec::new();
+                while tls.wants_write() {
+                    tls.write_tls(&mut bytes).unwrap();
+                }
+                bytes.extend_from_slice(b"these bytes are not a record of TLS");
+                let _ = socket.write_all(&bytes);
+            }
+            kept.push(socket);
+        }
+    });
+    let flags = ["-n", "4", "-c", "1", "--timeout", "20s", "--connect-to", &address, "--cacert", "ca.pem"];
+    let run = setting.weir.load("https://service.test/", &flags);
+    assert_eq!((run.requests.ok, run.failures.get("tls")), (2, Some(&2)), "{:?}", run.failures);
 }
