@@ -133,7 +133,7 @@ impl FromPyObject<'_, '_> for ScriptArg {
     }
 }
 
-/// Arrival process: `constant` or `poisson`.
+/// Arrival process: `constant`, `poisson` or `gamma:BURSTINESS`.
 struct ArrivalsArg(Arrivals);
 
 impl FromPyObject<'_, '_> for ArrivalsArg {

@@ -19,7 +19,7 @@ USAGE: list[tuple[dict[str, Any], str]] = [
     ({"duration": math.nan}, "duration: invalid time NaN; write seconds from 0 on"),
     ({"timeout": 0}, "timeout: invalid time 0; write e.g. 10s or 500ms"),
     ({"rate": 0}, "rate: invalid rate 0; write requests per second above 0"),
-    ({"arrivals": "uneven"}, "; choose constant or poisson"),
+    ({"arrivals": "uneven"}, "; choose constant, poisson or gamma:BURSTINESS"),
     ({"stages": "fast"}, "; write RATE/TIME or FROM-TO/TIME"),
     ({"stages": [(1, -1, "1s")]}, "stages: invalid stage (1, -1, 1s)"),
     ({"stages": "1/1s", "duration": 1}, "duration and stages "),

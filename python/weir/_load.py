@@ -49,7 +49,7 @@ def load(
     ramp_up: Time | None = None,
     loops: int | None = None,
     rate: float | None = None,
-    arrivals: Literal["constant", "poisson"] = "constant",
+    arrivals: str = "constant",
     stages: str | Sequence[Stage] | None = None,
     method: str | None = None,
     headers: Mapping[str, str] | Iterable[tuple[str, str]] | None = None,
@@ -113,7 +113,8 @@ def load(
         ramp_up: Time over which users start, evenly.
         loops: Requests per user.
         rate: Open-loop arrival rate, in requests per second.
-        arrivals: Arrival process: evenly spaced, or random as of many independent visitors.
+        arrivals: Arrival process: "constant" (evenly spaced), "poisson" (random, as of many independent visitors), or
+            "gamma:BURSTINESS".
         stages: Arrival rate over time: ``"0-200/30s,200/1m"``, or tuples (from per second, to per second, time).
         method: Request method. Default: GET, or POST with a body.
         headers: Names and values. They replace default headers of the same name; an empty value removes one.

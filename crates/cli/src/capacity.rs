@@ -60,7 +60,7 @@ pub(super) struct CapacityArgs {
     /// minimum warm-up excluded from each load level
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::seconds, help_heading = SEARCH)]
     warmup: Duration,
-    /// arrival process: constant or poisson [default: poisson]
+    /// arrival process: constant, poisson, gamma:BURSTINESS [default: poisson]
     #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = SEARCH)]
     arrivals: Option<Arrivals>,
     /// process ID of the service, to report its CPU use

@@ -83,7 +83,7 @@ pub(super) struct LoadArgs {
     /// open-loop arrival rate, independent of responses: 500, 10k, 6000/m
     #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = OPEN)]
     rate: Option<f64>,
-    /// arrival process: constant or poisson [default: constant]
+    /// arrival process: constant, poisson, gamma:BURSTINESS [default: constant]
     #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = OPEN)]
     arrivals: Option<Arrivals>,
     /// arrival rate over time, e.g. 0-200/30s,200/1m

@@ -53,7 +53,7 @@ pub(super) struct CustomScenarioArgs {
     /// duration [default: that of --load, or 1m]
     #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = CALLERS)]
     duration: Option<Duration>,
-    /// arrival process: constant or poisson [default: poisson]
+    /// arrival process: constant, poisson, gamma:BURSTINESS [default: poisson]
     #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = CALLERS)]
     arrivals: Option<Arrivals>,
     /// callers' deadline [default: 4 x the unloaded p99]

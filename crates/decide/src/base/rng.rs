@@ -39,6 +39,25 @@ impl SeededRng {
         (2.0 * self.exponential()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
     }
 
+    /// Next number, gamma with this shape (> 0) and scale 1: mean and variance are the shape (Marsaglia and Tsang, "A
+    /// Simple Method for Generating Gamma Variables", 2000).
+    pub fn gamma(&mut self, shape: f64) -> f64 {
+        if shape < 1.0 {
+            // The method needs a shape of 1; one below it is a fraction of the next one.
+            let fraction = self.unit().powf(1.0 / shape);
+            return self.gamma(shape + 1.0) * fraction;
+        }
+        let d = shape - 1.0 / 3.0;
+        let c = 1.0 / (9.0 * d).sqrt();
+        loop {
+            let x = self.normal();
+            let v = (1.0 + c * x).powi(3);
+            if v > 0.0 && self.unit().ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+                return d * v;
+            }
+        }
+    }
+
     /// Next number, uniform in 0, 1, ..., `n` - 1 (to 1 in 2^32 / n); 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         (((self.bits() >> 32) * n as u64) >> 32) as usize

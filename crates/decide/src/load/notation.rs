@@ -1,6 +1,6 @@
 //! Notation of open loops: stages of a rate, and arrival processes.
 
-use super::schedule::{Arrivals, LoadStage};
+use super::schedule::{Arrivals, Burstiness, LoadStage};
 use crate::Nanos;
 use crate::base::units;
 
@@ -24,15 +24,21 @@ fn stage(text: &str) -> Result<LoadStage, String> {
     }
 }
 
-/// Parses `constant` or `poisson`.
+/// Parses `constant`, `poisson` or `gamma:BURSTINESS`.
 ///
 /// # Errors
-/// What to choose from.
+/// What to choose from, or the range of the burstiness.
 pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     match text {
         "constant" => Ok(Arrivals::Constant),
         "poisson" => Ok(Arrivals::Poisson),
-        _ => Err(format!("unknown arrival process '{text}'; choose constant or poisson")),
+        _ => match text.strip_prefix("gamma:") {
+            Some(shape) => {
+                let shape = shape.parse().map_err(|_| format!("invalid burstiness '{shape}'; write e.g. gamma:0.5"))?;
+                Burstiness::new(shape).map(Arrivals::Gamma)
+            }
+            None => Err(format!("unknown arrival process '{text}'; choose constant, poisson or gamma:BURSTINESS")),
+        },
     }
 }
 
@@ -47,6 +53,20 @@ mod tests {
         assert_eq!(read[1], LoadStage { from_per_s: 200.0, to_per_s: 200.0, length: Nanos::from_secs(60) });
         for wrong in ["", "200", "200/", "/30s", "a/1s", "1-/1s", "-1/1s", "1/0s", "1/1s,"] {
             assert!(stages(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn arrival_processes_are_parsed() {
+        assert_eq!(arrivals("constant"), Ok(Arrivals::Constant));
+        assert_eq!(arrivals("gamma:0.5"), Burstiness::new(0.5).map(Arrivals::Gamma));
+        for (text, error) in [
+            ("uneven", "unknown arrival process 'uneven'; choose constant, poisson or gamma:BURSTINESS"),
+            ("gamma", "unknown arrival process 'gamma'; choose constant, poisson or gamma:BURSTINESS"),
+            ("gamma:soon", "invalid burstiness 'soon'; write e.g. gamma:0.5"),
+            ("gamma:0", "invalid burstiness 0; write a number from 0.01 to 10000"),
+        ] {
+            assert_eq!(arrivals(text), Err(error.to_owned()));
         }
     }
 }
