@@ -15,6 +15,7 @@
 //!  │ ├──► agents ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
 //!  │ ├──► report ───────────────────► measure, decide
+//!  │ ├──► llm ──────────────────────► events, json, decide
 //!  │ ├──► lua ───► load, scenario, http, machine, measure, decide
 //!  │ ├──► load ──► scenario, hurl, events, json, http, machine, measure, decide
 //!  │ ├──► serve ─► server, events ──► machine, decide
@@ -46,6 +47,7 @@
 //! - [`scenario`] PURE: what a user does: steps as templates, captures and checks, cookies, data
 //! - [`json`] PURE: JSONPath and a scanner of JSON texts, without a tree
 //! - [`events`] PURE: events of streamed responses; what those of language models hold
+//! - [`llm`] PURE: requests to language models: data sets, random prompts, conversations, bodies of each API
 //! - [`load`] the load generator: one event loop per thread
 //! - [`lua`] Lua scripts with the interface of wrk as users of a load
 //! - [`agents`] several processes, on one machine or many, that generate one load together
@@ -77,6 +79,7 @@ pub use weir_http2 as http2;
 pub use weir_hurl as hurl;
 pub use weir_json as json;
 pub use weir_live as live;
+pub use weir_llm as llm;
 pub use weir_load as load;
 pub use weir_lua as lua;
 pub use weir_machine as machine;

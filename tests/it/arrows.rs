@@ -19,10 +19,10 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates that are pure.
-const PURE: [&str; 8] = ["decide", "events", "http2", "hurl", "json", "measure", "scenario", "simulate"];
+const PURE: [&str; 9] = ["decide", "events", "http2", "hurl", "json", "llm", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 20] = [
+const PURE_DEPENDENCIES: [&str; 21] = [
     "base64",
     "chrono",
     "csv",
@@ -40,6 +40,7 @@ const PURE_DEPENDENCIES: [&str; 20] = [
     "sha2",
     "strsim",
     "weir-decide",
+    "weir-events",
     "weir-hurl",
     "weir-json",
     "xpath-eval",

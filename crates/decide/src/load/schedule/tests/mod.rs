@@ -100,7 +100,8 @@ fn gamma_gaps_of_whole_shapes_are_sums_of_exponential_ones() {
         let mut naive: Vec<f64> =
             (0..50_000).map(|_| (0..shape).map(|_| rng.exponential()).sum::<f64>() / shape as f64).collect();
         let mut own = gaps(gamma(shape as f64), 4);
-        (naive.sort_by(f64::total_cmp), own.sort_by(f64::total_cmp));
+        naive.sort_by(f64::total_cmp);
+        own.sort_by(f64::total_cmp);
         for tenth in 1..10 {
             let (naive, own) = (naive[naive.len() * tenth / 10], own[own.len() * tenth / 10]);
             assert!((naive - own).abs() < 0.03, "{shape}, {tenth}: {naive} against {own}");

@@ -1,0 +1,33 @@
+//! PURE. Requests to language models: what they ask, and how each API is asked.
+//!
+//! - [`Dataset`]: prompts and conversations of a file, whose kind is told from its content
+//! - [`RandomPrompts`]: prompts of random words, by seed; [`TokenCount`]: how many
+//! - [`PromptSource`]: either of them, with a prefix that prompts share
+//! - [`RequestApi`]: API of an endpoint; [`RequestSettings`]: what all requests of a load have in common
+//! - [`RequestBodies`]: the body of a turn, written when it is needed
+//! - [`ConversationState`]: where a conversation is, and the replies that its next turn repeats
+//! - [`push_reply_text`]: text of a model's response, for the next turn
+//!
+//! A file is stored once, as it came; what is made of it are places in its bytes. A body is written from them when it
+//! is sent, so that a thousand requests of 50 KB need no 50 MB.
+
+mod conversation_state;
+mod dataset;
+mod json_text;
+mod prompt_source;
+mod random_prompts;
+mod reply_text;
+mod request;
+mod token_count;
+mod vocabulary;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::conversation_state::{ConversationState, ReplySource, TurnAction};
+pub use self::dataset::{Dataset, DatasetError, DatasetKind, ImageReader};
+pub use self::prompt_source::{PromptOrder, PromptSource};
+pub use self::random_prompts::RandomPrompts;
+pub use self::reply_text::push_reply_text;
+pub use self::request::{BodyTemplate, RequestApi, RequestBodies, RequestSettings};
+pub use self::token_count::TokenCount;
