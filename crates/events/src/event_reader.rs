@@ -1,6 +1,7 @@
 //! Reader of events from the pieces of a body.
 
 use super::chunk_reader::ChunkReader;
+use super::document_reader::DocumentReader;
 use super::json_line_reader::JsonLineReader;
 use super::sse_reader::SseReader;
 use super::stream_event::StreamEvent;
@@ -22,6 +23,7 @@ enum Kind {
     Sse(SseReader),
     JsonLines(JsonLineReader),
     Chunks(ChunkReader),
+    Json(DocumentReader),
 }
 
 impl EventReader {
@@ -39,6 +41,7 @@ impl EventReader {
             StreamFormat::Sse => Kind::Sse(SseReader::new(max_data_bytes)),
             StreamFormat::JsonLines => Kind::JsonLines(JsonLineReader::new(max_data_bytes)),
             StreamFormat::Chunks => Kind::Chunks(ChunkReader::default()),
+            StreamFormat::Json => Kind::Json(DocumentReader::new(max_data_bytes)),
         };
         Self { kind, max_data_bytes }
     }
@@ -49,6 +52,7 @@ impl EventReader {
             Kind::Sse(_) => StreamFormat::Sse,
             Kind::JsonLines(_) => StreamFormat::JsonLines,
             Kind::Chunks(_) => StreamFormat::Chunks,
+            Kind::Json(_) => StreamFormat::Json,
         }
     }
 
@@ -62,6 +66,7 @@ impl EventReader {
             Kind::Sse(reader) => reader.restart(),
             Kind::JsonLines(reader) => reader.restart(),
             Kind::Chunks(reader) => *reader = ChunkReader::default(),
+            Kind::Json(reader) => reader.restart(),
         }
     }
 
@@ -73,15 +78,20 @@ impl EventReader {
             Kind::Sse(reader) => reader.next_event(rest),
             Kind::JsonLines(reader) => reader.next_event(rest),
             Kind::Chunks(reader) => reader.next_event(rest),
+            Kind::Json(reader) => {
+                reader.keep(std::mem::take(rest));
+                None
+            }
         }
     }
 
-    /// Event that the end of a whole body completes: a last line of JSON without its line end. An unfinished
-    /// server-sent event is discarded, as its standard demands.
+    /// Event that the end of a whole body completes: a last line of JSON without its line end, or a text of
+    /// JSON. An unfinished server-sent event is discarded, as its standard demands.
     pub fn end(&mut self) -> Option<StreamEvent<'_>> {
         match &mut self.kind {
             Kind::Sse(_) | Kind::Chunks(_) => None,
             Kind::JsonLines(reader) => reader.end(),
+            Kind::Json(reader) => reader.end(),
         }
     }
 
@@ -91,6 +101,7 @@ impl EventReader {
             Kind::Sse(reader) => reader.is_within_event(),
             Kind::JsonLines(reader) => reader.is_within_event(),
             Kind::Chunks(_) => false,
+            Kind::Json(reader) => reader.is_within_event(),
         }
     }
 }

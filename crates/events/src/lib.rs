@@ -19,6 +19,7 @@
 //! ```
 
 mod chunk_reader;
+mod document_reader;
 pub mod event_reader;
 mod json_line_reader;
 pub mod llm;

@@ -9,6 +9,8 @@ pub enum StreamFormat {
     JsonLines,
     /// Raw chunks; an event is a piece as it was received.
     Chunks,
+    /// One text of JSON: the whole body is one event.
+    Json,
 }
 
 /// Content types of lines of JSON; no standard has one.
@@ -23,7 +25,7 @@ const JSON_LINE_TYPES: [&[u8]; 6] = [
 
 impl StreamFormat {
     /// All formats.
-    pub const ALL: [Self; 3] = [Self::Sse, Self::JsonLines, Self::Chunks];
+    pub const ALL: [Self; 4] = [Self::Sse, Self::JsonLines, Self::Chunks, Self::Json];
 
     /// Name in options.
     pub fn name(self) -> &'static str {
@@ -31,6 +33,7 @@ impl StreamFormat {
             Self::Sse => "sse",
             Self::JsonLines => "ndjson",
             Self::Chunks => "chunks",
+            Self::Json => "json",
         }
     }
 
@@ -40,7 +43,7 @@ impl StreamFormat {
     /// An unknown name, with the known ones.
     pub fn parse(name: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|format| format.name() == name);
-        known.ok_or_else(|| format!("unknown stream format '{name}'; choose sse, ndjson or chunks"))
+        known.ok_or_else(|| format!("unknown stream format '{name}'; choose sse, ndjson, chunks or json"))
     }
 
     /// Format by the value of a `Content-Type` header, whose parameters are ignored; chunks if it is another type, or
@@ -51,8 +54,17 @@ impl StreamFormat {
             Self::Sse
         } else if JSON_LINE_TYPES.iter().any(|known| essence.eq_ignore_ascii_case(known)) {
             Self::JsonLines
+        } else if is_json(essence) {
+            Self::Json
         } else {
             Self::Chunks
         }
     }
+}
+
+/// Whether a media type is JSON, by RFC 8259 or the suffix of RFC 6839.
+fn is_json(essence: &[u8]) -> bool {
+    const SUFFIX: &[u8] = b"+json";
+    let suffix = &essence[essence.len().saturating_sub(SUFFIX.len())..];
+    essence.eq_ignore_ascii_case(b"application/json") || suffix.eq_ignore_ascii_case(SUFFIX)
 }

@@ -133,7 +133,9 @@ fn a_format_is_chosen_by_content_type_or_by_name() {
         ("Text/Event-Stream ; charset=utf-8", StreamFormat::Sse),
         ("application/x-ndjson", StreamFormat::JsonLines),
         ("application/jsonl;charset=utf-8", StreamFormat::JsonLines),
-        ("application/json", StreamFormat::Chunks),
+        ("application/json", StreamFormat::Json),
+        ("Application/Problem+JSON; charset=utf-8", StreamFormat::Json),
+        ("text/html", StreamFormat::Chunks),
         ("", StreamFormat::Chunks),
     ] {
         assert_eq!(StreamFormat::of_content_type(value.as_bytes()), expected, "{value}");
@@ -142,5 +144,5 @@ fn a_format_is_chosen_by_content_type_or_by_name() {
         assert_eq!(StreamFormat::parse(format.name()), Ok(format));
     }
     let error = StreamFormat::parse("xml");
-    assert_eq!(error, Err("unknown stream format 'xml'; choose sse, ndjson or chunks".to_owned()));
+    assert_eq!(error, Err("unknown stream format 'xml'; choose sse, ndjson, chunks or json".to_owned()));
 }

@@ -87,6 +87,7 @@ proptest! {
         for (format, naive) in [
             (StreamFormat::Sse, oracle::sse as fn(&[u8], usize) -> Vec<Whole>),
             (StreamFormat::JsonLines, oracle::json_lines),
+            (StreamFormat::Json, oracle::document),
         ] {
             let expected = naive(&body, max);
             let mut reader = EventReader::with_max_data(format, max);

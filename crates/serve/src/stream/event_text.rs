@@ -38,7 +38,7 @@ impl EventText<'_> {
         let mut bytes = Vec::new();
         match self.format {
             StreamFormat::Chunks => bytes.extend_from_slice(text.as_bytes()),
-            StreamFormat::JsonLines => {
+            StreamFormat::JsonLines | StreamFormat::Json => {
                 bytes.extend_from_slice(format!("{{\"n\":{n},\"text\":\"{text}\"}}\n").as_bytes());
             }
             StreamFormat::Sse => self.push_sse(&mut bytes, n, &text),

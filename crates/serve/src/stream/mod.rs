@@ -102,6 +102,7 @@ fn stream_response(format: StreamFormat, body: ResponseBody) -> Response<Respons
         StreamFormat::Sse => HeaderValue::from_static("text/event-stream"),
         StreamFormat::JsonLines => CONTENT_TYPE_JSON_LINES,
         StreamFormat::Chunks => HeaderValue::from_static("application/octet-stream"),
+        StreamFormat::Json => CONTENT_TYPE_JSON,
     };
     let mut reply = Response::new(body);
     reply.headers_mut().insert(CONTENT_TYPE, content_type);
