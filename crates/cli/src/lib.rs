@@ -13,6 +13,7 @@ mod gate;
 mod help;
 mod http2_args;
 mod interrupt;
+mod llm;
 mod load;
 mod messages;
 mod mix_file;
@@ -96,6 +97,8 @@ enum LogFormat {
 enum CliCommand {
     /// Measure throughput, response times and errors under a given load
     Load(Box<load::LoadArgs>),
+    /// Measure a language model's server: times of tokens, tokens per second
+    Llm(Box<llm::LlmArgs>),
     /// Play a scenario once and print each request and response
     Run(Box<run::RunArgs>),
     /// Find the highest load that meets the objectives
@@ -143,6 +146,7 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
     let messages = Messages::new(&cli.common);
     match cli.command {
         CliCommand::Load(asked) => load::run(*asked, &args, &messages, host),
+        CliCommand::Llm(asked) => llm::run(*asked, &args, &messages),
         CliCommand::Run(asked) => run::run(*asked, &args, &messages, host),
         #[cfg(feature = "serve")]
         CliCommand::Serve(asked) => serve::run(asked, &messages),

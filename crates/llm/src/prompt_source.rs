@@ -138,6 +138,12 @@ impl PromptSource {
         }
     }
 
+    /// Whether a conversation has several turns.
+    pub fn has_turns(&self) -> bool {
+        let count = self.dataset().map_or(1, Dataset::count);
+        (0..count as u64).any(|conversation| self.turns(conversation) > 1)
+    }
+
     /// Number of turns of a conversation, >= 1.
     pub fn turns(&self, conversation: u64) -> usize {
         let turns = match &self.prompts {

@@ -6,6 +6,7 @@
 //! - [`text`]: weir's own report
 //! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
 //! - [`csv`]: time series
+//! - [`llm`]: runs to language models: text, the table of vLLM, sweeps
 //! - [`axis`]: axes of charts and plots
 //! - [`page`]: HTML reports
 //! - [`plot`]: plots as SVG and PNG
@@ -33,6 +34,7 @@ pub mod comparison;
 pub mod csv;
 mod http2;
 pub mod jmeter;
+pub mod llm;
 mod number_format;
 pub mod page;
 pub mod plot;

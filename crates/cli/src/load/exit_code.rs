@@ -6,7 +6,7 @@ use weir_measure::Run;
 use weir_measure::end_reason::EndReason;
 
 /// Exit code of a run whose files were written with the code `written`; logs the reason.
-pub(super) fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
+pub(crate) fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
     if run.interrupted {
         if let Some(EndReason::ScriptError(why)) = &run.ended_by {
             messages.error(why);

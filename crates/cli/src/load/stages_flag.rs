@@ -5,10 +5,10 @@ use weir_decide::load::schedule::LoadStage;
 
 /// Stages as one value; clap would take a bare `Vec` for a repeatable option.
 #[derive(Clone, Debug)]
-pub(super) struct StagesFlag(pub(super) Vec<LoadStage>);
+pub(crate) struct StagesFlag(pub(crate) Vec<LoadStage>);
 
 impl StagesFlag {
-    pub(super) fn read(text: &str) -> Result<Self, String> {
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
         notation::stages(text).map(Self)
     }
 }

@@ -21,6 +21,8 @@ mod gate_policies;
 mod gate_share;
 mod gate_wire;
 mod http_client;
+mod llm;
+mod llm_errors;
 mod load_answers;
 mod load_closed;
 mod load_failures;

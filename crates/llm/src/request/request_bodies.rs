@@ -149,7 +149,7 @@ impl RequestBodies {
         for (name, value) in settings.extra_members()? {
             if [&b"messages"[..], b"prompt", b"input", b"inputs"].contains(&name) {
                 return Err(format!(
-                    "invalid extra body: {} is the prompt; give it with a data set",
+                    "--extra-body: {} is the prompt; give it with a data set",
                     String::from_utf8_lossy(name)
                 ));
             }
@@ -259,7 +259,7 @@ impl RequestBodies {
     /// Checks that a template makes JSON.
     fn check_template(&self) -> Result<(), String> {
         if !self.settings.extra.trim().is_empty() {
-            return Err("an extra body does not go with a template; write its members in the template".to_owned());
+            return Err("--extra-body does not go with --body-template; write its members in the template".to_owned());
         }
         let mut body = Vec::new();
         self.push_body(&ConversationState::default(), &mut body);

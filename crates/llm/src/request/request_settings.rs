@@ -32,7 +32,7 @@ impl RequestSettings {
         if text.is_empty() {
             return Ok(Vec::new());
         }
-        let wrong = |why: &str| format!("invalid extra body: {why}; write a JSON object, e.g. {{\"top_k\": 20}}");
+        let wrong = |why: &str| format!("--extra-body: {why}; write a JSON object, e.g. {{\"top_k\": 20}}");
         if let Err(why) = serde_json::from_str::<&serde_json::value::RawValue>(text) {
             return Err(wrong(&why.to_string()));
         }

@@ -72,8 +72,8 @@ fn settings_that_an_api_lacks_are_errors() {
     let extra = |text: &str| RequestSettings { extra: text.to_owned(), ..settings(RequestApi::Chat) };
     let image = r#"{"prompt": "a", "image": "http://h/a.png"}"#;
     for (settings, content, message) in [
-        (extra("[]"), "a", "invalid extra body: not an object; write a JSON object, e.g. {\"top_k\": 20}"),
-        (extra(r#"{"prompt": 1}"#), "a", "invalid extra body: prompt is the prompt; give it with a data set"),
+        (extra("[]"), "a", "--extra-body: not an object; write a JSON object, e.g. {\"top_k\": 20}"),
+        (extra(r#"{"prompt": 1}"#), "a", "--extra-body: prompt is the prompt; give it with a data set"),
         (
             RequestSettings { ignores_end: true, ..settings(RequestApi::Messages) },
             "a",

@@ -49,6 +49,8 @@ pub enum KeptParts {
     Nothing,
     /// Its head.
     Head,
+    /// Its head, and the start of its body if its status is 400 or above.
+    HeadAndErrorBody,
     /// Its head and body.
     HeadAndBody,
 }

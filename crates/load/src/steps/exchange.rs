@@ -6,7 +6,7 @@ use weir_decide::Nanos;
 use weir_http::wire::{HeadNotes, ResponseObserver};
 use weir_scenario::plan::{OriginId, RequestBytes};
 
-use super::kept_response::KeptResponse;
+use super::kept_response::{KeptBody, KeptResponse};
 use crate::headers::with_headers;
 use crate::program::{KeptParts, PipelinedRequest};
 
@@ -47,7 +47,11 @@ impl StepExchange {
         (self.step, self.origin, self.is_bodyless, self.timeout) = (step, origin, is_bodyless, timeout);
         self.is_kept = keeps != KeptParts::Nothing;
         self.notes = HeadNotes::default();
-        self.kept.clear(keeps == KeptParts::HeadAndBody);
+        self.kept.clear(match keeps {
+            KeptParts::HeadAndBody => KeptBody::Whole,
+            KeptParts::HeadAndErrorBody => KeptBody::OfErrors,
+            KeptParts::Nothing | KeptParts::Head => KeptBody::Nothing,
+        });
     }
 
     /// Prepares it for the response to the next request of the same send.

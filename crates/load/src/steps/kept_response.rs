@@ -9,34 +9,51 @@ use ruzstd::decoding::StreamingDecoder;
 
 /// Maximum size of a kept body, in bytes, and of a decompressed one.
 const MAX_BODY_BYTES: usize = 64 << 20;
+/// Maximum size of what is kept of the body of an error, in bytes.
+const MAX_ERROR_BODY_BYTES: usize = 4096;
 /// Size of the buffer of the brotli decoder, in bytes.
 const BROTLI_BUFFER_BYTES: usize = 4096;
+
+/// What is kept of the body of a response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::steps) enum KeptBody {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The start, if the status is 400 or above.
+    OfErrors,
+    /// All of it.
+    Whole,
+}
 
 /// Response that is kept while it arrives.
 #[derive(Debug, Default)]
 pub(in crate::steps) struct KeptResponse {
     head: Vec<u8>,
     body: Vec<u8>,
-    keeps_body: bool,
+    keeps: KeptBody,
+    /// Maximum size of the body, in bytes; what is behind it is dropped.
+    max_bytes: usize,
     is_cut: bool,
 }
 
 impl KeptResponse {
     /// Empties it for the next response.
-    pub(in crate::steps) fn clear(&mut self, keeps_body: bool) {
+    pub(in crate::steps) fn clear(&mut self, keeps: KeptBody) {
         self.head.clear();
         self.body.clear();
-        (self.keeps_body, self.is_cut) = (keeps_body, false);
+        (self.keeps, self.is_cut) = (keeps, false);
+        self.max_bytes = if keeps == KeptBody::Whole { MAX_BODY_BYTES } else { 0 };
     }
 
     /// Empties it for the next response, of which the same parts are kept.
     pub(in crate::steps) fn clear_same(&mut self) {
-        self.clear(self.keeps_body);
+        self.clear(self.keeps);
     }
 
     /// Frees the memory of a head and body that are larger.
     pub(in crate::steps) fn shrink_to(&mut self, bytes: usize) {
-        self.clear(false);
+        self.clear(KeptBody::Nothing);
         self.head.shrink_to(bytes);
         self.body.shrink_to(bytes);
     }
@@ -45,17 +62,19 @@ impl KeptResponse {
     pub(in crate::steps) fn set_head(&mut self, head: &[u8]) {
         self.head.clear();
         self.head.extend_from_slice(head);
+        if self.keeps == KeptBody::OfErrors && is_error(head) {
+            self.max_bytes = MAX_ERROR_BODY_BYTES;
+        }
     }
 
     /// Takes the next bytes of the body.
     pub(in crate::steps) fn push_body(&mut self, bytes: &[u8]) {
-        if !self.keeps_body {
-            return;
-        }
-        if self.body.len() + bytes.len() > MAX_BODY_BYTES {
-            self.is_cut = true;
-        } else {
-            self.body.extend_from_slice(bytes);
+        let room = self.max_bytes - self.body.len();
+        match self.keeps {
+            KeptBody::Nothing => {}
+            KeptBody::OfErrors => self.body.extend_from_slice(&bytes[..bytes.len().min(room)]),
+            KeptBody::Whole if bytes.len() > room => self.is_cut = true,
+            KeptBody::Whole => self.body.extend_from_slice(bytes),
         }
     }
 
@@ -92,6 +111,12 @@ impl KeptResponse {
         }
         decoded_body(&self.body, encoding)
     }
+}
+
+/// Whether the status of a head is 400 or above.
+fn is_error(head: &[u8]) -> bool {
+    let status = head.iter().position(|byte| *byte == b' ').and_then(|at| head.get(at + 1));
+    matches!(status, Some(b'4'..=b'9'))
 }
 
 /// Body, decompressed if `encoding`, the value of Content-Encoding, is a known one.
@@ -135,4 +160,29 @@ fn zstd(mut compressed: &[u8]) -> io::Result<Vec<u8>> {
         }
     }
     Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_of_an_error_is_kept_and_nothing_of_a_success() {
+        let mut kept = KeptResponse::default();
+        for (head, expected) in [
+            (&b"HTTP/1.1 200 OK\r\n\r\n"[..], 0),
+            (b"HTTP/1.1 401 Unauthorized\r\n\r\n", MAX_ERROR_BODY_BYTES),
+            (b"HTTP/2 503\r\n\r\n", MAX_ERROR_BODY_BYTES),
+            (b"HTTP/1.1", 0),
+        ] {
+            kept.clear(KeptBody::OfErrors);
+            kept.set_head(head);
+            (0..3).for_each(|_| kept.push_body(&[b'x'; 3000]));
+            assert_eq!((kept.raw_body().len(), kept.is_cut), (expected, false));
+        }
+        kept.clear(KeptBody::Whole);
+        kept.set_head(b"HTTP/1.1 200 OK\r\n\r\n");
+        (0..3).for_each(|_| kept.push_body(&[b'x'; 3000]));
+        assert_eq!(kept.raw_body().len(), 9000);
+    }
 }

@@ -1,0 +1,134 @@
+//! Flags of the load and of its result.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::super::load::StagesFlag;
+use super::sweep::SweepValues;
+use weir_decide::base::units;
+use weir_decide::load::notation;
+use weir_decide::load::schedule::Arrivals;
+use weir_load::Options;
+use weir_measure::goodput::GoodputObjectives;
+use weir_measure::slo::Slo;
+use weir_report::llm::LlmReportFormat;
+
+const LOAD: &str = "Load";
+const RESULT: &str = "Result";
+
+/// Default number of conversations at a time.
+const DEFAULT_CONCURRENCY: u64 = 8;
+/// Default duration.
+const DEFAULT_DURATION: Duration = Duration::from_secs(30);
+
+/// Load, and what is made of its result.
+#[derive(Clone, Debug, Args)]
+pub(super) struct LlmLoadArgs {
+    /// closed loop: conversations at a time [default: 8]; open loop: maximum [default: 1000]
+    #[arg(short, long, value_name = "N", visible_alias = "max-concurrency", value_parser = units::count, help_heading = LOAD)]
+    concurrency: Option<u64>,
+    /// open loop: conversations per second, independent of responses: 4, 0.5, 30/m
+    #[arg(short, long, value_name = "RATE", visible_alias = "request-rate", value_parser = units::rate, help_heading = LOAD)]
+    rate: Option<f64>,
+    /// arrival process: constant, poisson, gamma:BURSTINESS [default: poisson]
+    #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = LOAD)]
+    arrivals: Option<Arrivals>,
+    /// arrival rate over time, e.g. 0-8/1m,8/5m
+    #[arg(long, value_name = "STAGES", value_parser = StagesFlag::read, help_heading = LOAD)]
+    stages: Option<StagesFlag>,
+    /// one run for each value, e.g. rate=1,2,4,8 or concurrency=1,4,16
+    #[arg(long, value_name = "FLAG=VALUES", value_parser = str::parse::<SweepValues>, help_heading = LOAD)]
+    sweep: Option<SweepValues>,
+    /// number of conversations
+    #[arg(short = 'n', long, value_name = "N", visible_alias = "request-count", value_parser = units::count, help_heading = LOAD)]
+    num_prompts: Option<u64>,
+    /// duration; bare numbers are seconds [default: 30s without -n]
+    #[arg(short, long, value_name = "TIME", value_parser = units::seconds, help_heading = LOAD)]
+    duration: Option<Duration>,
+    /// initial time excluded from the result [default: 0s]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = LOAD)]
+    warmup: Option<Duration>,
+    /// generator threads [default: 1]
+    #[arg(short, long, value_name = "N", help_heading = LOAD)]
+    threads: Option<u64>,
+    /// seed of all random choices [default: 0]
+    #[arg(long, value_name = "N", help_heading = LOAD)]
+    seed: Option<u64>,
+
+    /// objectives of each request, e.g. "ttft:500ms tpot:50ms e2e:5s"
+    #[arg(long, value_name = "OBJECTIVES", num_args = 1.., help_heading = RESULT)]
+    goodput: Vec<String>,
+    /// objective of the run, e.g. "errors<1%"; repeatable; exit code 1
+    #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
+    pub(super) slos: Vec<Slo>,
+    /// exit code 3 if the run is not trusted
+    #[arg(long, help_heading = RESULT)]
+    pub(super) strict: bool,
+    /// report format on stdout
+    #[arg(short, long, value_enum, default_value_t = LlmReportFormat::Text, help_heading = RESULT)]
+    pub(super) format: LlmReportFormat,
+    /// file for the run as JSON; - is stdout
+    #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
+    pub(super) out: Option<PathBuf>,
+    /// file for the HTML report
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    pub(super) html: Option<PathBuf>,
+}
+
+impl LlmLoadArgs {
+    /// Seed of all random choices.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(0)
+    }
+
+    /// Values of the sweep, if there is one.
+    ///
+    /// # Errors
+    /// One line, if another flag says the same.
+    pub(super) fn sweep(&self) -> Result<Option<SweepValues>, String> {
+        let Some(sweep) = &self.sweep else { return Ok(None) };
+        let given = [
+            ("--stages", self.stages.is_some()),
+            ("--rate", sweep.is_of_rate() && self.rate.is_some()),
+            ("--concurrency", !sweep.is_of_rate() && self.concurrency.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => Err(format!("{flag} and --sweep do not go together; the sweep has the values")),
+            None => Ok(Some(sweep.clone())),
+        }
+    }
+
+    /// Objectives of each request; none without the flag.
+    ///
+    /// # Errors
+    /// One line with the invalid objective.
+    pub(super) fn goodput(&self) -> Result<GoodputObjectives, String> {
+        if self.goodput.is_empty() {
+            return Ok(GoodputObjectives::default());
+        }
+        GoodputObjectives::parse(&self.goodput.join(" ")).map_err(|why| format!("--goodput: {why}"))
+    }
+
+    /// Options of a load to an endpoint.
+    pub(super) fn options(&self, endpoint: Options) -> Options {
+        let is_open = self.rate.is_some()
+            || self.stages.is_some()
+            || self.sweep.as_ref().is_some_and(SweepValues::is_of_rate);
+        let default_connections = (!is_open).then_some(DEFAULT_CONCURRENCY);
+        let has_end = self.duration.is_some() || self.num_prompts.is_some() || self.stages.is_some();
+        Options {
+            connections: self.concurrency.or(default_connections),
+            threads: Some(self.threads.unwrap_or(1)),
+            requests: self.num_prompts,
+            duration: self.duration.or((!has_end).then_some(DEFAULT_DURATION)),
+            rate: self.rate,
+            arrivals: self.arrivals.unwrap_or(Arrivals::Poisson),
+            stages: self.stages.clone().map(|stages| stages.0).unwrap_or_default(),
+            warmup: self.warmup,
+            seed: Some(self.seed()),
+            ..endpoint
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! weir's own report of a run to a language model, within 100 columns.
+//!
+//! In this order: a high error rate, missed objectives and reasons not to trust the run; target and load; requests and
+//! tokens; times; outcomes of requests and reasons of failures; objectives that were met; weir itself.
+
+use crate::ansi::AnsiPaint;
+use crate::number_format::{count, ms, percentage, rate, wrap};
+use crate::text::{facts_and_target, generator, objectives, outcomes, reasons, times_table, verdict};
+use crate::{steps, streams};
+use weir_measure::run_llm::RunLlm;
+use weir_measure::{LoadModel, Run};
+
+/// Report of a run, with ANSI colours if `color`.
+pub(super) fn render(run: &Run, color: bool) -> String {
+    let paint = AnsiPaint { enabled: color };
+    let llm = run.llm.clone().unwrap_or_default();
+    let steps = if run.steps.len() > 1 { steps::table(run, paint) } else { Vec::new() };
+    let blocks = [
+        verdict(run, paint),
+        reasons(run, paint),
+        facts_and_target(run, paint),
+        totals(run, &llm, paint),
+        times(run, &llm, paint),
+        steps,
+        outcomes(run, paint),
+        failures(run, paint),
+        objectives(run, true, paint),
+        itself(run, &llm, paint),
+    ];
+    let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    blocks.join("\n\n") + "\n"
+}
+
+fn totals(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
+    let requests = &run.requests;
+    let failed = match requests.failed {
+        0 => "0 failed".to_owned(),
+        n => paint.red(&format!("{} failed ({})", count(n), percentage(run.error_fraction()))),
+    };
+    let offered = match run.model {
+        LoadModel::Open => format!(" of {}/s offered", rate(run.rate_per_s.offered)),
+        LoadModel::Closed => String::new(),
+    };
+    let mut lines = vec![
+        paint.line(
+            "requests",
+            &[format!("{} total", count(requests.total)), format!("{} ok", count(requests.ok)), failed],
+        ),
+        paint.line(
+            "rate",
+            &[
+                format!("{}/s{offered}", rate(llm.requests_per_s)),
+                format!("{} in flight on average", rate(run.in_flight_mean)),
+            ],
+        ),
+    ];
+    lines.extend(tokens(llm, paint));
+    lines.extend(streams::goodput(llm).map(|words| paint.line("goodput", &[words])));
+    lines
+}
+
+/// Tokens in all and per request; chunks where the server does not report how many tokens there were.
+fn tokens(llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
+    let mut lines = Vec::new();
+    let requests = llm.requests.max(1) as f64;
+    if llm.with_usage > 0 {
+        let all = llm.input_tokens_per_s + llm.output_tokens_per_s;
+        lines.push(paint.line(
+            "tokens",
+            &[
+                format!("{}/s in", rate(llm.input_tokens_per_s)),
+                format!("{}/s out", rate(llm.output_tokens_per_s)),
+                format!("{}/s in all", rate(all)),
+            ],
+        ));
+        let with_usage = llm.with_usage as f64;
+        let mut each = vec![
+            format!("{} tokens in", rate(llm.input_tokens as f64 / with_usage)),
+            format!("{} out", rate(llm.output_tokens as f64 / with_usage)),
+        ];
+        if llm.tpot_ms.p50 > 0.0 {
+            each.push(format!("{} tokens/s behind the first (p50)", rate(1e3 / llm.tpot_ms.p50)));
+        }
+        lines.push(paint.line("per request", &each));
+    }
+    if llm.chunks > 0 {
+        let mut chunks = vec![
+            format!("{}/s", rate(llm.chunks_per_s)),
+            format!("{} per request", rate(llm.chunks as f64 / requests)),
+        ];
+        chunks.extend(llm.tokens_per_chunk.map(|tokens| format!("{tokens:.2} tokens per chunk")));
+        lines.push(paint.line("chunks", &chunks));
+    }
+    lines.extend(notices(llm).iter().map(|words| paint.red(words)));
+    lines
+}
+
+/// What a reader has to know of the numbers of tokens.
+fn notices(llm: &RunLlm) -> Vec<String> {
+    let mut words = Vec::new();
+    let without_usage = llm.requests.saturating_sub(llm.with_usage);
+    if llm.requests > 0 && llm.with_usage == 0 {
+        words.push("no usage from the server: chunks are counted, which may hold several tokens; no TPOT".to_owned());
+    } else if without_usage > 0 {
+        words.push(format!("{} responses without usage: their tokens are not counted", count(without_usage)));
+    }
+    if llm.without_tokens > 0 && llm.chunks > 0 {
+        words.push(format!("{} responses without a token", count(llm.without_tokens)));
+    }
+    if llm.broken_events > 0 {
+        words.push(format!("{} events that are not JSON", count(llm.broken_events)));
+    }
+    words
+}
+
+fn times(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
+    if llm.requests == 0 {
+        return vec!["no times: no request succeeded".to_owned()];
+    }
+    // A response in one piece has its first token when it ends.
+    let is_streamed = llm.chunks > llm.requests || llm.chunk_gap_ms.max > 0.0;
+    let all = [("TTFT", &llm.ttft_ms), ("TPOT", &llm.tpot_ms), ("chunk gap", &llm.chunk_gap_ms)];
+    let of_tokens = all.into_iter().filter(|(_, times)| is_streamed && times.max > 0.0);
+    let rows: Vec<_> = of_tokens.chain([("end to end", &llm.e2e_ms)]).collect();
+    let mut lines = times_table(&rows, paint);
+    let waited = llm.ttft_ms.p99 - llm.ttft_service_ms.p99;
+    if run.model == LoadModel::Open && is_streamed && waited > llm.ttft_ms.p99 * 0.05 {
+        let (sent, p99) = (ms(llm.ttft_service_ms.p99), ms(llm.ttft_ms.p99));
+        lines.push(paint.dim(&format!("TTFT from the send is {sent} at p99, and {p99} from the intended start")));
+    }
+    lines
+}
+
+/// Different reasons of failures, as far as there are samples.
+fn failures(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    let mut reasons: Vec<&str> = Vec::new();
+    for sample in run.steps.iter().flat_map(|step| &step.samples) {
+        if !reasons.contains(&sample.reason.as_str()) {
+            reasons.push(&sample.reason);
+        }
+    }
+    let first = |at| format!("{:<13}", if at == 0 { "reasons" } else { "" });
+    reasons.iter().enumerate().flat_map(|(at, reason)| wrap(&first(at), reason)).map(|line| paint.red(&line)).collect()
+}
+
+/// Lateness and CPU time of weir, also per chunk.
+fn itself(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
+    let mut lines = generator(run, paint);
+    if llm.chunks > 0 {
+        let per_chunk = run.cpu_us_per_request * run.requests.total as f64 / llm.chunks as f64;
+        lines.push(paint.line("", &[format!("{} CPU per chunk, all work of its request included", ms(per_chunk / 1e3))]));
+    }
+    lines
+}
