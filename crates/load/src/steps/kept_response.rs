@@ -34,6 +34,11 @@ impl KeptResponse {
         self.clear(self.keeps_body);
     }
 
+    /// Whether the body is kept.
+    pub(in crate::steps) fn keeps_body(&self) -> bool {
+        self.keeps_body
+    }
+
     /// Frees the memory of a head and body that are larger.
     pub(in crate::steps) fn shrink_to(&mut self, bytes: usize) {
         self.clear(false);
