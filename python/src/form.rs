@@ -20,6 +20,7 @@ use weir::measure::slo::Slo;
 use crate::arguments::{PythonArgs, TimeArg};
 use crate::errors;
 use crate::scenario_args::ScenarioArg;
+use crate::stream_args::stream_options;
 
 /// Options of a load, its objectives and agents.
 pub(crate) struct LoadRequest {
@@ -76,6 +77,7 @@ impl LoadRequest {
                 streams: form.take("streams")?,
                 window_bytes: form.take("h2_window")?,
             },
+            streams: stream_options(&form)?,
             unix_socket: form.take("unix_socket")?,
             connect_to: form.take("connect_to")?,
             tls: TlsOptions {

@@ -28,6 +28,7 @@ mod script;
 mod send;
 mod serve;
 mod simulate;
+mod stream_args;
 
 use pyo3::prelude::*;
 

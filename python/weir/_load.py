@@ -64,6 +64,9 @@ def load(
     h2c: bool = False,
     streams: int | None = None,
     h2_window: int | None = None,
+    stream: bool | Literal["sse", "ndjson", "chunks", "json"] = False,
+    stall_timeout: Time | None = None,
+    max_events: int | None = None,
     unix_socket: _Path | None = None,
     connect_to: str | None = None,
     cacert: _Path | None = None,
@@ -131,6 +134,9 @@ def load(
         streams: Streams per connection (default 1): requests at a time with `connections`, users that share a
             connection with `users` and with scenarios.
         h2_window: Window of flow control of each stream, in bytes (default 6291456).
+        stream: Reads responses as streams of events, by their Content-Type or as the format given; see `Run.streams`.
+        stall_timeout: Longest time between two events; a response that stalls has failed.
+        max_events: Events after which a response is ended.
         unix_socket: Unix socket to connect to.
         connect_to: ``host:port`` to connect to, instead of the URL's.
         cacert: File of CA certificates to trust, instead of the system's (PEM).

@@ -38,6 +38,7 @@ mod server_lifecycle;
 #[cfg(feature = "simulate")]
 pub mod simulate;
 #[cfg(feature = "study")]
+mod stream_args;
 mod study;
 mod usage_error;
 

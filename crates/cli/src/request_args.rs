@@ -12,6 +12,7 @@ use super::http2_args::Http2Args;
 use super::mix_file::{FlagCheck, MixFile};
 use super::scenario_args::ScenarioArgs;
 use super::script_path::{is_python, is_script, take_script};
+use super::stream_args::StreamArgs;
 use weir_decide::base::units;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
@@ -79,6 +80,8 @@ pub(super) struct RequestArgs {
     pipeline: Option<u64>,
     #[command(flatten)]
     http2_args: Http2Args,
+    #[command(flatten)]
+    stream_args: StreamArgs,
     #[command(flatten)]
     connection_args: ConnectionArgs,
     /// TLS server name [default: the URL's host]
@@ -310,6 +313,7 @@ impl RequestArgs {
             no_keepalive: self.no_keep_alive,
             pipeline: self.pipeline,
             http2: self.http2_args.into_options(),
+            streams: self.stream_args.into_options(),
             sni: self.sni,
             ..self.connection_args.into_options()
         }

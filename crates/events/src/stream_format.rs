@@ -1,11 +1,15 @@
 //! Framing of the events of a body.
 
+use serde::{Deserialize, Serialize};
+
 /// Framing of the events of a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum StreamFormat {
     /// Server-sent events, by the WHATWG's HTML standard, section 9.2.
     Sse,
     /// Lines of JSON; an event is a line that is not blank.
+    #[serde(rename = "ndjson")]
     JsonLines,
     /// Raw chunks; an event is a piece as it was received.
     Chunks,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use weir_decide::Nanos;
 use weir_events::llm::LlmApi;
-use weir_load::stream_observer::{StreamObserver, StreamOptions, StreamSinks};
+use weir_load::event_streams::{StreamObserver, StreamOptions, StreamSinks};
 use weir_measure::goodput::GoodputObjectives;
 use weir_measure::llm_counts::LlmCounts;
 use weir_measure::stream_counts::StreamCounts;
@@ -32,14 +32,14 @@ fn main() {
         let mut least = f64::INFINITY;
         for _ in 0..ROUNDS {
             let begin = Instant::now();
-            let mut sinks = StreamSinks { streams: &mut streams, llm: &mut llm };
-            observer.begin(&options, (Nanos(0), Nanos(1)), Nanos(2), b"text/event-stream");
+            let mut sinks = StreamSinks { streams: &mut streams, llm: options.api.map(|_| &mut llm) };
+            observer.begin(&options, (Nanos(0), Nanos(1)), Nanos(2), (200, b"text/event-stream"));
             let mut at = 1_000;
             for piece in &pieces {
                 at += 10_000 + (at * 7919) % 1_000_000;
                 observer.body(&options, piece.as_bytes(), Nanos(at), Some(&mut sinks));
             }
-            observer.end(&options, StreamEnd::Complete, Nanos(at), true, Some(&mut sinks));
+            observer.record(&options, StreamEnd::Complete, Nanos(at), true, Some(&mut sinks));
             least = least.min(begin.elapsed().as_secs_f64() * 1e9 / EVENTS as f64);
         }
         println!("{name:24} {least:7.1} ns per event");

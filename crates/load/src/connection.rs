@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
+use super::event_streams::StreamObserver;
 use super::http2::ConnectionStreams;
 use super::steps::StepExchange;
 use weir_decide::Nanos;
@@ -42,6 +43,8 @@ pub(super) struct LoadConnection {
     pub(super) origin: Option<(u32, OriginId)>,
     /// Request of a scenario's step while it is in flight; `None` for requests of the plan.
     pub(super) step: Option<Box<StepExchange>>,
+    /// Observer of responses to requests of the plan; `None` if they are not observed, or none has come.
+    pub(super) observer: Option<Box<StreamObserver>>,
     /// Requests of a connection with HTTP/2; `None` with HTTP/1.1.
     pub(super) streams: Option<Box<ConnectionStreams>>,
     /// Number of requests, from the back, that are not completely written, ...
@@ -152,6 +155,7 @@ impl LoadConnection {
             idle_since: None,
             origin: None,
             step: None,
+            observer: None,
             streams: None,
             unsent: 0,
             offset: 0,
@@ -161,6 +165,20 @@ impl LoadConnection {
     /// Whether it carries no requests.
     pub(super) fn is_unused(&self) -> bool {
         self.flights.is_empty() && self.streams.as_ref().is_none_or(|streams| streams.is_empty())
+    }
+
+    /// Place of the observer of the response that comes on it.
+    pub(super) fn observer(&mut self) -> &mut Option<Box<StreamObserver>> {
+        match &mut self.step {
+            Some(step) => &mut step.observer,
+            None => &mut self.observer,
+        }
+    }
+
+    /// Whether the bytes of the body that comes are looked at.
+    pub(super) fn looks_into_body(&self) -> bool {
+        let is_observed = self.observer.as_ref().is_some_and(|observer| observer.is_reading());
+        is_observed || self.step.as_ref().is_some_and(|step| step.looks_into_body())
     }
 
     /// Appends a request to be written.

@@ -9,6 +9,7 @@ use weir_measure::outcome::Outcome;
 use weir_measure::recorder::{Interval, Recorder};
 use weir_scenario::plan::{StepFindings, StepVerdict};
 
+use super::event_streams::{StreamOptions, StreamSinks};
 use super::headers::with_headers;
 use super::steps::ScriptTime;
 
@@ -61,6 +62,16 @@ impl WorkerCounters {
         self.integrate_to(now);
         self.recorder.counts.area += self.within(intended, now);
         self.in_flight += 1;
+    }
+
+    /// Counts of streams that the response to a request intended at `intended` adds to; none within the warm-up.
+    #[inline]
+    pub(super) fn stream_sinks(&mut self, options: &StreamOptions, intended: Nanos) -> Option<StreamSinks<'_>> {
+        let Counts { streams, llm, .. } = &mut self.recorder.counts;
+        (intended >= self.from).then(|| StreamSinks {
+            streams: streams.get_or_insert_default(),
+            llm: options.api.map(|_| &mut **llm.get_or_insert_default()),
+        })
     }
 
     /// Takes back requests that have begun and will not be sent.

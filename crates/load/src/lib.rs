@@ -6,7 +6,7 @@
 //! - [`program`]: programs that drive users in place of compiled steps
 //! - [`setup`]: setup before a load, and teardown after it
 //! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
-//! - [`stream_observer`]: what is measured of streamed responses; no worker calls it yet
+//! - [`event_streams`]: responses that are streams of events: options, and what is observed of each
 //! - `manifest`: command, seed, time and machine; [`request_log`]: log of all requests
 
 mod base64_bytes;
@@ -14,6 +14,7 @@ mod connection;
 mod connections;
 mod counters;
 mod drive;
+pub mod event_streams;
 mod headers;
 pub mod http2;
 mod manifest;
@@ -26,7 +27,6 @@ pub mod request_log;
 pub mod setup;
 mod start_gate;
 pub mod steps;
-pub mod stream_observer;
 mod worker;
 
 use std::fmt;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::base64_bytes;
+use super::event_streams::StreamOptions;
 use super::http2::Http2Options;
 use super::program::ScriptOptions;
 use super::steps::ScenarioSource;
@@ -76,6 +77,9 @@ pub struct Options {
     /// HTTP/2, in place of HTTP/1.1.
     #[serde(default)]
     pub http2: Http2Options,
+    /// Responses as streams of events, if they are read as such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<StreamOptions>,
     /// Unix socket to connect to.
     pub unix_socket: Option<PathBuf>,
     /// HOST:PORT to connect to, instead of the URL's.

@@ -18,6 +18,7 @@ pub use self::error::PlanError;
 use self::http2::{check_heads, http2};
 use self::requests::requests;
 pub(crate) use self::requests::weights;
+use super::event_streams::StreamOptions;
 use super::http2::Http2Plan;
 use super::options::Options;
 use super::steps::{ProgramPlan, ScenarioMix, StepTrace, with_single_request};
@@ -74,6 +75,8 @@ pub struct LoadPlan {
     pub pipeline: usize,
     /// HTTP/2, if it is asked for.
     pub http2: Option<Http2Plan>,
+    /// Responses as streams of events, if they are read as such.
+    pub streams: Option<StreamOptions>,
     /// Number of connections opened before the start.
     pub preconnect: u64,
     /// Whether threads busy-wait instead of sleeping.
@@ -202,6 +205,7 @@ impl LoadPlan {
             keep_alive,
             pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
             http2,
+            streams: options.streams,
             preconnect: if keep_alive && matches!(pace, Pacing::Closed(_)) && options.users.is_none() {
                 connections
             } else {

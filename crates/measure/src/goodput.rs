@@ -1,5 +1,8 @@
 //! Objectives of a request to a language model: it counts as goodput if it meets all of them.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 use weir_decide::Nanos;
 use weir_decide::base::units;
 
@@ -15,7 +18,7 @@ pub struct LlmTimes {
 }
 
 /// Objectives of each request, such as `ttft:500ms tpot:50ms e2e:5s`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoodputObjectives {
     /// Maximum time to first token.
     pub ttft: Option<Nanos>,
@@ -57,12 +60,26 @@ impl GoodputObjectives {
         Ok(parsed)
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Whether a request meets all objectives. One that lacks a time does not meet the objective of that time.
     pub fn are_met(&self, times: &LlmTimes) -> bool {
         let holds = |limit: Option<Nanos>, time: Option<Nanos>| {
             limit.is_none_or(|limit| time.is_some_and(|time| time <= limit))
         };
         holds(self.ttft, times.ttft) && holds(self.tpot, times.tpot) && holds(self.e2e, Some(times.e2e))
+    }
+}
+
+/// In the notation of [`GoodputObjectives::parse`]; empty without objectives.
+impl fmt::Display for GoodputObjectives {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [("ttft", self.ttft), ("tpot", self.tpot), ("e2e", self.e2e)];
+        let given = all.iter().filter_map(|(name, limit)| limit.map(|limit| format!("{name}:{limit}")));
+        f.write_str(&given.collect::<Vec<_>>().join(" "))
     }
 }
 
@@ -78,6 +95,7 @@ mod tests {
             e2e: Some(Nanos::from_secs(5)),
         };
         assert_eq!(GoodputObjectives::parse("ttft:500ms tpot:50ms e2e:5s"), Ok(all));
+        assert_eq!(GoodputObjectives::parse(&all.to_string()), Ok(all));
         assert_eq!(GoodputObjectives::parse("ttft:500,tpot:50,e2el:5000"), Ok(all));
         for (text, error) in [
             ("ttft", "invalid objective 'ttft'; write e.g. ttft:500ms tpot:50ms e2e:5s"),

@@ -11,7 +11,9 @@ use super::lateness::is_p99_distorted;
 use super::load_model::LoadModel;
 pub use super::rate::Rate;
 use super::run_http2::RunHttp2;
+use super::run_llm::RunLlm;
 use super::run_steps::{RunIterations, RunScenario, RunStep};
+use super::run_streams::RunStreams;
 use super::series::SeriesPoint;
 use super::trust::{MAX_CPU_FRACTION, Trust};
 
@@ -62,6 +64,12 @@ pub struct Run {
     /// HTTP/2 of these connections; `None` if it was not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http2: Option<RunHttp2>,
+    /// Responses as streams of events; `None` if they were not read as such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<RunStreams>,
+    /// Requests to a language model; `None` if they were not such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub llm: Option<RunLlm>,
     /// Lateness of the generator itself.
     pub lateness_ms: Percentiles,
     /// User and system time of the generator per request, in microseconds.

@@ -3,12 +3,17 @@
 use super::agent_counts::{Agent, AgentCounts};
 use super::counts::Counts;
 use super::end_reason::EndReason;
+use super::goodput::GoodputObjectives;
+use super::llm_counts::LlmCounts;
 use super::load_model::LoadModel;
 use super::run::{Bytes, Connections, Manifest, Rate, Requests, Responses, Run, RunTarget, SCHEMA_VERSION};
 use super::run_http2::RunHttp2;
+use super::run_llm::RunLlm;
 use super::run_steps::{RunIterations, RunScenario, RunStep, StepFacts};
+use super::run_streams::RunStreams;
 use super::series::RunSeries;
 use super::step_counts::{IterationCounts, StepCounts};
+use super::stream_counts::StreamCounts;
 use super::trust::{Evidence, Trust};
 use weir_decide::Nanos;
 
@@ -29,6 +34,10 @@ pub struct RunFacts {
     pub max_connections: u64,
     /// Maximum number of streams of a connection, if HTTP/2 was asked for.
     pub streams: Option<u64>,
+    /// Whether responses were read as streams of events.
+    pub reads_events: bool,
+    /// Objectives of each request to a language model, if requests were such.
+    pub llm_objectives: Option<GoodputObjectives>,
     /// Whether the generator busy-waits (`--spin`), which makes its CPU utilization meaningless.
     pub spins: bool,
     /// Whether an interrupt ended the run.
@@ -82,6 +91,17 @@ impl RunFacts {
 
     fn http2(&self, counts: &Counts) -> Option<RunHttp2> {
         self.streams.map(|streams| RunHttp2::of(streams, &counts.http2))
+    }
+
+    fn run_streams(&self, counts: &Counts) -> Option<RunStreams> {
+        let none = StreamCounts::default();
+        self.reads_events.then(|| RunStreams::of(counts.streams.as_deref().unwrap_or(&none), self.duration_s()))
+    }
+
+    fn run_llm(&self, counts: &Counts) -> Option<RunLlm> {
+        let none = LlmCounts::default();
+        let counts = counts.llm.as_deref().unwrap_or(&none);
+        self.llm_objectives.map(|objectives| RunLlm::of(counts, &objectives, self.duration_s()))
     }
 
     fn target_of(self, counts: &Counts) -> RunTarget {
@@ -155,6 +175,8 @@ impl Run {
                 max_backlog: counts.max_backlog,
             },
             http2: facts.http2(counts),
+            streams: facts.run_streams(counts),
+            llm: facts.run_llm(counts),
             lateness_ms: counts.lateness.percentiles(),
             cpu_us_per_request: counts.cpu.as_secs_f64() * 1e6 / total.max(1) as f64,
             cpu_utilization: counts.cpu_utilization,

@@ -11,7 +11,7 @@ merged! {
     /// Counts of streamed responses; sums over threads and agents.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
     pub struct StreamCounts {
-        /// Responses that ended, in any way: the sum of the five below.
+        /// Responses that ended, in any way: the sum of the six below.
         pub responses: u64 => sum,
         /// Whole responses whose last event is complete.
         pub complete: u64 => sum,
@@ -23,6 +23,9 @@ merged! {
         pub broken_off: u64 => sum,
         /// Responses that stalled.
         pub stalled: u64 => sum,
+        /// Responses that did not end within the timeout of their requests.
+        #[serde(default)]
+        pub timed_out: u64 => sum,
         /// Responses without any event.
         pub without_events: u64 => sum,
         /// Events of all responses.
@@ -60,6 +63,7 @@ impl StreamCounts {
             StreamEnd::Stopped => &mut self.stopped,
             StreamEnd::BrokenOff => &mut self.broken_off,
             StreamEnd::Stalled => &mut self.stalled,
+            StreamEnd::TimedOut => &mut self.timed_out,
         } += 1;
         self.events += timeline.events;
         self.coalesced += timeline.coalesced;
@@ -80,7 +84,8 @@ impl StreamCounts {
 
     /// Whether the counts add up. Gaps may be of responses that end in a later part.
     pub(super) fn adds_up(&self) -> bool {
-        self.responses == self.complete + self.unfinished + self.stopped + self.broken_off + self.stalled
+        let ends = [self.complete, self.unfinished, self.stopped, self.broken_off, self.stalled, self.timed_out];
+        self.responses == ends.iter().sum::<u64>()
             && self.first_event.count() == self.responses - self.without_events.min(self.responses)
             && self.first_event_service.count() == self.first_event.count()
             && self.longest_gaps.count() <= self.first_event.count()

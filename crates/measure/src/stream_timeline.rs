@@ -15,6 +15,8 @@ pub enum StreamEnd {
     BrokenOff,
     /// Response without an event for longer than the stall timeout.
     Stalled,
+    /// Response that did not end within the timeout of its request.
+    TimedOut,
 }
 
 /// Times of one streamed response so far. An event arrives with the piece of the body that completes it; events that

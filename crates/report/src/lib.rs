@@ -40,6 +40,7 @@ pub mod page;
 pub mod plot;
 pub mod read;
 mod steps;
+mod streams;
 pub mod text;
 pub mod unit;
 pub mod wrk;

@@ -6,7 +6,7 @@
 
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
-use super::{agents, bars, http2, steps};
+use super::{agents, bars, http2, steps, streams};
 use weir_decide::Nanos;
 use weir_measure::end_reason::EndReason;
 use weir_measure::histogram::Percentiles;
@@ -23,6 +23,7 @@ pub fn render(run: &Run, color: bool) -> String {
         steps::table(run, paint),
         steps::checks(run, paint),
         clocks(run, paint),
+        streams::lines(run, paint),
         shape(run, paint),
         outcomes(run, paint),
         objectives(run, true, paint),
@@ -34,7 +35,7 @@ pub fn render(run: &Run, color: bool) -> String {
 }
 
 /// Error rate above [`HEADLINE_FAILURE_FRACTION`], and missed objectives.
-fn verdict(run: &Run, paint: AnsiPaint) -> Vec<String> {
+pub(super) fn verdict(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let failures = failures(run).into_iter().chain(scenario_failures(run)).flat_map(|words| wrap("", &words));
     let mut lines: Vec<String> = failures.map(|line| paint.red(&line)).collect();
     if run.slo.iter().any(|held| !held.ok) {
@@ -66,7 +67,7 @@ pub fn scenario_failures(run: &Run) -> Option<String> {
     steps::headline(run)
 }
 
-fn reasons(run: &Run, paint: AnsiPaint) -> Vec<String> {
+pub(super) fn reasons(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if run.trust.ok {
         return Vec::new();
     }
@@ -98,7 +99,7 @@ pub(super) fn facts(run: &Run) -> [String; 4] {
     ]
 }
 
-fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
+pub(super) fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let asked = format!("{} {}", run.target.method, run.target.url).trim_start().to_owned();
     let facts = facts(run);
     let mut lines =
@@ -197,11 +198,7 @@ fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
 
 fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let failed = run.failed_histogram().is_ok_and(|times| times.count() > 0).then(|| percentiles(&run.failed_ms));
-    let heading = METRIC_NAMES.iter().map(|name| format!("{name:>9}")).collect::<String>();
-    let heading = format!("{:<15}{}", "", paint.dim(&heading));
-    let cells = |own: &[f64; 8], other: &[f64; 8]| {
-        own.iter().zip(other).map(|(ms, other)| format!("{:>9}", ms_like(*ms, ms.max(*other)))).collect::<String>()
-    };
+    let heading = heading(paint);
     let failed = failed.map(|times| format!("{:<15}{}", "of failures", cells(&times, &times)));
     if run.requests.ok == 0 {
         let none = "no response times: no request succeeded".to_owned();
@@ -216,6 +213,26 @@ fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     }
     lines.extend(failed);
     lines
+}
+
+/// Names of the columns of a table of times.
+fn heading(paint: AnsiPaint) -> String {
+    let names = METRIC_NAMES.iter().map(|name| format!("{name:>9}")).collect::<String>();
+    format!("{:<15}{}", "", paint.dim(&names))
+}
+
+/// Cells of a row of times, with the units of the greater of it and another row.
+fn cells(own: &[f64; 8], other: &[f64; 8]) -> String {
+    own.iter().zip(other).map(|(ms, other)| format!("{:>9}", ms_like(*ms, ms.max(*other)))).collect()
+}
+
+/// Table of times, a row each.
+pub(super) fn times_table(rows: &[(&str, &Percentiles)], paint: AnsiPaint) -> Vec<String> {
+    let row = |(name, times): &(&str, &Percentiles)| {
+        let times = percentiles(times);
+        format!("{name:<15}{}", cells(&times, &times))
+    };
+    [heading(paint)].into_iter().chain(rows.iter().map(row)).collect()
 }
 
 /// Whether all percentiles of response and service times differ by at most 1%.
@@ -237,10 +254,10 @@ fn shape(run: &Run, paint: AnsiPaint) -> Vec<String> {
     run.response_histogram().map_or_else(|_| Vec::new(), |histogram| bars::lines(&histogram, paint))
 }
 
-fn outcomes(run: &Run, paint: AnsiPaint) -> Vec<String> {
+pub(super) fn outcomes(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let rows = |section: &str, kind: &str, n: u64, words: &str, failed: bool| {
         let percentage = percent(n as f64 / run.requests.total.max(1) as f64);
-        let first = format!("{section:<LABEL_WIDTH$}{:<9}{:>12}  {percentage:>7}  ", truncate(kind, 9), count(n));
+        let first = format!("{section:<LABEL_WIDTH$}{:<10}{:>11}  {percentage:>7}  ", truncate(kind, 10), count(n));
         let lines = wrap(&first, words).into_iter();
         lines.map(move |line| if failed { paint.red(line.trim_end()) } else { line.trim_end().to_owned() })
     };
@@ -260,7 +277,7 @@ fn outcomes(run: &Run, paint: AnsiPaint) -> Vec<String> {
 }
 
 /// Objectives that were met, or those that were missed.
-fn objectives(run: &Run, are_met: bool, paint: AnsiPaint) -> Vec<String> {
+pub(super) fn objectives(run: &Run, are_met: bool, paint: AnsiPaint) -> Vec<String> {
     let width = run.slo.iter().map(|held| held.objective.chars().count()).max().unwrap_or(0);
     let line = |held: &weir_measure::run::SloResult| {
         let line = format!("{:<width$}  {}", held.objective, held.measured);
@@ -270,7 +287,7 @@ fn objectives(run: &Run, are_met: bool, paint: AnsiPaint) -> Vec<String> {
     run.slo.iter().filter(|held| held.ok == are_met).map(line).collect()
 }
 
-fn generator(run: &Run, paint: AnsiPaint) -> Vec<String> {
+pub(super) fn generator(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if run.requests.total == 0 {
         return Vec::new();
     }

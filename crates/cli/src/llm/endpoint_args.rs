@@ -169,7 +169,9 @@ fn api_key(name: &str) -> Result<String, String> {
 
 fn template(text: &str) -> Result<BodyTemplate, String> {
     let text = match text.strip_prefix('@') {
-        Some(path) => fs::read_to_string(path).map_err(|error| format!("--body-template: cannot read {path}: {error}"))?,
+        Some(path) => {
+            fs::read_to_string(path).map_err(|error| format!("--body-template: cannot read {path}: {error}"))?
+        }
         None => text.to_owned(),
     };
     text.parse().map_err(|why| format!("--body-template: {why}"))
@@ -200,7 +202,8 @@ mod tests {
 
     #[test]
     fn keys_go_into_the_header_of_the_api_and_given_headers_replace_the_defaults() {
-        let lines = |api, given: &[&str]| headers(given.iter().map(|line| (*line).to_owned()).collect(), api, Some("k"));
+        let lines =
+            |api, given: &[&str]| headers(given.iter().map(|line| (*line).to_owned()).collect(), api, Some("k"));
         let json = "Content-Type: application/json";
         assert_eq!(lines(RequestApi::Chat, &[]), [json, "Authorization: Bearer k"]);
         assert_eq!(lines(RequestApi::Messages, &[]), [json, "x-api-key: k", ANTHROPIC_VERSION]);

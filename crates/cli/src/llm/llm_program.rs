@@ -61,11 +61,8 @@ impl UserProgram for LlmProgram {
 
     fn steps(&self) -> Vec<StepFacts> {
         let names: &[&str] = if self.0.has_turns { &["first turn", "later turns"] } else { &["request"] };
-        let facts = |name: &&str| StepFacts {
-            name: (*name).to_owned(),
-            scenario: SCENARIO.to_owned(),
-            checks: Vec::new(),
-        };
+        let facts =
+            |name: &&str| StepFacts { name: (*name).to_owned(), scenario: SCENARIO.to_owned(), checks: Vec::new() };
         names.iter().map(facts).collect()
     }
 

@@ -113,9 +113,8 @@ impl LlmLoadArgs {
 
     /// Options of a load to an endpoint.
     pub(super) fn options(&self, endpoint: Options) -> Options {
-        let is_open = self.rate.is_some()
-            || self.stages.is_some()
-            || self.sweep.as_ref().is_some_and(SweepValues::is_of_rate);
+        let is_open =
+            self.rate.is_some() || self.stages.is_some() || self.sweep.as_ref().is_some_and(SweepValues::is_of_rate);
         let default_connections = (!is_open).then_some(DEFAULT_CONCURRENCY);
         let has_end = self.duration.is_some() || self.num_prompts.is_some() || self.stages.is_some();
         Options {

@@ -86,7 +86,8 @@ fn try_run(asked: LlmArgs, args: &[OsString], messages: &Messages) -> Result<u8,
         Some(sweep) => sweep.loads(&options),
         None => vec![options],
     };
-    let mut plans = loads.iter().map(LoadPlan::new).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+    let mut plans =
+        loads.iter().map(LoadPlan::new).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
     let Some(first) = plans.first() else { return Err("--sweep has no values".to_owned()) };
     let program = Arc::new(LlmProgram::new(endpoint.settings, prompts, first)?);
     plans = plans
@@ -97,8 +98,7 @@ fn try_run(asked: LlmArgs, args: &[OsString], messages: &Messages) -> Result<u8,
         .map_err(|error| error.to_string())?;
     plans.first().map_or(Ok(()), |plan| objectives.check(plan))?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    let measurement =
-        Measurement { messages, interrupt: &interrupt, command: &command, objectives: &objectives };
+    let measurement = Measurement { messages, interrupt: &interrupt, command: &command, objectives: &objectives };
     if let Some(sweep) = sweep {
         return sweep.run(&plans, &measurement, &load_args);
     }

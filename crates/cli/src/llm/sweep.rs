@@ -53,8 +53,11 @@ impl FromStr for SweepValues {
             SweepFlag::Rate => units::rate(text.trim()),
             SweepFlag::Concurrency => units::count(text.trim()).map(|count| count as f64),
         };
-        let mut values =
-            values.split(',').map(value).collect::<Result<Vec<f64>, _>>().map_err(|why| format!("{}: {why}", wrong()))?;
+        let mut values = values
+            .split(',')
+            .map(value)
+            .collect::<Result<Vec<f64>, _>>()
+            .map_err(|why| format!("{}: {why}", wrong()))?;
         values.sort_by(f64::total_cmp);
         values.dedup();
         if values.iter().any(|value| *value <= 0.0) || values.len() > MAX_VALUES {

@@ -133,9 +133,7 @@ fn recorded() -> Server {
 
 fn stream(body: &str) -> Reply {
     let length = body.len();
-    Reply::raw(format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {length}\r\n\r\n{body}"
-    ))
+    Reply::raw(format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {length}\r\n\r\n{body}"))
 }
 
 fn bodies(server: &Server) -> Vec<Value> {
@@ -155,7 +153,11 @@ fn a_conversation_waits_between_its_turns_and_repeats_replies() {
     let messages: Vec<Value> = bodies(&server).iter().map(|body| body["messages"].clone()).collect();
     assert_eq!(
         messages,
-        [json!([user("a")]), json!([user("a"), reply(0), user("b")]), json!([user("a"), reply(0), user("b"), reply(1), user("c")])]
+        [
+            json!([user("a")]),
+            json!([user("a"), reply(0), user("b")]),
+            json!([user("a"), reply(0), user("b"), reply(1), user("c")])
+        ]
     );
     let run = output.json();
     assert_eq!((run.requests.ok, run.iterations.as_ref().unwrap().ok), (3, 1));
@@ -203,11 +205,9 @@ fn headers_path_and_body_are_those_of_the_flags() {
     assert_eq!(output.code, 0, "{}", output.stderr);
     let seen = server.seen();
     assert_eq!(seen[0].path, "/proxy/v1/chat/completions");
-    for (name, value) in [
-        ("authorization", "Bearer sk-secret"),
-        ("content-type", "application/json"),
-        ("x-tenant", "t"),
-    ] {
+    for (name, value) in
+        [("authorization", "Bearer sk-secret"), ("content-type", "application/json"), ("x-tenant", "t")]
+    {
         assert_eq!(seen[0].header(name), Some(value), "{name}");
     }
     let expected = json!({

@@ -30,8 +30,7 @@ fn a_key_that_is_wrong_and_a_model_that_is_not_there_are_one_line() {
 /// Server with one response to all requests.
 fn server(content_type: &str, body: &str) -> Server {
     let (length, body) = (body.len(), body.to_owned());
-    let text =
-        format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}");
+    let text = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}");
     Server::start(move |_| Reply::raw(&text))
 }
 
@@ -106,7 +105,10 @@ fn mistakes_of_the_command_line_are_one_line_and_nothing_is_sent() {
             &["--model", "m", "--dataset", "batch.jsonl", "--api", "chat"],
             "the data set is a batch for /v1/embeddings, which is not --api chat",
         ),
-        (&["--model", "m", "--extra-body", "[]"], "--extra-body: not an object; write a JSON object, e.g. {\"top_k\": 20}"),
+        (
+            &["--model", "m", "--extra-body", "[]"],
+            "--extra-body: not an object; write a JSON object, e.g. {\"top_k\": 20}",
+        ),
         (&["--model", "m", "--goodput", "itl:5"], "--goodput: unknown objective 'itl'; choose ttft, tpot or e2e"),
         (&["--model", "m", "--api-key-env", "NO_SUCH_KEY"], "--api-key-env: the environment has no NO_SUCH_KEY"),
         (&["--model", "m", "--endpoint", "chat"], "--endpoint 'chat': write a path, e.g. /v1/chat/completions"),

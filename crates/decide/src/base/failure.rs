@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 /// Kinds of failures other than a status.
 ///
-/// The load generator produces those from [`Connect`](Self::Connect) to [`Protocol`](Self::Protocol), the client also
-/// [`Dns`](Self::Dns) and [`Request`](Self::Request), an attempt of a call all.
+/// The load generator produces those from [`Connect`](Self::Connect) to [`Body`](Self::Body) and, of streams,
+/// [`BrokenOff`](Self::BrokenOff) and [`Stalled`](Self::Stalled); the client [`Dns`](Self::Dns) to
+/// [`Protocol`](Self::Protocol) and [`Request`](Self::Request); an attempt of a call all but those of streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -29,13 +30,18 @@ pub enum FailureKind {
     Reset,
     /// Received bytes are not HTTP, or the response's head is too large.
     Protocol,
-    /// Response body does not meet the success rule: not JSON, not valid by the schema, or too long to validate.
+    /// Response body does not meet the success rule: not JSON, not valid by the schema, or too long to validate; in
+    /// the load generator an event of a language model that is not JSON or reports an error.
     Body,
     /// Response lacks a header of the success rule.
     Header,
     /// Invalid request: its body broke off or differs from its length, or its target, host or length cannot be sent.
     /// The only kind that the caller causes.
     Request,
+    /// Streamed response that broke off: its connection ended early, or its framing is invalid.
+    BrokenOff,
+    /// Streamed response without an event for longer than the stall timeout.
+    Stalled,
 }
 
 /// Side that caused a failure.
@@ -49,7 +55,7 @@ pub enum FailureSide {
 
 impl FailureKind {
     /// All kinds; `ALL[kind as usize]` is `kind`.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Dns,
         Self::Connect,
         Self::Tls,
@@ -60,6 +66,8 @@ impl FailureKind {
         Self::Body,
         Self::Header,
         Self::Request,
+        Self::BrokenOff,
+        Self::Stalled,
     ];
 
     /// Side that causes failures of this kind.
@@ -74,13 +82,20 @@ impl FailureKind {
             | Self::Reset
             | Self::Protocol
             | Self::Body
-            | Self::Header => FailureSide::Upstream,
+            | Self::Header
+            | Self::BrokenOff
+            | Self::Stalled => FailureSide::Upstream,
         }
+    }
+
+    /// Whether only streamed responses fail this way.
+    pub const fn is_of_streams(self) -> bool {
+        matches!(self, Self::BrokenOff | Self::Stalled)
     }
 
     /// Kinds that can be configured as retryable.
     pub fn retryable() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|kind| kind.side() == FailureSide::Upstream)
+        Self::ALL.into_iter().filter(|kind| kind.side() == FailureSide::Upstream && !kind.is_of_streams())
     }
 
     /// Name in configurations, reports, JSON, logs and metrics.
@@ -96,6 +111,8 @@ impl FailureKind {
             Self::Body => "body",
             Self::Header => "header",
             Self::Request => "request",
+            Self::BrokenOff => "broken_off",
+            Self::Stalled => "stalled",
         }
     }
 

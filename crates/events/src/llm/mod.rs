@@ -13,10 +13,12 @@ mod openai;
 mod responses;
 mod tgi;
 
+use serde::{Deserialize, Serialize};
 use weir_json::JsonTextError;
 
 /// API of a language model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LlmApi {
     /// OpenAI's chat completions.
     Chat,

@@ -107,11 +107,7 @@ pub(super) fn json_lines(body: &[u8], max: usize) -> Vec<Whole> {
 
 /// The whole body as one event.
 pub(super) fn document(body: &[u8], max: usize) -> Vec<Whole> {
-    let event = Whole {
-        data: cut(body, max),
-        end: body.len() as u64,
-        is_truncated: body.len() > max,
-        ..Whole::default()
-    };
+    let event =
+        Whole { data: cut(body, max), end: body.len() as u64, is_truncated: body.len() > max, ..Whole::default() };
     if body.trim_ascii().is_empty() { Vec::new() } else { vec![event] }
 }

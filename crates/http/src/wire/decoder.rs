@@ -142,6 +142,17 @@ impl Decoder {
         }
     }
 
+    /// Gives up the rest of a response within its body, as far as it has come; its connection cannot be used again.
+    pub fn abandon(&mut self) -> Option<DecodedResponse> {
+        let (head, body) = match &self.state {
+            State::Head => return None,
+            State::Length { head, total, remaining } => (*head, total - remaining),
+            State::Chunked { head, chunked } => (*head, chunked.body),
+            State::UntilClose { head, body } => (*head, *body),
+        };
+        Some(DecodedResponse { keep_alive: false, ..self.finish(head, body) })
+    }
+
     /// Remaining bytes of a body of known length; 0 elsewhere.
     pub fn remaining_body(&self) -> u64 {
         if let State::Length { remaining: left, .. } = self.state { left } else { 0 }

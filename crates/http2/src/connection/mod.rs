@@ -186,12 +186,12 @@ impl ClientConnection {
         self.budget.renew();
     }
 
-    /// Ends a stream; no event has its key from then on.
-    pub fn cancel(&mut self, stream: StreamId, code: ErrorCode) {
+    /// Ends a stream; no event has its key from then on. Returns what has come of the response, if it was open.
+    pub fn cancel(&mut self, stream: StreamId, code: ErrorCode) -> Option<ResponseTotals> {
         self.pending.take_if(|(pending, _)| *pending == stream.number());
-        if self.streams.get_mut(stream.number()).is_some() {
-            self.reset(stream.number(), code);
-        }
+        let totals = self.streams.get_mut(stream.number())?.totals();
+        self.reset(stream.number(), code);
+        Some(totals)
     }
 
     /// Sends RST_STREAM for an open stream and closes it.

@@ -146,6 +146,11 @@ impl ConnectionStreams {
         text
     }
 
+    /// Text of the head that came last, if it was wanted, and a request.
+    pub(crate) fn head_text_and(&mut self, key: u32) -> (&[u8], Option<&mut StreamExchange>) {
+        (self.protocol.head_text(), self.exchanges.get_mut(key as usize).and_then(Option::as_mut))
+    }
+
     /// Whether the timeout of a request is over; `start` is the earliest start of a timeout.
     pub(crate) fn has_expired(&self, timeout: Nanos, start: Nanos, now: Nanos) -> bool {
         self.exchanges.iter().flatten().any(|exchange| exchange.is_over(timeout, start, now))
@@ -153,9 +158,13 @@ impl ConnectionStreams {
 
     /// Takes the requests whose timeout is over, and ends their streams; `start` is the earliest start of a timeout.
     pub(crate) fn take_expired(&mut self, timeout: Nanos, start: Nanos, now: Nanos) -> Vec<StreamExchange> {
-        let is_over = |exchange: &StreamExchange| exchange.is_over(timeout, start, now);
-        let keys = self.exchanges.iter().enumerate().filter(|(_, slot)| slot.as_ref().is_some_and(is_over));
-        let keys: Vec<u32> = keys.map(|(key, _)| key as u32).collect();
+        self.take_where(|exchange| exchange.is_over(timeout, start, now))
+    }
+
+    /// Takes requests, and ends their streams.
+    pub(crate) fn take_where(&mut self, is_taken: impl Fn(&mut StreamExchange) -> bool) -> Vec<StreamExchange> {
+        let keys = self.exchanges.iter_mut().enumerate().filter_map(|(key, slot)| Some((key, slot.as_mut()?)));
+        let keys: Vec<u32> = keys.filter_map(|(key, exchange)| is_taken(exchange).then_some(key as u32)).collect();
         if keys.is_empty() {
             return Vec::new();
         }

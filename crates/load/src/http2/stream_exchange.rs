@@ -1,10 +1,12 @@
 //! A request on a stream, or one that waits for a stream.
 
 use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
 use weir_http::wire::WireRequest;
 use weir_http2::connection::StreamId;
 
 use crate::connection::Flight;
+use crate::event_streams::StreamObserver;
 use crate::steps::StepExchange;
 
 /// A request on a stream of a connection, or one that waits for a stream.
@@ -15,6 +17,8 @@ pub(crate) struct StreamExchange {
     pub(crate) user: u32,
     /// Request of a scenario's step; `None` for requests of the plan.
     pub(crate) step: Option<Box<StepExchange>>,
+    /// Observer of the response to a request of the plan; `None` if it is not observed, or has not come.
+    pub(crate) observer: Option<Box<StreamObserver>>,
     /// Time when it was given to its connection.
     pub(crate) joined: Nanos,
     /// Its stream; `None` while it waits for one.
@@ -36,9 +40,23 @@ impl StreamExchange {
         requests: &[WireRequest],
         joined: Nanos,
     ) -> Self {
-        let mut exchange = Self { flight, user, step, joined, stream: None, bytes_out: 0, resends: 0, head_length: 0 };
+        let mut exchange =
+            Self { flight, user, step, observer: None, joined, stream: None, bytes_out: 0, resends: 0, head_length: 0 };
         exchange.head_length = head_length(exchange.parts(requests, 0)[0]);
         exchange
+    }
+
+    /// Place of the observer of its response.
+    pub(crate) fn observer(&mut self) -> &mut Option<Box<StreamObserver>> {
+        match &mut self.step {
+            Some(step) => &mut step.observer,
+            None => &mut self.observer,
+        }
+    }
+
+    /// Kind of failure, if this one ends the response.
+    pub(crate) fn failure_kind(&mut self, kind: FailureKind) -> FailureKind {
+        self.observer().as_ref().map_or(kind, |observer| observer.failure_kind(kind))
     }
 
     /// Head of the request, as HTTP/1.1.

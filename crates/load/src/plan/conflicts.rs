@@ -43,6 +43,10 @@ pub(super) fn check_conflicts(options: &Options) -> Result<(), PlanError> {
             options.http2.streams.unwrap_or(1) > 1 && options.no_keepalive,
             "--streams and --no-keepalive do not go together; streams share open connections",
         ),
+        (
+            options.pipeline.unwrap_or(1) > 1 && options.streams.is_some(),
+            "--pipeline and --stream do not go together; a stream would hold up those behind it",
+        ),
         (options.spin && !open, "--spin is for an open loop (--rate, --stages)"),
     ];
     rules.into_iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))

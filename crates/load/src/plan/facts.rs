@@ -36,6 +36,8 @@ impl LoadPlan {
             },
             max_connections: if self.has_users() { self.users } else { self.connections },
             streams: self.http2.map(|http2| http2.streams as u64),
+            reads_events: self.streams.is_some(),
+            llm_objectives: self.streams.filter(|streams| streams.api.is_some()).map(|streams| streams.objectives),
             spins: self.spin,
             interrupted,
             ended_by: self.data_end.clone().filter(|_| is_early).map(EndReason::DataRows),

@@ -60,6 +60,7 @@ impl LoadPlan {
             keep_alive,
             pipeline: 1,
             http2: http2(options, None, true)?,
+            streams: options.streams,
             preconnect: 0,
             pacing,
             spin: options.spin,

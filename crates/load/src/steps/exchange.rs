@@ -7,6 +7,7 @@ use weir_http::wire::{HeadNotes, ResponseObserver};
 use weir_scenario::plan::{OriginId, RequestBytes};
 
 use super::kept_response::{KeptBody, KeptResponse};
+use crate::event_streams::StreamObserver;
 use crate::headers::with_headers;
 use crate::program::{KeptParts, PipelinedRequest};
 
@@ -33,6 +34,8 @@ pub(crate) struct StepExchange {
     /// What the head of the response has.
     pub(super) notes: HeadNotes,
     pub(super) kept: KeptResponse,
+    /// Observer of the response as a stream; `None` if responses are not observed, or none has come.
+    pub(crate) observer: Option<Box<StreamObserver>>,
 }
 
 impl StepExchange {
@@ -52,12 +55,20 @@ impl StepExchange {
             KeptParts::HeadAndErrorBody => KeptBody::OfErrors,
             KeptParts::Nothing | KeptParts::Head => KeptBody::Nothing,
         });
+        if let Some(observer) = &mut self.observer {
+            observer.abandon();
+        }
     }
 
     /// Prepares it for the response to the next request of the same send.
     pub(crate) fn prepare_next(&mut self) {
         self.notes = HeadNotes::default();
         self.kept.clear_same();
+    }
+
+    /// Whether the bytes of the body are looked at.
+    pub(crate) fn looks_into_body(&self) -> bool {
+        self.kept.keeps_body() || self.observer.as_ref().is_some_and(|observer| observer.is_reading())
     }
 
     /// Number of requests in it.

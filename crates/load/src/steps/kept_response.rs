@@ -51,6 +51,11 @@ impl KeptResponse {
         self.clear(self.keeps);
     }
 
+    /// Whether more of the body is kept.
+    pub(in crate::steps) fn keeps_body(&self) -> bool {
+        self.body.len() < self.max_bytes
+    }
+
     /// Frees the memory of a head and body that are larger.
     pub(in crate::steps) fn shrink_to(&mut self, bytes: usize) {
         self.clear(KeptBody::Nothing);

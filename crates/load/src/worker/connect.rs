@@ -160,7 +160,7 @@ impl Worker<'_> {
             return self.fail_streams(index, kind, detail);
         }
         let (user, phase, written) = (slot.user, slot.phase, slot.written());
-        let step = slot.step.take();
+        let (mut step, observer) = (slot.step.take(), slot.observer.take());
         let flights = std::mem::take(&mut slot.flights);
         let capped = self.connections.is_exhausted();
         self.connections.close(index);
@@ -168,6 +168,7 @@ impl Worker<'_> {
         if flights.is_empty() {
             return;
         }
+        let kind = self.fail_observed_on((observer, step.as_deref_mut()), kind, flights.front(), now);
         self.counters.record_detail(kind, detail);
         if let Some(step) = step {
             self.step_failed_on(user, &flights, kind, &step, (written, now));

@@ -7,10 +7,12 @@
 
 mod connect;
 mod context;
+mod event_streams;
 mod held_record;
 mod http2;
 mod periodic;
 mod program_call;
+mod readiness;
 mod receive;
 mod requests;
 mod step_results;
@@ -23,10 +25,10 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 pub(super) use self::context::{RunControl, WorkerContext, WorkerReport};
+use self::event_streams::StreamObservers;
 use self::held_record::HeldRecord;
 use self::http2::MovedRequest;
 pub(super) use self::program_call::{OpenCall, ProgramCallSlot};
-use super::connection::ConnectionPhase;
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
 use super::http2::StreamGroups;
@@ -34,7 +36,6 @@ use super::poller::ReadinessEvent;
 use super::request_log::ThreadLog;
 use super::steps::{StepTrace, UserTable};
 use weir_decide::Nanos;
-use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::Feed;
 use weir_http::wire::HeadCache;
 use weir_machine::clock::{Clock, WallOffset, minimize_timer_slack};
@@ -69,6 +70,8 @@ pub(super) struct Worker<'a> {
     trace: Option<Sender<StepTrace>>,
     /// Date, in seconds since 1970, as of the last iteration.
     unix_s: i64,
+    /// Observers of responses as streams; `None` if responses are not observed.
+    observers: Option<StreamObservers>,
     /// Connections with more data than one turn reads.
     unread: Vec<ReadinessEvent>,
     /// Connections with streams that have something to write.
@@ -109,7 +112,9 @@ impl<'a> Worker<'a> {
         let plan = shared.plan;
         let clock = Clock::starting_in(Nanos::ZERO);
         let counters = || Box::new(WorkerCounters::new(plan.warmup, plan.until));
-        let stamped = matches!(plan.pacing, super::plan::Pacing::Open(_)) && !plan.spin;
+        let is_open = matches!(plan.pacing, super::plan::Pacing::Open(_));
+        // Events that wait for a late thread keep their times.
+        let stamped = (is_open || plan.streams.is_some()) && !plan.spin;
         Ok(Self {
             shared,
             index,
@@ -130,6 +135,7 @@ impl<'a> Worker<'a> {
             is_stopping: false,
             trace,
             unix_s: 0,
+            observers: plan.streams.map(StreamObservers::new),
             unread: Vec::new(),
             unwritten: Vec::new(),
             groups: StreamGroups::default(),
@@ -227,9 +233,12 @@ impl<'a> Worker<'a> {
     }
 
     /// Whether responses can be read later than they arrive: the kernel timestamps them, and nothing is done on
-    /// them at once, unlike with users of scenarios. Of several responses on a connection it has the last one's time.
+    /// them at once, unlike with users of scenarios. Of several events or responses on a connection it has the last one's time.
     fn responses_wait(&self) -> bool {
-        self.wall.is_some() && self.users.is_none() && self.shared.http2.as_ref().is_none_or(|http2| http2.streams == 1)
+        self.wall.is_some()
+            && self.users.is_none()
+            && self.observers.is_none()
+            && self.shared.http2.as_ref().is_none_or(|http2| http2.streams == 1)
     }
 
     fn poll(&mut self, most: Nanos, ready: &mut Vec<ReadinessEvent>) {
@@ -275,62 +284,6 @@ impl<'a> Worker<'a> {
         let want = (left / (plan.threads * 8)).clamp(1, 64);
         let first = self.shared.claimed.fetch_add(want, Ordering::Relaxed);
         feed.grant(first.min(total)..(first + want).min(total));
-    }
-
-    fn handle(&mut self, event: ReadinessEvent) {
-        let Some(index) = self.connections.owner(&event) else { return };
-        let Some(slot) = self.connections.get(index) else { return };
-        match slot.phase {
-            ConnectionPhase::Open | ConnectionPhase::AwaitingSettings => {
-                if event.writable && slot.streams.is_some() {
-                    self.write_streams(index);
-                } else if event.writable && (slot.has_unsent() || slot.stream.has_pending_tls()) {
-                    let now = self.clock.now();
-                    self.write(index, now);
-                }
-                if event.readable && self.connections.owner(&event).is_some() {
-                    self.read(event, index);
-                }
-            }
-            ConnectionPhase::Connecting if event.writable => {
-                self.connected(index);
-                // A service that sends first: its bytes have no event of their own.
-                if event.readable && self.is_readable(index) && self.connections.owner(&event).is_some() {
-                    self.read(event, index);
-                }
-            }
-            ConnectionPhase::Handshaking => {
-                self.handshake(index);
-                // The service's settings may have come with the end of the handshake.
-                if self.awaits_settings(index) && self.connections.owner(&event).is_some() {
-                    self.read(event, index);
-                }
-            }
-            ConnectionPhase::Connecting => {}
-        }
-    }
-
-    fn awaits_settings(&mut self, index: u32) -> bool {
-        self.connections.get(index).is_some_and(|slot| slot.phase == ConnectionPhase::AwaitingSettings)
-    }
-
-    fn is_readable(&mut self, index: u32) -> bool {
-        let is_open = self.connections.get(index).is_some_and(|slot| slot.phase == ConnectionPhase::Open);
-        is_open || self.awaits_settings(index)
-    }
-
-    #[inline]
-    fn write(&mut self, index: u32, now: Nanos) {
-        let requests = &self.shared.plan.requests;
-        let Some(slot) = self.connections.get(index) else { return };
-        let written = slot.write(requests, now);
-        let flushed = written.and_then(|()| slot.stream.flush());
-        // A peer that has closed may still have sent a response (413, say): reading shows which it is.
-        if let Err(error) = flushed
-            && !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
-        {
-            self.fail(index, failure_of(&error), || error.to_string());
-        }
     }
 
     /// Records the end of a request.
@@ -384,13 +337,5 @@ impl<'a> Worker<'a> {
         drop(self.log.take());
         self.counters.take_offers(&mut self.feed);
         let _ = self.reports.send(WorkerReport::Done(self.counters.take_counts()));
-    }
-}
-
-fn failure_of(error: &io::Error) -> FailureKind {
-    match error.kind() {
-        io::ErrorKind::InvalidData => FailureKind::Tls,
-        io::ErrorKind::UnexpectedEof => FailureKind::Closed,
-        _ => FailureKind::Reset,
     }
 }

@@ -11,6 +11,7 @@ impl Worker<'_> {
     pub(super) fn tick(&mut self, now: Nanos) {
         let plan = self.shared.plan;
         self.expire(now);
+        self.expire_stalled(now);
         self.expire_moved(now);
         self.care_for_streams(now);
         let backlog = self.feed.backlog(now);
@@ -22,7 +23,8 @@ impl Worker<'_> {
             self.interval = stretch;
         }
         let next_stretch = Nanos((stretch + 1) * plan.interval.0);
-        let scan = Nanos((plan.timeout.0 / 20).clamp(1_000_000, 100_000_000));
+        let stall_timeout = plan.streams.and_then(|streams| streams.stall_timeout).unwrap_or(Nanos::NEVER);
+        let scan = Nanos((plan.timeout.min(stall_timeout).0 / 20).clamp(1_000_000, 100_000_000));
         self.next_tick = next_stretch.min(now + scan);
     }
 

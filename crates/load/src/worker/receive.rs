@@ -75,7 +75,7 @@ impl Worker<'_> {
     pub(super) fn receive(&mut self, index: u32, buffer: &mut [u8]) -> Option<(StreamRead, usize)> {
         let slot = self.connections.get(index)?;
         let left = slot.decoder.remaining_body();
-        let received = if left > MIN_SKIP_BYTES && slot.stream.can_skip() {
+        let received = if left > MIN_SKIP_BYTES && slot.stream.can_skip() && !slot.looks_into_body() {
             if self.scratch.is_empty() {
                 // Zeroed by the system and never written to: address space without memory.
                 self.scratch = vec![0; MIN_SKIP_BYTES as usize];
@@ -92,7 +92,7 @@ impl Worker<'_> {
             Ok(received) => Some(received),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
             Err(error) => {
-                self.fail(index, super::failure_of(&error), || error.to_string());
+                self.fail(index, super::readiness::failure_of(&error), || error.to_string());
                 None
             }
         }
@@ -122,6 +122,7 @@ impl Worker<'_> {
                 self.counters.find_server(bytes);
             }
             let decoded = match (&mut slot.step, &mut self.users) {
+                _ if self.observers.is_some() => self.decode_observed(index, bytes, is_bodyless, at),
                 (Some(step), Some(users)) if step.is_kept => {
                     let cache = users.exchanges.head_cache(step.step);
                     slot.decoder.push_observed(bytes, is_bodyless, cache, step.as_mut())
@@ -137,7 +138,8 @@ impl Worker<'_> {
             };
             bytes = &bytes[step.used..];
             let Some(answer) = step.response else { continue };
-            let flight = *flight;
+            let Some(slot) = self.connections.get(index) else { return false };
+            let Some(flight) = slot.flights.front().copied() else { return false };
             slot.flights.pop_front();
             if slot.step.is_some() {
                 if !slot.flights.is_empty() {
@@ -156,8 +158,11 @@ impl Worker<'_> {
                 return is_reusable;
             }
             let length = slot.request_length(&plan.requests, &flight);
-            let outcome = flight.completed(&answer, at, written.bytes_of(0, length), plan.timeout);
+            let mut outcome = flight.completed(&answer, at, written.bytes_of(0, length), plan.timeout);
             let user = slot.user;
+            if self.observers.is_some() {
+                self.end_observed_on(index, &mut outcome);
+            }
             self.end(&outcome, user);
             if !answer.keep_alive || !plan.keep_alive || early {
                 self.reconnect(index, now);
@@ -213,8 +218,9 @@ impl Worker<'_> {
                     }
                     return;
                 }
-                let outcome = flight.completed(&answer, now, written.bytes_of(0, length), plan.timeout);
+                let mut outcome = flight.completed(&answer, now, written.bytes_of(0, length), plan.timeout);
                 let user = slot.user;
+                self.end_observed_on(index, &mut outcome);
                 self.end(&outcome, user);
                 self.reconnect(index, now);
             }

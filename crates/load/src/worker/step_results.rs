@@ -63,6 +63,7 @@ impl Worker<'_> {
         at: Nanos,
         remaining: usize,
     ) -> (UserAction, Option<Box<StepExchange>>) {
+        self.settle_observed(exchange.observer.as_mut(), &mut outcome);
         let action = match outcome.end {
             RequestEnd::Response(status) => {
                 let event = FlowEvent::Response { exchange: &exchange, status, service: at - flight.sent, remaining };
@@ -81,6 +82,7 @@ impl Worker<'_> {
                 outcome.end = RequestEnd::Checked { status, passed };
             }
         }
+        self.record_observed(exchange.observer.as_mut(), &outcome);
         let held_as = self.users.as_ref().and_then(UserTable::held_as).filter(|_| remaining == 0);
         if held_as.is_none() {
             self.record_step(user, &outcome, Some(&exchange));

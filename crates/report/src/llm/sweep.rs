@@ -80,9 +80,8 @@ impl LlmSweep {
     fn finding(&self) -> String {
         let objectives = self.points.first().map(|point| point.llm().objectives).unwrap_or_default();
         if objectives.is_empty() {
-            let best = self.points.iter().max_by(|a, b| {
-                a.llm().output_tokens_per_s.total_cmp(&b.llm().output_tokens_per_s)
-            });
+            let best =
+                self.points.iter().max_by(|a, b| a.llm().output_tokens_per_s.total_cmp(&b.llm().output_tokens_per_s));
             return best.map_or_else(String::new, |point| {
                 let tokens = rate(point.llm().output_tokens_per_s);
                 format!("most tokens: {tokens}/s out at {} {}", self.flag, point.value)
@@ -104,11 +103,8 @@ impl LlmSweep {
     /// All runs as JSON: flag, values and runs.
     pub fn to_json(&self) -> String {
         let run = |point: &LlmSweepPoint| serde_json::from_str::<serde_json::Value>(&point.run.to_json()).ok();
-        let points: Vec<_> = self
-            .points
-            .iter()
-            .map(|point| serde_json::json!({ "value": point.value, "run": run(point) }))
-            .collect();
+        let points: Vec<_> =
+            self.points.iter().map(|point| serde_json::json!({ "value": point.value, "run": run(point) })).collect();
         format!("{}\n", serde_json::json!({ "sweep": self.flag, "points": points }))
     }
 
@@ -142,9 +138,7 @@ impl LlmSweep {
     }
 
     fn key_figures(&self) -> Vec<KeyFigure> {
-        let per_s = |of: fn(&RunLlm) -> f64| {
-            self.points.iter().map(|point| of(&point.llm())).fold(0.0, f64::max)
-        };
+        let per_s = |of: fn(&RunLlm) -> f64| self.points.iter().map(|point| of(&point.llm())).fold(0.0, f64::max);
         let tokens = ValueUnit::Other("tokens/s".into());
         vec![
             KeyFigure::new("most tokens out", per_s(|llm| llm.output_tokens_per_s), tokens),
@@ -170,7 +164,8 @@ impl LlmSweep {
             chart
         };
         let limits = self.limits();
-        let limit = |of: fn(&GoodputObjectives) -> Option<weir_decide::Nanos>| of(&limits).map(|limit| limit.as_millis_f64());
+        let limit =
+            |of: fn(&GoodputObjectives) -> Option<weir_decide::Nanos>| of(&limits).map(|limit| limit.as_millis_f64());
         let charts = [
             chart("TTFT", [("p50", |llm| llm.ttft_ms.p50), ("p99", |llm| llm.ttft_ms.p99)], limit(|all| all.ttft)),
             chart("TPOT", [("p50", |llm| llm.tpot_ms.p50), ("p99", |llm| llm.tpot_ms.p99)], limit(|all| all.tpot)),
@@ -194,9 +189,10 @@ impl LlmSweep {
         let line = |name: &str, of: &dyn Fn(&LlmSweepPoint) -> f64| {
             ChartLine::new(name, self.points.iter().map(|point| (point.value, Some(of(point)))))
         };
-        let tokens = Chart::new("Tokens", x(), ChartAxis::new("tokens per second", ValueUnit::Other("tokens/s".into())))
-            .line(line("out", &|point| point.llm().output_tokens_per_s))
-            .line(line("in", &|point| point.llm().input_tokens_per_s));
+        let tokens =
+            Chart::new("Tokens", x(), ChartAxis::new("tokens per second", ValueUnit::Other("tokens/s".into())))
+                .line(line("out", &|point| point.llm().output_tokens_per_s))
+                .line(line("in", &|point| point.llm().input_tokens_per_s));
         let mut requests = Chart::new("Requests", x(), ChartAxis::new("requests per second", ValueUnit::PerSecond))
             .line(line("succeeded", &|point| point.llm().requests_per_s));
         if self.points.iter().any(|point| point.good_fraction().is_some()) {

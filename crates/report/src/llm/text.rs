@@ -5,7 +5,7 @@
 
 use crate::ansi::AnsiPaint;
 use crate::number_format::{count, ms, percentage, rate, wrap};
-use crate::text::{facts_and_target, generator, objectives, outcomes, reasons, times_table, verdict};
+use crate::text::{generator, headline, objectives, outcomes, reasons, times_table, verdict};
 use crate::{steps, streams};
 use weir_measure::run_llm::RunLlm;
 use weir_measure::{LoadModel, Run};
@@ -18,7 +18,7 @@ pub(super) fn render(run: &Run, color: bool) -> String {
     let blocks = [
         verdict(run, paint),
         reasons(run, paint),
-        facts_and_target(run, paint),
+        headline(run, paint),
         totals(run, &llm, paint),
         times(run, &llm, paint),
         steps,
@@ -148,7 +148,9 @@ fn itself(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
     let mut lines = generator(run, paint);
     if llm.chunks > 0 {
         let per_chunk = run.cpu_us_per_request * run.requests.total as f64 / llm.chunks as f64;
-        lines.push(paint.line("", &[format!("{} CPU per chunk, all work of its request included", ms(per_chunk / 1e3))]));
+        lines.push(
+            paint.line("", &[format!("{} CPU per chunk, all work of its request included", ms(per_chunk / 1e3))]),
+        );
     }
     lines
 }

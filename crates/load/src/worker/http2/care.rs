@@ -1,6 +1,7 @@
 //! Writing of connections with streams, and what they need now and then.
 
-use super::super::{Worker, failure_of};
+use super::super::Worker;
+use super::super::readiness::failure_of;
 use crate::connection::ConnectionPhase;
 use std::io;
 use weir_decide::Nanos;
@@ -33,7 +34,8 @@ impl Worker<'_> {
     /// Writes what a connection has to write, as far as its socket accepts it.
     pub(in crate::worker) fn write_streams(&mut self, index: u32) {
         let now = self.clock.now();
-        let knows_server = self.counters.counts().server.is_some();
+        // A head that is observed is wanted as well.
+        let knows_server = self.counters.counts().server.is_some() && self.observers.is_none();
         let requests = &self.shared.plan.requests;
         let Some(slot) = self.connections.get(index) else { return };
         let is_open = match slot.phase {

@@ -20,12 +20,15 @@ impl Worker<'_> {
     /// The same, with a message for the log.
     pub(super) fn fail_exchange_by(
         &mut self,
-        exchange: StreamExchange,
+        mut exchange: StreamExchange,
         kind: FailureKind,
         message: &str,
         now: Nanos,
     ) -> bool {
-        let StreamExchange { flight, user, step, bytes_out, .. } = exchange;
+        let intended = exchange.flight.intended;
+        let kind = self.fail_observed(exchange.observer().as_mut(), kind, intended, now);
+        let StreamExchange { flight, user, step, observer, bytes_out, .. } = exchange;
+        self.put_observer(observer);
         let outcome = flight.failed(kind, now, bytes_out as usize);
         let Some(step) = step else {
             self.counters.end(&outcome);
@@ -49,14 +52,17 @@ impl Worker<'_> {
         let Some(slot) = self.connections.get(index) else { return };
         let (phase, owner) = (slot.phase, slot.user);
         let Some(streams) = &mut slot.streams else { return };
-        let exchanges = streams.take_all();
+        let mut exchanges = streams.take_all();
         let capped = self.connections.is_exhausted();
         self.connections.close(index);
         // The end of an idle connection is not a failure.
         if exchanges.is_empty() {
             return;
         }
-        self.counters.record_detail(kind, detail);
+        // Those within a stream have broken off.
+        if exchanges.iter_mut().any(|exchange| exchange.failure_kind(kind) == kind) {
+            self.counters.record_detail(kind, detail);
+        }
         let mut users: Vec<u32> = exchanges.iter().map(|exchange| exchange.user).collect();
         let mut is_of_plan = false;
         for exchange in exchanges {
@@ -146,16 +152,27 @@ impl Worker<'_> {
         if expired.is_empty() {
             return;
         }
-        let key = self.connections.key(index);
         let is_silent = expired.iter().any(|exchange| exchange.stream.is_some() && exchange.flight.sent > received);
-        self.note_unused(index, now);
         if is_silent {
             self.retire(index);
         }
         self.counters.record_detail(FailureKind::Timeout, late);
+        self.fail_expired(index, expired, FailureKind::Timeout, now);
+    }
+
+    /// Fails requests whose streams were ended; the connection goes on.
+    pub(in crate::worker) fn fail_expired(
+        &mut self,
+        index: u32,
+        expired: Vec<StreamExchange>,
+        kind: FailureKind,
+        now: Nanos,
+    ) {
+        let key = self.connections.key(index);
+        self.note_unused(index, now);
         for exchange in expired {
             let user = exchange.user;
-            if self.fail_exchange(exchange, FailureKind::Timeout, now) && self.connections.key(index) == key {
+            if self.fail_exchange(exchange, kind, now) && self.connections.key(index) == key {
                 self.next_on_streams(index, user, now, now);
             }
         }

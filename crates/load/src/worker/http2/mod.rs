@@ -96,6 +96,9 @@ impl Worker<'_> {
     fn take_event(&mut self, index: u32, event: Event<'_>, at: Nanos, now: Nanos) {
         match event {
             Event::Data { key, bytes } => {
+                if self.observers.is_some() {
+                    self.observe_data(index, key, bytes, (at, now));
+                }
                 let streams = self.connections.get(index).and_then(|slot| slot.streams.as_mut());
                 let step = streams.and_then(|streams| streams.get(key)?.step.as_mut());
                 if let Some(step) = step.filter(|step| step.is_kept) {
@@ -108,6 +111,9 @@ impl Worker<'_> {
                 let text = streams.receive_head(key, &head, (at, now));
                 if self.counters.counts().server.is_none() {
                     self.counters.find_server_field(text);
+                }
+                if self.observers.is_some() {
+                    self.observe_head(index, key, &head, at);
                 }
             }
             Event::Ended { key, totals } => self.stream_ended(index, key, &totals, at, now),
@@ -165,25 +171,26 @@ impl Worker<'_> {
     }
 
     /// Takes a whole response.
-    fn stream_ended(&mut self, index: u32, key: u32, totals: &ResponseTotals, at: Nanos, now: Nanos) {
+    pub(super) fn stream_ended(&mut self, index: u32, key: u32, totals: &ResponseTotals, at: Nanos, now: Nanos) {
         let Some(slot) = self.connections.get(index) else { return };
         let Some(exchange) = slot.streams.as_mut().and_then(|streams| streams.take(key)) else { return };
         self.note_unused(index, now);
         if !self.shared.plan.keep_alive {
             self.retire(index);
         }
-        let StreamExchange { flight, user, step, bytes_out, .. } = exchange;
+        let StreamExchange { flight, user, step, observer, bytes_out, .. } = exchange;
         let at = at.max(flight.sent.min(now));
         let (status, body, wire) = (totals.status, totals.body, totals.wire);
         let answer = DecodedResponse { status, body, wire, keep_alive: true };
         let timeout = step.as_ref().and_then(|step| step.timeout).unwrap_or(self.shared.plan.timeout);
-        let outcome = flight.completed(&answer, at, bytes_out as usize, timeout);
+        let mut outcome = flight.completed(&answer, at, bytes_out as usize, timeout);
         match step {
             Some(step) => {
                 let (action, _) = self.examine_response(user, step, &flight, outcome, at, 0);
                 self.act(user, Some(action), now);
             }
             None => {
+                self.end_observed(observer, &mut outcome);
                 self.end(&outcome, user);
                 self.next_on_streams(index, user, at, now);
             }
@@ -217,6 +224,7 @@ impl Worker<'_> {
             }
             (ResetSide::Peer, _) => (FailureKind::Reset, format!("the service reset the stream ({code})")),
         };
+        let kind = exchange.failure_kind(kind);
         self.counters.record_detail(kind, || why);
         let user = exchange.user;
         if self.fail_exchange_by(exchange, kind, &code.to_string(), now) {

@@ -94,7 +94,7 @@ fn impossible_counts_are_rejected() {
         |counts| counts.body_lengths.same = 2,
         |counts| counts.bytes_in = u64::MAX,
         |counts| counts.offered = u64::MAX,
-        |counts| counts.failures = [u64::MAX; 10],
+        |counts| counts.failures = [u64::MAX; FailureKind::ALL.len()],
         |counts| counts.good = ResponseTimes::default(),
         |counts| counts.bad = counts.good.clone(),
         |counts| counts.good.service = Histogram::precise(),

@@ -22,6 +22,7 @@ fn whole() -> impl Strategy<Value = Whole> {
         StreamEnd::Stopped,
         StreamEnd::BrokenOff,
         StreamEnd::Stalled,
+        StreamEnd::TimedOut,
     ]);
     let gaps = prop::collection::vec(prop_oneof![Just(0), 0..1_000_000_u64, 0..10_000_000_000_u64], 0..12);
     (0..1_000_u64, 0..1_000_u64, 0..5_000_000_u64, gaps, end, 0..5_000_u64).prop_map(
@@ -70,6 +71,7 @@ fn naive(all: &[Whole]) -> StreamCounts {
         stopped: ends(StreamEnd::Stopped),
         broken_off: ends(StreamEnd::BrokenOff),
         stalled: ends(StreamEnd::Stalled),
+        timed_out: ends(StreamEnd::TimedOut),
         without_events: all.iter().filter(|whole| whole.events.is_empty()).count() as u64,
         events: all.iter().map(|whole| whole.events.len() as u64).sum(),
         coalesced: all.iter().flat_map(gaps).filter(|gap| *gap == 0).count() as u64,

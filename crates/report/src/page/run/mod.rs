@@ -4,12 +4,14 @@ mod method;
 mod plots;
 mod step_plots;
 mod steps;
+mod streams;
 mod tables;
 
 use self::method::{manifest, method};
 pub use self::plots::percentiles;
 use self::plots::{course, times};
 use self::steps::scenarios;
+use self::streams::streams;
 use self::tables::{agents, clocks, intervals, outcomes};
 use super::{Block, KeyFigure, PageVerdict, ReportPage, Section, Tone, ValueUnit, VerdictPoint};
 use crate::number_format;
@@ -25,7 +27,7 @@ pub fn of_run(run: &Run) -> ReportPage {
     let tables =
         [outcomes(run), clocks(run), agents(run), intervals(run)].into_iter().flatten().map(Block::Table).collect();
     let tables = Section::new("Details", tables);
-    let sections = [scenarios(run), times(run), course(run), tables, method(run), manifest(run)];
+    let sections = [scenarios(run), streams(run), times(run), course(run), tables, method(run), manifest(run)];
     ReportPage {
         title: format!("{} {}", run.target.method, run.target.url).trim_start().to_owned(),
         about,

@@ -5,6 +5,7 @@ use crate::page::{PageTable, TableCell, Tone, ValueUnit};
 use crate::text::is_failure;
 use weir_measure::Run;
 use weir_measure::agent_counts::Agent;
+use weir_measure::histogram::Percentiles;
 use weir_measure::series::{MAX_POINTS, SeriesPoint};
 
 pub(super) fn outcomes(run: &Run) -> Option<PageTable> {
@@ -30,7 +31,6 @@ pub(super) fn outcomes(run: &Run) -> Option<PageTable> {
 }
 
 pub(super) fn clocks(run: &Run) -> Option<PageTable> {
-    let columns = ["", "mean", "sd", "min", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
     let clocks = [
         ("response time", &run.response_ms),
         ("service time", &run.service_ms),
@@ -39,11 +39,17 @@ pub(super) fn clocks(run: &Run) -> Option<PageTable> {
         ("connecting", &run.connect_ms),
         ("lateness of weir", &run.lateness_ms),
     ];
-    let rows = clocks.into_iter().filter(|(_, spread)| spread.max > 0.0).map(|(name, s)| {
+    spreads("Times by all clocks", &clocks)
+}
+
+/// Table of times, a row each; none without any time.
+pub(super) fn spreads(title: &str, times: &[(&str, &Percentiles)]) -> Option<PageTable> {
+    let columns = ["", "mean", "sd", "min", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
+    let rows = times.iter().filter(|(_, spread)| spread.max > 0.0).map(|(name, s)| {
         let values = [s.mean, s.sd, s.min, s.p50, s.p75, s.p90, s.p95, s.p99, s.p999, s.max];
-        [TableCell::text(name)].into_iter().chain(values.map(TableCell::ms)).collect()
+        [TableCell::text(*name)].into_iter().chain(values.map(TableCell::ms)).collect()
     });
-    let table = PageTable { rows: rows.collect(), ..PageTable::new("Times by all clocks", &columns) };
+    let table = PageTable { rows: rows.collect(), ..PageTable::new(title, &columns) };
     (!table.rows.is_empty()).then_some(table)
 }
 

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use weir_events::llm::LlmApi;
+use weir_measure::goodput::GoodputObjectives;
 
 fn options(api: Option<LlmApi>) -> StreamOptions {
     StreamOptions { format: None, stall_timeout: None, max_events: None, api, objectives: GoodputObjectives::default() }
@@ -17,22 +19,23 @@ fn play(
 ) -> (StreamEnd, StreamCounts, LlmCounts) {
     let (mut streams, mut llm) = (StreamCounts::default(), LlmCounts::default());
     let mut observer = StreamObserver::new(options);
-    observer.begin(options, (Nanos(100), Nanos(200)), Nanos(1_000), content_type.as_bytes());
+    observer.begin(options, (Nanos(100), Nanos(200)), Nanos(1_000), (200, content_type.as_bytes()));
     for (at, piece) in pieces {
-        let mut sinks = StreamSinks { streams: &mut streams, llm: &mut llm };
+        let mut sinks = StreamSinks { streams: &mut streams, llm: options.api.map(|_| &mut llm) };
         if observer.body(options, piece, Nanos(*at), Some(&mut sinks)) == StreamAction::Stop {
             break;
         }
     }
-    let mut sinks = StreamSinks { streams: &mut streams, llm: &mut llm };
-    let end = observer.end(options, StreamEnd::Complete, Nanos(done), true, Some(&mut sinks));
+    let mut sinks = StreamSinks { streams: &mut streams, llm: options.api.map(|_| &mut llm) };
+    let fault = observer.settle(options, Nanos(done), Some(&mut sinks));
+    let end = observer.record(options, StreamEnd::Complete, Nanos(done), fault.is_none(), Some(&mut sinks));
     (end, streams, llm)
 }
 
 const CHAT: &[&[u8]] = &[
     b"data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n",
     b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]}\n\n",
-    b"data: {\"choices\":[{\"delta\":{\"content\":\"c\"}}]}\n\ndata: {broken\n\n",
+    b"data: {\"choices\":[{\"delta\":{\"content\":\"c\"}}]}\n\n",
     b"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":5}}\n\ndata: [DONE]\n\n",
 ];
 
@@ -40,12 +43,49 @@ const CHAT: &[&[u8]] = &[
 fn a_chat_is_measured_by_its_tokens() {
     let pieces: Vec<(u64, &[u8])> = [2_000, 10_000, 18_000, 19_000].into_iter().zip(CHAT.iter().copied()).collect();
     let (end, streams, llm) = play(&options(Some(LlmApi::Chat)), "text/event-stream", &pieces, 20_000);
-    assert_eq!((end, streams.events, streams.coalesced), (StreamEnd::Complete, 7, 3));
+    assert_eq!((end, streams.events, streams.coalesced), (StreamEnd::Complete, 6, 2));
     assert_eq!(streams.first_event.max(), Nanos(1_900));
-    assert_eq!((llm.chunks, llm.broken_events, llm.input_tokens, llm.output_tokens), (3, 1, 7, 5));
+    assert_eq!((llm.chunks, llm.broken_events, llm.input_tokens, llm.output_tokens), (3, 0, 7, 5));
     // To 3 digits: 10,000 - 100, and (18,000 - 10,000) / 4.
     let near = |time: Nanos, exact: u64| time.0.abs_diff(exact) <= exact / 500;
     assert!(near(llm.ttft.max(), 9_900) && near(llm.tpot.max(), 2_000) && near(llm.e2e.max(), 19_900), "{llm:?}");
+}
+
+#[test]
+fn content_that_is_broken_or_reports_an_error_is_a_fault_by_its_event() {
+    let chat = options(Some(LlmApi::Chat));
+    let fault = |pieces: &[&[u8]], content_type: &str| {
+        let mut observer = StreamObserver::new(&chat);
+        observer.begin(&chat, (Nanos(1), Nanos(2)), Nanos(3), (200, content_type.as_bytes()));
+        pieces.iter().for_each(|piece| assert_eq!(observer.body(&chat, piece, Nanos(4), None), StreamAction::Continue));
+        observer.settle(&chat, Nanos(5), None)
+    };
+    let sse = "text/event-stream";
+    assert_eq!(fault(CHAT, sse), None);
+    assert_eq!(fault(&[CHAT[0], b"data: {broken\n\n", CHAT[3]], sse), Some(ContentFault::NotJson(2)));
+    assert_eq!(fault(&[CHAT[0], b"data: {\"error\":{\"message\":\"no\"}}\n\n"], sse), Some(ContentFault::Error(2)));
+    assert_eq!(fault(&[b"<html>", b"</html>"], "text/html"), Some(ContentFault::NotJson(1)));
+    assert_eq!(fault(&[b"{\"choices\":[{\"message\":", b"{\"content\":\"a\"}}]}"], "application/json"), None);
+    assert_eq!(fault(&[b"{\"choices\":"], "application/json"), Some(ContentFault::NotJson(1)));
+}
+
+#[test]
+fn an_error_is_no_stream_and_what_ends_a_stream_breaks_it_off() {
+    let options = options(None);
+    let mut observer = StreamObserver::new(&options);
+    observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), (500, b"text/event-stream"));
+    assert!(!observer.is_reading());
+    assert_eq!(observer.failure_kind(FailureKind::Closed), FailureKind::Closed);
+    observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
+    assert_eq!(observer.failure_kind(FailureKind::Closed), FailureKind::BrokenOff);
+    assert_eq!(observer.failure_kind(FailureKind::Timeout), FailureKind::Timeout);
+    let mut streams = StreamCounts::default();
+    // The second call has nothing to record.
+    for _ in 0..2 {
+        let mut sinks = StreamSinks { streams: &mut streams, llm: None };
+        observer.record(&options, StreamEnd::BrokenOff, Nanos(9), false, Some(&mut sinks));
+    }
+    assert_eq!((streams.responses, streams.broken_off, streams.without_events), (1, 1, 1));
 }
 
 #[test]
@@ -69,7 +109,7 @@ fn a_response_that_ends_within_an_event_is_unfinished_and_a_last_line_is_none_su
 fn a_stall_counts_from_the_last_event() {
     let options = StreamOptions { stall_timeout: Some(Nanos(500)), ..options(None) };
     let mut observer = StreamObserver::new(&options);
-    observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), b"text/event-stream");
+    observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
     assert_eq!(observer.stalls_at(&options), Nanos::NEVER);
     observer.body(&options, b"data: 1\n\n", Nanos(1_000), None);
     observer.body(&options, b": comment\n", Nanos(1_400), None);
@@ -85,13 +125,14 @@ proptest! {
         let expected = play(&options, "text/event-stream", &whole, 3_000);
         let (mut streams, mut llm) = (StreamCounts::default(), LlmCounts::default());
         let mut observer = StreamObserver::new(&options);
-        observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), b"text/event-stream");
+        observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
         observer.body(&options, &body[..cut], Nanos(4), None);
-        observer.end(&options, StreamEnd::BrokenOff, Nanos(5), false, None);
-        observer.begin(&options, (Nanos(100), Nanos(200)), Nanos(1_000), b"text/event-stream");
-        let mut sinks = StreamSinks { streams: &mut streams, llm: &mut llm };
+        observer.record(&options, StreamEnd::BrokenOff, Nanos(5), false, None);
+        observer.begin(&options, (Nanos(100), Nanos(200)), Nanos(1_000), (200, b"text/event-stream"));
+        let mut sinks = StreamSinks { streams: &mut streams, llm: options.api.map(|_| &mut llm) };
         observer.body(&options, &body, Nanos(2_000), Some(&mut sinks));
-        let end = observer.end(&options, StreamEnd::Complete, Nanos(3_000), true, Some(&mut sinks));
+        let fault = observer.settle(&options, Nanos(3_000), Some(&mut sinks));
+        let end = observer.record(&options, StreamEnd::Complete, Nanos(3_000), fault.is_none(), Some(&mut sinks));
         prop_assert_eq!((end, streams, llm), expected);
     }
 }

@@ -1,0 +1,63 @@
+//! Flags of responses that are streams of events, shared by `load` and `capacity`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use weir_decide::base::units;
+use weir_events::StreamFormat;
+use weir_load::event_streams::StreamOptions;
+
+/// Heading of these flags in the help.
+const STREAMS: &str = "Streams";
+
+/// Responses as streams of events.
+#[derive(Clone, Debug, Args)]
+pub(super) struct StreamArgs {
+    /// read responses as streams of events: sse, ndjson, chunks or json [default with it: by Content-Type]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = StreamArgs::AUTO,
+        value_parser = format,
+        help_heading = STREAMS
+    )]
+    stream: Option<StreamChoice>,
+    /// longest time between two events; a response that stalls has failed
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, requires = "stream", help_heading = STREAMS)]
+    stall_timeout: Option<Duration>,
+    /// events after which a response is ended
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..),
+        requires = "stream",
+        help_heading = STREAMS
+    )]
+    max_events: Option<u64>,
+}
+
+/// Format of a stream, or by its `Content-Type`.
+#[derive(Clone, Copy, Debug)]
+struct StreamChoice(Option<StreamFormat>);
+
+impl StreamArgs {
+    /// Name of the choice by `Content-Type`.
+    const AUTO: &'static str = "auto";
+
+    /// Options of streams; `None` if responses are not read as such.
+    pub(super) fn into_options(self) -> Option<StreamOptions> {
+        let StreamChoice(format) = self.stream?;
+        let stall_timeout = self.stall_timeout.map(Into::into);
+        Some(StreamOptions { format, stall_timeout, max_events: self.max_events, ..StreamOptions::default() })
+    }
+}
+
+fn format(text: &str) -> Result<StreamChoice, String> {
+    if text == StreamArgs::AUTO {
+        return Ok(StreamChoice(None));
+    }
+    StreamFormat::parse(text).map(|format| StreamChoice(Some(format)))
+}

@@ -1,0 +1,13 @@
+//! Responses that are streams of events: what a load asks for, what is observed of each, and how bytes get there.
+//!
+//! - [`options`]: format, stall timeout, API of a language model
+//! - [`observer`]: what is looked at as bytes of a response arrive, and what is measured of it
+//! - `tap`: passes a response on to its observer and to its step
+
+pub mod observer;
+pub mod options;
+mod tap;
+
+pub use self::observer::{StreamAction, StreamObserver, StreamSinks};
+pub use self::options::StreamOptions;
+pub(crate) use self::tap::{StreamArrival, StreamTap};

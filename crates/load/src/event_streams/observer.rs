@@ -1,0 +1,268 @@
+//! Observer of streamed responses: what is looked at as their bytes arrive, and what is measured of it.
+//!
+//! A worker has an observer for each response in flight, and calls it at four places: when the head is there
+//! ([`StreamObserver::begin`]), for each piece of the body ([`StreamObserver::body`]), when its timers are due
+//! ([`StreamObserver::stalls_at`]), and at the end: [`StreamObserver::settle`] says how the response ended, and
+//! [`StreamObserver::record`] takes it into the counts once it is known whether the request succeeded. Nothing is
+//! allocated per event.
+
+use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
+use weir_events::{EventReader, StreamEvent, StreamFormat};
+use weir_measure::llm_counts::LlmCounts;
+use weir_measure::llm_timeline::LlmTimeline;
+use weir_measure::stream_counts::StreamCounts;
+use weir_measure::stream_timeline::{StreamEnd, StreamTimeline};
+
+use super::options::StreamOptions;
+
+/// Lowest status of responses that are errors, and not read as streams.
+const FIRST_ERROR_STATUS: u16 = 400;
+
+/// Counts that observers add to: those of the interval or window of a request's intended start. Gaps of responses that
+/// do not count are not recorded.
+#[derive(Debug)]
+pub struct StreamSinks<'c> {
+    /// Counts of streams.
+    pub streams: &'c mut StreamCounts,
+    /// Counts of requests to language models; `None` if responses are other streams.
+    pub llm: Option<&'c mut LlmCounts>,
+}
+
+/// Whether a response goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamAction {
+    /// Read on.
+    Continue,
+    /// Cancel the response: it has the events that were asked for.
+    Stop,
+}
+
+/// What is wrong with the content of a response, by the number of the event from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentFault {
+    /// An event of a language model is not JSON.
+    NotJson(u64),
+    /// An event of a language model reports an error.
+    Error(u64),
+}
+
+impl ContentFault {
+    /// As a message.
+    pub fn message(self) -> String {
+        match self {
+            Self::NotJson(event) => format!("event {event} is not JSON"),
+            Self::Error(event) => format!("event {event} reports an error"),
+        }
+    }
+}
+
+/// Observer of one response after another.
+#[derive(Clone, Debug)]
+pub struct StreamObserver {
+    reader: EventReader,
+    timeline: StreamTimeline,
+    llm: LlmTimeline,
+    status: u16,
+    /// Bytes of the body.
+    bytes: u64,
+    is_reading: bool,
+    has_stopped: bool,
+    fault: Option<ContentFault>,
+}
+
+impl StreamObserver {
+    /// Observer before its first response.
+    pub fn new(options: &StreamOptions) -> Self {
+        Self {
+            reader: EventReader::new(options.format.unwrap_or(StreamFormat::Chunks)),
+            timeline: StreamTimeline::new(Nanos::ZERO, Nanos::ZERO),
+            llm: LlmTimeline::new(Nanos::ZERO, Nanos::ZERO),
+            status: 0,
+            bytes: 0,
+            is_reading: false,
+            has_stopped: false,
+            fault: None,
+        }
+    }
+
+    /// Begins a response, which has come since `at`, and has this status and `Content-Type`; the latter empty without
+    /// one. The response to an error is not read as a stream: its one event would say nothing about those of others.
+    pub fn begin(
+        &mut self,
+        options: &StreamOptions,
+        (intended, sent): (Nanos, Nanos),
+        at: Nanos,
+        (status, content_type): (u16, &[u8]),
+    ) {
+        self.reader.restart(options.format.unwrap_or_else(|| StreamFormat::of_content_type(content_type)));
+        self.timeline = StreamTimeline::new(intended, sent);
+        self.timeline.record_bytes(at);
+        self.llm = LlmTimeline::new(intended, sent);
+        self.status = status;
+        (self.bytes, self.has_stopped, self.fault) = (0, false, None);
+        self.is_reading = status < FIRST_ERROR_STATUS;
+    }
+
+    /// Forgets the response, which is not recorded.
+    pub fn abandon(&mut self) {
+        self.is_reading = false;
+    }
+
+    /// Whether it is within a response that is read as a stream.
+    pub fn is_reading(&self) -> bool {
+        self.is_reading
+    }
+
+    /// Whether the response has the events that were asked for.
+    pub fn has_stopped(&self) -> bool {
+        self.has_stopped
+    }
+
+    /// Status of the response that began last.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Reads a piece of the body that came at `at`. What is behind the last event that was asked for is not read.
+    #[inline]
+    pub fn body(
+        &mut self,
+        options: &StreamOptions,
+        piece: &[u8],
+        at: Nanos,
+        mut sinks: Option<&mut StreamSinks<'_>>,
+    ) -> StreamAction {
+        if !self.is_reading {
+            return StreamAction::Continue;
+        }
+        if self.has_stopped {
+            return StreamAction::Stop;
+        }
+        self.bytes += piece.len() as u64;
+        let mut rest = piece;
+        while let Some(event) = self.reader.next_event(&mut rest) {
+            let parts = (&mut self.timeline, &mut self.llm, &mut self.fault);
+            record_event(parts, options, event, at, sinks.as_deref_mut());
+            if options.max_events.is_some_and(|maximum| self.timeline.events >= maximum) {
+                self.has_stopped = true;
+                return StreamAction::Stop;
+            }
+        }
+        StreamAction::Continue
+    }
+
+    /// Time at which the response has stalled if no further event comes.
+    pub fn stalls_at(&self, options: &StreamOptions) -> Nanos {
+        match options.stall_timeout {
+            Some(timeout) if self.is_reading => self.timeline.stalls_at(timeout),
+            _ => Nanos::NEVER,
+        }
+    }
+
+    /// Kind of failure, if this one ends the response: within a stream a connection that closes breaks it off.
+    pub fn failure_kind(&self, kind: FailureKind) -> FailureKind {
+        match kind {
+            FailureKind::Closed | FailureKind::Reset | FailureKind::Protocol if self.is_reading => {
+                FailureKind::BrokenOff
+            }
+            kind => kind,
+        }
+    }
+
+    /// Ends the reading of a whole response at `done`; what is wrong with its content makes it a failure.
+    pub fn settle(
+        &mut self,
+        options: &StreamOptions,
+        done: Nanos,
+        sinks: Option<&mut StreamSinks<'_>>,
+    ) -> Option<ContentFault> {
+        if !self.is_reading {
+            return None;
+        }
+        if !self.has_stopped
+            && let Some(event) = self.reader.end()
+        {
+            record_event((&mut self.timeline, &mut self.llm, &mut self.fault), options, event, done, sinks);
+        }
+        self.fault
+    }
+
+    /// Records the response, which ended at `done` this way. Whether it succeeded, by status, content and checks,
+    /// decides whether its times as a request to a language model count.
+    pub fn record(
+        &mut self,
+        options: &StreamOptions,
+        end: StreamEnd,
+        done: Nanos,
+        has_succeeded: bool,
+        sinks: Option<&mut StreamSinks<'_>>,
+    ) -> StreamEnd {
+        let is_cut = self.reader.is_within_event() && self.reader.format() == StreamFormat::Sse;
+        let end = match end {
+            StreamEnd::Complete if self.has_stopped => StreamEnd::Stopped,
+            StreamEnd::Complete if is_cut => StreamEnd::Unfinished,
+            end => end,
+        };
+        if !std::mem::take(&mut self.is_reading) {
+            return end;
+        }
+        if let Some(sinks) = sinks {
+            sinks.streams.record_response(&self.timeline, end, self.bytes);
+            match &mut sinks.llm {
+                Some(llm) if has_succeeded => llm.record_response(&self.llm, done, &options.objectives),
+                Some(llm) => llm.record_failure(&self.llm),
+                None => {}
+            }
+        }
+        end
+    }
+
+    /// Times of the response so far.
+    pub fn timeline(&self) -> &StreamTimeline {
+        &self.timeline
+    }
+
+    /// Times of the response so far, as one of a language model.
+    pub fn llm_timeline(&self) -> &LlmTimeline {
+        &self.llm
+    }
+}
+
+#[inline]
+fn record_event(
+    (timeline, llm, fault): (&mut StreamTimeline, &mut LlmTimeline, &mut Option<ContentFault>),
+    options: &StreamOptions,
+    event: StreamEvent<'_>,
+    at: Nanos,
+    sinks: Option<&mut StreamSinks<'_>>,
+) {
+    let gap = timeline.record_event(at);
+    let mut chunk_gap = None;
+    if let Some(api) = options.api {
+        match api.read(event.data) {
+            Ok(event) => {
+                llm.record_usage(event.usage.input, event.usage.output);
+                if event.is_error {
+                    fault.get_or_insert(ContentFault::Error(timeline.events));
+                }
+                if event.token.is_some() {
+                    chunk_gap = llm.record_chunk(at);
+                }
+            }
+            Err(_) => {
+                llm.broken_events += 1;
+                fault.get_or_insert(ContentFault::NotJson(timeline.events));
+            }
+        }
+    }
+    if let Some(sinks) = sinks {
+        gap.into_iter().for_each(|gap| sinks.streams.record_gap(gap));
+        if let (Some(gap), Some(llm)) = (chunk_gap, &mut sinks.llm) {
+            llm.record_gap(gap);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

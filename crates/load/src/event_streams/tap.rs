@@ -1,0 +1,68 @@
+//! Tap: passes a response on to its observer, and to its step.
+
+use weir_decide::Nanos;
+use weir_http::wire::{HeadNotes, ResponseObserver};
+
+use super::observer::{StreamAction, StreamObserver, StreamSinks};
+use super::options::StreamOptions;
+use crate::headers::with_headers;
+use crate::steps::StepExchange;
+
+/// Times of a request, and of bytes of its response.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamArrival {
+    /// Intended start of the request.
+    pub(crate) intended: Nanos,
+    /// Time of the send.
+    pub(crate) sent: Nanos,
+    /// Arrival of the first byte of the response.
+    pub(crate) first_byte: Nanos,
+    /// Arrival of these bytes.
+    pub(crate) at: Nanos,
+}
+
+/// Passes a response on to its observer, and to the step that keeps of it what it looks into.
+#[derive(Debug)]
+pub(crate) struct StreamTap<'a> {
+    pub(crate) observer: &'a mut StreamObserver,
+    pub(crate) options: &'a StreamOptions,
+    pub(crate) arrival: StreamArrival,
+    /// `None` for requests of the warm-up.
+    pub(crate) sinks: Option<StreamSinks<'a>>,
+    pub(crate) step: Option<&'a mut StepExchange>,
+}
+
+impl ResponseObserver for StreamTap<'_> {
+    fn head(&mut self, head: &[u8], notes: HeadNotes) {
+        let StreamArrival { intended, sent, first_byte, .. } = self.arrival;
+        if let Some(status) = status_of(head) {
+            with_content_type(head, |content_type| {
+                self.observer.begin(self.options, (intended, sent), first_byte, (status, content_type));
+            });
+        }
+        if let Some(step) = &mut self.step {
+            step.head(head, notes);
+        }
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        // What is behind the last event that was asked for is not read, and the response is cancelled.
+        let _: StreamAction = self.observer.body(self.options, bytes, self.arrival.at, self.sinks.as_mut());
+        if let Some(step) = &mut self.step {
+            ResponseObserver::body(*step, bytes);
+        }
+    }
+}
+
+/// Status of a head that begins with `HTTP/1.1 200` or `HTTP/2 200`.
+fn status_of(head: &[u8]) -> Option<u16> {
+    let at = head.iter().position(|byte| *byte == b' ')? + 1;
+    std::str::from_utf8(head.get(at..at + 3)?).ok()?.parse().ok()
+}
+
+fn with_content_type(head: &[u8], take: impl FnOnce(&[u8])) {
+    with_headers(head, |headers| {
+        let found = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        take(found.map_or(&[], |(_, value)| *value));
+    });
+}

@@ -1,0 +1,239 @@
+//! Responses that are streams of events: bytes to their observers, and what their ends mean.
+
+use super::Worker;
+use crate::connection::{Flight, LoadConnection};
+use crate::event_streams::{StreamArrival, StreamObserver, StreamOptions, StreamTap};
+use crate::http2::StreamExchange;
+use crate::steps::StepExchange;
+use weir_decide::Nanos;
+use weir_decide::base::failure::FailureKind;
+use weir_http::wire::{DecodeStep, HeadNotes, ResponseObserver, WireError};
+use weir_http2::connection::ResponseNotes;
+use weir_http2::error_code::ErrorCode;
+use weir_measure::outcome::{Outcome, RequestEnd};
+use weir_measure::stream_timeline::StreamEnd;
+
+/// Maximum number of observers that a thread keeps for the next streams of HTTP/2.
+const MAX_SPARE_OBSERVERS: usize = 1024;
+
+/// What responses are observed for, and observers without a response.
+#[derive(Debug)]
+pub(super) struct StreamObservers {
+    options: StreamOptions,
+    #[allow(clippy::vec_box, reason = "a box goes to a stream and comes back as it is")]
+    spare: Vec<Box<StreamObserver>>,
+}
+
+impl StreamObservers {
+    pub(super) fn new(options: StreamOptions) -> Self {
+        Self { options, spare: Vec::new() }
+    }
+
+    fn take(&mut self) -> Box<StreamObserver> {
+        self.spare.pop().unwrap_or_else(|| Box::new(StreamObserver::new(&self.options)))
+    }
+
+    fn put(&mut self, mut observer: Box<StreamObserver>) {
+        if self.spare.len() < MAX_SPARE_OBSERVERS {
+            observer.abandon();
+            self.spare.push(observer);
+        }
+    }
+}
+
+impl Worker<'_> {
+    /// Decodes bytes of a response over HTTP/1.1 that came at `at`, and observes its events. One that has the events
+    /// that were asked for ends here, and its connection cannot be used again.
+    pub(super) fn decode_observed(
+        &mut self,
+        index: u32,
+        bytes: &[u8],
+        is_bodyless: bool,
+        at: Nanos,
+    ) -> Result<DecodeStep, WireError> {
+        let nothing = Ok(DecodeStep { used: bytes.len(), response: None });
+        let Self { connections, counters, users, cache, observers, .. } = self;
+        let (Some(observers), Some(slot)) = (observers, connections.get(index)) else { return nothing };
+        let Some(flight) = slot.flights.front().copied() else { return nothing };
+        let mut taken = slot.observer().take().unwrap_or_else(|| observers.take());
+        let LoadConnection { decoder, step, .. } = slot;
+        let kept = step.as_deref_mut().filter(|step| step.is_kept);
+        let cache = match (&kept, users) {
+            (Some(step), Some(users)) => users.exchanges.head_cache(step.step),
+            _ => cache,
+        };
+        let mut tap = StreamTap {
+            observer: &mut taken,
+            options: &observers.options,
+            arrival: arrival_of(&flight, at),
+            sinks: counters.stream_sinks(&observers.options, flight.intended),
+            step: kept,
+        };
+        let mut decoded = decoder.push_observed(bytes, is_bodyless, cache, &mut tap);
+        if let Ok(DecodeStep { used, response: response @ None }) = &mut decoded
+            && taken.has_stopped()
+        {
+            *used = bytes.len();
+            *response = decoder.abandon();
+        }
+        *slot.observer() = Some(taken);
+        decoded
+    }
+
+    /// Observes the head of a response over HTTP/2.
+    pub(super) fn observe_head(&mut self, index: u32, key: u32, notes: &ResponseNotes, at: Nanos) {
+        let Self { connections, counters, observers: Some(observers), .. } = self else { return };
+        let Some(streams) = connections.get(index).and_then(|slot| slot.streams.as_mut()) else { return };
+        let (text, Some(exchange)) = streams.head_text_and(key) else { return };
+        let flight = exchange.flight;
+        let mut taken = exchange.observer().take().unwrap_or_else(|| observers.take());
+        let mut tap = StreamTap {
+            observer: &mut taken,
+            options: &observers.options,
+            arrival: arrival_of(&flight, at),
+            sinks: counters.stream_sinks(&observers.options, flight.intended),
+            step: None,
+        };
+        tap.head(text, HeadNotes { sets_cookie: notes.sets_cookie, is_encoded: notes.is_encoded });
+        *exchange.observer() = Some(taken);
+    }
+
+    /// Observes a piece of a body over HTTP/2.
+    pub(super) fn observe_data(&mut self, index: u32, key: u32, bytes: &[u8], (at, now): (Nanos, Nanos)) {
+        let Self { connections, counters, observers: Some(observers), .. } = self else { return };
+        let Some(streams) = connections.get(index).and_then(|slot| slot.streams.as_mut()) else { return };
+        let Some(exchange) = streams.get(key) else { return };
+        let flight = exchange.flight;
+        let Some(taken) = exchange.observer() else { return };
+        let mut sinks = counters.stream_sinks(&observers.options, flight.intended);
+        taken.body(&observers.options, bytes, at.max(flight.sent.min(now)), sinks.as_mut());
+        if !taken.has_stopped() {
+            return;
+        }
+        let Some(stream) = exchange.stream else { return };
+        if let Some(totals) = streams.protocol.cancel(stream, ErrorCode::CANCEL) {
+            self.stream_ended(index, key, &totals, at, now);
+        }
+    }
+
+    /// Ends the reading of a whole response; what is wrong with its content makes it a failure.
+    pub(super) fn settle_observed(&mut self, observer: Option<&mut Box<StreamObserver>>, outcome: &mut Outcome) {
+        let (Some(observers), Some(observer)) = (&self.observers, observer) else { return };
+        let mut sinks = self.counters.stream_sinks(&observers.options, outcome.intended);
+        let fault = observer.settle(&observers.options, outcome.done, sinks.as_mut());
+        if let Some(fault) = fault
+            && matches!(outcome.end, RequestEnd::Response(_))
+        {
+            self.counters.record_detail(FailureKind::Body, || fault.message());
+            outcome.end = RequestEnd::Failed(FailureKind::Body);
+        }
+    }
+
+    /// Records what was observed of a whole response, now that it is known whether the request succeeded.
+    pub(super) fn record_observed(&mut self, observer: Option<&mut Box<StreamObserver>>, outcome: &Outcome) {
+        let (Some(observers), Some(observer)) = (&self.observers, observer) else { return };
+        let end = match outcome.end {
+            RequestEnd::Failed(FailureKind::Timeout) => StreamEnd::TimedOut,
+            _ => StreamEnd::Complete,
+        };
+        let mut sinks = self.counters.stream_sinks(&observers.options, outcome.intended);
+        observer.record(&observers.options, end, outcome.done, outcome.is_ok(), sinks.as_mut());
+    }
+
+    /// Ends the observation of a whole response of the plan over HTTP/1.1.
+    pub(super) fn end_observed_on(&mut self, index: u32, outcome: &mut Outcome) {
+        let Some(mut observer) = self.connections.get(index).and_then(|slot| slot.observer.take()) else { return };
+        self.settle_observed(Some(&mut observer), outcome);
+        self.record_observed(Some(&mut observer), outcome);
+        if let Some(slot) = self.connections.get(index) {
+            slot.observer = Some(observer);
+        }
+    }
+
+    /// Ends the observation of a whole response of the plan over HTTP/2.
+    pub(super) fn end_observed(&mut self, mut observer: Option<Box<StreamObserver>>, outcome: &mut Outcome) {
+        self.settle_observed(observer.as_mut(), outcome);
+        self.record_observed(observer.as_mut(), outcome);
+        self.put_observer(observer);
+    }
+
+    /// Takes an observer back.
+    pub(super) fn put_observer(&mut self, observer: Option<Box<StreamObserver>>) {
+        if let (Some(observers), Some(observer)) = (&mut self.observers, observer) {
+            observers.put(observer);
+        }
+    }
+
+    /// Ends the observation of a response that fails; returns the kind of failure, which within a stream is another.
+    pub(super) fn fail_observed(
+        &mut self,
+        observer: Option<&mut Box<StreamObserver>>,
+        kind: FailureKind,
+        intended: Nanos,
+        now: Nanos,
+    ) -> FailureKind {
+        let (Some(observers), Some(observer)) = (&self.observers, observer) else { return kind };
+        if !observer.is_reading() {
+            return kind;
+        }
+        let failure = observer.failure_kind(kind);
+        let end = match failure {
+            FailureKind::Stalled => StreamEnd::Stalled,
+            FailureKind::Timeout => StreamEnd::TimedOut,
+            _ => StreamEnd::BrokenOff,
+        };
+        let events = observer.timeline().events;
+        if failure != kind {
+            let plural = if events == 1 { "" } else { "s" };
+            let words = || format!("the response ended after {events} event{plural} ({})", kind.name());
+            self.counters.record_detail(failure, words);
+        }
+        let mut sinks = self.counters.stream_sinks(&observers.options, intended);
+        observer.record(&observers.options, end, now, false, sinks.as_mut());
+        failure
+    }
+
+    /// The same for the response that a connection with HTTP/1.1 is reading: `flight` is the oldest request.
+    pub(super) fn fail_observed_on(
+        &mut self,
+        (mut observer, step): (Option<Box<StreamObserver>>, Option<&mut StepExchange>),
+        kind: FailureKind,
+        flight: Option<&Flight>,
+        now: Nanos,
+    ) -> FailureKind {
+        let Some(intended) = flight.map(|flight| flight.intended) else { return kind };
+        let of_step = step.and_then(|step| step.observer.as_mut());
+        let kind = self.fail_observed(of_step.or(observer.as_mut()), kind, intended, now);
+        self.put_observer(observer);
+        kind
+    }
+
+    /// Fails responses that have stalled.
+    pub(super) fn expire_stalled(&mut self, now: Nanos) {
+        let Some(StreamObservers { options, .. }) = &self.observers else { return };
+        let options = *options;
+        let Some(timeout) = options.stall_timeout else { return };
+        let words = || format!("no event within {timeout}");
+        for index in self.connections.indices() {
+            let Some(slot) = self.connections.get(index) else { continue };
+            let Some(streams) = &mut slot.streams else {
+                if slot.observer().as_ref().is_some_and(|observer| observer.stalls_at(&options) <= now) {
+                    self.fail(index, FailureKind::Stalled, words);
+                }
+                continue;
+            };
+            let stalled = streams.take_where(|exchange: &mut StreamExchange| {
+                exchange.observer().as_ref().is_some_and(|observer| observer.stalls_at(&options) <= now)
+            });
+            if !stalled.is_empty() {
+                self.counters.record_detail(FailureKind::Stalled, words);
+                self.fail_expired(index, stalled, FailureKind::Stalled, now);
+            }
+        }
+    }
+}
+
+/// Times of the request of bytes that came at `at`.
+fn arrival_of(flight: &Flight, at: Nanos) -> StreamArrival {
+    StreamArrival { intended: flight.intended, sent: flight.sent, first_byte: flight.first_byte.unwrap_or(at), at }
+}

@@ -1,0 +1,95 @@
+//! Streams of events, and what language models send in them.
+
+use super::ansi::AnsiPaint;
+use super::number_format::{bytes, count, percentage, rate};
+use super::text::times_table;
+use weir_measure::Run;
+use weir_measure::histogram::Percentiles;
+use weir_measure::run_llm::RunLlm;
+use weir_measure::run_streams::RunStreams;
+
+/// Lines of the text report; none if responses were not read as streams.
+pub(crate) fn lines(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    let Some(streams) = &run.streams else { return Vec::new() };
+    let mut lines = vec![paint.line("streams", &ends(streams)), paint.line("events", &events(streams))];
+    if let Some(llm) = &run.llm {
+        lines.push(paint.line("tokens", &tokens(llm)));
+        lines.extend(goodput(llm).map(|words| paint.line("goodput", &[words])));
+    }
+    let times = times(run);
+    if !times.is_empty() {
+        lines.push(String::new());
+        lines.extend(times_table(&times, paint));
+    }
+    lines
+}
+
+/// Times by their names, as far as there are any.
+pub(crate) fn times(run: &Run) -> Vec<(&'static str, &Percentiles)> {
+    let of_llm = run.llm.iter().flat_map(|llm| {
+        [("TTFT", &llm.ttft_ms), ("TPOT", &llm.tpot_ms), ("chunk gap", &llm.chunk_gap_ms), ("end to end", &llm.e2e_ms)]
+    });
+    let of_streams = run.streams.iter().flat_map(|streams| {
+        [("first event", &streams.first_event_ms), ("gap", &streams.gap_ms), ("longest gap", &streams.longest_gap_ms)]
+    });
+    // Events of a language model are its chunks, and some more.
+    let has_tokens = run.llm.as_ref().is_some_and(|llm| llm.chunks > 0);
+    let all: Vec<_> = if has_tokens { of_llm.collect() } else { of_streams.collect() };
+    all.into_iter().filter(|(_, times)| times.max > 0.0).collect()
+}
+
+/// How streams ended, as short phrases.
+pub(crate) fn ends(streams: &RunStreams) -> Vec<String> {
+    let others = [
+        (streams.unfinished, "ended within an event"),
+        (streams.stopped, "ended on purpose"),
+        (streams.broken_off, "broke off"),
+        (streams.stalled, "stalled"),
+        (streams.timed_out, "timed out"),
+        (streams.without_events, "without an event"),
+    ];
+    let others = others.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{} {words}", count(*n)));
+    [format!("{} read", count(streams.responses)), format!("{} whole", count(streams.complete))]
+        .into_iter()
+        .chain(others)
+        .collect()
+}
+
+/// Number of events, as short phrases.
+pub(crate) fn events(streams: &RunStreams) -> Vec<String> {
+    let mut words = vec![
+        format!("{} total", count(streams.events)),
+        format!("{}/s", rate(streams.events_per_s)),
+        format!("{:.1} per stream", streams.events as f64 / streams.responses.max(1) as f64),
+        format!("{}/s", bytes(streams.bytes_per_s)),
+    ];
+    if streams.coalesced > 0 {
+        words.push(format!("{} arrived together with another", count(streams.coalesced)));
+    }
+    words
+}
+
+/// Tokens, as short phrases; chunks where the service does not report how many tokens there were.
+pub(crate) fn tokens(llm: &RunLlm) -> Vec<String> {
+    let mut words = Vec::new();
+    if llm.with_usage > 0 {
+        words.push(format!("{}/s in", rate(llm.input_tokens_per_s)));
+        words.push(format!("{}/s out", rate(llm.output_tokens_per_s)));
+    }
+    words.push(format!("{} chunks/s", rate(llm.chunks_per_s)));
+    words.extend(llm.tokens_per_chunk.map(|tokens| format!("{tokens:.2} tokens per chunk")));
+    let without_usage = llm.requests.saturating_sub(llm.with_usage);
+    if without_usage > 0 {
+        words.push(format!("{} responses without usage", count(without_usage)));
+    }
+    words
+}
+
+/// Requests that met all objectives; none without objectives.
+pub(crate) fn goodput(llm: &RunLlm) -> Option<String> {
+    let fraction = llm.good as f64 / llm.requests.max(1) as f64;
+    (!llm.objectives.is_empty()).then(|| {
+        let (good, all) = (rate(llm.goodput_per_s), rate(llm.requests_per_s));
+        format!("{good}/s of {all}/s ({}) meet {}", percentage(fraction), llm.objectives)
+    })
+}
