@@ -20,6 +20,7 @@ mod reply_text;
 mod request;
 mod token_count;
 mod vocabulary;
+mod word_text;
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use super::dataset::{ChatRole, ContentPart, Dataset, DatasetMessage, PartKind, R
 use super::json_text::{push_escaped, string_content};
 use super::random_prompts::{RandomPrompts, push_prefix, stream};
 use super::token_count::TokenCount;
+use super::word_text::WordText;
 
 /// Stream of random numbers that the order of a file is made from.
 const ORDER_SALT: u64 = 0x6c6c_6d03;
@@ -41,7 +42,7 @@ pub struct PromptSource {
 #[derive(Debug)]
 enum Prompts {
     Dataset(Dataset),
-    Random(RandomPrompts),
+    Random(RandomPrompts, WordText),
 }
 
 /// Content of a message.
@@ -95,7 +96,7 @@ impl PromptSource {
     /// Random words.
     pub fn of_random(prompts: RandomPrompts) -> Self {
         Self {
-            prompts: Prompts::Random(prompts),
+            prompts: Prompts::Random(prompts, WordText::new(prompts.seed)),
             shuffled: Vec::new(),
             prefixes: Vec::new(),
             output: None,
@@ -120,13 +121,17 @@ impl PromptSource {
     /// text.
     #[must_use]
     pub fn with_prefixes(self, words: u64, count: u64) -> Self {
+        if words == 0 {
+            return self;
+        }
+        let text = WordText::new(self.seed);
         let prefix = |number| {
-            let mut text = Vec::new();
-            push_prefix(self.seed, number, words, &mut text);
-            text.push(b' ');
-            text
+            let mut prefix = Vec::new();
+            push_prefix(&text, (self.seed, number), words, &mut prefix);
+            prefix.push(b' ');
+            prefix
         };
-        let prefixes = if words == 0 { Vec::new() } else { (0..count).map(prefix).collect() };
+        let prefixes = (0..count).map(prefix).collect();
         Self { prefixes, ..self }
     }
 
@@ -134,7 +139,7 @@ impl PromptSource {
     pub fn dataset(&self) -> Option<&Dataset> {
         match &self.prompts {
             Prompts::Dataset(dataset) => Some(dataset),
-            Prompts::Random(_) => None,
+            Prompts::Random(..) => None,
         }
     }
 
@@ -147,7 +152,7 @@ impl PromptSource {
     /// Number of turns of a conversation, >= 1.
     pub fn turns(&self, conversation: u64) -> usize {
         let turns = match &self.prompts {
-            Prompts::Random(random) => random.turns,
+            Prompts::Random(random, _) => random.turns,
             Prompts::Dataset(set) => {
                 let record = set.record(self.record_index(conversation));
                 turn_ends(set.messages(record)).count()
@@ -196,7 +201,7 @@ impl PromptSource {
             prefix: b"",
         };
         match &self.prompts {
-            Prompts::Random(_) => {
+            Prompts::Random(..) => {
                 for earlier in 0..=turn {
                     let content = MessageContent::Random(earlier);
                     messages.push(RequestMessage { role: ChatRole::User, content, raw: None, prefix: b"" });
@@ -241,8 +246,8 @@ impl PromptSource {
         match message.content {
             MessageContent::Reply(text) => out.extend_from_slice(text),
             MessageContent::Random(turn) => {
-                if let Prompts::Random(random) = &self.prompts {
-                    random.push_words(conversation, turn, out);
+                if let Prompts::Random(random, words) = &self.prompts {
+                    random.push_words(words, conversation, turn, out);
                 }
             }
             MessageContent::Parts(parts) => {

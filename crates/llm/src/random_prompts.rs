@@ -3,7 +3,7 @@
 use weir_decide::base::rng::SeededRng;
 
 use super::token_count::TokenCount;
-use super::vocabulary::WORDS;
+use super::word_text::WordText;
 
 /// Stream of random numbers that prompts are made from.
 const PROMPT_SALT: u64 = 0x6c6c_6d01;
@@ -24,10 +24,10 @@ pub struct RandomPrompts {
 
 impl RandomPrompts {
     /// Appends the words of a turn of a conversation.
-    pub(crate) fn push_words(&self, conversation: u64, turn: usize, out: &mut Vec<u8>) {
+    pub(crate) fn push_words(&self, words: &WordText, conversation: u64, turn: usize, out: &mut Vec<u8>) {
         let mut rng = stream(self.seed, PROMPT_SALT + ((turn as u64) << 32), conversation);
         let count = self.input.draw(&mut rng);
-        push_words(count, &mut rng, out);
+        words.push_words(count, &mut rng, out);
     }
 }
 
@@ -37,15 +37,6 @@ pub(crate) fn stream(seed: u64, salt: u64, conversation: u64) -> SeededRng {
 }
 
 /// Appends the words of a prefix that prompts share.
-pub(crate) fn push_prefix(seed: u64, number: u64, words: u64, out: &mut Vec<u8>) {
-    push_words(words, &mut stream(seed, PREFIX_SALT, number), out);
-}
-
-fn push_words(count: u64, rng: &mut SeededRng, out: &mut Vec<u8>) {
-    for index in 0..count {
-        if index > 0 {
-            out.push(b' ');
-        }
-        out.extend_from_slice(WORDS[rng.below(WORDS.len())].as_bytes());
-    }
+pub(crate) fn push_prefix(words: &WordText, (seed, number): (u64, u64), count: u64, out: &mut Vec<u8>) {
+    words.push_words(count, &mut stream(seed, PREFIX_SALT, number), out);
 }

@@ -204,7 +204,7 @@ fn headers_path_and_body_are_those_of_the_flags() {
     let output = weir_testing::Running::new(&mut command).finish();
     assert_eq!(output.code, 0, "{}", output.stderr);
     let seen = server.seen();
-    assert_eq!(seen[0].path, "/proxy/v1/chat/completions");
+    assert_eq!(seen[0].line(), "POST /proxy/v1/chat/completions HTTP/1.1");
     for (name, value) in
         [("authorization", "Bearer sk-secret"), ("content-type", "application/json"), ("x-tenant", "t")]
     {

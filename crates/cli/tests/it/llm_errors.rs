@@ -50,7 +50,7 @@ fn without_usage_chunks_are_counted_and_not_tokens() {
     let output = llm(&server.url(""), &[&SHORT[..], &["--model", "m"]].concat());
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert!(output.stdout.contains("no usage from the server: chunks are counted"), "{}", output.stdout);
-    assert!(!output.stdout.contains("TPOT  ") && output.stdout.contains("chunk gap"), "{}", output.stdout);
+    assert!(!output.stdout.contains("TPOT  ") && output.stdout.contains("TTFT"), "{}", output.stdout);
     assert!(output.stdout.contains("2.00 per request"), "{}", output.stdout);
 }
 

@@ -6,6 +6,7 @@ use weir_decide::base::rng::SeededRng;
 
 use super::*;
 use crate::json_text::push_string;
+use crate::word_text::WordText;
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), "[a-z \\\\\"\n\t{}\u{0}-\u{1f}é\u{2028}😀]{0,30}"]
@@ -133,9 +134,10 @@ proptest! {
 #[test]
 fn random_prompts_have_their_mean_and_deviation_and_repeat_by_seed() {
     let prompts = |seed| RandomPrompts { input: TokenCount::Normal { mean: 550, deviation: 150 }, turns: 1, seed };
+    let text = WordText::new(7);
     let words = |seed, k| {
         let mut out = Vec::new();
-        prompts(seed).push_words(k, 0, &mut out);
+        prompts(seed).push_words(&text, k, 0, &mut out);
         String::from_utf8(out).unwrap_or_default()
     };
     let counts: Vec<f64> = (0..2000).map(|k| words(7, k).split(' ').count() as f64).collect();

@@ -32,3 +32,6 @@ pub fn render(run: &Run, format: LlmReportFormat, color: bool) -> String {
         LlmReportFormat::Vllm => vllm::render(run),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Runs to a language model at several values of a flag: the curve of throughput against response times.
 
 use super::super::ansi::AnsiPaint;
-use super::super::number_format::{count, ms, percentage, rate};
+use super::super::number_format::{count, ms, percentage, rate, wrap};
 use crate::page::manifest::manifest_section;
 use crate::page::{
     AxisScale, Block, Chart, ChartAxis, ChartLevel, ChartLine, KeyFigure, PageTable, PageVerdict, ReportPage, Section,
@@ -68,8 +68,10 @@ impl LlmSweep {
             let line = row(point);
             if point.run.trust.ok { line } else { paint.red(&format!("{line} !")) }
         }));
-        if self.points.iter().any(|point| !point.run.trust.ok) {
-            lines.push(paint.red("! not trusted: see the report of this run"));
+        for point in self.points.iter().filter(|point| !point.run.trust.ok) {
+            let first = format!("! {} {} is not trusted: ", self.flag, point.value);
+            let reasons = wrap(&first, &point.run.trust.reasons.join("; "));
+            lines.extend(reasons.iter().map(|line| paint.red(line)));
         }
         lines.push(String::new());
         lines.push(self.finding());

@@ -79,7 +79,7 @@ fn tokens(llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
             format!("{} out", rate(llm.output_tokens as f64 / with_usage)),
         ];
         if llm.tpot_ms.p50 > 0.0 {
-            each.push(format!("{} tokens/s behind the first (p50)", rate(1e3 / llm.tpot_ms.p50)));
+            each.push(format!("{} tokens/s while it streams (p50)", rate(1e3 / llm.tpot_ms.p50)));
         }
         lines.push(paint.line("per request", &each));
     }

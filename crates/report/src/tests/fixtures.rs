@@ -6,12 +6,16 @@ use weir_decide::base::failure::FailureKind;
 use weir_decide::Nanos;
 use weir_measure::agent_counts::Agent;
 use weir_measure::failure_sample::FailureSample;
+use weir_measure::goodput::GoodputObjectives;
 use weir_measure::histogram::Percentiles;
+use weir_measure::llm_counts::LlmCounts;
+use weir_measure::llm_timeline::LlmTimeline;
 use weir_measure::outcome::{Outcome, RequestEnd};
 use weir_measure::recorder::Recorder;
-use weir_measure::run::{Manifest, Run, RunTarget};
+use weir_measure::run::{Manifest, Requests, Run, RunTarget};
 use weir_measure::run_facts::RunFacts;
-use weir_measure::run_steps::StepFacts;
+use weir_measure::run_llm::RunLlm;
+use weir_measure::run_steps::{RunStep, StepFacts};
 use weir_measure::series::RunSeries;
 use weir_measure::slo::Slo;
 use weir_measure::{Counts, LoadModel};
@@ -207,6 +211,34 @@ pub(crate) fn agents() -> Run {
     let lost = Some("its node is gone".into());
     agents.push(Agent { failure: lost, ..agent("a-node-with-a-name-that-is-too-long", 0.1, 0.05) });
     run.agents = agents;
+    run
+}
+
+/// Requests to a language model: 200 of 1,000 tokens and 20 words each, two of which failed; some without usage.
+pub(crate) fn language_model() -> Run {
+    let objectives = GoodputObjectives::parse("ttft:150ms tpot:12ms").expect("objectives");
+    let mut counts = LlmCounts::default();
+    for i in 0..198 {
+        let (intended, sent) = (Nanos::from_millis(i * 10), Nanos::from_millis(i * 10 + scatter(i, 2)));
+        let mut timeline = LlmTimeline::new(intended, sent);
+        let mut at = sent + Nanos::from_millis(80 + scatter(i * 3, 90));
+        for chunk in 0..10 {
+            timeline.record_chunk(at).into_iter().for_each(|gap| counts.record_gap(gap));
+            at += Nanos(18_000_000 + 1_000 * scatter(i * 10 + chunk, 6_000));
+        }
+        timeline.record_usage(Some(1_000), Some(20));
+        counts.record_response(&timeline, at, &objectives);
+    }
+    let mut run = closed();
+    run.target.url = "http://localhost:8000/v1/chat/completions".into();
+    (run.target.method, run.target.tls) = ("POST".into(), None);
+    run.llm = Some(RunLlm::of(&counts, &objectives, run.duration_s));
+    run.requests = Requests { total: 200, ok: 198, failed: 2, ..Requests::default() };
+    run.status = [("200".to_owned(), 198), ("429".to_owned(), 2)].into();
+    run.failures = [("4xx".to_owned(), 2)].into();
+    run.slo = Vec::new();
+    let sample = FailureSample { reason: "status 429: too many tokens per minute".into(), response: String::new() };
+    run.steps = vec![RunStep { samples: vec![sample], ..shop().steps[0].clone() }];
     run
 }
 

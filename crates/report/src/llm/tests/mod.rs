@@ -1,0 +1,76 @@
+//! Reports of runs to language models.
+
+use super::*;
+use crate::number_format::TERMINAL_COLUMNS;
+use crate::page;
+use crate::tests::fixtures;
+
+#[test]
+fn reports_are_those_of_their_golden_files() {
+    let run = fixtures::language_model();
+    let text = render(&run, LlmReportFormat::Text, false);
+    fixtures::same(&text, include_str!("../../golden/llm.text.txt"), "llm.text.txt");
+    let vllm = render(&run, LlmReportFormat::Vllm, false);
+    fixtures::same(&vllm, include_str!("../../golden/llm.vllm.txt"), "llm.vllm.txt");
+    fixtures::same(&sweep().text(false), include_str!("../../golden/llm.sweep.txt"), "llm.sweep.txt");
+    for report in [text, sweep().text(false)] {
+        assert!(report.lines().all(|line| line.chars().count() <= TERMINAL_COLUMNS), "{report}");
+    }
+}
+
+fn sweep() -> LlmSweep {
+    let point = |value: f64| {
+        let mut run = fixtures::language_model();
+        if let Some(llm) = &mut run.llm {
+            llm.output_tokens_per_s = value * 20.0;
+            llm.good = if value > 2.0 { 100 } else { 200 };
+        }
+        if value > 4.0 {
+            run.trust.ok = false;
+            run.trust.reasons = vec!["a reason".to_owned(), "another one".to_owned()];
+        }
+        LlmSweepPoint { value, run }
+    };
+    LlmSweep { flag: "rate".to_owned(), points: [1.0, 2.0, 4.0, 8.0].map(point).into() }
+}
+
+#[test]
+fn a_run_without_usage_or_success_claims_no_tokens() {
+    let mut run = fixtures::language_model();
+    let llm = run.llm.as_mut().expect("of a language model");
+    (llm.with_usage, llm.input_tokens, llm.output_tokens, llm.tokens_per_chunk) = (0, 0, 0, None);
+    llm.tpot_ms = weir_measure::histogram::Percentiles::default();
+    let text = render(&run, LlmReportFormat::Text, false);
+    assert!(text.contains("no usage from the server") && !text.contains("tokens/s"), "{text}");
+    let empty = Run { llm: None, ..fixtures::broken() };
+    for format in LlmReportFormat::value_variants() {
+        assert!(render(&empty, *format, false).ends_with('\n'));
+    }
+    assert!(render(&empty, LlmReportFormat::Text, false).contains("no times: no request succeeded"));
+}
+
+#[test]
+fn the_verdict_of_a_sweep_is_the_load_below_the_first_that_misses() {
+    let finding = |values: &[f64]| {
+        let mut sweep = sweep();
+        sweep.points.retain(|point| values.contains(&point.value));
+        let text = sweep.text(false);
+        text.lines().last().map(str::to_owned).unwrap_or_default()
+    };
+    let objectives = "ttft:150ms tpot:12ms for 99% of requests";
+    assert_eq!(finding(&[1.0, 2.0, 4.0]), format!("{objectives}: met up to rate 2"));
+    assert_eq!(finding(&[1.0, 2.0]), format!("{objectives}: met at all values, up to rate 2"));
+    assert_eq!(finding(&[4.0]), format!("{objectives}: not met, also at rate 4"));
+}
+
+#[test]
+fn the_page_of_a_sweep_has_the_curve_and_its_limits_and_its_json_all_runs() {
+    let page = sweep().page();
+    let html = page::render(&page);
+    for text in ["Throughput against time", "TTFT", "objective", "rate 8 is not trusted: a reason; another one"] {
+        assert!(html.contains(text), "{text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&sweep().to_json()).expect("JSON");
+    assert_eq!(json["points"].as_array().map(Vec::len), Some(4));
+    assert_eq!(json["points"][2]["run"]["llm"]["good"], 100);
+}
