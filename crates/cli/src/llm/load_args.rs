@@ -72,6 +72,9 @@ pub(super) struct LlmLoadArgs {
     /// file for the run as JSON; - is stdout
     #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
     pub(super) out: Option<PathBuf>,
+    /// file for the time series as CSV
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    pub(super) csv: Option<PathBuf>,
     /// file for the HTML report
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     pub(super) html: Option<PathBuf>,
@@ -91,10 +94,12 @@ impl LlmLoadArgs {
         let Some(sweep) = &self.sweep else { return Ok(None) };
         let given = [
             ("--stages", self.stages.is_some()),
+            ("--csv", self.csv.is_some()),
             ("--rate", sweep.is_of_rate() && self.rate.is_some()),
             ("--concurrency", !sweep.is_of_rate() && self.concurrency.is_some()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
+            Some(("--csv", _)) => Err("--csv is for one run; a sweep has --out and --html".to_owned()),
             Some((flag, _)) => Err(format!("{flag} and --sweep do not go together; the sweep has the values")),
             None => Ok(Some(sweep.clone())),
         }

@@ -6,12 +6,13 @@ use crate::exit;
 use crate::messages::Messages;
 use weir_measure::Run;
 use weir_report::llm::{LlmReportFormat, render};
-use weir_report::page;
+use weir_report::{csv, page};
 
 /// Report and output files of a run.
 #[derive(Debug)]
 pub(super) struct LlmOutputs {
     json: Option<OutputFile>,
+    csv: Option<OutputFile>,
     html: Option<OutputFile>,
     format: LlmReportFormat,
 }
@@ -22,14 +23,17 @@ impl LlmOutputs {
     /// # Errors
     /// One line, if a file cannot be written.
     pub(super) fn open(asked: &LlmLoadArgs) -> Result<Self, String> {
-        let (json, html) = (OutputFile::open(asked.out.as_deref())?, OutputFile::open(asked.html.as_deref())?);
-        OutputFile::ensure_distinct(&[("--out", json.as_ref()), ("--html", html.as_ref())])?;
-        Ok(Self { json, html, format: asked.format })
+        let [json, csv, html] = [&asked.out, &asked.csv, &asked.html].map(|path| OutputFile::open(path.as_deref()));
+        let all = Self { json: json?, csv: csv?, html: html?, format: asked.format };
+        let Self { json, csv, html, .. } = &all;
+        OutputFile::ensure_distinct(&[("--out", json.as_ref()), ("--csv", csv.as_ref()), ("--html", html.as_ref())])?;
+        Ok(all)
     }
 
     /// Prints the report and writes all files, also after one failed; returns the exit code.
     pub(super) fn write(self, run: &Run, messages: &Messages) -> u8 {
-        let taken = [&self.json, &self.html].iter().any(|file| file.as_ref().is_some_and(OutputFile::is_stdout));
+        let taken =
+            [&self.json, &self.csv, &self.html].iter().any(|file| file.as_ref().is_some_and(OutputFile::is_stdout));
         let shown = match taken && messages.is_quiet() {
             true => Ok(()),
             false => print(&render(run, self.format, colors() && !taken), taken),
@@ -37,6 +41,7 @@ impl LlmOutputs {
         let done = [
             Some(shown),
             self.json.map(|output| output.write(&run.to_json())),
+            self.csv.map(|output| output.write(&csv::series(run))),
             self.html.map(|output| output.write(&page::render(&page::of_run(run)))),
         ];
         let mut code = exit::OK;

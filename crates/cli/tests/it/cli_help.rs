@@ -4,9 +4,10 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 24] = [
+const COMMANDS: [(&[&str], &[&str]); 25] = [
     (&["load"], &["load.md", "scripts.md", "agents.md", "scripts/"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
+    (&["llm"], &["llm.md"]),
     (&["compare"], &["compare.md"]),
     (&["study"], &["study.md", "agents.md"]),
     (&["study", "new"], &["study.md"]),

@@ -248,3 +248,75 @@ fn a_sweep_runs_each_load_and_has_a_table_and_a_page_with_the_curve() {
     assert_eq!((saved["sweep"].as_str(), saved["points"].as_array().unwrap().len()), (Some("rate"), 2));
     assert_eq!(saved["points"][1]["value"], 40.0);
 }
+
+/// Response of a server that streams, or does not.
+fn typed(content_type: &str, body: &str) -> Reply {
+    let length = body.len();
+    Reply::raw(format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"))
+}
+
+#[test]
+fn ollama_and_tgi_have_their_own_bodies_events_and_usage() {
+    let ollama = "{\"message\":{\"content\":\"a\"},\"done\":false}\n{\"message\":{\"content\":\"b\"},\"done\":false}\n\
+                  {\"message\":{\"content\":\"\"},\"done\":true,\"prompt_eval_count\":7,\"eval_count\":5}\n";
+    let tgi = "data:{\"token\":{\"text\":\"a\",\"special\":false},\"generated_text\":null}\n\n\
+               data:{\"token\":{\"text\":\"b\",\"special\":false},\"generated_text\":\"ab\",\
+               \"details\":{\"generated_tokens\":5,\"input_length\":7}}\n\n";
+    for (api, content_type, body, path, prompt) in [
+        ("ollama", "application/x-ndjson", ollama, "/api/chat", "messages"),
+        ("tgi", "text/event-stream", tgi, "/generate_stream", "inputs"),
+    ] {
+        let reply = typed(content_type, body);
+        let server = Server::start(move |_| reply.clone());
+        let run = run(&server.url(""), &["--api", api, "-n", "2", "-c", "1", "--input-tokens", "3"]);
+        let llm = of_llm(&run);
+        assert_eq!((llm.requests, llm.input_tokens, llm.output_tokens, llm.chunks), (2, 14, 10, 4), "{api}");
+        assert_eq!(server.seen()[0].line(), format!("POST {path} HTTP/1.1"));
+        assert!(bodies(&server)[0].get(prompt).is_some(), "{api}: {:?}", bodies(&server)[0]);
+    }
+}
+
+#[test]
+fn a_template_is_the_body_of_another_api_and_goes_to_the_url_as_it_is() {
+    let server = recorded();
+    let template = r#"{"q": "{{prompt}}", "n": {{max_tokens}}, "s": {{stream}}}"#;
+    let flags = ["--body-template", template, "-n", "1", "-c", "1", "--input-tokens", "2", "--output-tokens", "9"];
+    let output = Weir::new().run(&[&["llm", &server.url("/infer?v=1"), "-q"], &flags[..]].concat());
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(server.seen()[0].line(), "POST /infer?v=1 HTTP/1.1");
+    let body = &bodies(&server)[0];
+    assert_eq!((body["q"].as_str().unwrap().split(' ').count(), &body["n"], &body["s"]), (2, &json!(9), &json!(true)));
+}
+
+#[test]
+fn a_batch_and_a_file_of_images_are_sent_as_their_records_say() {
+    let server = recorded();
+    let weir = Weir::new();
+    let own = json!({"model": "x", "messages": [{"role": "user", "content": "a"}], "max_tokens": 4});
+    weir.write("batch.jsonl", json!({"custom_id": "1", "url": "/v1/chat/completions", "body": own}).to_string());
+    weir.write("cat.png", [1, 2, 3]);
+    weir.write("images.jsonl", json!({"prompt": "what?", "image": "cat.png"}).to_string());
+    for file in ["batch.jsonl", "images.jsonl"] {
+        let output = llm(&weir, &server.url(""), &["--dataset", file, "-n", "1", "-c", "1", "-q"]);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+    }
+    let bodies = bodies(&server);
+    assert_eq!(
+        (&bodies[0]["model"], &bodies[0]["max_tokens"], &bodies[0]["stream"]),
+        (&json!("m"), &json!(4), &json!(true))
+    );
+    let parts = json!([
+        {"type": "text", "text": "what?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AQID"}},
+    ]);
+    assert_eq!(bodies[1]["messages"][0]["content"], parts);
+}
+
+#[test]
+fn http_2_carries_conversations_on_few_connections() {
+    let serving = Serving::start(&MODEL);
+    let run = run(&url(&serving), &["--h2c", "--streams", "8", "-c", "8", "-n", "16", "--input-tokens", "8"]);
+    let llm = of_llm(&run);
+    assert_eq!((llm.requests, llm.output_tokens, run.connections.opened), (16, 160, 1));
+    assert_eq!(run.target.http.as_deref(), Some("HTTP/2"));
+}

@@ -77,9 +77,15 @@ fn limits_and_cuts_are_failures_by_their_kind() {
     let run = output.json();
     assert_eq!((run.requests.ok, run.status.get("429")), (2, Some(&3)), "{:?}", run.status);
     assert!(run.steps[0].samples[0].reason.starts_with("status 429: "), "{:?}", run.steps[0].samples);
-    let serving = fast(&["--cut", "100%"]);
-    let output = llm(&serving.url, &[&SHORT[..], &["--model", "m", "--format", "json"]].concat());
-    assert_eq!(output.json().requests.failed, 3, "{}", output.stderr);
+    for (fault, flags, kind) in [
+        (&["--cut", "100%"][..], &[][..], "broken_off"),
+        (&["--stall", "100%", "--stall-time", "1m"], &["--stall-timeout", "50ms"], "stalled"),
+    ] {
+        let serving = fast(fault);
+        let flags = [&SHORT[..], &["--model", "m", "--format", "json"], flags].concat();
+        let run = llm(&serving.url, &flags).json();
+        assert_eq!((run.requests.failed, run.failures.get(kind)), (3, Some(&3)), "{:?}", run.failures);
+    }
 }
 
 #[test]
