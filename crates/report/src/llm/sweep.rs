@@ -7,8 +7,10 @@ use crate::page::{
     AxisScale, Block, Chart, ChartAxis, ChartLevel, ChartLine, KeyFigure, PageTable, PageVerdict, ReportPage, Section,
     TableCell, Tone, ValueUnit, VerdictPoint, date,
 };
+use weir_decide::Nanos;
 use weir_measure::Run;
 use weir_measure::goodput::GoodputObjectives;
+use weir_measure::histogram::Percentiles;
 use weir_measure::run_llm::RunLlm;
 
 /// Fraction of requests that meet all objectives, above which a load is good.
@@ -148,34 +150,35 @@ impl LlmSweep {
         ]
     }
 
-    /// Throughput against response times.
+    /// Throughput against times.
     fn curve(&self) -> Section {
-        let x = ChartAxis::new("tokens out per second", ValueUnit::Other("tokens/s".into()));
-        let chart = |title: &str, of: [(&str, fn(&RunLlm) -> f64); 2], limit: Option<f64>| {
-            let mut points: Vec<(f64, RunLlm)> =
-                self.points.iter().map(|point| (point.llm().output_tokens_per_s, point.llm())).collect();
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let lines = of.map(|(name, of)| {
-                ChartLine::new(name, points.iter().map(|(x, llm)| (*x, Some(of(llm)).filter(|ms| *ms > 0.0))))
-            });
-            let scale = AxisScale::fitting(points.iter().flat_map(|(_, llm)| of.map(|(_, of)| of(llm))));
-            let y = ChartAxis::new("time", ValueUnit::Milliseconds).scaled(scale);
-            let mut chart = Chart::new(title, x.clone(), y);
-            chart.lines.extend(lines);
-            chart.levels.extend(limit.map(|at| ChartLevel { at, name: "objective".to_owned() }));
-            chart
-        };
         let limits = self.limits();
-        let limit =
-            |of: fn(&GoodputObjectives) -> Option<weir_decide::Nanos>| of(&limits).map(|limit| limit.as_millis_f64());
         let charts = [
-            chart("TTFT", [("p50", |llm| llm.ttft_ms.p50), ("p99", |llm| llm.ttft_ms.p99)], limit(|all| all.ttft)),
-            chart("TPOT", [("p50", |llm| llm.tpot_ms.p50), ("p99", |llm| llm.tpot_ms.p99)], limit(|all| all.tpot)),
-            chart("End to end", [("p50", |llm| llm.e2e_ms.p50), ("p99", |llm| llm.e2e_ms.p99)], limit(|all| all.e2e)),
+            self.time_chart("TTFT", |llm| &llm.ttft_ms, limits.ttft),
+            self.time_chart("TPOT", |llm| &llm.tpot_ms, limits.tpot),
+            self.time_chart("End to end", |llm| &llm.e2e_ms, limits.e2e),
         ];
         let charts = charts.into_iter().filter(|chart| !chart.is_empty()).map(Block::Chart);
         let words = format!("Each point is a run at one {}.", self.flag);
         Section::new("Throughput against time", [Block::Text(words)].into_iter().chain(charts).collect())
+    }
+
+    /// Chart of times over tokens per second, with their objective.
+    fn time_chart(&self, title: &str, times: fn(&RunLlm) -> &Percentiles, limit: Option<Nanos>) -> Chart {
+        let mut points: Vec<RunLlm> = self.points.iter().map(LlmSweepPoint::llm).collect();
+        points.sort_by(|a, b| a.output_tokens_per_s.total_cmp(&b.output_tokens_per_s));
+        let line = |name: &str, of: fn(&Percentiles) -> f64| {
+            let value = |llm: &RunLlm| (llm.output_tokens_per_s, Some(of(times(llm))).filter(|ms| *ms > 0.0));
+            ChartLine::new(name, points.iter().map(value))
+        };
+        let scale = AxisScale::fitting(points.iter().flat_map(|llm| [times(llm).p50, times(llm).p99]));
+        let x = ChartAxis::new("tokens out per second", ValueUnit::Other("tokens/s".into()));
+        let y = ChartAxis::new("time", ValueUnit::Milliseconds).scaled(scale);
+        let mut chart =
+            Chart::new(title, x, y).line(line("p50", |times| times.p50)).line(line("p99", |times| times.p99));
+        let level = |limit: Nanos| ChartLevel { at: limit.as_millis_f64(), name: "objective".to_owned() };
+        chart.levels.extend(limit.map(level));
+        chart
     }
 
     fn limits(&self) -> GoodputObjectives {
