@@ -99,7 +99,7 @@ enum CliCommand {
     /// Measure throughput, response times and errors under a given load
     Load(Box<load::LoadArgs>),
     /// Measure a language model's server: times of tokens, tokens per second
-    Llm(Box<llm::LlmArgs>),
+    Llm(Box<llm::LlmCommandArgs>),
     /// Play a scenario once and print each request and response
     Run(Box<run::RunArgs>),
     /// Find the highest load that meets the objectives

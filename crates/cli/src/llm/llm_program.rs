@@ -2,29 +2,16 @@
 
 use std::sync::Arc;
 
+use super::llm_shared::LlmShared;
 use super::llm_thread::LlmThread;
 use super::prompt_args::LlmPrompts;
-use weir_llm::{ReplySource, RequestBodies, RequestSettings};
+use weir_llm::{RequestBodies, RequestSettings};
 use weir_load::LoadPlan;
 use weir_load::program::{ProgramThread, ThreadProgram, UserProgram};
-use weir_load::steps::ThinkTime;
 use weir_measure::run_steps::StepFacts;
 
 /// Name of the one scenario.
 const SCENARIO: &str = "llm";
-
-/// What the threads of a program share.
-#[derive(Debug)]
-pub(super) struct LlmShared {
-    pub(super) bodies: RequestBodies,
-    pub(super) replies: ReplySource,
-    pub(super) think: ThinkTime,
-    /// Head of all requests, to which the length is added.
-    pub(super) head: Vec<u8>,
-    pub(super) seed: u64,
-    /// Whether a conversation has several turns.
-    pub(super) has_turns: bool,
-}
 
 /// Conversations with a language model: each is an iteration.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use super::error_body::error_message;
-use super::llm_program::LlmShared;
+use super::llm_shared::LlmShared;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::base::rng::SeededRng;

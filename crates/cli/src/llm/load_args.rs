@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::super::load::StagesFlag;
-use super::sweep::SweepValues;
+use super::sweep_values::SweepValues;
 use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;

@@ -9,7 +9,7 @@ use weir_measure::{Run, RunProgress};
 
 /// What all runs of a command share.
 #[derive(Debug)]
-pub(super) struct Measurement<'m> {
+pub(super) struct LlmMeasurement<'m> {
     pub(super) messages: &'m Messages,
     pub(super) interrupt: &'m Interrupt,
     /// Command line for the manifest, without secrets.
@@ -17,7 +17,7 @@ pub(super) struct Measurement<'m> {
     pub(super) objectives: &'m Objectives,
 }
 
-impl Measurement<'_> {
+impl LlmMeasurement<'_> {
     /// Executes a plan; none if it was interrupted before its start.
     ///
     /// # Errors

@@ -1,19 +1,21 @@
 //! `weir llm`: load of a language model's server, in tokens.
 //!
-//! - [`LlmArgs`]: the command line; `load_args`, `endpoint_args`, `prompt_args`: its parts
-//! - `llm_program`, `llm_thread`: conversations as users of a load
+//! - [`LlmCommandArgs`]: the command line; `load_args`, `endpoint_args`, `prompt_args`: its parts
+//! - `llm_program`, `llm_shared`, `llm_thread`: conversations as users of a load
 //! - `error_body`: what a server says of an error
-//! - `measurement`: one run of a plan; `sweep`: several; `outputs`: report and files
+//! - `measurement`: one run of a plan; `sweep`, `sweep_values`: several; `outputs`: report and files
 
 mod endpoint_args;
 mod error_body;
 mod llm_program;
+mod llm_shared;
 mod llm_thread;
 mod load_args;
 mod measurement;
 mod outputs;
 mod prompt_args;
 mod sweep;
+mod sweep_values;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -23,7 +25,7 @@ use clap::Args;
 use self::endpoint_args::EndpointArgs;
 use self::llm_program::LlmProgram;
 use self::load_args::LlmLoadArgs;
-use self::measurement::Measurement;
+use self::measurement::LlmMeasurement;
 use self::outputs::LlmOutputs;
 use self::prompt_args::PromptArgs;
 use super::exit;
@@ -45,7 +47,7 @@ const EXAMPLES: &str = "Examples:\n  weir llm http://localhost:8000 --model my-m
 /// Load of a language model's server.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct LlmArgs {
+pub(super) struct LlmCommandArgs {
     #[command(flatten)]
     endpoint_args: EndpointArgs,
     #[command(flatten)]
@@ -54,7 +56,7 @@ pub(super) struct LlmArgs {
     load_args: LlmLoadArgs,
 }
 
-pub(super) fn run(asked: LlmArgs, args: &[OsString], messages: &Messages) -> u8 {
+pub(super) fn run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> u8 {
     match try_run(asked, args, messages) {
         Ok(code) => code,
         Err(why) => {
@@ -64,8 +66,8 @@ pub(super) fn run(asked: LlmArgs, args: &[OsString], messages: &Messages) -> u8 
     }
 }
 
-fn try_run(asked: LlmArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
-    let LlmArgs { endpoint_args, prompt_args, load_args } = asked;
+fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
+    let LlmCommandArgs { endpoint_args, prompt_args, load_args } = asked;
     let sweep = load_args.sweep()?;
     let objectives = Objectives::of_flags(load_args.slos.clone(), None, None)?;
     let goodput = load_args.goodput()?;
@@ -97,7 +99,7 @@ fn try_run(asked: LlmArgs, args: &[OsString], messages: &Messages) -> Result<u8,
         .map_err(|error| error.to_string())?;
     plans.first().map_or(Ok(()), |plan| objectives.check(plan))?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    let measurement = Measurement { messages, interrupt: &interrupt, command: &command, objectives: &objectives };
+    let measurement = LlmMeasurement { messages, interrupt: &interrupt, command: &command, objectives: &objectives };
     if let Some(sweep) = sweep {
         return sweep.run(&plans, &measurement, &load_args);
     }

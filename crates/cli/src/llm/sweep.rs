@@ -1,87 +1,16 @@
 //! Several runs, one after the other, at different loads.
 
-use std::str::FromStr;
-
 use super::super::output::{OutputFile, colors, print};
 use super::load_args::LlmLoadArgs;
-use super::measurement::Measurement;
+use super::measurement::LlmMeasurement;
 use super::result_code;
+use super::sweep_values::SweepValues;
 use crate::exit;
-use weir_decide::base::units;
-use weir_load::{LoadPlan, Options};
+use weir_load::LoadPlan;
 use weir_report::llm::{LlmReportFormat, LlmSweep, LlmSweepPoint, render};
 use weir_report::page;
 
-/// Maximum number of values of a sweep.
-const MAX_VALUES: usize = 100;
-
-/// Flag whose values are swept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SweepFlag {
-    Rate,
-    Concurrency,
-}
-
-/// Values of a flag, in ascending order.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct SweepValues {
-    flag: SweepFlag,
-    values: Vec<f64>,
-}
-
-impl SweepFlag {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Rate => "rate",
-            Self::Concurrency => "concurrency",
-        }
-    }
-}
-
-impl FromStr for SweepValues {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("invalid sweep '{text}'; write e.g. rate=1,2,4,8 or concurrency=1,4,16");
-        let (flag, values) = text.split_once('=').ok_or_else(wrong)?;
-        let flag = match flag.trim() {
-            "rate" => SweepFlag::Rate,
-            "concurrency" => SweepFlag::Concurrency,
-            _ => return Err(wrong()),
-        };
-        let value = |text: &str| match flag {
-            SweepFlag::Rate => units::rate(text.trim()),
-            SweepFlag::Concurrency => units::count(text.trim()).map(|count| count as f64),
-        };
-        let mut values = values
-            .split(',')
-            .map(value)
-            .collect::<Result<Vec<f64>, _>>()
-            .map_err(|why| format!("{}: {why}", wrong()))?;
-        values.sort_by(f64::total_cmp);
-        values.dedup();
-        if values.iter().any(|value| *value <= 0.0) || values.len() > MAX_VALUES {
-            return Err(wrong());
-        }
-        Ok(Self { flag, values })
-    }
-}
-
 impl SweepValues {
-    /// Whether the values are rates.
-    pub(super) fn is_of_rate(&self) -> bool {
-        self.flag == SweepFlag::Rate
-    }
-
-    /// Options of the load at each value.
-    pub(super) fn loads(&self, options: &Options) -> Vec<Options> {
-        let load = |value: &f64| match self.flag {
-            SweepFlag::Rate => Options { rate: Some(*value), ..options.clone() },
-            SweepFlag::Concurrency => Options { connections: Some(*value as u64), ..options.clone() },
-        };
-        self.values.iter().map(load).collect()
-    }
-
     /// Executes all plans, in the order of the values, and reports them; returns the exit code.
     ///
     /// # Errors
@@ -89,19 +18,19 @@ impl SweepValues {
     pub(super) fn run(
         &self,
         plans: &[LoadPlan],
-        measurement: &Measurement<'_>,
+        measurement: &LlmMeasurement<'_>,
         asked: &LlmLoadArgs,
     ) -> Result<u8, String> {
         let (json, html) = (OutputFile::open(asked.out.as_deref())?, OutputFile::open(asked.html.as_deref())?);
         OutputFile::ensure_distinct(&[("--out", json.as_ref()), ("--html", html.as_ref())])?;
         let taken = [&json, &html].iter().any(|file| file.as_ref().is_some_and(OutputFile::is_stdout));
-        let (mut sweep, mut code) = (LlmSweep { flag: self.flag.name().to_owned(), points: Vec::new() }, exit::OK);
+        let (mut sweep, mut code) = (LlmSweep { flag: self.flag().to_owned(), points: Vec::new() }, exit::OK);
         for (value, plan) in self.values.iter().zip(plans) {
-            measurement.messages.note(&format!("{} {value}", self.flag.name()));
+            measurement.messages.note(&format!("{} {value}", self.flag()));
             let Some(run) = measurement.run(plan)? else { return Ok(exit::INTERRUPTED) };
             code = code.max(result_code(&run, asked.strict, exit::OK, measurement.messages));
             if asked.format == LlmReportFormat::Vllm {
-                print(&format!("{} {value}\n{}", self.flag.name(), render(&run, asked.format, false)), taken)?;
+                print(&format!("{} {value}\n{}", self.flag(), render(&run, asked.format, false)), taken)?;
             }
             let is_interrupted = run.interrupted;
             sweep.points.push(LlmSweepPoint { value: *value, run });
@@ -121,23 +50,5 @@ impl SweepValues {
             html.write(&page::render(&sweep.page()))?;
         }
         Ok(code)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_sorted_once_each_and_others_are_errors() {
-        let sweep: SweepValues = "rate=8,1,0.5,8,30/m".parse().expect("values");
-        assert_eq!(sweep, SweepValues { flag: SweepFlag::Rate, values: vec![0.5, 1.0, 8.0] });
-        let rates: Vec<_> = sweep.loads(&Options::default()).iter().map(|options| options.rate).collect();
-        assert_eq!(rates, [Some(0.5), Some(1.0), Some(8.0)]);
-        let users: SweepValues = "concurrency=2".parse().expect("values");
-        assert_eq!(users.loads(&Options::default())[0].connections, Some(2));
-        for wrong in ["", "rate", "rate=", "rate=0", "rate=a", "users=1", "concurrency=1.5"] {
-            assert!(wrong.parse::<SweepValues>().is_err(), "{wrong}");
-        }
     }
 }

@@ -3,7 +3,6 @@
 use weir_decide::Nanos;
 use weir_decide::base::units;
 
-use super::content::push_content;
 use super::images::{ImageFiles, ImageReader};
 use super::kind::{PROMPT_NAMES, SHARE_GPT_NAMES};
 use super::{
@@ -129,7 +128,7 @@ impl RecordReader<'_, '_, '_> {
             };
             let first_part = self.set.parts.len();
             let content = member(message, b"content").unwrap_or(b"null");
-            push_content(self, content, at).map_err(|why| format!("{why} as content of the message"))?;
+            self.push_content(content, at).map_err(|why| format!("{why} as content of the message"))?;
             let is_known = |name: &[u8]| matches!(name, b"role" | b"content" | b"delay");
             let has_more = members(message).iter().any(|(name, _)| !is_known(name));
             self.end_message(role, first_part, has_more.then(|| at(message)), delay(message)?);

@@ -1,0 +1,17 @@
+//! What the threads of a program share.
+
+use weir_llm::{ReplySource, RequestBodies};
+use weir_load::steps::ThinkTime;
+
+/// What the threads of a program share.
+#[derive(Debug)]
+pub(super) struct LlmShared {
+    pub(super) bodies: RequestBodies,
+    pub(super) replies: ReplySource,
+    pub(super) think: ThinkTime,
+    /// Head of all requests, to which the length is added.
+    pub(super) head: Vec<u8>,
+    pub(super) seed: u64,
+    /// Whether a conversation has several turns.
+    pub(super) has_turns: bool,
+}
