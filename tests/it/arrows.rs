@@ -22,7 +22,7 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 const PURE: [&str; 8] = ["decide", "events", "http2", "hurl", "json", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 20] = [
+const PURE_DEPENDENCIES: [&str; 21] = [
     "base64",
     "chrono",
     "csv",
@@ -40,6 +40,7 @@ const PURE_DEPENDENCIES: [&str; 20] = [
     "sha2",
     "strsim",
     "weir-decide",
+    "weir-events",
     "weir-hurl",
     "weir-json",
     "xpath-eval",

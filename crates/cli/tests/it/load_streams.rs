@@ -165,6 +165,29 @@ fn steps_and_agents_have_streams_too() {
 }
 
 #[test]
+fn a_step_looks_into_events_and_ends_its_response_by_them() {
+    let weir = Weir::new();
+    let serving = Serving::start(&["stream", "--events", "500", "--gap", "1ms", "--first-delay", "1ms"]);
+    let text = "# @max-events 4\nGET {{base}}/sse\nHTTP 200\n[Captures]\nn: body sse nth 1 jsonpath \"$.n\"\n[Asserts]\n\
+                body sse count == 4\n\n# @until-event \"n\":7,\nGET {{base}}/ndjson?first={{n}}\nHTTP 200\n[Asserts]\n\
+                body ndjson count >= 7\nbody ndjson nth 6 jsonpath \"$.n\" == 7\n";
+    weir.write("ends.hurl", text.replace("{{base}}", &serving.url));
+    for version in VERSIONS {
+        let run = weir.load("ends.hurl", &[&["--users", "2", "-n", "10"], version].concat());
+        let streams = run.streams.unwrap();
+        assert_eq!((run.requests.ok, run.requests.failed), (20, 0), "{version:?} {:?}", run.steps[1].samples);
+        assert_eq!((streams.stopped, streams.events), (20, 10 * 4 + 10 * 7), "{version:?}");
+    }
+    weir.write("wrong.hurl", "# @max-events none\nGET http://127.0.0.1:1/\n");
+    let output = weir.run(&["load", "wrong.hurl"]);
+    assert_eq!(output.code, 2);
+    assert!(
+        output.stderr.contains("wrong.hurl:1:15") && output.stderr.contains("a number of events from 1"),
+        "{output:?}"
+    );
+}
+
+#[test]
 fn the_warm_up_does_not_count() {
     let serving = Serving::start(&["stream", "--events", "2", "--gap", "1ms", "--first-delay", "1ms"]);
     let run = load(&url(&serving, "/sse"), &["-r", "50", "-d", "1s", "--warmup", "500ms", "--stream"]);
