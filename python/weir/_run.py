@@ -94,8 +94,8 @@ class Run:
         bytes: Bytes transferred.
         status: Number of responses by status.
         failures: Failed requests by kind: ``connect``, ``tls``, ``timeout``, ``closed``, ``reset``, ``protocol``,
-            ``dropped`` (never sent, since no connection was free in time), ``4xx``, ``5xx``, ``check``; their sum is
-            `requests.failed`.
+            ``broken_off``, ``stalled``, ``body``, ``dropped`` (never sent, since no connection was free in time),
+            ``4xx``, ``5xx``, ``check``; their sum is `requests.failed`.
         connections: Connections of the run.
         http2: HTTP/2 of these connections; None if it was not asked for.
         streams: Responses as streams of events; None if they were not read as such.
