@@ -18,8 +18,8 @@ import weir
 
 SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "run.schema.json").read_text("utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
-OPTIONAL_FIELDS = {"http2", "iterations", "scenarios", "steps", "ended_by", "aborted"}
-"""Fields that are absent without HTTP/2, without scenarios, and of runs that end in time."""
+OPTIONAL_FIELDS = {"http2", "streams", "llm", "iterations", "scenarios", "steps", "ended_by", "aborted"}
+"""Fields that are absent without HTTP/2, without streams, without scenarios, and of runs that end in time."""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,7 @@ def runs_of(url: str) -> dict[str, weir.Run]:
         "posting": weir.load(url, users=2, loops=3, keepalive=False, json={"a": 1}),
         "agents": weir.load(url, connections=4, requests=40, on="local", agents=2),
         "http2": http2_run(),
+        "streams": stream_run(),
         "scenario": scenario_run(url),
         "rows": weir.load(url + "/{{id}}", data=[{"id": 1}, {"id": 2}], data_order="unique", connections=1),
         "stopped": script_run(url, "function response() wrk.thread:stop() end"),
@@ -52,6 +53,12 @@ def http2_run() -> weir.Run:
     """Run of a service that speaks HTTP/2, and resets streams."""
     with weir.serve("hostile-h2", violation="0%", reset="50%") as service:
         return weir.load(service.url, h2c=True, connections=1, requests=20)
+
+
+def stream_run() -> weir.Run:
+    """Run of a service whose responses are streams, some of which break off."""
+    with weir.serve("stream", events=3, gap="1ms", first_delay="1ms", cut="20%") as service:
+        return weir.load(service.url + "/sse", stream=True, connections=2, requests=20)
 
 
 def scenario_run(url: str) -> weir.Run:

@@ -37,6 +37,7 @@ from weir._run_steps import (
     StepInterval,
     StepResult,
 )
+from weir._run_streams import Llm, Streams
 
 __all__ = [
     "Agent",
@@ -48,6 +49,7 @@ __all__ = [
     "Http2",
     "Interval",
     "Iterations",
+    "Llm",
     "Manifest",
     "Objective",
     "Percentiles",
@@ -58,6 +60,7 @@ __all__ = [
     "ScenarioResult",
     "StepInterval",
     "StepResult",
+    "Streams",
     "Target",
     "Trust",
 ]
@@ -91,10 +94,12 @@ class Run:
         bytes: Bytes transferred.
         status: Number of responses by status.
         failures: Failed requests by kind: ``connect``, ``tls``, ``timeout``, ``closed``, ``reset``, ``protocol``,
-            ``dropped`` (never sent, since no connection was free in time), ``4xx``, ``5xx``, ``check``; their sum is
-            `requests.failed`.
+            ``broken_off``, ``stalled``, ``body``, ``dropped`` (never sent, since no connection was free in time),
+            ``4xx``, ``5xx``, ``check``; their sum is `requests.failed`.
         connections: Connections of the run.
         http2: HTTP/2 of these connections; None if it was not asked for.
+        streams: Responses as streams of events; None if they were not read as such.
+        llm: Requests to a language model; None if they were not such.
         lateness_ms: Lateness of the generator itself, in milliseconds.
         cpu_us_per_request: User and system time of the generator per request, in microseconds.
         cpu_utilization: CPU utilization of the busiest generator thread, in [0, 1].
@@ -135,6 +140,8 @@ class Run:
     failures: Mapping[str, int]
     connections: Connections
     http2: Http2 | None = None
+    streams: Streams | None = None
+    llm: Llm | None = None
     lateness_ms: Percentiles
     cpu_us_per_request: float
     cpu_utilization: float

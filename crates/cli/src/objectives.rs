@@ -73,6 +73,15 @@ impl Objectives {
     /// # Errors
     /// A line for each objective that is about something else.
     pub(super) fn check(&self, plan: &LoadPlan) -> Result<(), String> {
+        let is_llm = plan.streams.is_some_and(|streams| streams.api.is_some());
+        for PlacedObjective { slo, place } in &self.slos {
+            if slo.needs_llm() && !is_llm {
+                return Err(format!("{place}: figures of language models are those of 'weir llm'"));
+            }
+            if slo.needs_streams() && plan.streams.is_none() {
+                return Err(format!("{place}: figures of streams need --stream"));
+            }
+        }
         let steps = plan.step_facts();
         if plan.program.is_some() && steps.is_empty() {
             // Steps of a script have names once its users have sent something.

@@ -187,6 +187,7 @@ impl UpstreamRuntime {
                 tls: tls.clone(),
                 server_name: asked.server_name.clone(),
                 protocol: asked.protocol,
+                http2: asked.http2,
                 connect_timeout: asked.connect_timeout,
                 stall_timeout: asked.stall_timeout,
                 idle_timeout: Some(asked.idle_timeout),

@@ -73,12 +73,16 @@ crate::words::words! {
         Last = "last",
         /// Target of a redirect.
         Location = "location",
+        /// Lines of JSON to a list of texts; not of hurl.
+        JsonLines = "ndjson",
         /// Text to a floating-point number.
         ToFloat = "toFloat",
         /// Bytes to hexadecimal digits.
         ToHex = "toHex",
         /// Text to an integer.
         ToInt = "toInt",
+        /// Server-sent events to the list of their data; not of hurl.
+        Sse = "sse",
         /// Value to text.
         ToString = "toString",
         /// `%20` to a space.

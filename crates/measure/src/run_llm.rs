@@ -27,7 +27,6 @@ pub struct RunLlm {
     /// Chunks of responses.
     pub chunks: u64,
     /// Mean number of tokens per chunk; `None` without usage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_chunk: Option<f64>,
     /// Events that are not JSON, of all requests.
     pub broken_events: u64,

@@ -6,11 +6,15 @@
 //!
 //! In a load of scenarios, a name before a colon says what an objective is about: `shop: p99<300ms` (a scenario or a
 //! step), `iterations: time p95<10s`. `checks>99.5%` is about evaluations of checks.
+//!
+//! Of streams: `first_event.p99<500ms`, `gap.p99<50ms`; of language models `ttft.`, `tpot.`, `chunk_gap.` and `e2e.`,
+//! and `goodput>99%`, the fraction of requests that met the objectives of each.
 
 use std::fmt;
 use std::str::FromStr;
 
-use self::figures::{SloFigures, SloScope, TimeFigures};
+use self::figures::{SloFigures, SloScope};
+use self::time_kind::TimeKind;
 use super::recorder::Interval;
 use super::run::{Run, SloResult};
 use weir_decide::Nanos;
@@ -18,6 +22,7 @@ use weir_decide::Nanos;
 mod figures;
 #[cfg(test)]
 mod tests;
+mod time_kind;
 
 /// Maximum fraction of failed requests in a search with objectives on times alone.
 pub const DEFAULT_ERROR_FRACTION: f64 = 0.01;
@@ -42,14 +47,18 @@ enum SloMetric {
     Errors,
     Rate,
     Checks,
+    /// Fraction of requests to a language model that met the objectives of each request.
+    Goodput,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TimeKind {
-    Response,
-    Service,
-    /// Time of an iteration, think times included.
-    Iteration,
+impl SloMetric {
+    /// Time that it is about, if it is one.
+    fn time_kind(self) -> Option<TimeKind> {
+        match self {
+            Self::Quantile(kind, _) | Self::Mean(kind) | Self::Max(kind) => Some(kind),
+            Self::Errors | Self::Rate | Self::Checks | Self::Goodput => None,
+        }
+    }
 }
 
 /// Criterion of an objective that a load can be too high for.
@@ -112,6 +121,16 @@ impl Slo {
         self.scope != SloScope::Run || self.metric == SloMetric::Checks
     }
 
+    /// Whether the objective is about something that only streams of events have.
+    pub fn needs_streams(&self) -> bool {
+        self.metric.time_kind().is_some_and(TimeKind::is_of_streams) || self.needs_llm()
+    }
+
+    /// Whether the objective is about something that only language models have.
+    pub fn needs_llm(&self) -> bool {
+        self.metric == SloMetric::Goodput || self.metric.time_kind().is_some_and(TimeKind::is_of_llm)
+    }
+
     /// Whether the figures of an interval of a run fulfill it; `None` if they are not known from intervals, or if
     /// nothing has ended.
     pub fn holds_in(&self, interval: &Interval, length_s: f64) -> Option<(bool, String)> {
@@ -133,15 +152,13 @@ impl Slo {
             && match self.metric {
                 SloMetric::Quantile(kind, _) | SloMetric::Mean(kind) | SloMetric::Max(kind) => is_response(kind),
                 SloMetric::Errors | SloMetric::Rate => true,
-                SloMetric::Checks => false,
+                SloMetric::Checks | SloMetric::Goodput => false,
             }
     }
 
     /// Objective on errors that a capacity search adds to objectives on times alone.
     pub fn implied_error_slo(all: &[Self]) -> Option<Self> {
-        let judges_times = all
-            .iter()
-            .any(|slo| slo.below && !matches!(slo.metric, SloMetric::Errors | SloMetric::Rate | SloMetric::Checks));
+        let judges_times = all.iter().any(|slo| slo.below && slo.metric.time_kind().is_some());
         let judges_errors = all.iter().any(|slo| slo.metric == SloMetric::Errors);
         (judges_times && !judges_errors).then(|| Self {
             text: format!("errors<{}%", format_trimmed(DEFAULT_ERROR_FRACTION * 100.0)),
@@ -177,13 +194,18 @@ impl Slo {
                 let (passed, failed) = figures.checks;
                 passed as f64 / (passed + failed).max(1) as f64
             }
+            SloMetric::Goodput => {
+                let (good, all) = figures.goodput;
+                good as f64 / all.max(1) as f64
+            }
         }
     }
 
     fn describe(&self, figures: &SloFigures, value: f64) -> String {
         let time = |clock: TimeKind, name: &str| {
-            let shown = if value.is_finite() { format!(" {}", self.format_time(value)) } else { ": no success".into() };
-            format!("{name} {clock} time{shown}")
+            let shown = if value.is_finite() { format!(" {}", self.format_time(value)) } else { ": none".into() };
+            let shown = if figures.ok == 0 { ": no success".into() } else { shown };
+            format!("{name} {clock}{shown}")
         };
         let percent = || trim_zeros(&self.format_number(value, 4, 100.0)).to_owned();
         let of = if self.scope == SloScope::Iterations { "iterations, " } else { "" };
@@ -200,6 +222,10 @@ impl Slo {
             SloMetric::Checks => {
                 let (passed, failed) = figures.checks;
                 format!("checks {}% ({passed} of {})", percent(), passed + failed)
+            }
+            SloMetric::Goodput => {
+                let (good, all) = figures.goodput;
+                format!("goodput {}% ({good} of {all})", percent())
             }
         }
     }
@@ -218,25 +244,6 @@ impl Slo {
         let agrees =
             |text: &String| text.parse::<f64>().is_ok_and(|shown| self.is_met(shown / scale) == self.is_met(value));
         (decimals..12).map(shown).find(agrees).unwrap_or_else(|| format!("{}", value * scale))
-    }
-}
-
-impl TimeKind {
-    fn of(self, figures: &SloFigures) -> &TimeFigures {
-        match self {
-            Self::Response | Self::Iteration => &figures.response,
-            Self::Service => &figures.service,
-        }
-    }
-}
-
-impl fmt::Display for TimeKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Response => "response",
-            Self::Service => "service",
-            Self::Iteration => "iteration",
-        })
     }
 }
 
@@ -281,7 +288,7 @@ impl FromStr for Slo {
         };
         let figure =
             parse_metric(name, &scope).ok_or_else(|| format!("unknown figure '{}'; {help}", words.join(" ")))?;
-        if matches!(figure, SloMetric::Errors | SloMetric::Checks)
+        if matches!(figure, SloMetric::Errors | SloMetric::Checks | SloMetric::Goodput)
             && let Ok(bare) = limit.parse::<f64>()
             && (bare > 1.0 || bare == 1.0 && figure == SloMetric::Errors)
         {
@@ -299,12 +306,11 @@ impl FromStr for Slo {
 
 fn parse_metric(name: &str, scope: &SloScope) -> Option<SloMetric> {
     let is_iterations = *scope == SloScope::Iterations;
-    let (clock, bare) = match name.split_once('.') {
-        Some(("time", bare)) if is_iterations => (TimeKind::Iteration, bare),
-        Some(("service", bare)) if !is_iterations => (TimeKind::Service, bare),
-        Some(("response", bare)) if !is_iterations => (TimeKind::Response, bare),
-        _ if is_iterations => (TimeKind::Iteration, name),
-        _ => (TimeKind::Response, name),
+    let of_name = |(clock, bare)| Some((TimeKind::named(clock).filter(|kind| kind.is_of(scope))?, bare));
+    let (clock, bare) = match name.split_once('.').and_then(of_name) {
+        Some(named) => named,
+        None if is_iterations => (TimeKind::Iteration, name),
+        None => (TimeKind::Response, name),
     };
     match bare {
         "mean" | "avg" => return Some(SloMetric::Mean(clock)),
@@ -313,6 +319,7 @@ fn parse_metric(name: &str, scope: &SloScope) -> Option<SloMetric> {
         "checks" if bare == name => return Some(SloMetric::Checks),
         "errors" if bare == name => return Some(SloMetric::Errors),
         "rate" if bare == name => return Some(SloMetric::Rate),
+        "goodput" if bare == name && *scope == SloScope::Run => return Some(SloMetric::Goodput),
         _ => {}
     }
     let digits = bare.strip_prefix('p')?;
@@ -331,7 +338,7 @@ fn parse_metric(name: &str, scope: &SloScope) -> Option<SloMetric> {
 fn parse_limit(figure: SloMetric, text: &str) -> Option<f64> {
     let number = |text: &str| text.parse::<f64>().ok().filter(|v| v.is_finite() && *v >= 0.0);
     match figure {
-        SloMetric::Errors | SloMetric::Checks => match text.strip_suffix('%') {
+        SloMetric::Errors | SloMetric::Checks | SloMetric::Goodput => match text.strip_suffix('%') {
             Some(percent) => number(percent).map(|p| p / 100.0),
             None => number(text).filter(|fraction| *fraction <= 1.0),
         },

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Version};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use weir_testing::{Authority, Gate, Reply, Server, Serving, Weir, over_http2, until};
+use weir_testing::{Authority, Gate, Http2Reply, Http2Service, Reply, Server, Serving, Weir, load, over_http2, until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -52,6 +52,17 @@ fn http2_is_accepted_and_forwarded_as_either_version() {
         });
         assert_eq!(gate.get("/static?bytes=5").body.len(), 5, "and HTTP/1.1 on the same port");
     }
+}
+
+#[test]
+fn a_connection_to_a_host_has_as_many_streams_as_it_may() {
+    let server = Http2Service::build().start(|_| Http2Reply::after(Duration::from_millis(20)));
+    let settings = "protocol = \"http2\"\nstreams = 3\nh2_window = 65536\nconcurrency_limit = \"none\"";
+    let gate = gate(Weir::new(), &server.url("").replace("https:", "http:"), settings);
+    let run = load(&format!("{}/", gate.url), &["-c", "12", "-n", "240"]);
+    assert_eq!((run.requests.ok, run.requests.failed, server.requests()), (240, 0, 240));
+    assert_eq!(server.most_streams(), 3);
+    assert!(server.connections() >= 4, "{}", server.connections());
 }
 
 /// An HTTP/2 service that responds with trailers, as gRPC does, and with the request's TE.

@@ -31,6 +31,7 @@ mod load_http2_ends;
 mod load_http2_hostile;
 mod load_open;
 mod load_requests;
+mod load_streams;
 mod load_tls;
 mod lua_agents;
 mod lua_errors;

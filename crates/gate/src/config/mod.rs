@@ -38,7 +38,7 @@ use weir_decide::upstream::client_throttle::ThrottleRule;
 use weir_decide::upstream::hosts::{BalancePolicy, OutlierRule};
 pub use weir_document::Diagnostic;
 use weir_document::{problem, read};
-use weir_http::client::Protocol;
+use weir_http::client::{Http2Limits, Protocol};
 use weir_http::path::PathRule;
 use weir_http::tls::TlsOptions;
 use weir_redis::RedisAddress;
@@ -90,6 +90,8 @@ pub struct UpstreamConfig {
     pub hosts: Vec<HostConfig>,
     /// HTTP version, or automatic.
     pub protocol: Protocol,
+    /// Limits of connections with HTTP/2.
+    pub http2: Http2Limits,
     /// Load balancing.
     pub balance: BalancePolicy,
     /// Timeout of name resolution, connection and TLS together.

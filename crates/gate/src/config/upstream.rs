@@ -1,5 +1,6 @@
 //! Parses `[upstreams.NAME]`.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use rustls::pki_types::ServerName;
@@ -11,12 +12,14 @@ use weir_decide::Nanos;
 use weir_decide::admission::AdmissionConfig;
 use weir_decide::upstream::client_throttle::ThrottleRule;
 use weir_decide::upstream::hosts::{BalancePolicy, MAX_HOSTS, OutlierRule};
-use weir_http::client::Protocol;
+use weir_http::client::{Http2Limits, Protocol};
 use weir_http::target::Target;
 use weir_http::tls::{Tls, TlsError, TlsOptions};
 
 /// Maximum of connections and of failures in a row.
 const MAX_COUNT: u64 = 1_000_000;
+/// Windows of flow control, in bytes; the maximum is that of RFC 9113 section 6.9.1.
+const WINDOW_BYTES: RangeInclusive<u64> = 1024..=(1 << 31) - 1;
 
 pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     let table = named.node.table()?;
@@ -30,6 +33,7 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
         let words = [("auto", Protocol::Auto), ("http1", Protocol::Http1), ("http2", Protocol::Http2)];
         read.protocol = node.choice(&words).unwrap_or_default();
     }
+    read.http2 = http2_limits(&table, read.protocol);
     if let Some(node) = table.get("balance") {
         let words = [("round-robin", BalancePolicy::RoundRobin), ("least-in-flight", BalancePolicy::LeastInFlight)];
         read.balance = node.choice(&words).unwrap_or_default();
@@ -65,6 +69,20 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     Some(read)
 }
 
+/// Limits of connections with HTTP/2; the names are those of `weir load`.
+fn http2_limits(table: &DocumentTable<'_>, protocol: Protocol) -> Http2Limits {
+    let (streams, window) = (table.get("streams"), table.get("h2_window"));
+    if protocol == Protocol::Http1 {
+        for node in streams.iter().chain(&window) {
+            node.warn("it is for HTTP/2, and protocol is \"http1\"", "leave it out");
+        }
+    }
+    Http2Limits {
+        streams: streams.and_then(|node| node.integer(1..=MAX_COUNT)).map(|streams| streams as usize),
+        window_bytes: window.and_then(|node| node.integer(WINDOW_BYTES)).and_then(|bytes| u32::try_from(bytes).ok()),
+    }
+}
+
 impl UpstreamConfig {
     /// An upstream with defaults and without hosts.
     pub fn new(name: &str) -> Self {
@@ -72,6 +90,7 @@ impl UpstreamConfig {
             name: name.to_owned(),
             hosts: Vec::new(),
             protocol: Protocol::default(),
+            http2: Http2Limits::default(),
             balance: BalancePolicy::default(),
             connect_timeout: Nanos::from_secs(5),
             stall_timeout: Nanos::from_secs(60),

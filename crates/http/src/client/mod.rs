@@ -36,7 +36,7 @@ use http::Response;
 pub use self::body::IncomingBody;
 use self::client_state::ClientState;
 pub use self::error::SendError;
-pub use self::origin::{ConnectOptions, Origin, Protocol};
+pub use self::origin::{ConnectOptions, Http2Limits, Origin, Protocol};
 pub use self::pool::ClientCounts;
 use self::pool::{Checkout, PooledConnection, update_counts};
 use self::request::RequestWriter;

@@ -24,6 +24,15 @@ pub enum Protocol {
     Http2,
 }
 
+/// Limits of connections with HTTP/2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Http2Limits {
+    /// Maximum number of streams of a connection, beside the peer's; None: the peer's alone.
+    pub streams: Option<usize>,
+    /// Window of flow control of each stream, in bytes: how much of a response a host may send ahead; None: 2 MiB.
+    pub window_bytes: Option<u32>,
+}
+
 /// Connection options of an origin.
 #[derive(Clone, Debug)]
 pub struct ConnectOptions {
@@ -35,6 +44,8 @@ pub struct ConnectOptions {
     pub server_name: Option<String>,
     /// HTTP version.
     pub protocol: Protocol,
+    /// Limits of connections with HTTP/2.
+    pub http2: Http2Limits,
     /// Timeout of name resolution, connecting and TLS together.
     pub connect_timeout: Nanos,
     /// Progress timeout while a response is awaited: no byte of it comes, and none of the request is taken. Checked by
@@ -53,6 +64,7 @@ impl Default for ConnectOptions {
             tls: None,
             server_name: None,
             protocol: Protocol::Auto,
+            http2: Http2Limits::default(),
             connect_timeout: Nanos::from_secs(5),
             stall_timeout: Nanos::from_secs(60),
             idle_timeout: None,
@@ -71,6 +83,7 @@ pub struct Origin {
     pub(super) host: HeaderValue,
     pub(super) tls: Option<Tls>,
     pub(super) protocol: Protocol,
+    pub(super) http2: Http2Limits,
     pub(super) connect_timeout: Nanos,
     pub(super) stall_timeout: Nanos,
     pub(super) idle_timeout: Option<Nanos>,
@@ -120,6 +133,7 @@ impl Origin {
             host: HeaderValue::from_str(&host_header).map_err(|_| named())?,
             tls,
             protocol: reach.protocol,
+            http2: reach.http2,
             connect_timeout: reach.connect_timeout,
             stall_timeout: reach.stall_timeout,
             idle_timeout: reach.idle_timeout,

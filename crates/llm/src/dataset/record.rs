@@ -34,7 +34,7 @@ impl RecordReader<'_, '_, '_> {
         let max_tokens = max_tokens(&record)?;
         let first_message = self.set.messages.len();
         match self.set.kind {
-            // Lines of text are no records.
+            // Lines of text have no record.
             DatasetKind::Lines => {}
             DatasetKind::Strings => self.push_text(ChatRole::User, at(&record), None)?,
             DatasetKind::Prompts => self.push_prompt(&record, &at)?,

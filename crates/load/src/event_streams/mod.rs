@@ -8,6 +8,6 @@ pub mod observer;
 pub mod options;
 mod tap;
 
-pub use self::observer::{StreamAction, StreamObserver, StreamSinks};
+pub use self::observer::{StreamObserver, StreamSinks};
 pub use self::options::StreamOptions;
 pub(crate) use self::tap::{StreamArrival, StreamTap};

@@ -15,6 +15,7 @@ use weir_measure::stream_counts::StreamCounts;
 use weir_measure::stream_timeline::{StreamEnd, StreamTimeline};
 
 use super::options::StreamOptions;
+use weir_scenario::plan::StreamEndRule;
 
 /// Lowest status of responses that are errors, and not read as streams.
 const FIRST_ERROR_STATUS: u16 = 400;
@@ -27,15 +28,6 @@ pub struct StreamSinks<'c> {
     pub streams: &'c mut StreamCounts,
     /// Counts of requests to language models; `None` if responses are other streams.
     pub llm: Option<&'c mut LlmCounts>,
-}
-
-/// Whether a response goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamAction {
-    /// Read on.
-    Continue,
-    /// Cancel the response: it has the events that were asked for.
-    Stop,
 }
 
 /// What is wrong with the content of a response, by the number of the event from 1.
@@ -66,6 +58,9 @@ pub struct StreamObserver {
     status: u16,
     /// Bytes of the body.
     bytes: u64,
+    max_events: u64,
+    /// Text of an event after which the response ends; none if empty.
+    last_text: Vec<u8>,
     is_reading: bool,
     has_stopped: bool,
     fault: Option<ContentFault>,
@@ -80,6 +75,8 @@ impl StreamObserver {
             llm: LlmTimeline::new(Nanos::ZERO, Nanos::ZERO),
             status: 0,
             bytes: 0,
+            max_events: u64::MAX,
+            last_text: Vec::new(),
             is_reading: false,
             has_stopped: false,
             fault: None,
@@ -102,6 +99,14 @@ impl StreamObserver {
         self.status = status;
         (self.bytes, self.has_stopped, self.fault) = (0, false, None);
         self.is_reading = status < FIRST_ERROR_STATUS;
+        self.max_events = options.max_events.unwrap_or(u64::MAX);
+        self.last_text.clear();
+    }
+
+    /// Ends the response that has begun on purpose when a step says so.
+    pub fn end_by(&mut self, rule: &StreamEndRule) {
+        self.max_events = rule.max_events.unwrap_or(self.max_events);
+        self.last_text.extend_from_slice(rule.text.as_deref().unwrap_or_default().as_bytes());
     }
 
     /// Forgets the response, which is not recorded.
@@ -124,7 +129,8 @@ impl StreamObserver {
         self.status
     }
 
-    /// Reads a piece of the body that came at `at`. What is behind the last event that was asked for is not read.
+    /// Reads a piece of the body that came at `at`; returns the number of bytes up to the last event that was asked for,
+    /// or all. What is behind it is not read, and [`Self::has_stopped`].
     #[inline]
     pub fn body(
         &mut self,
@@ -132,24 +138,28 @@ impl StreamObserver {
         piece: &[u8],
         at: Nanos,
         mut sinks: Option<&mut StreamSinks<'_>>,
-    ) -> StreamAction {
+    ) -> usize {
         if !self.is_reading {
-            return StreamAction::Continue;
+            return piece.len();
         }
         if self.has_stopped {
-            return StreamAction::Stop;
+            return 0;
         }
+        let before = self.bytes;
         self.bytes += piece.len() as u64;
         let mut rest = piece;
         while let Some(event) = self.reader.next_event(&mut rest) {
+            let end = event.end;
+            let is_last = !self.last_text.is_empty() && memchr::memmem::find(event.data, &self.last_text).is_some();
             let parts = (&mut self.timeline, &mut self.llm, &mut self.fault);
             record_event(parts, options, event, at, sinks.as_deref_mut());
-            if options.max_events.is_some_and(|maximum| self.timeline.events >= maximum) {
+            if is_last || self.timeline.events >= self.max_events {
                 self.has_stopped = true;
-                return StreamAction::Stop;
+                self.bytes = end;
+                return usize::try_from(end.saturating_sub(before)).unwrap_or(piece.len()).min(piece.len());
             }
         }
-        StreamAction::Continue
+        piece.len()
     }
 
     /// Time at which the response has stalled if no further event comes.

@@ -3,10 +3,11 @@
 use weir_decide::Nanos;
 use weir_http::wire::{HeadNotes, ResponseObserver};
 
-use super::observer::{StreamAction, StreamObserver, StreamSinks};
+use super::observer::{StreamObserver, StreamSinks};
 use super::options::StreamOptions;
 use crate::headers::with_headers;
 use crate::steps::StepExchange;
+use weir_scenario::plan::StreamEndRule;
 
 /// Times of a request, and of bytes of its response.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct StreamTap<'a> {
     pub(crate) arrival: StreamArrival,
     /// `None` for requests of the warm-up.
     pub(crate) sinks: Option<StreamSinks<'a>>,
+    /// When the response to a step is ended on purpose.
+    pub(crate) end_rule: Option<&'a StreamEndRule>,
     pub(crate) step: Option<&'a mut StepExchange>,
 }
 
@@ -39,6 +42,9 @@ impl ResponseObserver for StreamTap<'_> {
             with_content_type(head, |content_type| {
                 self.observer.begin(self.options, (intended, sent), first_byte, (status, content_type));
             });
+            if let Some(rule) = self.end_rule {
+                self.observer.end_by(rule);
+            }
         }
         if let Some(step) = &mut self.step {
             step.head(head, notes);
@@ -46,10 +52,10 @@ impl ResponseObserver for StreamTap<'_> {
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        // What is behind the last event that was asked for is not read, and the response is cancelled.
-        let _: StreamAction = self.observer.body(self.options, bytes, self.arrival.at, self.sinks.as_mut());
+        let read = self.observer.body(self.options, bytes, self.arrival.at, self.sinks.as_mut());
         if let Some(step) = &mut self.step {
-            ResponseObserver::body(*step, bytes);
+            // What is behind the last event that was asked for is not the step's.
+            ResponseObserver::body(*step, &bytes[..read]);
         }
     }
 }

@@ -1,12 +1,19 @@
 //! Facts of a plan's run, for its result.
 
 use super::{LoadPlan, Pacing};
+use crate::steps::ScenarioMix;
 use weir_decide::Nanos;
 use weir_measure::end_reason::EndReason;
 use weir_measure::run::RunTarget;
 use weir_measure::run_facts::RunFacts;
+use weir_scenario::plan::StreamEndRule;
 
 impl LoadPlan {
+    /// When responses to steps are ended on purpose, in the order of the steps; empty if none ever is.
+    pub(crate) fn stream_ends(&self) -> Vec<StreamEndRule> {
+        self.scenarios.as_ref().map(ScenarioMix::stream_ends).unwrap_or_default()
+    }
+
     /// Facts of a run whose last request ended at `last_done`, and that had ended at `ended_at`; `stopped_at` is the
     /// time of an early stop, and `interrupted` whether a user caused it.
     pub fn facts(&self, last_done: Nanos, ended_at: Nanos, stopped_at: Option<Nanos>, interrupted: bool) -> RunFacts {

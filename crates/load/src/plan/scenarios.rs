@@ -2,6 +2,7 @@
 
 use super::http2::http2;
 use super::{AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, RunLength, pacing, positive_time, threads};
+use crate::event_streams::StreamOptions;
 use crate::options::Options;
 use crate::steps::{ResolvedOrigin, ScenarioMix, ScenarioSource, without_user};
 use weir_decide::Nanos;
@@ -60,7 +61,8 @@ impl LoadPlan {
             keep_alive,
             pipeline: 1,
             http2: http2(options, None, true)?,
-            streams: options.streams,
+            // A step that ends its response by its events needs them to be read.
+            streams: options.streams.or_else(|| (!mix.stream_ends().is_empty()).then(StreamOptions::default)),
             preconnect: 0,
             pacing,
             spin: options.spin,

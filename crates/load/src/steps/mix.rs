@@ -9,7 +9,7 @@ use weir_http::wire::parse_header;
 use weir_hurl::{Assertion, ErrorReport, ParseError};
 use weir_measure::run_steps::StepFacts;
 use weir_scenario::data::{ScenarioOrdinals, ThinkTime};
-use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules};
+use weir_scenario::plan::{RequestOrigin, ScenarioPlan, ScenarioSettings, StepRules, StreamEndRule};
 use weir_scenario::value::Value;
 
 use super::redaction::{Redaction, masked};
@@ -178,6 +178,13 @@ impl ScenarioMix {
     /// Names and checks of all steps, in order.
     pub fn step_facts(&self) -> Vec<StepFacts> {
         self.scenarios.iter().flat_map(|scenario| scenario.steps.iter().cloned()).collect()
+    }
+
+    /// When responses to steps are ended on purpose, in the order of the steps; empty if none ever is.
+    pub fn stream_ends(&self) -> Vec<StreamEndRule> {
+        let steps = self.scenarios.iter().flat_map(|scenario| &scenario.plan.steps);
+        let rules: Vec<StreamEndRule> = steps.map(|step| step.stream_end.clone()).collect();
+        if rules.iter().all(StreamEndRule::is_empty) { Vec::new() } else { rules }
     }
 
     /// URLs of all steps, in order: as they are written, without credentials and secrets.

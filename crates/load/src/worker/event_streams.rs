@@ -12,6 +12,7 @@ use weir_http2::connection::ResponseNotes;
 use weir_http2::error_code::ErrorCode;
 use weir_measure::outcome::{Outcome, RequestEnd};
 use weir_measure::stream_timeline::StreamEnd;
+use weir_scenario::plan::StreamEndRule;
 
 /// Maximum number of observers that a thread keeps for the next streams of HTTP/2.
 const MAX_SPARE_OBSERVERS: usize = 1024;
@@ -20,13 +21,15 @@ const MAX_SPARE_OBSERVERS: usize = 1024;
 #[derive(Debug)]
 pub(super) struct StreamObservers {
     options: StreamOptions,
+    /// When responses to steps are ended on purpose, by the step's index.
+    end_rules: Vec<StreamEndRule>,
     #[allow(clippy::vec_box, reason = "a box goes to a stream and comes back as it is")]
     spare: Vec<Box<StreamObserver>>,
 }
 
 impl StreamObservers {
-    pub(super) fn new(options: StreamOptions) -> Self {
-        Self { options, spare: Vec::new() }
+    pub(super) fn new(options: StreamOptions, end_rules: Vec<StreamEndRule>) -> Self {
+        Self { options, end_rules, spare: Vec::new() }
     }
 
     fn take(&mut self) -> Box<StreamObserver> {
@@ -57,6 +60,7 @@ impl Worker<'_> {
         let Some(flight) = slot.flights.front().copied() else { return nothing };
         let mut taken = slot.observer().take().unwrap_or_else(|| observers.take());
         let LoadConnection { decoder, step, .. } = slot;
+        let end_rule = step.as_ref().and_then(|step| observers.end_rules.get(step.step as usize));
         let kept = step.as_deref_mut().filter(|step| step.is_kept);
         let cache = match (&kept, users) {
             (Some(step), Some(users)) => users.exchanges.head_cache(step.step),
@@ -67,6 +71,7 @@ impl Worker<'_> {
             options: &observers.options,
             arrival: arrival_of(&flight, at),
             sinks: counters.stream_sinks(&observers.options, flight.intended),
+            end_rule,
             step: kept,
         };
         let mut decoded = decoder.push_observed(bytes, is_bodyless, cache, &mut tap);
@@ -92,6 +97,7 @@ impl Worker<'_> {
             options: &observers.options,
             arrival: arrival_of(&flight, at),
             sinks: counters.stream_sinks(&observers.options, flight.intended),
+            end_rule: exchange.step.as_ref().and_then(|step| observers.end_rules.get(step.step as usize)),
             step: None,
         };
         tap.head(text, HeadNotes { sets_cookie: notes.sets_cookie, is_encoded: notes.is_encoded });
@@ -104,10 +110,19 @@ impl Worker<'_> {
         let Some(streams) = connections.get(index).and_then(|slot| slot.streams.as_mut()) else { return };
         let Some(exchange) = streams.get(key) else { return };
         let flight = exchange.flight;
-        let Some(taken) = exchange.observer() else { return };
-        let mut sinks = counters.stream_sinks(&observers.options, flight.intended);
-        taken.body(&observers.options, bytes, at.max(flight.sent.min(now)), sinks.as_mut());
-        if !taken.has_stopped() {
+        let Some(mut taken) = exchange.observer().take() else { return };
+        let mut tap = StreamTap {
+            observer: &mut taken,
+            options: &observers.options,
+            arrival: arrival_of(&flight, at.max(flight.sent.min(now))),
+            sinks: counters.stream_sinks(&observers.options, flight.intended),
+            end_rule: None,
+            step: exchange.step.as_deref_mut().filter(|step| step.is_kept),
+        };
+        tap.body(bytes);
+        let has_stopped = taken.has_stopped();
+        *exchange.observer() = Some(taken);
+        if !has_stopped {
             return;
         }
         let Some(stream) = exchange.stream else { return };

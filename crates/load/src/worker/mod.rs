@@ -135,7 +135,7 @@ impl<'a> Worker<'a> {
             is_stopping: false,
             trace,
             unix_s: 0,
-            observers: plan.streams.map(StreamObservers::new),
+            observers: plan.streams.map(|options| StreamObservers::new(options, plan.stream_ends())),
             unread: Vec::new(),
             unwritten: Vec::new(),
             groups: StreamGroups::default(),

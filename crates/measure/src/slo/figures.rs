@@ -29,6 +29,14 @@ pub(super) struct SloFigures {
     pub(super) service: TimeFigures,
     /// Evaluations of checks that hold, and that do not.
     pub(super) checks: (u64, u64),
+    pub(super) first_event: TimeFigures,
+    pub(super) gap: TimeFigures,
+    pub(super) ttft: TimeFigures,
+    pub(super) tpot: TimeFigures,
+    pub(super) chunk_gap: TimeFigures,
+    pub(super) e2e: TimeFigures,
+    /// Requests to a language model that met the objectives of each, and all that ended.
+    pub(super) goodput: (u64, u64),
 }
 
 /// Times over successes, in milliseconds.
@@ -44,6 +52,11 @@ impl TimeFigures {
     /// Quantile in ms; infinite for a damaged histogram.
     pub(super) fn quantile(&self, q: f64) -> f64 {
         self.histogram.as_ref().map_or(f64::INFINITY, |histogram| histogram.quantile(q).as_millis_f64())
+    }
+
+    /// Figures of times of which there may be none: infinite then, since nothing was shown to be in time.
+    fn of_some(histogram: Option<Histogram>) -> Self {
+        Self::of(histogram.filter(|histogram| histogram.count() > 0))
     }
 
     fn of(histogram: Option<Histogram>) -> Self {
@@ -77,7 +90,7 @@ impl SloFigures {
             rate_per_s: interval.ok as f64 / length_s,
             service: response.clone(),
             response,
-            checks: (0, 0),
+            ..Self::default()
         }
     }
 
@@ -92,6 +105,23 @@ impl SloFigures {
             response: TimeFigures { mean: response.mean, max: response.max, histogram: run.response_histogram().ok() },
             service: TimeFigures { mean: service.mean, max: service.max, histogram: run.service_histogram().ok() },
             checks: checks(run.steps.iter()),
+            ..Self::of_streams(run)
+        }
+    }
+
+    fn of_streams(run: &Run) -> Self {
+        let streams = run.streams.as_ref();
+        let llm = run.llm.as_ref();
+        Self {
+            first_event: TimeFigures::of_some(streams.and_then(|streams| streams.first_event_times().ok())),
+            gap: TimeFigures::of_some(streams.and_then(|streams| streams.gaps().ok())),
+            ttft: TimeFigures::of_some(llm.and_then(|llm| llm.ttft_times().ok())),
+            tpot: TimeFigures::of_some(llm.and_then(|llm| llm.tpot_times().ok())),
+            chunk_gap: TimeFigures::of_some(llm.and_then(|llm| llm.chunk_gaps().ok())),
+            e2e: TimeFigures::of_some(llm.and_then(|llm| llm.e2e_times().ok())),
+            // A request that failed met no objective.
+            goodput: (llm.map_or(0, |llm| llm.good), run.requests.total),
+            ..Self::default()
         }
     }
 
@@ -107,6 +137,7 @@ impl SloFigures {
             response: times.clone(),
             service: times,
             checks: checks(run.steps.iter()),
+            ..Self::default()
         }
     }
 
@@ -131,6 +162,7 @@ impl SloFigures {
             response: TimeFigures::of(merged(RunStep::response_histogram)),
             service: TimeFigures::of(merged(RunStep::service_histogram)),
             checks: checks(steps.iter().copied()),
+            ..Self::default()
         }
     }
 }

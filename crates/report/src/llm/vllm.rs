@@ -2,7 +2,7 @@
 //!
 //! Differences, and why:
 //! - TTFT and E2EL count from the intended start, and there from the send: what waits for a connection waits;
-//! - ITL is the gap between chunks, as there; with several tokens per chunk it is no time of a token, and the number of
+//! - ITL is the gap between chunks, as there; with several tokens per chunk it is not the time of a token, and the number of
 //!   tokens is that of the server's usage and never of a tokenizer;
 //! - "Peak output token throughput" and "Peak concurrent requests" are missing: they need a record of each token;
 //! - E2EL is always there.

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{State, Token, Tokenizer};
+use weir_events::{EventReader, StreamFormat};
 use weir_hurl::PlainFilter;
 
 use super::filter::wrong_type;
@@ -52,8 +53,24 @@ pub(super) fn plain(filter: PlainFilter, value: Value) -> Result<Option<Value>, 
         (P::UrlEncode, Value::Text(text)) => Value::Text(percent_encoded(&text)),
         (P::UrlDecode, Value::Text(text)) => Value::Text(percent_decoded(&text, false)),
         (P::Location, value) => value,
+        (P::Sse, Value::Text(text)) => events(StreamFormat::Sse, text.as_bytes()),
+        (P::Sse, Value::Bytes(bytes)) => events(StreamFormat::Sse, &bytes),
+        (P::JsonLines, Value::Text(text)) => events(StreamFormat::JsonLines, text.as_bytes()),
+        (P::JsonLines, Value::Bytes(bytes)) => events(StreamFormat::JsonLines, &bytes),
         (_, value) => return Err(wrong_type(name, &value)),
     }))
+}
+
+/// Data of the events of a body, in order.
+fn events(format: StreamFormat, body: &[u8]) -> Value {
+    let mut reader = EventReader::with_max_data(format, usize::MAX);
+    let mut rest = body;
+    let mut list = Vec::new();
+    while let Some(event) = reader.next_event(&mut rest) {
+        list.push(Value::Text(lossy(event.data).into_owned()));
+    }
+    list.extend(reader.end().map(|event| Value::Text(lossy(event.data).into_owned())));
+    Value::List(list)
 }
 
 fn integer(n: usize) -> Value {

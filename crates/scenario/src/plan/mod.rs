@@ -30,6 +30,7 @@ mod scope;
 mod sent_url;
 mod settings;
 mod step;
+mod stream_end;
 mod support;
 mod user;
 
@@ -49,6 +50,7 @@ pub use self::scenario_plan::{PlanWarning, ScenarioPlan};
 pub use self::scope::assigned as assigned_variables;
 pub use self::settings::ScenarioSettings;
 pub use self::step::ScenarioStep;
+pub use self::stream_end::StreamEndRule;
 pub use self::user::ScenarioUser;
 
 use weir_hurl::{ParseError, TextPosition};

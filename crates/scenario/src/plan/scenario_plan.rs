@@ -14,6 +14,7 @@ use super::request_compiler::RequestCompiler;
 use super::scope::{SEQUENCE, VariableScope, assigned};
 use super::settings::ScenarioSettings;
 use super::step::ScenarioStep;
+use super::stream_end::StreamEndRule;
 use crate::data::ThinkTime;
 use crate::evaluate::{VariableNames, VariableSlot, VariableTable};
 
@@ -91,12 +92,14 @@ impl ScenarioPlan {
             let own_success = success(entry, compiler.errors);
             let success = own_success.as_ref().or(settings.success.as_ref());
             let checks = StepChecks::compile(entry.response.as_ref(), success, &mut compiler, &mut files);
+            let stream_end = StreamEndRule::of(entry, compiler.errors);
             steps.push(ScenarioStep {
                 name: name(entry),
                 position: request.position,
                 request: template,
                 options,
                 checks,
+                stream_end,
             });
         }
         if !errors.is_empty() {

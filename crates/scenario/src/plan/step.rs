@@ -5,6 +5,7 @@ use weir_hurl::TextPosition;
 use super::checks::StepChecks;
 use super::options::StepOptions;
 use super::request_template::{RequestTarget, RequestTemplate};
+use super::stream_end::StreamEndRule;
 use crate::url::HttpUrl;
 
 /// Step of a scenario: a request, what its response must be, and what is taken from it.
@@ -16,6 +17,8 @@ pub struct ScenarioStep {
     pub position: TextPosition,
     /// Captures and checks.
     pub checks: StepChecks,
+    /// When a response that is a stream is ended on purpose.
+    pub stream_end: StreamEndRule,
     pub(super) request: RequestTemplate,
     pub(super) options: StepOptions,
 }

@@ -27,7 +27,7 @@ pub(super) fn method(findings: &Findings<'_>) -> Section {
 }
 
 /// Flags of a load whose values cannot contain a secret.
-const PUBLIC_FLAGS: [&str; 18] = [
+const PUBLIC_FLAGS: [&str; 21] = [
     "arrivals",
     "connections",
     "duration",
@@ -35,6 +35,7 @@ const PUBLIC_FLAGS: [&str; 18] = [
     "h2c",
     "http2",
     "loops",
+    "max-events",
     "method",
     "no-keepalive",
     "pipeline",
@@ -42,6 +43,8 @@ const PUBLIC_FLAGS: [&str; 18] = [
     "rate",
     "requests",
     "stages",
+    "stall-timeout",
+    "stream",
     "streams",
     "threads",
     "timeout",

@@ -19,7 +19,7 @@ use weir_gate::config::{
     self, CallerFrom, DeadlineFrom, DeadlineLocation, DistributedLimitConfig, HealthCheck, HostConfig, HostRule,
     LocalResponse, PriorityRule, Proxies, QueryRule,
 };
-use weir_http::client::Protocol;
+use weir_http::client::{Http2Limits, Protocol};
 use weir_http::path::PathRule;
 
 use super::{document, parsed};
@@ -36,6 +36,7 @@ fn a_minimal_configuration_has_defaults() {
     assert_eq!((upstream.connect_timeout, upstream.idle_timeout), (Nanos::from_secs(5), Nanos::from_secs(60)));
     assert_eq!(upstream.stall_timeout, Nanos::from_secs(60));
     assert_eq!((upstream.max_connections, &upstream.admission), (None, &Some(AdmissionConfig::default())));
+    assert_eq!(upstream.http2, Http2Limits::default());
     assert_eq!((upstream.breaker, upstream.throttle), (None, Some(ThrottleRule::default())));
     assert_eq!((upstream.health, &upstream.health_check), (OutlierRule::default(), &None));
     assert_eq!((route.upstream.as_str(), route.policy.name.as_str()), ("a", "default"));
@@ -59,6 +60,8 @@ fn upstreams_are_read() {
         connect_timeout = "1s"
         stall_timeout = "20s"
         max_connections = 100
+        streams = 50
+        h2_window = 65536
         max_in_flight = 200
         max_queue = 1000
         idle_timeout = "90s"
@@ -84,6 +87,7 @@ fn upstreams_are_read() {
     assert_eq!((upstream.connect_timeout, upstream.idle_timeout), (Nanos::SECOND, Nanos::from_secs(90)));
     assert_eq!(upstream.stall_timeout, Nanos::from_secs(20));
     assert_eq!((upstream.max_connections, &upstream.admission), (Some(100), &Some(PermitPool::fixed(200, 1000))));
+    assert_eq!(upstream.http2, Http2Limits { streams: Some(50), window_bytes: Some(65536) });
     assert_eq!((upstream.tls.insecure, upstream.server_name.as_deref()), (true, Some("x")));
     assert_eq!(
         upstream.health,

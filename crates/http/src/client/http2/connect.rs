@@ -24,6 +24,9 @@ use weir_machine::executor::LocalExecutor;
 /// Maximum size of a response's header list, in bytes.
 const MAX_HEADER_LIST_BYTES: u32 = 64 * 1024;
 
+/// Window of flow control of a connection that hyper has by default, in bytes.
+const DEFAULT_CONNECTION_WINDOW_BYTES: u32 = 5 << 20;
+
 /// Connects on a task of its own.
 pub(super) fn connect(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Rc<PendingConnect> {
     let pending = Rc::new(PendingConnect::default());
@@ -66,11 +69,18 @@ pub(in crate::client) async fn adopt(mut lease: PooledConnection, now: Nanos) ->
     let Some(socket) = lease.socket.take() else { return Err(SendError::new(FailureKind::Connect, "no connection")) };
     let mut builder = Builder::new(LocalExecutor);
     builder.max_header_list_size(MAX_HEADER_LIST_BYTES);
+    let limits = lease.pool().origin.http2;
+    if let Some(window) = limits.window_bytes {
+        builder.initial_stream_window_size(window);
+        // One stream alone may use its whole window.
+        builder.initial_connection_window_size(window.max(DEFAULT_CONNECTION_WINDOW_BYTES));
+    }
+    let most = limits.streams.unwrap_or(usize::MAX);
     let (sender, driver) = builder.handshake(TokioIo::new(socket)).await.map_err(|error| failure(&error))?;
     let connection = Rc::new(Http2Connection {
         sender,
         streams: Cell::default(),
-        max_streams: Cell::new(driver.current_max_send_streams()),
+        max_streams: Cell::new(driver.current_max_send_streams().min(most)),
         is_reused: Cell::default(),
         was_busy: Cell::default(),
         since: Cell::new(now),
@@ -87,7 +97,7 @@ pub(in crate::client) async fn adopt(mut lease: PooledConnection, now: Nanos) ->
             let _ = poll_fn(|cx| {
                 let done = driver.as_mut().poll(cx);
                 if let Some(connection) = connection.upgrade() {
-                    connection.max_streams.set(driver.current_max_send_streams());
+                    connection.max_streams.set(driver.current_max_send_streams().min(most));
                 }
                 done
             })

@@ -95,10 +95,10 @@ impl Worker<'_> {
 
     fn take_event(&mut self, index: u32, event: Event<'_>, at: Nanos, now: Nanos) {
         match event {
+            Event::Data { key, bytes } if self.observers.is_some() => {
+                self.observe_data(index, key, bytes, (at, now));
+            }
             Event::Data { key, bytes } => {
-                if self.observers.is_some() {
-                    self.observe_data(index, key, bytes, (at, now));
-                }
                 let streams = self.connections.get(index).and_then(|slot| slot.streams.as_mut());
                 let step = streams.and_then(|streams| streams.get(key)?.step.as_mut());
                 if let Some(step) = step.filter(|step| step.is_kept) {

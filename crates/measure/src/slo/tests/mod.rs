@@ -1,6 +1,9 @@
 //! What objectives hold of which runs.
 
 use super::*;
+use crate::goodput::GoodputObjectives;
+use crate::llm_counts::LlmCounts;
+use crate::llm_timeline::LlmTimeline;
 use crate::outcome::{Outcome, RequestEnd};
 use crate::recorder::Recorder;
 use crate::run::Manifest;
@@ -8,26 +11,33 @@ use crate::run_facts::RunFacts;
 use crate::run_steps::StepFacts;
 use crate::series::RunSeries;
 use crate::step_counts::StepCounts;
+use crate::stream_counts::StreamCounts;
+use crate::stream_timeline::{StreamEnd, StreamTimeline};
 use weir_decide::base::failure::FailureKind;
+
+/// Outcome at the time 0.
+fn outcome(end: RequestEnd) -> Outcome {
+    Outcome {
+        number: 0,
+        intended: Nanos::ZERO,
+        ready: Nanos::ZERO,
+        sent: Nanos::ZERO,
+        first_byte: Nanos::ZERO,
+        done: Nanos::ZERO,
+        connect: Nanos::ZERO,
+        end,
+        bytes_in: 1,
+        body_in: 1,
+        bytes_out: 1,
+    }
+}
 
 /// A run with these requests: response time in microseconds, and end.
 fn run(requests: &[(u64, RequestEnd)]) -> Run {
     let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
     for (us, end) in requests {
         let done = Nanos(us * 1_000);
-        recorder.record(&Outcome {
-            number: 0,
-            intended: Nanos::ZERO,
-            ready: Nanos::ZERO,
-            sent: Nanos::ZERO,
-            first_byte: done,
-            done,
-            connect: Nanos::ZERO,
-            end: *end,
-            bytes_in: 1,
-            body_in: 1,
-            bytes_out: 1,
-        });
+        recorder.record(&Outcome { first_byte: done, done, ..outcome(*end) });
     }
     let facts = RunFacts { end: Nanos::from_secs(10), ..RunFacts::default() };
     Run::of(facts, &recorder.counts, &[], &RunSeries::default(), Manifest::default())
@@ -186,4 +196,44 @@ fn objectives_of_parts_demand_nothing_of_all_requests() {
     for text in ["shop: p99<200ms", "iterations: errors<1%", "checks<1%"] {
         assert_eq!(slo(text).criterion(), None, "{text}");
     }
+}
+
+#[test]
+fn objectives_of_streams_and_of_language_models_judge_their_times_and_are_missed_without_any() {
+    let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+    let mut streams = StreamCounts::default();
+    let mut timeline = StreamTimeline::new(Nanos::ZERO, Nanos::ZERO);
+    timeline.record_event(Nanos::from_millis(100));
+    let gap = timeline.record_event(Nanos::from_millis(130)).expect("a gap");
+    streams.record_gap(gap);
+    streams.record_response(&timeline, StreamEnd::Complete, 10);
+    let mut llm = LlmCounts::default();
+    let mut tokens = LlmTimeline::new(Nanos::ZERO, Nanos::ZERO);
+    tokens.record_chunk(Nanos::from_millis(100));
+    tokens.record_usage(Some(3), Some(1));
+    llm.record_response(&tokens, Nanos::from_millis(200), &GoodputObjectives::default());
+    recorder.record(&Outcome { done: Nanos::from_millis(200), ..outcome(RequestEnd::Response(200)) });
+    recorder.record(&Outcome { done: Nanos::from_millis(200), ..outcome(RequestEnd::Response(500)) });
+    recorder.counts.streams = Some(Box::new(streams));
+    recorder.counts.llm = Some(Box::new(llm));
+    let facts = RunFacts {
+        end: Nanos::from_secs(10),
+        reads_events: true,
+        llm_objectives: Some(GoodputObjectives::default()),
+        ..RunFacts::default()
+    };
+    let run = Run::of(facts, &recorder.counts, &[], &RunSeries::default(), Manifest::default());
+    let measured = |text: &str| slo(text).check(&run);
+    for text in ["first_event.p99<101ms", "gap.max<31ms", "ttft.p50<101ms", "e2e.mean<201ms", "goodput>=50%"] {
+        assert!(measured(text).ok, "{:?}", measured(text));
+    }
+    // One request of two failed, and no time per token is known of a single one.
+    for text in ["first_event.p99<99ms", "gap.p1<29ms", "goodput>50%", "tpot.p99<1h", "chunk_gap.p99<1h"] {
+        assert!(!measured(text).ok, "{:?}", measured(text));
+    }
+    assert_eq!(measured("goodput>50%").measured, "goodput 50% (1 of 2)");
+    assert_eq!(measured("tpot.p99<1h").measured, "p99 TPOT: none");
+    assert!(slo("gap.p99<1s").needs_streams() && !slo("gap.p99<1s").needs_llm() && slo("goodput>1%").needs_llm());
+    assert!(slo("ttft.p99<1s").criterion().is_none() && !slo("p99<1s").needs_streams());
+    assert!("iterations: ttft.p99<1s".parse::<Slo>().is_err());
 }

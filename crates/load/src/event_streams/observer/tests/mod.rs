@@ -22,7 +22,8 @@ fn play(
     observer.begin(options, (Nanos(100), Nanos(200)), Nanos(1_000), (200, content_type.as_bytes()));
     for (at, piece) in pieces {
         let mut sinks = StreamSinks { streams: &mut streams, llm: options.api.map(|_| &mut llm) };
-        if observer.body(options, piece, Nanos(*at), Some(&mut sinks)) == StreamAction::Stop {
+        observer.body(options, piece, Nanos(*at), Some(&mut sinks));
+        if observer.has_stopped() {
             break;
         }
     }
@@ -57,7 +58,7 @@ fn content_that_is_broken_or_reports_an_error_is_a_fault_by_its_event() {
     let fault = |pieces: &[&[u8]], content_type: &str| {
         let mut observer = StreamObserver::new(&chat);
         observer.begin(&chat, (Nanos(1), Nanos(2)), Nanos(3), (200, content_type.as_bytes()));
-        pieces.iter().for_each(|piece| assert_eq!(observer.body(&chat, piece, Nanos(4), None), StreamAction::Continue));
+        pieces.iter().for_each(|piece| assert_eq!(observer.body(&chat, piece, Nanos(4), None), piece.len()));
         observer.settle(&chat, Nanos(5), None)
     };
     let sse = "text/event-stream";
@@ -95,6 +96,21 @@ fn a_response_ends_after_the_events_that_were_asked_for() {
         &[(2_000, b"data: 1\n\nda"), (3_000, b"ta: 2\n\ndata: 3\n\n"), (4_000, b"data: 4\n\n")];
     let (end, streams, _) = play(&two, "text/event-stream", pieces, 5_000);
     assert_eq!((end, streams.events, streams.stopped), (StreamEnd::Stopped, 2, 1));
+    assert_eq!(streams.bytes, "data: 1\n\ndata: 2\n\n".len() as u64);
+    let until = StreamEndRule { max_events: None, text: Some("2".to_owned()) };
+    let mut observer = StreamObserver::new(&two);
+    let sse: (u16, &[u8]) = (200, b"text/event-stream");
+    observer.begin(&StreamOptions::default(), (Nanos(1), Nanos(2)), Nanos(3), sse);
+    observer.end_by(&until);
+    let read = |observer: &mut StreamObserver, piece: &[u8]| {
+        (observer.body(&StreamOptions::default(), piece, Nanos(4), None), observer.has_stopped())
+    };
+    assert_eq!(read(&mut observer, b"data: 1\n\nda"), (11, false));
+    assert_eq!(read(&mut observer, b"ta: 2\n\ndata: 3\n\n"), (7, true));
+    assert_eq!(read(&mut observer, b"data: 4\n\n"), (0, true));
+    // The next response has no such rule.
+    observer.begin(&StreamOptions::default(), (Nanos(1), Nanos(2)), Nanos(3), sse);
+    assert_eq!(read(&mut observer, b"data: 2\n\n"), (9, false));
 }
 
 #[test]
