@@ -42,7 +42,7 @@ use weir_measure::Run;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir llm http://localhost:8000 --model my-model --concurrency 8 -d 1m\n  \
-    weir llm http://localhost:8000 --model my-model --sweep rate=1,2,4,8 -n 200 --goodput \"ttft:500ms tpot:50ms\"";
+    weir llm http://localhost:8000 --model my-model --sweep rate=1,2,4,8 --goodput \"ttft:500ms\"";
 
 /// Load of a language model's server.
 #[derive(Debug, Args)]

@@ -59,12 +59,17 @@ fn tokens_and_times_are_those_of_the_servers_record() {
         assert_eq!((llm.input_tokens, llm.output_tokens), (sum("input_tokens"), sum("output_tokens")), "{api}");
         assert_eq!((llm.output_tokens, llm.chunks, llm.with_usage), (60, 60, 6), "{api}");
         assert_eq!(llm.tokens_per_chunk, Some(1.0));
-        // The client's times are never below the server's, which has 4 ms to the first token and 9 times 2 ms behind it.
-        assert!(llm.ttft_ms.min >= 4.0 && llm.ttft_ms.min < llm.e2e_ms.min, "{api}: {:?}", llm.ttft_ms);
-        assert!(llm.e2e_ms.min >= 22.0, "{api}: {:?}", llm.e2e_ms);
-        let tpot = |record: &Value| record["tpot_ns"].as_f64().unwrap() / 1e6;
-        let mean = records.iter().map(tpot).sum::<f64>() / 6.0;
-        assert!((llm.tpot_ms.mean - mean).abs() < mean * 0.5, "{api}: {} against {mean}", llm.tpot_ms.mean);
+        // No time is below the server's own; how far it is above depends on the machine. Histograms have three digits.
+        let mean = |field: &str| {
+            records.iter().map(|record| record[field].as_f64().unwrap() / 1e6).sum::<f64>() / records.len() as f64
+        };
+        let (ttft, e2e) = (mean("ttft_ns"), mean("e2e_ns"));
+        assert!(ttft >= 4.0 && llm.ttft_ms.mean >= ttft * 0.998, "{api}: {} against {ttft}", llm.ttft_ms.mean);
+        assert!(e2e >= 22.0 && llm.e2e_ms.mean >= e2e * 0.998, "{api}: {} against {e2e}", llm.e2e_ms.mean);
+        // Nine tokens behind the first.
+        let between = (llm.e2e_ms.mean - llm.ttft_ms.mean) / 9.0;
+        assert!(llm.tpot_ms.mean <= between * 1.002, "{api}: {} against {between}", llm.tpot_ms.mean);
+        assert!(llm.tpot_ms.mean > 0.0 && llm.chunk_gap_ms.max >= llm.tpot_ms.mean * 0.998, "{api}");
         assert_eq!(records[0]["api"], api);
     }
 }
@@ -102,7 +107,7 @@ fn embeddings_and_responses_in_one_piece_have_tokens_and_no_times_of_them() {
 #[test]
 fn goodput_counts_requests_that_meet_all_objectives_and_the_table_is_vllms() {
     let serving = Serving::start(&MODEL);
-    let flags = ["-n", "4", "-c", "1", "--input-tokens", "8", "--goodput", "ttft:10s", "tpot:1ms", "--format", "vllm"];
+    let flags = ["-n", "4", "-c", "1", "--input-tokens", "8", "--goodput", "ttft:10s", "e2e:1ms", "--format", "vllm"];
     let output = llm(&Weir::new(), &url(&serving), &flags);
     assert_eq!(output.code, 0, "{}", output.stderr);
     let value = |label: &str| {
@@ -112,7 +117,7 @@ fn goodput_counts_requests_that_meet_all_objectives_and_the_table_is_vllms() {
     assert!(output.stdout.starts_with("============ Serving Benchmark Result ============\n"), "{}", output.stdout);
     assert_eq!((value("Successful requests:"), value("Failed requests:")), (4.0, 0.0));
     assert_eq!((value("Total generated tokens:"), value("Request goodput (req/s):")), (40.0, 0.0));
-    assert!(value("Mean TPOT (ms):") >= 1.5 && value("P99 E2EL (ms):") >= value("Median TTFT (ms):"));
+    assert!(value("P99 E2EL (ms):") >= 22.0 && value("P99 E2EL (ms):") >= value("Median TTFT (ms):"));
     let good = of_llm(&run(&url(&serving), &["-n", "2", "-c", "1", "--goodput", "ttft:10s e2e:20s"]));
     assert_eq!((good.good, good.objectives.as_str()), (2, "ttft:10s e2e:20s"));
 }
@@ -165,8 +170,6 @@ fn a_conversation_waits_between_its_turns_and_repeats_replies() {
     assert_eq!(names, ["first turn", "later turns"]);
     let llm = of_llm(&run);
     assert_eq!((llm.output_tokens, llm.chunks, llm.tokens_per_chunk), (12, 6, Some(2.0)));
-    // The think time belongs to no request.
-    assert!(llm.e2e_ms.max < 30.0 || run.duration_s > 0.06, "{:?}", llm.e2e_ms);
     assert!(run.duration_s >= 0.03, "{}", run.duration_s);
 }
 
