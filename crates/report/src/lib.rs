@@ -6,6 +6,7 @@
 //! - [`text`]: weir's own report
 //! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
 //! - [`csv`]: time series
+//! - [`summary`], [`junit`]: for continuous integration: Markdown, and objectives as test cases
 //! - [`axis`]: axes of charts and plots
 //! - [`page`]: HTML reports
 //! - [`plot`]: plots as SVG and PNG
@@ -33,12 +34,14 @@ pub mod comparison;
 pub mod csv;
 mod http2;
 pub mod jmeter;
+pub mod junit;
 mod number_format;
 pub mod page;
 pub mod plot;
 pub mod read;
 mod steps;
 mod streams;
+pub mod summary;
 pub mod text;
 pub mod unit;
 pub mod wrk;

@@ -22,6 +22,7 @@ mod gate_share;
 mod gate_wire;
 mod http_client;
 mod load_answers;
+mod load_ci;
 mod load_closed;
 mod load_failures;
 mod load_http2;
