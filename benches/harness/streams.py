@@ -129,4 +129,4 @@ def deviation(trial: Trial, name: str) -> float | None:
     reported, true = trial.report.get(name), trial.server.get(name)
     if not reported or not true:
         return None
-    return max(abs(reported[key] - true[key]) / (0.01 * true[key] + 0.05) for key in PERCENTILES)
+    return max(abs(float(reported[key]) - true[key]) / (0.01 * float(true[key]) + 0.05) for key in PERCENTILES)

@@ -37,7 +37,10 @@ def write(section: Section) -> Iterator[str]:
     rows = [_truth(section, shape.name, name) for shape in streams.TRUTH for name in section.contenders(shape.name)]
     yield table(header, rows)
     yield f"## Cost: {streams.COST}"
-    yield f"Server-sent events with {streams.EVENT_BYTES} bytes and more of data, one per packet. CPU time is of the whole process."
+    yield (
+        f"Server-sent events with {streams.EVENT_BYTES} bytes and more of data, one per packet. CPU time is of the"
+        " whole process."
+    )
     header = ["version", "events/s", "CPU us/event", "user", "system", "of a core", "peak MB"]
     yield table(header, [_cost(section, name) for name in section.contenders(streams.COST)])
 
