@@ -7,6 +7,7 @@ import math
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,24 +50,27 @@ def measure(bench: Bench) -> list[Trial]:
     if WEIR not in bench.programs:
         return []
     trials = []
+
+    def empty(case: str, version: str, streams: int, number: int) -> Trial:
+        return Trial(case, version, number, "", bench.plan.delay_s, streams, 0, 0.0, 0.0, 0.0)
+
     truths = [(shape, version) for shape in TRUTH for version in VERSIONS]
     for number, (shape, version) in rounds(truths, bench.plan.pairs, bench.plan.seed):
         flags = ["--events", str(shape.events), "--gap", shape.gap, "--first-delay", shape.first]
-        trials.append(_trial(bench, shape.name, version, shape.streams, flags, number))
+        trials.append(_trial(bench, empty(shape.name, version, shape.streams, number), flags))
     for number, version in rounds(VERSIONS, bench.plan.pairs, bench.plan.seed):
         flags = ["--events", "1000", "--gap", COST_GAP, "--first-delay", "0ms", "--event-bytes", str(EVENT_BYTES)]
-        trials.append(_trial(bench, COST, version, COST_STREAMS, flags, number))
+        trials.append(_trial(bench, empty(COST, version, COST_STREAMS, number), flags))
     return trials
 
 
-def _trial(bench: Bench, case: str, version: str, streams: int, flags: list[str], number: int) -> Trial:
+def _trial(bench: Bench, trial: Trial, flags: list[str]) -> Trial:
     """Load a service of streams; requests of the trial are events that the service has sent."""
     program = str(bench.programs[WEIR])
-    seconds = bench.plan.delay_s
-    trial = Trial(case, version, number, "", seconds, streams, 0, 0.0, 0.0, 0.0)
+    seconds, version, streams = trial.asked_s, trial.contender, trial.connections or 1
     with tempfile.TemporaryDirectory(prefix="weir-streams-") as folder:
         record = Path(folder) / "record"
-        seeded = ["--record", str(record), "--seed", str(bench.plan.seed + number)]
+        seeded = ["--record", str(record), "--seed", str(bench.plan.seed + trial.round)]
         try:
             with service("stream", [program, "serve", "stream", *flags, *seeded], bench.server_core) as server:
                 command = [program, "load", f"{server.url}sse", "--stream", "-t", "1", "--format", "json"]
@@ -103,7 +107,7 @@ def _fill(trial: Trial, finished: Finished, record: Path) -> None:
     trial.max_rss_mb = finished.max_rss_mb
     trial.server |= {
         "first event": percentiles(times[0] for times in sent if times),
-        "gap": percentiles(b - a for times in sent for a, b in zip(times, times[1:], strict=False)),
+        "gap": percentiles(b - a for times in sent for a, b in pairwise(times)),
     }
     streams = said["streams"]
     trial.report = {name: {key: streams[field][key] for key in PERCENTILES} for name, field in TIMES.items()} | {
@@ -129,4 +133,5 @@ def deviation(trial: Trial, name: str) -> float | None:
     reported, true = trial.report.get(name), trial.server.get(name)
     if not reported or not true:
         return None
-    return max(abs(float(reported[key]) - true[key]) / (0.01 * float(true[key]) + 0.05) for key in PERCENTILES)
+    pairs = [(float(reported[key]), float(true[key])) for key in PERCENTILES]
+    return max(abs(found - known) / (0.01 * known + 0.05) for found, known in pairs)
