@@ -1,7 +1,8 @@
 """Benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|serve|gate|client|smart|overload|harm|send|
-                           delivery|shared|verdicts|agents|all|page] [--quick] [--pairs 5] [--minutes 10] [--publish]
+    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|streams|serve|gate|client|smart|overload|
+                           harm|send|delivery|shared|verdicts|agents|all|page] [--quick] [--pairs 5]
+                           [--minutes 10] [--publish]
 
 `benches/peers.sh` installs the peers; a missing one is reported and left out. Every run is saved
 with its command line in benches/out/*.json. A section is a page: --publish writes the pages of
@@ -38,6 +39,7 @@ from harness import (
     served,
     sharing,
     smart,
+    streams,
     truth,
     verdicts,
 )
@@ -52,6 +54,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "scenario": scenario.measure,
     "scripts": scripts.measure,
     "http2": http2.measure,
+    "streams": streams.measure,
     "serve": served.measure,
     "gate": gated.measure,
     "client": clients.measure,

@@ -23,6 +23,7 @@ from harness import (
     serve_goals,
     sharing_page,
     smart_goals,
+    streams_page,
     truth,
     verdicts_goals,
 )
@@ -43,6 +44,7 @@ def judge(section: Section) -> list[Goal]:
         "scenario": scenario_page.judge,
         "scripts": scripts_page.judge,
         "http2": http2_page.judge,
+        "streams": streams_page.judge,
         "serve": serve_goals.judge,
         "gate": gate_goals.judge,
         "client": client_goals.judge,

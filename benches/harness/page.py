@@ -20,6 +20,7 @@ from harness import (
     serve_page,
     sharing_page,
     smart_page,
+    streams_page,
     truth,
     verdicts_page,
 )
@@ -226,6 +227,7 @@ WRITERS: dict[str, Callable[[Section], Iterator[str]]] = {
     "scenario": scenario_page.write,
     "scripts": scripts_page.write,
     "http2": http2_page.write,
+    "streams": streams_page.write,
     "serve": serve_page.write,
     "gate": gate_page.write,
     "client": client_page.write,

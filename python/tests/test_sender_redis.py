@@ -25,7 +25,7 @@ def queue(tmp_path: Path) -> Iterator[str]:
         while not _answers(place):
             assert time.monotonic() < deadline, "redis-server does not begin"
             time.sleep(0.01)
-        yield f"redis+unix://{place}?queue=orders&lease=500ms"
+        yield f"redis+unix://{place}?queue=orders&lease=10s"
 
 
 def _answers(place: Path) -> bool:

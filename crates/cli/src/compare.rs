@@ -27,8 +27,14 @@ const EXAMPLES: &str = "Examples:\n  weir compare old.json new.json\n  \
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
     /// runs, or folders of runs; the first is the baseline
-    #[arg(value_name = "RUN|FOLDER", required = true, num_args = 2..)]
+    #[arg(value_name = "RUN|FOLDER", required = true, num_args = 1..)]
     sides: Vec<PathBuf>,
+    /// baseline, before all others [default: the first of them]
+    #[arg(long, value_name = "RUN|FOLDER")]
+    base: Option<PathBuf>,
+    /// finding that makes the exit code 1
+    #[arg(long, value_enum, value_name = "FINDING", default_value_t = FailingFinding::Worse)]
+    fail_if: FailingFinding,
     /// rate, mean, p99, max, errors; repeatable [default: rate,p50,p99,errors]
     #[arg(short, long = "metric", value_name = "NAME", value_delimiter = ',')]
     metrics: Vec<MetricSelector>,
@@ -53,6 +59,17 @@ pub struct CompareArgs {
     /// file for the HTML report
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+}
+
+/// Finding that makes a comparison fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FailingFinding {
+    /// something is worse
+    Worse,
+    /// something is worse, or may be
+    Inconclusive,
+    /// nothing
+    Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -82,6 +99,15 @@ impl ComparisonResult {
 }
 
 impl CompareArgs {
+    /// Paths of all sides, the baseline first.
+    fn all_sides(&self) -> Result<Vec<&PathBuf>, String> {
+        let sides: Vec<&PathBuf> = self.base.iter().chain(&self.sides).collect();
+        if sides.len() < 2 {
+            return Err("one side is no comparison; give a baseline and what to compare with it".to_owned());
+        }
+        Ok(sides)
+    }
+
     /// Reads all sides, except those that have runs in `given`, and compares them with the first. `note` gets a line
     /// for each ignored file.
     ///
@@ -94,7 +120,7 @@ impl CompareArgs {
     ) -> Result<ComparisonResult, String> {
         let settings = settings(self)?;
         let mut given = given.into_iter();
-        let sides = self.sides.iter().map(|path| match given.next().flatten() {
+        let sides = self.all_sides()?.into_iter().map(|path| match given.next().flatten() {
             Some(runs) => side_of_runs(path, runs),
             None => read_side(path, note),
         });
@@ -137,8 +163,8 @@ pub(super) fn run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -
 fn try_run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let compared = asked.compare(Vec::new(), &mut |text| messages.note(text))?;
     let html = OutputFile::open(asked.html.as_deref())?;
-    for side in html.iter().flat_map(|html| asked.sides.iter().map(move |side| html.ensure_not_input("--html", side))) {
-        side?;
+    for side in asked.base.iter().chain(&asked.sides) {
+        html.iter().try_for_each(|html| html.ensure_not_input("--html", side))?;
     }
     let taken = html.as_ref().is_some_and(OutputFile::is_stdout);
     if let Some(output) = html {
@@ -155,7 +181,8 @@ fn try_run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Resul
     }
     Ok(match comparison {
         c if asked.strict && c.has_untrusted_runs() => exit::UNTRUSTED,
-        c if c.has_worse() => exit::OBJECTIVE,
+        c if asked.fail_if != FailingFinding::Never && c.has_worse() => exit::OBJECTIVE,
+        c if asked.fail_if == FailingFinding::Inconclusive && c.has_inconclusive() => exit::OBJECTIVE,
         _ => exit::OK,
     })
 }

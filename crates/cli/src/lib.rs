@@ -37,8 +37,8 @@ mod server_args;
 mod server_lifecycle;
 #[cfg(feature = "simulate")]
 pub mod simulate;
-#[cfg(feature = "study")]
 mod stream_args;
+#[cfg(feature = "study")]
 mod study;
 mod usage_error;
 

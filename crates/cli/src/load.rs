@@ -10,6 +10,7 @@ mod script;
 mod script_args;
 mod search_script;
 mod stages_flag;
+mod summary;
 
 use std::ffi::OsString;
 use std::io;
@@ -147,6 +148,15 @@ pub(super) struct LoadArgs {
     /// file for the HTML report
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     html: Option<PathBuf>,
+    /// file for a summary in Markdown; a job of GitHub Actions has one on its page anyway
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    summary_md: Option<PathBuf>,
+    /// file for the objectives as JUnit XML
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    junit: Option<PathBuf>,
+    /// saved run, or folder of runs, that the summary compares this one with
+    #[arg(long, value_name = "RUN|FOLDER", help_heading = RESULT)]
+    base: Option<PathBuf>,
 }
 
 const CLOSED: &str = "Closed loop (as ab, wrk)";

@@ -7,6 +7,7 @@
 //! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
 //! - [`csv`]: time series
 //! - [`llm`]: runs to language models: text, the table of vLLM, sweeps
+//! - [`summary`], [`junit`]: for continuous integration: Markdown, and objectives as test cases
 //! - [`axis`]: axes of charts and plots
 //! - [`page`]: HTML reports
 //! - [`plot`]: plots as SVG and PNG
@@ -14,7 +15,7 @@
 //! - [`capacity`]: capacity search
 //! - [`comparison`]: comparison of sides of runs
 //! - [`unit`](mod@unit): units of numbers in charts, plots and tables
-//! - `number_format`, `bars`, `ansi`: numbers, histograms and colours in text reports
+//! - `number_format`, `bars`, `times_table`, `ansi`: numbers, histograms, tables of times and colours in text reports
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,6 +35,7 @@ pub mod comparison;
 pub mod csv;
 mod http2;
 pub mod jmeter;
+pub mod junit;
 pub mod llm;
 mod number_format;
 pub mod page;
@@ -41,7 +43,9 @@ pub mod plot;
 pub mod read;
 mod steps;
 mod streams;
+pub mod summary;
 pub mod text;
+mod times_table;
 pub mod unit;
 pub mod wrk;
 

@@ -2,7 +2,7 @@
 
 use super::ansi::AnsiPaint;
 use super::number_format::{bytes, count, percentage, rate};
-use super::text::times_table;
+use super::times_table::times_table;
 use weir_measure::Run;
 use weir_measure::histogram::Percentiles;
 use weir_measure::run_llm::RunLlm;

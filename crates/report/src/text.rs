@@ -5,11 +5,11 @@
 //! itself; each agent. Times are those of successes; a row of its own has those of failures.
 
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
-use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
+use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, percent, percentage, rate, truncate, wrap};
+use super::times_table::{cells, heading, percentiles};
 use super::{agents, bars, http2, steps, streams};
 use weir_decide::Nanos;
 use weir_measure::end_reason::EndReason;
-use weir_measure::histogram::Percentiles;
 use weir_measure::{LoadModel, Run};
 
 /// Report of a run, with ANSI colours if `color`.
@@ -215,38 +215,10 @@ fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {
     lines
 }
 
-/// Names of the columns of a table of times.
-fn heading(paint: AnsiPaint) -> String {
-    let names = METRIC_NAMES.iter().map(|name| format!("{name:>9}")).collect::<String>();
-    format!("{:<15}{}", "", paint.dim(&names))
-}
-
-/// Cells of a row of times, with the units of the greater of it and another row.
-fn cells(own: &[f64; 8], other: &[f64; 8]) -> String {
-    own.iter().zip(other).map(|(ms, other)| format!("{:>9}", ms_like(*ms, ms.max(*other)))).collect()
-}
-
-/// Table of times, a row each.
-pub(super) fn times_table(rows: &[(&str, &Percentiles)], paint: AnsiPaint) -> Vec<String> {
-    let row = |(name, times): &(&str, &Percentiles)| {
-        let times = percentiles(times);
-        format!("{name:<15}{}", cells(&times, &times))
-    };
-    [heading(paint)].into_iter().chain(rows.iter().map(row)).collect()
-}
-
 /// Whether all percentiles of response and service times differ by at most 1%.
 pub(super) fn clocks_agree(run: &Run) -> bool {
     let (response, service) = (percentiles(&run.response_ms), percentiles(&run.service_ms));
     response.iter().zip(service).all(|(r, s)| (r - s).abs() <= r * 0.01)
-}
-
-const METRIC_NAMES: [&str; 8] = ["mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
-
-/// Percentiles in the order of [`METRIC_NAMES`].
-fn percentiles(spread: &Percentiles) -> [f64; 8] {
-    let Percentiles { mean, p50, p75, p90, p95, p99, p999, max, .. } = *spread;
-    [mean, p50, p75, p90, p95, p99, p999, max]
 }
 
 fn shape(run: &Run, paint: AnsiPaint) -> Vec<String> {

@@ -1,14 +1,19 @@
 //! Output files of a load.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::LoadArgs;
+use super::summary::{append_to_job_page, comparison_with};
 use crate::exit;
 use crate::messages::Messages;
 use crate::output::OutputFile;
 use weir_load::request_log::RequestLog;
 use weir_measure::Run;
-use weir_report::{csv, page};
+use weir_report::{csv, junit, page, summary};
+
+/// Variable of GitHub Actions: the file that is shown on the page of a job.
+const JOB_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 
 /// Output files of a run.
 pub(super) struct LoadOutputs {
@@ -17,30 +22,54 @@ pub(super) struct LoadOutputs {
     pub(super) csv_steps: Option<OutputFile>,
     html: Option<OutputFile>,
     pub(super) jtl: Option<OutputFile>,
+    summary: Option<OutputFile>,
+    junit: Option<OutputFile>,
+    /// Saved runs that the summary compares with.
+    base: Option<PathBuf>,
+    /// File on the page of the job that this runs in.
+    job_page: Option<OsString>,
+    strict: bool,
 }
 
 impl LoadOutputs {
     pub(super) fn open(asked: &LoadArgs) -> Result<Self, String> {
         let open = |path: &Option<PathBuf>| OutputFile::open(path.as_deref());
+        let job_page = std::env::var_os(JOB_SUMMARY).filter(|path| !path.is_empty());
+        if asked.base.is_some() && asked.summary_md.is_none() && job_page.is_none() {
+            return Err(
+                "--base is for the summary; it needs --summary-md FILE. 'weir compare' compares saved runs".to_owned()
+            );
+        }
         let all = Self {
             json: open(&asked.out)?,
             csv: open(&asked.csv)?,
             csv_steps: open(&asked.csv_steps)?,
             html: open(&asked.html)?,
             jtl: open(&asked.jtl)?,
+            summary: open(&asked.summary_md)?,
+            junit: open(&asked.junit)?,
+            base: asked.base.clone(),
+            job_page,
+            strict: asked.strict,
         };
         OutputFile::ensure_distinct(&all.by_flag())?;
+        for (flag, output) in all.by_flag() {
+            if let (Some(output), Some(base)) = (output, &all.base) {
+                output.ensure_not_input(flag, base)?;
+            }
+        }
         Ok(all)
     }
 
-    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 5] {
-        let Self { json, csv, csv_steps, html, jtl } = self;
+    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 7] {
         [
-            ("--out", json.as_ref()),
-            ("--csv", csv.as_ref()),
-            ("--csv-steps", csv_steps.as_ref()),
-            ("--html", html.as_ref()),
-            ("--jtl", jtl.as_ref()),
+            ("--out", self.json.as_ref()),
+            ("--csv", self.csv.as_ref()),
+            ("--csv-steps", self.csv_steps.as_ref()),
+            ("--html", self.html.as_ref()),
+            ("--jtl", self.jtl.as_ref()),
+            ("--summary-md", self.summary.as_ref()),
+            ("--junit", self.junit.as_ref()),
         ]
     }
 
@@ -51,12 +80,25 @@ impl LoadOutputs {
 
     /// Writes all files, also after one failed; returns the exit code.
     pub(super) fn write(self, run: &Run, log: Option<RequestLog>, messages: &Messages) -> u8 {
+        let has_summary = self.summary.is_some() || self.job_page.is_some();
+        let shown = has_summary.then(|| {
+            let comparison = self.base.as_deref().map(|base| comparison_with(base, run, messages));
+            summary::render(run, comparison.as_deref())
+        });
+        if let (Some(path), Some(shown)) = (&self.job_page, &shown)
+            && let Err(error) = append_to_job_page(path, shown)
+        {
+            // Nobody has asked for it.
+            messages.note(&format!("cannot append to {}: {error}", path.display()));
+        }
         let done = [
             self.json.map(|output| output.write(&run.to_json())),
             self.csv.map(|output| output.write(&csv::series(run))),
             self.csv_steps.map(|output| output.write(&csv::steps(run))),
             self.html.map(|output| output.write(&page::render(&page::of_run(run)))),
             self.jtl.zip(log).map(|(output, log)| output.finish(log.finish())),
+            self.summary.zip(shown).map(|(output, shown)| output.write(&shown)),
+            self.junit.map(|output| output.write(&junit::render(run, self.strict))),
         ];
         let mut code = exit::OK;
         for why in done.into_iter().flatten().filter_map(Result::err) {

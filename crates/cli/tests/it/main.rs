@@ -24,6 +24,7 @@ mod http_client;
 mod llm;
 mod llm_errors;
 mod load_answers;
+mod load_ci;
 mod load_closed;
 mod load_failures;
 mod load_http2;

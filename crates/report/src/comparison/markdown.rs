@@ -2,7 +2,7 @@
 
 use super::phrases::{change, figure, finding, interval, overall, rule};
 use super::{ComparedPair, MetricVerdict, OverallFinding, RunComparison};
-use crate::number_format::sanitize;
+use crate::summary::{cell, code};
 
 /// Comparison as GitHub's Markdown.
 pub fn render(comparison: &RunComparison) -> String {
@@ -66,14 +66,4 @@ fn cells(judged: &MetricVerdict) -> String {
         cell(&finding(&judged.verdict)),
     ];
     cells.join(" | ")
-}
-
-/// Text of a table cell, escaped.
-fn cell(words: &str) -> String {
-    sanitize(words).replace('|', "\\|").replace('<', "&lt;")
-}
-
-/// Text between backquotes, escaped.
-fn code(words: &str) -> String {
-    sanitize(words).replace('`', "'")
 }

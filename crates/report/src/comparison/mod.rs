@@ -212,6 +212,11 @@ impl RunComparison {
         self.pairs.iter().any(|pair| matches!(pair.finding, OverallFinding::Worse | OverallFinding::Mixed))
     }
 
+    /// Whether it is not known that a side is not worse.
+    pub fn has_inconclusive(&self) -> bool {
+        self.pairs.iter().any(|pair| pair.finding == OverallFinding::Inconclusive)
+    }
+
     /// Whether a run is not trusted.
     pub fn has_untrusted_runs(&self) -> bool {
         self.sides.iter().any(|side| side.runs.iter().any(|run| !run.warnings.is_empty()))

@@ -5,7 +5,8 @@
 
 use crate::ansi::AnsiPaint;
 use crate::number_format::{count, ms, percentage, rate, wrap};
-use crate::text::{generator, headline, objectives, outcomes, reasons, times_table, verdict};
+use crate::text::{generator, headline, objectives, outcomes, reasons, verdict};
+use crate::times_table::times_table;
 use crate::{steps, streams};
 use weir_measure::run_llm::RunLlm;
 use weir_measure::{LoadModel, Run};

@@ -44,7 +44,8 @@ pub fn date(unix_s: f64) -> Option<String> {
     (unix_s < 2.5e11).then(|| httpdate::fmt_http_date(std::time::UNIX_EPOCH + since))
 }
 
-fn verdict(run: &Run) -> PageVerdict {
+/// Verdict on a run: objectives, trust, failures.
+pub(crate) fn verdict(run: &Run) -> PageVerdict {
     let missed = run.slo.iter().filter(|held| !held.ok).count();
     let all = run.slo.len();
     let nothing = run.requests.total > 0 && run.requests.ok == 0;
@@ -77,8 +78,8 @@ fn verdict(run: &Run) -> PageVerdict {
         let left = number_format::count(run.requests.unfinished);
         points.push(VerdictPoint::new(Tone::Doubt, format!("Interrupted; {left} requests in flight are not counted.")));
     }
-    let tone = if matches!(run.ended_by, Some(EndReason::ScriptError(_))) { Tone::Bad } else { Tone::Good };
-    points.extend(ended_by(run).map(|words| VerdictPoint::new(tone, format!("The run was {words}."))));
+    let of_end = if matches!(run.ended_by, Some(EndReason::ScriptError(_))) { Tone::Bad } else { Tone::Good };
+    points.extend(ended_by(run).map(|words| VerdictPoint::new(of_end, format!("The run was {words}."))));
     points.extend(objectives(Tone::Good, true));
     if run.trust.ok {
         let late = match run.lateness_ms.p99 {
@@ -192,6 +193,13 @@ mod tests {
     fn missed_objectives_come_first_then_reasons_not_to_trust_then_met_ones() {
         let tones: Vec<Tone> = of_run(&fixtures::open()).verdict.points.iter().map(|point| point.tone).collect();
         assert_eq!(tones, [Tone::Bad, Tone::Bad, Tone::Bad, Tone::Doubt, Tone::Doubt, Tone::Good]);
+        let of_all = |run: &Run| of_run(run).verdict.tone;
+        assert_eq!(of_all(&fixtures::open()), Tone::Bad);
+        assert_eq!((of_all(&fixtures::closed()), of_all(&fixtures::broken())), (Tone::Good, Tone::Bad));
+        let mut ended = fixtures::closed();
+        ended.ended_by = Some(EndReason::DataRows("rows.csv".into()));
+        ended.slo[0].ok = false;
+        assert_eq!(of_all(&ended), Tone::Bad);
     }
 
     #[test]
