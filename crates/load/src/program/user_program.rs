@@ -136,6 +136,8 @@ impl ProgramCall<'_> {
     /// Takes the bytes of a request.
     pub fn put_request(&mut self, bytes: &[u8]) {
         self.request.clear();
+        // Not twice as much: it stays allocated as long as the request is in flight.
+        self.request.written.reserve_exact(bytes.len());
         self.request.written.extend_from_slice(bytes);
         self.pipelined.clear();
     }
