@@ -1,0 +1,44 @@
+//! URL of the service that a description is of.
+
+use weir_hurl::Template;
+
+use super::description::ApiDescription;
+use crate::address::BASE_URL;
+use crate::session::ImportSession;
+use crate::text;
+
+/// Text before the paths of operations; the variable `base_url` has the scheme and the host.
+pub(super) fn base(description: &ApiDescription<'_>, session: &mut ImportSession) -> Template {
+    let url = if description.is_swagger() { swagger(description) } else { first_server(description) };
+    let name = session.names.name(BASE_URL);
+    let base = text::variable(&name);
+    let url = url.trim().trim_end_matches('/');
+    if url.starts_with("http://") || url.starts_with("https://") {
+        session.import.define(&name, url, false);
+        return base;
+    }
+    // A path is relative to where the description is from, which nobody has said.
+    text::concat([&base, &Template::text(url)])
+}
+
+fn swagger(description: &ApiDescription<'_>) -> String {
+    let root = description.root;
+    let path = root.text_of("basePath").unwrap_or_default();
+    let path = if path.is_empty() || path.starts_with('/') { path } else { format!("/{path}") };
+    let Some(host) = root.text_of("host").filter(|host| !host.is_empty()) else { return path };
+    let schemes: Vec<String> = root.items_of("schemes").iter().filter_map(|scheme| scheme.scalar()).collect();
+    let scheme = if schemes.is_empty() || schemes.iter().any(|scheme| scheme == "https") { "https" } else { "http" };
+    format!("{scheme}://{host}{path}")
+}
+
+/// URL of the first server, its variables with their defaults.
+fn first_server(description: &ApiDescription<'_>) -> String {
+    let Some(server) = description.root.items_of("servers").first() else { return String::new() };
+    let mut url = server.text_of("url").unwrap_or_default();
+    for (name, variable) in server.get("variables").into_iter().flat_map(|variables| variables.members()) {
+        let first = || variable.items_of("enum").first().and_then(|value| value.scalar());
+        let value = variable.text_of("default").or_else(first).unwrap_or_default();
+        url = url.replace(&format!("{{{name}}}"), &value);
+    }
+    url
+}
