@@ -8,10 +8,11 @@ use super::Cli;
 const DOCS: &str = "docs/";
 
 /// Page of each command, relative to [`DOCS`]; a command without an entry has the page of its parent.
-const PAGES: [(&str, &str); 24] = [
+const PAGES: [(&str, &str); 25] = [
     ("weir", "README.md"),
     ("weir load", "load.md"),
     ("weir run", "cli.md#weir-run"),
+    ("weir import", "import.md"),
     ("weir capacity", "capacity.md"),
     ("weir compare", "compare.md"),
     ("weir study", "study.md"),

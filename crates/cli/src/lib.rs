@@ -12,6 +12,7 @@ mod connection_args;
 mod gate;
 mod help;
 mod http2_args;
+mod import;
 mod interrupt;
 mod load;
 mod messages;
@@ -100,6 +101,8 @@ enum CliCommand {
     Run(Box<run::RunArgs>),
     /// Find the highest load that meets the objectives
     Capacity(Box<capacity::CapacityArgs>),
+    /// Turn files of other tools into scenarios
+    Import(import::ImportArgs),
     /// Compare saved runs, also of other tools, with statistics
     Compare(compare::CompareArgs),
     /// Compare variants of a service by repeated, randomized measurements
@@ -144,6 +147,7 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
     match cli.command {
         CliCommand::Load(asked) => load::run(*asked, &args, &messages, host),
         CliCommand::Run(asked) => run::run(*asked, &args, &messages, host),
+        CliCommand::Import(asked) => import::run(&asked, &messages),
         #[cfg(feature = "serve")]
         CliCommand::Serve(asked) => serve::run(asked, &messages),
         #[cfg(feature = "gate")]

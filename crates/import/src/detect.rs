@@ -27,6 +27,7 @@ pub fn detect(name: &str, text: &str) -> Option<ImportKind> {
     }
     match extension.as_str() {
         "hurl" => return None,
+        "bru" => return Some(ImportKind::Bruno),
         "http" | "rest" => return Some(ImportKind::Http),
         _ => {}
     }
@@ -98,7 +99,8 @@ fn yaml_kind(look: &str) -> Option<ImportKind> {
     let is_insomnia = look.lines().any(|line| {
         line.strip_prefix("type:").is_some_and(|kind| kind.trim_start_matches([' ', '"']).contains("insomnia.rest/"))
     });
-    let is_old_insomnia = begins("_type") && begins("__export_format");
+    // Also as a map on one line: {_type: export, __export_format: 4, ...
+    let is_old_insomnia = (begins("_type") && begins("__export_format")) || look.contains("__export_format:");
     (is_insomnia || is_old_insomnia).then_some(ImportKind::Insomnia)
 }
 

@@ -100,7 +100,8 @@ impl HarReader<'_> {
             let value = header.text_of("value").unwrap_or_default();
             if name.eq_ignore_ascii_case("cookie") {
                 step.request.cookies.extend(self.cookies(&value));
-            } else {
+            } else if !name.contains(' ') {
+                // Some recorders take the request line for a header.
                 builder::add_header(step, &name, Template::text(value), session);
             }
         }

@@ -25,6 +25,7 @@ mod collection;
 mod curl;
 mod detect;
 mod error;
+mod files;
 mod graphql;
 mod har;
 mod http_file;

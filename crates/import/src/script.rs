@@ -230,13 +230,20 @@ impl ScriptReader {
                 return true;
             }
         }
+        // tests["ok"] = responseCode.code === 200, of older collections.
+        if let Some((_, code)) = compact.split_once("]=responseCode.code===").filter(|_| compact.starts_with("tests[")) {
+            if let Some(code) = code.parse::<u16>().ok().filter(|code| (100..=599).contains(code)) {
+                self.response.status = ExpectedStatus::Code(code);
+                return true;
+            }
+        }
         let expectations = ["pm.expect(", "expect(", "insomnia.expect("];
         let Some(rest) = expectations.iter().find_map(|start| statement.strip_prefix(start)) else {
             return self.duration(&compact);
         };
         let Some((expression, rest)) = rest.split_once(").to.") else { return self.duration(&compact) };
         let Some(path) = self.path(expression) else { return self.duration(&compact) };
-        let query = format!("jsonpath {}", serde_json::Value::from(path));
+        let query = format!("jsonpath {}", serde_json::Value::from(path.as_str()));
         let rest = rest.trim();
         let predicate = if let Some(value) = ["equal(", "eql(", "eq(", "be.equal(", "be.eql("]
             .iter()
@@ -253,6 +260,12 @@ impl ScriptReader {
             let end = ["not.be.undefined", "exist", "not.be.null", "be.ok"].into_iter().find(|end| rest.starts_with(end));
             match (end, rest) {
                 (Some(_), _) => "exists".to_owned(),
+                (None, rest) if rest.starts_with("have.property(") => {
+                    let name = rest.strip_prefix("have.property(").and_then(|rest| string(rest.strip_suffix(')')?));
+                    let Some(name) = name.filter(|name| !name.contains('\'')) else { return false };
+                    let path = serde_json::Value::from(format!("{path}['{name}']"));
+                    return self.assert(&format!("jsonpath {path} exists"));
+                }
                 (None, "be.an('array')" | "be.an(\"array\")" | "be.a('array')") => "isList".to_owned(),
                 (None, "be.a('string')" | "be.a(\"string\")") => "isString".to_owned(),
                 (None, "be.a('number')" | "be.a(\"number\")") => "isNumber".to_owned(),

@@ -9,14 +9,12 @@ pub struct ImportSettings {
     pub all: bool,
     /// Whether values of recorded responses that come again become captures.
     pub correlate: bool,
-    /// Whether credentials become variables.
-    pub hide_secrets: bool,
     /// Seed of made-up values.
     pub seed: u64,
 }
 
 impl Default for ImportSettings {
     fn default() -> Self {
-        Self { only: Vec::new(), all: false, correlate: true, hide_secrets: true, seed: 0 }
+        Self { only: Vec::new(), all: false, correlate: true, seed: 0 }
     }
 }

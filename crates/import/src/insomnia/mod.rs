@@ -10,15 +10,14 @@ use crate::collection::ImportedScenario;
 use crate::error::Mismatch;
 use crate::placeholder;
 use crate::session::ImportSession;
-use crate::tree::{SourceNode, parse_json, parse_yaml};
+use crate::tree::{SourceNode, parse_json_or_yaml};
 
 /// Folders within one another that are read.
 const MAX_DEPTH: usize = 50;
 
 /// Reads an export.
 pub(crate) fn read(text: &str, session: &mut ImportSession) -> Result<Vec<ImportedScenario>, Mismatch> {
-    let is_json = text.trim_start_matches('\u{feff}').trim_start().starts_with('{');
-    let root = if is_json { parse_json(text)? } else { parse_yaml(text)? };
+    let root = parse_json_or_yaml(text)?;
     let mut scenario = ImportedScenario::default();
     let mut reader = InsomniaReader::new(session);
     if let Some(collection) = root.get("collection") {

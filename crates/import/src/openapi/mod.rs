@@ -13,7 +13,7 @@ use crate::error::Mismatch;
 use crate::omission::OmissionKind;
 use crate::session::ImportSession;
 use crate::settings::ImportSettings;
-use crate::tree::{parse_json, parse_yaml};
+use crate::tree::parse_json_or_yaml;
 
 /// Methods of operations, in the order in which a path is imported.
 const METHODS: [&str; 8] = ["get", "head", "options", "post", "put", "patch", "delete", "trace"];
@@ -24,8 +24,7 @@ pub(crate) fn read(
     settings: &ImportSettings,
     session: &mut ImportSession,
 ) -> Result<Vec<ImportedScenario>, Mismatch> {
-    let is_json = text.trim_start_matches('\u{feff}').trim_start().starts_with('{');
-    let root = if is_json { parse_json(text)? } else { parse_yaml(text)? };
+    let root = parse_json_or_yaml(text)?;
     if root.get("openapi").is_none() && root.get("swagger").is_none() {
         return Err(Mismatch::new(root.line, "\"openapi\" or \"swagger\" with its version", root.noun()));
     }

@@ -25,9 +25,7 @@ pub(crate) fn run(import: &mut Import, settings: &ImportSettings, names: &mut Va
     if settings.correlate {
         correlate::correlate(import, names);
     }
-    if settings.hide_secrets {
-        secrets::hide(import, names);
-    }
+    secrets::hide(import, names);
     origins::add_schemes(import);
     if import.kinds.iter().any(|kind| matches!(kind, ImportKind::Har)) {
         origins::name_origins(import, names);

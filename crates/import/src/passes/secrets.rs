@@ -60,7 +60,10 @@ fn hide_in(request: &mut ImportedRequest, name: &mut dyn FnMut(&str, &str) -> St
         hide_value(&mut cookie.value, &format!("cookie_{}", snake_case(&text::source(&cookie.name))), name);
     }
     if let Some(user) = &mut request.basic_auth {
-        hide_value(&mut user.value, "password", name);
+        // However short it is.
+        if let Some(password) = user.value.as_text().filter(|password| !password.is_empty()) {
+            user.value = text::variable(&name(password, "password"));
+        }
     }
     for parameter in request.query.iter_mut().filter(|field| is_secret_name(&text::source(&field.name))) {
         hide_value(&mut parameter.value, &snake_case(&text::source(&parameter.name)), name);

@@ -1,6 +1,6 @@
 //! Mix files: users, think times and data of the scenarios, as TOML.
 
-use crate::collection::Import;
+use crate::collection::{Import, ScenarioRole};
 
 /// Mix file of the scenarios, whose `.hurl` files have these names; variables are given beside it.
 pub fn to_mix(import: &Import, files: &[String]) -> String {
@@ -19,7 +19,15 @@ pub fn to_mix(import: &Import, files: &[String]) -> String {
     if lines.len() == 1 {
         lines.clear();
     }
+    let of_role = |role| {
+        let mut all = import.scenarios.iter().zip(files);
+        all.find(|(scenario, _)| scenario.role == role).map(|(_, file)| file)
+    };
+    let (setup, teardown) = (of_role(ScenarioRole::Setup), of_role(ScenarioRole::Teardown));
     for (scenario, file) in import.scenarios.iter().zip(files) {
+        if scenario.role != ScenarioRole::Users {
+            continue;
+        }
         let load = &scenario.load;
         lines.push(format!("{}[[scenario]]", if lines.is_empty() { "" } else { "\n" }));
         lines.push(format!("file = {}", quoted(file)));
@@ -30,6 +38,8 @@ pub fn to_mix(import: &Import, files: &[String]) -> String {
         if let Some(data) = &load.data {
             lines.push(format!("data = {{ file = {}, order = \"{}\" }}", quoted(&data.file), data.order));
         }
+        lines.extend(setup.map(|file| format!("setup = {}", quoted(file))));
+        lines.extend(teardown.map(|file| format!("teardown = {}", quoted(file))));
         if load.continue_on_error {
             lines.push("continue_on_error = true".to_owned());
         }
