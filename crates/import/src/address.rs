@@ -66,9 +66,8 @@ fn check_authority(rest: &str, goes_on: bool) -> Result<(), String> {
         }
         None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
-    let is_host = !name.is_empty()
-        && name.len() <= 255
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    let is_host =
+        !name.is_empty() && name.len() <= 255 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
     let digits = port.strip_prefix(':').unwrap_or(port);
     let is_port = port.is_empty() || (digits.len() < port.len() && digits.parse::<u16>().is_ok_and(|port| port > 0));
     match is_host && is_port {

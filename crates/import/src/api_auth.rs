@@ -77,9 +77,11 @@ impl ApiAuth {
                 step.request.basic_auth = Some(field(user, password));
                 if self.kind == "digest" {
                     // `user` with digest authentication is an option.
-                    let user = step.request.basic_auth.take().map(|auth| {
-                        text::concat([&auth.name, &Template::text(":"), &auth.value])
-                    });
+                    let user = step
+                        .request
+                        .basic_auth
+                        .take()
+                        .map(|auth| text::concat([&auth.name, &Template::text(":"), &auth.value]));
                     step.request.set_option(OptionName::User, weir_hurl::OptionValue::Text(user.unwrap_or_default()));
                     step.request.set_flag(OptionName::Digest);
                 }

@@ -51,13 +51,7 @@ pub(crate) fn omit(step: &mut ImportedStep, kind: OmissionKind, what: &str, sess
 }
 
 /// Records an omission of a step at another line.
-pub(crate) fn omit_at(
-    step: &mut ImportedStep,
-    line: u32,
-    kind: OmissionKind,
-    what: &str,
-    session: &mut ImportSession,
-) {
+pub(crate) fn omit_at(step: &mut ImportedStep, line: u32, kind: OmissionKind, what: &str, session: &mut ImportSession) {
     session.omit(line, kind, what);
     step.notes.extend(session.take_last_note());
 }
@@ -72,7 +66,8 @@ pub(crate) fn add_header(step: &mut ImportedStep, name: &str, value: Template, s
     if lower == "host" && is_host_of(&step.request.url, &value) {
         return;
     }
-    let is_token = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
+    let is_token =
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
     if !is_token {
         omit(step, OmissionKind::Header, &format!("the header {name}"), session);
         return;
@@ -166,7 +161,8 @@ fn form_fields(text: &Template) -> Option<Vec<FieldTemplate>> {
     let made: Vec<FieldTemplate> = made.collect::<Option<_>>()?;
     // A name stays as it is encoded, since names are sent as they are.
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.~%[]@$!*+".contains(c);
-    let are_names = made.iter().all(|field| !text::is_empty(&field.name) && text::start(&field.name).chars().all(is_name));
+    let are_names =
+        made.iter().all(|field| !text::is_empty(&field.name) && text::start(&field.name).chars().all(is_name));
     are_names.then_some(made)
 }
 

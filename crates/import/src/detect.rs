@@ -63,7 +63,10 @@ fn json_kind(text: &str, look: &str) -> Option<ImportKind> {
     if has("__export_format") || (has("_type") && has("resources")) {
         return Some(ImportKind::Insomnia);
     }
-    if has("brunoConfig") || (has("items") && has("uid") && has("version")) || (has("items") && has("version") && has("name")) {
+    if has("brunoConfig")
+        || (has("items") && has("uid") && has("version"))
+        || (has("items") && has("version") && has("name"))
+    {
         return Some(ImportKind::Bruno);
     }
     if has("values") && has("name") && (has("enabled") || has("id")) {
@@ -90,7 +93,8 @@ fn yaml_kind(look: &str) -> Option<ImportKind> {
     let begins = |word: &str| {
         look.lines().any(|line| {
             let line = line.strip_prefix(['"', '\'']).unwrap_or(line);
-            line.strip_prefix(word).is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
+            line.strip_prefix(word)
+                .is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
         })
     };
     if begins("openapi") || begins("swagger") {
@@ -106,7 +110,8 @@ fn yaml_kind(look: &str) -> Option<ImportKind> {
 
 /// Whether a line begins a block of Bruno that requests and environments have.
 fn is_bruno(look: &str) -> bool {
-    let blocks = ["meta {", "get {", "post {", "put {", "patch {", "delete {", "head {", "options {", "vars {", "vars:secret ["];
+    let blocks =
+        ["meta {", "get {", "post {", "put {", "patch {", "delete {", "head {", "options {", "vars {", "vars:secret ["];
     let mut lines = look.lines().map(str::trim_end).filter(|line| !line.is_empty());
     lines.next().is_some_and(|line| blocks.contains(&line))
 }

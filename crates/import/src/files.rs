@@ -45,7 +45,12 @@ impl Import {
                     _ => {}
                 }
                 for name in missing {
-                    Self::omit(&mut self.omissions, step, OmissionKind::File, format!("the file {name}, which is not there"));
+                    Self::omit(
+                        &mut self.omissions,
+                        step,
+                        OmissionKind::File,
+                        format!("the file {name}, which is not there"),
+                    );
                 }
             }
             if let Some(data) = &mut scenario.load.data {

@@ -221,12 +221,7 @@ fn body(request: &SourceNode<'_>, step: &mut ImportedStep, session: &mut ImportS
 }
 
 /// Parts of a multipart body that is recorded as text.
-fn multipart_text(
-    text: &str,
-    media_type: &str,
-    step: &mut ImportedStep,
-    session: &mut ImportSession,
-) -> ImportedBody {
+fn multipart_text(text: &str, media_type: &str, step: &mut ImportedStep, session: &mut ImportSession) -> ImportedBody {
     let boundary = media_type.split_once("boundary=").map(|(_, rest)| rest.trim_matches('"'));
     let Some(boundary) = boundary.filter(|boundary| !boundary.is_empty()) else {
         builder::omit(step, OmissionKind::Body, "a multipart body without its parts", session);
@@ -261,9 +256,13 @@ fn is_static(entry: &SourceNode<'_>, method: &str, url: &str, response: Option<&
     }
     // Chromium notes what the page wanted.
     if let Some(kind) = entry.text_of("_resourceType") {
-        return matches!(kind.as_str(), "image" | "font" | "stylesheet" | "script" | "media" | "manifest" | "texttrack");
+        return matches!(
+            kind.as_str(),
+            "image" | "font" | "stylesheet" | "script" | "media" | "manifest" | "texttrack"
+        );
     }
-    let media_type = response.and_then(|response| response.get("content")).and_then(|content| content.text_of("mimeType"));
+    let media_type =
+        response.and_then(|response| response.get("content")).and_then(|content| content.text_of("mimeType"));
     let media_type = media_type.unwrap_or_default().to_ascii_lowercase();
     let is_static_type = ["image/", "font/", "video/", "audio/", "text/css", "application/font"]
         .iter()
@@ -271,8 +270,8 @@ fn is_static(entry: &SourceNode<'_>, method: &str, url: &str, response: Option<&
         || (media_type.contains("javascript") && !media_type.contains("json"));
     let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
     let endings = [
-        ".css", ".js", ".mjs", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico", ".woff", ".woff2", ".ttf", ".webp", ".map",
-        ".mp4", ".avif",
+        ".css", ".js", ".mjs", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico", ".woff", ".woff2", ".ttf", ".webp",
+        ".map", ".mp4", ".avif",
     ];
     is_static_type || endings.iter().any(|ending| path.ends_with(ending))
 }

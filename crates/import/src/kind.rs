@@ -25,16 +25,8 @@ pub enum ImportKind {
 
 impl ImportKind {
     /// All kinds.
-    pub const ALL: [Self; 8] = [
-        Self::Curl,
-        Self::Har,
-        Self::Postman,
-        Self::OpenApi,
-        Self::Http,
-        Self::Jmx,
-        Self::Insomnia,
-        Self::Bruno,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Curl, Self::Har, Self::Postman, Self::OpenApi, Self::Http, Self::Jmx, Self::Insomnia, Self::Bruno];
 
     /// Name on the command line.
     pub fn name(self) -> &'static str {

@@ -58,7 +58,8 @@ pub(crate) fn take(
     step: &mut ImportedStep,
     session: &mut ImportSession,
 ) {
-    let mut reader = ScriptReader { bodies: BTreeMap::new(), response: ExpectedResponse::default(), captured: Vec::new() };
+    let mut reader =
+        ScriptReader { bodies: BTreeMap::new(), response: ExpectedResponse::default(), captured: Vec::new() };
     let mut first_unknown = None;
     for (line, code) in lines.iter().filter(|(_, code)| has_code(code)) {
         for statement in statements(code) {
@@ -130,7 +131,8 @@ impl ScriptReader {
     /// `const data = pm.response.json()`.
     fn declaration(&mut self, statement: &str) -> bool {
         let Some((name, value)) = statement.split_once('=') else { return false };
-        let name = name.trim().trim_start_matches("const ").trim_start_matches("let ").trim_start_matches("var ").trim();
+        let name =
+            name.trim().trim_start_matches("const ").trim_start_matches("let ").trim_start_matches("var ").trim();
         let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$');
         match self.path(value.trim()).filter(|_| is_name) {
             Some(path) => {
@@ -168,7 +170,8 @@ impl ScriptReader {
                 let inner = inner.trim();
                 let is_index = !inner.is_empty() && inner.bytes().all(|b| b.is_ascii_digit());
                 let is_name = inner.len() > 2
-                    && (inner.starts_with('"') && inner.ends_with('"') || inner.starts_with('\'') && inner.ends_with('\''))
+                    && (inner.starts_with('"') && inner.ends_with('"')
+                        || inner.starts_with('\'') && inner.ends_with('\''))
                     && !inner[1..inner.len() - 1].contains(['"', '\'', '\\']);
                 match (is_index, is_name) {
                     (true, _) => path.push_str(&format!("[{inner}]")),
@@ -191,7 +194,9 @@ impl ScriptReader {
         let value = value.trim();
         let query = if let Some(path) = self.path(value) {
             QueryKind::Text(TextQuery::JsonPath, Template::text(path))
-        } else if let Some(header) = value.strip_prefix("pm.response.headers.get(").and_then(|rest| string(rest.strip_suffix(')')?)) {
+        } else if let Some(header) =
+            value.strip_prefix("pm.response.headers.get(").and_then(|rest| string(rest.strip_suffix(')')?))
+        {
             QueryKind::Text(TextQuery::Header, Template::text(header))
         } else {
             return false;
@@ -199,7 +204,8 @@ impl ScriptReader {
         let name = session.names.name(name);
         if !self.captured.contains(&name) {
             let query = ResponseQuery { kind: query, position: TextPosition::default() };
-            let capture = Capture { name: Template::text(name.as_str()), query, filters: Vec::new(), is_redacted: false };
+            let capture =
+                Capture { name: Template::text(name.as_str()), query, filters: Vec::new(), is_redacted: false };
             self.response.captures.push(capture);
             self.captured.push(name);
         }
@@ -231,7 +237,8 @@ impl ScriptReader {
             }
         }
         // tests["ok"] = responseCode.code === 200, of older collections.
-        if let Some((_, code)) = compact.split_once("]=responseCode.code===").filter(|_| compact.starts_with("tests[")) {
+        if let Some((_, code)) = compact.split_once("]=responseCode.code===").filter(|_| compact.starts_with("tests["))
+        {
             if let Some(code) = code.parse::<u16>().ok().filter(|code| (100..=599).contains(code)) {
                 self.response.status = ExpectedStatus::Code(code);
                 return true;
@@ -253,11 +260,14 @@ impl ScriptReader {
             let value = value.trim();
             match string(value) {
                 Some(text) => format!("== {}", serde_json::Value::from(text)),
-                None if value.parse::<f64>().is_ok() || matches!(value, "true" | "false" | "null") => format!("== {value}"),
+                None if value.parse::<f64>().is_ok() || matches!(value, "true" | "false" | "null") => {
+                    format!("== {value}")
+                }
                 None => return false,
             }
         } else {
-            let end = ["not.be.undefined", "exist", "not.be.null", "be.ok"].into_iter().find(|end| rest.starts_with(end));
+            let end =
+                ["not.be.undefined", "exist", "not.be.null", "be.ok"].into_iter().find(|end| rest.starts_with(end));
             match (end, rest) {
                 (Some(_), _) => "exists".to_owned(),
                 (None, rest) if rest.starts_with("have.property(") => {

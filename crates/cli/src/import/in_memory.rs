@@ -44,7 +44,8 @@ impl ImportedScenarios {
 pub(crate) fn import_scenarios(path: &Path) -> Result<Option<ImportedScenarios>, String> {
     let is_scenario = path.extension().is_some_and(|extension| extension == "hurl");
     // A scenario that cannot be read has an error of its own.
-    let Some(text) = fs::read(path).ok().filter(|_| !is_scenario).and_then(|bytes| String::from_utf8(bytes).ok()) else {
+    let Some(text) = fs::read(path).ok().filter(|_| !is_scenario).and_then(|bytes| String::from_utf8(bytes).ok())
+    else {
         return Ok(None);
     };
     let name = path.display().to_string();
@@ -61,11 +62,8 @@ pub(crate) fn import_scenarios(path: &Path) -> Result<Option<ImportedScenarios>,
 
 fn sources(import: &Import, path: &Path) -> Result<Vec<ScenarioSource>, String> {
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    let variables: Vec<(String, String)> = import
-        .variables
-        .iter()
-        .filter_map(|variable| Some((variable.name.clone(), variable.value.clone()?)))
-        .collect();
+    let variables: Vec<(String, String)> =
+        import.variables.iter().filter_map(|variable| Some((variable.name.clone(), variable.value.clone()?))).collect();
     let file = |scenario: &ImportedScenario| ScenarioFile {
         name: format!("{} as .hurl", path.display()),
         text: to_hurl(scenario),

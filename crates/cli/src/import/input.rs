@@ -64,11 +64,8 @@ impl ImportInput {
     /// # Errors
     /// One line with file, line and what is expected there.
     pub(super) fn import(&self, settings: &ImportSettings) -> Result<Import, String> {
-        let files: Vec<ImportFile<'_>> = self
-            .files
-            .iter()
-            .map(|file| ImportFile { name: &file.name, text: &file.text, kind: self.kind })
-            .collect();
+        let files: Vec<ImportFile<'_>> =
+            self.files.iter().map(|file| ImportFile { name: &file.name, text: &file.text, kind: self.kind }).collect();
         import(&files, settings).map_err(|error| error.to_string())
     }
 
@@ -129,7 +126,8 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>, depth: usize) -> Result<(), 
         .collect();
     entries.sort();
     for (_, is_folder, path) in entries {
-        let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.') || name == "node_modules");
+        let is_hidden =
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.') || name == "node_modules");
         if is_folder && depth < MAX_DEPTH && !is_hidden {
             collect(&path, found, depth + 1)?;
         } else if !is_folder {

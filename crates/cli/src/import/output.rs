@@ -83,7 +83,12 @@ impl ImportOutput<'_> {
             write(&path.with_file_name(name), &to_hurl(scenario))?;
             let steps = scenario.steps.iter().filter(|step| !step.is_disabled).count();
             let shown = path.with_file_name(name);
-            messages.note(&format!("{}: {} of {}", shown.display(), count(steps, "request"), self.input.names().join(", ")));
+            messages.note(&format!(
+                "{}: {} of {}",
+                shown.display(),
+                count(steps, "request"),
+                self.input.names().join(", ")
+            ));
         }
         let mut play = path.with_file_name(names.first().map_or("", String::as_str));
         if import.has_load() {
@@ -117,7 +122,10 @@ impl ImportOutput<'_> {
                 let name = format!("{stem}{number}.csv");
                 let target = path.with_file_name(&name);
                 if target.exists() && fs::canonicalize(&target).ok() == fs::canonicalize(&source).ok() {
-                    return Err(format!("{}: rows of the plan, which need a line of names; choose another -o", target.display()));
+                    return Err(format!(
+                        "{}: rows of the plan, which need a line of names; choose another -o",
+                        target.display()
+                    ));
                 }
                 fs::write(&target, content).map_err(|error| format!("cannot write {}: {error}", target.display()))?;
                 messages.note(&format!("{}: rows of {}, with the names of the columns", target.display(), data.file));
@@ -135,7 +143,9 @@ impl ImportOutput<'_> {
         let file = path.with_extension("env");
         let mut import = import.clone();
         let known = fs::read_to_string(&file).unwrap_or_default();
-        for (name, value) in known.lines().filter_map(|line| line.split_once('=')).filter(|(_, value)| !value.is_empty()) {
+        for (name, value) in
+            known.lines().filter_map(|line| line.split_once('=')).filter(|(_, value)| !value.is_empty())
+        {
             if let Some(variable) = import.variables.iter_mut().find(|variable| variable.name == name) {
                 variable.value = Some(value.to_owned());
             }
@@ -162,7 +172,11 @@ fn file_names(stem: &str, scenarios: &[ImportedScenario]) -> Vec<String> {
     }
     let mut names: Vec<String> = Vec::new();
     for (index, scenario) in scenarios.iter().enumerate() {
-        let own: String = scenario.name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+        let own: String = scenario
+            .name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+            .collect();
         let own = own.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
         let own: String = own.chars().take(40).collect();
         let name = format!("{stem}-{own}.hurl");

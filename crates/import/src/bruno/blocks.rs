@@ -38,7 +38,13 @@ impl<'a> BruFile<'a> {
                         (Some(name), _) => (name, '}'),
                         (_, Some(name)) => (name, ']'),
                         _ if line.is_empty() => continue,
-                        _ => return Err(Mismatch::new(number, "a block, such as get {", format!("'{}'", crate::text::one_line(line, 40)))),
+                        _ => {
+                            return Err(Mismatch::new(
+                                number,
+                                "a block, such as get {",
+                                format!("'{}'", crate::text::one_line(line, 40)),
+                            ));
+                        }
                     };
                     open = Some((BruBlock { name: name.trim(), line: number, lines: Vec::new() }, close));
                 }
@@ -85,11 +91,13 @@ impl<'a> BruBlock<'a> {
             }
             // A name in quotes may have colons.
             let split = match line.strip_prefix('"') {
-                Some(rest) => rest.split_once('"').and_then(|(name, rest)| Some((name, rest.trim_start().strip_prefix(':')?))),
+                Some(rest) => {
+                    rest.split_once('"').and_then(|(name, rest)| Some((name, rest.trim_start().strip_prefix(':')?)))
+                }
                 None => line.split_once(':'),
             };
             if let Some((name, value)) = split {
-                found.push((*number, name.trim(), value.trim().trim_matches('\'')));
+                found.push((*number, name.trim(), value.trim()));
             }
         }
         found

@@ -1,6 +1,8 @@
 //! Asserts and variables after a response.
 
-use weir_hurl::{Assertion, Capture, ExpectedResponse, ExpectedStatus, QueryKind, ResponseQuery, Template, TextPosition, TextQuery};
+use weir_hurl::{
+    Assertion, Capture, ExpectedResponse, ExpectedStatus, QueryKind, ResponseQuery, Template, TextPosition, TextQuery,
+};
 
 use crate::builder;
 use crate::omission::OmissionKind;
@@ -21,11 +23,16 @@ fn try_assert(expression: &str, test: &str, step: &mut ImportedStep) -> bool {
     if value.contains("{{") {
         return false;
     }
+    let inner = ['\'', '"'].into_iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
     let literal = || {
-        let is_typed = serde_json::from_str::<serde_json::Value>(value).is_ok_and(|value| !value.is_array() && !value.is_object());
+        if let Some(text) = inner {
+            return serde_json::Value::from(text).to_string();
+        }
+        let is_typed =
+            serde_json::from_str::<serde_json::Value>(value).is_ok_and(|value| !value.is_array() && !value.is_object());
         if is_typed { value.to_owned() } else { serde_json::Value::from(value).to_string() }
     };
-    let quoted = || serde_json::Value::from(value.trim_matches('"')).to_string();
+    let quoted = || serde_json::Value::from(inner.unwrap_or(value)).to_string();
     let predicate = match operator {
         "eq" => format!("== {}", literal()),
         "neq" => format!("!= {}", literal()),

@@ -93,7 +93,8 @@ fn step(name: String, own: &SourceNode<'_>, tags: &[String], session: &mut Impor
     }
     let variables = own.get("vars").map(|vars| vars.items_of("res")).unwrap_or_default();
     for variable in variables.iter().filter(|variable| is_on(variable)) {
-        let (name, value) = (variable.text_of("name").unwrap_or_default(), variable.text_of("value").unwrap_or_default());
+        let (name, value) =
+            (variable.text_of("name").unwrap_or_default(), variable.text_of("value").unwrap_or_default());
         checks::capture(&name, &value, variable.line, &mut step, session);
     }
     let scripts = own.get("script");

@@ -17,8 +17,7 @@ use crate::script;
 use crate::session::ImportSession;
 use crate::text;
 
-const METHODS: [&str; 10] =
-    ["get", "post", "put", "patch", "delete", "head", "options", "trace", "connect", "http"];
+const METHODS: [&str; 10] = ["get", "post", "put", "patch", "delete", "head", "options", "trace", "connect", "http"];
 
 /// Blocks that say nothing about a request.
 const SILENT_BLOCKS: [&str; 9] =
@@ -67,7 +66,8 @@ pub(super) fn add(file: &BruFile<'_>, session: &mut ImportSession, scenario: &mu
     }
     for (name, is_after) in [("script:pre-request", false), ("script:post-response", true), ("tests", true)] {
         if let Some(block) = file.block(name) {
-            let lines: Vec<(u32, String)> = block.lines.iter().map(|(line, code)| (*line, (*code).to_owned())).collect();
+            let lines: Vec<(u32, String)> =
+                block.lines.iter().map(|(line, code)| (*line, (*code).to_owned())).collect();
             script::take(&lines, is_after, &mut step, session);
         }
     }

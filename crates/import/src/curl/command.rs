@@ -1,6 +1,8 @@
 //! Commands of cURL as steps.
 
-use weir_hurl::{FieldTemplate, MultipartField, MultipartValue, OptionCount, OptionName, OptionValue, Template, Templated};
+use weir_hurl::{
+    FieldTemplate, MultipartField, MultipartValue, OptionCount, OptionName, OptionValue, Template, Templated,
+};
 
 use super::options::{CurlFlag, long_flag, long_name};
 use super::shell::ShellCommand;
@@ -153,7 +155,8 @@ impl CurlRequest {
             CurlFlag::DataUrlEncode => self.data.push(encoded(&value)),
             CurlFlag::Form | CurlFlag::FormString => self.take_part(&value, flag == CurlFlag::Form, session),
             CurlFlag::UrlQuery => {
-                let (name, value) = split_at(&value, '=').unwrap_or_else(|| (text::source(&value), Template::default()));
+                let (name, value) =
+                    split_at(&value, '=').unwrap_or_else(|| (text::source(&value), Template::default()));
                 self.query.push(field(Template::text(name), value));
             }
             CurlFlag::Get => self.is_get = true,

@@ -106,7 +106,9 @@ impl ShellSplitter<'_, '_> {
                 '\'' if !self.is_cmd => self.single_quoted(),
                 '"' => self.double_quoted(),
                 '$' if !self.is_cmd && self.eat("'") => self.ansi_quoted(),
-                '$' if !self.is_cmd && self.rest.starts_with(|c: char| c == '{' || c == '_' || c.is_ascii_alphabetic()) => {
+                '$' if !self.is_cmd
+                    && self.rest.starts_with(|c: char| c == '{' || c == '_' || c.is_ascii_alphabetic()) =>
+                {
                     self.variable();
                 }
                 '$' if !self.is_cmd && self.rest.starts_with('(') => self.substitution(),
@@ -187,7 +189,9 @@ impl ShellSplitter<'_, '_> {
                 }
                 '\\' if !self.is_cmd && self.eat("\n") => {}
                 '$' if !self.is_cmd && self.rest.starts_with('(') => self.substitution(),
-                '$' if !self.is_cmd && self.rest.starts_with(|c: char| c == '{' || c == '_' || c.is_ascii_alphabetic()) => {
+                '$' if !self.is_cmd
+                    && self.rest.starts_with(|c: char| c == '{' || c == '_' || c.is_ascii_alphabetic()) =>
+                {
                     self.variable();
                 }
                 c => self.push_char(c),

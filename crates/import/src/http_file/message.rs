@@ -43,7 +43,11 @@ pub(super) fn read(
     let rest = reader.request_line(block, first, &mut step);
     annotations(block, &mut step, reader.session);
     let body_start = reader.headers(&block.lines, rest, &mut step);
-    let is_graphql = step.request.header("X-REQUEST-TYPE").map(text::source).is_some_and(|kind| kind.eq_ignore_ascii_case("graphql"));
+    let is_graphql = step
+        .request
+        .header("X-REQUEST-TYPE")
+        .map(text::source)
+        .is_some_and(|kind| kind.eq_ignore_ascii_case("graphql"));
     let is_graphql = is_graphql || first.starts_with("GRAPHQL ");
     let body = reader.take_directives(block.lines.get(body_start..).unwrap_or_default(), &mut step);
     reader.body(&body, is_graphql, &mut step);
@@ -71,7 +75,9 @@ impl MessageReader<'_> {
     /// Reads the first line with the lines that go on with its URL; returns the index of the next one.
     fn request_line(&mut self, block: &HttpBlock<'_>, first: &str, step: &mut ImportedStep) -> usize {
         let (method, url) = match first.split_once(char::is_whitespace) {
-            Some((method, rest)) if method.chars().all(|c| c.is_ascii_uppercase()) || is_method(method) => (method, rest),
+            Some((method, rest)) if method.chars().all(|c| c.is_ascii_uppercase()) || is_method(method) => {
+                (method, rest)
+            }
             _ => ("GET", first),
         };
         let mut url = url.trim().to_owned();
@@ -221,7 +227,10 @@ impl MessageReader<'_> {
         let mut content: Vec<&str> = Vec::new();
         let mut is_head = false;
         for (line, text) in lines {
-            if !boundary.is_empty() && text.trim_end().trim_start_matches('-').starts_with(boundary.trim_start_matches('-')) && text.starts_with("--") {
+            if !boundary.is_empty()
+                && text.trim_end().trim_start_matches('-').starts_with(boundary.trim_start_matches('-'))
+                && text.starts_with("--")
+            {
                 fields.extend(part.take().map(|part| self.part(part, &content, *line)));
                 content.clear();
                 is_head = true;
@@ -259,10 +268,9 @@ impl MessageReader<'_> {
         let (name, file_name_given, content_type) = part;
         let file = content.iter().find_map(|text| file_name(text));
         let value = match (file, file_name_given) {
-            (Some(file), _) => MultipartValue::File {
-                name: Template::text(file),
-                content_type: content_type.map(Template::text),
-            },
+            (Some(file), _) => {
+                MultipartValue::File { name: Template::text(file), content_type: content_type.map(Template::text) }
+            }
             (None, _) => MultipartValue::Text(self.template(content.join("\n").trim_end(), line)),
         };
         MultipartField { name: self.template(&name, line), value }

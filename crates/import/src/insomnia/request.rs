@@ -1,8 +1,8 @@
 //! Requests of both versions.
 
 use weir_hurl::{
-    Capture, ExpectedResponse, MultipartField, MultipartValue, OptionName, PlainQuery, QueryKind, ResponseQuery, Template,
-    TemplatePart, TextPosition, TextQuery,
+    Capture, ExpectedResponse, MultipartField, MultipartValue, OptionName, PlainQuery, QueryKind, ResponseQuery,
+    Template, TemplatePart, TextPosition, TextQuery,
 };
 
 use super::tag::InsomniaTag;
@@ -61,8 +61,9 @@ impl<'s> InsomniaReader<'s> {
     fn template(&mut self, source: &str, line: u32) -> Template {
         let mut parts: Vec<TemplatePart> = Vec::new();
         let mut rest = source;
-        while let Some((before, inner, after)) =
-            rest.split_once("{%").and_then(|(before, rest)| rest.split_once("%}").map(|(inner, after)| (before, inner, after)))
+        while let Some((before, inner, after)) = rest
+            .split_once("{%")
+            .and_then(|(before, rest)| rest.split_once("%}").map(|(inner, after)| (before, inner, after)))
         {
             parts.extend(braces(before, line, self.session).parts);
             parts.extend(self.tag(inner, line).parts);
@@ -200,7 +201,9 @@ impl<'s> InsomniaReader<'s> {
                             name: Template::text(param.text_of("fileName").unwrap_or_default()),
                             content_type: None,
                         },
-                        _ => MultipartValue::Text(self.template(&param.text_of("value").unwrap_or_default(), param.line)),
+                        _ => {
+                            MultipartValue::Text(self.template(&param.text_of("value").unwrap_or_default(), param.line))
+                        }
                     };
                     if !text::is_empty(&name) {
                         parts.push(MultipartField { name, value });
@@ -212,7 +215,13 @@ impl<'s> InsomniaReader<'s> {
             "application/graphql" => self.graphql(body, step),
             "application/octet-stream" => match body.text_of("fileName").filter(|name| !name.is_empty()) {
                 Some(name) => step.request.body = ImportedBody::File(name),
-                None => builder::omit_at(step, body.line, OmissionKind::File, "a body of a file without its name", self.session),
+                None => builder::omit_at(
+                    step,
+                    body.line,
+                    OmissionKind::File,
+                    "a body of a file without its name",
+                    self.session,
+                ),
             },
             _ => {
                 let text = body.text_of("text").unwrap_or_default();
@@ -238,7 +247,8 @@ impl<'s> InsomniaReader<'s> {
         step.request.body = match query {
             Some(query) => {
                 let variables = parsed.as_ref().and_then(|parsed| parsed.get("variables"));
-                let variables = variables.map(|node| node.scalar().unwrap_or_else(|| node.to_json())).unwrap_or_default();
+                let variables =
+                    variables.map(|node| node.scalar().unwrap_or_else(|| node.to_json())).unwrap_or_default();
                 graphql::body(&query, &variables, body.line, self.session)
             }
             None => {
@@ -249,13 +259,12 @@ impl<'s> InsomniaReader<'s> {
     }
 
     fn authenticate(&mut self, node: &SourceNode<'_>, step: &mut ImportedStep) {
-        let Some(own) = node.get("authentication").filter(|own| own.is_map() && !own.is_true("disabled")) else { return };
-        let attributes = own.members().filter_map(|(name, value)| Some((name.into_owned(), value.scalar()?)));
-        let auth = ApiAuth {
-            kind: own.text_of("type").unwrap_or_default(),
-            attributes: attributes.collect(),
-            line: own.line,
+        let Some(own) = node.get("authentication").filter(|own| own.is_map() && !own.is_true("disabled")) else {
+            return;
         };
+        let attributes = own.members().filter_map(|(name, value)| Some((name.into_owned(), value.scalar()?)));
+        let auth =
+            ApiAuth { kind: own.text_of("type").unwrap_or_default(), attributes: attributes.collect(), line: own.line };
         auth.apply(step, self.session);
     }
 }

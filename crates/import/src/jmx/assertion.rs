@@ -42,7 +42,8 @@ pub(super) fn apply(element: PlanElement<'_>, step: &mut ImportedStep, session: 
                 (true, true) => "== null".to_owned(),
                 (true, false) if element.flag("ISREGEX") => format!("matches /{}/", slashed(value)),
                 (true, false) => {
-                    let is_typed = serde_json::from_str::<serde_json::Value>(value).is_ok_and(|value| !value.is_string());
+                    let is_typed =
+                        serde_json::from_str::<serde_json::Value>(value).is_ok_and(|value| !value.is_string());
                     if is_typed { format!("== {value}") } else { format!("== {}", serde_json::Value::from(value)) }
                 }
             };
@@ -132,7 +133,9 @@ fn status(tested: &str, kind: u64, step: &mut ImportedStep) -> bool {
     }
     let is_pattern = kind & (CONTAINS | MATCH) != 0;
     let negation = if is_negated { "not " } else { "" };
-    is_pattern && !tested.contains("${") && add(&format!("status toString {negation}matches /^{}$/", slashed(tested)), step)
+    is_pattern
+        && !tested.contains("${")
+        && add(&format!("status toString {negation}matches /^{}$/", slashed(tested)), step)
 }
 
 fn body(
@@ -155,7 +158,8 @@ fn body(
     let operator = if kind & EQUALS != 0 { PredicateOperator::Equal } else { PredicateOperator::Contains };
     let value: Template = template(tested, line, session);
     let position = TextPosition::default();
-    let predicate = Predicate { is_negated, kind: PredicateKind::Compare(operator, PredicateValue::Text(value)), position };
+    let predicate =
+        Predicate { is_negated, kind: PredicateKind::Compare(operator, PredicateValue::Text(value)), position };
     let query = ResponseQuery { kind: QueryKind::Plain(PlainQuery::Body), position };
     let assertion = Assertion { query, filters: Vec::new(), predicate };
     step.response.get_or_insert_with(ExpectedResponse::default).asserts.push(assertion);

@@ -150,7 +150,9 @@ impl<'s> PlanWalker<'s> {
             match element.class() {
                 "Arguments" => self.variables(Some(*element)),
                 "CSVDataSet" => self.data(*element, scenario),
-                "CookieManager" => scenario.load.keep_cookies |= keeps(*element) && scenario.role == ScenarioRole::Users,
+                "CookieManager" => {
+                    scenario.load.keep_cookies |= keeps(*element) && scenario.role == ScenarioRole::Users
+                }
                 class if class.ends_with("Timer") && is_group => {
                     let note = PlanTimer::read(*element).map(|timer| timer.note());
                     match note {

@@ -26,7 +26,8 @@ pub(super) fn apply(element: PlanElement<'_>, step: &mut ImportedStep, session: 
             let matches = element.text("JSONPostProcessor.match_numbers");
             for (name, path) in names.zip(paths) {
                 let path = path.trim();
-                let finds_many = path.contains("..") || path.contains("[*]") || path.contains('?') || path.contains(".*");
+                let finds_many =
+                    path.contains("..") || path.contains("[*]") || path.contains('?') || path.contains(".*");
                 let filter = match matches.split(';').next().unwrap_or_default().trim() {
                     "-1" => None,
                     _ if !finds_many => None,
@@ -50,7 +51,10 @@ pub(super) fn apply(element: PlanElement<'_>, step: &mut ImportedStep, session: 
             true
         }
         "RegexExtractor" => {
-            let is_header = matches!(element.text("RegexExtractor.useHeaders"), "true" | "request_headers" | "URL" | "code" | "message");
+            let is_header = matches!(
+                element.text("RegexExtractor.useHeaders"),
+                "true" | "request_headers" | "URL" | "code" | "message"
+            );
             let template_text = element.text("RegexExtractor.template");
             if is_header || !matches!(template_text, "$1$" | "") {
                 return false;

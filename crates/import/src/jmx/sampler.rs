@@ -23,12 +23,8 @@ pub(super) fn step<'a>(
     session: &mut ImportSession,
 ) -> ImportedStep {
     let line = sampler.line();
-    let mut step = ImportedStep {
-        name: sampler.name().to_owned(),
-        line,
-        tags: tags.to_vec(),
-        ..ImportedStep::default()
-    };
+    let mut step =
+        ImportedStep { name: sampler.name().to_owned(), line, tags: tags.to_vec(), ..ImportedStep::default() };
     let url = url(sampler, scope, session);
     let method = match scope.property(sampler, "HTTPSampler.method") {
         "" => "GET",
@@ -38,7 +34,9 @@ pub(super) fn step<'a>(
     if sampler.flag("HTTPSampler.follow_redirects") || sampler.flag("HTTPSampler.auto_redirects") {
         step.request.set_flag(OptionName::Location);
     }
-    if let Some(timeout) = number(scope.property(sampler, "HTTPSampler.response_timeout")).filter(|timeout| *timeout > 0) {
+    if let Some(timeout) =
+        number(scope.property(sampler, "HTTPSampler.response_timeout")).filter(|timeout| *timeout > 0)
+    {
         step.request.set_duration(OptionName::MaxTime, timeout);
     }
     if sampler.flag("HTTPSampler.image_parser") {
@@ -137,7 +135,8 @@ fn body<'a>(
         }
         return;
     }
-    let parts = fields.into_iter().map(|field| MultipartField { name: field.name, value: MultipartValue::Text(field.value) });
+    let parts =
+        fields.into_iter().map(|field| MultipartField { name: field.name, value: MultipartValue::Text(field.value) });
     let mut parts: Vec<MultipartField> = parts.collect();
     for file in named {
         let path = template(file.text("File.path"), file.line(), session);

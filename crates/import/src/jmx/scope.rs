@@ -95,7 +95,8 @@ impl<'a> PlanScope<'a> {
                 continue;
             }
             let mut value = |name: &str| template(entry.text(name), entry.line(), session);
-            let (user, password): (Template, Template) = (value("Authorization.username"), value("Authorization.password"));
+            let (user, password): (Template, Template) =
+                (value("Authorization.username"), value("Authorization.password"));
             if !text::is_empty(&user) {
                 step.request.basic_auth = Some(field(user, password));
             }

@@ -40,7 +40,8 @@ pub(super) fn load(group: PlanElement<'_>, session: &mut ImportSession) -> Impor
         load.duration_s = read("ThreadGroup.duration").filter(|seconds| *seconds > 0);
     }
     let controller = group.part("ThreadGroup.main_controller");
-    load.loops = controller.and_then(|controller| number(controller.text("LoopController.loops"))).filter(|loops| *loops > 0);
+    load.loops =
+        controller.and_then(|controller| number(controller.text("LoopController.loops"))).filter(|loops| *loops > 0);
     match group.text("ThreadGroup.on_sample_error") {
         "" | "continue" => load.continue_on_error = true,
         "startnextloop" => {}

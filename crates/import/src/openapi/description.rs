@@ -46,7 +46,11 @@ impl<'a> ApiDescription<'a> {
         let mut node = self.root;
         for part in path.split('/').skip(1) {
             let part = part.replace("~1", "/").replace("~0", "~");
-            let part = if part.contains('%') { percent_decoded(&part).map_or(Cow::Borrowed(part.as_str()), Cow::Owned) } else { Cow::Borrowed(part.as_str()) };
+            let part = if part.contains('%') {
+                percent_decoded(&part).map_or(Cow::Borrowed(part.as_str()), Cow::Owned)
+            } else {
+                Cow::Borrowed(part.as_str())
+            };
             node = match part.parse::<usize>() {
                 Ok(index) if !node.is_map() => node.items().get(index)?,
                 _ => node.get(&part)?,

@@ -84,7 +84,8 @@ impl<'a> ExampleMaker<'a> {
             let is_text = matches!(given.value, SourceValue::Text(_));
             let is_object = matches!(kind(schema).as_str(), "object" | "array");
             if let (true, true, Some(text)) = (is_text, is_object, given.text())
-                && serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|value| value.is_object() || value.is_array())
+                && serde_json::from_str::<serde_json::Value>(&text)
+                    .is_ok_and(|value| value.is_object() || value.is_array())
             {
                 return text.into_owned();
             }
@@ -105,9 +106,9 @@ impl<'a> ExampleMaker<'a> {
             },
             "array" => {
                 let count = schema.get("minItems").and_then(SourceNode::number).unwrap_or(1.0).clamp(1.0, 5.0) as usize;
-                let items = schema.get("items").map(|items| {
-                    (0..count).map(|_| self.value(items, name, depth + 1)).collect::<Vec<_>>().join(", ")
-                });
+                let items = schema
+                    .get("items")
+                    .map(|items| (0..count).map(|_| self.value(items, name, depth + 1)).collect::<Vec<_>>().join(", "));
                 format!("[{}]", items.unwrap_or_default())
             }
             "integer" => self.integer(schema),
@@ -173,7 +174,8 @@ impl<'a> ExampleMaker<'a> {
             _ if name.to_ascii_lowercase().ends_with("phone") => "+15550100".to_owned(),
             _ => self.word().to_owned(),
         };
-        let length = |key: &str| schema.get(key).and_then(SourceNode::number).map(|length| length.clamp(0.0, 4096.0) as usize);
+        let length =
+            |key: &str| schema.get(key).and_then(SourceNode::number).map(|length| length.clamp(0.0, 4096.0) as usize);
         let mut text = text;
         while length("minLength").is_some_and(|least| text.len() < least) {
             text.push(char::from(b'a' + (self.description.random() % 26) as u8));

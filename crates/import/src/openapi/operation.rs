@@ -80,8 +80,9 @@ impl Operation<'_> {
     fn path_with_values(&self, parameters: &[&SourceNode<'_>], session: &mut ImportSession) -> Template {
         let mut parts = Vec::new();
         let mut rest = self.path;
-        while let Some((before, name, after)) =
-            rest.split_once('{').and_then(|(before, rest)| rest.split_once('}').map(|(name, after)| (before, name, after)))
+        while let Some((before, name, after)) = rest
+            .split_once('{')
+            .and_then(|(before, rest)| rest.split_once('}').map(|(name, after)| (before, name, after)))
         {
             parts.push(Template::text(before));
             let is_it = |node: &&&SourceNode<'_>| {
@@ -128,7 +129,8 @@ impl Operation<'_> {
             return;
         }
         let has_example = parameter.get("example").is_some() || parameter.get("examples").is_some();
-        let is_sent = parameter.is_true("required") || has_example || matches!(place.as_str(), "path" | "body" | "formData");
+        let is_sent =
+            parameter.is_true("required") || has_example || matches!(place.as_str(), "path" | "body" | "formData");
         if !is_sent {
             optional.push(name);
             return;
@@ -205,7 +207,8 @@ impl Operation<'_> {
     /// Media type of the bodies of Swagger 2.
     fn consumes(&self) -> String {
         let own = self.operation.get("consumes").or_else(|| self.description.root.get("consumes"));
-        let types: Vec<String> = own.map(SourceNode::items).unwrap_or_default().iter().filter_map(SourceNode::scalar).collect();
+        let types: Vec<String> =
+            own.map(SourceNode::items).unwrap_or_default().iter().filter_map(SourceNode::scalar).collect();
         let json = types.iter().find(|media_type| media_type.contains("json"));
         json.or(types.first()).cloned().unwrap_or_default()
     }

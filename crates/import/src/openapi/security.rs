@@ -20,7 +20,9 @@ pub(super) fn apply(
 ) {
     let Some(security) = operation.get("security").or_else(|| description.root.get("security")) else { return };
     // An empty alternative means that none is needed.
-    let Some(first) = security.items().iter().find(|alternative| alternative.members().next().is_some()) else { return };
+    let Some(first) = security.items().iter().find(|alternative| alternative.members().next().is_some()) else {
+        return;
+    };
     let schemes = match description.is_swagger() {
         true => description.root.get("securityDefinitions"),
         false => description.root.get("components").and_then(|components| components.get("securitySchemes")),

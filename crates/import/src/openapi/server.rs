@@ -17,6 +17,18 @@ pub(super) fn base(description: &ApiDescription<'_>, session: &mut ImportSession
         session.import.define(&name, url, false);
         return base;
     }
+    // Without a scheme, and with a host that is told from a path by its beginning.
+    let is_host = url.starts_with("localhost") || url.split('/').next().is_some_and(|host| host.contains('.'));
+    if is_host && !url.starts_with(['.', '/', '{']) && !url.contains("://") {
+        session.import.define(&name, &format!("http://{url}"), false);
+        return base;
+    }
+    // Nothing is known of a variable without a default.
+    if url.contains('{') || url.contains("://") {
+        return base;
+    }
+    let slash = if url.is_empty() || url.starts_with('/') { "" } else { "/" };
+    let url = format!("{slash}{url}");
     // A path is relative to where the description is from, which nobody has said.
     text::concat([&base, &Template::text(url)])
 }

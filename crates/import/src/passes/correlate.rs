@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 
 use weir_hurl::{
-    Capture, ExpectedResponse, FilterKind, QueryKind, RegexPattern, ResponseQuery, Template, TextPosition,
-    TextQuery, ValueFilter,
+    Capture, ExpectedResponse, FilterKind, QueryKind, RegexPattern, ResponseQuery, Template, TextPosition, TextQuery,
+    ValueFilter,
 };
 
 use super::occurrence::replace;
@@ -85,12 +85,7 @@ fn correlate_scenario(scenario: &mut ImportedScenario, names: &mut VariableNameT
 }
 
 /// Replaces a value in the requests after a step and captures it there; whether any request has had it.
-fn capture(
-    scenario: &mut ImportedScenario,
-    index: usize,
-    candidate: Candidate,
-    names: &mut VariableNameTable,
-) -> bool {
+fn capture(scenario: &mut ImportedScenario, index: usize, candidate: Candidate, names: &mut VariableNameTable) -> bool {
     let Candidate { value, name, query, filters, place } = candidate;
     let variable = names.unique(&name);
     let mut uses = Vec::new();
@@ -156,7 +151,10 @@ fn is_made(value: &str) -> bool {
     let upper = value.bytes().filter(u8::is_ascii_uppercase).count();
     let lower = value.bytes().filter(u8::is_ascii_lowercase).count();
     let kinds = usize::from(digits > 0) + usize::from(upper > 1) + usize::from(lower > 0);
-    let is_name = value.starts_with('.') || value.ends_with(".html") || value.ends_with(".php") || value.contains('.') && length < 20;
+    let is_name = value.starts_with('.')
+        || value.ends_with(".html")
+        || value.ends_with(".php")
+        || value.contains('.') && length < 20;
     let distinct = value.chars().collect::<std::collections::BTreeSet<char>>().len();
     length >= MIN_CHARS && kinds >= 2 && digits * 12 >= length && distinct >= 5 && !is_name && !is_date(value)
 }
@@ -174,6 +172,10 @@ fn is_date(value: &str) -> bool {
 fn candidates(recorded: &RecordedResponse, comes_again: &dyn Fn(&str) -> bool) -> Vec<Candidate> {
     let mut found = Vec::new();
     for (name, value) in &recorded.headers {
+        // Several headers of a name are a list, not a text.
+        if recorded.headers.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name)).count() > 1 {
+            continue;
+        }
         let title = Template::text(name.as_str());
         if is_made(value) && comes_again(value) {
             found.push(Candidate {
@@ -327,7 +329,9 @@ mod tests {
         for made in ["a81f3c9e77", "123456", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc123", "t1-0-59ea4717472f1c4b"] {
             assert!(is_made(made), "{made}");
         }
-        for word in ["application", "12", "2026-01-02T03:04:05Z", "index.html", "http://h/12345678a", "en-US", "aaaaaaaa1"] {
+        for word in
+            ["application", "12", "2026-01-02T03:04:05Z", "index.html", "http://h/12345678a", "en-US", "aaaaaaaa1"]
+        {
             assert!(!is_made(word), "{word}");
         }
     }

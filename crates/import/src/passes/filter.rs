@@ -13,12 +13,15 @@ pub(super) fn choose(import: &mut Import, only: &[String]) {
     for scenario in &mut import.scenarios {
         scenario.steps.retain(|step| only.iter().any(|word| is_chosen(step, word)));
     }
-    let kept: Vec<(String, u32)> =
-        import.scenarios.iter().flat_map(|scenario| &scenario.steps).map(|step| (step.file.clone(), step.line)).collect();
+    let kept: Vec<(String, u32)> = import
+        .scenarios
+        .iter()
+        .flat_map(|scenario| &scenario.steps)
+        .map(|step| (step.file.clone(), step.line))
+        .collect();
     // What belonged to a step that is not there is no omission.
-    let starts = |omission: &crate::Omission| {
-        kept.iter().any(|(file, line)| *file == omission.file && *line <= omission.line)
-    };
+    let starts =
+        |omission: &crate::Omission| kept.iter().any(|(file, line)| *file == omission.file && *line <= omission.line);
     import.omissions.retain(starts);
 }
 
@@ -43,7 +46,9 @@ fn parts(url: &str) -> (String, String) {
 
 fn is_below(path: &str, prefix: &str) -> bool {
     prefix.starts_with('/')
-        && path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
+        && path
+            .strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
 }
 
 /// Whether a text matches a pattern with `*`.

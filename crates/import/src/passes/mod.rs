@@ -14,7 +14,6 @@ use crate::kind::ImportKind;
 use crate::names::VariableNameTable;
 use crate::settings::ImportSettings;
 
-
 pub(crate) use self::inline::inline;
 pub(crate) use self::undefined::find_undefined;
 pub(crate) use self::verify::verify;

@@ -189,8 +189,24 @@ fn string_length(text: &str) -> Option<usize> {
 pub(super) fn is_secret_name(name: &str) -> bool {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let ends = [
-        "authorization", "cookie", "token", "secret", "apikey", "password", "passwd", "pwd", "passphrase", "accesskey",
-        "secretkey", "subscriptionkey", "clientsecret", "privatekey", "sessionid", "authkey", "credential", "credentials",
+        "authorization",
+        "cookie",
+        "token",
+        "secret",
+        "apikey",
+        "password",
+        "passwd",
+        "pwd",
+        "passphrase",
+        "accesskey",
+        "secretkey",
+        "subscriptionkey",
+        "clientsecret",
+        "privatekey",
+        "sessionid",
+        "authkey",
+        "credential",
+        "credentials",
     ];
     ends.iter().any(|end| name.ends_with(end)) || name == "key" || name == "sid"
 }
@@ -216,7 +232,8 @@ mod tests {
 
     #[test]
     fn credentials_become_variables_and_keep_their_scheme() {
-        let mut request = ImportedRequest { url: Template::text("http://h/a?x=1&api_key=k-123&y=2"), ..Default::default() };
+        let mut request =
+            ImportedRequest { url: Template::text("http://h/a?x=1&api_key=k-123&y=2"), ..Default::default() };
         request.add_header("Authorization", Template::text("Bearer abc.def"));
         request.add_header("X-Api-Key", Template::text("k-123"));
         request.add_header("Accept", Template::text("*/*"));
@@ -229,7 +246,10 @@ mod tests {
         assert_eq!(text::source(made.header("authorization").unwrap()), "Bearer {{bearer_token}}");
         assert_eq!(text::source(made.header("x-api-key").unwrap()), "{{x_api_key}}");
         let ImportedBody::Text { text, .. } = &made.body else { panic!("a text") };
-        assert_eq!(text::source(text), r#"{"user": "ada", "password": "{{password}}", "n": [1, {"token": "{{token}}"}]}"#);
+        assert_eq!(
+            text::source(text),
+            r#"{"user": "ada", "password": "{{password}}", "n": [1, {"token": "{{token}}"}]}"#
+        );
         assert_eq!(values.len(), 5);
     }
 }

@@ -65,7 +65,11 @@ fn problem(step: &ImportedStep) -> Result<(), String> {
     let entry = HurlEntry { comments: Vec::new(), ..entry(step) };
     let printed = entry.to_string();
     let first = |errors: Vec<weir_hurl::ParseError>| {
-        errors.into_iter().next().map(|error| format!("expected {}, found {}", error.expected, error.found)).unwrap_or_default()
+        errors
+            .into_iter()
+            .next()
+            .map(|error| format!("expected {}, found {}", error.expected, error.found))
+            .unwrap_or_default()
     };
     let file = weir_hurl::parse(&printed).map_err(first)?;
     if file.entries.len() != 1 {

@@ -144,9 +144,12 @@ fn url(node: &SourceNode<'_>, session: &mut ImportSession) -> Template {
 /// URL of its parts.
 fn joined(node: &SourceNode<'_>) -> String {
     let list = |key: &str, separator: &str| match node.get(key) {
-        Some(part) if !part.items().is_empty() => {
-            part.items().iter().filter_map(|part| part.scalar().or_else(|| part.text_of("value"))).collect::<Vec<_>>().join(separator)
-        }
+        Some(part) if !part.items().is_empty() => part
+            .items()
+            .iter()
+            .filter_map(|part| part.scalar().or_else(|| part.text_of("value")))
+            .collect::<Vec<_>>()
+            .join(separator),
         Some(part) => part.scalar().unwrap_or_default(),
         None => String::new(),
     };

@@ -48,7 +48,10 @@ fn command(request: &ImportedRequest) -> String {
         let pairs: Vec<Template> =
             request.cookies.iter().map(|cookie| pair(&cookie.name, "=", &cookie.value)).collect();
         let separator = Template::text("; ");
-        let joined = pairs.iter().enumerate().flat_map(|(index, pair)| if index == 0 { vec![pair] } else { vec![&separator, pair] });
+        let joined = pairs
+            .iter()
+            .enumerate()
+            .flat_map(|(index, pair)| if index == 0 { vec![pair] } else { vec![&separator, pair] });
         parts.push(format!("-b {}", shell(&text::concat(joined))));
     }
     if let Some(user) = &request.basic_auth {
