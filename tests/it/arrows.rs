@@ -19,10 +19,10 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates that are pure.
-const PURE: [&str; 8] = ["decide", "events", "http2", "hurl", "json", "measure", "scenario", "simulate"];
+const PURE: [&str; 9] = ["decide", "events", "http2", "hurl", "import", "json", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 20] = [
+const PURE_DEPENDENCIES: [&str; 22] = [
     "base64",
     "chrono",
     "csv",
@@ -35,6 +35,7 @@ const PURE_DEPENDENCIES: [&str; 20] = [
     "regex",
     "regex-syntax",
     "roxmltree",
+    "saphyr-parser",
     "serde",
     "serde_json",
     "sha2",
@@ -42,6 +43,7 @@ const PURE_DEPENDENCIES: [&str; 20] = [
     "weir-decide",
     "weir-hurl",
     "weir-json",
+    "weir-scenario",
     "xpath-eval",
 ];
 

@@ -61,7 +61,8 @@ fn check_authority(rest: &str, goes_on: bool) -> Result<(), String> {
     }
     let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, port)) => {
-            let is_address = address.parse::<std::net::Ipv6Addr>().is_ok();
+            let is_hex = address.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '.'));
+            let is_address = is_hex && (address.contains("::") || address.matches(':').count() == 7);
             (if is_address { "v6" } else { "" }, port)
         }
         None => host.split_at(host.find(':').unwrap_or(host.len())),

@@ -97,7 +97,7 @@ impl ApiAuth {
                     "cookie" => step.request.cookies.push(field(Template::text(key), value)),
                     _ => {
                         let name = text::source(&braces(&key, self.line, session));
-                        builder::add_header(step, &name, value, session);
+                        builder::add_header(step, &name, &value, session);
                     }
                 }
             }

@@ -57,13 +57,13 @@ pub(crate) fn omit_at(step: &mut ImportedStep, line: u32, kind: OmissionKind, wh
 }
 
 /// Adds a header, unless it is one of the connection; a name that is not one is an omission.
-pub(crate) fn add_header(step: &mut ImportedStep, name: &str, value: Template, session: &mut ImportSession) {
+pub(crate) fn add_header(step: &mut ImportedStep, name: &str, value: &Template, session: &mut ImportSession) {
     let name = name.trim();
     let lower = name.to_ascii_lowercase();
     if name.starts_with(':') || CONNECTION_HEADERS.contains(&lower.as_str()) {
         return;
     }
-    if lower == "host" && is_host_of(&step.request.url, &value) {
+    if lower == "host" && is_host_of(&step.request.url, value) {
         return;
     }
     let is_token =
@@ -72,7 +72,7 @@ pub(crate) fn add_header(step: &mut ImportedStep, name: &str, value: Template, s
         omit(step, OmissionKind::Header, &format!("the header {name}"), session);
         return;
     }
-    let value = text::map_fixed(&value, |fixed| {
+    let value = text::map_fixed(value, |fixed| {
         Template::text(fixed.chars().map(|c| if c.is_control() && c != '\t' { ' ' } else { c }).collect::<String>())
     });
     step.request.headers.push(field(Template::text(name), trimmed(&value)));
@@ -126,7 +126,7 @@ pub(crate) fn typed_body(text: Template, media_type: &str) -> ImportedBody {
     if text::is_empty(&text) {
         return ImportedBody::None;
     }
-    let is_form = media_type.trim().to_ascii_lowercase() == "application/x-www-form-urlencoded";
+    let is_form = media_type.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded");
     match if is_form { form_fields(&text) } else { None } {
         Some(fields) => ImportedBody::Form(fields),
         None => ImportedBody::Text { text, media_type: media_type.to_owned() },

@@ -14,10 +14,10 @@ pub fn detect(name: &str, text: &str) -> Option<ImportKind> {
     if text.starts_with('<') {
         return look.contains("<jmeterTestPlan").then_some(ImportKind::Jmx);
     }
-    if text.starts_with('{') {
-        if let Some(kind) = json_kind(text, look) {
-            return Some(kind);
-        }
+    if text.starts_with('{')
+        && let Some(kind) = json_kind(text, look)
+    {
+        return Some(kind);
     }
     if let Some(kind) = yaml_kind(look) {
         return Some(kind);

@@ -102,7 +102,7 @@ impl HarReader<'_> {
                 step.request.cookies.extend(self.cookies(&value));
             } else if !name.contains(' ') {
                 // Some recorders take the request line for a header.
-                builder::add_header(step, &name, Template::text(value), session);
+                builder::add_header(step, &name, &Template::text(value), session);
             }
         }
     }

@@ -113,10 +113,8 @@ pub(crate) fn expression(inner: &str, line: u32, session: &mut ImportSession) ->
 /// Expression of a function without its `$`.
 fn function(call: &str, line: u32, session: &mut ImportSession) -> Template {
     let name = call.split(['(', ' ', '\t']).next().unwrap_or_default();
-    let args: Vec<&str> = call[name.len()..]
-        .split(|c: char| matches!(c, '(' | ')' | ',' | ' ' | '\t' | '\'' | '"'))
-        .filter(|arg| !arg.is_empty())
-        .collect();
+    let args: Vec<&str> =
+        call[name.len()..].split(['(', ')', ',', ' ', '\t', '\'', '"']).filter(|arg| !arg.is_empty()).collect();
     match (name, args.as_slice()) {
         ("randomInt" | "random.integer", [from, to]) => {
             if let (Ok(from), Ok(to)) = (from.parse::<i64>(), to.parse::<i64>()) {

@@ -237,12 +237,12 @@ impl ScriptReader {
             }
         }
         // tests["ok"] = responseCode.code === 200, of older collections.
-        if let Some((_, code)) = compact.split_once("]=responseCode.code===").filter(|_| compact.starts_with("tests["))
+        let older = compact.split_once("]=responseCode.code===").filter(|_| compact.starts_with("tests["));
+        if let Some(code) =
+            older.and_then(|(_, code)| code.parse::<u16>().ok()).filter(|code| (100..=599).contains(code))
         {
-            if let Some(code) = code.parse::<u16>().ok().filter(|code| (100..=599).contains(code)) {
-                self.response.status = ExpectedStatus::Code(code);
-                return true;
-            }
+            self.response.status = ExpectedStatus::Code(code);
+            return true;
         }
         let expectations = ["pm.expect(", "expect(", "insomnia.expect("];
         let Some(rest) = expectations.iter().find_map(|start| statement.strip_prefix(start)) else {

@@ -80,7 +80,7 @@ fn sources(import: &Import, path: &Path) -> Result<Vec<ScenarioSource>, String> 
         let title = if is_single { stem.clone() } else { own };
         let is_taken = sources.iter().any(|other| other.title == title);
         let users = import.scenarios.iter().any(|scenario| scenario.load.users.is_some());
-        let users = users.then(|| scenario.load.users.unwrap_or(1));
+        let users = (users && !is_single).then(|| scenario.load.users.unwrap_or(1));
         sources.push(ScenarioSource {
             name,
             text,

@@ -19,7 +19,7 @@ use super::messages::Messages;
 
 const EXAMPLES: &str = "Examples:\n  weir import shop.postman_collection.json dev.postman_environment.json -o shop.hurl\n  \
     weir import openapi.yaml --only pets --all -o pets.hurl\n  \
-    echo \"curl http://localhost:8080/\" | weir import";
+    weir import request.txt --from curl --to json";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -97,13 +97,8 @@ pub(super) fn run(asked: &ImportArgs, messages: &Messages) -> u8 {
 }
 
 fn try_run(asked: &ImportArgs, messages: &Messages) -> Result<(), String> {
-    let settings = ImportSettings {
-        only: asked.only.clone(),
-        all: asked.all,
-        correlate: !asked.no_correlate,
-        seed: asked.seed,
-        ..ImportSettings::default()
-    };
+    let settings =
+        ImportSettings { only: asked.only.clone(), all: asked.all, correlate: !asked.no_correlate, seed: asked.seed };
     let input = ImportInput::read(&asked.files, asked.from.map(FromKind::kind))?;
     let import = input.import(&settings)?;
     if import.active_steps() == 0 && asked.to == ToFormat::Hurl {

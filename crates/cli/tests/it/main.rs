@@ -21,6 +21,7 @@ mod gate_policies;
 mod gate_share;
 mod gate_wire;
 mod http_client;
+mod import_cli;
 mod load_answers;
 mod load_closed;
 mod load_failures;

@@ -70,7 +70,7 @@ fn step(name: String, own: &SourceNode<'_>, tags: &[String], session: &mut Impor
     builder::set_line(&mut step, &own.text_of("method").unwrap_or_else(|| "GET".to_owned()), &url, session);
     for header in own.items_of("headers").iter().filter(|header| is_on(header)) {
         let value = braces(&header.text_of("value").unwrap_or_default(), header.line, session);
-        builder::add_header(&mut step, &header.text_of("name").unwrap_or_default(), value, session);
+        builder::add_header(&mut step, &header.text_of("name").unwrap_or_default(), &value, session);
     }
     if let Some(body) = own.get("body") {
         self::body(body, &mut step, session);

@@ -53,7 +53,7 @@ pub(super) fn add(file: &BruFile<'_>, session: &mut ImportSession, scenario: &mu
     }
     for (line, name, value) in file.pairs("headers") {
         let value = braces(value, line, session);
-        builder::add_header(&mut step, name, value, session);
+        builder::add_header(&mut step, name, &value, session);
     }
     body(file, own.name, &mut step, session);
     authenticate(file, own.name, &mut step, session);

@@ -13,6 +13,9 @@ use crate::request::{ImportedBody, ImportedStep, field};
 use crate::session::ImportSession;
 use crate::text;
 
+/// Content-Type of data without one of its own.
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// Options of one request so far.
 #[derive(Debug, Default)]
 struct CurlRequest {
@@ -48,14 +51,11 @@ pub(super) fn read(shell: &ShellCommand, session: &mut ImportSession, scenario: 
         }
         let flags = flags(word, &text);
         for (name, attached) in flags {
-            let flag = match long_flag(name.trim_start_matches("no-")).or_else(|| long_flag(&name)) {
-                Some(flag) => flag,
-                None => {
-                    // An unknown flag may have a value; what looks like a URL is none.
-                    let shown = format!("the flag --{name}");
-                    builder::omit(&mut request.step, OmissionKind::Setting, &shown, session);
-                    continue;
-                }
+            let Some(flag) = long_flag(name.trim_start_matches("no-")).or_else(|| long_flag(&name)) else {
+                // An unknown flag may have a value; what looks like a URL is none.
+                let shown = format!("the flag --{name}");
+                builder::omit(&mut request.step, OmissionKind::Setting, &shown, session);
+                continue;
             };
             if flag == CurlFlag::Next {
                 request.finish(session, scenario);
@@ -236,7 +236,7 @@ impl CurlRequest {
         let first = if self.is_get && has_body { with_query(&first, &data) } else { first };
         builder::set_line(&mut step, &method, &first, session);
         for (name, value) in self.headers {
-            builder::add_header(&mut step, &name, value, session);
+            builder::add_header(&mut step, &name, &value, session);
         }
         if self.is_json {
             step.request.add_header("Content-Type", Template::text("application/json"));
@@ -246,13 +246,16 @@ impl CurlRequest {
             let (name, password) = split_at(&user, ':').unwrap_or_else(|| (text::source(&user), Template::default()));
             step.request.basic_auth = Some(field(Template::text(name), password));
         }
-        if let Some(file) = self.upload.or(self.data_file) {
+        if let Some(file) = self.upload {
+            step.request.body = ImportedBody::File(file);
+        } else if let Some(file) = self.data_file {
+            step.request.add_header("Content-Type", Template::text(FORM));
             step.request.body = ImportedBody::File(file);
         } else if !self.parts.is_empty() {
             step.request.remove_header("Content-Type");
             step.request.body = ImportedBody::Multipart(self.parts);
         } else if has_body && !self.is_get {
-            step.request.add_header("Content-Type", Template::text("application/x-www-form-urlencoded"));
+            step.request.add_header("Content-Type", Template::text(FORM));
             builder::text_body(&mut step, data);
         }
         builder::take_basic_auth(&mut step);

@@ -133,7 +133,7 @@ impl MessageReader<'_> {
             match trimmed.split_once(':') {
                 Some((name, value)) => {
                     let value = self.template(value.trim(), *line);
-                    builder::add_header(step, name, value, self.session);
+                    builder::add_header(step, name, &value, self.session);
                 }
                 None => {
                     let what = format!("the line {trimmed} among headers");

@@ -145,7 +145,7 @@ impl<'s> InsomniaReader<'s> {
         }
         for (name, value) in self.pairs(node.items_of("headers")) {
             let name = text::source(&name);
-            builder::add_header(&mut step, &name, value, self.session);
+            builder::add_header(&mut step, &name, &value, self.session);
         }
         self.body(node, &mut step);
         self.authenticate(node, &mut step);

@@ -151,7 +151,7 @@ impl<'s> PlanWalker<'s> {
                 "Arguments" => self.variables(Some(*element)),
                 "CSVDataSet" => self.data(*element, scenario),
                 "CookieManager" => {
-                    scenario.load.keep_cookies |= keeps(*element) && scenario.role == ScenarioRole::Users
+                    scenario.load.keep_cookies |= keeps(*element) && scenario.role == ScenarioRole::Users;
                 }
                 class if class.ends_with("Timer") && is_group => {
                     let note = PlanTimer::read(*element).map(|timer| timer.note());

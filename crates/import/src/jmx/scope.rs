@@ -62,7 +62,7 @@ impl<'a> PlanScope<'a> {
                 let name = header.text("Header.name").trim();
                 if !name.is_empty() && step.request.header(name).is_none() {
                     let value = template(header.text("Header.value"), header.line(), session);
-                    builder::add_header(step, name, value, session);
+                    builder::add_header(step, name, &value, session);
                 }
             }
         }

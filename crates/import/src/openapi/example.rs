@@ -59,7 +59,7 @@ impl<'a> ExampleMaker<'a> {
         for part in schema.items_of("allOf") {
             self.add_members(part, found, depth + 1);
         }
-        for (name, member) in schema.get("properties").into_iter().flat_map(|members| members.members()) {
+        for (name, member) in schema.get("properties").into_iter().flat_map(SourceNode::members) {
             if !found.iter().any(|(known, _)| *known == name) {
                 found.push((name.into_owned(), member));
             }

@@ -13,7 +13,7 @@ use crate::error::Mismatch;
 use crate::omission::OmissionKind;
 use crate::session::ImportSession;
 use crate::settings::ImportSettings;
-use crate::tree::parse_json_or_yaml;
+use crate::tree::{SourceNode, parse_json_or_yaml};
 
 /// Methods of operations, in the order in which a path is imported.
 const METHODS: [&str; 8] = ["get", "head", "options", "post", "put", "patch", "delete", "trace"];
@@ -44,7 +44,7 @@ pub(crate) fn read(
             session.push(&mut scenario, step);
         }
     }
-    for (name, hook) in root.get("webhooks").into_iter().flat_map(|hooks| hooks.members()) {
+    for (name, hook) in root.get("webhooks").into_iter().flat_map(SourceNode::members) {
         session.omit(hook.line, OmissionKind::Request, format!("the webhook {name}, which the service sends"));
     }
     session.end(&mut scenario);

@@ -49,7 +49,7 @@ impl Operation<'_> {
         request_body::apply(self.description, operation, &mut step, session);
         security::apply(self.description, operation, &mut step, session);
         step.response = self.expected();
-        for (name, callback) in operation.get("callbacks").into_iter().flat_map(|callbacks| callbacks.members()) {
+        for (name, callback) in operation.get("callbacks").into_iter().flat_map(SourceNode::members) {
             let what = format!("the callback {name}, which the service sends");
             builder::omit_at(&mut step, callback.line, OmissionKind::Request, &what, session);
         }
@@ -88,7 +88,10 @@ impl Operation<'_> {
             let is_it = |node: &&&SourceNode<'_>| {
                 node.text_of("in").as_deref() == Some("path") && node.text_of("name").as_deref() == Some(name)
             };
-            let value = parameters.iter().find(is_it).map(|parameter| self.value(parameter, name));
+            let value = parameters
+                .iter()
+                .find(is_it)
+                .map(|parameter| (self.value(parameter, name), self.example(parameter).is_some()));
             parts.push(path_variable(name, value, session));
             rest = after;
         }
@@ -96,14 +99,18 @@ impl Operation<'_> {
         text::concat(&parts)
     }
 
-    /// Value of a parameter: its example, or one of its schema.
-    fn value(&self, parameter: &SourceNode<'_>, name: &str) -> String {
-        let first_example = || {
+    /// Example that the description gives for a parameter.
+    fn example<'n>(&'n self, parameter: &'n SourceNode<'n>) -> Option<&'n SourceNode<'n>> {
+        let first = || {
             let (_, first) = parameter.get("examples")?.members().next()?;
             self.description.resolve(first).get("value")
         };
-        let given = parameter.get("example").or_else(first_example).or_else(|| parameter.get("x-example"));
-        if let Some(given) = given {
+        parameter.get("example").or_else(first).or_else(|| parameter.get("x-example"))
+    }
+
+    /// Value of a parameter: its example, or one of its schema.
+    fn value(&self, parameter: &SourceNode<'_>, name: &str) -> String {
+        if let Some(given) = self.example(parameter) {
             return given.scalar().unwrap_or_else(|| given.to_json());
         }
         // In Swagger 2 the parameter is its own schema; in OpenAPI 3 it may have a media type.
@@ -145,7 +152,7 @@ impl Operation<'_> {
                 let is_own = ["accept", "content-type", "authorization"].contains(&name.to_ascii_lowercase().as_str());
                 if !is_own {
                     let value = Template::text(self.value(parameter, &name));
-                    builder::add_header(step, &name, value, session);
+                    builder::add_header(step, &name, &value, session);
                 }
             }
             "cookie" => {
@@ -225,12 +232,12 @@ impl Operation<'_> {
     }
 }
 
-/// Variable of a parameter in a path; two of the same name and different values are two variables.
-fn path_variable(name: &str, value: Option<String>, session: &mut ImportSession) -> Template {
-    let Some(value) = value else { return text::variable(&session.names.name(name)) };
+/// Variable of a parameter in a path; two of the same name with different examples are two variables.
+fn path_variable(name: &str, value: Option<(String, bool)>, session: &mut ImportSession) -> Template {
+    let Some((value, is_given)) = value else { return text::variable(&session.names.name(name)) };
     let own = session.names.name(name);
     let known = session.import.variables.iter().find(|variable| variable.name == own);
-    let is_other = known.is_some_and(|variable| variable.value.as_deref() != Some(&value));
+    let is_other = is_given && known.is_some_and(|variable| variable.value.as_deref() != Some(&value));
     let variable = if is_other { session.names.name(&format!("{name} {value}")) } else { own };
     session.import.define(&variable, &value, false);
     text::variable(&variable)

@@ -19,7 +19,7 @@ pub(super) fn apply<'a>(
 ) {
     let Some(body) = operation.get("requestBody") else { return };
     let body = description.resolve(body);
-    let contents: Vec<_> = body.get("content").into_iter().flat_map(|content| content.members()).collect();
+    let contents: Vec<_> = body.get("content").into_iter().flat_map(SourceNode::members).collect();
     let rank = |media_type: &str| {
         let media_type = media_type.to_ascii_lowercase();
         ["json", "x-www-form-urlencoded", "multipart/form-data", "xml", "text/"]

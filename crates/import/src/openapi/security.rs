@@ -48,19 +48,19 @@ fn scheme_of(name: &str, scheme: &SourceNode<'_>, step: &mut ImportedStep, sessi
             match scheme.text_of("in").as_deref() {
                 Some("query") => step.request.query.push(field(builder::encoded_name(&Template::text(key)), value)),
                 Some("cookie") => step.request.cookies.push(field(Template::text(key), value)),
-                _ => builder::add_header(step, &key, value, session),
+                _ => builder::add_header(step, &key, &value, session),
             }
         }
         "basic" => basic(step, session),
         "http" => match scheme.text_of("scheme").unwrap_or_default().to_ascii_lowercase().as_str() {
             "basic" => basic(step, session),
-            "bearer" => bearer(credential(session), step),
+            "bearer" => bearer(&credential(session), step),
             other => {
                 let what = format!("authentication by HTTP {other}");
                 builder::omit_at(step, scheme.line, OmissionKind::Authentication, &what, session);
             }
         },
-        "oauth2" | "openIdConnect" => bearer(credential(session), step),
+        "oauth2" | "openIdConnect" => bearer(&credential(session), step),
         other => {
             let what = format!("authentication of the kind {other}");
             builder::omit_at(step, scheme.line, OmissionKind::Authentication, &what, session);
@@ -68,8 +68,8 @@ fn scheme_of(name: &str, scheme: &SourceNode<'_>, step: &mut ImportedStep, sessi
     }
 }
 
-fn bearer(token: Template, step: &mut ImportedStep) {
-    step.request.add_header("Authorization", text::concat([&Template::text("Bearer "), &token]));
+fn bearer(token: &Template, step: &mut ImportedStep) {
+    step.request.add_header("Authorization", text::concat([&Template::text("Bearer "), token]));
 }
 
 fn basic(step: &mut ImportedStep, session: &mut ImportSession) {

@@ -6,6 +6,7 @@ use super::description::ApiDescription;
 use crate::address::BASE_URL;
 use crate::session::ImportSession;
 use crate::text;
+use crate::tree::SourceNode;
 
 /// Text before the paths of operations; the variable `base_url` has the scheme and the host.
 pub(super) fn base(description: &ApiDescription<'_>, session: &mut ImportSession) -> Template {
@@ -38,7 +39,7 @@ fn swagger(description: &ApiDescription<'_>) -> String {
     let path = root.text_of("basePath").unwrap_or_default();
     let path = if path.is_empty() || path.starts_with('/') { path } else { format!("/{path}") };
     let Some(host) = root.text_of("host").filter(|host| !host.is_empty()) else { return path };
-    let schemes: Vec<String> = root.items_of("schemes").iter().filter_map(|scheme| scheme.scalar()).collect();
+    let schemes: Vec<String> = root.items_of("schemes").iter().filter_map(SourceNode::scalar).collect();
     let scheme = if schemes.is_empty() || schemes.iter().any(|scheme| scheme == "https") { "https" } else { "http" };
     format!("{scheme}://{host}{path}")
 }
@@ -47,8 +48,8 @@ fn swagger(description: &ApiDescription<'_>) -> String {
 fn first_server(description: &ApiDescription<'_>) -> String {
     let Some(server) = description.root.items_of("servers").first() else { return String::new() };
     let mut url = server.text_of("url").unwrap_or_default();
-    for (name, variable) in server.get("variables").into_iter().flat_map(|variables| variables.members()) {
-        let first = || variable.items_of("enum").first().and_then(|value| value.scalar());
+    for (name, variable) in server.get("variables").into_iter().flat_map(SourceNode::members) {
+        let first = || variable.items_of("enum").first().and_then(SourceNode::scalar);
         let value = variable.text_of("default").or_else(first).unwrap_or_default();
         url = url.replace(&format!("{{{name}}}"), &value);
     }

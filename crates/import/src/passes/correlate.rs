@@ -51,22 +51,23 @@ pub(super) fn correlate(import: &mut Import, names: &mut VariableNameTable) {
 }
 
 fn correlate_scenario(scenario: &mut ImportedScenario, names: &mut VariableNameTable) {
-    // The first and the last request that has a word.
-    let mut seen: HashMap<String, (usize, usize)> = HashMap::new();
+    // The requests that have a word, in order.
+    let mut seen: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, step) in scenario.steps.iter().enumerate() {
         for word in words(&step.request) {
-            let (_, last) = seen.entry(word).or_insert((index, index));
-            *last = index;
+            let requests = seen.entry(word).or_default();
+            if requests.last() != Some(&index) {
+                requests.push(index);
+            }
         }
     }
+    let requests_of = |value: &str| seen.get(value).or_else(|| seen.get(percent_decoded(value)?.as_str()));
     let mut captures = 0;
     for index in 0..scenario.steps.len() {
         let step = &scenario.steps[index];
         let Some(recorded) = step.recorded.as_ref().filter(|_| !step.is_disabled) else { continue };
-        let comes_again = |value: &str| {
-            let value = seen.get(value).or_else(|| seen.get(percent_decoded(value)?.as_str()));
-            value.is_some_and(|(first, last)| *first > index && *last > index)
-        };
+        let comes_again =
+            |value: &str| requests_of(value).and_then(|all| all.first()).is_some_and(|first| *first > index);
         let mut found = Vec::new();
         for candidate in candidates(recorded, &comes_again) {
             if !found.iter().any(|other: &Candidate| other.value == candidate.value) {
@@ -79,17 +80,25 @@ fn correlate_scenario(scenario: &mut ImportedScenario, names: &mut VariableNameT
             if captures >= MAX_CAPTURES {
                 return;
             }
-            captures += usize::from(capture(scenario, index, candidate, names));
+            let later = requests_of(&candidate.value).cloned().unwrap_or_default();
+            captures += usize::from(capture(scenario, index, &later, candidate, names));
         }
     }
 }
 
-/// Replaces a value in the requests after a step and captures it there; whether any request has had it.
-fn capture(scenario: &mut ImportedScenario, index: usize, candidate: Candidate, names: &mut VariableNameTable) -> bool {
+/// Replaces a value in the requests that have it, and captures it at the step before them; whether any has had it.
+fn capture(
+    scenario: &mut ImportedScenario,
+    index: usize,
+    requests: &[usize],
+    candidate: Candidate,
+    names: &mut VariableNameTable,
+) -> bool {
     let Candidate { value, name, query, filters, place } = candidate;
     let variable = names.unique(&name);
     let mut uses = Vec::new();
-    for (later, step) in scenario.steps.iter_mut().enumerate().skip(index + 1) {
+    for later in requests.iter().copied() {
+        let Some(step) = scenario.steps.get_mut(later) else { continue };
         for used in replace(&mut step.request, &value, &variable) {
             uses.push(format!("{used} of request {}", later + 1));
         }
@@ -206,7 +215,7 @@ fn location_candidates(location: &str, comes_again: &dyn Fn(&str) -> bool) -> Ve
     for word in location.split(['/', '?', '&', '#', '=']).filter(|word| is_made(word) && comes_again(word)) {
         let Some((before, after)) = location.split_once(word) else { continue };
         let before: String = before.chars().rev().take(24).collect::<Vec<_>>().into_iter().rev().collect();
-        let key = before.trim_end_matches('=').rsplit(['?', '&', '/']).next().unwrap_or_default().to_owned();
+        let key = before.trim_end_matches(['=', '/']).rsplit(['?', '&', '/']).next().unwrap_or_default().to_owned();
         let end = match after.chars().next() {
             Some(c) => format!("([^{}]+)", if c == '/' { "/?&" } else { "?&#" }),
             None => "([^/?&#]+)".to_owned(),

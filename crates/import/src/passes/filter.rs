@@ -10,19 +10,20 @@ pub(super) fn choose(import: &mut Import, only: &[String]) {
     if only.is_empty() {
         return;
     }
+    // Each step with its place, and whether it is chosen.
+    let mut places: Vec<(String, u32, bool)> = Vec::new();
     for scenario in &mut import.scenarios {
-        scenario.steps.retain(|step| only.iter().any(|word| is_chosen(step, word)));
+        scenario.steps.retain(|step| {
+            let chosen = only.iter().any(|word| is_chosen(step, word));
+            places.push((step.file.clone(), step.line, chosen));
+            chosen
+        });
     }
-    let kept: Vec<(String, u32)> = import
-        .scenarios
-        .iter()
-        .flat_map(|scenario| &scenario.steps)
-        .map(|step| (step.file.clone(), step.line))
-        .collect();
-    // What belonged to a step that is not there is no omission.
-    let starts =
-        |omission: &crate::Omission| kept.iter().any(|(file, line)| *file == omission.file && *line <= omission.line);
-    import.omissions.retain(starts);
+    // An omission belongs to the last step before it.
+    import.omissions.retain(|omission| {
+        let before = places.iter().filter(|(file, line, _)| *file == omission.file && *line <= omission.line);
+        before.max_by_key(|(_, line, _)| *line).is_some_and(|(_, _, chosen)| *chosen)
+    });
 }
 
 /// Whether a word is a tag, a name, a host, or the beginning of a path, in any case; `*` stands for any text.

@@ -2,7 +2,7 @@
 
 use weir_hurl::{MultipartField, MultipartValue, Template};
 
-use super::item::fields;
+use super::fields::fields;
 use crate::builder;
 use crate::graphql;
 use crate::omission::OmissionKind;

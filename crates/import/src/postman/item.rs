@@ -1,6 +1,6 @@
 //! Folders and requests of a collection.
 
-use weir_hurl::{FieldTemplate, Template};
+use weir_hurl::Template;
 
 use super::{body, variables};
 use crate::api_auth::ApiAuth;
@@ -8,7 +8,7 @@ use crate::builder;
 use crate::collection::ImportedScenario;
 use crate::omission::OmissionKind;
 use crate::placeholder::braces;
-use crate::request::{ImportedStep, field};
+use crate::request::ImportedStep;
 use crate::script;
 use crate::session::ImportSession;
 use crate::text;
@@ -85,12 +85,8 @@ fn request_step(
     folder: &Folder<'_, '_>,
     session: &mut ImportSession,
 ) -> ImportedStep {
-    let mut step = ImportedStep {
-        name: name.to_owned(),
-        line: request.line,
-        tags: folder.path.clone(),
-        ..ImportedStep::default()
-    };
+    let mut step =
+        ImportedStep { name: name.to_owned(), line: item.line, tags: folder.path.clone(), ..ImportedStep::default() };
     // A request may be its URL alone.
     let method = request.text_of("method").unwrap_or_else(|| "GET".to_owned());
     let address = request.get("url").unwrap_or(request);
@@ -102,12 +98,12 @@ fn request_step(
             continue;
         }
         let value = braces(&header.text_of("value").unwrap_or_default(), header.line, session);
-        builder::add_header(&mut step, &name, value, session);
+        builder::add_header(&mut step, &name, &value, session);
     }
     if let Some(text) = request.get("header").and_then(SourceNode::text) {
         for (name, value) in text.lines().filter_map(|line| line.split_once(':')) {
             let value = braces(value.trim(), request.line, session);
-            builder::add_header(&mut step, name, value, session);
+            builder::add_header(&mut step, name, &value, session);
         }
     }
     body::read(request, &mut step, session);
@@ -126,7 +122,7 @@ fn request_step(
 /// URL without the parameters that are switched off, and with the values of path variables.
 fn url(node: &SourceNode<'_>, session: &mut ImportSession) -> Template {
     let line = node.line;
-    let raw = node.text().map(|text| text.into_owned()).or_else(|| node.text_of("raw"));
+    let raw = node.text().map(std::borrow::Cow::into_owned).or_else(|| node.text_of("raw"));
     let raw = raw.filter(|raw| !raw.is_empty()).unwrap_or_else(|| joined(node));
     let mut url = braces(raw.trim(), line, session);
     for variable in node.items_of("variable") {
@@ -172,17 +168,4 @@ fn joined(node: &SourceNode<'_>) -> String {
         return String::new();
     }
     format!("{scheme}{host}{port}{gap}{path}{mark}{}", parameters.join("&"))
-}
-
-/// Fields of a list of objects with `key` and `value`.
-pub(super) fn fields(nodes: &[SourceNode<'_>], session: &mut ImportSession) -> Vec<FieldTemplate> {
-    let mut made = Vec::new();
-    for node in nodes.iter().filter(|node| !node.is_true("disabled")) {
-        let name = braces(&node.text_of("key").unwrap_or_default(), node.line, session);
-        let value = braces(&node.text_of("value").unwrap_or_default(), node.line, session);
-        if !text::is_empty(&name) {
-            made.push(field(builder::encoded_name(&name), value));
-        }
-    }
-    made
 }

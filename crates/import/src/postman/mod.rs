@@ -1,6 +1,7 @@
 //! Collections of Postman, version 2, and its environments.
 
 mod body;
+mod fields;
 mod item;
 
 use crate::collection::ImportedScenario;

@@ -12,13 +12,13 @@ use crate::error::Mismatch;
 /// The first syntax error.
 pub(crate) fn parse_json(text: &str) -> Result<SourceNode<'_>, Mismatch> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = JsonReader { text, at: 0, line: 1, counted: 0 };
+    let mut reader = JsonTreeReader { text, at: 0, line: 1, counted: 0 };
     let node = reader.value(0)?;
     reader.skip_spaces();
     if reader.at < text.len() { Err(reader.mismatch("the end of the file")) } else { Ok(node) }
 }
 
-struct JsonReader<'a> {
+struct JsonTreeReader<'a> {
     text: &'a str,
     at: usize,
     /// Line of the byte at `counted`.
@@ -26,7 +26,7 @@ struct JsonReader<'a> {
     counted: usize,
 }
 
-impl<'a> JsonReader<'a> {
+impl<'a> JsonTreeReader<'a> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }

@@ -94,7 +94,9 @@ fn is_block(text: &Template) -> bool {
         [TemplatePart::Text(text), _] => text.ends_with('{'),
         _ => false,
     });
-    text.parts.iter().all(is_plain) && !ends_open
+    // A backtick at the end would be a part of the fence.
+    let ends_with_backtick = matches!(text.parts.last(), Some(TemplatePart::Text(last)) if last.ends_with('`'));
+    text.parts.iter().all(is_plain) && !ends_open && !ends_with_backtick
 }
 
 /// JSON of a text, over several lines if it is long; `None` if it is not JSON.

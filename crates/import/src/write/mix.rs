@@ -7,7 +7,11 @@ pub fn to_mix(import: &Import, files: &[String]) -> String {
     let loads = || import.scenarios.iter().map(|scenario| &scenario.load);
     let mut lines = Vec::new();
     let has_users = loads().any(|load| load.users.is_some());
+    let is_single = import.scenarios.iter().filter(|scenario| scenario.role == ScenarioRole::Users).count() == 1;
     lines.push("[load]".to_owned());
+    if let (true, Some(users)) = (is_single, loads().find_map(|load| load.users)) {
+        lines.push(format!("users = {}", users.max(1)));
+    }
     let ramp_up = loads().filter_map(|load| load.ramp_up_s).max().filter(|seconds| has_users && *seconds > 0);
     let duration = loads().filter_map(|load| load.duration_s).max().filter(|seconds| *seconds > 0);
     let loops = loads().filter_map(|load| load.loops).max().filter(|loops| has_users && *loops > 0);
@@ -31,7 +35,7 @@ pub fn to_mix(import: &Import, files: &[String]) -> String {
         let load = &scenario.load;
         lines.push(format!("{}[[scenario]]", if lines.is_empty() { "" } else { "\n" }));
         lines.push(format!("file = {}", quoted(file)));
-        if has_users {
+        if has_users && !is_single {
             lines.push(format!("users = {}", load.users.unwrap_or(1).max(1)));
         }
         lines.extend(load.think.as_ref().map(|think| format!("think = {}", quoted(think))));
