@@ -103,7 +103,7 @@ pub(super) fn redacted(args: &[OsString], secrets: &[String]) -> Vec<String> {
 /// Names and values of a file of variables.
 ///
 /// # Errors
-/// One line, if the file cannot be read or a line is no variable.
+/// One line, if the file cannot be read or a line has no equals sign.
 pub(super) fn read_variables(path: &Path) -> Result<Vec<(String, String)>, String> {
     let text = fs::read_to_string(path)
         .map_err(|error| format!("--variables-file: cannot read '{}': {error}", path.display()))?;

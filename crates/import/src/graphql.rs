@@ -12,7 +12,7 @@ pub(crate) fn body(query: &str, variables: &str, line: u32, session: &mut Import
     let quoted = serde_json::Value::from(query).to_string();
     let variables = variables.trim();
     let is_object = variables.starts_with('{') && variables.len() > 2;
-    // The query's own braces are no placeholders: `{items{{id}}` does not occur in it, as fields have names.
+    // The query's own braces are not placeholders: `{items{{id}}` does not occur in it, as fields have names.
     let query = braces(&quoted, line, session);
     let variables = braces(variables, line, session);
     let text = match is_object {

@@ -1,17 +1,19 @@
 //! HTTP Archives: requests with their responses, as browsers and proxies save them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use base64::Engine;
 use weir_hurl::{
     ExpectedResponse, ExpectedStatus, FieldTemplate, MultipartField, MultipartValue, OptionName, Template,
 };
 
-use crate::builder;
+use crate::builder::{self, percent_decoded};
 use crate::collection::ImportedScenario;
 use crate::error::Mismatch;
 use crate::omission::OmissionKind;
-use crate::request::{ImportedBody, ImportedStep, RecordedResponse, field};
+use crate::recorded::{RecordedResponse, values};
+use crate::request::{ImportedBody, ImportedStep, field};
+use crate::request_words::words;
 use crate::session::ImportSession;
 use crate::settings::ImportSettings;
 use crate::tree::{SourceNode, parse_json};
@@ -44,9 +46,24 @@ pub(crate) fn read(
     }
     let mut reader = HarReader { settings, set_cookies: BTreeSet::new(), last_end_ms: None };
     let mut scenario = ImportedScenario::default();
+    let mut recorded = Vec::new();
     for (start, entry) in entries {
         if let Some(step) = reader.entry(entry, start, session) {
+            // One for each step; an entry without a response has no values.
+            recorded.push(entry.get("response").unwrap_or(entry));
             session.push(&mut scenario, step);
+        }
+    }
+    // Bodies make up most of a recording: of each only what requests have, too, is kept.
+    let known: HashSet<String> = match settings.correlate {
+        true => scenario.steps.iter().flat_map(|step| words(&step.request)).collect(),
+        false => HashSet::new(),
+    };
+    let is_known =
+        |value: &str| known.contains(value) || percent_decoded(value).is_some_and(|decoded| known.contains(&decoded));
+    if !known.is_empty() {
+        for (step, response) in scenario.steps.iter_mut().zip(recorded) {
+            step.recorded = values(&recorded_response(response), &is_known);
         }
     }
     session.end(&mut scenario);
@@ -57,7 +74,7 @@ struct HarReader<'a> {
     settings: &'a ImportSettings,
     /// Names of cookies that responses so far have set.
     set_cookies: BTreeSet<String>,
-    /// End of the request that was answered last.
+    /// End of the latest response.
     last_end_ms: Option<i64>,
 }
 
@@ -117,21 +134,12 @@ impl HarReader<'_> {
     fn response(&mut self, response: &SourceNode<'_>, step: &mut ImportedStep) {
         let status = response.get("status").and_then(SourceNode::number).unwrap_or(0.0);
         let status = if (100.0..=599.0).contains(&status) { status as u16 } else { 0 };
-        let mut recorded = RecordedResponse { status, ..RecordedResponse::default() };
         for header in response.items_of("headers") {
-            let name = header.text_of("name").unwrap_or_default();
-            let value = header.text_of("value").unwrap_or_default();
-            if name.eq_ignore_ascii_case("set-cookie") {
-                // Browsers write several in one value, a line each.
-                let names = value.lines().filter_map(|line| line.split_once('='));
-                self.set_cookies.extend(names.map(|(name, _)| name.trim().to_owned()));
-            } else {
-                recorded.headers.push((name, value));
-            }
-        }
-        if let Some(content) = response.get("content") {
-            recorded.media_type = content.text_of("mimeType").unwrap_or_default().to_ascii_lowercase();
-            recorded.body = content_text(content);
+            let is_cookie = header.text_of("name").is_some_and(|name| name.eq_ignore_ascii_case("set-cookie"));
+            // Browsers write several in one value, a line each.
+            let value = header.text_of("value").filter(|_| is_cookie).unwrap_or_default();
+            let names = value.lines().filter_map(|line| line.split_once('='));
+            self.set_cookies.extend(names.map(|(name, _)| name.trim().to_owned()));
         }
         // What was not modified is there in a load without a cache.
         let expected = match status {
@@ -146,7 +154,6 @@ impl HarReader<'_> {
         }
         step.response = expected
             .map(|status| ExpectedResponse { status: ExpectedStatus::Code(status), ..ExpectedResponse::default() });
-        step.recorded = Some(recorded);
     }
 
     /// Waits as the user has waited since the last response.
@@ -159,6 +166,20 @@ impl HarReader<'_> {
         let time = entry.get("time").and_then(SourceNode::number).unwrap_or(0.0).clamp(0.0, 1e9);
         let end = start + time as i64;
         self.last_end_ms = Some(self.last_end_ms.map_or(end, |last| last.max(end)));
+    }
+}
+
+/// Headers and body of a recorded response.
+fn recorded_response(response: &SourceNode<'_>) -> RecordedResponse {
+    let pair = |header: &SourceNode<'_>| Some((header.text_of("name")?, header.text_of("value")?));
+    let headers = response.items_of("headers").iter().filter_map(pair);
+    let headers = headers.filter(|(name, _)| !name.eq_ignore_ascii_case("set-cookie"));
+    let content = response.get("content");
+    let media_type = content.and_then(|content| content.text_of("mimeType")).unwrap_or_default();
+    RecordedResponse {
+        headers: headers.collect(),
+        media_type: media_type.to_ascii_lowercase(),
+        body: content.map(content_text).unwrap_or_default(),
     }
 }
 

@@ -5,6 +5,7 @@ use weir_hurl::{
     Templated, TextPosition,
 };
 
+use crate::recorded::RecordedValue;
 use crate::text;
 
 /// Request with what its response must be: one step of a scenario.
@@ -24,8 +25,8 @@ pub struct ImportedStep {
     pub request: ImportedRequest,
     /// What the response must be, and what is taken from it.
     pub response: Option<ExpectedResponse>,
-    /// Response that was recorded.
-    pub recorded: Option<RecordedResponse>,
+    /// Values of the response that was recorded and that requests of the recording have, too.
+    pub recorded: Vec<RecordedValue>,
     /// Whether the step is written as a comment and is not played.
     pub is_disabled: bool,
 }
@@ -72,19 +73,6 @@ pub enum ImportedBody {
     Bytes(Vec<u8>),
     /// Content of a file.
     File(String),
-}
-
-/// Response that was recorded with a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecordedResponse {
-    /// Status code; 0 if there was no response.
-    pub status: u16,
-    /// Headers in order.
-    pub headers: Vec<(String, String)>,
-    /// Media type of the body.
-    pub media_type: String,
-    /// Body as text; empty if it is not text.
-    pub body: String,
 }
 
 impl ImportedRequest {

@@ -181,7 +181,7 @@ impl ScriptReader {
                 rest = after;
             }
         }
-        // A method such as .toString() has brackets, and is no member.
+        // A method such as .toString() has brackets, and is not a member.
         Some(path)
     }
 

@@ -104,7 +104,7 @@ fn users_and_data_of_a_plan_are_those_of_the_load() {
         lines.sort();
         lines
     };
-    let load = weir.run(&["load", "-s", "plan.jmx", "--format", "json"]);
+    let load = weir.run(&["load", "-s", "plan.jmx", "-t", "1", "--format", "json"]);
     assert_eq!(load.code, 0, "{}", load.stderr);
     assert_eq!(lines(&server), ["GET /ada HTTP/1.1", "GET /grace HTTP/1.1"]);
     let import = weir.run(&["import", "plan.jmx", "-o", "out.hurl"]);

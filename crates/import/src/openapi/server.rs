@@ -30,7 +30,7 @@ pub(super) fn base(description: &ApiDescription<'_>, session: &mut ImportSession
     }
     let slash = if url.is_empty() || url.starts_with('/') { "" } else { "/" };
     let url = format!("{slash}{url}");
-    // A path is relative to where the description is from, which nobody has said.
+    // A path is relative to where the description is from, which is unknown.
     text::concat([&base, &Template::text(url)])
 }
 

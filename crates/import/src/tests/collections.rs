@@ -53,7 +53,7 @@ fn only_a_folder_is_taken() {
     let settings = ImportSettings { only: vec!["account".into()], ..ImportSettings::default() };
     let made = import(&[ImportFile { name: "a", text: POSTMAN, kind: None }], &settings).unwrap();
     assert_eq!(made.scenarios[0].steps.len(), 1);
-    assert_eq!(omissions(&made), Vec::<String>::new(), "what belongs to other steps is no omission");
+    assert_eq!(omissions(&made), Vec::<String>::new(), "what belongs to other steps is not an omission");
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn a_plan_is_a_mix_of_scenarios_with_users_think_time_and_data() {
         data = { file = \"users.csv\", order = \"circular\" }\nsetup = \"prepare.hurl\"\n";
     assert_eq!(mix, expected);
     assert_eq!(value(&import, "host"), Some("localhost"));
-    assert_eq!(import.variables.len(), 1, "columns of the data are no variables");
+    assert_eq!(import.variables.len(), 1, "columns of the data are not variables");
     let expected = ["file:27: script: the JSR223PostProcessor magic", "file:33: sampler: the JDBCSampler database"];
     assert_eq!(omissions(&import), expected);
 }

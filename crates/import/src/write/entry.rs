@@ -84,7 +84,7 @@ fn text_body(text: &Template, media_type: &str) -> (Option<BodyContent>, Option<
     }
 }
 
-/// Whether a block of lines can hold a text: without carriage returns, fences and braces that are no expression.
+/// Whether a block of lines can hold a text: without carriage returns, fences and braces that are not an expression.
 fn is_block(text: &Template) -> bool {
     let is_plain = |part: &TemplatePart| match part {
         TemplatePart::Text(text) => !text.contains("```") && !text.contains("{{") && !text.contains('\r'),
