@@ -13,6 +13,7 @@ use super::occurrence::replace;
 use crate::builder::percent_decoded;
 use crate::collection::{Import, ImportedScenario};
 use crate::names::VariableNameTable;
+use crate::omission::{Omission, OmissionKind};
 use crate::recorded::RecordedValue;
 use crate::request_words::words;
 use crate::text;
@@ -23,11 +24,12 @@ const MAX_CAPTURES: usize = 500;
 /// Makes captures in all scenarios.
 pub(super) fn correlate(import: &mut Import, names: &mut VariableNameTable) {
     for scenario in &mut import.scenarios {
-        correlate_scenario(scenario, names);
+        import.omissions.extend(correlate_scenario(scenario, names));
     }
 }
 
-fn correlate_scenario(scenario: &mut ImportedScenario, names: &mut VariableNameTable) {
+/// Makes captures in a scenario; returns that there are too many, if so.
+fn correlate_scenario(scenario: &mut ImportedScenario, names: &mut VariableNameTable) -> Option<Omission> {
     // The requests that have a word, in order.
     let mut seen: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, step) in scenario.steps.iter().enumerate() {
@@ -57,12 +59,16 @@ fn correlate_scenario(scenario: &mut ImportedScenario, names: &mut VariableNameT
         found.sort_by_key(|candidate| std::cmp::Reverse(candidate.value.len()));
         for candidate in found {
             if captures >= MAX_CAPTURES {
-                return;
+                let what = format!("captures after the first {MAX_CAPTURES}: more values come again");
+                scenario.end_notes.push(format!("left out: {what}"));
+                let (file, line) = (scenario.steps[index].file.clone(), scenario.steps[index].line);
+                return Some(Omission { file, line, kind: OmissionKind::Capture, what });
             }
             let later = requests_of(&candidate.value).cloned().unwrap_or_default();
             captures += usize::from(capture(scenario, index, &later, candidate, names));
         }
     }
+    None
 }
 
 /// Replaces a value in the requests that have it, and captures it at the step before them; whether any has had it.
