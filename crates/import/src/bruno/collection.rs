@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_hurl::{MultipartField, MultipartValue, Template};
+use weir_hurl::{MultipartField, MultipartValue, OptionName, Template};
 
 use super::checks;
 use crate::api_auth::ApiAuth;
@@ -87,6 +87,7 @@ fn step(name: String, own: &SourceNode<'_>, tags: &[String], session: &mut Impor
         ApiAuth { kind, attributes, line: auth.line }.apply(&mut step, session);
     }
     builder::take_basic_auth(&mut step);
+    step.request.set_flag(OptionName::Location);
     for check in own.items_of("assertions").iter().filter(|check| is_on(check)) {
         let (name, value) = (check.text_of("name").unwrap_or_default(), check.text_of("value").unwrap_or_default());
         checks::assert(&name, &value, check.line, &mut step, session);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_hurl::{MultipartField, MultipartValue, Template};
+use weir_hurl::{MultipartField, MultipartValue, OptionName, Template};
 
 use super::blocks::BruFile;
 use super::checks;
@@ -58,6 +58,9 @@ pub(super) fn add(file: &BruFile<'_>, session: &mut ImportSession, scenario: &mu
     body(file, own.name, &mut step, session);
     authenticate(file, own.name, &mut step, session);
     builder::take_basic_auth(&mut step);
+    if file.value("settings", "followRedirects") != Some("false") {
+        step.request.set_flag(OptionName::Location);
+    }
     for (line, name, value) in file.pairs("assert") {
         checks::assert(name, value, line, &mut step, session);
     }

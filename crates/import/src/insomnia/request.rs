@@ -161,7 +161,7 @@ impl<'s> InsomniaReader<'s> {
         }
         let settings = node.get("settings").and_then(|settings| settings.text_of("followRedirects"));
         let follows = settings.or_else(|| node.text_of("settingFollowRedirects"));
-        if follows.as_deref() == Some("on") {
+        if !matches!(follows.as_deref(), Some("off" | "false")) {
             step.request.set_flag(OptionName::Location);
         }
         self.ids.push((id.to_owned(), scenario.steps.len()));

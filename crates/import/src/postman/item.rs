@@ -1,6 +1,6 @@
 //! Folders and requests of a collection.
 
-use weir_hurl::Template;
+use weir_hurl::{OptionName, Template};
 
 use super::{body, variables};
 use crate::api_auth::ApiAuth;
@@ -110,6 +110,10 @@ fn request_step(
     match request.get("auth").filter(|auth| auth.is_map()).or(folder.auth) {
         Some(auth) => ApiAuth::from_node(auth).apply(&mut step, session),
         None => builder::take_basic_auth(&mut step),
+    }
+    let behavior = item.get("protocolProfileBehavior").and_then(|behavior| behavior.text_of("followRedirects"));
+    if behavior.as_deref() != Some("false") {
+        step.request.set_flag(OptionName::Location);
     }
     for event in item.items_of("event") {
         let lines = script_lines(event);

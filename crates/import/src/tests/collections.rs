@@ -34,10 +34,10 @@ fn a_collection_has_its_folders_variables_authentication_and_checks() {
     let files = [("shop.json", POSTMAN), ("dev.json", environment)];
     let files = files.map(|(name, text)| ImportFile { name, text, kind: None });
     let made = import(&files, &ImportSettings::default()).unwrap();
-    let expected = "# @name login\nPOST {{scheme}}://shop/login\nX-Id: {{newUuid}}\n{\"user\": \"{{user}}\"}\nHTTP 200\n\
+    let expected = "# @name login\nPOST {{scheme}}://shop/login\nX-Id: {{newUuid}}\n[Options]\nlocation: true\n{\"user\": \"{{user}}\"}\nHTTP 200\n\
         [Captures]\ntoken: jsonpath \"$.token\"\n\n\
         # left out: a script before the request, 1 lines: pm.sendRequest('http://h', () => {});\n# @name item\n\
-        GET {{scheme}}://shop/items/7?x=1\nAuthorization: Bearer {{token}}\n";
+        GET {{scheme}}://shop/items/7?x=1\nAuthorization: Bearer {{token}}\n[Options]\nlocation: true\n";
     let expected = expected.replace(
         "# left out: a script before the request, 1 lines: pm.sendRequest('http://h', () => {});\n# @name item\n",
         "# @name item\n# left out: a script before the request, 1 lines: pm.sendRequest('http://h', () => {});\n",
@@ -68,8 +68,8 @@ fn insomnia_orders_requests_and_takes_values_of_responses() {
          "url": "{{ _.host }}/login?key={{ _.api.key }}", "body": {"mimeType": "application/json", "text": "{\"a\": 1}"}},
         {"_id": "ws", "_type": "websocket_request", "parentId": "wrk", "name": "live", "url": "ws://h"}]}"#;
     let import = imported(text);
-    let expected = "# @name login\n# left out: the websocket request live\nPOST {{host}}/login?key={{api_key}}\n{\"a\": 1}\nHTTP *\n[Captures]\ntoken: jsonpath \"$.token\"\n\n\
-        # @name items\nGET {{host}}/items\nAuthorization: Bearer {{token}}\n[Query]\na\\u{25}20b: 1\n";
+    let expected = "# @name login\n# left out: the websocket request live\nPOST {{host}}/login?key={{api_key}}\n[Options]\nlocation: true\n{\"a\": 1}\nHTTP *\n[Captures]\ntoken: jsonpath \"$.token\"\n\n\
+        # @name items\nGET {{host}}/items\nAuthorization: Bearer {{token}}\n[Query]\na\\u{25}20b: 1\n[Options]\nlocation: true\n";
     let shown = to_hurl(&import.scenarios[0]);
     assert!(shown.contains(expected), "{shown}");
     assert_eq!(value(&import, "api_key"), Some("k-1"));
@@ -81,7 +81,7 @@ fn bruno_has_checks_and_variables_after_a_response() {
     let text = "meta {\n  name: login\n}\n\npost {\n  url: {{host}}/login/:id\n  body: json\n  auth: basic\n}\n\n\
         params:path {\n  id: 5\n}\n\nauth:basic {\n  username: ada\n  password: {{pw}}\n}\n\nbody:json {\n  {\n    \"a\": 1\n  }\n}\n\n\
         vars:post-response {\n  token: res.body.token\n}\n\nassert {\n  res.status: eq 201\n  res.body.name: eq 'tea'\n  ~res.body.x: eq 1\n}\n";
-    let expected = "# @name login\nPOST {{host}}/login/5\n[BasicAuth]\nada: {{pw}}\n{\n  \"a\": 1\n}\nHTTP 201\n[Captures]\n\
+    let expected = "# @name login\nPOST {{host}}/login/5\n[BasicAuth]\nada: {{pw}}\n[Options]\nlocation: true\n{\n  \"a\": 1\n}\nHTTP 201\n[Captures]\n\
         token: jsonpath \"$.token\"\n[Asserts]\njsonpath \"$.name\" == \"tea\"\n";
     assert_eq!(hurl(text), expected);
 }
