@@ -14,7 +14,7 @@ use super::import::{ImportedScenarios, import_scenarios};
 use super::mix_file::{FlagCheck, MixFile};
 use super::scenario_args::ScenarioArgs;
 use super::script_path::{is_python, is_script, take_script};
-use super::stream_args::StreamArgs;
+use super::stream_args::EventStreamArgs;
 use weir_decide::base::units;
 use weir_load::Options;
 use weir_load::options::RequestBodySource;
@@ -86,7 +86,7 @@ pub(super) struct RequestArgs {
     #[command(flatten)]
     http2_args: Http2Args,
     #[command(flatten)]
-    stream_args: StreamArgs,
+    stream_args: EventStreamArgs,
     #[command(flatten)]
     connection_args: ConnectionArgs,
     /// TLS server name [default: the URL's host]

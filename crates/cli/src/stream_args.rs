@@ -13,14 +13,14 @@ const STREAMS: &str = "Streams";
 
 /// Responses as streams of events.
 #[derive(Clone, Debug, Args)]
-pub(super) struct StreamArgs {
+pub(super) struct EventStreamArgs {
     /// read responses as streams of events: sse, ndjson, chunks or json [default with it: by Content-Type]
     #[arg(
         long,
         value_name = "FORMAT",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = StreamArgs::AUTO,
+        default_missing_value = EventStreamArgs::AUTO,
         value_parser = format,
         help_heading = STREAMS
     )]
@@ -43,7 +43,7 @@ pub(super) struct StreamArgs {
 #[derive(Clone, Copy, Debug)]
 struct StreamChoice(Option<StreamFormat>);
 
-impl StreamArgs {
+impl EventStreamArgs {
     /// Name of the choice by `Content-Type`.
     const AUTO: &'static str = "auto";
 
@@ -56,7 +56,7 @@ impl StreamArgs {
 }
 
 fn format(text: &str) -> Result<StreamChoice, String> {
-    if text == StreamArgs::AUTO {
+    if text == EventStreamArgs::AUTO {
         return Ok(StreamChoice(None));
     }
     StreamFormat::parse(text).map(|format| StreamChoice(Some(format)))

@@ -7,39 +7,41 @@ use weir_measure::Run;
 /// The run as a suite of test cases: one for each objective, one for the condition that ends a run early, one for
 /// whether it is trusted (an error if `strict`, else skipped), and one for whether any request succeeded.
 pub fn render(run: &Run, strict: bool) -> String {
-    let mut cases = vec![Case {
+    let mut cases = vec![JunitCase {
         name: "requests succeed".to_owned(),
         outcome: match run.requests.ok {
-            0 => {
-                Outcome::Failure(format!("none of {} requests succeeded; {}", run.requests.total, run.failed_by_kind()))
-            }
-            _ => Outcome::Passed,
+            0 => CaseOutcome::Failure(format!(
+                "none of {} requests succeeded; {}",
+                run.requests.total,
+                run.failed_by_kind()
+            )),
+            _ => CaseOutcome::Passed,
         },
     }];
-    cases.extend(run.slo.iter().map(|held| Case {
+    cases.extend(run.slo.iter().map(|held| JunitCase {
         name: held.objective.clone(),
-        outcome: if held.ok { Outcome::Passed } else { Outcome::Failure(held.measured.clone()) },
+        outcome: if held.ok { CaseOutcome::Passed } else { CaseOutcome::Failure(held.measured.clone()) },
     }));
-    cases.extend(run.aborted.iter().map(|why| Case {
+    cases.extend(run.aborted.iter().map(|why| JunitCase {
         name: "the run goes on to its end".to_owned(),
-        outcome: Outcome::Failure(format!("aborted: {why}")),
+        outcome: CaseOutcome::Failure(format!("aborted: {why}")),
     }));
     let reasons = run.trust.reasons.join(" ");
-    cases.push(Case {
+    cases.push(JunitCase {
         name: "the run is trusted".to_owned(),
         outcome: match (run.trust.ok, strict) {
-            (true, _) => Outcome::Passed,
-            (false, true) => Outcome::Error(reasons),
-            (false, false) => Outcome::Skipped(reasons),
+            (true, _) => CaseOutcome::Passed,
+            (false, true) => CaseOutcome::Error(reasons),
+            (false, false) => CaseOutcome::Skipped(reasons),
         },
     });
-    let number = |of: fn(&Outcome) -> bool| cases.iter().filter(|case| of(&case.outcome)).count();
+    let number = |of: fn(&CaseOutcome) -> bool| cases.iter().filter(|case| of(&case.outcome)).count();
     let counts = format!(
         "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3}\"",
         cases.len(),
-        number(|outcome| matches!(outcome, Outcome::Failure(_))),
-        number(|outcome| matches!(outcome, Outcome::Error(_))),
-        number(|outcome| matches!(outcome, Outcome::Skipped(_))),
+        number(|outcome| matches!(outcome, CaseOutcome::Failure(_))),
+        number(|outcome| matches!(outcome, CaseOutcome::Error(_))),
+        number(|outcome| matches!(outcome, CaseOutcome::Skipped(_))),
         run.duration_s,
     );
     let suite = format!("{} {}", run.target.method, run.target.url);
@@ -47,16 +49,16 @@ pub fn render(run: &Run, strict: bool) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     // Writing to a string does not fail.
     let _ = writeln!(xml, "<testsuites name=\"weir load\" {counts}>\n  <testsuite name=\"{suite}\" {counts}>");
-    for Case { name, outcome } in &cases {
+    for JunitCase { name, outcome } in &cases {
         let name = escaped(name);
         let (tag, message) = match outcome {
-            Outcome::Passed => {
+            CaseOutcome::Passed => {
                 let _ = writeln!(xml, "    <testcase classname=\"{suite}\" name=\"{name}\"/>");
                 continue;
             }
-            Outcome::Failure(message) => ("failure", message),
-            Outcome::Error(message) => ("error", message),
-            Outcome::Skipped(message) => ("skipped", message),
+            CaseOutcome::Failure(message) => ("failure", message),
+            CaseOutcome::Error(message) => ("error", message),
+            CaseOutcome::Skipped(message) => ("skipped", message),
         };
         let message = escaped(message);
         let _ = writeln!(xml, "    <testcase classname=\"{suite}\" name=\"{name}\">");
@@ -65,12 +67,12 @@ pub fn render(run: &Run, strict: bool) -> String {
     xml + "  </testsuite>\n</testsuites>\n"
 }
 
-struct Case {
+struct JunitCase {
     name: String,
-    outcome: Outcome,
+    outcome: CaseOutcome,
 }
 
-enum Outcome {
+enum CaseOutcome {
     Passed,
     Failure(String),
     Error(String),

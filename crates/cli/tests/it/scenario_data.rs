@@ -47,6 +47,15 @@ const SPLITS: [&[&str]; 3] =
     [&["--threads", "1"], &["--threads", "2"], &["--on", "local", "--agents", "2", "--threads", "1"]];
 
 #[test]
+fn the_first_users_have_the_first_rows_whatever_threads_they_are_on() {
+    for split in SPLITS {
+        let (weir, server) = (folder(4), Server::hello());
+        let run = played(&weir, &server, &[&["--data", "users.csv", "--users", "4", "--loops", "1"], split].concat());
+        assert_eq!((paths(&server), run.requests.total), (of_rows(4, |_| 1), 4), "{split:?}");
+    }
+}
+
+#[test]
 fn unique_rows_are_used_once_by_any_threads_and_agents_and_then_the_run_ends() {
     for pace in [&["-c", "4", "-d", "5m"][..], &["--rate", "400", "-d", "5m"]] {
         for split in SPLITS {

@@ -279,9 +279,10 @@ impl<'a> Worker<'a> {
         }
         let plan = self.shared.plan;
         let total = plan.limit.map_or(u64::MAX / 2, |limit| plan.shard.count(limit));
-        // Few at a time near the end, so that threads finish together.
+        // Few at a time near the end, so that threads finish together; and one at a time for users, whose rows of data
+        // go by these numbers: the first users have the first rows, whatever threads they are on.
         let left = total.saturating_sub(self.shared.claimed.load(Ordering::Relaxed));
-        let want = (left / (plan.threads * 8)).clamp(1, 64);
+        let want = if self.users.is_some() { 1 } else { (left / (plan.threads * 8)).clamp(1, 64) };
         let first = self.shared.claimed.fetch_add(want, Ordering::Relaxed);
         feed.grant(first.min(total)..(first + want).min(total));
     }
