@@ -24,6 +24,7 @@
 //!  │ └──► send ──► call, http, redis, machine, decide
 //!  │                            └───► http
 //!  └────────────► machine ──────────► decide
+//!                 import ──────────► scenario, hurl
 //!                 scenario ────────► hurl, json, decide
 //!                 events ──────────► json
 //!                 http2
@@ -45,6 +46,7 @@
 //! - [`redis`] Redis client: address, connection, protocol
 //! - [`hurl`] PURE: parser and printer of `.hurl` files
 //! - [`scenario`] PURE: what a user does: steps as templates, captures and checks, cookies, data
+//! - [`import`] PURE: readers of files of other tools (cURL, HAR, Postman, OpenAPI, JMX ...), which become scenarios
 //! - [`json`] PURE: JSONPath and a scanner of JSON texts, without a tree
 //! - [`events`] PURE: events of streamed responses; what those of language models hold
 //! - [`llm`] PURE: requests to language models: data sets, random prompts, conversations, bodies of each API
@@ -77,6 +79,7 @@ pub use weir_gate as gate;
 pub use weir_http as http;
 pub use weir_http2 as http2;
 pub use weir_hurl as hurl;
+pub use weir_import as import;
 pub use weir_json as json;
 pub use weir_live as live;
 pub use weir_llm as llm;

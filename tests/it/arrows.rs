@@ -19,10 +19,11 @@ const DECIDE_ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates that are pure.
-const PURE: [&str; 9] = ["decide", "events", "http2", "hurl", "json", "llm", "measure", "scenario", "simulate"];
+const PURE: [&str; 10] =
+    ["decide", "events", "http2", "hurl", "import", "json", "llm", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 21] = [
+const PURE_DEPENDENCIES: [&str; 23] = [
     "base64",
     "chrono",
     "csv",
@@ -35,6 +36,7 @@ const PURE_DEPENDENCIES: [&str; 21] = [
     "regex",
     "regex-syntax",
     "roxmltree",
+    "saphyr-parser",
     "serde",
     "serde_json",
     "sha2",
@@ -43,6 +45,7 @@ const PURE_DEPENDENCIES: [&str; 21] = [
     "weir-events",
     "weir-hurl",
     "weir-json",
+    "weir-scenario",
     "xpath-eval",
 ];
 

@@ -13,6 +13,7 @@ const PAGES: [(&str, &str); 25] = [
     ("weir load", "load.md"),
     ("weir llm", "llm.md"),
     ("weir run", "cli.md#weir-run"),
+    ("weir import", "import.md"),
     ("weir capacity", "capacity.md"),
     ("weir compare", "compare.md"),
     ("weir study", "study.md"),

@@ -12,6 +12,7 @@ mod connection_args;
 mod gate;
 mod help;
 mod http2_args;
+mod import;
 mod interrupt;
 mod llm;
 mod load;
@@ -104,6 +105,8 @@ enum CliCommand {
     Run(Box<run::RunArgs>),
     /// Find the highest load that meets the objectives
     Capacity(Box<capacity::CapacityArgs>),
+    /// Turn files of other tools into scenarios
+    Import(import::ImportArgs),
     /// Compare saved runs, also of other tools, with statistics
     Compare(compare::CompareArgs),
     /// Compare variants of a service by repeated, randomized measurements
@@ -149,6 +152,7 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         CliCommand::Load(asked) => load::run(*asked, &args, &messages, host),
         CliCommand::Llm(asked) => llm::run(*asked, &args, &messages),
         CliCommand::Run(asked) => run::run(*asked, &args, &messages, host),
+        CliCommand::Import(asked) => import::run(&asked, &messages),
         #[cfg(feature = "serve")]
         CliCommand::Serve(asked) => serve::run(asked, &messages),
         #[cfg(feature = "gate")]

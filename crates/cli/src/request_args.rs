@@ -1,6 +1,7 @@
 //! Flags of the request and of the connections, shared by `load` and `capacity`.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use clap::Args;
 
 use super::connection_args::{CONNECTION, ConnectionArgs};
 use super::http2_args::Http2Args;
+use super::import::{ImportedScenarios, import_scenarios};
 use super::mix_file::{FlagCheck, MixFile};
 use super::scenario_args::ScenarioArgs;
 use super::script_path::{is_python, is_script, take_script};
@@ -43,6 +45,9 @@ pub(super) struct RequestArgs {
     /// variable of scenarios and templates; repeatable
     #[arg(long = "variable", value_name = "NAME=VALUE", help_heading = SCENARIO)]
     variables: Vec<String>,
+    /// file of variables, NAME=VALUE per line; repeatable
+    #[arg(long = "variables-file", value_name = "FILE", help_heading = SCENARIO)]
+    variable_files: Vec<PathBuf>,
     /// think time between steps: 1s, 1s..3s, exponential 2s, lognormal 2s 8s
     #[arg(long, value_name = "TIME", help_heading = SCENARIO)]
     think: Option<String>,
@@ -98,6 +103,22 @@ pub(super) fn redacted(args: &[OsString], secrets: &[String]) -> Vec<String> {
     args.iter().map(hide).collect()
 }
 
+/// Names and values of a file of variables.
+///
+/// # Errors
+/// One line, if the file cannot be read or a line has no equals sign.
+pub(super) fn read_variables(path: &Path) -> Result<Vec<(String, String)>, String> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| format!("--variables-file: cannot read '{}': {error}", path.display()))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let pair = |line: &str| {
+        let (name, value) =
+            line.split_once('=').ok_or_else(|| format!("--variables-file '{line}': write NAME=VALUE"))?;
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    lines.map(pair).collect()
+}
+
 /// Whether the value of this header is a credential.
 pub(super) fn is_secret(header: &str) -> bool {
     let name = header.trim().to_ascii_lowercase();
@@ -139,7 +160,11 @@ impl RequestArgs {
             let (name, value) = text.split_once('=').ok_or_else(|| format!("--variable '{text}': write NAME=VALUE"))?;
             Ok((name.to_owned(), value.to_owned()))
         };
-        let variables = self.variables.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
+        let mut variables = Vec::new();
+        for path in &self.variable_files {
+            variables.extend(read_variables(&folder.join(path))?);
+        }
+        variables.extend(self.variables.iter().map(pair).collect::<Result<Vec<_>, String>>()?);
         let settings = ScenarioSource { variables, think: self.think.clone(), ..ScenarioSource::default() };
         let settings = self.scenario_args.apply(settings)?;
         if self.scenarios.is_empty() {
@@ -160,11 +185,26 @@ impl RequestArgs {
         if let Some(path) = self.scenarios.iter().find(|path| is_script(path)) {
             return Err(format!("{}: Lua scripts are for weir load; write a .hurl file here", path.display()));
         }
-        for path in &self.scenarios {
-            let ScenarioFile { name, text, folder } = ScenarioFile::read(&folder.join(path))?;
+        let mut warnings = Vec::new();
+        for path in self.scenarios.clone() {
+            let path = folder.join(path);
+            if let Some(imported) = import_scenarios(&path)? {
+                let ImportedScenarios { sources, flags, users, warnings: lost } = imported;
+                if self.scenarios.len() == 1 {
+                    let mix = MixFile { scenarios: sources, flags, users, warnings: lost, ..MixFile::default() };
+                    self.add_mix(&mix, &settings);
+                    return Ok(Some(mix));
+                }
+                // Beside other scenarios, the load is that of the command line.
+                let sources = sources.into_iter().map(|source| ScenarioSource { users: None, weight: 1.0, ..source });
+                self.add_mix(&MixFile { scenarios: sources.collect(), ..MixFile::default() }, &settings);
+                warnings.extend(lost);
+                continue;
+            }
+            let ScenarioFile { name, text, folder } = ScenarioFile::read(&path)?;
             self.sources.push(ScenarioSource { name, text, folder, weight: 1.0, ..settings.clone() });
         }
-        Ok(None)
+        Ok((!warnings.is_empty()).then(|| MixFile { warnings, ..MixFile::default() }))
     }
 
     /// Takes the Python script out of the scenarios; braces are then text.

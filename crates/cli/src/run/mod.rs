@@ -23,7 +23,9 @@ pub(super) use self::play_output::{PlayDetail, PlayOutput};
 use self::script::play_script;
 use super::connection_args::ConnectionArgs;
 use super::exit;
+use super::import::import_scenarios;
 use super::messages::Messages;
+use super::request_args::read_variables;
 use super::script_path::{is_python, is_script};
 use crate::python_host::PythonHost;
 
@@ -152,14 +154,12 @@ impl RunArgs {
 
     /// Options of a load of one scenario.
     fn into_options(self) -> Result<Options, String> {
-        let mut source = read_scenario(&self.file)?;
+        let mut source = match import_scenarios(&self.file)? {
+            Some(imported) => imported.into_single(&self.file)?,
+            None => read_scenario(&self.file)?,
+        };
         for path in &self.variable_files {
-            let text = fs::read_to_string(path)
-                .map_err(|error| format!("--variables-file: cannot read '{}': {error}", path.display()))?;
-            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-            for line in lines {
-                source.variables.push(named_value("variables-file", line)?);
-            }
+            source.variables.extend(read_variables(path)?);
         }
         for (flag, pairs) in [("variable", &self.variables), ("secret", &self.secrets)] {
             for pair in pairs {

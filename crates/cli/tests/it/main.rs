@@ -21,6 +21,7 @@ mod gate_policies;
 mod gate_share;
 mod gate_wire;
 mod http_client;
+mod import_cli;
 mod llm;
 mod llm_errors;
 mod load_answers;

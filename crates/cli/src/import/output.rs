@@ -1,0 +1,211 @@
+//! Files that an import writes: scenarios, a mix, variables, rows of data.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use weir_import::{Import, ImportedScenario, to_curl, to_hurl, to_json, to_mix, to_variables_file};
+
+use super::ToFormat;
+use super::data_rows::with_header;
+use super::input::ImportInput;
+use crate::messages::Messages;
+use crate::output::print;
+
+/// Permissions of the file of variables, which may have secrets.
+const PRIVATE_MODE: u32 = 0o600;
+
+/// Where and how an import is written.
+#[derive(Debug)]
+pub(super) struct ImportOutput<'a> {
+    /// File of the scenario; stdout without one.
+    pub(super) path: Option<&'a Path>,
+    pub(super) format: ToFormat,
+    pub(super) input: &'a ImportInput,
+}
+
+impl ImportOutput<'_> {
+    /// Writes an import; returns it with the names that its files have now.
+    ///
+    /// # Errors
+    /// One line, if a file cannot be written.
+    pub(super) fn write(&self, mut import: Import, messages: &Messages) -> Result<Import, String> {
+        let path = self.path.filter(|path| path.as_os_str() != "-");
+        let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
+        import.map_files(&mut |file, name| {
+            let found = self.input.path_of(file, name);
+            found.is_file().then(|| relative(&found, folder))
+        });
+        let Some(path) = path else {
+            print(&self.text(&import), false)?;
+            if self.format == ToFormat::Hurl {
+                self.hint_of_stdout(&import, messages);
+            }
+            return Ok(import);
+        };
+        match self.format {
+            ToFormat::Curl | ToFormat::Json => {
+                write(path, &self.text(&import))?;
+                if self.format == ToFormat::Curl {
+                    self.variables(&import, path, messages)?;
+                }
+            }
+            ToFormat::Hurl => self.scenarios(&mut import, path, messages)?,
+        }
+        Ok(import)
+    }
+
+    fn text(&self, import: &Import) -> String {
+        match self.format {
+            ToFormat::Curl => to_curl(import),
+            ToFormat::Json => to_json(import),
+            ToFormat::Hurl => import.scenarios.iter().map(to_hurl).collect::<Vec<_>>().join("\n"),
+        }
+    }
+
+    fn hint_of_stdout(&self, import: &Import, messages: &Messages) {
+        if import.has_load() {
+            messages.note("users, think times and data are in a mix file, which -o FILE.hurl writes");
+        }
+        let names: Vec<&str> = import.variables.iter().map(|variable| variable.name.as_str()).collect();
+        if !names.is_empty() {
+            messages.note(&format!("variables: {}; -o FILE.hurl writes their values beside it", names.join(", ")));
+        }
+    }
+
+    fn scenarios(&self, import: &mut Import, path: &Path, messages: &Messages) -> Result<(), String> {
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let names = file_names(&stem, &import.scenarios);
+        self.data(import, path, &stem, messages)?;
+        for (scenario, name) in import.scenarios.iter().zip(&names) {
+            write(&path.with_file_name(name), &to_hurl(scenario))?;
+            let steps = scenario.steps.iter().filter(|step| !step.is_disabled).count();
+            let shown = path.with_file_name(name);
+            messages.note(&format!(
+                "{}: {} of {}",
+                shown.display(),
+                count(steps, "request"),
+                self.input.names().join(", ")
+            ));
+        }
+        let mut play = path.with_file_name(names.first().map_or("", String::as_str));
+        if import.has_load() {
+            let mix = path.with_file_name(format!("{stem}.toml"));
+            write(&mix, &to_mix(import, &names))?;
+            messages.note(&format!("{}: users, think times and data", mix.display()));
+            play = mix;
+        }
+        let variables = self.variables(import, path, messages)?;
+        let variables = variables.map(|file| format!(" --variables-file {}", file.display())).unwrap_or_default();
+        if import.active_steps() > 0 {
+            messages.note(&format!("next: weir load -s {}{variables}", play.display()));
+        }
+        Ok(())
+    }
+
+    /// Writes rows of data that need a line of names.
+    fn data(&self, import: &mut Import, path: &Path, stem: &str, messages: &Messages) -> Result<(), String> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut made: BTreeMap<String, String> = BTreeMap::new();
+        for scenario in &mut import.scenarios {
+            let Some(data) = &mut scenario.load.data else { continue };
+            if let Some(name) = made.get(&data.file) {
+                data.file.clone_from(name);
+                continue;
+            }
+            let source = folder.join(&data.file);
+            let content = fs::read(&source).map_err(|error| format!("cannot read {}: {error}", source.display()))?;
+            if let Some(content) = with_header(data, &content)? {
+                let number = if made.is_empty() { String::new() } else { format!("-{}", made.len() + 1) };
+                let name = format!("{stem}{number}.csv");
+                let target = path.with_file_name(&name);
+                if target.exists() && fs::canonicalize(&target).ok() == fs::canonicalize(&source).ok() {
+                    return Err(format!(
+                        "{}: rows of the plan, which need a line of names; choose another -o",
+                        target.display()
+                    ));
+                }
+                fs::write(&target, content).map_err(|error| format!("cannot write {}: {error}", target.display()))?;
+                messages.note(&format!("{}: rows of {}, with the names of the columns", target.display(), data.file));
+                made.insert(std::mem::replace(&mut data.file, name.clone()), name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the values of variables, if there are any; values that someone has filled in stay.
+    fn variables(&self, import: &Import, path: &Path, messages: &Messages) -> Result<Option<PathBuf>, String> {
+        if import.variables.is_empty() {
+            return Ok(None);
+        }
+        let file = path.with_extension("env");
+        let mut import = import.clone();
+        let known = fs::read_to_string(&file).unwrap_or_default();
+        for (name, value) in
+            known.lines().filter_map(|line| line.split_once('=')).filter(|(_, value)| !value.is_empty())
+        {
+            if let Some(variable) = import.variables.iter_mut().find(|variable| variable.name == name) {
+                variable.value = Some(value.to_owned());
+            }
+        }
+        write_private(&file, &to_variables_file(&import))?;
+        let missing: Vec<&str> = import.undefined().map(|variable| variable.name.as_str()).collect();
+        let missing = match missing.is_empty() {
+            true => String::new(),
+            false => format!("; fill in {}", missing.join(", ")),
+        };
+        messages.note(&format!("{}: {}{missing}", file.display(), count(import.variables.len(), "variable")));
+        Ok(Some(file))
+    }
+}
+
+fn count(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Names of the files of scenarios: that of the output, with the name of the thread group if there are several.
+fn file_names(stem: &str, scenarios: &[ImportedScenario]) -> Vec<String> {
+    if scenarios.len() <= 1 {
+        return scenarios.iter().map(|_| format!("{stem}.hurl")).collect();
+    }
+    let mut names: Vec<String> = Vec::new();
+    for (index, scenario) in scenarios.iter().enumerate() {
+        let own: String = scenario
+            .name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+            .collect();
+        let own = own.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
+        let own: String = own.chars().take(40).collect();
+        let name = format!("{stem}-{own}.hurl");
+        let is_new = !own.is_empty() && !names.contains(&name);
+        names.push(if is_new { name } else { format!("{stem}-{}.hurl", index + 1) });
+    }
+    names
+}
+
+/// Path of a file as seen from a folder: its name alone in the same folder, otherwise its whole path.
+fn relative(file: &Path, folder: &Path) -> String {
+    let here = Path::new(".");
+    let folder = if folder.as_os_str().is_empty() { here } else { folder };
+    let whole = fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    whole.strip_prefix(&folder).unwrap_or(&whole).display().to_string()
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+fn write_private(path: &Path, text: &str) -> Result<(), String> {
+    let mut options = File::options();
+    let opened = options.write(true).create(true).truncate(true).mode(PRIVATE_MODE).open(path);
+    let written = opened.and_then(|mut file| {
+        // The mode of a file that was there before is another one.
+        file.set_permissions(fs::Permissions::from_mode(PRIVATE_MODE))?;
+        file.write_all(text.as_bytes())
+    });
+    written.map_err(|error| format!("cannot write {}: {error}", path.display()))
+}

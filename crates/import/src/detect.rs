@@ -1,0 +1,171 @@
+//! Kind of a file by its content.
+
+use crate::kind::ImportKind;
+
+/// Bytes at the beginning in which a kind shows itself.
+const MAX_LOOK: usize = 64 << 10;
+
+/// Kind of a file; its name decides only between formats whose texts look the same. `None` if it is none of them, or a
+/// scenario already.
+pub fn detect(name: &str, text: &str) -> Option<ImportKind> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let look = beginning(text, MAX_LOOK);
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).unwrap_or_default();
+    if text.starts_with('<') {
+        return look.contains("<jmeterTestPlan").then_some(ImportKind::Jmx);
+    }
+    if text.starts_with('{')
+        && let Some(kind) = json_kind(text, look)
+    {
+        return Some(kind);
+    }
+    if let Some(kind) = yaml_kind(look) {
+        return Some(kind);
+    }
+    if is_bruno(look) {
+        return Some(ImportKind::Bruno);
+    }
+    match extension.as_str() {
+        "hurl" => return None,
+        "bru" => return Some(ImportKind::Bruno),
+        "http" | "rest" => return Some(ImportKind::Http),
+        _ => {}
+    }
+    if is_curl(look) {
+        return Some(ImportKind::Curl);
+    }
+    is_http(look).then_some(ImportKind::Http)
+}
+
+/// Text up to a number of bytes, at the boundary of a character.
+fn beginning(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn json_kind(text: &str, look: &str) -> Option<ImportKind> {
+    let has = |name: &str| has_member(look, name);
+    if has("openapi") || has("swagger") {
+        return Some(ImportKind::OpenApi);
+    }
+    if has("log") && (has("entries") || has("creator") || has("version")) {
+        return Some(ImportKind::Har);
+    }
+    if look.contains("schema.getpostman.com") || text.contains("schema.getpostman.com") {
+        return Some(ImportKind::Postman);
+    }
+    if has("_postman_id") || has("_postman_variable_scope") || (has("item") && has("info")) {
+        return Some(ImportKind::Postman);
+    }
+    if has("__export_format") || (has("_type") && has("resources")) {
+        return Some(ImportKind::Insomnia);
+    }
+    if has("brunoConfig")
+        || (has("items") && has("uid") && has("version"))
+        || (has("items") && has("version") && has("name"))
+    {
+        return Some(ImportKind::Bruno);
+    }
+    if has("values") && has("name") && (has("enabled") || has("id")) {
+        return Some(ImportKind::Postman);
+    }
+    if has("item") && text.contains("\"request\"") {
+        return Some(ImportKind::Postman);
+    }
+    // A large description may begin with something else.
+    let late = |name: &str| has_member(text, name);
+    if late("paths") && (late("openapi") || late("swagger")) {
+        return Some(ImportKind::OpenApi);
+    }
+    None
+}
+
+/// Whether a text has a member of JSON with this name.
+fn has_member(text: &str, name: &str) -> bool {
+    let quoted = format!("\"{name}\"");
+    text.match_indices(&quoted).any(|(at, _)| text[at + quoted.len()..].trim_start().starts_with(':'))
+}
+
+fn yaml_kind(look: &str) -> Option<ImportKind> {
+    let begins = |word: &str| {
+        look.lines().any(|line| {
+            let line = line.strip_prefix(['"', '\'']).unwrap_or(line);
+            line.strip_prefix(word)
+                .is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
+        })
+    };
+    if begins("openapi") || begins("swagger") {
+        return Some(ImportKind::OpenApi);
+    }
+    let is_insomnia = look.lines().any(|line| {
+        line.strip_prefix("type:").is_some_and(|kind| kind.trim_start_matches([' ', '"']).contains("insomnia.rest/"))
+    });
+    // Also as a map on one line: {_type: export, __export_format: 4, ...
+    let is_old_insomnia = (begins("_type") && begins("__export_format")) || look.contains("__export_format:");
+    (is_insomnia || is_old_insomnia).then_some(ImportKind::Insomnia)
+}
+
+/// Whether a line begins a block of Bruno that requests and environments have.
+fn is_bruno(look: &str) -> bool {
+    let blocks =
+        ["meta {", "get {", "post {", "put {", "patch {", "delete {", "head {", "options {", "vars {", "vars:secret ["];
+    let mut lines = look.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    lines.next().is_some_and(|line| blocks.contains(&line))
+}
+
+fn is_curl(look: &str) -> bool {
+    let is_command = |line: &str| {
+        let line = line.trim_start().trim_start_matches("$ ").trim_start();
+        let word = line.split([' ', '\t', '\\', '^']).next().unwrap_or_default();
+        matches!(word, "curl" | "curl.exe")
+    };
+    look.lines().any(is_command) || (look.starts_with("#!") && look.contains("curl "))
+}
+
+fn is_http(look: &str) -> bool {
+    let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+    let lines = || look.lines().map(str::trim);
+    let has_request = lines().any(|line| {
+        line.split_once(' ').is_some_and(|(method, rest)| methods.contains(&method) && !rest.trim().is_empty())
+    });
+    let is_hurl = lines().any(|line| {
+        line == "[Asserts]" || line == "[Captures]" || line.starts_with("HTTP ") || line.starts_with("[Options]")
+    });
+    let has_mark = lines().any(|line| {
+        line.starts_with("###") || line.starts_with("> {%") || (line.starts_with('@') && line.contains('='))
+    });
+    has_request && has_mark && !is_hurl
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_is_told_from_the_content() {
+        for (name, text, kind) in [
+            ("-", "curl http://h", Some(ImportKind::Curl)),
+            ("a.sh", "#!/bin/sh\nset -e\n  curl -s http://h\n", Some(ImportKind::Curl)),
+            ("a.json", "{\"log\": {\"version\": \"1.2\", \"entries\": []}}", Some(ImportKind::Har)),
+            ("a.json", "{\"info\": {\"schema\": \"x\"}, \"item\": []}", Some(ImportKind::Postman)),
+            ("a.json", "{\"name\": \"dev\", \"values\": [{\"enabled\": true}]}", Some(ImportKind::Postman)),
+            ("a.json", "{\"swagger\": \"2.0\"}", Some(ImportKind::OpenApi)),
+            ("a.yaml", "# x\nopenapi: 3.0.1\n", Some(ImportKind::OpenApi)),
+            ("a.txt", "### login\nPOST http://h/login\n", Some(ImportKind::Http)),
+            ("a.http", "GET http://h", Some(ImportKind::Http)),
+            ("a.xml", "<?xml version=\"1.0\"?>\n<jmeterTestPlan version=\"1.2\">", Some(ImportKind::Jmx)),
+            ("a.json", "{\"_type\": \"export\", \"__export_format\": 4}", Some(ImportKind::Insomnia)),
+            ("a.yaml", "type: collection.insomnia.rest/5.0\n", Some(ImportKind::Insomnia)),
+            ("a.bru", "meta {\n  name: x\n}\n", Some(ImportKind::Bruno)),
+            ("shop.hurl", "GET http://h\nHTTP 200\n", None),
+            ("shop.txt", "GET http://h\nHTTP 200\n", None),
+            ("a.json", "[1, 2]", None),
+            ("a.html", "<html>", None),
+        ] {
+            assert_eq!(detect(name, text), kind, "{name}: {text}");
+        }
+    }
+}

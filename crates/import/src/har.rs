@@ -1,0 +1,343 @@
+//! HTTP Archives: requests with their responses, as browsers and proxies save them.
+
+use std::collections::{BTreeSet, HashSet};
+
+use base64::Engine;
+use weir_hurl::{
+    ExpectedResponse, ExpectedStatus, FieldTemplate, MultipartField, MultipartValue, OptionName, Template,
+};
+
+use crate::builder::{self, percent_decoded};
+use crate::collection::ImportedScenario;
+use crate::error::Mismatch;
+use crate::omission::OmissionKind;
+use crate::recorded::{RecordedResponse, values};
+use crate::request::{ImportedBody, ImportedStep, field};
+use crate::request_words::words;
+use crate::session::ImportSession;
+use crate::settings::ImportSettings;
+use crate::tree::{SourceNode, parse_json};
+
+/// Shortest wait between two requests that a user makes; below it the page does.
+const MIN_THINK_MS: i64 = 500;
+
+/// Longest wait that is kept.
+const MAX_THINK_MS: i64 = 60_000;
+
+/// Longest recorded body that is looked into.
+const MAX_RECORDED_BYTES: usize = 4 << 20;
+
+/// Reads an archive.
+pub(crate) fn read(
+    text: &str,
+    settings: &ImportSettings,
+    session: &mut ImportSession,
+) -> Result<Vec<ImportedScenario>, Mismatch> {
+    let root = parse_json(text)?;
+    let entries = root.get("log").and_then(|log| log.get("entries"));
+    let Some(entries) = entries else {
+        return Err(Mismatch::new(root.line, "\"log\" with \"entries\"", root.noun()));
+    };
+    let mut entries: Vec<(Option<i64>, &SourceNode<'_>)> =
+        entries.items().iter().map(|entry| (started_ms(entry), entry)).collect();
+    // Some tools write entries in the order of their ends.
+    if entries.iter().all(|(start, _)| start.is_some()) {
+        entries.sort_by_key(|(start, _)| *start);
+    }
+    let mut reader = HarReader { settings, set_cookies: BTreeSet::new(), last_end_ms: None };
+    let mut scenario = ImportedScenario::default();
+    let mut recorded = Vec::new();
+    for (start, entry) in entries {
+        if let Some(step) = reader.entry(entry, start, session) {
+            // One for each step; an entry without a response has no values.
+            recorded.push(entry.get("response").unwrap_or(entry));
+            session.push(&mut scenario, step);
+        }
+    }
+    // Bodies make up most of a recording: of each only what requests have, too, is kept.
+    let known: HashSet<String> = match settings.correlate {
+        true => scenario.steps.iter().flat_map(|step| words(&step.request)).collect(),
+        false => HashSet::new(),
+    };
+    let is_known =
+        |value: &str| known.contains(value) || percent_decoded(value).is_some_and(|decoded| known.contains(&decoded));
+    if !known.is_empty() {
+        for (step, response) in scenario.steps.iter_mut().zip(recorded) {
+            step.recorded = values(&recorded_response(response), &is_known);
+        }
+    }
+    session.end(&mut scenario);
+    Ok(vec![scenario])
+}
+
+struct HarReader<'a> {
+    settings: &'a ImportSettings,
+    /// Names of cookies that responses so far have set.
+    set_cookies: BTreeSet<String>,
+    /// End of the latest response.
+    last_end_ms: Option<i64>,
+}
+
+impl HarReader<'_> {
+    fn entry(
+        &mut self,
+        entry: &SourceNode<'_>,
+        start_ms: Option<i64>,
+        session: &mut ImportSession,
+    ) -> Option<ImportedStep> {
+        let Some(request) = entry.get("request").filter(|request| request.is_map()) else {
+            session.omit(entry.line, OmissionKind::Request, "an entry without a request");
+            return None;
+        };
+        let method = request.text_of("method").unwrap_or_else(|| "GET".to_owned());
+        let url = request.text_of("url").unwrap_or_default();
+        let response = entry.get("response");
+        if !self.settings.all && is_static(entry, &method, &url, response) {
+            session.omit(request.line, OmissionKind::StaticFile, format!("{method} {url}"));
+            return None;
+        }
+        if url.starts_with("data:") || url.starts_with("blob:") {
+            return None;
+        }
+        let mut step = ImportedStep { line: request.line, ..ImportedStep::default() };
+        builder::set_line(&mut step, &method, &Template::text(url), session);
+        self.headers(request, &mut step, session);
+        body(request, &mut step, session);
+        builder::take_basic_auth(&mut step);
+        if let Some(response) = response {
+            self.response(response, &mut step);
+        }
+        self.think(entry, start_ms, &mut step);
+        Some(step)
+    }
+
+    fn headers(&self, request: &SourceNode<'_>, step: &mut ImportedStep, session: &mut ImportSession) {
+        for header in request.items_of("headers") {
+            let name = header.text_of("name").unwrap_or_default();
+            let value = header.text_of("value").unwrap_or_default();
+            if name.eq_ignore_ascii_case("cookie") {
+                step.request.cookies.extend(self.cookies(&value));
+            } else if !name.contains(' ') {
+                // Some recorders take the request line for a header.
+                builder::add_header(step, &name, &Template::text(value), session);
+            }
+        }
+    }
+
+    /// Cookies that no response has set: a user of a load gets the others as a browser does.
+    fn cookies(&self, header: &str) -> Vec<FieldTemplate> {
+        let pairs = header.split(';').filter_map(|pair| pair.trim().split_once('='));
+        let own = pairs.filter(|(name, _)| !name.is_empty() && !self.set_cookies.contains(*name));
+        own.map(|(name, value)| field(Template::text(name), Template::text(value))).collect()
+    }
+
+    fn response(&mut self, response: &SourceNode<'_>, step: &mut ImportedStep) {
+        let status = response.get("status").and_then(SourceNode::number).unwrap_or(0.0);
+        let status = if (100.0..=599.0).contains(&status) { status as u16 } else { 0 };
+        for header in response.items_of("headers") {
+            let is_cookie = header.text_of("name").is_some_and(|name| name.eq_ignore_ascii_case("set-cookie"));
+            // Browsers write several in one value, a line each.
+            let value = header.text_of("value").filter(|_| is_cookie).unwrap_or_default();
+            let names = value.lines().filter_map(|line| line.split_once('='));
+            self.set_cookies.extend(names.map(|(name, _)| name.trim().to_owned()));
+        }
+        // What was not modified is there in a load without a cache.
+        let expected = match status {
+            0 => None,
+            304 => Some(200),
+            status => Some(status),
+        };
+        if status == 304 {
+            for name in ["If-None-Match", "If-Modified-Since"] {
+                step.request.remove_header(name);
+            }
+        }
+        step.response = expected
+            .map(|status| ExpectedResponse { status: ExpectedStatus::Code(status), ..ExpectedResponse::default() });
+    }
+
+    /// Waits as the user has waited since the last response.
+    fn think(&mut self, entry: &SourceNode<'_>, start_ms: Option<i64>, step: &mut ImportedStep) {
+        let Some(start) = start_ms else { return };
+        if let Some(wait) = self.last_end_ms.map(|end| start - end).filter(|wait| *wait >= MIN_THINK_MS) {
+            let wait = wait.min(MAX_THINK_MS) / 100 * 100;
+            step.request.set_duration(OptionName::Delay, u64::try_from(wait).unwrap_or_default());
+        }
+        let time = entry.get("time").and_then(SourceNode::number).unwrap_or(0.0).clamp(0.0, 1e9);
+        let end = start + time as i64;
+        self.last_end_ms = Some(self.last_end_ms.map_or(end, |last| last.max(end)));
+    }
+}
+
+/// Headers and body of a recorded response.
+fn recorded_response(response: &SourceNode<'_>) -> RecordedResponse {
+    let pair = |header: &SourceNode<'_>| Some((header.text_of("name")?, header.text_of("value")?));
+    let headers = response.items_of("headers").iter().filter_map(pair);
+    let headers = headers.filter(|(name, _)| !name.eq_ignore_ascii_case("set-cookie"));
+    let content = response.get("content");
+    let media_type = content.and_then(|content| content.text_of("mimeType")).unwrap_or_default();
+    RecordedResponse {
+        headers: headers.collect(),
+        media_type: media_type.to_ascii_lowercase(),
+        body: content.map(content_text).unwrap_or_default(),
+    }
+}
+
+/// Text of a recorded body; empty if it is not text, or too long to be looked into.
+fn content_text(content: &SourceNode<'_>) -> String {
+    let Some(text) = content.get("text").and_then(SourceNode::text) else { return String::new() };
+    if text.len() > MAX_RECORDED_BYTES {
+        return String::new();
+    }
+    if content.text_of("encoding").as_deref() != Some("base64") {
+        return text.into_owned();
+    }
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text.as_bytes()).unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+fn body(request: &SourceNode<'_>, step: &mut ImportedStep, session: &mut ImportSession) {
+    let Some(data) = request.get("postData").filter(|data| data.is_map()) else { return };
+    let media_type = data.text_of("mimeType").unwrap_or_default();
+    let lower = media_type.to_ascii_lowercase();
+    let text = data.text_of("text").unwrap_or_default();
+    let params = data.items_of("params");
+    if lower.starts_with("multipart/form-data") {
+        step.request.remove_header("Content-Type");
+        if params.is_empty() {
+            step.request.body = multipart_text(&text, &media_type, step, session);
+            return;
+        }
+        let mut fields = Vec::new();
+        for param in params {
+            let name = Template::text(param.text_of("name").unwrap_or_default());
+            let value = match param.text_of("fileName") {
+                Some(file) if param.text_of("value").is_none_or(|value| value.is_empty()) => {
+                    let content_type = param.text_of("contentType").map(Template::text);
+                    MultipartValue::File { name: Template::text(file), content_type }
+                }
+                _ => MultipartValue::Text(Template::text(param.text_of("value").unwrap_or_default())),
+            };
+            fields.push(MultipartField { name, value });
+        }
+        step.request.body = ImportedBody::Multipart(fields);
+        return;
+    }
+    if !media_type.is_empty() {
+        step.request.add_header("Content-Type", Template::text(media_type));
+    }
+    if text.is_empty() && !params.is_empty() {
+        let fields = params.iter().map(|param| {
+            let name = Template::text(param.text_of("name").unwrap_or_default());
+            field(name, Template::text(param.text_of("value").unwrap_or_default()))
+        });
+        step.request.remove_header("Content-Type");
+        step.request.body = ImportedBody::Form(fields.collect());
+    } else if data.text_of("encoding").as_deref() == Some("base64") {
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text.trim()).unwrap_or_default();
+        step.request.body = ImportedBody::Bytes(bytes);
+    } else {
+        builder::text_body(step, Template::text(text));
+    }
+}
+
+/// Parts of a multipart body that is recorded as text.
+fn multipart_text(text: &str, media_type: &str, step: &mut ImportedStep, session: &mut ImportSession) -> ImportedBody {
+    let boundary = media_type.split_once("boundary=").map(|(_, rest)| rest.trim_matches('"'));
+    let Some(boundary) = boundary.filter(|boundary| !boundary.is_empty()) else {
+        builder::omit(step, OmissionKind::Body, "a multipart body without its parts", session);
+        return ImportedBody::None;
+    };
+    let mut fields = Vec::new();
+    for part in text.split(&format!("--{boundary}")).skip(1) {
+        let Some((head, value)) = part.split_once("\r\n\r\n").or_else(|| part.split_once("\n\n")) else { continue };
+        let attribute = |name: &str| {
+            let start = head.find(&format!("{name}=\""))? + name.len() + 2;
+            head[start..].split('"').next().map(str::to_owned)
+        };
+        let Some(name) = attribute(" name") else { continue };
+        let value = value.strip_suffix("\r\n").or_else(|| value.strip_suffix('\n')).unwrap_or(value);
+        let value = match attribute("filename") {
+            Some(file) => {
+                let kind = head.lines().find_map(|line| line.strip_prefix("Content-Type:"));
+                let content_type = kind.map(|kind| Template::text(kind.trim()));
+                MultipartValue::File { name: Template::text(file), content_type }
+            }
+            None => MultipartValue::Text(Template::text(value)),
+        };
+        fields.push(MultipartField { name: Template::text(name), value });
+    }
+    ImportedBody::Multipart(fields)
+}
+
+/// Whether an entry is a part of a page that a load usually does not measure.
+fn is_static(entry: &SourceNode<'_>, method: &str, url: &str, response: Option<&SourceNode<'_>>) -> bool {
+    if method != "GET" {
+        return false;
+    }
+    // Chromium notes what the page wanted.
+    if let Some(kind) = entry.text_of("_resourceType") {
+        return matches!(
+            kind.as_str(),
+            "image" | "font" | "stylesheet" | "script" | "media" | "manifest" | "texttrack"
+        );
+    }
+    let media_type =
+        response.and_then(|response| response.get("content")).and_then(|content| content.text_of("mimeType"));
+    let media_type = media_type.unwrap_or_default().to_ascii_lowercase();
+    let is_static_type = ["image/", "font/", "video/", "audio/", "text/css", "application/font"]
+        .iter()
+        .any(|start| media_type.starts_with(start))
+        || (media_type.contains("javascript") && !media_type.contains("json"));
+    let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    let endings = [
+        ".css", ".js", ".mjs", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico", ".woff", ".woff2", ".ttf", ".webp",
+        ".map", ".mp4", ".avif",
+    ];
+    is_static_type || endings.iter().any(|ending| path.ends_with(ending))
+}
+
+/// Start of an entry, in milliseconds since 1970: `2026-01-02T03:04:05.678Z`, or with an offset.
+fn started_ms(entry: &SourceNode<'_>) -> Option<i64> {
+    let text = entry.text_of("startedDateTime")?;
+    let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+    if !(1..=12).contains(&month) || !(1970..=9999).contains(&year) {
+        return None;
+    }
+    let rest = text.get(19..)?;
+    let fraction = rest.strip_prefix('.').map(|rest| &rest[..rest.bytes().take_while(u8::is_ascii_digit).count()]);
+    let fraction = fraction.unwrap_or_default();
+    let millis = format!("{fraction:0<3}").get(..3).and_then(|digits| digits.parse::<i64>().ok()).unwrap_or(0);
+    let zone = rest.rfind(['+', '-']).and_then(|at| {
+        let sign = if rest[at..].starts_with('-') { -1 } else { 1 };
+        let digits: String = rest[at + 1..].chars().filter(char::is_ascii_digit).collect();
+        let hours = digits.get(..2)?.parse::<i64>().ok()?;
+        let minutes = digits.get(2..4).and_then(|digits| digits.parse::<i64>().ok()).unwrap_or(0);
+        Some(sign * (hours * 60 + minutes))
+    });
+    // Days since 1970 in the Gregorian calendar; the year begins in March.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 719_469;
+    let minutes = days * 1440 + hour * 60 + minute - zone.unwrap_or(0);
+    Some((minutes * 60 + second) * 1000 + millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_zones_and_fractions() {
+        let started = |text: &str| {
+            let json = format!("{{\"startedDateTime\": \"{text}\"}}");
+            started_ms(&parse_json(&json).unwrap())
+        };
+        assert_eq!(started("1970-01-01T00:00:00Z"), Some(0));
+        assert_eq!(started("2024-02-29T12:30:15.250Z"), Some(1_709_209_815_250));
+        assert_eq!(started("2024-02-29T13:30:15.25+01:00"), Some(1_709_209_815_250));
+        assert_eq!(started("2024-02-29T07:30:15.250123-0500"), Some(1_709_209_815_250));
+        assert_eq!(started("yesterday"), None);
+    }
+}

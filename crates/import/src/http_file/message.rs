@@ -1,0 +1,359 @@
+//! Requests of a block: the request line, headers, the body, and scripts after it.
+
+use weir_hurl::{MultipartField, MultipartValue, OptionName, Template};
+
+use super::block::HttpBlock;
+use super::reference::ResponseReferences;
+use crate::builder;
+use crate::collection::ImportedScenario;
+use crate::curl;
+use crate::graphql;
+use crate::omission::OmissionKind;
+use crate::placeholder;
+use crate::request::{ImportedBody, ImportedStep, field};
+use crate::script;
+use crate::session::ImportSession;
+use crate::text;
+
+/// Protocols that JetBrains writes as methods.
+const OTHER_PROTOCOLS: [&str; 4] = ["WEBSOCKET", "GRPC", "RSOCKET", "GRAPHQLWS"];
+
+pub(super) fn read(
+    block: &HttpBlock<'_>,
+    references: &mut ResponseReferences,
+    session: &mut ImportSession,
+    scenario: &mut ImportedScenario,
+) {
+    block.comments.iter().for_each(|comment| session.note(comment));
+    let Some((line, first)) = block.lines.first().copied() else { return };
+    let first = first.trim();
+    if first.starts_with("curl ") {
+        let command: Vec<&str> = block.lines.iter().map(|(_, line)| *line).collect();
+        curl::add(&command.join("\n"), line, session, scenario);
+        return;
+    }
+    if first.starts_with("import ") || first.starts_with("run ") {
+        for (line, text) in block.lines.iter().filter(|(_, text)| !text.trim().is_empty()) {
+            session.omit(*line, OmissionKind::Request, text);
+        }
+        return;
+    }
+    let mut step = ImportedStep { line, name: block.title.to_owned(), ..ImportedStep::default() };
+    let mut reader = MessageReader { references, session };
+    let rest = reader.request_line(block, first, &mut step);
+    annotations(block, &mut step, reader.session);
+    let body_start = reader.headers(&block.lines, rest, &mut step);
+    let is_graphql = step
+        .request
+        .header("X-REQUEST-TYPE")
+        .map(text::source)
+        .is_some_and(|kind| kind.eq_ignore_ascii_case("graphql"));
+    let is_graphql = is_graphql || first.starts_with("GRAPHQL ");
+    let body = reader.take_directives(block.lines.get(body_start..).unwrap_or_default(), &mut step);
+    reader.body(&body, is_graphql, &mut step);
+    basic_of_words(&mut step);
+    builder::take_basic_auth(&mut step);
+    if !block.script_before.is_empty() {
+        script::take(&block.script_before, false, &mut step, reader.session);
+    }
+    session.push(scenario, step);
+}
+
+struct MessageReader<'a> {
+    references: &'a mut ResponseReferences,
+    session: &'a mut ImportSession,
+}
+
+impl MessageReader<'_> {
+    fn template(&mut self, text: &str, line: u32) -> Template {
+        let references = &mut *self.references;
+        placeholder::between("{{", "}}", text, line, self.session, &mut |inner, line, session| {
+            references.take(inner, line, session).or_else(|| placeholder::expression(inner, line, session))
+        })
+    }
+
+    /// Reads the first line with the lines that go on with its URL; returns the index of the next one.
+    fn request_line(&mut self, block: &HttpBlock<'_>, first: &str, step: &mut ImportedStep) -> usize {
+        let (method, url) = match first.split_once(char::is_whitespace) {
+            Some((method, rest)) if method.chars().all(|c| c.is_ascii_uppercase()) || is_method(method) => {
+                (method, rest)
+            }
+            _ => ("GET", first),
+        };
+        let mut url = url.trim().to_owned();
+        let mut next = 1;
+        while let Some((_, line)) = block.lines.get(next) {
+            let is_indented = line.starts_with([' ', '\t']);
+            let trimmed = line.trim();
+            if trimmed.is_empty() || !(is_indented || trimmed.starts_with(['?', '&'])) || trimmed.starts_with('#') {
+                break;
+            }
+            url.push_str(trimmed);
+            next += 1;
+        }
+        for version in [" HTTP/1.1", " HTTP/2", " HTTP/2 (Prior Knowledge)", " HTTP/1.0", " HTTP/3"] {
+            url = url.strip_suffix(version).unwrap_or(&url).trim_end().to_owned();
+        }
+        let mut template = self.template(&url, step.line);
+        // A path belongs to the host of the header.
+        if url.starts_with('/')
+            && let Some((line, host)) = block.lines.iter().skip(next).find_map(|(line, text)| {
+                let (name, value) = text.split_once(':')?;
+                name.trim().eq_ignore_ascii_case("host").then_some((*line, value.trim()))
+            })
+        {
+            template = text::concat([&Template::text("http://"), &self.template(host, line), &template]);
+        }
+        let method = if method == "GRAPHQL" { "POST" } else { method };
+        if OTHER_PROTOCOLS.contains(&method) {
+            step.request.method = "GET".to_owned();
+            step.request.url = template;
+            step.is_disabled = true;
+            let what = format!("{method} {url}");
+            builder::omit(step, OmissionKind::Request, &what, self.session);
+        } else {
+            builder::set_line(step, method, &template, self.session);
+        }
+        next
+    }
+
+    /// Reads headers up to an empty line; returns the index of the line after it.
+    fn headers(&mut self, lines: &[(u32, &str)], start: usize, step: &mut ImportedStep) -> usize {
+        for (index, (line, text)) in lines.iter().enumerate().skip(start) {
+            let trimmed = text.trim();
+            if trimmed.is_empty() {
+                return index + 1;
+            }
+            if trimmed.starts_with('#') || trimmed.starts_with("//") {
+                continue;
+            }
+            if trimmed.starts_with(['>', '<']) {
+                return index;
+            }
+            match trimmed.split_once(':') {
+                Some((name, value)) => {
+                    let value = self.template(value.trim(), *line);
+                    builder::add_header(step, name, &value, self.session);
+                }
+                None => {
+                    let what = format!("the line {trimmed} among headers");
+                    builder::omit_at(step, *line, OmissionKind::Header, &what, self.session);
+                }
+            }
+        }
+        lines.len()
+    }
+
+    /// Takes scripts and redirections out of a body.
+    fn take_directives<'b>(&mut self, lines: &[(u32, &'b str)], step: &mut ImportedStep) -> Vec<(u32, &'b str)> {
+        let mut body = Vec::new();
+        let mut scripts: Vec<(u32, String)> = Vec::new();
+        let mut is_script = false;
+        for (line, text) in lines {
+            let trimmed = text.trim();
+            if is_script {
+                let (code, is_end) = trimmed.split_once("%}").map_or((trimmed, false), |(code, _)| (code, true));
+                scripts.push((*line, code.to_owned()));
+                is_script = !is_end;
+            } else if let Some(code) = trimmed.strip_prefix("> {%") {
+                let (code, is_end) = code.split_once("%}").map_or((code, false), |(code, _)| (code, true));
+                scripts.push((*line, code.to_owned()));
+                is_script = !is_end;
+            } else if trimmed.starts_with(">>") || trimmed.starts_with("<> ") {
+                // Where an IDE writes the response to.
+            } else if let Some(file) = trimmed.strip_prefix("> ").filter(|file| file.trim().ends_with(".js")) {
+                let what = format!("the script {file}");
+                builder::omit_at(step, *line, OmissionKind::Script, &what, self.session);
+            } else {
+                body.push((*line, *text));
+            }
+        }
+        if !scripts.is_empty() {
+            script::take(&scripts, true, step, self.session);
+        }
+        while body.last().is_some_and(|(_, text)| text.trim().is_empty()) {
+            body.pop();
+        }
+        body
+    }
+
+    fn body(&mut self, lines: &[(u32, &str)], is_graphql: bool, step: &mut ImportedStep) {
+        let Some((line, first)) = lines.first().copied() else { return };
+        let media_type = step.request.header("Content-Type").map(text::source).unwrap_or_default().to_ascii_lowercase();
+        if is_graphql {
+            let end = lines.iter().position(|(_, text)| text.trim().is_empty()).unwrap_or(lines.len());
+            let joined = |lines: &[(u32, &str)]| lines.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n");
+            let (query, variables) = (joined(&lines[..end]), joined(lines.get(end..).unwrap_or_default()));
+            step.request.remove_header("X-REQUEST-TYPE");
+            step.request.add_header("Content-Type", Template::text("application/json"));
+            step.request.body = graphql::body(&query, &variables, line, self.session);
+            return;
+        }
+        if media_type.starts_with("multipart/") {
+            self.multipart(lines, &media_type, step);
+            return;
+        }
+        if let (1, Some(file)) = (lines.len(), file_name(first)) {
+            step.request.body = ImportedBody::File(file.to_owned());
+            return;
+        }
+        let is_form = media_type == "application/x-www-form-urlencoded";
+        let separator = if is_form { "" } else { "\n" };
+        let mut texts = Vec::with_capacity(lines.len());
+        for (line, text) in lines {
+            if let Some(file) = file_name(text) {
+                let what = format!("the file {file} within a body");
+                builder::omit_at(step, *line, OmissionKind::File, &what, self.session);
+                continue;
+            }
+            texts.push(if is_form { text.trim() } else { text });
+        }
+        let body = self.template(&texts.join(separator), line);
+        let is_json = media_type.is_empty() && first.trim_start().starts_with(['{', '[']);
+        if is_json {
+            step.request.body = ImportedBody::Text { text: body, media_type: "application/json".to_owned() };
+        } else {
+            builder::text_body(step, body);
+        }
+    }
+
+    /// Parts between lines with the boundary.
+    fn multipart(&mut self, lines: &[(u32, &str)], media_type: &str, step: &mut ImportedStep) {
+        let original = step.request.header("Content-Type").map(text::source).unwrap_or_default();
+        let at = media_type.find("boundary=").map(|at| at + "boundary=".len());
+        let boundary = at.and_then(|at| original.get(at..)).unwrap_or_default().trim_matches('"').to_owned();
+        let mut fields = Vec::new();
+        let mut part: Option<(String, Option<String>, Option<String>)> = None;
+        let mut content: Vec<&str> = Vec::new();
+        let mut is_head = false;
+        for (line, text) in lines {
+            if !boundary.is_empty()
+                && text.trim_end().trim_start_matches('-').starts_with(boundary.trim_start_matches('-'))
+                && text.starts_with("--")
+            {
+                fields.extend(part.take().map(|part| self.part(part, &content, *line)));
+                content.clear();
+                is_head = true;
+                part = Some((String::new(), None, None));
+            } else if is_head {
+                is_head = !text.trim().is_empty();
+                let attribute = |name: &str| {
+                    let start = text.find(&format!("{name}=\""))? + name.len() + 2;
+                    text[start..].split('"').next().map(str::to_owned)
+                };
+                if let Some((name, file, content_type)) = &mut part {
+                    match text.split_once(':') {
+                        Some((header, _)) if header.eq_ignore_ascii_case("content-disposition") => {
+                            *name = attribute(" name").unwrap_or_default();
+                            *file = attribute("filename");
+                        }
+                        Some((header, value)) if header.eq_ignore_ascii_case("content-type") => {
+                            *content_type = Some(value.trim().to_owned());
+                        }
+                        _ => {}
+                    }
+                }
+            } else {
+                content.push(text);
+            }
+        }
+        let last = lines.last().map_or(step.line, |(line, _)| *line);
+        fields.extend(part.take().map(|part| self.part(part, &content, last)));
+        fields.retain(|field| !text::is_empty(&field.name));
+        step.request.remove_header("Content-Type");
+        step.request.body = ImportedBody::Multipart(fields);
+    }
+
+    fn part(&mut self, part: (String, Option<String>, Option<String>), content: &[&str], line: u32) -> MultipartField {
+        let (name, file_name_given, content_type) = part;
+        let file = content.iter().find_map(|text| file_name(text));
+        let value = match (file, file_name_given) {
+            (Some(file), _) => {
+                MultipartValue::File { name: Template::text(file), content_type: content_type.map(Template::text) }
+            }
+            (None, _) => MultipartValue::Text(self.template(content.join("\n").trim_end(), line)),
+        };
+        MultipartField { name: self.template(&name, line), value }
+    }
+}
+
+/// Name of the file of `< ./body.json`, `<@ ./body.json` or `<@latin1 ./body.json`.
+fn file_name(line: &str) -> Option<&str> {
+    let rest = line.trim().strip_prefix('<')?;
+    let rest = match rest.strip_prefix('@') {
+        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-'),
+        None => rest,
+    };
+    let name = rest.strip_prefix([' ', '\t'])?.trim();
+    (!name.is_empty() && !name.contains(['<', '>'])).then_some(name)
+}
+
+fn is_method(word: &str) -> bool {
+    let methods = ["get", "post", "put", "patch", "delete", "head", "options"];
+    methods.iter().any(|method| word.eq_ignore_ascii_case(method))
+}
+
+fn annotations(block: &HttpBlock<'_>, step: &mut ImportedStep, session: &mut ImportSession) {
+    let mut follows = true;
+    for (line, annotation) in &block.annotations {
+        let (key, value) = annotation.split_once([' ', '\t', '=', ':']).unwrap_or((annotation, ""));
+        match (key, value.trim().trim_start_matches('=').trim()) {
+            ("name", name) => step.name = name.to_owned(),
+            ("no-redirect", _) => follows = false,
+            ("no-log" | "no-cookie-jar" | "note" | "no-auto-encoding" | "title" | "description" | "lang", _) => {}
+            ("timeout" | "connection-timeout", value) => {
+                let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
+                let unit = value[digits.len()..].trim();
+                let factor = match unit {
+                    "ms" => 1,
+                    "m" => 60_000,
+                    _ => 1000,
+                };
+                if let (Ok(time), "timeout") = (digits.parse::<u64>(), key) {
+                    step.request.set_duration(OptionName::MaxTime, time.saturating_mul(factor).clamp(1, 86_400_000));
+                }
+            }
+            ("prompt", value) => {
+                let variable = value.split_whitespace().next().unwrap_or_default();
+                session.note(format!("{variable}: a value that the editor asks for"));
+            }
+            _ => builder::omit_at(step, *line, OmissionKind::Setting, &format!("@{annotation}"), session),
+        }
+    }
+    // Both editors follow redirects.
+    if follows && !step.is_disabled {
+        step.request.set_flag(OptionName::Location);
+    }
+}
+
+/// `Authorization: Basic user password` of the REST Client.
+fn basic_of_words(step: &mut ImportedStep) {
+    let Some(value) = step.request.header("Authorization").cloned() else { return };
+    let Some(rest) = text::start(&value).strip_prefix("Basic ").map(str::to_owned) else { return };
+    let mut whole = value.clone();
+    if let Some(weir_hurl::TemplatePart::Text(first)) = whole.parts.first_mut() {
+        *first = rest.trim_start().to_owned();
+    }
+    let whole = text::from_parts(whole.parts);
+    let split = [':', ' '].into_iter().find_map(|separator| split_template(&whole, separator));
+    if let Some((user, password)) = split {
+        step.request.remove_header("Authorization");
+        step.request.basic_auth = Some(field(user, builder::trimmed(&password)));
+    }
+}
+
+/// Text before and after the first separator in a fixed part.
+fn split_template(template: &Template, separator: char) -> Option<(Template, Template)> {
+    for (index, part) in template.parts.iter().enumerate() {
+        if let weir_hurl::TemplatePart::Text(fixed) = part
+            && let Some((before, after)) = fixed.split_once(separator)
+        {
+            let text = |text: &str| weir_hurl::TemplatePart::Text(text.to_owned());
+            let first = template.parts[..index].iter().cloned().chain([text(before)]);
+            let second = [text(after)].into_iter().chain(template.parts[index + 1..].iter().cloned());
+            let (first, second) = (text::from_parts(first), text::from_parts(second));
+            return (!text::is_empty(&first)).then_some((first, second));
+        }
+    }
+    None
+}

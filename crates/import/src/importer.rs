@@ -1,0 +1,107 @@
+//! An import from its files to its result.
+
+use crate::bruno;
+use crate::collection::{Import, ImportedScenario};
+use crate::curl;
+use crate::detect::detect;
+use crate::error::{ImportError, Mismatch};
+use crate::har;
+use crate::http_file;
+use crate::insomnia;
+use crate::jmx;
+use crate::kind::ImportKind;
+use crate::openapi;
+use crate::passes;
+use crate::postman;
+use crate::session::ImportSession;
+use crate::settings::ImportSettings;
+
+/// File that is imported.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportFile<'a> {
+    /// Name for messages.
+    pub name: &'a str,
+    /// Content.
+    pub text: &'a str,
+    /// Kind; told from the content without one.
+    pub kind: Option<ImportKind>,
+}
+
+/// Imports files: their steps are one scenario, in the order of the files; a test plan has a scenario for each of its
+/// thread groups. Environments give variables their values.
+///
+/// # Errors
+/// The first file that is of no known kind, or not of the kind that it should be.
+pub fn import(files: &[ImportFile<'_>], settings: &ImportSettings) -> Result<Import, ImportError> {
+    let mut session = ImportSession::default();
+    let mut whole = ImportedScenario::default();
+    let mut separate = Vec::new();
+    for file in files {
+        file.name.clone_into(&mut session.file);
+        let kind = file.kind.or_else(|| detect(file.name, file.text)).ok_or_else(|| unknown(file))?;
+        session.import.kinds.push(kind);
+        let scenarios = read(kind, file.text, settings, &mut session).map_err(|found| found.in_file(file.name))?;
+        for scenario in scenarios {
+            match kind {
+                ImportKind::Jmx => separate.push(scenario),
+                _ => append(&mut whole, scenario),
+            }
+        }
+    }
+    let ImportSession { mut import, mut names, formulas, .. } = session;
+    if !whole.steps.is_empty() || !whole.end_notes.is_empty() || !whole.notes.is_empty() {
+        import.scenarios.push(whole);
+    }
+    import.scenarios.extend(separate);
+    passes::inline(&mut import, &formulas);
+    passes::run(&mut import, settings, &mut names);
+    passes::verify(&mut import);
+    passes::find_undefined(&mut import);
+    Ok(import)
+}
+
+fn read(
+    kind: ImportKind,
+    text: &str,
+    settings: &ImportSettings,
+    session: &mut ImportSession,
+) -> Result<Vec<ImportedScenario>, Mismatch> {
+    match kind {
+        ImportKind::Curl => curl::read(text, session),
+        ImportKind::Har => har::read(text, settings, session),
+        ImportKind::Postman => postman::read(text, session),
+        ImportKind::OpenApi => openapi::read(text, settings, session),
+        ImportKind::Http => http_file::read(text, session),
+        ImportKind::Jmx => jmx::read(text, session),
+        ImportKind::Insomnia => insomnia::read(text, session),
+        ImportKind::Bruno => bruno::read(text, session),
+    }
+}
+
+fn append(whole: &mut ImportedScenario, scenario: ImportedScenario) {
+    if whole.name.is_empty() {
+        whole.name = scenario.name;
+    }
+    if whole.steps.is_empty() {
+        whole.notes.extend(scenario.notes);
+    } else {
+        whole.end_notes.extend(scenario.notes);
+    }
+    whole.steps.extend(scenario.steps);
+    whole.end_notes.extend(scenario.end_notes);
+}
+
+fn unknown(file: &ImportFile<'_>) -> ImportError {
+    let names: Vec<&str> = ImportKind::ALL.iter().map(|kind| kind.name()).collect();
+    let first = file.text.lines().find(|line| !line.trim().is_empty());
+    let found = match first {
+        Some(line) => format!("'{}'", crate::text::one_line(line, 40)),
+        None => "an empty file".to_owned(),
+    };
+    ImportError {
+        file: file.name.to_owned(),
+        line: 1,
+        expected: format!("a file of a known kind ({})", names.join(", ")),
+        found,
+    }
+}

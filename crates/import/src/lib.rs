@@ -1,0 +1,64 @@
+//! Imports: files of other tools become scenarios. PURE: text in, scenarios out; files are read and written by others.
+//!
+//! ```
+//! use weir_import::{ImportFile, ImportSettings, import, to_hurl};
+//! let file = ImportFile { name: "-", text: "curl -XPOST http://shop/items -d name=tea", kind: None };
+//! let import = import(&[file], &ImportSettings::default()).expect("a command of cURL");
+//! assert_eq!(to_hurl(&import.scenarios[0]), "POST http://shop/items\n[Form]\nname: tea\n");
+//! ```
+//!
+//! - [`import`] tells the [`ImportKind`] of each file from its content, calls the kind's reader (a module each), and
+//!   then the `passes` over all steps: which are chosen, what is correlated, what is a secret, what has no value
+//! - [`Import`] is the result: [`ImportedScenario`]s of [`ImportedStep`]s, [`ImportedVariable`]s, and [`Omission`]s
+//! - [`to_hurl`], [`to_mix`], [`to_variables_file`], [`to_curl`], [`to_json`] write it
+//!
+//! A reader never fails on an element that it does not know: the `ImportSession` counts an omission, and its comment
+//! stands above the step. Only a file that is not of its kind is an [`ImportError`]. Texts are `weir_hurl` templates from
+//! the beginning, so that a variable is never confused with braces in a text. JSON and YAML become the same `tree`, whose
+//! nodes have their lines.
+
+mod address;
+mod api_auth;
+mod bruno;
+mod builder;
+mod collection;
+mod curl;
+mod detect;
+mod error;
+mod files;
+mod graphql;
+mod har;
+mod http_file;
+mod importer;
+mod insomnia;
+mod jmx;
+mod kind;
+mod names;
+mod omission;
+mod openapi;
+mod passes;
+mod placeholder;
+mod postman;
+mod recorded;
+mod request;
+mod request_words;
+mod script;
+mod session;
+mod settings;
+mod text;
+mod tree;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::collection::{Import, ImportedData, ImportedLoad, ImportedScenario, ImportedVariable, ScenarioRole};
+pub use self::detect::detect;
+pub use self::error::ImportError;
+pub use self::importer::{ImportFile, import};
+pub use self::kind::ImportKind;
+pub use self::omission::{Omission, OmissionKind, count_omissions};
+pub use self::recorded::RecordedValue;
+pub use self::request::{ImportedBody, ImportedRequest, ImportedStep};
+pub use self::settings::ImportSettings;
+pub use self::write::{to_curl, to_hurl, to_json, to_mix, to_variables_file};

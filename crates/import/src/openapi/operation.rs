@@ -1,0 +1,244 @@
+//! Operations as steps.
+
+use weir_hurl::{ExpectedResponse, ExpectedStatus, MultipartField, MultipartValue, Template};
+
+use super::description::ApiDescription;
+use super::example::ExampleMaker;
+use super::{request_body, security};
+use crate::builder;
+use crate::omission::OmissionKind;
+use crate::request::{ImportedBody, ImportedStep, field};
+use crate::session::ImportSession;
+use crate::settings::ImportSettings;
+use crate::text;
+use crate::tree::SourceNode;
+
+/// Operation of a path.
+#[derive(Debug)]
+pub(super) struct Operation<'a> {
+    pub(super) description: &'a ApiDescription<'a>,
+    pub(super) path: &'a str,
+    pub(super) method: &'a str,
+    /// Path with what its operations share.
+    pub(super) item: &'a SourceNode<'a>,
+    pub(super) operation: &'a SourceNode<'a>,
+}
+
+impl Operation<'_> {
+    pub(super) fn step(&self, base: &Template, settings: &ImportSettings, session: &mut ImportSession) -> ImportedStep {
+        let operation = self.operation;
+        let id = operation.text_of("operationId").or_else(|| operation.text_of("summary"));
+        let mut step = ImportedStep {
+            name: id.unwrap_or_default(),
+            line: operation.line,
+            tags: operation.items_of("tags").iter().filter_map(SourceNode::scalar).collect(),
+            ..ImportedStep::default()
+        };
+        let method = self.method.to_ascii_uppercase();
+        let parameters = self.parameters();
+        let path = self.path_with_values(&parameters, session);
+        let path = if self.path.starts_with('/') { path } else { text::concat([&Template::text("/"), &path]) };
+        builder::set_line(&mut step, &method, &text::concat([base, &path]), session);
+        let mut optional = Vec::new();
+        for parameter in &parameters {
+            self.parameter(parameter, &mut optional, &mut step, session);
+        }
+        if !optional.is_empty() {
+            step.notes.push(text::one_line(&format!("optional parameters: {}", optional.join(", ")), 160));
+        }
+        request_body::apply(self.description, operation, &mut step, session);
+        security::apply(self.description, operation, &mut step, session);
+        step.response = self.expected();
+        for (name, callback) in operation.get("callbacks").into_iter().flat_map(SourceNode::members) {
+            let what = format!("the callback {name}, which the service sends");
+            builder::omit_at(&mut step, callback.line, OmissionKind::Request, &what, session);
+        }
+        let is_safe = matches!(self.method, "get" | "head" | "options" | "trace");
+        if !is_safe && !settings.all && !step.is_disabled {
+            step.is_disabled = true;
+            let what = format!("{method} {} changes data; --all imports it", self.path);
+            builder::omit(&mut step, OmissionKind::UnsafeOperation, &what, session);
+        }
+        step
+    }
+
+    /// Parameters of the operation and of the path, each once.
+    fn parameters(&self) -> Vec<&SourceNode<'_>> {
+        let mut found: Vec<&SourceNode<'_>> = Vec::new();
+        let own = self.operation.items_of("parameters");
+        for parameter in own.iter().chain(self.item.items_of("parameters")) {
+            let parameter = self.description.resolve(parameter);
+            let key = |node: &SourceNode<'_>| (node.text_of("name"), node.text_of("in"));
+            if !found.iter().any(|known| key(known) == key(parameter)) {
+                found.push(parameter);
+            }
+        }
+        found
+    }
+
+    /// Path with a variable for each parameter in it.
+    fn path_with_values(&self, parameters: &[&SourceNode<'_>], session: &mut ImportSession) -> Template {
+        let mut parts = Vec::new();
+        let mut rest = self.path;
+        while let Some((before, name, after)) = rest
+            .split_once('{')
+            .and_then(|(before, rest)| rest.split_once('}').map(|(name, after)| (before, name, after)))
+        {
+            parts.push(Template::text(before));
+            let is_it = |node: &&&SourceNode<'_>| {
+                node.text_of("in").as_deref() == Some("path") && node.text_of("name").as_deref() == Some(name)
+            };
+            let value = parameters
+                .iter()
+                .find(is_it)
+                .map(|parameter| (self.value(parameter, name), self.example(parameter).is_some()));
+            parts.push(path_variable(name, value, session));
+            rest = after;
+        }
+        parts.push(Template::text(rest));
+        text::concat(&parts)
+    }
+
+    /// Example that the description gives for a parameter.
+    fn example<'n>(&'n self, parameter: &'n SourceNode<'n>) -> Option<&'n SourceNode<'n>> {
+        let first = || {
+            let (_, first) = parameter.get("examples")?.members().next()?;
+            self.description.resolve(first).get("value")
+        };
+        parameter.get("example").or_else(first).or_else(|| parameter.get("x-example"))
+    }
+
+    /// Value of a parameter: its example, or one of its schema.
+    fn value(&self, parameter: &SourceNode<'_>, name: &str) -> String {
+        if let Some(given) = self.example(parameter) {
+            return given.scalar().unwrap_or_else(|| given.to_json());
+        }
+        // In Swagger 2 the parameter is its own schema; in OpenAPI 3 it may have a media type.
+        let content = parameter.get("content").and_then(|content| content.members().next()).map(|(_, content)| content);
+        let schema = parameter.get("schema").or_else(|| content.and_then(|content| content.get("schema")));
+        ExampleMaker::new(self.description).text(schema.unwrap_or(parameter), name)
+    }
+
+    fn parameter(
+        &self,
+        parameter: &SourceNode<'_>,
+        optional: &mut Vec<String>,
+        step: &mut ImportedStep,
+        session: &mut ImportSession,
+    ) {
+        let name = parameter.text_of("name").unwrap_or_default();
+        let place = parameter.text_of("in").unwrap_or_default();
+        if name.is_empty() {
+            if let Some(reference) = parameter.text_of("$ref") {
+                let what = format!("the parameter {reference}, which is not in the file");
+                builder::omit_at(step, parameter.line, OmissionKind::Setting, &what, session);
+            }
+            return;
+        }
+        let has_example = parameter.get("example").is_some() || parameter.get("examples").is_some();
+        let is_sent =
+            parameter.is_true("required") || has_example || matches!(place.as_str(), "path" | "body" | "formData");
+        if !is_sent {
+            optional.push(name);
+            return;
+        }
+        match place.as_str() {
+            "path" => {}
+            "query" => {
+                let value = Template::text(self.value(parameter, &name));
+                step.request.query.push(field(builder::encoded_name(&Template::text(name)), value));
+            }
+            "header" => {
+                let is_own = ["accept", "content-type", "authorization"].contains(&name.to_ascii_lowercase().as_str());
+                if !is_own {
+                    let value = Template::text(self.value(parameter, &name));
+                    builder::add_header(step, &name, &value, session);
+                }
+            }
+            "cookie" => {
+                let value = Template::text(self.value(parameter, &name));
+                step.request.cookies.push(field(Template::text(name), value));
+            }
+            "body" => {
+                let media_type = self.consumes();
+                request_body::apply_swagger(self.description, parameter, &media_type, step, session);
+            }
+            "formData" => self.form_field(parameter, name, step, session),
+            other => {
+                let what = format!("the parameter {name} in {other}");
+                builder::omit_at(step, parameter.line, OmissionKind::Setting, &what, session);
+            }
+        }
+    }
+
+    /// Adds a field of a form of Swagger 2.
+    fn form_field(
+        &self,
+        parameter: &SourceNode<'_>,
+        name: String,
+        step: &mut ImportedStep,
+        session: &mut ImportSession,
+    ) {
+        let is_file = parameter.text_of("type").as_deref() == Some("file");
+        let value = Template::text(self.value(parameter, &name));
+        if is_file {
+            let what = format!("the file of the part {name}, a text instead");
+            builder::omit_at(step, parameter.line, OmissionKind::File, &what, session);
+        }
+        let is_multipart = is_file || self.consumes().contains("multipart");
+        let body = std::mem::take(&mut step.request.body);
+        step.request.body = match body {
+            ImportedBody::Form(mut fields) if !is_multipart => {
+                fields.push(field(builder::encoded_name(&Template::text(name)), value));
+                ImportedBody::Form(fields)
+            }
+            ImportedBody::Multipart(mut parts) => {
+                parts.push(MultipartField { name: Template::text(name), value: MultipartValue::Text(value) });
+                ImportedBody::Multipart(parts)
+            }
+            ImportedBody::Form(fields) => {
+                let parts = fields
+                    .into_iter()
+                    .map(|field| MultipartField { name: field.name, value: MultipartValue::Text(field.value) });
+                let last = MultipartField { name: Template::text(name), value: MultipartValue::Text(value) };
+                ImportedBody::Multipart(parts.chain([last]).collect())
+            }
+            _ if is_multipart => ImportedBody::Multipart(vec![MultipartField {
+                name: Template::text(name),
+                value: MultipartValue::Text(value),
+            }]),
+            _ => ImportedBody::Form(vec![field(builder::encoded_name(&Template::text(name)), value)]),
+        };
+    }
+
+    /// Media type of the bodies of Swagger 2.
+    fn consumes(&self) -> String {
+        let own = self.operation.get("consumes").or_else(|| self.description.root.get("consumes"));
+        let types: Vec<String> =
+            own.map(SourceNode::items).unwrap_or_default().iter().filter_map(SourceNode::scalar).collect();
+        let json = types.iter().find(|media_type| media_type.contains("json"));
+        json.or(types.first()).cloned().unwrap_or_default()
+    }
+
+    /// The status of success, if the operation has one.
+    fn expected(&self) -> Option<ExpectedResponse> {
+        let responses = self.operation.get("responses")?;
+        let codes = responses.members().filter_map(|(code, _)| code.parse::<u16>().ok());
+        let codes: Vec<u16> = codes.filter(|code| (200..300).contains(code)).collect();
+        match codes.as_slice() {
+            [code] => Some(ExpectedResponse { status: ExpectedStatus::Code(*code), ..ExpectedResponse::default() }),
+            _ => None,
+        }
+    }
+}
+
+/// Variable of a parameter in a path; two of the same name with different examples are two variables.
+fn path_variable(name: &str, value: Option<(String, bool)>, session: &mut ImportSession) -> Template {
+    let Some((value, is_given)) = value else { return text::variable(&session.names.name(name)) };
+    let own = session.names.name(name);
+    let known = session.import.variables.iter().find(|variable| variable.name == own);
+    let is_other = is_given && known.is_some_and(|variable| variable.value.as_deref() != Some(&value));
+    let variable = if is_other { session.names.name(&format!("{name} {value}")) } else { own };
+    session.import.define(&variable, &value, false);
+    text::variable(&variable)
+}

@@ -1,0 +1,57 @@
+//! URL of the service that a description is of.
+
+use weir_hurl::Template;
+
+use super::description::ApiDescription;
+use crate::address::BASE_URL;
+use crate::session::ImportSession;
+use crate::text;
+use crate::tree::SourceNode;
+
+/// Text before the paths of operations; the variable `base_url` has the scheme and the host.
+pub(super) fn base(description: &ApiDescription<'_>, session: &mut ImportSession) -> Template {
+    let url = if description.is_swagger() { swagger(description) } else { first_server(description) };
+    let name = session.names.name(BASE_URL);
+    let base = text::variable(&name);
+    let url = url.trim().trim_end_matches('/');
+    if url.starts_with("http://") || url.starts_with("https://") {
+        session.import.define(&name, url, false);
+        return base;
+    }
+    // Without a scheme, and with a host that is told from a path by its beginning.
+    let is_host = url.starts_with("localhost") || url.split('/').next().is_some_and(|host| host.contains('.'));
+    if is_host && !url.starts_with(['.', '/', '{']) && !url.contains("://") {
+        session.import.define(&name, &format!("http://{url}"), false);
+        return base;
+    }
+    // Nothing is known of a variable without a default.
+    if url.contains('{') || url.contains("://") {
+        return base;
+    }
+    let slash = if url.is_empty() || url.starts_with('/') { "" } else { "/" };
+    let url = format!("{slash}{url}");
+    // A path is relative to where the description is from, which is unknown.
+    text::concat([&base, &Template::text(url)])
+}
+
+fn swagger(description: &ApiDescription<'_>) -> String {
+    let root = description.root;
+    let path = root.text_of("basePath").unwrap_or_default();
+    let path = if path.is_empty() || path.starts_with('/') { path } else { format!("/{path}") };
+    let Some(host) = root.text_of("host").filter(|host| !host.is_empty()) else { return path };
+    let schemes: Vec<String> = root.items_of("schemes").iter().filter_map(SourceNode::scalar).collect();
+    let scheme = if schemes.is_empty() || schemes.iter().any(|scheme| scheme == "https") { "https" } else { "http" };
+    format!("{scheme}://{host}{path}")
+}
+
+/// URL of the first server, its variables with their defaults.
+fn first_server(description: &ApiDescription<'_>) -> String {
+    let Some(server) = description.root.items_of("servers").first() else { return String::new() };
+    let mut url = server.text_of("url").unwrap_or_default();
+    for (name, variable) in server.get("variables").into_iter().flat_map(SourceNode::members) {
+        let first = || variable.items_of("enum").first().and_then(SourceNode::scalar);
+        let value = variable.text_of("default").or_else(first).unwrap_or_default();
+        url = url.replace(&format!("{{{name}}}"), &value);
+    }
+    url
+}

@@ -1,0 +1,255 @@
+//! Credentials as variables: never text of a scenario.
+
+use weir_hurl::Template;
+
+use crate::collection::Import;
+use crate::names::{VariableNameTable, snake_case};
+use crate::request::{ImportedBody, ImportedRequest};
+use crate::text;
+
+/// Shortest text that is taken for a secret.
+const MIN_SECRET_CHARS: usize = 3;
+
+/// Schemes before the secret of an Authorization header.
+const SCHEMES: [&str; 8] = ["Bearer ", "bearer ", "Basic ", "basic ", "Token ", "token ", "ApiKey ", "Digest "];
+
+/// Replaces credentials in headers, cookies, parameters and bodies by variables, which have the values.
+pub(super) fn hide(import: &mut Import, names: &mut VariableNameTable) {
+    let mut known: Vec<(String, String)> = Vec::new();
+    for scenario in &mut import.scenarios {
+        for step in &mut scenario.steps {
+            hide_in(&mut step.request, &mut |value, proposed| {
+                if let Some((_, name)) = known.iter().find(|(text, _)| text == value) {
+                    return name.clone();
+                }
+                let name = names.unique(proposed);
+                known.push((value.to_owned(), name.clone()));
+                name
+            });
+        }
+    }
+    for (value, name) in known {
+        import.define(&name, &value, true);
+    }
+    for variable in &mut import.variables {
+        variable.is_secret |= is_secret_name(&variable.name);
+    }
+}
+
+fn hide_in(request: &mut ImportedRequest, name: &mut dyn FnMut(&str, &str) -> String) {
+    for header in &mut request.headers {
+        let title = text::source(&header.name);
+        if !is_secret_name(&title) {
+            continue;
+        }
+        // The scheme stays, so that the scenario shows what kind of credential it needs.
+        let scheme = SCHEMES.iter().find(|scheme| text::start(&header.value).starts_with(**scheme)).copied();
+        let rest = without_prefix(&header.value, scheme.unwrap_or_default());
+        if let Some(secret) = rest.as_text().filter(|secret| is_secret_text(secret)) {
+            let proposed = match scheme {
+                Some(scheme) if title.eq_ignore_ascii_case("authorization") => {
+                    format!("{}_token", scheme.trim().to_ascii_lowercase())
+                }
+                _ => snake_case(&title),
+            };
+            let variable = text::variable(&name(secret, &proposed));
+            header.value = text::concat([&Template::text(scheme.unwrap_or_default()), &variable]);
+        }
+    }
+    for cookie in &mut request.cookies {
+        hide_value(&mut cookie.value, &format!("cookie_{}", snake_case(&text::source(&cookie.name))), name);
+    }
+    if let Some(user) = &mut request.basic_auth {
+        // However short it is.
+        if let Some(password) = user.value.as_text().filter(|password| !password.is_empty()) {
+            user.value = text::variable(&name(password, "password"));
+        }
+    }
+    for parameter in request.query.iter_mut().filter(|field| is_secret_name(&text::source(&field.name))) {
+        hide_value(&mut parameter.value, &snake_case(&text::source(&parameter.name)), name);
+    }
+    request.url = in_query(&request.url, name);
+    match &mut request.body {
+        ImportedBody::Form(fields) => {
+            for field in fields.iter_mut().filter(|field| is_secret_name(&text::source(&field.name))) {
+                hide_value(&mut field.value, &snake_case(&text::source(&field.name)), name);
+            }
+        }
+        ImportedBody::Multipart(fields) => {
+            for field in fields.iter_mut().filter(|field| is_secret_name(&text::source(&field.name))) {
+                if let weir_hurl::MultipartValue::Text(value) = &mut field.value {
+                    hide_value(value, &snake_case(&text::source(&field.name)), name);
+                }
+            }
+        }
+        ImportedBody::Text { text, media_type } if media_type.to_ascii_lowercase().contains("json") => {
+            *text = in_json(text, name);
+        }
+        _ => {}
+    }
+}
+
+fn hide_value(value: &mut Template, proposed: &str, name: &mut dyn FnMut(&str, &str) -> String) {
+    if let Some(secret) = value.as_text().filter(|secret| is_secret_text(secret)) {
+        *value = text::variable(&name(secret, proposed));
+    }
+}
+
+fn without_prefix(value: &Template, prefix: &str) -> Template {
+    let mut rest = value.clone();
+    if let Some(weir_hurl::TemplatePart::Text(first)) = rest.parts.first_mut() {
+        *first = first.get(prefix.len()..).unwrap_or_default().to_owned();
+    }
+    text::from_parts(rest.parts)
+}
+
+/// Replaces secrets in the query of a URL.
+fn in_query(url: &Template, name: &mut dyn FnMut(&str, &str) -> String) -> Template {
+    let mut is_query = false;
+    text::map_fixed(url, |fixed| {
+        let mut parts = Vec::new();
+        let mut rest = fixed;
+        while let Some(at) = rest.find(if is_query { ['?', '&'] } else { ['?', '?'] }) {
+            is_query = true;
+            let (before, after) = rest.split_at(at + 1);
+            parts.push(Template::text(before));
+            rest = after;
+            let end = rest.find(['&', '#']).unwrap_or(rest.len());
+            if let Some((key, value)) = rest[..end].split_once('=')
+                && is_secret_name(key)
+                && is_secret_text(value)
+                && !value.contains('%')
+            {
+                parts.push(Template::text(format!("{key}=")));
+                parts.push(text::variable(&name(value, &snake_case(key))));
+                rest = &rest[end..];
+            }
+        }
+        parts.push(Template::text(rest));
+        text::concat(&parts)
+    })
+}
+
+/// Replaces strings of members with the name of a secret.
+fn in_json(body: &Template, name: &mut dyn FnMut(&str, &str) -> String) -> Template {
+    text::map_fixed(body, |fixed| {
+        let mut parts = Vec::new();
+        let mut rest = fixed;
+        while let Some((start, length, key)) = next_member(rest) {
+            let (before, after) = rest.split_at(start);
+            parts.push(Template::text(before));
+            let value = &after[..length];
+            if is_secret_name(&key) && is_secret_text(value) && !value.contains('\\') {
+                parts.push(text::variable(&name(value, &snake_case(&key))));
+            } else {
+                parts.push(Template::text(value));
+            }
+            // With the closing quote, which begins no member.
+            let (quote, after) = after[length..].split_at(1);
+            parts.push(Template::text(quote));
+            rest = after;
+        }
+        parts.push(Template::text(rest));
+        text::concat(&parts)
+    })
+}
+
+/// Start and length of the next string that is a member's value, and the member's name.
+fn next_member(text: &str) -> Option<(usize, usize, String)> {
+    let mut at = 0;
+    loop {
+        let key_start = at + text.get(at..)?.find('"')? + 1;
+        let key_length = string_length(&text[key_start..])?;
+        let key = &text[key_start..key_start + key_length];
+        at = key_start + key_length + 1;
+        let rest = text.get(at..)?;
+        let value = rest.trim_start().strip_prefix(':').map(str::trim_start);
+        if let Some(value) = value.and_then(|value| value.strip_prefix('"')) {
+            let start = text.len() - value.len();
+            let length = string_length(value)?;
+            return Some((start, length, key.to_owned()));
+        }
+    }
+}
+
+/// Length of the string at the beginning of a text, up to its closing quote.
+fn string_length(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' if !is_escaped => return Some(at),
+            '\\' => is_escaped = !is_escaped,
+            _ => is_escaped = false,
+        }
+    }
+    None
+}
+
+/// Whether what has this name is a secret.
+pub(super) fn is_secret_name(name: &str) -> bool {
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let ends = [
+        "authorization",
+        "cookie",
+        "token",
+        "secret",
+        "apikey",
+        "password",
+        "passwd",
+        "pwd",
+        "passphrase",
+        "accesskey",
+        "secretkey",
+        "subscriptionkey",
+        "clientsecret",
+        "privatekey",
+        "sessionid",
+        "authkey",
+        "credential",
+        "credentials",
+    ];
+    ends.iter().any(|end| name.ends_with(end)) || name == "key" || name == "sid"
+}
+
+fn is_secret_text(text: &str) -> bool {
+    let text = text.trim();
+    text.chars().count() >= MIN_SECRET_CHARS && !matches!(text, "true" | "false" | "null")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hidden(request: ImportedRequest) -> (ImportedRequest, Vec<(String, String)>) {
+        let mut request = request;
+        let mut values = Vec::new();
+        hide_in(&mut request, &mut |value, proposed| {
+            values.push((proposed.to_owned(), value.to_owned()));
+            proposed.to_owned()
+        });
+        (request, values)
+    }
+
+    #[test]
+    fn credentials_become_variables_and_keep_their_scheme() {
+        let mut request =
+            ImportedRequest { url: Template::text("http://h/a?x=1&api_key=k-123&y=2"), ..Default::default() };
+        request.add_header("Authorization", Template::text("Bearer abc.def"));
+        request.add_header("X-Api-Key", Template::text("k-123"));
+        request.add_header("Accept", Template::text("*/*"));
+        request.body = ImportedBody::Text {
+            text: Template::text(r#"{"user": "ada", "password": "pw-ada", "n": [1, {"token": "t-1"}]}"#),
+            media_type: "application/json".into(),
+        };
+        let (made, values) = hidden(request);
+        assert_eq!(text::source(&made.url), "http://h/a?x=1&api_key={{api_key}}&y=2");
+        assert_eq!(text::source(made.header("authorization").unwrap()), "Bearer {{bearer_token}}");
+        assert_eq!(text::source(made.header("x-api-key").unwrap()), "{{x_api_key}}");
+        let ImportedBody::Text { text, .. } = &made.body else { panic!("a text") };
+        assert_eq!(
+            text::source(text),
+            r#"{"user": "ada", "password": "{{password}}", "n": [1, {"token": "{{token}}"}]}"#
+        );
+        assert_eq!(values.len(), 5);
+    }
+}

@@ -1,0 +1,68 @@
+//! State of a reader: names of variables, omissions, and comments that wait for their step.
+
+use weir_hurl::Template;
+
+use crate::collection::{Import, ImportedScenario};
+use crate::names::VariableNameTable;
+use crate::omission::{Omission, OmissionKind};
+use crate::request::ImportedStep;
+use crate::text;
+
+/// Most characters of a description that are shown.
+const MAX_WHAT_CHARS: usize = 160;
+
+/// State of the readers of an import, one file after another.
+#[derive(Debug, Default)]
+pub(crate) struct ImportSession {
+    /// Name of the current file.
+    pub(crate) file: String,
+    pub(crate) names: VariableNameTable,
+    pub(crate) import: Import,
+    /// Variables whose values have variables or functions.
+    pub(crate) formulas: Vec<(String, Template)>,
+    /// Comments for the next step.
+    pending: Vec<String>,
+}
+
+impl ImportSession {
+    /// Records an omission and writes its comment above the next step.
+    pub(crate) fn omit(&mut self, line: u32, kind: OmissionKind, what: impl AsRef<str>) {
+        let what = text::one_line(what.as_ref(), MAX_WHAT_CHARS);
+        self.pending.push(format!("left out: {what}"));
+        self.count(line, kind, what);
+    }
+
+    /// Records an omission without a comment.
+    fn count(&mut self, line: u32, kind: OmissionKind, what: String) {
+        self.import.omissions.push(Omission { file: self.file.clone(), line, kind, what });
+    }
+
+    /// Writes a comment above the next step.
+    pub(crate) fn note(&mut self, text: impl AsRef<str>) {
+        self.pending.push(text::one_line(text.as_ref(), MAX_WHAT_CHARS));
+    }
+
+    /// Comments that wait for their step.
+    pub(crate) fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.pending)
+    }
+
+    /// Takes the comment that was written last.
+    pub(crate) fn take_last_note(&mut self) -> Option<String> {
+        self.pending.pop()
+    }
+
+    /// Adds a step to a scenario, with the comments that wait for it.
+    pub(crate) fn push(&mut self, scenario: &mut ImportedScenario, mut step: ImportedStep) {
+        let own = std::mem::take(&mut step.notes);
+        step.notes = self.take_notes();
+        step.notes.extend(own);
+        step.file.clone_from(&self.file);
+        scenario.steps.push(step);
+    }
+
+    /// Ends a scenario: comments that still wait are its last ones.
+    pub(crate) fn end(&mut self, scenario: &mut ImportedScenario) {
+        scenario.end_notes.extend(std::mem::take(&mut self.pending));
+    }
+}
