@@ -10,6 +10,7 @@ use super::exit;
 use super::messages::Messages;
 use super::output::{OutputFile, colors, print};
 use weir_measure::Run;
+use weir_report::llm::{self, LlmReportFormat};
 use weir_report::{ReportFormat, csv, page, render};
 
 /// Examples at the end of the help.
@@ -64,5 +65,11 @@ fn write(run: &Run, asked: &ReportArgs, is_quiet: bool) -> Result<(), String> {
     if taken && is_quiet {
         return Ok(());
     }
-    print(&render(run, asked.format, colors() && !taken), taken)
+    let has_colors = colors() && !taken;
+    // weir's own report is that of the command that made the run.
+    let report = match (asked.format, &run.llm) {
+        (ReportFormat::Text, Some(_)) => llm::render(run, LlmReportFormat::Text, has_colors),
+        (format, _) => render(run, format, has_colors),
+    };
+    print(&report, taken)
 }

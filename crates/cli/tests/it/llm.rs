@@ -323,3 +323,16 @@ fn http_2_carries_conversations_on_few_connections() {
     assert_eq!((llm.requests, llm.output_tokens, run.connections.opened), (16, 160, 1));
     assert_eq!(run.target.http.as_deref(), Some("HTTP/2"));
 }
+
+#[test]
+fn a_saved_run_has_the_same_report_and_its_page_has_the_tokens() {
+    let serving = Serving::start(&MODEL);
+    let weir = Weir::new();
+    let flags =
+        ["-n", "3", "-c", "1", "--input-tokens", "8", "--out", "run.json", "--html", "run.html", "--csv", "run.csv"];
+    let output = llm(&weir, &url(&serving), &flags);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("while it streams"), "{}", output.stdout);
+    assert_eq!(weir.run(&["report", "run.json"]).stdout, output.stdout);
+    assert!(weir.read("run.html").contains("TTFT") && weir.read("run.csv").starts_with("t_s,"));
+}
