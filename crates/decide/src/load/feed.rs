@@ -113,6 +113,8 @@ pub struct ClosedFeed {
     step: u64,
     /// Remaining requests of each started user, by its local number.
     remaining: Vec<u64>,
+    /// Their sum; `MAX` without a limit.
+    remaining_sum: u64,
     /// Users that pause after a failed connection, the earliest first: all pauses are equally long.
     paused: VecDeque<(Nanos, u32)>,
     /// Requests of the agent that this thread may still send.
@@ -133,6 +135,7 @@ impl ClosedFeed {
             next_user: ours.first(),
             step: ours.step(),
             remaining: Vec::with_capacity(usize::try_from(local).unwrap_or(0)),
+            remaining_sum: 0,
             paused: VecDeque::new(),
             permits: 0..0,
             numbers: agent,
@@ -143,6 +146,11 @@ impl ClosedFeed {
     /// Remaining permits; the caller grants more before they run out.
     pub fn permits_remaining(&self) -> u64 {
         self.permits.end - self.permits.start
+    }
+
+    /// Whether a user has requests left to send, so that a permit would be used.
+    pub fn has_demand(&self) -> bool {
+        self.next_user < self.users.count || self.remaining_sum > 0
     }
 
     /// Replaces the permits.
@@ -161,7 +169,9 @@ impl ClosedFeed {
             return None;
         }
         let user = u32::try_from(self.remaining.len()).unwrap_or(u32::MAX);
-        self.remaining.push(self.users.loops.unwrap_or(u64::MAX));
+        let loops = self.users.loops.unwrap_or(u64::MAX);
+        self.remaining.push(loops);
+        self.remaining_sum = self.remaining_sum.saturating_add(loops);
         self.next_user = self.next_user.saturating_add(self.step);
         self.next_on(user, now)
     }
@@ -183,6 +193,8 @@ impl ClosedFeed {
         }
         let number = self.numbers.nth(self.permits.next()?);
         *left -= 1;
+        // Without a limit it never ends.
+        self.remaining_sum = if self.users.loops.is_some() { self.remaining_sum - 1 } else { u64::MAX };
         Some(DueRequest { arrival: ScheduledArrival { intended: now, number }, user })
     }
 

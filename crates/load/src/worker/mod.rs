@@ -274,7 +274,7 @@ impl<'a> Worker<'a> {
     #[inline]
     fn refill_permits(&mut self) {
         let Feed::Closed(feed) = &mut self.feed else { return };
-        if feed.permits_remaining() > 0 {
+        if feed.permits_remaining() > 0 || !feed.has_demand() {
             return;
         }
         let plan = self.shared.plan;
