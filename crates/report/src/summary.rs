@@ -29,16 +29,16 @@ pub fn render(run: &Run, comparison: Option<&str>) -> String {
         String::new(),
         cell(&verdict.sentence),
     ];
-    lines.extend(table(objectives(run)));
+    lines.extend(table(&objectives(run)));
     let doubts = verdict.points.iter().filter(|point| point.tone == Tone::Doubt);
     let doubts: Vec<String> = doubts.map(|point| format!("- 🟡 {}", cell(&point.text))).collect();
     if !doubts.is_empty() {
         lines.push(String::new());
         lines.extend(doubts);
     }
-    lines.extend(table(times(run)));
-    lines.extend(table(steps(run)));
-    lines.extend(table(failures(run)));
+    lines.extend(table(&times(run)));
+    lines.extend(table(&steps(run)));
+    lines.extend(table(&failures(run)));
     lines.extend(course(run));
     if let Some(comparison) = comparison {
         lines.extend([String::new(), comparison.trim_end().to_owned()]);
@@ -47,8 +47,8 @@ pub fn render(run: &Run, comparison: Option<&str>) -> String {
 }
 
 /// Rows of a table, the first of which is its heading; none without others.
-fn table(rows: Vec<Vec<String>>) -> Vec<String> {
-    let [heading, _, ..] = rows.as_slice() else { return Vec::new() };
+fn table(rows: &[Vec<String>]) -> Vec<String> {
+    let [heading, _, ..] = rows else { return Vec::new() };
     let rule = format!("|---{}|", "|---:".repeat(heading.len() - 1));
     let mut lines: Vec<String> = rows.iter().map(|row| format!("| {} |", row.join(" | "))).collect();
     lines.insert(1, rule);
