@@ -103,7 +103,7 @@ impl CompareArgs {
     fn all_sides(&self) -> Result<Vec<&PathBuf>, String> {
         let sides: Vec<&PathBuf> = self.base.iter().chain(&self.sides).collect();
         if sides.len() < 2 {
-            return Err("one side is no comparison; give a baseline and what to compare with it".to_owned());
+            return Err("only one side; give a baseline and what to compare with it".to_owned());
         }
         Ok(sides)
     }

@@ -148,13 +148,13 @@ pub(super) struct LoadArgs {
     /// file for the HTML report
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     html: Option<PathBuf>,
-    /// file for a summary in Markdown; a job of GitHub Actions has one on its page anyway
+    /// file for a summary in Markdown
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     summary_md: Option<PathBuf>,
     /// file for the objectives as JUnit XML
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     junit: Option<PathBuf>,
-    /// saved run, or folder of runs, that the summary compares this one with
+    /// saved runs that the summary compares with
     #[arg(long, value_name = "RUN|FOLDER", help_heading = RESULT)]
     base: Option<PathBuf>,
 }

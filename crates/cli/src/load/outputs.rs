@@ -88,7 +88,7 @@ impl LoadOutputs {
         if let (Some(path), Some(shown)) = (&self.job_page, &shown)
             && let Err(error) = append_to_job_page(path, shown)
         {
-            // Nobody has asked for it.
+            // No flag has asked for it.
             messages.note(&format!("cannot append to {}: {error}", path.display()));
         }
         let done = [

@@ -75,5 +75,5 @@ fn what_fails_a_comparison_is_chosen() {
         assert!(output.stdout.contains("A  a.json (1 run of weir)"), "{output:?}");
     }
     let output = weir.run(&["compare", "a.json"]);
-    assert!(output.code == 2 && output.one_line().contains("one side is no comparison"), "{output:?}");
+    assert!(output.code == 2 && output.one_line().contains("only one side"), "{output:?}");
 }
