@@ -27,7 +27,9 @@ def test_events_are_in_the_result(service: weir.Service) -> None:
 
 
 def test_streams_that_break_off_or_stall_are_failures_of_their_own() -> None:
-    with weir.serve("stream", events=5, gap="1ms", first_delay="1ms", cut="30%", stall="20%", stall_time="60s") as service:
+    with weir.serve(
+        "stream", events=5, gap="1ms", first_delay="1ms", cut="30%", stall="20%", stall_time="60s"
+    ) as service:
         run = weir.load(
             service.url + "/sse",
             stream=True,

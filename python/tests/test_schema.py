@@ -41,6 +41,7 @@ def runs_of(url: str) -> dict[str, weir.Run]:
         "agents": weir.load(url, connections=4, requests=40, on="local", agents=2),
         "http2": http2_run(),
         "streams": stream_run(),
+        "llm": llm_run(),
         "scenario": scenario_run(url),
         "rows": weir.load(url + "/{{id}}", data=[{"id": 1}, {"id": 2}], data_order="unique", connections=1),
         "stopped": script_run(url, "function response() wrk.thread:stop() end"),
@@ -87,11 +88,18 @@ def script_run(url: str, text: str) -> weir.Run:
         return saved_run("-s", str(file), url, "-c", "1", "-d", "30s")
 
 
-def saved_run(*args: str) -> weir.Run:
+def llm_run() -> weir.Run:
+    """Run of requests to a language model, with an objective of each."""
+    with weir.serve("llm", prefill="1ms", decode="1ms") as model:
+        flags = ["--model", "weir-llm", "-n", "4", "-c", "2", "--input-tokens", "5", "--output-tokens", "3"]
+        return saved_run(model.url, *flags, "--goodput", "e2e:30s", command="llm")
+
+
+def saved_run(*args: str, command: str = "load") -> weir.Run:
     """Run of a command that the Python function has no arguments for."""
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / "run.json"
-        programs.weir("load", *args, "-q", "-o", str(saved))
+        programs.weir(command, *args, "-q", "-o", str(saved))
         return weir.Run.from_json(saved.read_text("utf-8"))
 
 
