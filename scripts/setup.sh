@@ -26,7 +26,7 @@ main() {
     rust "$purpose"
     case $purpose in
         demo) venv && demonstration ;;
-        test) venv && tools && examples && axe && ray && package dev ;;
+        test) venv && tools && examples && axe && ray && frameworks && package dev ;;
         studies) venv && tools && package release ;;
         check) venv && tools ;;
         bench) venv && tools && package release ;;
@@ -251,18 +251,28 @@ axe() {
     fi
 }
 
-# Cluster for the tests of agents.
-ray() {
+# Packages of one of the optional groups of the project: NAME, what it is called, what is not tested without it.
+optional() {
     local now
-    now=$(requirements project optional-dependencies ray | digest -)
-    if ! is_done ray "$now"; then
-        say "installing Ray"
-        if pip install -r <(requirements project optional-dependencies ray); then
-            stamp ray "$now"
+    now=$(requirements project optional-dependencies "$1" | digest -)
+    if ! is_done "$1" "$now"; then
+        say "installing $2"
+        if pip install -r <(requirements project optional-dependencies "$1"); then
+            stamp "$1" "$now"
         else
-            say "without Ray, which could not be installed: agents on a cluster are not tested"
+            say "without $2, which could not be installed: $3"
         fi
     fi
+}
+
+# Cluster for the tests of agents.
+ray() {
+    optional ray Ray "agents on a cluster are not tested"
+}
+
+# Libraries that call language models, for the tests of `weir serve llm`.
+frameworks() {
+    optional frameworks "LiteLLM and LangChain" "the service of language models is not tested with them"
 }
 
 # The package, built in this profile, unless WEIR_PROFILE names another: tests share what is compiled with those in Rust,
