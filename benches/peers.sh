@@ -6,6 +6,7 @@ set -u
 
 OHA=1.16.0
 K6=v1.8.1
+GUIDELLM=0.8.1
 LOCUST=2.47.0
 JMETER=5.6.3
 CLIENTS="aiohttp==3.14.5 uvloop==0.23.0 httpx==0.28.1 httpx2==2.16.2 requests==2.34.2 curl_cffi==0.16.3 pycurl==7.49.0
@@ -18,7 +19,7 @@ ARQ=0.28.0
 
 root=$(cd "$(dirname "$0")" && pwd)/out/peers
 mkdir -p "$root/bin"
-PATH="$root/bin:$root/venv/bin:$PATH:/usr/sbin"
+PATH="$root/bin:$root/venv/bin:$root/guidellm/bin:$PATH:/usr/sbin"
 missing=0
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -66,6 +67,15 @@ from_go() { # COMMAND MODULE@VERSION
 from_pip() { # COMMAND VERSION
     present "$1" && return
     python3 -m venv "$root/venv" && "$root/venv/bin/pip" install --quiet "$1==$2" || missing "$1" "pip install $1==$2 failed"
+    present "$1"
+}
+
+# A folder of its own: it pins what others need in other versions. pip takes over ten minutes to choose them.
+from_uv() { # COMMAND VERSION
+    local venv="$root/$1"
+    present "$1" && return
+    python3 -m venv "$venv" && "$venv/bin/pip" install --quiet uv \
+        && "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" "$1==$2" || missing "$1" "uv pip install $1==$2 failed"
     present "$1"
 }
 
@@ -151,6 +161,7 @@ from_apt h2load nghttp2-client
 from_cargo oha "$OHA"
 from_go k6 "go.k6.io/k6@$K6"
 from_pip locust "$LOCUST"
+from_uv guidellm "$GUIDELLM"
 from_maven "$JMETER"
 from_source civetweb-functions civetweb.c civetweb libcivetweb-dev
 from_source microhttpd-functions microhttpd.c microhttpd libmicrohttpd-dev

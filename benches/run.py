@@ -1,6 +1,6 @@
 """Benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|streams|serve|gate|client|smart|overload|
+    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|streams|llm|serve|gate|client|smart|overload|
                            harm|send|delivery|shared|verdicts|agents|all|page] [--quick] [--pairs 5]
                            [--minutes 10] [--publish]
 
@@ -25,6 +25,7 @@ from harness import (
     gated,
     harm,
     http2,
+    llm,
     machine,
     memory,
     opened,
@@ -55,6 +56,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "scripts": scripts.measure,
     "http2": http2.measure,
     "streams": streams.measure,
+    "llm": llm.measure,
     "serve": served.measure,
     "gate": gated.measure,
     "client": clients.measure,

@@ -26,6 +26,7 @@ VERSION_FLAGS = {
     "oha": "--version",
     "k6": "version",
     "locust": "--version",
+    "guidellm": "--version",
     "jmeter": "--version",
     "civetweb-functions": "--version",
     "microhttpd-functions": "--version",
@@ -93,7 +94,7 @@ def build() -> dict[str, Path]:
 
 def peers() -> dict[str, Path]:
     """Find the peers on PATH or where peers.sh installs them."""
-    places = [str(PEERS / "bin"), str(PEERS / "venv" / "bin")]
+    places = [str(PEERS / "bin"), str(PEERS / "venv" / "bin"), str(PEERS / "guidellm" / "bin")]
     path = os.pathsep.join([*places, os.environ.get("PATH", ""), "/usr/sbin"])
     found = {name: shutil.which(name, path=path) for name in VERSION_FLAGS}
     return {name: Path(place) for name, place in found.items() if place}

@@ -1,0 +1,80 @@
+"""Page and goals of the section on language models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness import llm, results
+from harness.results import Section, Value
+from harness.streams import deviation
+from harness.table import Row, number, table
+from harness.verdict import Goal, at_most
+
+TIMES = ("TTFT", "TPOT")
+MAX_CHUNK_US, MAX_MEMORY_MB = 2.0, 50.0
+
+
+def write(section: Section) -> Iterator[str]:
+    """Yield the parts of the page."""
+    yield "# Language models: clients beside the server's own record"
+    yield (
+        f"`weir serve llm` on the other core: 50 ms of prefill, {llm.TOKENS} tokens per response at a known pace, and a"
+        f" record of when each token was handed over to be written. Closed loop, one core for the client,"
+        f" {section.plan['delay_s']} s per run, rounds: {section.plan['slow_rounds']}. TTFT is from the send, so that"
+        " the record knows it; TPOT is (last chunk - first) / (tokens - 1), which guidellm calls ITL."
+    )
+    header = ["client", "TTFT p50", "record", "TTFT p99", "record", "TPOT p50", "record", "TPOT p99", "record"]
+    for streams in llm.CASES:
+        case = llm.case(streams)
+        if section.contenders(case):
+            yield f"## {case}"
+            yield table(header, [_times(section, case, name) for name in section.contenders(case)])
+            costs = ["client", "tokens/s", "CPU us/token", "user", "system", "peak MB"]
+            yield table(costs, [_cost(section, case, name) for name in section.contenders(case)])
+
+
+def _times(section: Section, case: str, name: str) -> Row:
+    def ms(of: Value) -> str:
+        return number(section.median(case, name, of), "{:.2f}")
+
+    cells = [ms(of(time, key)) for time in TIMES for key in ("p50", "p99") for of in (_reported, _true)]
+    return [section.marked(case, name), *cells]
+
+
+def _cost(section: Section, case: str, name: str) -> Row:
+    return [
+        section.marked(case, name),
+        number(section.median(case, name, results.rate), "{:,.0f}"),
+        number(section.median(case, name, results.cpu), "{:.1f}"),
+        number(section.median(case, name, lambda trial: trial.user_us_per_request), "{:.1f}"),
+        number(section.median(case, name, lambda trial: trial.sys_us_per_request), "{:.1f}"),
+        number(section.median(case, name, results.memory), "{:.1f}"),
+    ]
+
+
+def _reported(time: str, key: str) -> Value:
+    return lambda trial: trial.report.get(time, {}).get(key)
+
+
+def _true(time: str, key: str) -> Value:
+    return lambda trial: trial.server.get(time, {}).get(key)
+
+
+def _off(time: str) -> Value:
+    return lambda trial: deviation(trial, time)
+
+
+def judge(section: Section) -> Iterator[Goal]:
+    """Yield the goals of the section."""
+    for streams in llm.CASES:
+        case = llm.case(streams)
+        for time in TIMES:
+            found = section.median(case, llm.WEIR, _off(time))
+            promise = f"{case}: every percentile of weir's {time} within 1% + 50 us of the record"
+            yield at_most(promise, found, 1.0, "{:.2f} of that")
+    largest = llm.case(max(llm.CASES))
+    found = section.median(largest, llm.WEIR, results.memory)
+    yield at_most(f"{largest}: at most {MAX_MEMORY_MB:.0f} MB", found, MAX_MEMORY_MB, "{:.1f} MB")
+    busiest = llm.case(100)
+    found = section.median(busiest, llm.WEIR, results.cpu)
+    yield at_most(f"{busiest}: at most {MAX_CHUNK_US:g} us CPU per token", found, MAX_CHUNK_US, "{:.2f} us")
