@@ -110,10 +110,12 @@ pub(super) fn redacted(args: &[OsString], secrets: &[String]) -> Vec<String> {
 pub(super) fn read_variables(path: &Path) -> Result<Vec<(String, String)>, String> {
     let text = fs::read_to_string(path)
         .map_err(|error| format!("--variables-file: cannot read '{}': {error}", path.display()))?;
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let pair = |line: &str| {
-        let (name, value) =
-            line.split_once('=').ok_or_else(|| format!("--variables-file '{line}': write NAME=VALUE"))?;
+    let lines = (1..).zip(text.lines().map(str::trim));
+    let lines = lines.filter(|(_, line): &(u64, &str)| !line.is_empty() && !line.starts_with('#'));
+    // The line may be a secret.
+    let pair = |(number, line): (u64, &str)| {
+        let problem = || format!("--variables-file: {}:{number}: write NAME=VALUE", path.display());
+        let (name, value) = line.split_once('=').ok_or_else(problem)?;
         Ok((name.to_owned(), value.to_owned()))
     };
     lines.map(pair).collect()

@@ -124,7 +124,7 @@ fn what_cannot_be_read_is_one_line_and_exit_code_2() {
     for (args, words) in [
         (["missing", "missing"].as_slice(), "cannot read missing"),
         (&["empty", "empty"], "no run in this folder"),
-        (&["one"], "2"),
+        (&["one"], "only one side"),
         (&["a", "b", "--metric", "speed"], "unknown metric 'speed'"),
         (&["a", "b", "--min-effect", "much"], "invalid percentage 'much'"),
         (&["a", "b", "--confidence", "100%"], "--confidence"),

@@ -169,7 +169,10 @@ fn a_folder_of_bruno_is_one_scenario_in_its_own_order() {
     weir.write("api/a.bru", request("second", 2));
     weir.write("api/environments/dev.bru", "vars {\n  host: http://h\n}\n");
     let import = weir.run(&["import", "api", "--to", "curl"]);
-    assert_eq!(import.stdout, "# first\ncurl \"${host}\"'/first'\n\n# second\ncurl \"${host}\"'/second'\n");
+    assert_eq!(
+        import.stdout,
+        "# first\ncurl \"${host}\"'/first' \\\n  -L\n\n# second\ncurl \"${host}\"'/second' \\\n  -L\n"
+    );
 }
 
 #[test]

@@ -38,13 +38,16 @@ impl fmt::Debug for LoadSyntax<'_> {
 }
 
 /// Flags that the study sets itself, or that have no meaning in a study.
-pub const DISALLOWED_FLAGS: [&str; 25] = [
+pub const DISALLOWED_FLAGS: [&str; 28] = [
     "format",
     "out",
     "jtl",
     "csv",
     "csv-steps",
     "html",
+    "summary-md",
+    "junit",
+    "base",
     "strict",
     "slo",
     "abort",

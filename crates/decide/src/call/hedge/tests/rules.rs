@@ -187,8 +187,13 @@ fn failure_fires_the_stage(case: &Case, trace: &HedgeTrace) -> bool {
                 if running & 1 << attempt != 0 && now < case.deadline && case.resend == ResendRule::Always =>
             {
                 let fired = reasons(actions).take_while(|why| *why == LaunchReason::Failure(before as u32)).count();
-                // A failure that the caller causes is not retried.
-                fired == if failure.side() == FailureSide::Upstream { stage.attempts as usize } else { 0 }
+                // A failure that the caller causes is not retried; but at the same time another attempt may time out.
+                let expires =
+                    actions.iter().any(|action| matches!(action, HedgeAction::Cancel(other) if *other != attempt));
+                match failure.side() {
+                    FailureSide::Upstream => fired == stage.attempts as usize,
+                    FailureSide::Caller => fired == 0 || (expires && fired == stage.attempts as usize),
+                }
             }
             _ => true,
         }
