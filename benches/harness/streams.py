@@ -29,8 +29,10 @@ class Shape:
 
     streams: int
     gap: str
+    #: Mean length of a stream in seconds: its first event after 110 ms, and 10 more.
+    length_s: float
     first: str = "20ms..200ms"
-    events: int = 40
+    events: int = 11
 
     @property
     def name(self) -> str:
@@ -39,7 +41,12 @@ class Shape:
         return f"{self.streams:,} stream{plural}, gaps of {self.gap.replace('..', ' to ')}"
 
 
-TRUTH = (Shape(1, "5ms..35ms"), Shape(10, "5ms..35ms"), Shape(100, "20ms..80ms"), Shape(1000, "200ms..800ms"))
+TRUTH = (
+    Shape(1, "5ms..35ms", 0.31),
+    Shape(10, "5ms..35ms", 0.31),
+    Shape(100, "20ms..80ms", 0.61),
+    Shape(1000, "200ms..800ms", 5.11),
+)
 #: 10,000 events per second on 200 streams.
 COST_STREAMS, COST_GAP, EVENT_BYTES = 200, "20ms", 200
 COST = f"{COST_STREAMS} streams, 10,000 events/s"
@@ -57,14 +64,17 @@ def measure(bench: Bench) -> list[Trial]:
     truths = [(shape, version) for shape in TRUTH for version in VERSIONS]
     for number, (shape, version) in rounds(truths, bench.plan.pairs, bench.plan.seed):
         flags = ["--events", str(shape.events), "--gap", shape.gap, "--first-delay", shape.first]
-        trials.append(_trial(bench, empty(shape.name, version, shape.streams, number), flags))
+        # Evenly: a service that gets all at once accepts some late, and its record begins only then.
+        rate = ["--rate", f"{shape.streams / shape.length_s:.2f}"]
+        trials.append(_trial(bench, empty(shape.name, version, shape.streams, number), flags, rate))
     for number, version in rounds(VERSIONS, bench.plan.pairs, bench.plan.seed):
-        flags = ["--events", "1000", "--gap", COST_GAP, "--first-delay", "0ms", "--event-bytes", str(EVENT_BYTES)]
-        trials.append(_trial(bench, empty(COST, version, COST_STREAMS, number), flags))
+        events = bench.plan.delay_s * 1000 // 20
+        flags = ["--events", str(events), "--gap", COST_GAP, "--first-delay", "0ms", "--event-bytes", str(EVENT_BYTES)]
+        trials.append(_trial(bench, empty(COST, version, COST_STREAMS, number), flags, ["-n", str(COST_STREAMS)]))
     return trials
 
 
-def _trial(bench: Bench, trial: Trial, flags: list[str]) -> Trial:
+def _trial(bench: Bench, trial: Trial, flags: list[str], pace: list[str]) -> Trial:
     """Load a service of streams; requests of the trial are events that the service has sent."""
     program = str(bench.programs[WEIR])
     seconds, version, streams = trial.asked_s, trial.contender, trial.connections or 1
@@ -74,8 +84,10 @@ def _trial(bench: Bench, trial: Trial, flags: list[str]) -> Trial:
         try:
             with service("stream", [program, "serve", "stream", *flags, *seeded], bench.server_core) as server:
                 command = [program, "load", f"{server.url}sse", "--stream", "-t", "1", "--format", "json"]
-                command += ["-c", str(streams if not VERSIONS[version] else math.ceil(streams / 50))]
-                command += ["-d", f"{seconds}s", *_streams(version, streams)]
+                # Twice as many as there are on average, for the open loop.
+                most = streams if pace[0] == "-n" else 2 * streams + 10
+                command += ["-c", str(most if not VERSIONS[version] else math.ceil(most / 50))]
+                command += [*pace, *([] if pace[0] == "-n" else ["-d", f"{seconds}s"]), *_streams(version, streams)]
                 before = spent(server.process.pid)
                 finished = run(command, core=bench.generator_core, cost=bench.programs["cost"], seconds=seconds)
                 trial.server["cpu_s"] = cpu_s(before, spent(server.process.pid))
