@@ -107,7 +107,7 @@ def _trial(bench: Bench, trial: Trial, client: Client) -> Trial:
             with service("llm", command, bench.server_core) as server:
                 asked = client.command(server.url, streams, seconds, folder)
                 finished = run(asked, core=bench.generator_core, cost=bench.programs["cost"], seconds=seconds + 60)
-            trial.command = shown(asked)
+            trial.command = shown(asked).replace(str(folder), "FOLDER")
             _fill(trial, finished, client, folder)
         except (StartError, ValueError, KeyError, OSError) as error:
             trial.error = f"not measured: {type(error).__name__}: {error}"

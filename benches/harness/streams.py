@@ -126,6 +126,7 @@ def _fill(trial: Trial, finished: Finished, record: Path) -> None:
         "events": streams["events"],
         "failed": said["requests"]["failed"],
         "trusted": said["trust"]["ok"],
+        "reasons": said["trust"]["reasons"],
     }
     if said["requests"]["failed"]:
         trial.error = f"{said['requests']['failed']} requests failed"
