@@ -114,3 +114,13 @@ fn an_image_file_is_read_once_and_becomes_a_data_url() {
     ]);
     assert_eq!(content, expected);
 }
+
+#[test]
+fn a_message_without_a_text_is_a_mistake_in_its_line() {
+    for parts in [r#"[{"type":"text","txt":"a"}]"#, r#"[{"type":"image_url","image_url":{}}]"#] {
+        let line = format!("{{\"messages\":[{{\"role\":\"user\",\"content\":{parts}}}]}}\n");
+        let file = format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"a\"}}]}}\n{line}");
+        let read = Dataset::parse("data", file.into_bytes(), &mut |_| Ok(Vec::new()));
+        assert_eq!(read.map(|set| set.count()).map_err(|error| error.line), Err(2), "{parts}");
+    }
+}
