@@ -55,7 +55,6 @@ pub struct StreamObserver {
     reader: EventReader,
     timeline: StreamTimeline,
     llm: LlmTimeline,
-    status: u16,
     /// Bytes of the body.
     bytes: u64,
     max_events: u64,
@@ -73,7 +72,6 @@ impl StreamObserver {
             reader: EventReader::new(options.format.unwrap_or(StreamFormat::Chunks)),
             timeline: StreamTimeline::new(Nanos::ZERO, Nanos::ZERO),
             llm: LlmTimeline::new(Nanos::ZERO, Nanos::ZERO),
-            status: 0,
             bytes: 0,
             max_events: u64::MAX,
             last_text: Vec::new(),
@@ -96,7 +94,6 @@ impl StreamObserver {
         self.timeline = StreamTimeline::new(intended, sent);
         self.timeline.record_bytes(at);
         self.llm = LlmTimeline::new(intended, sent);
-        self.status = status;
         (self.bytes, self.has_stopped, self.fault) = (0, false, None);
         self.is_reading = status < FIRST_ERROR_STATUS;
         self.max_events = options.max_events.unwrap_or(u64::MAX);
@@ -122,11 +119,6 @@ impl StreamObserver {
     /// Whether the response has the events that were asked for.
     pub fn has_stopped(&self) -> bool {
         self.has_stopped
-    }
-
-    /// Status of the response that began last.
-    pub fn status(&self) -> u16 {
-        self.status
     }
 
     /// Reads a piece of the body that came at `at`; returns the number of bytes up to the last event that was asked for,
