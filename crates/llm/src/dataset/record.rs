@@ -202,8 +202,8 @@ impl RecordReader<'_, '_, '_> {
     }
 }
 
-/// Place in the file of a part of a record. What stands in for a part that is missing is not of the record: it has an
-/// empty place, which is no text.
+/// Place in the file of a part of a record. What stands in for a part that is missing is not of the record: its place
+/// is empty.
 fn place(record: &[u8], span: TextSpan, part: &[u8]) -> TextSpan {
     if !record.as_ptr_range().contains(&part.as_ptr()) {
         return TextSpan { start: span.start, end: span.start };
