@@ -59,7 +59,7 @@ pub struct LoadPlan {
     pub users: u64,
     /// Number of generator threads.
     pub threads: u64,
-    /// Length of the run: no request starts later.
+    /// Length of the run: no request starts later, and iterations are cut off.
     pub until: Nanos,
     /// Maximum number of requests of all agents together.
     pub limit: Option<u64>,
@@ -175,14 +175,9 @@ impl LoadPlan {
         let weights: Vec<f64> = requests.iter().map(|r| r.weight).collect();
         let length = RunLength::of(options)?;
         let (pace, connections) = pacing(options, seed)?;
-        let until = match &pace {
-            Pacing::Closed(_) => length.until,
-            Pacing::Open(schedule) => schedule.length(),
-        };
+        let until = length.of_arrivals(&pace);
         let warmup = Nanos::from(options.warmup.unwrap_or_default());
-        if warmup >= until {
-            return Err(PlanError::Value("warmup", format!("{warmup} is not shorter than the run of {until}")));
-        }
+        check_warmup(warmup, until)?;
         let deal = Shard::WHOLE.split(position.index, position.count);
         let connections = deal.count(connections);
         let threads = threads(options, &pace, connections, position)?;
@@ -306,6 +301,27 @@ impl RunLength {
         };
         Ok(Self { until, requests })
     }
+
+    /// Time of the last possible arrival.
+    fn of_arrivals(&self, pacing: &Pacing) -> Nanos {
+        match pacing {
+            Pacing::Closed(_) => self.until,
+            Pacing::Open(schedule) => schedule.length(),
+        }
+    }
+
+    /// Time at which iterations are cut off. A number of them that no duration bounds is done in full, also those that
+    /// arrive last.
+    fn of_iterations(&self, pacing: &Pacing) -> Nanos {
+        if self.until == Nanos::NEVER { self.until } else { self.of_arrivals(pacing) }
+    }
+}
+
+fn check_warmup(warmup: Nanos, until: Nanos) -> Result<(), PlanError> {
+    if warmup >= until {
+        return Err(PlanError::Value("warmup", format!("{warmup} is not shorter than the run of {until}")));
+    }
+    Ok(())
 }
 
 fn pacing(options: &Options, seed: u64) -> Result<(Pacing, u64), PlanError> {

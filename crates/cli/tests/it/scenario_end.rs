@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::net::TcpListener;
+use std::time::Duration;
 
 use serde_json::Value;
 use weir_testing::{Reply, Server, Weir};
@@ -33,4 +34,17 @@ fn an_iteration_that_is_due_when_another_ends_has_not_waited_while_users_were_fr
     // On a busy machine the end of the run may come before their turn.
     let unfinished = run.iterations.as_ref().unwrap().unfinished;
     assert!(run.requests.total + 2 * unfinished > 700, "{:?}", run.requests);
+}
+
+#[test]
+fn a_number_of_iterations_at_a_rate_is_done_in_full_and_a_duration_cuts_off() {
+    // The last iteration arrives some 10 ms before its time is over, and takes 200 ms.
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(100)));
+    let folder = Weir::new();
+    folder.write("two.hurl", format!("GET {0}\n\nGET {0}\n", server.url("/")));
+    let whole = folder.load("two.hurl", &["--rate", "100", "-n", "20"]);
+    let iterations = whole.iterations.unwrap();
+    assert_eq!((iterations.ok, iterations.unfinished, whole.requests.ok), (20, 0, 40));
+    let cut = folder.load("two.hurl", &["--rate", "100", "-n", "20", "-d", "200ms"]);
+    assert!(cut.iterations.unwrap().unfinished > 0);
 }

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::requests::read_body;
-use super::{LoadPlan, PlanError};
+use super::{LoadPlan, PlanError, RunLength};
 use crate::http2::Http2Plan;
 use crate::options::Options;
 use crate::program::{ProgramThread, RemoteProgram, UserProgram};
@@ -25,9 +25,11 @@ impl LoadPlan {
     /// If TLS cannot be configured.
     pub fn driven_by(self, program: Arc<dyn UserProgram>, options: &Options) -> Result<Self, PlanError> {
         let per_user = program.connections_per_user().max(1);
+        let until = RunLength::of(options)?.of_iterations(&self.pacing);
         Ok(Self {
             users: self.connections,
             connections: self.connections.saturating_mul(per_user),
+            until,
             // A user opens its connections itself, when the program first needs them.
             preconnect: 0,
             requests: Vec::new(),

@@ -1,7 +1,10 @@
 //! Plans of scenarios.
 
 use super::http2::http2;
-use super::{AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, RunLength, pacing, positive_time, threads};
+use super::{
+    AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, RunLength, check_warmup, pacing, positive_time,
+    threads,
+};
 use crate::event_streams::StreamOptions;
 use crate::options::Options;
 use crate::steps::{ResolvedOrigin, ScenarioMix, ScenarioSource, without_user};
@@ -23,14 +26,9 @@ impl LoadPlan {
         let mix = ScenarioMix::compile(options, keep_alive, seed)?;
         let length = RunLength::of(options)?;
         let (pacing, users) = pacing(options, seed)?;
-        let until = match &pacing {
-            Pacing::Closed(_) => length.until,
-            Pacing::Open(schedule) => schedule.length(),
-        };
         let warmup = Nanos::from(options.warmup.unwrap_or_default());
-        if warmup >= until {
-            return Err(PlanError::Value("warmup", format!("{warmup} is not shorter than the run of {until}")));
-        }
+        check_warmup(warmup, length.of_arrivals(&pacing))?;
+        let until = length.of_iterations(&pacing);
         mix.check_loop(matches!(pacing, Pacing::Closed(_)).then_some(users))?;
         let data_end = data_end(&mix, &pacing, length.requests);
         let shard = Shard::WHOLE.split(position.index, position.count);
