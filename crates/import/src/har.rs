@@ -16,6 +16,7 @@ use crate::request::{ImportedBody, ImportedStep, field};
 use crate::request_words::words;
 use crate::session::ImportSession;
 use crate::settings::ImportSettings;
+use crate::static_file::is_static_file;
 use crate::tree::{SourceNode, parse_json};
 
 /// Shortest wait between two requests that a user makes; below it the page does.
@@ -92,7 +93,11 @@ impl HarReader<'_> {
         let method = request.text_of("method").unwrap_or_else(|| "GET".to_owned());
         let url = request.text_of("url").unwrap_or_default();
         let response = entry.get("response");
-        if !self.settings.all && is_static(entry, &method, &url, response) {
+        // Chromium notes what the page wanted.
+        let wanted = entry.text_of("_resourceType");
+        let content = response.and_then(|response| response.get("content"));
+        let media_type = content.and_then(|content| content.text_of("mimeType")).unwrap_or_default();
+        if !self.settings.all && is_static_file(&method, &url, &media_type, wanted.as_deref()) {
             session.omit(request.line, OmissionKind::StaticFile, format!("{method} {url}"));
             return None;
         }
@@ -104,6 +109,12 @@ impl HarReader<'_> {
         self.headers(request, &mut step, session);
         body(request, &mut step, session);
         builder::take_basic_auth(&mut step);
+        // weir's recorder notes why a request cannot be played.
+        if let Some(reason) = entry.text_of("_leftOut").filter(|_| !step.is_disabled) {
+            step.is_disabled = true;
+            let what = format!("{}: {reason}", step.request.line());
+            builder::omit(&mut step, OmissionKind::Request, &what, session);
+        }
         if let Some(response) = response {
             self.response(response, &mut step);
         }
@@ -202,7 +213,8 @@ fn body(request: &SourceNode<'_>, step: &mut ImportedStep, session: &mut ImportS
     let lower = media_type.to_ascii_lowercase();
     let text = data.text_of("text").unwrap_or_default();
     let params = data.items_of("params");
-    if lower.starts_with("multipart/form-data") {
+    let is_base64 = data.text_of("encoding").as_deref() == Some("base64");
+    if lower.starts_with("multipart/form-data") && !is_base64 {
         step.request.remove_header("Content-Type");
         if params.is_empty() {
             step.request.body = multipart_text(&text, &media_type, step, session);
@@ -233,7 +245,7 @@ fn body(request: &SourceNode<'_>, step: &mut ImportedStep, session: &mut ImportS
         });
         step.request.remove_header("Content-Type");
         step.request.body = ImportedBody::Form(fields.collect());
-    } else if data.text_of("encoding").as_deref() == Some("base64") {
+    } else if is_base64 {
         let bytes = base64::engine::general_purpose::STANDARD.decode(text.trim()).unwrap_or_default();
         step.request.body = ImportedBody::Bytes(bytes);
     } else {
@@ -268,33 +280,6 @@ fn multipart_text(text: &str, media_type: &str, step: &mut ImportedStep, session
         fields.push(MultipartField { name: Template::text(name), value });
     }
     ImportedBody::Multipart(fields)
-}
-
-/// Whether an entry is a part of a page that a load usually does not measure.
-fn is_static(entry: &SourceNode<'_>, method: &str, url: &str, response: Option<&SourceNode<'_>>) -> bool {
-    if method != "GET" {
-        return false;
-    }
-    // Chromium notes what the page wanted.
-    if let Some(kind) = entry.text_of("_resourceType") {
-        return matches!(
-            kind.as_str(),
-            "image" | "font" | "stylesheet" | "script" | "media" | "manifest" | "texttrack"
-        );
-    }
-    let media_type =
-        response.and_then(|response| response.get("content")).and_then(|content| content.text_of("mimeType"));
-    let media_type = media_type.unwrap_or_default().to_ascii_lowercase();
-    let is_static_type = ["image/", "font/", "video/", "audio/", "text/css", "application/font"]
-        .iter()
-        .any(|start| media_type.starts_with(start))
-        || (media_type.contains("javascript") && !media_type.contains("json"));
-    let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
-    let endings = [
-        ".css", ".js", ".mjs", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico", ".woff", ".woff2", ".ttf", ".webp",
-        ".map", ".mp4", ".avif",
-    ];
-    is_static_type || endings.iter().any(|ending| path.ends_with(ending))
 }
 
 /// Start of an entry, in milliseconds since 1970: `2026-01-02T03:04:05.678Z`, or with an offset.

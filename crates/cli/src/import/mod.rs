@@ -12,8 +12,8 @@ use clap::{Args, ValueEnum};
 use weir_import::{Import, ImportKind, ImportSettings, count_omissions};
 
 pub(super) use self::in_memory::{ImportedScenarios, import_scenarios};
-use self::input::ImportInput;
-use self::output::ImportOutput;
+pub(super) use self::input::ImportInput;
+pub(super) use self::output::ImportOutput;
 use super::exit;
 use super::messages::Messages;
 
@@ -65,7 +65,7 @@ enum FromKind {
 
 /// Format that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ToFormat {
+pub(super) enum ToFormat {
     Hurl,
     Curl,
     Json,

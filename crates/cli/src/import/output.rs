@@ -19,11 +19,11 @@ const PRIVATE_MODE: u32 = 0o600;
 
 /// Where and how an import is written.
 #[derive(Debug)]
-pub(super) struct ImportOutput<'a> {
+pub(crate) struct ImportOutput<'a> {
     /// File of the scenario; stdout without one.
-    pub(super) path: Option<&'a Path>,
-    pub(super) format: ToFormat,
-    pub(super) input: &'a ImportInput,
+    pub(crate) path: Option<&'a Path>,
+    pub(crate) format: ToFormat,
+    pub(crate) input: &'a ImportInput,
 }
 
 impl ImportOutput<'_> {
@@ -31,7 +31,7 @@ impl ImportOutput<'_> {
     ///
     /// # Errors
     /// One line, if a file cannot be written.
-    pub(super) fn write(&self, mut import: Import, messages: &Messages) -> Result<Import, String> {
+    pub(crate) fn write(&self, mut import: Import, messages: &Messages) -> Result<Import, String> {
         let path = self.path.filter(|path| path.as_os_str() != "-");
         let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
         import.map_files(&mut |file, name| {
