@@ -1,6 +1,6 @@
 //! HTTP Archives: requests with their responses, as browsers and proxies save them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use base64::Engine;
 use weir_hurl::{
@@ -45,7 +45,16 @@ pub(crate) fn read(
     if entries.iter().all(|(start, _)| start.is_some()) {
         entries.sort_by_key(|(start, _)| *start);
     }
-    let mut reader = HarReader { settings, set_cookies: BTreeSet::new(), last_end_ms: None };
+    let pages = root.get("log").map(|log| log.items_of("pages")).unwrap_or_default();
+    let title = |page: &SourceNode<'_>| Some((page.text_of("id")?, page.text_of("title").unwrap_or_default()));
+    let mut reader = HarReader {
+        settings,
+        set_cookies: BTreeSet::new(),
+        last_end_ms: None,
+        // With one page there is nothing to tell apart.
+        pages: if pages.len() > 1 { pages.iter().filter_map(title).collect() } else { HashMap::new() },
+        page: String::new(),
+    };
     let mut scenario = ImportedScenario::default();
     let mut recorded = Vec::new();
     for (start, entry) in entries {
@@ -77,6 +86,10 @@ struct HarReader<'a> {
     set_cookies: BTreeSet<String>,
     /// End of the latest response.
     last_end_ms: Option<i64>,
+    /// Titles of pages by their ID.
+    pages: HashMap<String, String>,
+    /// ID of the page of the latest request.
+    page: String,
 }
 
 impl HarReader<'_> {
@@ -93,6 +106,7 @@ impl HarReader<'_> {
         let method = request.text_of("method").unwrap_or_else(|| "GET".to_owned());
         let url = request.text_of("url").unwrap_or_default();
         let response = entry.get("response");
+        self.note_page(entry, session);
         // Chromium notes what the page wanted.
         let wanted = entry.text_of("_resourceType");
         let content = response.and_then(|response| response.get("content"));
@@ -122,13 +136,22 @@ impl HarReader<'_> {
         Some(step)
     }
 
+    /// Writes a comment where another page begins.
+    fn note_page(&mut self, entry: &SourceNode<'_>, session: &mut ImportSession) {
+        let Some(page) = entry.text_of("pageref").filter(|page| *page != self.page) else { return };
+        if let Some(title) = self.pages.get(&page) {
+            session.note(format!("page: {title}"));
+            self.page = page;
+        }
+    }
+
     fn headers(&self, request: &SourceNode<'_>, step: &mut ImportedStep, session: &mut ImportSession) {
         for header in request.items_of("headers") {
             let name = header.text_of("name").unwrap_or_default();
             let value = header.text_of("value").unwrap_or_default();
             if name.eq_ignore_ascii_case("cookie") {
                 step.request.cookies.extend(self.cookies(&value));
-            } else if !name.contains(' ') {
+            } else if !name.contains(' ') && !is_of_browser(&name) {
                 // Some recorders take the request line for a header.
                 builder::add_header(step, &name, &Template::text(value), session);
             }
@@ -178,6 +201,13 @@ impl HarReader<'_> {
         let end = start + time as i64;
         self.last_end_ms = Some(self.last_end_ms.map_or(end, |last| last.max(end)));
     }
+}
+
+/// Whether a header says what a browser is or how it came to send a request, and nothing that a service needs.
+fn is_of_browser(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["sec-ch-", "sec-fetch-"].iter().any(|start| name.starts_with(start))
+        || ["priority", "purpose", "sec-gpc", "sec-purpose", "upgrade-insecure-requests"].contains(&name.as_str())
 }
 
 /// Headers and body of a recorded response.

@@ -105,7 +105,13 @@ fn try_run(asked: &ImportArgs, messages: &Messages) -> Result<(), String> {
         let hint = if asked.only.is_empty() { "" } else { "; --only chooses none" };
         messages.note(&format!("warning: no request is left{hint}"));
     }
-    let output = ImportOutput { path: asked.out.as_deref(), format: asked.to, input: &input };
+    let output = ImportOutput {
+        path: asked.out.as_deref(),
+        format: asked.to,
+        input: &input,
+        keeps_values: true,
+        load_flags: "",
+    };
     let written = output.write(import, messages)?;
     report(&written, messages);
     Ok(())

@@ -24,6 +24,10 @@ pub(crate) struct ImportOutput<'a> {
     pub(crate) path: Option<&'a Path>,
     pub(crate) format: ToFormat,
     pub(crate) input: &'a ImportInput,
+    /// Whether values in a file of variables that is there stay.
+    pub(crate) keeps_values: bool,
+    /// Flags that the load needs, too, each after a space.
+    pub(crate) load_flags: &'a str,
 }
 
 impl ImportOutput<'_> {
@@ -100,7 +104,7 @@ impl ImportOutput<'_> {
         let variables = self.variables(import, path, messages)?;
         let variables = variables.map(|file| format!(" --variables-file {}", file.display())).unwrap_or_default();
         if import.active_steps() > 0 {
-            messages.note(&format!("next: weir load -s {}{variables}", play.display()));
+            messages.note(&format!("next: weir load -s {}{variables}{}", play.display(), self.load_flags));
         }
         Ok(())
     }
@@ -142,7 +146,7 @@ impl ImportOutput<'_> {
         }
         let file = path.with_extension("env");
         let mut import = import.clone();
-        let known = fs::read_to_string(&file).unwrap_or_default();
+        let known = if self.keeps_values { fs::read_to_string(&file).unwrap_or_default() } else { String::new() };
         for (name, value) in
             known.lines().filter_map(|line| line.split_once('=')).filter(|(_, value)| !value.is_empty())
         {

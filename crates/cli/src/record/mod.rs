@@ -174,6 +174,7 @@ impl RecordArgs {
                 correlate: !self.no_correlate,
                 ..ImportSettings::default()
             },
+            load_flags: self.load_flags(),
         };
         outcome.write(messages)
     }
@@ -209,7 +210,8 @@ impl RecordArgs {
 
     /// Rejects files that are there, before an hour of recording and not after it.
     fn check_outputs(&self, out: Option<&Path>) -> Result<(), String> {
-        for path in [out, self.har.as_deref()].into_iter().flatten() {
+        let variables = out.map(|path| path.with_extension("env"));
+        for path in [out, variables.as_deref(), self.har.as_deref()].into_iter().flatten() {
             if path.exists() && !self.force {
                 let path = path.display();
                 return Err(format!("{path} is there already; add --force to write over it, or choose another name"));
@@ -224,6 +226,14 @@ impl RecordArgs {
             Some(folder) if !folder.is_dir() => Err(format!("cannot write to {}: no such folder", folder.display())),
             _ => Ok(()),
         }
+    }
+
+    /// Flags by which services are trusted, as `weir load` has them.
+    fn load_flags(&self) -> String {
+        let files = [("--cacert", &self.ca_cert), ("--cert", &self.cert), ("--cert-key", &self.cert_key)];
+        let given = files.iter().filter_map(|(flag, file)| Some(format!(" {flag} {}", file.as_ref()?.display())));
+        let insecure = self.insecure.then(|| " --insecure".to_owned());
+        given.chain(insecure).collect()
     }
 
     /// HAR file that is written while the recording goes on: beside the scenario, where it is found if all else fails.

@@ -26,6 +26,8 @@ pub(super) struct RecordOutcome<'a> {
     /// File of the scenario; stdout without one.
     pub(super) path: Option<&'a Path>,
     pub(super) settings: ImportSettings,
+    /// Flags by which services are trusted, for the load.
+    pub(super) load_flags: String,
 }
 
 impl RecordOutcome<'_> {
@@ -57,7 +59,14 @@ impl RecordOutcome<'_> {
             self.report(&import, messages);
             return Ok(exit::UNTRUSTED);
         }
-        let output = ImportOutput { path: self.path, format: ToFormat::Hurl, input: &input };
+        let output = ImportOutput {
+            path: self.path,
+            format: ToFormat::Hurl,
+            input: &input,
+            // Those of an earlier recording are of other users and hosts.
+            keeps_values: false,
+            load_flags: &self.load_flags,
+        };
         let written = output.write(import, messages)?;
         self.report(&written, messages);
         Ok(exit::OK)
