@@ -45,9 +45,10 @@ pub(crate) async fn forward(
     let (head, body) = request.into_parts();
     let mut headers = head.headers;
     clean_request(&mut headers);
-    if !headers.contains_key(header::HOST)
-        && let Some(host) = head.uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok())
-    {
+    // The URI of a request decides (RFC 9112, 3.2.2), and over HTTP/2 there may be no other.
+    let authority = head.uri.authority().map(|authority| authority.as_str());
+    let host = authority.map(|authority| authority.rsplit_once('@').map_or(authority, |(_, host)| host));
+    if let Some(host) = host.and_then(|host| HeaderValue::from_str(host).ok()) {
         headers.insert(header::HOST, host);
     }
     if let Some(reverse) = &reverse {
@@ -117,6 +118,11 @@ fn recorded(method: &Method, place: &ServicePlace, target: &str, version: Versio
     let mut headers = headers.clone();
     // Of the connection, like the length: HAR files need neither.
     headers.remove(header::TE);
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()?.parse().ok());
+    let named = host.and_then(|host| ServicePlace::of(&host, place.tls));
+    if named.is_some_and(|named| named.host.eq_ignore_ascii_case(place.name()) && named.port == place.port) {
+        headers.remove(header::HOST);
+    }
     Exchange {
         method: method.as_str().to_owned(),
         url: format!("{}{}", place.origin(), if target.starts_with('/') { target } else { "/" }),

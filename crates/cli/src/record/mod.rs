@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -53,7 +54,7 @@ pub(super) struct RecordArgs {
     force: bool,
     /// end after this time [default: Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = units::time)]
-    duration: Option<Nanos>,
+    duration: Option<Duration>,
     /// end after this number of recorded requests
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
@@ -197,7 +198,7 @@ impl RecordArgs {
             journal,
             max_body_bytes: self.max_body,
             keeps_static: self.keeps_static,
-            duration: self.duration.unwrap_or(Nanos::NEVER),
+            duration: self.duration.map_or(Nanos::NEVER, Nanos::from),
             max_requests: self.requests,
             tls: TlsOptions {
                 cacert: self.ca_cert.clone(),

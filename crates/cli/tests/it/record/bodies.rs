@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::thread;
 
-use weir_testing::{Reply, Server};
+use weir_testing::{Reply, Server, Serving};
 
 use super::{lines, recorder, send};
 
@@ -40,14 +40,18 @@ fn large_bodies_pass_unchanged_in_little_memory_and_are_not_kept() {
     assert_eq!(connection.head().status, 100);
     connection.send(&body);
     assert_eq!(connection.answer().text(), "same");
+    let echo = Serving::start(&["httpbin"]);
     let mut connection = recorder.connect();
-    connection
-        .send(format!("POST {} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", server.url("/chunks")));
-    for piece in body.chunks(1 << 20) {
-        connection.send([format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat());
-    }
-    connection.send("0\r\n\r\n");
-    assert_eq!(connection.answer().text(), "same");
+    connection.send(format!("POST {}/echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", echo.url));
+    let (mut upload, bytes) = (connection.twin(), body.clone());
+    let sender = thread::spawn(move || {
+        for piece in bytes.chunks(1 << 20) {
+            upload.send([format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat());
+        }
+        upload.send("0\r\n\r\n");
+    });
+    assert!(connection.answer().body == body);
+    sender.join().unwrap();
     let peak = recorder.running().status_kib("VmHWM");
     assert!(peak < 100 << 10, "{peak} KiB for bodies of {LENGTH} bytes");
     let (output, weir) = recorder.interrupt();

@@ -69,12 +69,17 @@ fn ask(stream: &mut TlsStream, line: &str, headers: &str) -> std::io::Result<Str
 fn service() -> (Weir, Server, Authority) {
     let (weir, authority) = (Weir::new(), Authority::new());
     authority.file(&weir, "service.pem");
-    let server = Server::build().tls(authority.service(NAME)).start(|seen| {
+    let closing = |status: u16, body: &str| {
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status} Said\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+        Reply::raw(format!("{head}{body}")).close()
+    };
+    let server = Server::build().tls(authority.service(NAME)).start(move |seen| {
         let has_token = seen.header("authorization") == Some("Bearer t1-0-59ea4717472f1c4b");
         match seen.line().split(' ').nth(1) {
-            Some("/login") => Reply::ok("{\"token\": \"t1-0-59ea4717472f1c4b\"}"),
-            _ if has_token => Reply::ok("[]"),
-            _ => Reply::status(401, ""),
+            Some("/login") => closing(200, "{\"token\": \"t1-0-59ea4717472f1c4b\"}"),
+            _ if has_token => closing(200, "[]"),
+            _ => closing(401, ""),
         }
     });
     (weir, server, authority)
@@ -96,7 +101,9 @@ fn https_is_recorded_with_one_authority_for_all_recordings() {
     assert_eq!(output.code, 0, "{output:?}");
     let next = "next: weir load -s shop.hurl --variables-file shop.env --cacert service.pem";
     assert!(lines(&output).contains(&next), "{output:?}");
-    assert!(weir.read("shop.hurl").contains("GET {{base_url}}/items\nAuthorization: Bearer {{token}}\n"));
+    assert!(
+        weir.read("shop.hurl").contains("GET {{base_url}}/items\nHost: localhost\nAuthorization: Bearer {{token}}\n")
+    );
     assert_plays(&weir, 2, &["--cacert", "service.pem"]);
     let again = Serving::record_in(weir, &["-o", "again.hurl", "--insecure"]);
     assert!(ask(&mut connect(&again, &server, &ca), "GET /login", "").unwrap().starts_with("HTTP/1.1 200 "));
