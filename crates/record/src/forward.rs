@@ -46,7 +46,7 @@ pub(crate) async fn forward(
     let mut headers = head.headers;
     clean_request(&mut headers);
     // The URI of a request decides (RFC 9112, 3.2.2), and over HTTP/2 there may be no other.
-    let authority = head.uri.authority().map(|authority| authority.as_str());
+    let authority = head.uri.authority().map(http::uri::Authority::as_str);
     let host = authority.map(|authority| authority.rsplit_once('@').map_or(authority, |(_, host)| host));
     if let Some(host) = host.and_then(|host| HeaderValue::from_str(host).ok()) {
         headers.insert(header::HOST, host);
@@ -61,10 +61,9 @@ pub(crate) async fn forward(
         context.recording.count_other_host();
         None
     };
-    let body = match outgoing(body, exchange.as_ref().map(OpenExchange::request_body)).await {
-        Ok(body) => body,
+    let Ok(body) = outgoing(body, exchange.as_ref().map(OpenExchange::request_body)).await else {
         // The client is gone; nothing was sent.
-        Err(_) => return local_response(StatusCode::BAD_REQUEST, "weir record: the request's body broke off\n"),
+        return local_response(StatusCode::BAD_REQUEST, "weir record: the request's body broke off\n");
     };
     let origins = match context.upstreams.get(&place) {
         Ok(origins) => origins,

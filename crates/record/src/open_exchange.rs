@@ -43,6 +43,7 @@ impl OpenExchange {
     /// Takes the head of the response.
     pub(crate) fn set_response(&mut self, status: u16, headers: &HeaderMap) {
         self.exchange.wait_ms = self.elapsed_ms();
+        self.recording.on_status(&self.exchange, status);
         self.exchange.response = Some(ExchangeResponse { status, headers: headers.clone(), body: Default::default() });
         let media_type = crate::exchange::content_type(headers);
         if !is_searched(&media_type) || self.exchange.is_static() || !self.recording.keeps_response_bodies() {

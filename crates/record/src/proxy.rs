@@ -88,14 +88,18 @@ where
     I: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
 {
     let mut builder = http1::Builder::new();
-    builder.max_headers(MAX_HEADER_FIELDS).timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    builder
+        .auto_date_header(false)
+        .max_headers(MAX_HEADER_FIELDS)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT);
     let service = service_fn(|request| handle(Rc::clone(context), entrance.clone(), request));
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
     let mut stopping = context.stopping.clone();
     let mut is_told = false;
     loop {
         tokio::select! {
-            // How a client's connection ends is no concern of the recording.
+            // How a connection of a client ends does not matter to the recording.
             _ = &mut connection => return,
             _ = stopping.wait_for(|stops| *stops), if !is_told => {
                 is_told = true;
@@ -111,7 +115,8 @@ where
     I: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
 {
     let mut builder = http2::Builder::new(LocalExecutor);
-    builder.timer(TokioTimer::new()).max_header_list_size(MAX_HEADER_LIST_BYTES).max_concurrent_streams(250);
+    builder.auto_date_header(false).timer(TokioTimer::new());
+    builder.max_header_list_size(MAX_HEADER_LIST_BYTES).max_concurrent_streams(250);
     let service = service_fn(|request| handle(Rc::clone(context), entrance.clone(), request));
     let mut connection = pin!(builder.serve_connection(io, service));
     let mut stopping = context.stopping.clone();

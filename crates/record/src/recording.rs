@@ -12,7 +12,7 @@ use crate::body_capture::CaptureBudget;
 use crate::exchange::Exchange;
 use crate::har_entry::{har_entry, timestamp};
 use crate::journal::HarJournal;
-use crate::resource::opens_page;
+use crate::resource::{PageCounter, opens_page};
 
 /// Hosts whose tunnels and problems are told apart.
 const MAX_NAMED_HOSTS: usize = 1000;
@@ -61,7 +61,7 @@ pub(crate) struct Recording {
     noted: RefCell<BTreeSet<String>>,
     observer: Rc<dyn RecordObserver>,
     pub(crate) budget: CaptureBudget,
-    page: Cell<u32>,
+    pages: Cell<PageCounter>,
     /// Whether static files are requests like others.
     keeps_static: bool,
     /// Recorded requests after which the recording ends.
@@ -95,7 +95,7 @@ impl Recording {
             noted: RefCell::default(),
             observer,
             budget,
-            page: Cell::new(0),
+            pages: Cell::default(),
             keeps_static,
             max_requests,
         }
@@ -116,12 +116,21 @@ impl Recording {
 
     /// Number of the page that a request belongs to.
     pub(crate) fn page_of(&self, exchange: &Exchange) -> u32 {
-        if exchange.method == "GET" && opens_page(&exchange.headers) {
-            self.page.set(self.page.get().saturating_add(1));
+        let mut pages = self.pages.get();
+        let (page, begins) = pages.page_of(opens_page(&exchange.headers));
+        self.pages.set(pages);
+        if begins {
             let title = serde_json::Value::from(exchange.url.as_str()).to_string();
-            self.journal.borrow_mut().add_page(self.page.get(), &title, &timestamp(exchange.started_unix_ms));
+            self.journal.borrow_mut().add_page(page, &title, &timestamp(exchange.started_unix_ms));
         }
-        self.page.get()
+        page
+    }
+
+    /// Takes the status of a response, which may send a browser elsewhere.
+    pub(crate) fn on_status(&self, exchange: &Exchange, status: u16) {
+        let mut pages = self.pages.get();
+        pages.on_response(opens_page(&exchange.headers), status);
+        self.pages.set(pages);
     }
 
     /// Whether bodies of responses are still kept.
@@ -171,7 +180,11 @@ impl Recording {
         let response = exchange.response.as_ref();
         let media_type = response.map(|response| crate::exchange::content_type(&response.headers));
         let is_searched = media_type.is_some_and(|media_type| crate::exchange::is_searched(&media_type));
-        if is_searched && !is_static && response.is_some_and(|response| response.body.is_cut()) {
+        if is_searched
+            && !is_static
+            && exchange.left_out.is_none()
+            && response.is_some_and(|response| response.body.is_cut())
+        {
             counts.cut_responses += 1;
         }
         if !is_static {

@@ -32,6 +32,33 @@ pub(crate) fn opens_page(headers: &HeaderMap) -> bool {
     }
 }
 
+/// Number of the page that a browser shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PageCounter {
+    page: u32,
+    /// Whether the page's first response has sent the browser elsewhere.
+    is_redirected: bool,
+}
+
+impl PageCounter {
+    /// Number of the page of a request, from 1, and whether the request opens it; 0 before the first page.
+    pub(crate) fn page_of(&mut self, opens_page: bool) -> (u32, bool) {
+        let begins = opens_page && !self.is_redirected;
+        if opens_page {
+            self.is_redirected = false;
+        }
+        self.page += u32::from(begins);
+        (self.page, begins)
+    }
+
+    /// Takes the status of the response to a request that opens a page: the target of a redirect is the same page.
+    pub(crate) fn on_response(&mut self, opens_page: bool, status: u16) {
+        if opens_page {
+            self.is_redirected = matches!(status, 301 | 302 | 303 | 307 | 308);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use http::{HeaderName, HeaderValue};
@@ -47,6 +74,19 @@ mod tests {
         assert_eq!(resource_type(&headers(&[("sec-fetch-dest", "style")])), Some("stylesheet"));
         assert_eq!(resource_type(&headers(&[("sec-fetch-dest", "empty")])), None);
         assert_eq!(resource_type(&headers(&[])), None);
+    }
+
+    #[test]
+    fn a_redirect_leads_to_the_same_page() {
+        let mut pages = PageCounter::default();
+        assert_eq!(pages.page_of(false), (0, false));
+        assert_eq!(pages.page_of(true), (1, true));
+        pages.on_response(true, 302);
+        assert_eq!(pages.page_of(false), (1, false));
+        pages.on_response(false, 200);
+        assert_eq!(pages.page_of(true), (1, false));
+        pages.on_response(true, 200);
+        assert_eq!(pages.page_of(true), (2, true));
     }
 
     #[test]

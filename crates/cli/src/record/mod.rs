@@ -26,8 +26,7 @@ use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 
-const EXAMPLES: &str = "Examples:\n  weir record -o shop.hurl                                   set 127.0.0.1:8888 as the proxy of a browser\n  \
-    weir record --upstream http://localhost:8080 -o shop.hurl  open http://127.0.0.1:8888 in place of the service\n  \
+const EXAMPLES: &str = "Examples:\n  weir record -o shop.hurl\n  weir record --upstream http://localhost:8080 -o shop.hurl\n  \
     weir record --only shop.example --for 60s -o shop.hurl";
 
 /// Heading of the flags that choose what is recorded.
@@ -162,7 +161,7 @@ impl RecordArgs {
         let line = Rc::new(ProgressLine::new(*messages));
         let options = self.options(journal.clone())?;
         let recorder = Recorder::new(&options, Rc::<ProgressLine>::clone(&line)).map_err(|error| error.to_string())?;
-        self.announce(&recorder, out.is_some(), messages)?;
+        self.announce(&recorder, out.is_some(), messages).inspect_err(|_| remove(&journal, messages))?;
         let counts = recorder.run(|| interrupt.is_requested()).map_err(|error| error.to_string())?;
         line.finish();
         let outcome = RecordOutcome {
@@ -250,7 +249,7 @@ impl RecordArgs {
         let url = recorder.url();
         match &self.upstream {
             Some(target) => {
-                messages.note(&format!("recording {} at {url}; Ctrl-C ends it", target.url.trim_end_matches('/')))
+                messages.note(&format!("recording {} at {url}; Ctrl-C ends it", target.url.trim_end_matches('/')));
             }
             None => messages.note(&format!("recording; set {url} as the proxy of your client; Ctrl-C ends it")),
         }

@@ -77,7 +77,7 @@ fn pages_are_comments_and_what_only_browsers_say_is_dropped() {
              {{\"name\": \"Origin\", \"value\": \"http://h:1\"}}, {{\"name\": \"Referer\", \"value\": \"http://h:10/a\"}}]}}{rest}}}"
         )
     };
-    let gone = entry("b", "/gone", ", \"_leftOut\": \"no response: refused\"");
+    let gone = entry("b", "/gone", ", \"_leftOut\": \"no response: reset\"");
     let text = format!(
         "{{\"log\": {{\"pages\": [{{\"id\": \"a\", \"title\": \"Start\"}}, {{\"id\": \"b\", \"title\": \"Items\"}}], \"entries\": [{}]}}}}",
         [entry("a", "/", ""), entry("b", "/logo.png", ""), entry("b", "/items", ""), gone].join(",")
@@ -88,7 +88,7 @@ fn pages_are_comments_and_what_only_browsers_say_is_dropped() {
     let expected = format!(
         "# page: Start\nGET {{{{base_url}}}}/\n{headers}\n\
          # page: Items\n# left out: GET http://h:1/logo.png\nGET {{{{base_url}}}}/items\n{headers}\n\
-         # left out: GET http://h:1/gone: no response: refused\n# GET {{{{base_url}}}}/gone\n# Origin: {{{{base_url}}}}\n\
+         # left out: GET http://h:1/gone: no response: reset\n# GET {{{{base_url}}}}/gone\n# Origin: {{{{base_url}}}}\n\
          # Referer: http://h:10/a\n"
     );
     assert_eq!(to_hurl(&import.scenarios[0]), expected);

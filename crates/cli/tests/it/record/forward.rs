@@ -56,7 +56,7 @@ fn static_files_are_comments_and_pauses_are_delays() {
             send_on(&mut connection, &format!("GET {}", server.url(path)), headers, "");
         }
     }
-    // The user thinks.
+    #[allow(clippy::disallowed_methods, reason = "the user of this test thinks")]
     thread::sleep(Duration::from_millis(650));
     for recorder in [&with_static, &without] {
         send(recorder, &format!("GET {}", server.url("/b")), "", "");
