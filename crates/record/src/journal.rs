@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 const PRIVATE_MODE: u32 = 0o600;
 
 /// Size of the file above which bodies of responses are not kept, in bytes.
-const MAX_BYTES_WITH_BODIES: u64 = 64 << 20;
+const MAX_BYTES_WITH_BODIES: u64 = 32 << 20;
 
 /// Size of the file above which nothing more is recorded, in bytes.
-const MAX_BYTES: u64 = 100 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Pages that are named.
 const MAX_PAGES: u32 = 10_000;
@@ -128,8 +128,8 @@ mod tests {
     fn the_file_has_a_bound() {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = HarJournal::create(&folder.path().join("x.har"), false).unwrap();
-        let entry = format!("\"{}\"", "x".repeat(10 << 20));
-        let written = (0..12).filter(|_| journal.append(&entry).unwrap()).count();
+        let entry = format!("\"{}\"", "x".repeat(7 << 20));
+        let written = (0..15).filter(|_| journal.append(&entry).unwrap()).count();
         assert!(written == 9 && !journal.has_room_for_bodies(), "{written}");
         assert!(journal.append("1").unwrap(), "a shorter one has room");
     }

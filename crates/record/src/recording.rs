@@ -38,8 +38,8 @@ pub struct RecordCounts {
     pub not_playable: u64,
     /// Connections that went over to another protocol, such as WebSocket.
     pub upgrades: u64,
-    /// Bodies of responses that were too long to look into.
-    pub cut_responses: u64,
+    /// Responses whose bodies are not kept, though they may have values to capture.
+    pub unsearched: u64,
     /// Requests after the journal was full, or could not be written.
     pub unrecorded: u64,
     /// Requests to hosts that are not recorded.
@@ -185,7 +185,7 @@ impl Recording {
             && exchange.left_out.is_none()
             && response.is_some_and(|response| response.body.is_cut())
         {
-            counts.cut_responses += 1;
+            counts.unsearched += 1;
         }
         if !is_static {
             let status = response.map_or_else(|| "-".to_owned(), |response| response.status.to_string());

@@ -15,6 +15,9 @@ use crate::messages::Messages;
 /// Omissions that are listed one by one.
 const MAX_LISTED: usize = 50;
 
+/// Size of a recording from which on its import may take seconds.
+const LARGE_BYTES: usize = 8 << 20;
+
 /// A recording that has ended.
 #[derive(Debug)]
 pub(super) struct RecordOutcome<'a> {
@@ -52,6 +55,9 @@ impl RecordOutcome<'_> {
     fn try_write(&self, messages: &Messages) -> Result<u8, String> {
         let text = fs::read_to_string(self.journal)
             .map_err(|error| format!("cannot read {}: {error}", self.journal.display()))?;
+        if text.len() > LARGE_BYTES {
+            messages.note(&format!("making the scenario of {} MiB", text.len() >> 20));
+        }
         let input = ImportInput::of_recording("the recording", text);
         let import = input.import(&self.settings)?;
         if import.active_steps() == 0 {
@@ -120,10 +126,12 @@ impl RecordOutcome<'_> {
         if !counts.untrusted.is_empty() {
             messages.note(&format!("  TLS that clients ended: {}", hosts(&counts.untrusted)));
         }
-        if counts.cut_responses > 0 {
-            let count = counts.cut_responses;
+        if counts.unsearched > 0 {
+            let count = counts.unsearched;
             let noun = if count == 1 { "response was" } else { "responses were" };
-            messages.note(&format!("{count} {noun} too long to look for values to capture; see --max-body"));
+            messages.note(&format!(
+                "{count} {noun} not searched for values to capture: longer than --max-body, or too late in a long recording"
+            ));
         }
     }
 }
