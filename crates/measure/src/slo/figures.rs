@@ -1,5 +1,6 @@
 //! Figures that objectives judge: of a whole run, of its iterations, of a scenario, or of a step.
 
+use super::time_kind::TimeKind;
 use crate::histogram::Histogram;
 use crate::recorder::Interval;
 use crate::run::Run;
@@ -83,7 +84,15 @@ impl SloFigures {
     /// Figures of an interval of a length in seconds.
     pub(super) fn of_interval(interval: &Interval, length_s: f64) -> Self {
         let response = TimeFigures::of(Some(interval.response.clone()));
+        let times = |kind: TimeKind| TimeFigures::of_some(kind.times_in(interval).cloned());
         Self {
+            first_event: times(TimeKind::FirstEvent),
+            gap: times(TimeKind::Gap),
+            ttft: times(TimeKind::Ttft),
+            tpot: times(TimeKind::Tpot),
+            chunk_gap: times(TimeKind::ChunkGap),
+            e2e: times(TimeKind::EndToEnd),
+            goodput: (interval.good_llm_requests(), interval.ok + interval.failed),
             total: interval.ok + interval.failed,
             ok: interval.ok,
             failed: interval.failed,

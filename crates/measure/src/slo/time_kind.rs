@@ -3,11 +3,15 @@
 use std::fmt;
 
 use super::figures::{SloFigures, SloScope, TimeFigures};
+use crate::histogram::Histogram;
+use crate::recorder::Interval;
 
 /// Time that an objective is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimeKind {
+pub enum TimeKind {
+    /// From the intended start of a request to the end of its response.
     Response,
+    /// From the send to the end of the response.
     Service,
     /// Time of an iteration, think times included.
     Iteration,
@@ -72,6 +76,27 @@ impl TimeKind {
 
     pub(super) fn is_of_llm(self) -> bool {
         matches!(self, Self::Ttft | Self::Tpot | Self::ChunkGap | Self::EndToEnd)
+    }
+
+    /// Times of this kind in an interval; `None` without any, or if intervals do not have them.
+    pub(crate) fn times_in(self, interval: &Interval) -> Option<&Histogram> {
+        let streams = interval.streams.as_deref();
+        let times = match self {
+            Self::Response => Some(&interval.response),
+            Self::Service | Self::Iteration => None,
+            Self::FirstEvent => streams.map(|streams| &streams.first_event),
+            Self::Gap => streams.map(|streams| &streams.gaps),
+            Self::Ttft => streams.map(|streams| &streams.ttft),
+            Self::Tpot => streams.map(|streams| &streams.tpot),
+            Self::ChunkGap => streams.map(|streams| &streams.chunk_gaps),
+            Self::EndToEnd => streams.map(|streams| &streams.e2e),
+        };
+        times.filter(|times| times.count() > 0)
+    }
+
+    /// Whether a request that has not ended may still have such a time, above any limit.
+    pub(crate) fn is_of_whole_responses(self) -> bool {
+        matches!(self, Self::Response | Self::Service | Self::EndToEnd)
     }
 
     pub(super) fn of(self, figures: &SloFigures) -> &TimeFigures {
