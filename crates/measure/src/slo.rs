@@ -174,7 +174,7 @@ impl Slo {
     /// Objective on errors that a capacity search adds to objectives on times alone.
     pub fn implied_error_slo(all: &[Self]) -> Option<Self> {
         let judges_times = all.iter().any(|slo| slo.below && slo.metric.time_kind().is_some());
-        // A failed request is no goodput.
+        // A failed request is none of the goodput.
         let judges_errors = all.iter().any(|slo| matches!(slo.metric, SloMetric::Errors | SloMetric::Goodput));
         (judges_times && !judges_errors).then(|| Self {
             text: format!("errors<{}%", format_trimmed(DEFAULT_ERROR_FRACTION * 100.0)),
@@ -199,9 +199,9 @@ impl Slo {
     fn value(&self, figures: &SloFigures) -> f64 {
         let of_successes = |value: &dyn Fn() -> f64| if figures.ok == 0 { f64::INFINITY } else { value() };
         match self.metric {
-            SloMetric::Quantile(clock, q) => of_successes(&|| clock.of(figures).quantile(q)),
-            SloMetric::Mean(clock) => of_successes(&|| clock.of(figures).mean),
-            SloMetric::Max(clock) => of_successes(&|| clock.of(figures).max),
+            SloMetric::Quantile(clock, q) => of_successes(&|| figures.times(clock).quantile(q)),
+            SloMetric::Mean(clock) => of_successes(&|| figures.times(clock).mean),
+            SloMetric::Max(clock) => of_successes(&|| figures.times(clock).max),
             // Without requests nothing was shown to work.
             SloMetric::Errors if figures.total == 0 => 1.0,
             SloMetric::Errors => figures.failed as f64 / figures.total as f64,
@@ -322,7 +322,7 @@ impl FromStr for Slo {
 
 fn parse_metric(name: &str, scope: &SloScope) -> Option<SloMetric> {
     let is_iterations = *scope == SloScope::Iterations;
-    let of_name = |(clock, bare)| Some((TimeKind::named(clock).filter(|kind| kind.is_of(scope))?, bare));
+    let of_name = |(clock, bare)| Some((TimeKind::named(clock).filter(|kind| scope.has(*kind))?, bare));
     let (clock, bare) = match name.split_once('.').and_then(of_name) {
         Some(named) => named,
         None if is_iterations => (TimeKind::Iteration, name),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::super::load::StagesFlag;
-use super::search::SearchedLoad;
+use super::searched_load::SearchedLoad;
 use super::sweep_values::SweepValues;
 use crate::capacity::SearchArgs;
 use weir_decide::base::units;
@@ -43,7 +43,7 @@ pub(super) struct LlmLoadArgs {
     /// one run for each value, e.g. rate=1,2,4,8 or concurrency=1,4,16
     #[arg(long, value_name = "FLAG=VALUES", value_parser = str::parse::<SweepValues>, help_heading = LOAD)]
     sweep: Option<SweepValues>,
-    /// search for the highest load that meets the objectives: of concurrency or rate
+    /// search for the highest concurrency, or rate, that meets the objectives
     #[arg(long, value_name = "FLAG", value_parser = str::parse::<SearchedLoad>, help_heading = LOAD)]
     capacity: Option<SearchedLoad>,
     /// number of conversations

@@ -3,7 +3,7 @@
 //! - [`LlmCommandArgs`]: the command line; `load_args`, `endpoint_args`, `prompt_args`: its parts
 //! - `llm_program`, `llm_shared`, `llm_thread`: conversations as users of a load
 //! - `error_body`: what a server says of an error
-//! - `measurement`: one run of a plan; `sweep`, `sweep_values`: several; `search`: for capacity; `outputs`: report and files
+//! - `measurement`: one run of a plan; `sweep`, `sweep_values`: several; `search`, `searched_load`: for capacity; `outputs`: report and files
 
 mod endpoint_args;
 mod error_body;
@@ -15,6 +15,7 @@ mod measurement;
 mod outputs;
 mod prompt_args;
 mod search;
+mod searched_load;
 mod sweep;
 mod sweep_values;
 
@@ -29,7 +30,7 @@ use self::load_args::LlmLoadArgs;
 use self::measurement::LlmMeasurement;
 use self::outputs::LlmOutputs;
 use self::prompt_args::PromptArgs;
-use self::search::SearchedLoad;
+use self::searched_load::SearchedLoad;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::load::exit_code;
@@ -45,7 +46,7 @@ use weir_measure::Run;
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir llm http://localhost:8000 --model my-model --concurrency 8 -d 1m\n  \
     weir llm http://localhost:8000 --model my-model --sweep rate=1,2,4,8 --goodput \"ttft:500ms\"\n  \
-    weir llm http://localhost:8000 --model my-model --capacity concurrency --goodput \"ttft:500ms tpot:50ms\"";
+    weir llm http://localhost:8000 --model my-model --capacity rate --goodput \"ttft:500ms\"";
 
 /// Load of a language model's server.
 #[derive(Debug, Args)]

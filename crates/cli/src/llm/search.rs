@@ -1,18 +1,17 @@
 //! Search for the highest load of a language model's server that meets the objectives.
 
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::llm_program::LlmProgram;
 use super::load_args::LlmLoadArgs;
+use super::searched_load::SearchedLoad;
 use crate::capacity::{SearchOutputs, SearchScale, exit_code, failure, search};
 use crate::interrupt::Interrupt;
 use crate::messages::Messages;
 use crate::objectives::Objectives;
 use weir_capacity::CapacityOptions;
 use weir_load::{LoadPlan, Options};
-use weir_measure::LoadModel;
 use weir_measure::slo::Slo;
 use weir_report::llm::LlmReportFormat;
 
@@ -21,28 +20,7 @@ const SCALE: SearchScale = SearchScale { first_rate: 1.0, step_length: Duration:
 /// Objective of a search that has only objectives of each request.
 const DEFAULT_GOODPUT: &str = "goodput>99%";
 
-/// What a search changes: conversations at a time, or conversations per second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SearchedLoad(LoadModel);
-
-impl FromStr for SearchedLoad {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "concurrency" => Ok(Self(LoadModel::Closed)),
-            "rate" => Ok(Self(LoadModel::Open)),
-            _ => Err("choose concurrency or rate".to_owned()),
-        }
-    }
-}
-
 impl SearchedLoad {
-    /// Whether the search is over rates.
-    pub(super) fn is_of_rate(self) -> bool {
-        self.0 == LoadModel::Open
-    }
-
     /// Parameters of the search.
     ///
     /// # Errors

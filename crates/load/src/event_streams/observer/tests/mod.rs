@@ -80,7 +80,7 @@ fn content_that_is_broken_or_reports_an_error_is_a_fault_by_its_event() {
             assert_eq!(
                 observer.body(&chat, piece, Nanos(4), &mut uncounted(&mut StreamInterval::default())),
                 piece.len()
-            )
+            );
         });
         observer.settle(&chat, Nanos(5), &mut uncounted(&mut StreamInterval::default()))
     };
