@@ -20,11 +20,13 @@
 //! - [`trust`]: validity of a run, and reasons against it; `lateness`: what weir's own delay distorts
 //! - [`slo`]: objectives such as `p99<200ms`, met or missed
 //! - [`capacity`]: highest load that meets the objectives: search, steps, scalability law
+//! - [`change_points`]: where a series of results has changed its level
 //! - [`compare`]: verdicts on variants that were each run several times
 
 pub mod abort;
 pub mod agent_counts;
 pub mod capacity;
+pub mod change_points;
 pub mod compare;
 pub mod counts;
 pub mod end_reason;
