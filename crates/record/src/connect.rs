@@ -1,11 +1,8 @@
 //! CONNECT: tunnels of clients, read with a certificate of the recorder's, or passed through.
 
 use std::io;
-use std::pin::Pin;
-use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::upgrade::{OnUpgrade, Upgraded};
@@ -15,12 +12,13 @@ use rustls::server::Acceptor;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::TlsStream as ServerTlsStream;
 
 use crate::certificate_authority::date;
-use crate::forward::local_response;
+use crate::local_response::local_response;
 use crate::passing_body::PassingBody;
 use crate::prefixed_stream::PrefixedStream;
-use crate::proxy::{ConnectionGuard, Entrance, ProxyContext, serve_http1, serve_http2};
+use crate::proxy_context::ProxyContext;
 use crate::tunnel_content::TunnelContent;
 use crate::upstreams::ServicePlace;
 
@@ -33,36 +31,64 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// First bytes that are read to tell a protocol.
 const FIRST_BYTES: usize = 512;
 
-/// Response to CONNECT; its tunnel begins after it.
-pub(crate) async fn connect(context: &Rc<ProxyContext>, mut request: Request<Incoming>) -> Response<PassingBody> {
-    let place = request.uri().authority().filter(|authority| authority.port().is_some());
-    let Some(place) = place.and_then(|authority| ServicePlace::of(authority, true)) else {
-        return local_response(StatusCode::BAD_REQUEST, "weir record: CONNECT needs HOST:PORT\n");
-    };
-    let switched = hyper::upgrade::on(&mut request);
-    if !context.scope.is_recorded(&place.host, place.port) {
-        let service = match dial(&place).await {
-            Ok(service) => service,
-            Err(error) => {
-                let text = format!("weir record: no connection to {}: {error}\n", place.origin());
-                return local_response(StatusCode::BAD_GATEWAY, text);
-            }
-        };
-        spawn(context, pass_through(Rc::clone(context), switched, place, service));
-    } else {
-        spawn(context, read_tunnel(Rc::clone(context), switched, place));
-    }
-    Response::new(PassingBody::text(Bytes::new()))
+/// A tunnel that begins after the response to its request.
+pub(crate) struct ClientTunnel {
+    switched: OnUpgrade,
+    place: ServicePlace,
+    /// Connection to a service that is not recorded.
+    service: Option<TcpStream>,
 }
 
-/// Runs a tunnel; its type is hidden, since it serves requests, which may have tunnels.
-fn spawn(context: &Rc<ProxyContext>, tunnel: impl Future<Output = ()> + 'static) {
-    let guard = ConnectionGuard::new(&context.open);
-    let tunnel: Pin<Box<dyn Future<Output = ()>>> = Box::pin(tunnel);
-    tokio::task::spawn_local(async move {
-        let _guard = guard;
-        tunnel.await;
-    });
+/// A tunnel whose requests are read, by its protocol.
+pub(crate) enum OpenedTunnel {
+    /// HTTP/1.1 without TLS.
+    Http1(TokioIo<TunnelStream>, ServicePlace),
+    /// HTTP/1.1 in TLS.
+    Tls1(TokioIo<ServerTlsStream<TunnelStream>>, ServicePlace),
+    /// HTTP/2 in TLS.
+    Tls2(TokioIo<ServerTlsStream<TunnelStream>>, ServicePlace),
+}
+
+/// Bytes of a tunnel.
+type TunnelStream = PrefixedStream<TokioIo<Upgraded>>;
+
+/// The tunnel of a CONNECT, or the response that says why there is none.
+pub(crate) async fn connect(
+    context: &ProxyContext,
+    mut request: Request<Incoming>,
+) -> Result<ClientTunnel, Box<Response<PassingBody>>> {
+    let place = request.uri().authority().filter(|authority| authority.port().is_some());
+    let Some(place) = place.and_then(|authority| ServicePlace::of(authority, true)) else {
+        let response = local_response(StatusCode::BAD_REQUEST, "weir record: CONNECT needs HOST:PORT\n");
+        return Err(Box::new(response));
+    };
+    let switched = hyper::upgrade::on(&mut request);
+    if context.scope.is_recorded(&place.host, place.port) {
+        return Ok(ClientTunnel { switched, place, service: None });
+    }
+    match dial(&place).await {
+        Ok(service) => Ok(ClientTunnel { switched, place, service: Some(service) }),
+        Err(error) => {
+            let text = format!("weir record: no connection to {}: {error}\n", place.origin());
+            Err(Box::new(local_response(StatusCode::BAD_GATEWAY, text)))
+        }
+    }
+}
+
+impl ClientTunnel {
+    /// Reads what the tunnel has; `None` once it has ended, also after it has passed unread.
+    pub(crate) async fn open(self, context: &ProxyContext) -> Option<OpenedTunnel> {
+        let Self { switched, place, service } = self;
+        let client = TokioIo::new(switched.await.ok()?);
+        match service {
+            Some(service) => {
+                context.recording.count_tunnel(&place.host);
+                copy(context, client, service).await;
+                None
+            }
+            None => read_tunnel(context, client, place).await,
+        }
+    }
 }
 
 async fn dial(place: &ServicePlace) -> io::Result<TcpStream> {
@@ -71,14 +97,6 @@ async fn dial(place: &ServicePlace) -> io::Result<TcpStream> {
     // Without it responses are only slower.
     let _ = stream.set_nodelay(true);
     Ok(stream)
-}
-
-/// A tunnel to a host that is not recorded.
-async fn pass_through(context: Rc<ProxyContext>, switched: OnUpgrade, place: ServicePlace, service: TcpStream) {
-    context.recording.count_tunnel(&place.host);
-    if let Ok(client) = switched.await {
-        copy(&context, TokioIo::new(client), service).await;
-    }
 }
 
 /// Copies the bytes of both sides until both have ended, or the recording has.
@@ -96,14 +114,15 @@ where
 }
 
 /// A tunnel to a host that is recorded, by what is in it.
-async fn read_tunnel(context: Rc<ProxyContext>, switched: OnUpgrade, place: ServicePlace) {
-    let Ok(client) = switched.await else { return };
-    let mut client = TokioIo::new(client);
+async fn read_tunnel(
+    context: &ProxyContext,
+    mut client: TokioIo<Upgraded>,
+    place: ServicePlace,
+) -> Option<OpenedTunnel> {
     let mut first = Vec::with_capacity(FIRST_BYTES);
     let content = loop {
-        let read = tokio::time::timeout(FIRST_BYTES_TIMEOUT, client.read_buf(&mut first)).await;
-        match read {
-            Ok(Ok(0) | Err(_)) => return,
+        match tokio::time::timeout(FIRST_BYTES_TIMEOUT, client.read_buf(&mut first)).await {
+            Ok(Ok(0) | Err(_)) => return None,
             Ok(Ok(_)) => {}
             Err(_) => break TunnelContent::Other,
         }
@@ -113,50 +132,52 @@ async fn read_tunnel(context: Rc<ProxyContext>, switched: OnUpgrade, place: Serv
     };
     let client = PrefixedStream::new(first, client);
     match content {
-        TunnelContent::Tls => serve_tls(&context, client, place).await,
-        TunnelContent::Http => {
-            let place = ServicePlace { tls: false, ..place };
-            serve_http1(&context, TokioIo::new(client), Entrance::Tunnel(place)).await;
-        }
+        TunnelContent::Tls => accept_tls(context, client, place).await,
+        TunnelContent::Http => Some(OpenedTunnel::Http1(TokioIo::new(client), ServicePlace { tls: false, ..place })),
         TunnelContent::Other => {
             context.recording.count_tunnel(&place.host);
             if let Ok(service) = dial(&place).await {
-                copy(&context, client, service).await;
+                copy(context, client, service).await;
             }
+            None
         }
     }
 }
 
-/// Requests within TLS, with a certificate for the host that the client asks for.
-async fn serve_tls(context: &Rc<ProxyContext>, client: PrefixedStream<TokioIo<Upgraded>>, mut place: ServicePlace) {
+/// Handshake with a client, with a certificate for the host that it asks for.
+async fn accept_tls(context: &ProxyContext, client: TunnelStream, mut place: ServicePlace) -> Option<OpenedTunnel> {
     let started = tokio::time::timeout(HANDSHAKE_TIMEOUT, LazyConfigAcceptor::new(Acceptor::default(), client)).await;
-    let start = match started {
-        Ok(Ok(start)) => start,
-        Ok(Err(error)) => return note_handshake(context, &place.host, &error),
-        Err(_) => return,
+    let start = match started.ok()? {
+        Ok(start) => start,
+        Err(error) => {
+            note_handshake(context, &place.host, &error);
+            return None;
+        }
     };
     // A client that has looked up the name itself asks for an address, and says the name here.
     let is_address = place.host.parse::<std::net::IpAddr>().is_ok();
     place.server_name = start.client_hello().server_name().filter(|_| is_address).map(str::to_owned);
-    let Some(authority) = &context.authority else { return };
+    let authority = context.authority.as_ref()?;
     let today = date(context.recording.unix_ms(context.recording.now()) / 1000);
     let name = place.name().to_owned();
     let config = context.leaves.borrow_mut().get(&name, || authority.server_config(&name, today));
     let config = match config {
         Ok(config) => config,
-        Err(why) => return context.recording.note_once(&format!("{name} cannot have a certificate: {why}")),
+        Err(why) => {
+            context.recording.note_once(&format!("{name} cannot have a certificate: {why}"));
+            return None;
+        }
     };
-    let client = match tokio::time::timeout(HANDSHAKE_TIMEOUT, start.into_stream(config)).await {
-        Ok(Ok(client)) => client,
-        Ok(Err(error)) => return note_handshake(context, &name, &error),
-        Err(_) => return,
+    let client = match tokio::time::timeout(HANDSHAKE_TIMEOUT, start.into_stream(config)).await.ok()? {
+        Ok(client) => client,
+        Err(error) => {
+            note_handshake(context, &name, &error);
+            return None;
+        }
     };
     let is_http2 = client.get_ref().1.alpn_protocol() == Some(b"h2");
     let io = TokioIo::new(client);
-    match is_http2 {
-        true => serve_http2(context, io, Entrance::Tunnel(place)).await,
-        false => serve_http1(context, io, Entrance::Tunnel(place)).await,
-    }
+    Some(if is_http2 { OpenedTunnel::Tls2(io, place) } else { OpenedTunnel::Tls1(io, place) })
 }
 
 /// Reports why a client has ended a handshake.

@@ -6,7 +6,7 @@ use crate::resource::resource_type;
 
 /// Request with its response.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Exchange {
+pub(crate) struct RecordedExchange {
     /// Start, in milliseconds since 1970.
     pub(crate) started_unix_ms: i64,
     /// Time until the last byte of the response, in milliseconds.
@@ -31,7 +31,7 @@ pub(crate) struct Exchange {
     pub(crate) left_out: Option<String>,
 }
 
-/// Response of an [`Exchange`].
+/// Response of an [`RecordedExchange`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ExchangeResponse {
     /// Status.
@@ -58,7 +58,7 @@ impl RecordedBody {
     }
 }
 
-impl Exchange {
+impl RecordedExchange {
     /// Whether the request is for a part of a page that scenarios usually leave out.
     pub(crate) fn is_static(&self) -> bool {
         let media_type = self.response.as_ref().map(|response| content_type(&response.headers)).unwrap_or_default();

@@ -12,11 +12,12 @@ use weir_decide::base::failure::FailureKind;
 use weir_http::client::{IncomingBody, OutgoingBody, OutgoingRequest, SendError};
 
 use crate::body_capture::BodyCapture;
-use crate::exchange::Exchange;
+use crate::exchange::RecordedExchange;
 use crate::forwarded_headers::{clean_request, clean_response, upgrade_protocol};
+use crate::local_response::local_response;
 use crate::open_exchange::OpenExchange;
 use crate::passing_body::PassingBody;
-use crate::proxy::{ConnectionGuard, ProxyContext};
+use crate::proxy_context::{ConnectionGuard, ProxyContext};
 use crate::reverse::ReverseAddresses;
 use crate::upstreams::ServicePlace;
 
@@ -113,7 +114,13 @@ fn from_parts(status: StatusCode, headers: HeaderMap, body: PassingBody) -> Resp
     response
 }
 
-fn recorded(method: &Method, place: &ServicePlace, target: &str, version: Version, headers: &HeaderMap) -> Exchange {
+fn recorded(
+    method: &Method,
+    place: &ServicePlace,
+    target: &str,
+    version: Version,
+    headers: &HeaderMap,
+) -> RecordedExchange {
     let mut headers = headers.clone();
     // Of the connection, like the length: HAR files need neither.
     headers.remove(header::TE);
@@ -122,12 +129,12 @@ fn recorded(method: &Method, place: &ServicePlace, target: &str, version: Versio
     if named.is_some_and(|named| named.host.eq_ignore_ascii_case(place.name()) && named.port == place.port) {
         headers.remove(header::HOST);
     }
-    Exchange {
+    RecordedExchange {
         method: method.as_str().to_owned(),
         url: format!("{}{}", place.origin(), if target.starts_with('/') { target } else { "/" }),
         version: if version == Version::HTTP_2 { "HTTP/2.0" } else { "HTTP/1.1" }.to_owned(),
         headers,
-        ..Exchange::default()
+        ..RecordedExchange::default()
     }
 }
 
@@ -170,15 +177,6 @@ fn tunnel(
             _ = stopping.wait_for(|stops| *stops) => {}
         }
     });
-}
-
-/// Response of the recorder's own, on one line.
-pub(crate) fn local_response(status: StatusCode, text: impl Into<Bytes>) -> Response<PassingBody> {
-    let mut response = Response::new(PassingBody::text(text));
-    *response.status_mut() = status;
-    let media_type = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, media_type);
-    response
 }
 
 /// Response to a request whose service has not responded.

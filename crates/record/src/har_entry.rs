@@ -6,14 +6,14 @@ use http::{HeaderMap, header};
 use serde_json::{Map, Value, json};
 
 use crate::content_coding::decoded;
-use crate::exchange::{Exchange, ExchangeResponse, RecordedBody, content_type, header_text};
+use crate::exchange::{ExchangeResponse, RecordedBody, RecordedExchange, content_type, header_text};
 use crate::resource::resource_type;
 
 /// Longest body of a response without its coding that is searched for values; that of imports.
 pub(crate) const MAX_SEARCHED_BYTES: usize = 4 << 20;
 
 /// Entry of a HAR file.
-pub(crate) fn har_entry(exchange: &Exchange) -> String {
+pub(crate) fn har_entry(exchange: &RecordedExchange) -> String {
     let mut entry = json!({
         "startedDateTime": timestamp(exchange.started_unix_ms),
         "time": rounded(exchange.duration_ms),
@@ -50,7 +50,7 @@ fn rounded(ms: f64) -> f64 {
     (ms * 1000.0).round() / 1000.0
 }
 
-fn request(exchange: &Exchange) -> Value {
+fn request(exchange: &RecordedExchange) -> Value {
     let mut request = json!({
         "method": exchange.method,
         "url": exchange.url,
@@ -82,7 +82,7 @@ fn post_data(body: &RecordedBody, media_type: &str) -> Value {
     }
 }
 
-fn response(exchange: &Exchange) -> Value {
+fn response(exchange: &RecordedExchange) -> Value {
     let nothing = ExchangeResponse::default();
     let response = exchange.response.as_ref().unwrap_or(&nothing);
     json!({
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_is_recorded_is_imported_as_it_was_sent() {
-        let login = Exchange {
+        let login = RecordedExchange {
             started_unix_ms: 1_767_323_045_000,
             duration_ms: 12.5,
             method: "POST".into(),
@@ -174,9 +174,9 @@ mod tests {
                 headers: headers_of(&[("content-type", "application/json")]),
                 body: body(br#"{"token": "t1-0-59ea4717472f1c4b"}"#),
             }),
-            ..Exchange::default()
+            ..RecordedExchange::default()
         };
-        let upload = Exchange {
+        let upload = RecordedExchange {
             started_unix_ms: 1_767_323_046_600,
             method: "POST".into(),
             url: "http://shop.example/upload".into(),
@@ -186,20 +186,20 @@ mod tests {
             ]),
             body: body(b"--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\"\r\n\r\n\xff\r\n--x--\r\n"),
             response: Some(ExchangeResponse { status: 204, ..ExchangeResponse::default() }),
-            ..Exchange::default()
+            ..RecordedExchange::default()
         };
-        let chat = Exchange {
+        let chat = RecordedExchange {
             started_unix_ms: 1_767_323_047_000,
             method: "GET".into(),
             url: "ws://shop.example/chat".into(),
-            ..Exchange::default()
+            ..RecordedExchange::default()
         };
-        let gone = Exchange {
+        let gone = RecordedExchange {
             started_unix_ms: 1_767_323_048_000,
             method: "GET".into(),
             url: "http://shop.example/gone".into(),
             left_out: Some("no response: connection refused".into()),
-            ..Exchange::default()
+            ..RecordedExchange::default()
         };
         let made = hurl(&[login, upload, chat, gone].map(|exchange| har_entry(&exchange)));
         let expected = "# token: 21 characters of the JSON at $.token that come again in the header Authorization of request 2\n\
@@ -225,7 +225,7 @@ mod tests {
             headers.insert("content-type", HeaderValue::from_bytes(&bytes).unwrap_or(HeaderValue::from_static("x")));
             let mut response_headers = headers.clone();
             response_headers.insert("content-encoding", HeaderValue::from_str(&encoding).unwrap());
-            let exchange = Exchange {
+            let exchange = RecordedExchange {
                 started_unix_ms: started,
                 method: "PUT".into(),
                 url: format!("http://h/{text}"),
@@ -236,7 +236,7 @@ mod tests {
                     headers: response_headers,
                     body: RecordedBody { bytes: bytes.clone(), length },
                 }),
-                ..Exchange::default()
+                ..RecordedExchange::default()
             };
             let line = har_entry(&exchange);
             prop_assert!(!line.contains('\n'));

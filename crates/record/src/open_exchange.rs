@@ -6,14 +6,14 @@ use http::HeaderMap;
 use weir_decide::Nanos;
 
 use crate::body_capture::BodyCapture;
-use crate::exchange::{Exchange, ExchangeResponse, is_searched};
-use crate::recording::Recording;
+use crate::exchange::{ExchangeResponse, RecordedExchange, is_searched};
+use crate::recording_state::RecordingState;
 
 /// Record of a request that is in flight.
 #[derive(Debug)]
 pub(crate) struct OpenExchange {
-    recording: Rc<Recording>,
-    exchange: Exchange,
+    recording: Rc<RecordingState>,
+    exchange: RecordedExchange,
     started: Nanos,
     request_body: BodyCapture,
     response_body: BodyCapture,
@@ -21,7 +21,7 @@ pub(crate) struct OpenExchange {
 
 impl OpenExchange {
     /// Record of a request that begins now; its page is that of the browser's last navigation.
-    pub(crate) fn new(recording: &Rc<Recording>, mut exchange: Exchange) -> Self {
+    pub(crate) fn new(recording: &Rc<RecordingState>, mut exchange: RecordedExchange) -> Self {
         let started = recording.now();
         exchange.started_unix_ms = recording.unix_ms(started);
         exchange.page = recording.page_of(&exchange);

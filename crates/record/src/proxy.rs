@@ -1,10 +1,8 @@
 //! Connections of clients, and where their requests go.
 
-use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode, Uri};
@@ -12,20 +10,15 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
-use rustls::ServerConfig;
-use tokio::sync::watch;
-use weir_http::client::Client;
 use weir_machine::executor::LocalExecutor;
 
-use crate::certificate_authority::CertificateAuthority;
-use crate::connect;
-use crate::forward::{Route, forward, local_response};
-use crate::host_scope::HostScope;
-use crate::leaf_cache::LeafCache;
+use crate::connect::{OpenedTunnel, connect};
+use crate::forward::{Route, forward};
+use crate::local_response::local_response;
 use crate::passing_body::PassingBody;
-use crate::recording::Recording;
+use crate::proxy_context::{ConnectionGuard, Entrance, ProxyContext};
 use crate::reverse::ReverseAddresses;
-use crate::upstreams::{ServicePlace, Upstreams};
+use crate::upstreams::ServicePlace;
 
 /// Time in which a client has to send the head of its next request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
@@ -35,52 +28,6 @@ const MAX_HEADER_FIELDS: usize = 256;
 
 /// Maximum size of the headers of a request over HTTP/2, in bytes.
 const MAX_HEADER_LIST_BYTES: u32 = 256 << 10;
-
-/// All that connections share.
-#[derive(Debug)]
-pub(crate) struct ProxyContext {
-    pub(crate) recording: Rc<Recording>,
-    pub(crate) client: Client,
-    pub(crate) upstreams: Upstreams,
-    pub(crate) scope: HostScope,
-    /// Only of a forward proxy.
-    pub(crate) authority: Option<CertificateAuthority>,
-    pub(crate) leaves: RefCell<LeafCache<Arc<ServerConfig>>>,
-    /// Address of the recorder: `http://127.0.0.1:8888`.
-    pub(crate) url: String,
-    /// Whether the recording ends.
-    pub(crate) stopping: watch::Receiver<bool>,
-    /// Open connections and tunnels.
-    pub(crate) open: Rc<Cell<usize>>,
-}
-
-/// Where the requests of a connection go.
-#[derive(Clone, Debug)]
-pub(crate) enum Entrance {
-    /// Anywhere: the client uses a proxy.
-    Proxy,
-    /// The one upstream.
-    Reverse(ServicePlace),
-    /// The service of a tunnel.
-    Tunnel(ServicePlace),
-}
-
-/// Count of an open connection, which ends when it is dropped.
-#[derive(Debug)]
-pub(crate) struct ConnectionGuard(Rc<Cell<usize>>);
-
-impl ConnectionGuard {
-    pub(crate) fn new(open: &Rc<Cell<usize>>) -> Self {
-        open.set(open.get() + 1);
-        Self(Rc::clone(open))
-    }
-}
-
-impl Drop for ConnectionGuard {
-    fn drop(&mut self) {
-        self.0.set(self.0.get().saturating_sub(1));
-    }
-}
 
 /// Serves a connection with HTTP/1.1, until it ends or the recording does.
 pub(crate) async fn serve_http1<I>(context: &Rc<ProxyContext>, io: I, entrance: Entrance)
@@ -140,7 +87,7 @@ async fn handle(
 ) -> Result<Response<PassingBody>, Infallible> {
     if *request.method() == Method::CONNECT {
         return Ok(match entrance {
-            Entrance::Proxy => connect::connect(&context, request).await,
+            Entrance::Proxy => open_tunnel(&context, request).await,
             Entrance::Reverse(_) | Entrance::Tunnel(_) => local_response(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "weir record: CONNECT is for a proxy, which this is not\n",
@@ -162,6 +109,39 @@ async fn handle(
         },
     };
     Ok(forward(&context, route, request).await)
+}
+
+/// Response to CONNECT, after which its tunnel begins.
+async fn open_tunnel(context: &Rc<ProxyContext>, request: Request<Incoming>) -> Response<PassingBody> {
+    match connect(context, request).await {
+        Ok(tunnel) => {
+            spawn(context, {
+                let context = Rc::clone(context);
+                async move {
+                    match tunnel.open(&context).await {
+                        Some(OpenedTunnel::Http1(io, place)) => {
+                            serve_http1(&context, io, Entrance::Tunnel(place)).await;
+                        }
+                        Some(OpenedTunnel::Tls1(io, place)) => serve_http1(&context, io, Entrance::Tunnel(place)).await,
+                        Some(OpenedTunnel::Tls2(io, place)) => serve_http2(&context, io, Entrance::Tunnel(place)).await,
+                        None => {}
+                    }
+                }
+            });
+            Response::new(PassingBody::text(""))
+        }
+        Err(response) => *response,
+    }
+}
+
+/// Runs a tunnel; its type is hidden, since it serves requests, which may have tunnels.
+fn spawn(context: &Rc<ProxyContext>, tunnel: impl Future<Output = ()> + 'static) {
+    let guard = ConnectionGuard::new(&context.open);
+    let tunnel: Pin<Box<dyn Future<Output = ()>>> = Box::pin(tunnel);
+    tokio::task::spawn_local(async move {
+        let _guard = guard;
+        tunnel.await;
+    });
 }
 
 /// Place of an absolute URI; `None` if there is only a path.

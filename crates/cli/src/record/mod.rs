@@ -17,7 +17,7 @@ use weir_decide::base::units;
 use weir_http::target::Target;
 use weir_http::tls::TlsOptions;
 use weir_import::ImportSettings;
-use weir_record::{HostPattern, HostScope, Options, Recorder};
+use weir_record::{HostPattern, HostScope, Options, RecordingProxy};
 
 use self::outcome::RecordOutcome;
 use self::progress_line::ProgressLine;
@@ -160,7 +160,8 @@ impl RecordArgs {
         let journal = self.journal(out);
         let line = Rc::new(ProgressLine::new(*messages));
         let options = self.options(journal.clone())?;
-        let recorder = Recorder::new(&options, Rc::<ProgressLine>::clone(&line)).map_err(|error| error.to_string())?;
+        let recorder =
+            RecordingProxy::new(&options, Rc::<ProgressLine>::clone(&line)).map_err(|error| error.to_string())?;
         self.announce(&recorder, out.is_some(), messages).inspect_err(|_| remove(&journal, messages))?;
         let counts = recorder.run(|| interrupt.is_requested()).map_err(|error| error.to_string())?;
         line.finish();
@@ -245,7 +246,7 @@ impl RecordArgs {
         }
     }
 
-    fn announce(&self, recorder: &Recorder, has_file: bool, messages: &Messages) -> Result<(), String> {
+    fn announce(&self, recorder: &RecordingProxy, has_file: bool, messages: &Messages) -> Result<(), String> {
         let url = recorder.url();
         match &self.upstream {
             Some(target) => {

@@ -162,3 +162,27 @@ fn a_tunnel_with_another_protocol_passes_unread() {
     assert!(lines(&output).contains(&"left out: 1 connection that passed unread"), "{output:?}");
     assert!(lines(&output).contains(&"  passed unread: 127.0.0.1"), "{output:?}");
 }
+
+#[test]
+fn responses_without_a_body_keep_their_headers() {
+    let server = Server::start(|seen| match seen.line().split(' ').next() {
+        Some("HEAD") => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nETag: \"a\"\r\n\r\n"),
+        Some("GET") => Reply::raw("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n"),
+        _ => Reply::raw("HTTP/1.1 204 No Content\r\nETag: \"a\"\r\n\r\n"),
+    });
+    let recorder = recorder(&[]);
+    let mut connection = recorder.connect();
+    let mut statuses = Vec::new();
+    for (method, headers) in [("HEAD", ""), ("GET", "If-None-Match: \"a\"\r\n"), ("DELETE", "")] {
+        connection.send(format!("{method} {} HTTP/1.1\r\nHost: h\r\n{headers}\r\n", server.url("/x")));
+        let head = connection.head();
+        assert_eq!(head.header("etag"), Some("\"a\""), "{head:?}");
+        assert_eq!(head.header("date"), None, "nothing is added");
+        statuses.push((head.status, head.header("content-length").map(str::to_owned)));
+    }
+    assert_eq!(statuses, [(200, Some("5000".to_owned())), (304, None), (204, None)]);
+    let (_, weir) = recorder.interrupt();
+    // A load has no cache, so that what was not modified is there.
+    let expected = "HEAD {{base_url}}/x\nHTTP 200\n\nGET {{base_url}}/x\nHTTP 200\n\nDELETE {{base_url}}/x\nHTTP 204\n";
+    assert_eq!(weir.read("shop.hurl"), expected);
+}

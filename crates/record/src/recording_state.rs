@@ -9,7 +9,7 @@ use weir_decide::Nanos;
 use weir_machine::clock::{Clock, WallOffset};
 
 use crate::body_capture::CaptureBudget;
-use crate::exchange::Exchange;
+use crate::exchange::RecordedExchange;
 use crate::har_entry::{har_entry, timestamp};
 use crate::journal::HarJournal;
 use crate::resource::{PageCounter, opens_page};
@@ -53,7 +53,7 @@ pub struct RecordCounts {
 }
 
 /// State of a recording.
-pub(crate) struct Recording {
+pub(crate) struct RecordingState {
     clock: Clock,
     wall: WallOffset,
     journal: RefCell<HarJournal>,
@@ -68,16 +68,16 @@ pub(crate) struct Recording {
     max_requests: Option<u64>,
 }
 
-impl fmt::Debug for Recording {
+impl fmt::Debug for RecordingState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recording")
+        f.debug_struct("RecordingState")
             .field("journal", &self.journal)
             .field("counts", &self.counts)
             .finish_non_exhaustive()
     }
 }
 
-impl Recording {
+impl RecordingState {
     pub(crate) fn new(
         journal: HarJournal,
         budget: CaptureBudget,
@@ -115,7 +115,7 @@ impl Recording {
     }
 
     /// Number of the page that a request belongs to.
-    pub(crate) fn page_of(&self, exchange: &Exchange) -> u32 {
+    pub(crate) fn page_of(&self, exchange: &RecordedExchange) -> u32 {
         let mut pages = self.pages.get();
         let (page, begins) = pages.page_of(opens_page(&exchange.headers));
         self.pages.set(pages);
@@ -127,7 +127,7 @@ impl Recording {
     }
 
     /// Takes the status of a response, which may send a browser elsewhere.
-    pub(crate) fn on_status(&self, exchange: &Exchange, status: u16) {
+    pub(crate) fn on_status(&self, exchange: &RecordedExchange, status: u16) {
         let mut pages = self.pages.get();
         pages.on_response(opens_page(&exchange.headers), status);
         self.pages.set(pages);
@@ -144,7 +144,7 @@ impl Recording {
     }
 
     /// Writes a request that has ended.
-    pub(crate) fn end(&self, exchange: &Exchange) {
+    pub(crate) fn end(&self, exchange: &RecordedExchange) {
         let written = match self.is_complete() {
             true => Ok(false),
             false => self.journal.borrow_mut().append(&har_entry(exchange)),

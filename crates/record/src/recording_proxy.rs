@@ -24,8 +24,9 @@ use crate::error::RecordError;
 use crate::host_scope::HostScope;
 use crate::journal::HarJournal;
 use crate::leaf_cache::LeafCache;
-use crate::proxy::{ConnectionGuard, Entrance, ProxyContext, serve_http1};
-use crate::recording::{RecordCounts, RecordObserver, Recording};
+use crate::proxy::serve_http1;
+use crate::proxy_context::{ConnectionGuard, Entrance, ProxyContext};
+use crate::recording_state::{RecordCounts, RecordObserver, RecordingState};
 use crate::upstreams::{ServicePlace, Upstreams};
 
 /// Interval in which the recorder looks whether it has to end.
@@ -73,7 +74,7 @@ pub struct Options {
 }
 
 /// A recorder that listens and has not begun to accept connections.
-pub struct Recorder {
+pub struct RecordingProxy {
     listener: std::net::TcpListener,
     entrance: Entrance,
     context: ContextParts,
@@ -82,20 +83,20 @@ pub struct Recorder {
 
 /// What connections share, before there is an event loop.
 struct ContextParts {
-    recording: Rc<Recording>,
+    recording: Rc<RecordingState>,
     upstreams: Upstreams,
     scope: HostScope,
     authority: Option<CertificateAuthority>,
     url: String,
 }
 
-impl fmt::Debug for Recorder {
+impl fmt::Debug for RecordingProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("url", &self.context.url).finish_non_exhaustive()
+        f.debug_struct("RecordingProxy").field("url", &self.context.url).finish_non_exhaustive()
     }
 }
 
-impl Recorder {
+impl RecordingProxy {
     /// Prepares a recording: listens, creates the journal, reads or makes the certificate authority.
     ///
     /// # Errors
@@ -122,7 +123,8 @@ impl Recorder {
             _ => RecordError::Journal(options.journal.clone(), error),
         })?;
         let budget = CaptureBudget::new(MAX_CAPTURED_BYTES, options.max_body_bytes);
-        let recording = Rc::new(Recording::new(journal, budget, observer, options.keeps_static, options.max_requests));
+        let recording =
+            Rc::new(RecordingState::new(journal, budget, observer, options.keeps_static, options.max_requests));
         let context = ContextParts { recording, upstreams, scope: options.scope.clone(), authority, url };
         Ok(Self { listener, entrance, context, duration: options.duration })
     }
