@@ -219,6 +219,7 @@ mod tests {
         fn any_exchange_is_a_line_that_is_imported(
             bytes in proptest::collection::vec(any::<u8>(), 0..60), value in "[ -~]{0,20}", text in "\\PC{0,40}",
             length in 0..100_u64, status in 0..700_u16, started in any::<i64>(), encoding in "|gzip|br|zstd|x",
+            left_out in proptest::option::of("\\PC{0,20}"), page in 0..3_u32,
         ) {
             let mut headers = HeaderMap::new();
             headers.insert("x-value", HeaderValue::from_str(&value).unwrap());
@@ -227,6 +228,8 @@ mod tests {
             response_headers.insert("content-encoding", HeaderValue::from_str(&encoding).unwrap());
             let exchange = RecordedExchange {
                 started_unix_ms: started,
+                left_out: left_out.clone(),
+                page,
                 method: "PUT".into(),
                 url: format!("http://h/{text}"),
                 headers,
@@ -242,7 +245,8 @@ mod tests {
             prop_assert!(!line.contains('\n'));
             let read: Value = serde_json::from_str(&line).unwrap();
             prop_assert_eq!(read["request"]["url"].as_str(), Some(exchange.url.as_str()));
-            let _ = hurl(&[line]);
+            let text = hurl(&[line]);
+            prop_assert!(left_out.is_none() || text.lines().all(|line| line.starts_with('#')), "{}", text);
         }
     }
 }
