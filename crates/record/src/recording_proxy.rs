@@ -150,6 +150,8 @@ impl RecordingProxy {
         let ended = local.block_on(&runtime, self.accept(is_stopped));
         // Requests that are still in flight are recorded as they are.
         drop(local);
+        // A name that is being looked up would be waited for.
+        runtime.shutdown_background();
         recording.report();
         ended?;
         Ok(recording.counts())
