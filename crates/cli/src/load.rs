@@ -3,6 +3,7 @@
 mod agent_scripts;
 mod defaults;
 mod exit_code;
+mod live_keys;
 mod lua_script;
 mod outputs;
 mod python_script;
@@ -15,6 +16,7 @@ mod summary;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
@@ -22,6 +24,7 @@ use clap::{ArgAction, Args, Command, FromArgMatches};
 use self::agent_scripts::HostedScripts;
 pub(super) use self::defaults::SearchDefaults;
 use self::defaults::study_warnings;
+use self::live_keys::{KEYS, LiveKeys};
 pub(super) use self::exit_code::exit_code;
 pub(super) use self::lua_script::{LuaLoad, LuaRole};
 use self::outputs::LoadOutputs;
@@ -29,6 +32,7 @@ use self::python_script::PythonFlags;
 use self::script::LoadScript;
 use self::script_args::ScriptArgs;
 pub(super) use self::search_script::SearchScript;
+use self::stages_flag::LoadStagesFlag;
 pub(super) use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
 use super::exit;
@@ -42,6 +46,7 @@ use crate::python_host::PythonHost;
 use weir_agents::{Coordinator, process};
 use weir_decide::Nanos;
 use weir_decide::base::units;
+use weir_decide::load::live_load::LevelKind;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
 use weir_live::progress_bar::{Extent, ProgressBar};
@@ -87,9 +92,9 @@ pub(super) struct LoadArgs {
     /// arrival process: constant, poisson, gamma:BURSTINESS [default: constant]
     #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = OPEN)]
     arrivals: Option<Arrivals>,
-    /// arrival rate over time, e.g. 0-200/30s,200/1m
-    #[arg(long, value_name = "STAGES", value_parser = StagesFlag::read, help_heading = OPEN)]
-    stages: Option<StagesFlag>,
+    /// arrival rate over time, e.g. 0-200/30s,200/1m; users: 0-50u/30s
+    #[arg(long, value_name = "STAGES", value_parser = LoadStagesFlag::read, help_heading = OPEN)]
+    stages: Option<LoadStagesFlag>,
     /// busy-wait for exact send times; one core per thread
     #[arg(long, help_heading = OPEN)]
     spin: bool,
@@ -287,10 +292,27 @@ fn try_run(
         Ok(RequestLog::new(file, !it.is_stdout(), pairs))
     };
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
+    let interrupt = Arc::new(interrupt);
+    let has_keys = !messages.is_quiet() && LiveKeys::are_possible();
+    let (plan, control) = match has_keys {
+        true => {
+            let (plan, control) = plan.controlled();
+            (plan, Some(control))
+        }
+        false => (plan, None),
+    };
+    let keys = control.as_ref().filter(|_| has_keys).and_then(|control| {
+        messages.note(KEYS);
+        let interrupt = Arc::clone(&interrupt);
+        LiveKeys::listen(control, move || interrupt.is_requested())
+    });
     let mut bar = (!messages.is_quiet()).then(|| {
         ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, &step_names(&plan))
     });
     let mut watch = |progress: &weir_measure::RunProgress<'_>| {
+        if let (Some(bar), Some(control)) = (&mut bar, &control) {
+            bar.follow(&control.load(), control.until());
+        }
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
             messages.note(&line);
         }
@@ -304,6 +326,7 @@ fn try_run(
             .and_then(|placed| crew.insert(placed).run(&options, &plan, &command, &mut watch)),
     };
     let reports = crew.as_mut().map(Coordinator::take_script_reports).unwrap_or_default();
+    drop(keys);
     if let Some(bar) = bar {
         bar.finish();
     }
@@ -367,6 +390,11 @@ impl LoadArgs {
     }
 
     fn into_options(self) -> Options {
+        let (stages, user_stages) = match self.stages {
+            Some(LoadStagesFlag(LevelKind::Rate, stages)) => (stages, Vec::new()),
+            Some(LoadStagesFlag(LevelKind::Users, stages)) => (Vec::new(), stages),
+            None => (Vec::new(), Vec::new()),
+        };
         Options {
             connections: self.connections,
             threads: self.threads,
@@ -377,7 +405,8 @@ impl LoadArgs {
             loops: self.loops,
             rate: self.rate,
             arrivals: self.arrivals.unwrap_or_default(),
-            stages: self.stages.map(|s| s.0).unwrap_or_default(),
+            stages,
+            user_stages,
             warmup: self.warmup,
             seed: Some(self.seed.unwrap_or(0)),
             spin: self.spin,

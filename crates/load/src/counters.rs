@@ -47,6 +47,12 @@ impl WorkerCounters {
         }
     }
 
+    /// Replaces the end of the window, which lies ahead.
+    pub(super) fn set_until(&mut self, until: Nanos) {
+        self.until = until;
+        self.recorder.set_until(until);
+    }
+
     /// Counts that were not reported yet.
     pub(super) fn counts(&mut self) -> &mut Counts {
         &mut self.recorder.counts

@@ -16,6 +16,7 @@ mod counters;
 mod drive;
 pub mod event_streams;
 mod headers;
+mod load_control;
 pub mod http2;
 mod manifest;
 pub mod options;
@@ -33,6 +34,7 @@ use std::fmt;
 use std::io;
 
 pub use self::drive::{DriveResult, drive};
+pub use self::load_control::{ControlError, LoadControl, LoadUpdate};
 pub use self::headers::{HeaderField, with_headers};
 pub use self::manifest::{machine_manifest, manifest};
 pub use self::options::{Options, RequestBodySource};

@@ -3,6 +3,7 @@
 mod conflicts;
 mod error;
 mod facts;
+mod live;
 mod http2;
 mod program;
 mod requests;
@@ -20,13 +21,16 @@ use self::requests::requests;
 pub(crate) use self::requests::weights;
 use super::event_streams::StreamOptions;
 use super::http2::Http2Plan;
+use super::load_control::LoadControl;
 use super::options::Options;
 use super::steps::{ProgramPlan, ScenarioMix, StepTrace, with_single_request};
 use weir_decide::Nanos;
+use weir_decide::load::live_load::MAX_RATE_PER_S;
 use weir_decide::load::feed::{ClosedFeed, Feed, OpenFeed};
 use weir_decide::load::schedule::{LoadStage, Schedule};
 use weir_decide::load::shard::Shard;
 use weir_decide::load::source::RequestSource;
+use weir_decide::load::user_stages::UserStages;
 use weir_decide::load::users::Users;
 use weir_http::target::{SocketAddress, Target};
 use weir_http::tls::Tls;
@@ -89,6 +93,12 @@ pub struct LoadPlan {
     pub scenarios: Option<ScenarioMix>,
     /// Program that drives the users, in place of one request.
     pub program: Option<ProgramPlan>,
+    /// Number of users over time, if it is one of stages; empty otherwise.
+    pub user_stages: Vec<LoadStage>,
+    /// Whether arrivals at a rate end with their number, and not at a time.
+    pub ends_with_requests: bool,
+    /// Control of the load while it runs, if it may be changed.
+    pub control: Option<LoadControl>,
     /// Listener of requests and responses of steps; for few of them.
     pub trace: Option<Sender<StepTrace>>,
 }
@@ -132,8 +142,6 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const THREAD_RATE_PER_S: f64 = 20_000.0;
 /// Maximum of `--connections`: above the number of local ports.
 const MAX_CONNECTIONS: u64 = 1_000_000;
-/// Maximum of `--rate`, in requests per second: above the ability of any machine.
-const MAX_RATE_PER_S: f64 = 100e6;
 
 impl LoadPlan {
     /// Validates the options, reads the files that they name and resolves the host.
@@ -201,7 +209,7 @@ impl LoadPlan {
             pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
             http2,
             streams: options.streams,
-            preconnect: if keep_alive && matches!(pace, Pacing::Closed(_)) && options.users.is_none() {
+            preconnect: if keep_alive && matches!(pace, Pacing::Closed(_)) && options.has_connections() {
                 connections
             } else {
                 0
@@ -212,6 +220,9 @@ impl LoadPlan {
             interval: Nanos::SECOND,
             scenarios: None,
             program: None,
+            user_stages: options.user_stages.clone(),
+            ends_with_requests: length.ends_with_requests,
+            control: None,
             trace: None,
         }
         .with_remote_users(options)
@@ -233,7 +244,13 @@ impl LoadPlan {
     /// Requests of thread `index` of `of`.
     pub fn feed(&self, index: u64, of: u64) -> Feed {
         match &self.pacing {
-            Pacing::Closed(users) => Feed::Closed(ClosedFeed::new(*users, self.until, self.shard, index, of)),
+            Pacing::Closed(users) => {
+                let feed = ClosedFeed::new(*users, self.until, self.shard, index, of);
+                Feed::Closed(match self.user_stages.is_empty() {
+                    true => feed,
+                    false => feed.in_stages(UserStages::new(self.user_stages.clone())),
+                })
+            }
             Pacing::Open(schedule) => {
                 let limit = self.limit.unwrap_or(u64::MAX);
                 let open = OpenFeed::new(schedule.clone().sharded(self.shard.split(index, of)), limit, self.timeout);
@@ -289,6 +306,7 @@ impl LoadPlan {
 struct RunLength {
     until: Nanos,
     requests: Option<u64>,
+    ends_with_requests: bool,
 }
 
 impl RunLength {
@@ -296,10 +314,12 @@ impl RunLength {
         let requests = options.requests.map(|n| in_range("requests", n, 1, u64::MAX)).transpose()?;
         let until = match options.duration {
             Some(duration) => positive_time("duration", duration)?,
+            None if !options.user_stages.is_empty() => UserStages::new(options.user_stages.clone()).length(),
             None if requests.is_some() || options.loops.is_some() => Nanos::NEVER,
             None => DEFAULT_DURATION.into(),
         };
-        Ok(Self { until, requests })
+        let ends_with_requests = options.rate.is_some() && requests.is_some() && options.duration.is_none();
+        Ok(Self { until, requests, ends_with_requests })
     }
 
     /// Time of the last possible arrival.
@@ -346,6 +366,14 @@ fn pacing(options: &Options, seed: u64) -> Result<(Pacing, u64), PlanError> {
             return Err(PlanError::Value("stages", "the stages have no request; write rates above 0".into()));
         }
         return Ok((Pacing::Open(schedule), connections(cap)?));
+    }
+    if !options.user_stages.is_empty() {
+        let count = UserStages::new(options.user_stages.clone()).peak();
+        if count == 0 {
+            return Err(PlanError::Value("stages", "the stages have no user; write numbers above 0".into()));
+        }
+        let users = Users { count: in_range("stages", count, 1, MAX_CONNECTIONS)?, ramp_up: Nanos::ZERO, loops: None };
+        return Ok((Pacing::Closed(users), count));
     }
     if let Some(count) = options.users {
         let count = in_range("users", count, 1, MAX_CONNECTIONS)?;

@@ -44,6 +44,7 @@ pub mod rate;
 pub mod recorder;
 pub mod response_counts;
 pub mod run;
+pub mod run_changes;
 pub mod run_facts;
 pub mod run_http2;
 pub mod run_llm;

@@ -99,6 +99,11 @@ impl Recorder {
         Self { counts: Counts::default(), interval: Interval::default(), from, until }
     }
 
+    /// Replaces the end of the window, which lies ahead.
+    pub fn set_until(&mut self, until: Nanos) {
+        self.until = until;
+    }
+
     /// Returns the counts since the last call. Facts about the service stay: later responses are compared with them.
     pub fn take_counts(&mut self) -> Counts {
         let Counts { server, tls, http, body_lengths, .. } = &self.counts;

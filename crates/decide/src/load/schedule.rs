@@ -213,6 +213,11 @@ impl Schedule {
         }
     }
 
+    /// Stages of the load.
+    pub fn stages(&self) -> &[LoadStage] {
+        &self.stages
+    }
+
     /// Number of the next arrival of this shard, at least.
     pub fn number(&self) -> u64 {
         self.number.max(self.next_number)

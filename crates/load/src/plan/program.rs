@@ -101,6 +101,8 @@ impl LoadPlan {
             source: self.source.clone(),
             pacing: self.pacing.clone(),
             data_end: self.data_end.clone(),
+            user_stages: self.user_stages.clone(),
+            control: self.control.clone(),
             scenarios: None,
             program: self.program.clone(),
             trace: None,

@@ -68,6 +68,9 @@ impl LoadPlan {
             interval: Nanos::SECOND,
             scenarios: Some(mix),
             program: None,
+            user_stages: options.user_stages.clone(),
+            ends_with_requests: length.ends_with_requests,
+            control: None,
             trace: None,
         })
     }
