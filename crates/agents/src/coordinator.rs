@@ -135,7 +135,7 @@ impl Coordinator {
         watch: &mut ProgressCallback<'_>,
     ) -> Result<Clock, LoadError> {
         self.distribute(options, plan)?;
-        let mut go_on = || watch(&RunProgress { elapsed: Nanos::ZERO, ended: 0, interval: None });
+        let mut go_on = || watch(&RunProgress { elapsed: Nanos::ZERO, ended: 0, number: 0, interval: None });
         let mut next_pulse = Nanos::ZERO;
         while !ledger.is_ready() {
             self.send_heartbeats(ledger, &mut next_pulse);
@@ -233,7 +233,8 @@ impl Coordinator {
                 ledger.fail(agent, heartbeat_failure());
             }
             let elapsed = clock.now();
-            let go_on = watch(&RunProgress { elapsed, ended: ledger.ended(), interval: second.as_ref() });
+            let (number, interval) = second.as_ref().map_or((0, None), |(number, whole)| (*number, Some(whole)));
+            let go_on = watch(&RunProgress { elapsed, ended: ledger.ended(), number, interval });
             match stopped {
                 None if !go_on || ledger.has_failed() || ledger.script_error().is_some() => {
                     (stopped, interrupted) = (Some(elapsed), !go_on);
@@ -253,7 +254,7 @@ impl Coordinator {
     }
 
     /// Handles the next event; returns an agent that has failed, and why.
-    fn poll(&mut self, ledger: &mut AgentAggregator, second: &mut Option<Interval>) -> Option<(usize, String)> {
+    fn poll(&mut self, ledger: &mut AgentAggregator, second: &mut Option<(u64, Interval)>) -> Option<(usize, String)> {
         match self.placement.next_event(POLL_INTERVAL)? {
             PlacementEvent::Failed(agent, why) => Some((agent, self.with_last_log(agent, &why))),
             PlacementEvent::Line(agent, at, line) => {

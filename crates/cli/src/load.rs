@@ -4,6 +4,7 @@ mod agent_scripts;
 mod defaults;
 mod exit_code;
 mod live_keys;
+mod live_session;
 mod lua_script;
 mod outputs;
 mod python_script;
@@ -24,7 +25,7 @@ use clap::{ArgAction, Args, Command, FromArgMatches};
 use self::agent_scripts::HostedScripts;
 pub(super) use self::defaults::SearchDefaults;
 use self::defaults::study_warnings;
-use self::live_keys::{KEYS, LiveKeys};
+use self::live_session::{LiveSession, WebArgs};
 pub(super) use self::exit_code::exit_code;
 pub(super) use self::lua_script::{LuaLoad, LuaRole};
 use self::outputs::LoadOutputs;
@@ -107,6 +108,8 @@ pub(super) struct LoadArgs {
     python_args: PythonFlags,
     #[command(flatten)]
     agent_args: AgentArgs,
+    #[command(flatten)]
+    web_args: WebArgs,
 
     /// play the scenario once and print each request and response
     #[arg(long, help_heading = RESULT)]
@@ -257,8 +260,8 @@ fn try_run(
     }
     asked.add_mix(mix)?;
     let (format, strict) = (asked.format, asked.strict);
-    let command = redacted(args, &asked.request_args.secrets());
-    let driving = asked.agent_args.clone();
+    let command = redacted(args, &[asked.request_args.secrets(), asked.web_args.secrets()].concat());
+    let (driving, web) = (asked.agent_args.clone(), asked.web_args.clone());
     let options = Options { script: script.for_agents(), ..asked.into_options() };
     if let Some(output) = once {
         return play(&options, &output, messages);
@@ -293,26 +296,13 @@ fn try_run(
     };
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
     let interrupt = Arc::new(interrupt);
-    let has_keys = !messages.is_quiet() && LiveKeys::are_possible();
-    let (plan, control) = match has_keys {
-        true => {
-            let (plan, control) = plan.controlled();
-            (plan, Some(control))
-        }
-        false => (plan, None),
-    };
-    let keys = control.as_ref().filter(|_| has_keys).and_then(|control| {
-        messages.note(KEYS);
-        let interrupt = Arc::clone(&interrupt);
-        LiveKeys::listen(control, move || interrupt.is_requested())
-    });
+    let slos: Vec<String> = objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
+    let (plan, mut live) = LiveSession::open(&web, (&options, plan), &slos, &interrupt, messages)?;
     let mut bar = (!messages.is_quiet()).then(|| {
         ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, &step_names(&plan))
     });
     let mut watch = |progress: &weir_measure::RunProgress<'_>| {
-        if let (Some(bar), Some(control)) = (&mut bar, &control) {
-            bar.follow(&control.load(), control.until());
-        }
+        live.update(progress, bar.as_mut());
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
             messages.note(&line);
         }
@@ -326,7 +316,7 @@ fn try_run(
             .and_then(|placed| crew.insert(placed).run(&options, &plan, &command, &mut watch)),
     };
     let reports = crew.as_mut().map(Coordinator::take_script_reports).unwrap_or_default();
-    drop(keys);
+    live.end_keys();
     if let Some(bar) = bar {
         bar.finish();
     }
@@ -341,7 +331,10 @@ fn try_run(
             messages.error(&why.to_string());
             return Ok(exit::INTERRUPTED);
         }
-        Err(why) => return Err(why.to_string()),
+        Err(why) => {
+            live.finish(Err(&why.to_string()));
+            return Err(why.to_string());
+        }
     };
     objectives.judge(&mut run, abort, interrupt.is_requested());
     if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
@@ -358,6 +351,7 @@ fn try_run(
     let of_script = script.done(&run, &reports, messages);
     let kept = outputs.write(&run, log, messages);
     let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
+    live.finish(Ok(&run));
     let code = exit_code(&run, strict, shown.max(kept).max(ended), messages);
     Ok(of_script.unwrap_or(code))
 }

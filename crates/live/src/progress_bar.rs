@@ -214,7 +214,7 @@ mod tests {
         let lines: Vec<String> = (0..350)
             .filter_map(|tenth| {
                 let elapsed = Nanos::from_millis(100 * tenth);
-                bar.update(&RunProgress { elapsed, ended: 0, interval: Some(&second) })
+                bar.update(&RunProgress { elapsed, ended: 0, number: 0, interval: Some(&second) })
             })
             .collect();
         assert_eq!(lines.len(), 3, "{lines:?}");

@@ -114,8 +114,10 @@ pub fn run(
     let mut ended = 0;
     let started = clock::unix_s();
     let mut listen = |elapsed: Nanos, told: Option<ProgressEvent>| {
+        let mut number = 0;
         let whole = match told {
             Some(ProgressEvent::Interval(stretch, whole)) => {
+                number = stretch;
                 ended += whole.ended();
                 series.add(stretch, &whole);
                 Some(whole)
@@ -126,7 +128,7 @@ pub fn run(
             }
             None => None,
         };
-        watch(&RunProgress { elapsed, ended, interval: whole.as_ref() })
+        watch(&RunProgress { elapsed, ended, number, interval: whole.as_ref() })
     };
     let DriveResult { counts, stopped_at, interrupted, ended_by, ended_at } =
         drive(plan, &StartGate::when_ready(), false, &mut listen, log)?;

@@ -38,6 +38,7 @@ pub mod llm_timeline;
 pub mod load_model;
 mod merge;
 pub mod outcome;
+pub mod outcome_counts;
 mod packed_histogram;
 pub mod progress;
 pub mod rate;

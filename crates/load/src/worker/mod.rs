@@ -117,7 +117,13 @@ impl<'a> Worker<'a> {
     ) -> io::Result<Self> {
         let plan = shared.plan;
         let clock = Clock::starting_in(Nanos::ZERO);
-        let counters = || Box::new(WorkerCounters::new(plan.warmup, plan.until));
+        let counters = || {
+            let mut counters = Box::new(WorkerCounters::new(plan.warmup, plan.until));
+            if plan.control.is_some() {
+                counters.report_outcomes();
+            }
+            counters
+        };
         let is_open = matches!(plan.pacing, super::plan::Pacing::Open(_));
         // Events that wait for a late thread keep their times.
         let stamped = (is_open || plan.streams.is_some()) && !plan.spin;

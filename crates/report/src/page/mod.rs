@@ -23,7 +23,8 @@ pub mod table;
 
 pub use self::bars::{BarChart, BarRow};
 pub use self::chart::{Chart, ChartLevel, ChartLine, ChartSpan};
-pub use self::render::render;
+pub use self::render::{STYLE, render};
+pub use self::script::CHART_MODULE;
 pub(crate) use self::run::verdict as verdict_of_run;
 pub use self::run::{date, of_run, percentiles};
 pub use self::table::{PageTable, TableCell};
