@@ -161,7 +161,9 @@ impl FromPyObject<'_, '_> for LoadStagesArg {
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if let Ok(text) = value.cast::<PyString>() {
-            return notation::stages_of_load(&text.to_cow()?).map(|(kind, stages)| Self(kind, stages)).map_err(|why| errors::usage(&why));
+            return notation::stages_of_load(&text.to_cow()?)
+                .map(|(kind, stages)| Self(kind, stages))
+                .map_err(|why| errors::usage(&why));
         }
         let stages: Vec<(f64, f64, TimeArg)> = value.extract()?;
         let stage = |(from_per_s, to_per_s, TimeArg(length)): (f64, f64, TimeArg)| {

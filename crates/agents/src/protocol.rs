@@ -124,8 +124,13 @@ mod tests {
             ..Options::default()
         };
         let position = AgentPosition { index: 1, count: 3, on_host: 2 };
-        let command =
-            AgentCommand::Load(Box::new(LoadAssignment { options, position, interval: Nanos::SECOND, preconnect: 7, may_change: true }));
+        let command = AgentCommand::Load(Box::new(LoadAssignment {
+            options,
+            position,
+            interval: Nanos::SECOND,
+            preconnect: 7,
+            may_change: true,
+        }));
         let line = serde_json::to_string(&command).expect("it serialises");
         assert!(!line.contains('\n'));
         assert_eq!(serde_json::from_str::<AgentCommand>(&line).expect("own line"), command);

@@ -91,7 +91,8 @@ impl ProgressBar {
         }
         let elapsed = progress.elapsed;
         let (fraction, text) = self.progress(progress);
-        let parts: Vec<String> = [text].into_iter().chain(self.level.clone()).chain(self.last_summary.iter().cloned()).collect();
+        let parts: Vec<String> =
+            [text].into_iter().chain(self.level.clone()).chain(self.last_summary.iter().cloned()).collect();
         let Some(terminal) = &self.terminal else {
             if elapsed < self.next_line {
                 return None;

@@ -74,7 +74,8 @@ impl AccessRules {
     /// Checks the host and origin of any request.
     pub(crate) fn check_site(&self, headers: AccessHeaders<'_>) -> Result<(), AccessDenial> {
         let host = headers.host.filter(|host| self.is_own(host)).ok_or(AccessDenial::ForeignHost)?;
-        let is_foreign = |origin: &str| origin.strip_prefix("http://").is_none_or(|origin| !origin.eq_ignore_ascii_case(host));
+        let is_foreign =
+            |origin: &str| origin.strip_prefix("http://").is_none_or(|origin| !origin.eq_ignore_ascii_case(host));
         let is_cross = |site: &str| !matches!(site, "same-origin" | "none");
         if headers.origin.is_some_and(is_foreign) || headers.fetch_site.is_some_and(is_cross) {
             return Err(AccessDenial::ForeignOrigin);
@@ -129,7 +130,9 @@ mod tests {
         for own in ["127.0.0.1:8089", "localhost:8089", "LOCALHOST", "[::1]:8089", "10.0.0.7:1", "Build-7:8089"] {
             assert_eq!(check(Some(own)), Ok(()), "{own}");
         }
-        for foreign in ["", "evil.example", "evil.example:8089", "127.0.0.1.evil.example:8089", "localhost.evil.example"] {
+        for foreign in
+            ["", "evil.example", "evil.example:8089", "127.0.0.1.evil.example:8089", "localhost.evil.example"]
+        {
             assert_eq!(check(Some(foreign)), Err(AccessDenial::ForeignHost), "{foreign}");
         }
         assert_eq!(check(None), Err(AccessDenial::ForeignHost));
@@ -143,7 +146,9 @@ mod tests {
         };
         assert_eq!(check(Some("http://127.0.0.1:8089"), Some("same-origin")), Ok(()));
         assert_eq!(check(None, Some("none")), Ok(()));
-        for origin in ["http://evil.example", "null", "http://127.0.0.1:8090", "https://127.0.0.1:8089", "http://127.0.0.1"] {
+        for origin in
+            ["http://evil.example", "null", "http://127.0.0.1:8090", "https://127.0.0.1:8089", "http://127.0.0.1"]
+        {
             assert_eq!(check(Some(origin), None), Err(AccessDenial::ForeignOrigin), "{origin}");
         }
         for site in ["cross-site", "same-site", ""] {
@@ -156,11 +161,21 @@ mod tests {
         let role = |authorization| rules().role(AccessHeaders { authorization, ..AccessHeaders::default() });
         assert_eq!(role(Some("Bearer operator-token")), Ok(WebRole::Operator));
         assert_eq!(role(Some("Bearer spectator-token")), Ok(WebRole::Spectator));
-        for wrong in [None, Some(""), Some("Bearer "), Some("Bearer operator-toke"), Some("operator-token"), Some("Basic operator-token")] {
+        for wrong in [
+            None,
+            Some(""),
+            Some("Bearer "),
+            Some("Bearer operator-toke"),
+            Some("operator-token"),
+            Some("Basic operator-token"),
+        ] {
             assert_eq!(role(wrong), Err(AccessDenial::NoToken), "{wrong:?}");
         }
         let unset = AccessRules { spectator_token: String::new(), ..rules() };
-        assert_eq!(unset.role(AccessHeaders { authorization: Some("Bearer "), ..AccessHeaders::default() }), Err(AccessDenial::NoToken));
+        assert_eq!(
+            unset.role(AccessHeaders { authorization: Some("Bearer "), ..AccessHeaders::default() }),
+            Err(AccessDenial::NoToken)
+        );
         assert_ne!(new_token(), new_token());
     }
 }

@@ -50,6 +50,8 @@ pub(crate) struct LiveShared {
     pub(crate) rules: AccessRules,
     pub(crate) control: LoadControl,
     subject: PageSubject,
+    /// Name of the run, by which a page notices another one at the same address.
+    run: String,
     store: Mutex<LiveStore>,
     end: Mutex<Option<Value>>,
     /// Number of the state that pages are shown without a new interval.
@@ -88,6 +90,7 @@ impl LivePage {
             rules,
             control,
             subject,
+            run: random()?,
             store: Mutex::default(),
             end: Mutex::default(),
             ticks: AtomicU64::new(0),
@@ -194,6 +197,7 @@ impl LiveShared {
             all.map(|level| json!([level.at, level.name])).collect::<Vec<_>>()
         };
         json!({
+            "run": self.run,
             "title": subject.title,
             "kind": kind,
             "steps": subject.steps,

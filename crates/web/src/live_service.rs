@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -52,7 +52,12 @@ impl Service for LiveService {
 }
 
 impl LiveService {
-    async fn reply(&self, streams: &Rc<Cell<usize>>, request: Request<Incoming>, turn: &RequestContext) -> Response<ResponseBody> {
+    async fn reply(
+        &self,
+        streams: &Rc<Cell<usize>>,
+        request: Request<Incoming>,
+        turn: &RequestContext,
+    ) -> Response<ResponseBody> {
         let headers = access_headers(request.headers());
         if let Err(denial) = self.0.rules.check_site(headers) {
             let (status, text) = denial.response();

@@ -42,13 +42,17 @@ mod tests {
 
     #[test]
     fn an_address_is_a_host_and_a_port() {
-        let read = |text: &str| text.parse::<WebAddress>().map(|address| (address.host.clone(), address.port, address.is_loopback()));
+        let read = |text: &str| {
+            text.parse::<WebAddress>().map(|address| (address.host.clone(), address.port, address.is_loopback()))
+        };
         assert_eq!(read("127.0.0.1:8089"), Ok(("127.0.0.1".to_owned(), 8089, true)));
         assert_eq!(read("[::1]:0"), Ok(("::1".to_owned(), 0, true)));
         assert_eq!(read("localhost:1").map(|read| read.2), Ok(true));
         assert_eq!(read("0.0.0.0:80").map(|read| read.2), Ok(false));
         assert_eq!(read("build-7.example:80").map(|read| read.2), Ok(false));
-        for wrong in ["", "8089", ":8089", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999", "a b:1", "http://h:1", "h/x:1"] {
+        for wrong in
+            ["", "8089", ":8089", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999", "a b:1", "http://h:1", "h/x:1"]
+        {
             assert!(read(wrong).is_err_and(|why| why.contains("HOST:PORT")), "{wrong}");
         }
     }

@@ -109,13 +109,7 @@ impl LiveSession {
     }
 
     #[cfg(not(feature = "web"))]
-    fn open_page(
-        &mut self,
-        _: &WebArgs,
-        _: (&Options, &LoadPlan),
-        _: &[String],
-        _: Messages,
-    ) -> Result<(), String> {
+    fn open_page(&mut self, _: &WebArgs, _: (&Options, &LoadPlan), _: &[String], _: Messages) -> Result<(), String> {
         Ok(())
     }
 

@@ -57,7 +57,11 @@ impl LoadStage {
 
     /// Level at this time after the start of the stage.
     pub(super) fn level_at(&self, into: Nanos) -> f64 {
-        if self.from_per_s == self.to_per_s { self.from_per_s } else { self.from_per_s + self.slope() * into.as_secs_f64() }
+        if self.from_per_s == self.to_per_s {
+            self.from_per_s
+        } else {
+            self.from_per_s + self.slope() * into.as_secs_f64()
+        }
     }
 
     /// Seconds until `count` arrivals are expected: the root of `within(s) = count`, in the form without cancellation

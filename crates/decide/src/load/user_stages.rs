@@ -72,8 +72,10 @@ mod tests {
 
     #[test]
     fn users_come_and_go_in_the_order_of_their_numbers() {
-        let users = UserStages::new(vec![stage(0.0, 4.0, 8), stage(4.0, 4.0, 10), stage(1.0, 1.0, 5), stage(3.0, 0.0, 3)]);
-        let at = |user, from| users.active(user, Nanos::from_secs(from)).map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64()));
+        let users =
+            UserStages::new(vec![stage(0.0, 4.0, 8), stage(4.0, 4.0, 10), stage(1.0, 1.0, 5), stage(3.0, 0.0, 3)]);
+        let at =
+            |user, from| users.active(user, Nanos::from_secs(from)).map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64()));
         assert_eq!((users.peak(), users.length()), (4, Nanos::from_secs(26)));
         assert_eq!(at(0, 0), Some((0.0, 26.0)));
         assert_eq!([at(1, 0), at(1, 20)], [Some((2.0, 18.0)), Some((23.0, 25.0))]);

@@ -80,17 +80,22 @@ impl LoadPlan {
     /// Changes that were made by `end`, and the load that they have made; `None` without any.
     pub(super) fn run_changes(&self, end: Nanos) -> Option<RunChanges> {
         let load = self.control.as_ref()?.load();
-        let made: Vec<RunChange> = load.changes().iter().filter(|made| made.at <= end).map(|made| RunChange {
-            t_s: made.at.as_secs_f64(),
-            kind: match made.change {
-                LoadChange::Rate(_) => ChangeKind::Rate,
-                LoadChange::Users(_) => ChangeKind::Users,
-                LoadChange::Pause => ChangeKind::Pause,
-                LoadChange::Resume => ChangeKind::Resume,
-                LoadChange::Stop => ChangeKind::Stop,
-            },
-            level: made.level,
-        }).collect();
+        let made: Vec<RunChange> = load
+            .changes()
+            .iter()
+            .filter(|made| made.at <= end)
+            .map(|made| RunChange {
+                t_s: made.at.as_secs_f64(),
+                kind: match made.change {
+                    LoadChange::Rate(_) => ChangeKind::Rate,
+                    LoadChange::Users(_) => ChangeKind::Users,
+                    LoadChange::Pause => ChangeKind::Pause,
+                    LoadChange::Resume => ChangeKind::Resume,
+                    LoadChange::Stop => ChangeKind::Stop,
+                },
+                level: made.level,
+            })
+            .collect();
         let stages = notation::written(&load.stages_until(end), load.kind());
         (!made.is_empty()).then_some(RunChanges { stages, made })
     }

@@ -129,11 +129,15 @@ class Chart {
       inside.append(shape("rect", { class: "span", x: a, y: TOP, width: b - a, height: bottom - TOP }));
       if (b - a > name.length * 7) named.push([{ x: a + 4, y: TOP + 13 }, name]);
     }
-    for (const [at, name] of this.spec.marks ?? []) {
+    // From the last one: it has its name, and of those before each that has room for it.
+    let room = this.right;
+    for (const [at, name] of (this.spec.marks ?? []).toReversed()) {
       if (at < this.xScale.from(from) || at > this.xScale.from(to)) continue;
       const x = fixed(this.toX(at));
       inside.append(shape("path", { class: "level", d: `M${x} ${TOP}V${bottom}` }));
+      if (room - x < name.length * 7) continue;
       named.push([{ x: x + 3, y: bottom - 5 }, name]);
+      room = x;
     }
     for (const [v, text] of yTicks) {
       const y = fixed(this.toY(v));

@@ -83,7 +83,12 @@ fn changes() -> impl Strategy<Value = Vec<(u64, LoadChange)>> {
 
 /// Arrivals of the shards of an open loop that is changed as it goes, each change at half its lead time before it holds;
 /// with what waited at each step.
-fn changed_arrivals(mut load: LiveLoad, changes: &[(u64, LoadChange)], arrivals: Arrivals, shards: u64) -> (LiveLoad, Vec<ScheduledArrival>) {
+fn changed_arrivals(
+    mut load: LiveLoad,
+    changes: &[(u64, LoadChange)],
+    arrivals: Arrivals,
+    shards: u64,
+) -> (LiveLoad, Vec<ScheduledArrival>) {
     let feed = |index| {
         let schedule = Schedule::new(load.stages().to_vec(), arrivals, 5).sharded(Shard::WHOLE.split(index, shards));
         Feed::Open(OpenFeed::new(schedule, u64::MAX, Nanos::NEVER))
