@@ -28,7 +28,7 @@ use self::defaults::study_warnings;
 pub(super) use self::exit_code::exit_code;
 use self::live_session::{LiveSession, WebArgs};
 pub(super) use self::lua_script::{LuaLoad, LuaRole};
-use self::outputs::LoadOutputs;
+use self::outputs::{LoadOutputs, samplers, step_names};
 use self::python_script::PythonFlags;
 use self::script::LoadScript;
 use self::script_args::ScriptArgs;
@@ -47,7 +47,6 @@ use crate::python_host::PythonHost;
 use weir_agents::{Coordinator, process};
 use weir_decide::Nanos;
 use weir_decide::base::units;
-use weir_decide::load::live_load::LevelKind;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
 use weir_live::progress_bar::{Extent, ProgressBar};
@@ -356,21 +355,6 @@ fn try_run(
     Ok(of_script.unwrap_or(code))
 }
 
-/// Labels and URLs in a log: of each step, or of the one request.
-fn samplers(plan: &LoadPlan) -> Vec<(String, String)> {
-    let url = plan.target.url.clone();
-    match &plan.scenarios {
-        Some(mix) => step_names(plan).into_iter().zip(mix.step_urls()).collect(),
-        None if plan.has_users() => step_names(plan).into_iter().map(|name| (name, url.clone())).collect(),
-        None => vec![(plan.target.path.split('?').next().unwrap_or("/").to_owned(), url)],
-    }
-}
-
-/// Names of the steps of a plan; none without scenarios.
-fn step_names(plan: &LoadPlan) -> Vec<String> {
-    plan.step_facts().into_iter().map(|step| step.name).collect()
-}
-
 impl LoadArgs {
     /// What is printed of a single iteration.
     fn play_output(&self) -> PlayOutput {
@@ -384,11 +368,7 @@ impl LoadArgs {
     }
 
     fn into_options(self) -> Options {
-        let (stages, user_stages) = match self.stages {
-            Some(LoadStagesFlag(LevelKind::Rate, stages)) => (stages, Vec::new()),
-            Some(LoadStagesFlag(LevelKind::Users, stages)) => (Vec::new(), stages),
-            None => (Vec::new(), Vec::new()),
-        };
+        let [stages, user_stages] = self.stages.map(LoadStagesFlag::by_kind).unwrap_or_default();
         Options {
             connections: self.connections,
             threads: self.threads,

@@ -7,6 +7,7 @@ mod http2;
 mod live;
 mod program;
 mod requests;
+mod run_length;
 mod scenarios;
 
 use std::sync::mpsc::Sender;
@@ -19,6 +20,7 @@ pub use self::error::PlanError;
 use self::http2::{check_heads, http2};
 use self::requests::requests;
 pub(crate) use self::requests::weights;
+use self::run_length::{RunLength, check_warmup};
 use super::event_streams::StreamOptions;
 use super::http2::Http2Plan;
 use super::load_control::LoadControl;
@@ -300,48 +302,6 @@ impl LoadPlan {
         };
         by_pace.into_iter().chain(self.limit).min()
     }
-}
-
-/// End of a run.
-struct RunLength {
-    until: Nanos,
-    requests: Option<u64>,
-    ends_with_requests: bool,
-}
-
-impl RunLength {
-    fn of(options: &Options) -> Result<Self, PlanError> {
-        let requests = options.requests.map(|n| in_range("requests", n, 1, u64::MAX)).transpose()?;
-        let until = match options.duration {
-            Some(duration) => positive_time("duration", duration)?,
-            None if !options.user_stages.is_empty() => UserStages::new(options.user_stages.clone()).length(),
-            None if requests.is_some() || options.loops.is_some() => Nanos::NEVER,
-            None => DEFAULT_DURATION.into(),
-        };
-        let ends_with_requests = options.rate.is_some() && requests.is_some() && options.duration.is_none();
-        Ok(Self { until, requests, ends_with_requests })
-    }
-
-    /// Time of the last possible arrival.
-    fn of_arrivals(&self, pacing: &Pacing) -> Nanos {
-        match pacing {
-            Pacing::Closed(_) => self.until,
-            Pacing::Open(schedule) => schedule.length(),
-        }
-    }
-
-    /// Time at which iterations are cut off. A number of them that no duration bounds is done in full, also those that
-    /// arrive last.
-    fn of_iterations(&self, pacing: &Pacing) -> Nanos {
-        if self.until == Nanos::NEVER { self.until } else { self.of_arrivals(pacing) }
-    }
-}
-
-fn check_warmup(warmup: Nanos, until: Nanos) -> Result<(), PlanError> {
-    if warmup >= until {
-        return Err(PlanError::Value("warmup", format!("{warmup} is not shorter than the run of {until}")));
-    }
-    Ok(())
 }
 
 fn pacing(options: &Options, seed: u64) -> Result<(Pacing, u64), PlanError> {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::live_keys::{KEYS, LiveKeys};
+#[cfg(feature = "web")]
+use super::outputs::step_names;
 use crate::interrupt::Interrupt;
 use crate::messages::Messages;
 use weir_live::progress_bar::ProgressBar;
@@ -93,7 +95,7 @@ impl LiveSession {
         let (Some(address), Some(control)) = (&args.web, &self.control) else { return Ok(()) };
         let subject = PageSubject {
             title: format!("{} {}", plan.method, plan.target.url).trim_start().to_owned(),
-            steps: super::step_names(plan),
+            steps: step_names(plan),
             objectives: objectives.to_vec(),
             interval: plan.interval,
             warmup: plan.warmup,

@@ -16,6 +16,14 @@ impl LoadStagesFlag {
     pub(super) fn read(text: &str) -> Result<Self, String> {
         notation::stages_of_load(text).map(|(kind, stages)| Self(kind, stages))
     }
+
+    /// Stages of a rate, and stages of users; one of them is empty.
+    pub(super) fn by_kind(self) -> [Vec<LoadStage>; 2] {
+        match self.0 {
+            LevelKind::Rate => [self.1, Vec::new()],
+            LevelKind::Users => [Vec::new(), self.1],
+        }
+    }
 }
 
 impl StagesFlag {

@@ -6,7 +6,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::requests::read_body;
-use super::{LoadPlan, PlanError, RunLength};
+use super::run_length::RunLength;
+use super::{LoadPlan, PlanError};
 use crate::http2::Http2Plan;
 use crate::options::Options;
 use crate::program::{ProgramThread, RemoteProgram, UserProgram};

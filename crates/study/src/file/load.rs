@@ -38,7 +38,7 @@ impl fmt::Debug for LoadSyntax<'_> {
 }
 
 /// Flags that the study sets itself, or that have no meaning in a study.
-pub const DISALLOWED_FLAGS: [&str; 28] = [
+pub const DISALLOWED_FLAGS: [&str; 30] = [
     "format",
     "out",
     "jtl",
@@ -58,6 +58,8 @@ pub const DISALLOWED_FLAGS: [&str; 28] = [
     "agents",
     "per-node",
     "processes",
+    "web",
+    "web-token",
     "once",
     "verbose",
     "show-secrets",
