@@ -117,7 +117,12 @@ impl LivePage {
     /// Addresses of those who may change the load, and of those who may only read.
     pub fn urls(&self) -> [String; 2] {
         let rules = &self.shared.rules;
-        [&rules.operator_token, &rules.spectator_token].map(|token| format!("{}/#{token}", self.server.url()))
+        let address = self.server.address();
+        let url = match address.ip().is_unspecified() {
+            true => format!("http://{}:{}", weir_load::machine_manifest().hostname, address.port()),
+            false => self.server.url(),
+        };
+        [&rules.operator_token, &rules.spectator_token].map(|token| format!("{url}/#{token}"))
     }
 
     /// Takes the progress of the run.
@@ -239,7 +244,7 @@ impl LiveShared {
             "until_s": seconds(load.until()),
             "is_paused": load.is_paused(),
             "is_stopped": load.changes().last().is_some_and(|made| made.change == LoadChange::Stop),
-            "level": load.level_at(elapsed.unwrap_or_default()),
+            "level": load.latest_level(elapsed.unwrap_or_default()),
             "stages": load.stages().iter().map(|stage| json!([stage.from_per_s, stage.to_per_s, stage.length.as_secs_f64()])).collect::<Vec<_>>(),
             "changes": load.changes().iter().map(|made| json!([made.at.as_secs_f64(), name(made.change), made.level])).collect::<Vec<_>>(),
         })

@@ -44,8 +44,10 @@ impl LiveKeys {
         tcsetattr(&stdin, OptionalActions::Now, &by_key).ok()?;
         let ended = Arc::new(AtomicBool::new(false));
         let (is_over, control) = (Arc::clone(&ended), control.clone());
+        // Gives it back also if there is no thread.
+        let terminal = KeyTerminal(before);
         let reader = thread::Builder::new().name("weir-keys".into()).spawn(move || {
-            let terminal = KeyTerminal(before);
+            let terminal = terminal;
             while !is_over.load(Ordering::Relaxed) && !is_interrupted() {
                 let Some(key) = terminal.key() else { continue };
                 // What does not go with the load, or comes too late, is no change; the progress line shows the load.
@@ -92,7 +94,7 @@ impl Drop for KeyTerminal {
 /// Change that a key makes.
 fn change_of(key: u8, control: &LoadControl) -> Option<LoadChange> {
     let load = control.load();
-    let level = load.level_at(control.elapsed()?);
+    let level = load.latest_level(control.elapsed()?);
     let scaled = |factor: f64| match load.kind() {
         LevelKind::Rate => LoadChange::Rate(rounded(level * factor)),
         LevelKind::Users if factor > 1.0 => LoadChange::Users((level * factor).ceil() as u64),

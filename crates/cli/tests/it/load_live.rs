@@ -157,6 +157,39 @@ fn users_come_and_go_while_a_closed_loop_runs() {
 }
 
 #[test]
+fn a_load_that_may_be_changed_ends_by_itself() {
+    let server = Server::hello();
+    for (flags, requests) in [
+        (["--users", "2", "--loops", "3"].as_slice(), 6),
+        (&["-c", "2", "-n", "30"], 30),
+        (&["--rate", "100", "-n", "30"], 30),
+        (&["--rate", "100", "-d", "300ms"], 30),
+    ] {
+        let (code, run) = Live::start(&server.url("/"), flags).finish();
+        assert_eq!((code, run.requests.total, run.changes), (0, requests, None), "{flags:?}");
+    }
+}
+
+#[test]
+fn the_users_of_some_loads_are_fixed() {
+    let server = Server::hello();
+    for (flags, why) in [
+        (["--users", "2", "--loops", "1000000000"].as_slice(), "--loops"),
+        (&["-c", "2", "-n", "1000000000"], "a number of requests"),
+        (&["-c", "2", "--pipeline", "4", "-d", "60s"], "--pipeline"),
+    ] {
+        let live = Live::start(&server.url("/"), flags);
+        live.wait_for_start();
+        let (status, answer) = live.change(&json!({ "users": 5 }));
+        assert!(status == 409 && answer["error"].as_str().unwrap().contains(why), "{flags:?}: {answer}");
+        assert_eq!(live.change(&json!("pause")).0, 200);
+        assert_eq!(live.change(&json!("resume")).0, 200);
+        live.changed(&json!("stop"));
+        assert_eq!(live.finish().0, 0, "{flags:?}");
+    }
+}
+
+#[test]
 fn stages_of_users_are_a_closed_loop() {
     let server = Server::hello();
     let run = weir_testing::load(&server.url("/"), &["--stages", "0-4u/400ms,4u/400ms,1u/400ms"]);
@@ -211,7 +244,9 @@ fn a_page_is_for_those_who_have_its_address() {
         assert_eq!(live.ask("POST", "/api/change", operator, "", &format!("{{\"rate\":{wrong}}}")).0, 409, "{wrong}");
     }
     live.changed(&json!("stop"));
+    let tokens = [operator.clone(), spectator.clone()];
     let (_, run) = live.finish();
+    assert!(!tokens.iter().any(|token| run.to_json().contains(token.as_str())));
     assert_eq!(run.changes.unwrap().made.len(), 1, "nothing else has changed the load");
 }
 

@@ -80,10 +80,10 @@ impl Feed {
         }
     }
 
-    /// Whether no change could start anything more: the limit of requests is reached.
+    /// Whether no change could start anything more: the limit of requests, or of those per user, is reached.
     pub fn is_exhausted(&self) -> bool {
         match self {
-            Self::Closed(feed) => feed.permits_remaining() == 0,
+            Self::Closed(feed) => feed.permits_remaining() == 0 || !feed.has_demand(),
             Self::Open(feed) => feed.is_exhausted(),
         }
     }

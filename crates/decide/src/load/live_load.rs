@@ -160,6 +160,12 @@ impl LiveLoad {
         0.0
     }
 
+    /// Level at a time, or the one of a change that will hold later.
+    pub fn latest_level(&self, now: Nanos) -> f64 {
+        let coming = self.changes.last().filter(|last| last.at > now);
+        coming.map_or_else(|| self.level_at(now), |last| last.level)
+    }
+
     /// Stages up to a time.
     pub fn stages_until(&self, at: Nanos) -> Vec<LoadStage> {
         let (mut cut, mut begun) = (Vec::new(), Nanos::ZERO);

@@ -42,7 +42,11 @@ impl LoadPlan {
                 }
                 Pacing::Closed(_) => None,
             },
-            max_connections: self.max_users().unwrap_or(if self.has_users() { self.users } else { self.connections }),
+            max_connections: self.max_users(end).unwrap_or(if self.has_users() {
+                self.users
+            } else {
+                self.connections
+            }),
             changes: self.run_changes(end),
             streams: self.http2.map(|http2| http2.streams as u64),
             reads_events: self.streams.is_some(),

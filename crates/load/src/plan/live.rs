@@ -71,10 +71,10 @@ impl LoadPlan {
     }
 
     /// Highest number of users, or connections, of a closed loop that was changed.
-    pub(super) fn max_users(&self) -> Option<u64> {
+    pub(super) fn max_users(&self, end: Nanos) -> Option<u64> {
         let load = self.control.as_ref()?.load();
         let was_changed = load.kind() == LevelKind::Users && !load.changes().is_empty();
-        was_changed.then(|| UserStages::new(load.stages().to_vec()).peak())
+        was_changed.then(|| UserStages::new(load.stages_until(end)).peak())
     }
 
     /// Changes that were made by `end`, and the load that they have made; `None` without any.

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use weir_decide::load::feed::Feed;
+use weir_machine as machine;
 
 impl Worker<'_> {
     /// Takes over the changes since the last look; each holds from an instant that usually lies ahead.
@@ -27,6 +28,8 @@ impl Worker<'_> {
         }
         if matches!(self.feed, Feed::Closed(_)) {
             let (users, connections) = plan.limits_of(&update, self.index);
+            // Of an agent; what is not allowed fails, and is counted.
+            let _ = machine::allow_open_files((connections as u64).saturating_mul(plan.threads));
             self.connections.set_max(connections);
             if let Some(table) = &mut self.users {
                 table.set_max(users);

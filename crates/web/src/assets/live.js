@@ -30,7 +30,7 @@ function showFigures() {
     figure.dataset.name = name;
     return figure;
   }));
-  const words = range ? `Chosen: ${units.s.show(all.from)} to ${units.s.show(all.to)}, ${units.s.show(all.seconds)}.` : `All of it: ${units.s.show(all.seconds)}.`;
+  const words = range ? `Chosen: ${units.s.show(all.from)} to ${units.s.show(all.to)}, ${units.s.show(all.seconds)}.` : "The whole run so far.";
   if (byId("range").textContent !== words) byId("range").textContent = words;
   const cells = (row) => row.map((text, i) => element(i ? "td" : "th", i ? { class: "n" } : { scope: "row" }, text));
   const fill = (id, rows) => {
@@ -53,6 +53,8 @@ function showState() {
   const words = isLost ? "connection lost; trying again" : load.elapsed_s === null ? "starting"
     : `${units.s.show(Math.floor(elapsed))}${left} \u00b7 ${load.is_stopped ? "stopping" : load.is_paused ? "paused" : level}`;
   byId("state").textContent = words;
+  // Read aloud: what has changed, and not the time.
+  announce(isLost ? "connection lost" : load.is_stopped ? "stopping" : load.is_paused ? "paused" : level);
   byId("state").classList.toggle("lost", isLost);
   byId("progress").hidden = load.until_s === null;
   byId("progress").value = load.until_s ? Math.min(1, elapsed / load.until_s) : 0;
@@ -62,11 +64,16 @@ function showState() {
   byId("again").textContent = `--stages ${load.stages.map(([from, to, length]) => `${from === to ? "" : `${from}-`}${to}${hello.kind === "rate" ? "" : "u"}/${Number(length.toFixed(9))}s`).join(",")}`;
 }
 
+function announce(words) {
+  if (byId("news").textContent !== words) byId("news").textContent = words;
+}
+
 /// Verdict at the end, and the report as a file: this process is gone by then.
 function showEnd(end) {
   page.isOver = true;
   page.controls?.end();
   byId("state").textContent = "over";
+  announce(`The load is over. ${end.headline}`);
   byId("state").classList.remove("lost");
   byId("progress").hidden = true;
   const section = byId("end");

@@ -156,7 +156,8 @@ impl ClosedFeed {
 
     /// Whether a user has requests left to send, so that a permit would be used.
     pub fn has_demand(&self) -> bool {
-        self.staged.is_some() || self.next_user < self.users.count || self.remaining_sum > 0
+        let is_endless = self.staged.is_some() && self.users.loops.is_none();
+        is_endless || self.next_user < self.users.count || self.remaining_sum > 0
     }
 
     /// Replaces the permits.

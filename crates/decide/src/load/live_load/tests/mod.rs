@@ -68,7 +68,10 @@ fn a_load_of_a_number_of_requests_lasts_until_they_have_arrived() {
     assert_eq!(load.until(), Nanos::NEVER);
     load.change(LoadChange::Resume, at(60_000)).expect("paused");
     assert_eq!(load.until(), at(61_500));
-    assert_eq!(load.level_at(at(30_000)), 0.0);
+    assert_eq!(
+        [load.level_at(at(30_000)), load.latest_level(at(30_000)), load.latest_level(at(61_000))],
+        [0.0, 20.0, 20.0]
+    );
 }
 
 /// Changes, each this long after the one before.
