@@ -29,9 +29,9 @@ from weir._run_parts import (
     Trust,
 )
 from weir._run_steps import (
-    CheckResult,
     Change,
     Changes,
+    CheckResult,
     EndReason,
     FailureSample,
     Iterations,
@@ -44,10 +44,10 @@ from weir._run_streams import Llm, Streams
 __all__ = [
     "Agent",
     "Bytes",
-    "CheckResult",
-    "Connections",
     "Change",
     "Changes",
+    "CheckResult",
+    "Connections",
     "EndReason",
     "FailureSample",
     "Http2",

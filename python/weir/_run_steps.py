@@ -6,7 +6,17 @@ from typing import Literal
 
 from weir._run_parts import Percentiles, Rate
 
-__all__ = ["Change", "Changes", "CheckResult", "EndReason", "FailureSample", "Iterations", "ScenarioResult", "StepInterval", "StepResult"]
+__all__ = [
+    "Change",
+    "Changes",
+    "CheckResult",
+    "EndReason",
+    "FailureSample",
+    "Iterations",
+    "ScenarioResult",
+    "StepInterval",
+    "StepResult",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::LoadPlan;
 use weir_decide::Nanos;
 use weir_decide::load::live_load::{ChangeRejection, LevelKind, LiveLoad, LoadChange};
 use weir_decide::load::schedule::LoadStage;
@@ -45,7 +44,7 @@ struct ControlStart {
 
 /// Number of users that a load may be changed to.
 #[derive(Clone, Copy, Debug)]
-enum UserLimits {
+pub(crate) enum UserLimits {
     /// The number cannot be changed, for this reason.
     Fixed(&'static str),
     /// Connections of each user.
@@ -94,15 +93,14 @@ impl fmt::Display for ControlError {
 }
 
 impl LoadControl {
-    /// Control of a load that has not started.
-    pub fn new(plan: &LoadPlan) -> Self {
-        let live = plan.live_load();
+    /// Control of a load that has not started, and whose iterations are cut off at `cut_at`.
+    pub(crate) fn new(live: LiveLoad, cut_at: Nanos, user_limits: UserLimits) -> Self {
         Self(Arc::new(ControlState {
             version: AtomicU64::new(0),
-            until: AtomicU64::new(plan.until.0),
-            is_endless: plan.until == Nanos::NEVER,
+            until: AtomicU64::new(cut_at.0),
+            is_endless: cut_at == Nanos::NEVER,
             start: OnceLock::new(),
-            user_limits: UserLimits::of(plan),
+            user_limits,
             latest: Mutex::new(LoadUpdate { until: live.until(), ..LoadUpdate::default() }),
             live: Mutex::new(live),
         }))
@@ -183,24 +181,6 @@ impl ControlState {
                 machine::allow_open_files(files).map_err(|allowed| ControlError::OpenFiles(files, allowed))
             }
             UserLimits::Connections(_) => Ok(()),
-        }
-    }
-}
-
-impl UserLimits {
-    fn of(plan: &LoadPlan) -> Self {
-        let has_loops = plan.user_loops().is_some();
-        let shares_one = plan.pipeline > 1 || plan.http2.is_some_and(|http2| http2.streams > 1 && !http2.shares_users);
-        match () {
-            () if plan.program.is_some() => Self::Fixed("the users of a script cannot be changed while it runs"),
-            () if has_loops => Self::Fixed("the number of users is fixed with --loops; leave it out to change users"),
-            () if plan.limit.is_some() => {
-                Self::Fixed("the number of users is fixed with a number of requests; write a duration in its place")
-            }
-            () if shares_one => {
-                Self::Fixed("connections with several requests at a time (--pipeline, --streams) cannot be changed")
-            }
-            () => Self::Connections(plan.connections / plan.users.max(1)),
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::access::{AccessHeaders, WebRole};
 use super::assets::{PageAsset, asset};
 use super::event_body::{EventBody, event};
-use super::live_page::LiveShared;
+use super::live_shared::LiveShared;
 use weir_decide::load::live_load::LoadChange;
 use weir_server::{RequestContext, ResponseBody, Service, ServiceReply, Timer};
 

@@ -1,7 +1,7 @@
 //! Plan of a load that may be changed while it runs.
 
 use super::{LoadPlan, Pacing};
-use crate::load_control::{LoadControl, LoadUpdate};
+use crate::load_control::{LoadControl, LoadUpdate, UserLimits};
 use weir_decide::Nanos;
 use weir_decide::load::live_load::{LevelKind, LiveLoad, LoadChange, LoadEnd};
 use weir_decide::load::notation;
@@ -13,7 +13,7 @@ use weir_measure::run_changes::{ChangeKind, RunChange, RunChanges};
 impl LoadPlan {
     /// The same load, which may be changed while it runs; and its control.
     pub fn controlled(self) -> (Self, LoadControl) {
-        let control = LoadControl::new(&self);
+        let control = LoadControl::new(self.live_load(), self.until, self.user_limits());
         (Self { control: Some(control.clone()), ..self }, control)
     }
 
@@ -45,8 +45,26 @@ impl LoadPlan {
         }
     }
 
+    /// Number of users that the load may be changed to.
+    fn user_limits(&self) -> UserLimits {
+        let shares_one = self.pipeline > 1 || self.http2.is_some_and(|http2| http2.streams > 1 && !http2.shares_users);
+        match () {
+            () if self.program.is_some() => UserLimits::Fixed("the users of a script cannot be changed while it runs"),
+            () if self.user_loops().is_some() => {
+                UserLimits::Fixed("the number of users is fixed with --loops; leave it out to change users")
+            }
+            () if self.limit.is_some() => UserLimits::Fixed(
+                "the number of users is fixed with a number of requests; write a duration in its place",
+            ),
+            () if shares_one => UserLimits::Fixed(
+                "connections with several requests at a time (--pipeline, --streams) cannot be changed",
+            ),
+            () => UserLimits::Connections(self.connections / self.users.max(1)),
+        }
+    }
+
     /// Requests per user, if they are limited.
-    pub(crate) fn user_loops(&self) -> Option<u64> {
+    fn user_loops(&self) -> Option<u64> {
         match &self.pacing {
             Pacing::Closed(users) => users.loops,
             Pacing::Open(_) => None,

@@ -8,12 +8,13 @@ let isDue = false;
 function draw() {
   if (isDue || !page.store) return;
   isDue = true;
-  requestAnimationFrame(() => {
-    isDue = false;
-    page.charts.update(page.store, page.load, page.hello);
-    showFigures();
-    showState();
-  });
+  requestAnimationFrame(() => { isDue = false; render(); });
+}
+
+function render() {
+  page.charts.update(page.store, page.load, page.hello);
+  showFigures();
+  showState();
 }
 
 function showFigures() {
@@ -108,3 +109,5 @@ follow(() => page.store?.next ?? null, {
   load: (load) => { page.load = load; page.controls?.show(load); draw(); showState(); },
   end: showEnd,
 });
+
+export { Store, page, render };
