@@ -40,7 +40,7 @@ impl LivePage {
         token: Option<&str>,
         subject: PageSubject,
         control: LoadControl,
-        logger: Logger,
+        logger: &Logger,
     ) -> Result<Self, String> {
         let default = || WebAddress { host: "127.0.0.1".to_owned(), port: 8089 };
         let at = address.cloned().unwrap_or_else(default);

@@ -102,7 +102,7 @@ impl LiveSession {
             has_connections: options.has_connections(),
         };
         let logger = weir_server::Logger::new(move |text| messages.note(text));
-        let page = LivePage::start(address.as_ref(), args.web_token.as_deref(), subject, control.clone(), logger)?;
+        let page = LivePage::start(address.as_ref(), args.web_token.as_deref(), subject, control.clone(), &logger)?;
         let [operator, spectator] = page.urls();
         // Also with --quiet: without the token the page cannot be opened.
         messages.always(&format!("live page {operator} (to watch only: {spectator})"));

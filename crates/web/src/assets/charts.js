@@ -87,16 +87,22 @@ function marksOf(changes, kind) {
   return changes.filter(([at], i) => i + 1 === changes.length || changes[i + 1][0] - at > 0.5).map((one) => [one[0], words(one)]);
 }
 
+/// Number of requests in each class of outcomes.
+function classesOf(bin) {
+  const classes = CLASSES.map(() => 0), other = CLASSES.findIndex(([, , from]) => from === null), none = other + 1;
+  for (const [status, n] of Object.entries(bin.status)) {
+    const at = Math.floor(status / 100) - 2;
+    classes[at >= 0 && at < other ? at : other] += n;
+  }
+  for (const n of Object.values(bin.failures)) classes[none] += n;
+  return classes;
+}
+
 /// Outcomes per second, each on top of those before.
 function stacked(bins, store) {
-  const kinds = CLASSES.map(([, , from]) => bins.map((bin) => {
-    const status = Object.entries(bin.status), inClass = (code) => from === null ? code < 200 || code >= 600 : code >= from && code < from + 100;
-    const n = from === undefined ? Object.values(bin.failures).reduce((a, b) => a + b, 0)
-      : status.reduce((all, [code, n]) => all + (inClass(Number(code)) ? n : 0), 0);
-    return n / store.seconds(bin);
-  }));
   let below = bins.map(() => 0);
-  return kinds.map((own) => {
+  return CLASSES.map((_, k) => {
+    const own = bins.map((bin) => bin.classes[k] / store.seconds(bin));
     const low = below, any = own.some((v) => v > 0);
     below = own.map((v, i) => v + low[i]);
     return { y: any ? below : bins.map(() => null), low: any ? low : undefined, high: any ? below : undefined, own };

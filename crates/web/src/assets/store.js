@@ -23,8 +23,7 @@ class Store {
     const last = this.bins[this.bins.length - 1];
     if (last && this.place(last) === this.place(bin)) merge(last, bin);
     else this.bins.push(bin);
-    const changed = this.bins[this.bins.length - 1];
-    changed.q = quantilesOf(changed.times, POINT_QUANTILES);
+    summarize(this.bins[this.bins.length - 1]);
   }
 
   place(bin) { return Math.floor(bin.n / this.shift); }
@@ -36,7 +35,7 @@ class Store {
       const last = merged[merged.length - 1];
       if (last && this.place(last) === this.place(bin)) merge(last, bin); else merged.push(bin);
     }
-    for (const bin of merged) bin.q = quantilesOf(bin.times, POINT_QUANTILES);
+    merged.forEach(summarize);
     this.bins = merged;
   }
 
@@ -64,6 +63,12 @@ class Store {
   }
 }
 
+/// Figures of a bin that charts draw each time.
+function summarize(bin) {
+  bin.q = quantilesOf(bin.times, POINT_QUANTILES);
+  bin.classes = classesOf(bin);
+}
+
 function merge(bin, later) {
   bin.w = later.n + later.w - bin.n;
   for (const key of ["ok", "failed", "bytes", "iterations"]) bin[key] += later[key];
@@ -77,8 +82,9 @@ function mergeMaps(bin, later) {
   for (const key of ["status", "failures"]) {
     for (const [name, n] of Object.entries(later[key])) bin[key][name] = (bin[key][name] ?? 0) + n;
   }
-  later.steps.forEach((step, i) => {
-    const own = bin.steps[i] ?? [0, 0, 0, 0];
-    bin.steps[i] = step.map((n, k) => n + own[k]);
-  });
+  // In place: there may be fifty steps in each of a thousand bins.
+  for (let i = 0; i < later.steps.length; i++) {
+    const own = bin.steps[i] ??= [0, 0, 0, 0], step = later.steps[i];
+    for (let k = 0; k < 4; k++) own[k] += step[k];
+  }
 }
