@@ -9,6 +9,7 @@ use super::outcome::{Outcome, RequestEnd};
 use super::outcome_counts::OutcomeCounts;
 use super::response_counts::BodyLengths;
 use super::step_counts::StepInterval;
+use super::stream_interval::StreamInterval;
 use weir_decide::Nanos;
 
 merged! {
@@ -42,6 +43,9 @@ merged! {
         /// Requests by their outcome, of a load that may be changed while it runs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub outcomes: Option<Box<OutcomeCounts>> => sum,
+        /// Streamed responses; none if responses are not read as streams.
+        #[serde(default)]
+        pub streams: Option<Box<StreamInterval>> => sum,
         /// Counts of the interval for the result of the run; agents report them during the run.
         pub counts: Option<Box<Counts>> => sum,
     }
@@ -61,6 +65,7 @@ impl Default for Interval {
             iterations: 0,
             steps: Vec::new(),
             outcomes: None,
+            streams: None,
             counts: None,
         }
     }
@@ -70,6 +75,11 @@ impl Interval {
     /// Requests that ended; with scenarios iterations, as limits count them.
     pub fn ended(&self) -> u64 {
         if self.steps.is_empty() { self.ok + self.failed } else { self.iterations }
+    }
+
+    /// Requests to language models that succeeded and met the objectives of each request.
+    pub fn good_llm_requests(&self) -> u64 {
+        self.streams.as_ref().map_or(0, |streams| streams.good)
     }
 
     /// Counts of a step by its index among all steps.

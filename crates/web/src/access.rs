@@ -54,7 +54,7 @@ impl AccessDenial {
     pub(crate) fn response(self) -> (u16, &'static str) {
         match self {
             Self::ForeignHost => (421, "this host is not served here; open the address that weir has printed"),
-            Self::ForeignOrigin => (403, "requests of other sites are not answered"),
+            Self::ForeignOrigin => (403, "requests of other sites are rejected"),
             Self::NoToken => (401, "a token is missing or wrong; open the address that weir has printed"),
         }
     }

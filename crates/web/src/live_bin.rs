@@ -7,6 +7,7 @@ use serde::Serialize;
 use weir_decide::base::failure::FailureKind;
 use weir_measure::Histogram;
 use weir_measure::recorder::Interval;
+use weir_measure::stream_interval::StreamInterval;
 
 /// One interval of a run, or several neighbours.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -37,6 +38,40 @@ pub(crate) struct LiveBin {
     pub(crate) failures: BTreeMap<&'static str, u64>,
     /// Steps of scenarios.
     pub(crate) steps: Vec<BinStep>,
+    /// Streamed responses; none if responses are not read as streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) streams: Option<BinStreams>,
+}
+
+/// Streamed responses of an interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct BinStreams {
+    /// Events.
+    pub(crate) events: u64,
+    /// Tokens of language models.
+    pub(crate) tokens: u64,
+    /// Time to the first event.
+    pub(crate) first: BinTimes,
+    /// Gaps between events.
+    pub(crate) gaps: BinTimes,
+}
+
+impl BinStreams {
+    fn of(interval: &StreamInterval) -> Self {
+        Self {
+            events: interval.events,
+            tokens: interval.output_tokens,
+            first: BinTimes::of(&interval.first_event),
+            gaps: BinTimes::of(&interval.gaps),
+        }
+    }
+
+    fn add(&mut self, later: &Self) {
+        self.events += later.events;
+        self.tokens += later.tokens;
+        self.first.add(&later.first);
+        self.gaps.add(&later.gaps);
+    }
 }
 
 /// Step of a scenario in an interval: requests, failed ones, failed checks, and the sum of its response times in
@@ -99,11 +134,15 @@ impl LiveBin {
                 .iter()
                 .map(|step| BinStep(step.requests, step.failed, step.checks_failed, step.response.0))
                 .collect(),
+            streams: interval.streams.as_deref().map(BinStreams::of),
         }
     }
 
     /// Adds a later neighbour.
     pub(crate) fn add(&mut self, later: &Self) {
+        if let Some(streams) = &later.streams {
+            self.streams.get_or_insert_default().add(streams);
+        }
         self.w = later.n + later.w - self.n;
         self.ok += later.ok;
         self.failed += later.failed;

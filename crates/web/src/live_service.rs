@@ -33,7 +33,7 @@ const MAX_UNREAD_PARTS: usize = 4;
 /// Decrease of the priority of the thread, so that it takes no time from those that generate the load.
 const NICENESS: i32 = 10;
 
-/// What a page may do: no script, style or connection but those of this server, and nobody's frame.
+/// What a page may do: no script, style or connection but those of this server, and no frame around it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -27,6 +27,8 @@ pub struct PageSubject {
     pub interval: Nanos,
     /// Length of the warm-up.
     pub warmup: Nanos,
+    /// Whether responses are read as streams of events.
+    pub reads_events: bool,
     /// Whether the levels of a closed loop are connections, and not users.
     pub has_connections: bool,
 }
@@ -69,6 +71,7 @@ impl LiveShared {
             "title": subject.title,
             "kind": kind,
             "steps": subject.steps,
+            "reads_events": subject.reads_events,
             "time_objectives": levels(&ValueUnit::Milliseconds),
             "rate_objectives": levels(&ValueUnit::PerSecond),
             "interval_s": subject.interval.as_secs_f64(),

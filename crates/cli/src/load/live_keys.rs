@@ -50,7 +50,7 @@ impl LiveKeys {
             let terminal = terminal;
             while !is_over.load(Ordering::Relaxed) && !is_interrupted() {
                 let Some(key) = terminal.key() else { continue };
-                // What does not go with the load, or comes too late, is no change; the progress line shows the load.
+                // What does not go with the load, or comes too late, changes nothing; the progress line shows the load.
                 let _ = change_of(key, &control).map(|change| control.change(change));
             }
         });

@@ -97,6 +97,7 @@ impl LiveSession {
             title: format!("{} {}", plan.method, plan.target.url).trim_start().to_owned(),
             steps: step_names(plan),
             objectives: objectives.to_vec(),
+            reads_events: plan.streams.is_some(),
             interval: plan.interval,
             warmup: plan.warmup,
             has_connections: options.has_connections(),

@@ -37,7 +37,7 @@ const PER_SECOND = { name: "requests per second", unit: "per_s", scale: "linear"
 const CLASSES = [["2xx", "3", 200], ["3xx", "0", 300], ["4xx", "5", 400], ["5xx", "bad", 500], ["other", "4", null], ["no response", "8", undefined]];
 
 /// All charts, and a function that gives them the bins of a store.
-function makeCharts(kind, choose) {
+function makeCharts({ kind, reads_events }, choose) {
   const peers = [];
   const make = (title, note, y, lines) => LiveChart.make(title, note, y, lines, peers, choose);
   const level = kind === "rate" ? [{ name: "set", hue: 2 }] : [];
@@ -49,6 +49,8 @@ function makeCharts(kind, choose) {
   const users = kind === "rate" ? [{ name: "waiting for a connection", hue: 1 }] : [{ name: kind, hue: 2 }];
   const inside = make("In the system", "At the end of each interval.", { name: "requests", unit: "count", scale: "linear" },
     [{ name: "in flight", hue: 0 }, ...users]);
+  const streams = reads_events ? make("Streams", "Of streamed responses.", { name: "time", unit: "ms", scale: "log" },
+    [{ name: "first event p50", hue: 0 }, { name: "first event p99", hue: 1 }, { name: "gap p50", hue: 3 }, { name: "gap p99", hue: 5 }]) : null;
   const update = (store, load, hello) => {
     const { bins } = store, xs = bins.map((bin) => store.start(bin) + store.seconds(bin) / 2);
     const end = bins.length ? store.start(bins[bins.length - 1]) + store.seconds(bins[bins.length - 1]) : 1;
@@ -61,6 +63,7 @@ function makeCharts(kind, choose) {
       { marks, spans, levels: hello.rate_objectives });
     times.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => bin.q[i]))), end, { marks, spans, levels: hello.time_objectives });
     status.update(stacked(bins, store).map((one) => line(one.y, one)), end, { marks, spans });
+    streams?.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => bin.s?.[i] ?? null))), end, { marks, spans });
     const second = kind === "rate" ? line(bins.map((bin) => bin.backlog)) : stages;
     inside.update([line(bins.map((bin) => bin.in_flight)), second], end, { marks, spans });
   };

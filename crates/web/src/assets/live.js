@@ -26,6 +26,11 @@ function showFigures() {
     ["mean", time(all.mean)], ["p50", time(all.p50)], ["p95", time(all.p95)], ["p99", time(all.p99)], ["max", time(all.max)],
     ["in flight", units.count.show(all.inFlight), all.backlog ? `${units.count.show(all.backlog)} waiting` : ""], ["read", units.bytes.show(all.bytes), all.seconds ? `${units.bytes.show(all.bytes / all.seconds)}/s` : ""]];
   if (all.iterations) figures.splice(1, 0, ["iterations", units.count.show(all.iterations), per(all.iterations)]);
+  if (all.streams) {
+    const { events, tokens, first, gaps } = all.streams;
+    figures.push(["events", units.count.show(events), per(events)], ["first event", time(first[0]), `p99 ${time(first[1])}`], ["gap", time(gaps[0]), `p99 ${time(gaps[1])}`]);
+    if (tokens) figures.push(["tokens", units.count.show(tokens), per(tokens)]);
+  }
   byId("figures").replaceChildren(...figures.map(([name, value, note]) => {
     const figure = element("div", name === "failed" && all.failed ? { class: "bad" } : {}, element("dt", {}, name), element("dd", {}, element("data", {}, value), element("span", {}, note ?? "")));
     figure.dataset.name = name;
@@ -91,7 +96,7 @@ function showEnd(end) {
 
 follow(() => page.store?.next ?? null, {
   connected: () => { page.isLost = false; },
-  refused: (why) => { byId("state").textContent = why; byId("state").classList.add("lost"); },
+  rejected: (why) => { byId("state").textContent = why; byId("state").classList.add("lost"); },
   lost: () => { page.isLost = true; showState(); if (!page.load) byId("state").textContent = "weir is not reached; trying again"; },
   hello: (hello) => {
     if (page.hello) {
@@ -102,7 +107,7 @@ follow(() => page.store?.next ?? null, {
     document.title = `${hello.title} \u00b7 weir`;
     byId("title").textContent = hello.title;
     page.store = new Store(hello.max_bins, hello.interval_s);
-    page.charts = makeCharts(hello.kind, draw);
+    page.charts = makeCharts(hello, draw);
     if (hello.may_change) page.controls = new Controls(hello.kind);
   },
   bins: (bins) => { page.store.take(bins); draw(); },

@@ -13,6 +13,7 @@ class Store {
     for (const bin of bins) {
       bin.times = unpackTimes(bin.times);
       bin.failed_times = unpackTimes(bin.failed_times);
+      for (const name of ["first", "gaps"]) if (bin.streams) bin.streams[name] = unpackTimes(bin.streams[name]);
       this.add(bin);
     }
     this.next = next;
@@ -58,7 +59,10 @@ class Store {
     const total = { status: {}, failures: {}, steps: [] };
     for (const bin of bins) mergeMaps(total, bin);
     const [from, to] = bins.length ? [this.start(bins[0]), this.start(last) + this.seconds(last)] : [0, 0];
-    return { from, to, seconds, ok, failed, p50, p95, p99, max, mean: meanOf(times), bytes: sum((bin) => bin.bytes),
+    const ofStreams = bins.flatMap((bin) => bin.streams ? [bin.streams] : []);
+    const streams = ofStreams.length ? { events: ofStreams.reduce((all, one) => all + one.events, 0), tokens: ofStreams.reduce((all, one) => all + one.tokens, 0),
+      first: quantilesOf(sumTimes(ofStreams.map((one) => one.first)), [0.5, 0.99]), gaps: quantilesOf(sumTimes(ofStreams.map((one) => one.gaps)), [0.5, 0.99]) } : null;
+    return { streams, from, to, seconds, ok, failed, p50, p95, p99, max, mean: meanOf(times), bytes: sum((bin) => bin.bytes),
       iterations: sum((bin) => bin.iterations), inFlight: last?.in_flight ?? 0, backlog: last?.backlog ?? 0, ...total };
   }
 }
@@ -67,6 +71,7 @@ class Store {
 function summarize(bin) {
   bin.q = quantilesOf(bin.times, POINT_QUANTILES);
   bin.classes = classesOf(bin);
+  if (bin.streams) bin.s = ["first", "gaps"].flatMap((name) => quantilesOf(bin.streams[name], [0.5, 0.99]));
 }
 
 function merge(bin, later) {
@@ -76,6 +81,11 @@ function merge(bin, later) {
   bin.times = mergeTimes(bin.times, later.times);
   bin.failed_times = mergeTimes(bin.failed_times, later.failed_times);
   mergeMaps(bin, later);
+  if (!later.streams) return;
+  if (!bin.streams) { bin.streams = later.streams; return; }
+  const { streams } = bin;
+  for (const name of ["events", "tokens"]) streams[name] += later.streams[name];
+  for (const name of ["first", "gaps"]) streams[name] = mergeTimes(streams[name], later.streams[name]);
 }
 
 function mergeMaps(bin, later) {

@@ -13,7 +13,7 @@ async function follow(since, on) {
     try {
       const known = since();
       const response = await fetch(`/api/events${known === null ? "" : `?since=${known}`}`, { headers: authorization() });
-      if (response.status === 401) { on.refused(await reason(response)); return; }
+      if (response.status === 401) { on.rejected(await reason(response)); return; }
       if (!response.ok) throw new Error(await reason(response));
       failed = 0;
       on.connected();
