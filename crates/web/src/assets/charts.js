@@ -14,6 +14,11 @@ class LiveChart extends Chart {
     const spec = { title, axes: [{ ...AXIS_X }, y], lines: lines.map((line) => ({ ...line, xs: [], y: [] })), levels: [], spans: [], marks: [], group: "time" };
     const chart = new LiveChart(figure, spec, peers);
     chart.chosen = choose;
+    // A chart out of sight is drawn when it comes into it.
+    new IntersectionObserver((entries) => {
+      chart.isSeen = entries[entries.length - 1].isIntersecting;
+      if (chart.isSeen) chart.draw();
+    }).observe(figure);
     peers.push(chart);
     return chart;
   }
@@ -24,7 +29,7 @@ class LiveChart extends Chart {
     Object.assign(this.spec, extra);
     this.whole = [0, Math.max(end, 1)];
     this.plot.setAttribute("aria-valuemax", this.whole[1]);
-    this.draw();
+    if (this.isSeen) this.draw();
   }
 
   setView(view) {

@@ -94,6 +94,7 @@ function showEnd(end) {
   if (end.stages) section.append(element("p", {}, "The same load without changes:"), element("pre", {}, `--stages ${end.stages}`));
 }
 
+addEventListener("beforeprint", () => page.charts?.redraw());
 follow(() => page.store?.next ?? null, {
   connected: () => { page.isLost = false; },
   rejected: (why) => { byId("state").textContent = why; byId("state").classList.add("lost"); },
