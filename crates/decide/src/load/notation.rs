@@ -133,6 +133,16 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_stages_or_an_error(text in "[0-9]{0,3}[-0-9eu.+/,smh ]{0,24}(u/[0-9]{1,2}s)?") {
+            if let Ok((kind, stages)) = stages_of_load(&text) {
+                let again = stages_of_load(&written(&stages, kind));
+                proptest::prop_assert!(again.is_ok_and(|(same, again)| (same, again.len()) == (kind, stages.len())), "{}", text);
+            }
+        }
+    }
+
     #[test]
     fn arrival_processes_are_parsed() {
         assert_eq!(arrivals("constant"), Ok(Arrivals::Constant));
