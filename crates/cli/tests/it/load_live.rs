@@ -22,8 +22,12 @@ struct Live {
 
 impl Live {
     fn start(url: &str, flags: &[&str]) -> Self {
+        Self::start_with(&[&[url], flags].concat())
+    }
+
+    fn start_with(flags: &[&str]) -> Self {
         let weir = Weir::new();
-        let args = [&["load", url, "--web=127.0.0.1:0", "--out", "run.json"], flags].concat();
+        let args = [&["load", "--web=127.0.0.1:0", "--out", "run.json"], flags].concat();
         let log = weir.path("stderr");
         let running = Running::new(weir.command(&args).stderr(File::create(&log).unwrap()));
         let line = || {
@@ -154,6 +158,34 @@ fn users_come_and_go_while_a_closed_loop_runs() {
     let (code, run) = live.finish();
     assert_eq!((code, run.requests.failed, run.connections.max), (0, 0, 9));
     assert!(run.changes.unwrap().stages.contains("9u/"));
+}
+
+#[test]
+fn users_of_scenarios_end_with_their_iterations() {
+    let server = Server::hello();
+    let files = Weir::new();
+    let steps = ["one", "two"].map(|path| format!("GET {{{{host}}}}/{path}\nHTTP 200\n"));
+    let file = files.write("visit.hurl", steps.join("\n"));
+    let host = format!("host={}", server.url("").trim_end_matches('/'));
+    let file = file.to_str().unwrap();
+    let flags = ["-s", file, "--variable", &host, "--users", "2", "--think", "1ms..5ms", "-d", "60s"];
+    let live = Live::start_with(&flags);
+    live.wait_for_start();
+    live.changed(&json!({ "users": 7 }));
+    server.wait_for("seven connections at a time", |counts| counts.most_open >= 7);
+    live.changed(&json!("pause"));
+    let mut events = live.events(&live.operator, None);
+    let is_quiet = |bin: &Value| bin["in_flight"] == 0 && bin["iterations"] == 0;
+    until("nothing to be in flight", PATIENCE, || {
+        events.next("bins")["bins"].as_array().unwrap().last().is_some_and(is_quiet)
+    });
+    let before = server.requests();
+    live.changed(&json!("resume"));
+    server.wait_for("requests after the pause", |counts| counts.requests > before + 20);
+    live.changed(&json!("stop"));
+    let (code, run) = live.finish();
+    assert_eq!((code, run.requests.failed, run.connections.max), (0, 0, 7));
+    assert!(run.changes.unwrap().stages.starts_with("2u/"));
 }
 
 #[test]
