@@ -135,7 +135,7 @@ class Chart {
       if (at < this.xScale.from(from) || at > this.xScale.from(to)) continue;
       const x = fixed(this.toX(at));
       inside.append(shape("path", { class: "level", d: `M${x} ${TOP}V${bottom}` }));
-      if (room - x < name.length * 7) continue;
+      if (room - x < name.length * 7 + 8) continue;
       named.push([{ x: x + 3, y: bottom - 5 }, name]);
       room = x;
     }
