@@ -17,6 +17,11 @@ impl LoadStagesFlag {
         notation::stages_of_load(text).map(|(kind, stages)| Self(kind, stages))
     }
 
+    /// Whether they are stages of users.
+    pub(super) fn are_of_users(&self) -> bool {
+        self.0 == LevelKind::Users
+    }
+
     /// Stages of a rate, and stages of users; one of them is empty.
     pub(super) fn by_kind(self) -> [Vec<LoadStage>; 2] {
         match self.0 {
