@@ -57,6 +57,7 @@
 //! - [`capacity`] search for the highest load at which all objectives are met
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV and HTML
 //! - [`web`] page on which a load is watched and changed while it runs
+//! - [`history`] store of saved runs, and their trends
 //! - [`live`] progress of a run on the terminal while it goes
 //! - [`serve`] the test server: services with fault injection
 //! - [`server`] HTTP server framework: event loops, connections, timeouts, exact timers, access log, metrics
@@ -78,6 +79,7 @@ pub use weir_decide as decide;
 pub use weir_document as document;
 pub use weir_events as events;
 pub use weir_gate as gate;
+pub use weir_history as history;
 pub use weir_http as http;
 pub use weir_http2 as http2;
 pub use weir_hurl as hurl;

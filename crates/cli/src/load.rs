@@ -37,6 +37,8 @@ use self::stages_flag::LoadStagesFlag;
 pub(super) use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
 use super::exit;
+#[cfg(feature = "history")]
+use super::history::SaveArgs;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 use super::objectives::Objectives;
@@ -161,6 +163,9 @@ pub(super) struct LoadArgs {
     /// file for the objectives as JUnit XML
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     junit: Option<PathBuf>,
+    #[cfg(feature = "history")]
+    #[command(flatten)]
+    save_args: SaveArgs,
     /// saved runs that the summary compares with
     #[arg(long, value_name = "RUN|FOLDER", help_heading = RESULT)]
     base: Option<PathBuf>,

@@ -20,6 +20,7 @@ mod gate_peers;
 mod gate_policies;
 mod gate_share;
 mod gate_wire;
+mod history;
 mod http_client;
 mod import_cli;
 mod llm;
