@@ -10,6 +10,7 @@ use crate::exit;
 use crate::history::RunSaver;
 use crate::messages::Messages;
 use crate::output::OutputFile;
+use weir_load::LoadPlan;
 use weir_load::request_log::RequestLog;
 use weir_measure::Run;
 use weir_report::{csv, junit, page, summary};
@@ -115,4 +116,19 @@ impl LoadOutputs {
         }
         code
     }
+}
+
+/// Labels and URLs in a log: of each step, or of the one request.
+pub(super) fn samplers(plan: &LoadPlan) -> Vec<(String, String)> {
+    let url = plan.target.url.clone();
+    match &plan.scenarios {
+        Some(mix) => step_names(plan).into_iter().zip(mix.step_urls()).collect(),
+        None if plan.has_users() => step_names(plan).into_iter().map(|name| (name, url.clone())).collect(),
+        None => vec![(plan.target.path.split('?').next().unwrap_or("/").to_owned(), url)],
+    }
+}
+
+/// Names of the steps of a plan; none without scenarios.
+pub(super) fn step_names(plan: &LoadPlan) -> Vec<String> {
+    plan.step_facts().into_iter().map(|step| step.name).collect()
 }

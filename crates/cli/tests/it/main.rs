@@ -33,6 +33,7 @@ mod load_failures;
 mod load_http2;
 mod load_http2_ends;
 mod load_http2_hostile;
+mod load_live;
 mod load_open;
 mod load_requests;
 mod load_streams;
