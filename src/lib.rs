@@ -19,6 +19,7 @@
 //!  │ ├──► llm ──────────────────────► events, json, decide
 //!  │ ├──► lua ───► load, scenario, http, machine, measure, decide
 //!  │ ├──► load ──► scenario, hurl, events, json, http, machine, measure, decide
+//!  │ ├──► record ─► import, http, machine, decide
 //!  │ ├──► serve ─► server, events ──► machine, decide
 //!  │ ├──► gate ──► server, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
@@ -48,6 +49,7 @@
 //! - [`hurl`] PURE: parser and printer of `.hurl` files
 //! - [`scenario`] PURE: what a user does: steps as templates, captures and checks, cookies, data
 //! - [`import`] PURE: readers of files of other tools (cURL, HAR, Postman, OpenAPI, JMX ...), which become scenarios
+//! - [`record`] a recording proxy: what goes through it becomes a HAR file, and with [`import`] a scenario
 //! - [`json`] PURE: JSONPath and a scanner of JSON texts, without a tree
 //! - [`events`] PURE: events of streamed responses; what those of language models hold
 //! - [`llm`] PURE: requests to language models: data sets, random prompts, conversations, bodies of each API
@@ -91,6 +93,7 @@ pub use weir_load as load;
 pub use weir_lua as lua;
 pub use weir_machine as machine;
 pub use weir_measure as measure;
+pub use weir_record as record;
 pub use weir_redis as redis;
 pub use weir_report as report;
 pub use weir_scenario as scenario;

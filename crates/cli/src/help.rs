@@ -8,12 +8,13 @@ use super::Cli;
 const DOCS: &str = "docs/";
 
 /// Page of each command, relative to [`DOCS`]; a command without an entry has the page of its parent.
-const PAGES: [(&str, &str); 28] = [
+const PAGES: [(&str, &str); 29] = [
     ("weir", "README.md"),
     ("weir load", "load.md"),
     ("weir llm", "llm.md"),
     ("weir run", "cli.md#weir-run"),
     ("weir import", "import.md"),
+    ("weir record", "record.md"),
     ("weir capacity", "capacity.md"),
     ("weir compare", "compare.md"),
     ("weir history", "history.md"),

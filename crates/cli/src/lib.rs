@@ -1,6 +1,13 @@
 //! Command line: from arguments to validated options. `main.rs` and the Python package's script both call [`run()`].
 #![cfg_attr(
-    not(all(feature = "gate", feature = "send", feature = "serve", feature = "simulate", feature = "study")),
+    not(all(
+        feature = "gate",
+        feature = "record",
+        feature = "send",
+        feature = "serve",
+        feature = "simulate",
+        feature = "study"
+    )),
     allow(dead_code, reason = "a command that is left out uses it")
 )]
 
@@ -24,6 +31,8 @@ mod objectives;
 mod output;
 pub mod python_host;
 mod python_process;
+#[cfg(feature = "record")]
+mod record;
 mod report;
 mod request_args;
 mod run;
@@ -109,6 +118,9 @@ enum CliCommand {
     Capacity(Box<capacity::CapacityArgs>),
     /// Turn files of other tools into scenarios
     Import(import::ImportArgs),
+    /// Record a scenario: a proxy for a browser or a client
+    #[cfg(feature = "record")]
+    Record(Box<record::RecordArgs>),
     /// Compare saved runs, also of other tools, with statistics
     Compare(compare::CompareArgs),
     /// Compare variants of a service by repeated, randomized measurements
@@ -161,6 +173,8 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         CliCommand::Llm(asked) => llm::run(*asked, &args, &messages),
         CliCommand::Run(asked) => run::run(*asked, &args, &messages, host),
         CliCommand::Import(asked) => import::run(&asked, &messages),
+        #[cfg(feature = "record")]
+        CliCommand::Record(asked) => record::run(&asked, &messages),
         #[cfg(feature = "serve")]
         CliCommand::Serve(asked) => serve::run(asked, &messages),
         #[cfg(feature = "gate")]

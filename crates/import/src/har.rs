@@ -1,6 +1,6 @@
 //! HTTP Archives: requests with their responses, as browsers and proxies save them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use base64::Engine;
 use weir_hurl::{
@@ -16,6 +16,7 @@ use crate::request::{ImportedBody, ImportedStep, field};
 use crate::request_words::words;
 use crate::session::ImportSession;
 use crate::settings::ImportSettings;
+use crate::static_file::is_static_file;
 use crate::tree::{SourceNode, parse_json};
 
 /// Shortest wait between two requests that a user makes; below it the page does.
@@ -44,7 +45,16 @@ pub(crate) fn read(
     if entries.iter().all(|(start, _)| start.is_some()) {
         entries.sort_by_key(|(start, _)| *start);
     }
-    let mut reader = HarReader { settings, set_cookies: BTreeSet::new(), last_end_ms: None };
+    let pages = root.get("log").map(|log| log.items_of("pages")).unwrap_or_default();
+    let title = |page: &SourceNode<'_>| Some((page.text_of("id")?, page.text_of("title").unwrap_or_default()));
+    let mut reader = HarReader {
+        settings,
+        set_cookies: BTreeSet::new(),
+        last_end_ms: None,
+        // With one page there is nothing to tell apart.
+        pages: if pages.len() > 1 { pages.iter().filter_map(title).collect() } else { HashMap::new() },
+        page: String::new(),
+    };
     let mut scenario = ImportedScenario::default();
     let mut recorded = Vec::new();
     for (start, entry) in entries {
@@ -76,6 +86,10 @@ struct HarReader<'a> {
     set_cookies: BTreeSet<String>,
     /// End of the latest response.
     last_end_ms: Option<i64>,
+    /// Titles of pages by their ID.
+    pages: HashMap<String, String>,
+    /// ID of the page of the latest request.
+    page: String,
 }
 
 impl HarReader<'_> {
@@ -92,7 +106,12 @@ impl HarReader<'_> {
         let method = request.text_of("method").unwrap_or_else(|| "GET".to_owned());
         let url = request.text_of("url").unwrap_or_default();
         let response = entry.get("response");
-        if !self.settings.all && is_static(entry, &method, &url, response) {
+        self.note_page(entry, session);
+        // Chromium notes what the page wanted.
+        let wanted = entry.text_of("_resourceType");
+        let content = response.and_then(|response| response.get("content"));
+        let media_type = content.and_then(|content| content.text_of("mimeType")).unwrap_or_default();
+        if !self.settings.all && is_static_file(&method, &url, &media_type, wanted.as_deref()) {
             session.omit(request.line, OmissionKind::StaticFile, format!("{method} {url}"));
             return None;
         }
@@ -104,11 +123,26 @@ impl HarReader<'_> {
         self.headers(request, &mut step, session);
         body(request, &mut step, session);
         builder::take_basic_auth(&mut step);
+        // weir's recorder notes why a request cannot be played.
+        if let Some(reason) = entry.text_of("_leftOut").filter(|_| !step.is_disabled) {
+            step.is_disabled = true;
+            let what = format!("{}: {reason}", step.request.line());
+            builder::omit(&mut step, OmissionKind::Request, &what, session);
+        }
         if let Some(response) = response {
             self.response(response, &mut step);
         }
         self.think(entry, start_ms, &mut step);
         Some(step)
+    }
+
+    /// Writes a comment where another page begins.
+    fn note_page(&mut self, entry: &SourceNode<'_>, session: &mut ImportSession) {
+        let Some(page) = entry.text_of("pageref").filter(|page| *page != self.page) else { return };
+        if let Some(title) = self.pages.get(&page) {
+            session.note(format!("page: {title}"));
+            self.page = page;
+        }
     }
 
     fn headers(&self, request: &SourceNode<'_>, step: &mut ImportedStep, session: &mut ImportSession) {
@@ -117,7 +151,7 @@ impl HarReader<'_> {
             let value = header.text_of("value").unwrap_or_default();
             if name.eq_ignore_ascii_case("cookie") {
                 step.request.cookies.extend(self.cookies(&value));
-            } else if !name.contains(' ') {
+            } else if !name.contains(' ') && !is_of_browser(&name) {
                 // Some recorders take the request line for a header.
                 builder::add_header(step, &name, &Template::text(value), session);
             }
@@ -169,6 +203,13 @@ impl HarReader<'_> {
     }
 }
 
+/// Whether a header says what a browser is or how it came to send a request, and nothing that a service needs.
+fn is_of_browser(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["sec-ch-", "sec-fetch-"].iter().any(|start| name.starts_with(start))
+        || ["priority", "purpose", "sec-gpc", "sec-purpose", "upgrade-insecure-requests"].contains(&name.as_str())
+}
+
 /// Headers and body of a recorded response.
 fn recorded_response(response: &SourceNode<'_>) -> RecordedResponse {
     let pair = |header: &SourceNode<'_>| Some((header.text_of("name")?, header.text_of("value")?));
@@ -202,7 +243,8 @@ fn body(request: &SourceNode<'_>, step: &mut ImportedStep, session: &mut ImportS
     let lower = media_type.to_ascii_lowercase();
     let text = data.text_of("text").unwrap_or_default();
     let params = data.items_of("params");
-    if lower.starts_with("multipart/form-data") {
+    let is_base64 = data.text_of("encoding").as_deref() == Some("base64");
+    if lower.starts_with("multipart/form-data") && !is_base64 {
         step.request.remove_header("Content-Type");
         if params.is_empty() {
             step.request.body = multipart_text(&text, &media_type, step, session);
@@ -233,7 +275,7 @@ fn body(request: &SourceNode<'_>, step: &mut ImportedStep, session: &mut ImportS
         });
         step.request.remove_header("Content-Type");
         step.request.body = ImportedBody::Form(fields.collect());
-    } else if data.text_of("encoding").as_deref() == Some("base64") {
+    } else if is_base64 {
         let bytes = base64::engine::general_purpose::STANDARD.decode(text.trim()).unwrap_or_default();
         step.request.body = ImportedBody::Bytes(bytes);
     } else {
@@ -268,33 +310,6 @@ fn multipart_text(text: &str, media_type: &str, step: &mut ImportedStep, session
         fields.push(MultipartField { name: Template::text(name), value });
     }
     ImportedBody::Multipart(fields)
-}
-
-/// Whether an entry is a part of a page that a load usually does not measure.
-fn is_static(entry: &SourceNode<'_>, method: &str, url: &str, response: Option<&SourceNode<'_>>) -> bool {
-    if method != "GET" {
-        return false;
-    }
-    // Chromium notes what the page wanted.
-    if let Some(kind) = entry.text_of("_resourceType") {
-        return matches!(
-            kind.as_str(),
-            "image" | "font" | "stylesheet" | "script" | "media" | "manifest" | "texttrack"
-        );
-    }
-    let media_type =
-        response.and_then(|response| response.get("content")).and_then(|content| content.text_of("mimeType"));
-    let media_type = media_type.unwrap_or_default().to_ascii_lowercase();
-    let is_static_type = ["image/", "font/", "video/", "audio/", "text/css", "application/font"]
-        .iter()
-        .any(|start| media_type.starts_with(start))
-        || (media_type.contains("javascript") && !media_type.contains("json"));
-    let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
-    let endings = [
-        ".css", ".js", ".mjs", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico", ".woff", ".woff2", ".ttf", ".webp",
-        ".map", ".mp4", ".avif",
-    ];
-    is_static_type || endings.iter().any(|ending| path.ends_with(ending))
 }
 
 /// Start of an entry, in milliseconds since 1970: `2026-01-02T03:04:05.678Z`, or with an offset.

@@ -1,4 +1,4 @@
-//! `weir serve` and `weir gate`, running.
+//! `weir serve`, `weir gate` and `weir record`, running.
 
 use std::fs;
 use std::io::{BufRead, BufReader, PipeReader, Read, pipe};
@@ -39,6 +39,12 @@ impl Serving {
     pub fn gate_in(weir: Weir, args: &[&str]) -> Self {
         let listen: &[_] = if args.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
         Self::run(weir, &[&["gate"], listen, args].concat())
+    }
+
+    /// `weir record ARGS...` on a free port; its certificates are in the folder, too.
+    pub fn record_in(weir: Weir, args: &[&str]) -> Self {
+        let folder: &[_] = if args.contains(&"--upstream") { &[] } else { &["--ca-dir", "ca"] };
+        Self::run(weir, &[&["record", "--listen", "127.0.0.1:0"], folder, args].concat())
     }
 
     fn run(weir: Weir, args: &[&str]) -> Self {
@@ -110,6 +116,13 @@ impl Serving {
     pub fn stop(self) -> Output {
         self.signal(Signal::TERM);
         self.finish()
+    }
+
+    /// Ctrl-C; and its folder.
+    pub fn interrupt(mut self) -> (Output, Weir) {
+        self.signal(Signal::INT);
+        let weir = std::mem::replace(&mut self.weir, Weir::new());
+        (self.finish(), weir)
     }
 
     /// Waits for its end. The output has what stdout said after the first line.

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 16;
 
 /// Files with their texts.
 #[derive(Debug)]
-pub(super) struct ImportInput {
+pub(crate) struct ImportInput {
     files: Vec<InputFile>,
     kind: Option<ImportKind>,
 }
@@ -31,7 +31,7 @@ impl ImportInput {
     ///
     /// # Errors
     /// One line, if a file cannot be read or is not text.
-    pub(super) fn read(paths: &[PathBuf], kind: Option<ImportKind>) -> Result<Self, String> {
+    pub(crate) fn read(paths: &[PathBuf], kind: Option<ImportKind>) -> Result<Self, String> {
         let mut files = Vec::new();
         for path in paths {
             if path.as_os_str() == "-" {
@@ -54,29 +54,35 @@ impl ImportInput {
     }
 
     /// The file of a text that has been read already.
-    pub(super) fn of_text(path: &Path, text: String) -> Self {
+    pub(crate) fn of_text(path: &Path, text: String) -> Self {
         let file = InputFile { name: path.display().to_string(), folder: folder(path), text };
         Self { files: vec![file], kind: None }
+    }
+
+    /// A recording, by a name for messages.
+    pub(crate) fn of_recording(name: &str, text: String) -> Self {
+        let file = InputFile { name: name.to_owned(), folder: PathBuf::new(), text };
+        Self { files: vec![file], kind: Some(ImportKind::Har) }
     }
 
     /// Imports the files.
     ///
     /// # Errors
     /// One line with file, line and what is expected there.
-    pub(super) fn import(&self, settings: &ImportSettings) -> Result<Import, String> {
+    pub(crate) fn import(&self, settings: &ImportSettings) -> Result<Import, String> {
         let files: Vec<ImportFile<'_>> =
             self.files.iter().map(|file| ImportFile { name: &file.name, text: &file.text, kind: self.kind }).collect();
         import(&files, settings).map_err(|error| error.to_string())
     }
 
     /// Path of a file that an imported file names.
-    pub(super) fn path_of(&self, file: &str, name: &str) -> PathBuf {
+    pub(crate) fn path_of(&self, file: &str, name: &str) -> PathBuf {
         let folder = self.files.iter().find(|own| own.name == file).map(|own| own.folder.as_path());
         folder.unwrap_or(Path::new("")).join(name)
     }
 
     /// Names of the files.
-    pub(super) fn names(&self) -> Vec<&str> {
+    pub(crate) fn names(&self) -> Vec<&str> {
         self.files.iter().map(|file| file.name.as_str()).collect()
     }
 }

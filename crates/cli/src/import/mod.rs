@@ -12,8 +12,8 @@ use clap::{Args, ValueEnum};
 use weir_import::{Import, ImportKind, ImportSettings, count_omissions};
 
 pub(super) use self::in_memory::{ImportedScenarios, import_scenarios};
-use self::input::ImportInput;
-use self::output::ImportOutput;
+pub(super) use self::input::ImportInput;
+pub(super) use self::output::ImportOutput;
 use super::exit;
 use super::messages::Messages;
 
@@ -65,7 +65,7 @@ enum FromKind {
 
 /// Format that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ToFormat {
+pub(super) enum ToFormat {
     Hurl,
     Curl,
     Json,
@@ -105,7 +105,13 @@ fn try_run(asked: &ImportArgs, messages: &Messages) -> Result<(), String> {
         let hint = if asked.only.is_empty() { "" } else { "; --only chooses none" };
         messages.note(&format!("warning: no request is left{hint}"));
     }
-    let output = ImportOutput { path: asked.out.as_deref(), format: asked.to, input: &input };
+    let output = ImportOutput {
+        path: asked.out.as_deref(),
+        format: asked.to,
+        input: &input,
+        keeps_values: true,
+        load_flags: "",
+    };
     let written = output.write(import, messages)?;
     report(&written, messages);
     Ok(())

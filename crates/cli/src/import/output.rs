@@ -19,11 +19,15 @@ const PRIVATE_MODE: u32 = 0o600;
 
 /// Where and how an import is written.
 #[derive(Debug)]
-pub(super) struct ImportOutput<'a> {
+pub(crate) struct ImportOutput<'a> {
     /// File of the scenario; stdout without one.
-    pub(super) path: Option<&'a Path>,
-    pub(super) format: ToFormat,
-    pub(super) input: &'a ImportInput,
+    pub(crate) path: Option<&'a Path>,
+    pub(crate) format: ToFormat,
+    pub(crate) input: &'a ImportInput,
+    /// Whether values in a file of variables that is there stay.
+    pub(crate) keeps_values: bool,
+    /// Flags that the load needs, too, each after a space.
+    pub(crate) load_flags: &'a str,
 }
 
 impl ImportOutput<'_> {
@@ -31,7 +35,7 @@ impl ImportOutput<'_> {
     ///
     /// # Errors
     /// One line, if a file cannot be written.
-    pub(super) fn write(&self, mut import: Import, messages: &Messages) -> Result<Import, String> {
+    pub(crate) fn write(&self, mut import: Import, messages: &Messages) -> Result<Import, String> {
         let path = self.path.filter(|path| path.as_os_str() != "-");
         let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
         import.map_files(&mut |file, name| {
@@ -100,7 +104,7 @@ impl ImportOutput<'_> {
         let variables = self.variables(import, path, messages)?;
         let variables = variables.map(|file| format!(" --variables-file {}", file.display())).unwrap_or_default();
         if import.active_steps() > 0 {
-            messages.note(&format!("next: weir load -s {}{variables}", play.display()));
+            messages.note(&format!("next: weir load -s {}{variables}{}", play.display(), self.load_flags));
         }
         Ok(())
     }
@@ -142,7 +146,7 @@ impl ImportOutput<'_> {
         }
         let file = path.with_extension("env");
         let mut import = import.clone();
-        let known = fs::read_to_string(&file).unwrap_or_default();
+        let known = if self.keeps_values { fs::read_to_string(&file).unwrap_or_default() } else { String::new() };
         for (name, value) in
             known.lines().filter_map(|line| line.split_once('=')).filter(|(_, value)| !value.is_empty())
         {

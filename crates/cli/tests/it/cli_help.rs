@@ -4,7 +4,7 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 28] = [
+const COMMANDS: [(&[&str], &[&str]); 29] = [
     (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
     (&["llm"], &["llm.md", "history.md"]),
@@ -16,6 +16,7 @@ const COMMANDS: [(&[&str], &[&str]); 28] = [
     (&["report"], &["cli.md"]),
     (&["run"], &["cli.md"]),
     (&["import"], &["import.md"]),
+    (&["record"], &["record.md"]),
     (&["serve"], &["serve.md"]),
     (&["serve", "work"], &["serve.md", "serve/work.md"]),
     (&["serve", "ratelimit"], &["serve.md", "serve/ratelimit.md"]),

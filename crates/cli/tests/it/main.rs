@@ -41,6 +41,7 @@ mod load_tls;
 mod lua_agents;
 mod lua_errors;
 mod lua_scripts;
+mod record;
 mod scenario_agents;
 mod scenario_bodies;
 mod scenario_checks;

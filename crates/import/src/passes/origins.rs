@@ -5,6 +5,7 @@ use weir_hurl::{ExpressionSource, Template, TemplatePart};
 use crate::address::{self, BASE_URL};
 use crate::collection::Import;
 use crate::names::VariableNameTable;
+use crate::request::is_named;
 use crate::text;
 
 /// Adds `http://` before URLs that begin with a variable whose value has no scheme, as most tools do.
@@ -29,7 +30,7 @@ pub(super) fn add_schemes(import: &mut Import) {
     }
 }
 
-/// Replaces the most frequent scheme and host by `{{base_url}}`; other hosts stay as they are.
+/// Replaces the most frequent scheme and host by `{{base_url}}`, also in `Origin` and `Referer`; other hosts stay.
 pub(super) fn name_origins(import: &mut Import, names: &mut VariableNameTable) {
     let mut counts: Vec<(String, usize)> = Vec::new();
     let steps = || import.scenarios.iter().flat_map(|scenario| &scenario.steps);
@@ -47,6 +48,15 @@ pub(super) fn name_origins(import: &mut Import, names: &mut VariableNameTable) {
             let rest = text::start(&step.request.url)[origin.len()..].to_owned();
             let others = text::from_parts(step.request.url.parts.iter().skip(1).cloned());
             step.request.url = text::concat([&text::variable(&name), &Template::text(rest), &others]);
+        }
+        // A service may compare them with its own host.
+        for header in &mut step.request.headers {
+            let is_origin = is_named(header, "Origin") || is_named(header, "Referer");
+            let start = text::start(&header.value).strip_prefix(&origin).map(str::to_owned);
+            if let Some(rest) = start.filter(|rest| is_origin && (rest.is_empty() || rest.starts_with('/'))) {
+                let others = text::from_parts(header.value.parts.iter().skip(1).cloned());
+                header.value = text::concat([&text::variable(&name), &Template::text(rest), &others]);
+            }
         }
     }
     import.define(&name, &origin, false);

@@ -1,5 +1,7 @@
 //! Credentials as variables: never text of a scenario.
 
+use std::collections::HashMap;
+
 use weir_hurl::Template;
 
 use crate::collection::Import;
@@ -15,14 +17,17 @@ const SCHEMES: [&str; 8] = ["Bearer ", "bearer ", "Basic ", "basic ", "Token ", 
 
 /// Replaces credentials in headers, cookies, parameters and bodies by variables, which have the values.
 pub(super) fn hide(import: &mut Import, names: &mut VariableNameTable) {
+    // Values with their names, in the order of the steps; a recording may have a great many.
     let mut known: Vec<(String, String)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for scenario in &mut import.scenarios {
         for step in &mut scenario.steps {
             hide_in(&mut step.request, &mut |value, proposed| {
-                if let Some((_, name)) = known.iter().find(|(text, _)| text == value) {
+                if let Some((_, name)) = places.get(value).and_then(|place| known.get(*place)) {
                     return name.clone();
                 }
                 let name = names.unique(proposed);
+                places.insert(value.to_owned(), known.len());
                 known.push((value.to_owned(), name.clone()));
                 name
             });

@@ -138,4 +138,31 @@ proptest! {
             }
         }
     }
+
+    /// A recording of `weir record` with damage anywhere: an error with a line of the file, or a scenario.
+    #[test]
+    fn a_damaged_recording_is_an_error_or_a_scenario(
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), 0_usize..12, "[ -~\n]{0,12}"), 0..6),
+    ) {
+        // The first byte names the kind for the fuzz target.
+        let mut text = include_str!("../../../../fuzz/seeds/import/recording")[1..].to_owned();
+        for (at, length, new) in edits {
+            let start = at.index(text.len() + 1);
+            text.replace_range(start..(start + length).min(text.len()), &new);
+        }
+        match import(&[ImportFile { name: "a", text: &text, kind: Some(ImportKind::Har) }], &ImportSettings::default()) {
+            Ok(import) => {
+                for scenario in &import.scenarios {
+                    let written = to_hurl(scenario);
+                    let file = weir_hurl::parse(&written);
+                    let active = scenario.steps.iter().filter(|step| !step.is_disabled).count();
+                    prop_assert_eq!(file.map(|file| file.entries.len()).ok(), Some(active), "{}", written);
+                }
+            }
+            Err(error) => {
+                let lines = text.split('\n').count() + 1;
+                prop_assert!((1..=lines).contains(&usize::try_from(error.line).unwrap()), "{}", error);
+            }
+        }
+    }
 }

@@ -67,3 +67,37 @@ fn fields_of_pages_and_redirects_are_captured() {
     assert!(shown.contains("orders: header \"Location\" regex \"/orders/([^?&#]+)\""), "{shown}");
     assert!(shown.contains("GET {{base_url}}/orders/{{orders}}\n"), "{shown}");
 }
+
+#[test]
+fn pages_are_comments_and_what_only_browsers_say_is_dropped() {
+    let entry = |page: &str, path: &str, rest: &str| {
+        format!(
+            "{{\"pageref\": \"{page}\", \"request\": {{\"method\": \"GET\", \"url\": \"http://h:1{path}\", \"headers\": [\
+             {{\"name\": \"Sec-Fetch-Mode\", \"value\": \"navigate\"}}, {{\"name\": \"sec-ch-ua\", \"value\": \"x\"}},\
+             {{\"name\": \"Origin\", \"value\": \"http://h:1\"}}, {{\"name\": \"Referer\", \"value\": \"http://h:10/a\"}}]}}{rest}}}"
+        )
+    };
+    let gone = entry("b", "/gone", ", \"_leftOut\": \"no response: reset\"");
+    let text = format!(
+        "{{\"log\": {{\"pages\": [{{\"id\": \"a\", \"title\": \"Start\"}}, {{\"id\": \"b\", \"title\": \"Items\"}}], \"entries\": [{}]}}}}",
+        [entry("a", "/", ""), entry("b", "/logo.png", ""), entry("b", "/items", ""), gone].join(",")
+    );
+    let settings = ImportSettings::default();
+    let import = import(&[ImportFile { name: "x.har", text: &text, kind: None }], &settings).unwrap();
+    let headers = "Origin: {{base_url}}\nReferer: http://h:10/a\n";
+    let expected = format!(
+        "# page: Start\nGET {{{{base_url}}}}/\n{headers}\n\
+         # page: Items\n# left out: GET http://h:1/logo.png\nGET {{{{base_url}}}}/items\n{headers}\n\
+         # left out: GET http://h:1/gone: no response: reset\n# GET {{{{base_url}}}}/gone\n# Origin: {{{{base_url}}}}\n\
+         # Referer: http://h:10/a\n"
+    );
+    assert_eq!(to_hurl(&import.scenarios[0]), expected);
+}
+
+#[test]
+fn an_upload_that_is_recorded_as_bytes_is_sent_as_it_was() {
+    let text = r#"{"log": {"entries": [{"request": {"method": "POST", "url": "http://h/up", "headers": [],
+      "postData": {"mimeType": "multipart/form-data; boundary=x", "text": "LS14LS0=", "encoding": "base64"}}}]}}"#;
+    let shown = to_hurl(&imported(text).scenarios[0]);
+    assert_eq!(shown, "POST {{base_url}}/up\nContent-Type: multipart/form-data; boundary=x\nbase64,LS14LS0=;\n");
+}
