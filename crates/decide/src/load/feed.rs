@@ -14,6 +14,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::arrival_queue::ArrivalQueue;
 use super::schedule::{Schedule, ScheduledArrival};
 use super::shard::Shard;
 use super::users::Users;
@@ -50,7 +51,7 @@ impl Feed {
     pub fn next_due(&self) -> Option<Nanos> {
         match self {
             Self::Closed(feed) => feed.next_due(),
-            Self::Open(feed) => feed.next.map(|arrival| arrival.intended),
+            Self::Open(feed) => feed.next_due(),
         }
     }
 
@@ -207,6 +208,27 @@ impl ClosedFeed {
 /// Arrivals of an open loop on one thread.
 #[derive(Clone, Debug)]
 pub struct OpenFeed {
+    source: ArrivalSource,
+    /// Maximum wait of an arrival for a connection, after which it is dropped.
+    max_wait: Nanos,
+    /// End of the warm-up: arrivals with an earlier intended start are not counted.
+    counted_from: Nanos,
+    offered: u64,
+    dropped: u64,
+}
+
+/// Where arrivals come from.
+#[derive(Clone, Debug)]
+enum ArrivalSource {
+    /// A schedule, which computes them.
+    Schedule(ScheduledSource),
+    /// A queue that is filled from outside.
+    Queue(ArrivalQueue),
+}
+
+/// Arrivals of a schedule.
+#[derive(Clone, Debug)]
+struct ScheduledSource {
     schedule: Schedule,
     /// Next arrival to send; due or not.
     next: Option<ScheduledArrival>,
@@ -215,14 +237,26 @@ pub struct OpenFeed {
     /// Arrivals that `ahead` has passed, and arrivals that were sent or dropped.
     arrived: u64,
     dequeued: u64,
-    /// Maximum wait of an arrival for a connection, after which it is dropped.
-    max_wait: Nanos,
-    /// End of the warm-up: arrivals with an earlier intended start are not counted.
-    counted_from: Nanos,
-    offered: u64,
-    dropped: u64,
     /// Number of the first arrival that is not sent.
     limit: u64,
+}
+
+impl ScheduledSource {
+    /// Next arrival, if it is due.
+    fn take_due(&mut self, now: Nanos) -> Option<ScheduledArrival> {
+        let arrival = self.next.filter(|a| a.intended <= now)?;
+        self.next = self.schedule.next().filter(|a| a.number < self.limit);
+        self.dequeued += 1;
+        Some(arrival)
+    }
+
+    fn backlog(&mut self, now: Nanos) -> u64 {
+        let limit = self.limit;
+        while self.ahead.next_if(|a| a.intended <= now && a.number < limit).is_some() {
+            self.arrived += 1;
+        }
+        self.arrived.saturating_sub(self.dequeued)
+    }
 }
 
 impl OpenFeed {
@@ -231,23 +265,37 @@ impl OpenFeed {
     pub fn new(mut schedule: Schedule, limit: u64, max_wait: Nanos) -> Self {
         let ahead = schedule.clone().peekable();
         let next = schedule.next().filter(|a| a.number < limit);
-        Self {
-            schedule,
-            next,
-            ahead,
-            arrived: 0,
-            dequeued: 0,
-            max_wait,
-            counted_from: Nanos::ZERO,
-            offered: 0,
-            dropped: 0,
-            limit,
-        }
+        let source = ScheduledSource { schedule, next, ahead, arrived: 0, dequeued: 0, limit };
+        Self::of(ArrivalSource::Schedule(source), max_wait)
+    }
+
+    /// Arrivals that are pushed into [`Self::queue`]; one that waits longer than `max_wait` for a connection is dropped.
+    pub fn queued(max_wait: Nanos) -> Self {
+        Self::of(ArrivalSource::Queue(ArrivalQueue::default()), max_wait)
+    }
+
+    fn of(source: ArrivalSource, max_wait: Nanos) -> Self {
+        Self { source, max_wait, counted_from: Nanos::ZERO, offered: 0, dropped: 0 }
     }
 
     /// Counts arrivals from the end of the warm-up on, by their intended start.
     pub fn counting_from(self, from: Nanos) -> Self {
         Self { counted_from: from, ..self }
+    }
+
+    /// Queue of arrivals that come from outside; `None` for those of a schedule.
+    pub fn queue(&mut self) -> Option<&mut ArrivalQueue> {
+        match &mut self.source {
+            ArrivalSource::Schedule(_) => None,
+            ArrivalSource::Queue(queue) => Some(queue),
+        }
+    }
+
+    fn next_due(&self) -> Option<Nanos> {
+        match &self.source {
+            ArrivalSource::Schedule(source) => source.next.map(|arrival| arrival.intended),
+            ArrivalSource::Queue(queue) => queue.next_due(),
+        }
     }
 
     fn due(&mut self, now: Nanos) -> Option<DueRequest> {
@@ -262,9 +310,10 @@ impl OpenFeed {
 
     /// Next arrival, if it is due.
     fn take_due(&mut self, now: Nanos) -> Option<ScheduledArrival> {
-        let arrival = self.next.filter(|a| a.intended <= now)?;
-        self.next = self.schedule.next().filter(|a| a.number < self.limit);
-        self.dequeued += 1;
+        let arrival = match &mut self.source {
+            ArrivalSource::Schedule(source) => source.take_due(now),
+            ArrivalSource::Queue(queue) => queue.take_due(now),
+        }?;
         self.offered += u64::from(arrival.intended >= self.counted_from);
         Some(arrival)
     }
@@ -274,18 +323,20 @@ impl OpenFeed {
     }
 
     fn backlog(&mut self, now: Nanos) -> u64 {
-        let limit = self.limit;
-        while self.ahead.next_if(|a| a.intended <= now && a.number < limit).is_some() {
-            self.arrived += 1;
+        match &mut self.source {
+            ArrivalSource::Schedule(source) => source.backlog(now),
+            ArrivalSource::Queue(queue) => queue.backlog(now),
         }
-        self.arrived.saturating_sub(self.dequeued)
     }
 
     fn stop(&mut self, now: Nanos) {
         while let Some(arrival) = self.take_due(now) {
             self.drop(&arrival);
         }
-        self.next = None;
+        match &mut self.source {
+            ArrivalSource::Schedule(source) => source.next = None,
+            ArrivalSource::Queue(queue) => queue.clear(),
+        }
     }
 }
 

@@ -39,6 +39,7 @@ impl LoadPlan {
                 Pacing::Open(schedule) => {
                     Some(self.limit.map_or(Nanos::NEVER, |limit| schedule.time_of(limit)).min(end))
                 }
+                Pacing::Recorded => Some(end),
                 Pacing::Closed(_) => None,
             },
             max_connections: if self.has_users() { self.users } else { self.connections },

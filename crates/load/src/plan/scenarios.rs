@@ -78,7 +78,7 @@ fn data_end(mix: &ScenarioMix, pacing: &Pacing, requests: Option<u64>) -> Option
     let (iterations, name) = mix.data_end()?;
     let of_loops = match pacing {
         Pacing::Closed(users) => users.loops.map(|loops| loops.saturating_mul(users.count)),
-        Pacing::Open(_) => None,
+        Pacing::Open(_) | Pacing::Recorded => None,
     };
     let is_first = requests.into_iter().chain(of_loops).all(|limit| iterations < limit);
     is_first.then(|| (iterations, name.to_owned()))
