@@ -47,6 +47,11 @@ impl LogTimeline {
         }
     }
 
+    /// Whether the first window has no room, so that records come out.
+    pub fn is_full(&self) -> bool {
+        self.stamps.is_full()
+    }
+
     /// Next record, if it is certain; with `is_end` nothing more is pushed.
     pub fn next(&mut self, is_end: bool) -> Option<TimedRecord> {
         while let Some((stamp, number, record)) = self.stamps.pop(is_end) {

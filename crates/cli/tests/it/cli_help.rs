@@ -4,10 +4,11 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 26] = [
+const COMMANDS: [(&[&str], &[&str]); 27] = [
     (&["load"], &["load.md", "scripts.md", "agents.md", "scripts/"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
     (&["llm"], &["llm.md"]),
+    (&["replay"], &["replay.md", "load.md"]),
     (&["compare"], &["compare.md"]),
     (&["study"], &["study.md", "agents.md"]),
     (&["study", "new"], &["study.md"]),
