@@ -24,6 +24,7 @@
 //!  │ └──► send ──► call, http, redis, machine, decide
 //!  │                            └───► http
 //!  └────────────► machine ──────────► decide
+//!                 accesslog ───────► decide
 //!                 import ──────────► scenario, hurl
 //!                 scenario ────────► hurl, json, decide
 //!                 events ──────────► json
@@ -46,6 +47,7 @@
 //! - [`redis`] Redis client: address, connection, protocol
 //! - [`hurl`] PURE: parser and printer of `.hurl` files
 //! - [`scenario`] PURE: what a user does: steps as templates, captures and checks, cookies, data
+//! - [`accesslog`] PURE: readers of access logs, and the times of their requests
 //! - [`import`] PURE: readers of files of other tools (cURL, HAR, Postman, OpenAPI, JMX ...), which become scenarios
 //! - [`json`] PURE: JSONPath and a scanner of JSON texts, without a tree
 //! - [`events`] PURE: events of streamed responses; what those of language models hold
@@ -67,6 +69,7 @@
 //! [`http::wire::Decoder`], and records the [`measure::Outcome`] in its [`measure::Recorder`]. All recorders together
 //! become a [`measure::Run`], which [`report`] renders.
 
+pub use weir_accesslog as accesslog;
 pub use weir_agents as agents;
 pub use weir_bulk as bulk;
 pub use weir_call as call;

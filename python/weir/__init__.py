@@ -64,6 +64,7 @@ _NAMES = {
         "Objective",
         "Percentiles",
         "Rate",
+        "Replay",
         "Requests",
         "Responses",
         "Run",

@@ -87,6 +87,11 @@ impl LogReader {
         &self.format_name
     }
 
+    /// Counts a request that is sent.
+    pub(super) fn count(&mut self, timed: &TimedRecord) {
+        self.tally.add(timed);
+    }
+
     /// What the log had so far.
     pub(super) fn tally(&mut self) -> &LogTally {
         self.tally.set_out_of_order(self.timeline.out_of_order());
@@ -146,7 +151,6 @@ impl LogReader {
                 self.is_over = true;
                 break;
             }
-            self.tally.add(&timed);
             return Ok(Some(timed));
         }
         Ok(None)

@@ -58,11 +58,6 @@ impl LogTally {
         }
     }
 
-    /// Number of requests that are sent.
-    pub(super) fn requests(&self) -> u64 {
-        self.requests
-    }
-
     /// First broken line, with its place and problem.
     pub(super) fn first_broken(&self) -> Option<&str> {
         self.first_broken.as_deref()

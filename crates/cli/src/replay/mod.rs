@@ -236,7 +236,9 @@ fn describe(run: &mut Run, replay: RunReplay, length: Nanos) {
 
 /// Reads the whole log, and prints what it has.
 fn dry_run(asked: &ReplayArgs, mut reader: LogReader) -> Result<u8, String> {
-    while reader.next()?.is_some() {}
+    while let Some(timed) = reader.next()? {
+        reader.count(&timed);
+    }
     let format = reader.format_name().to_owned();
     let replay = RunReplay {
         files: asked.log_args.names(),

@@ -104,15 +104,19 @@ impl ReplayFeeder {
                 let begun = *first.get_or_insert(timed.start_ns);
                 let since_s = timed.start_ns.saturating_sub(begun) as f64 / 1e9;
                 let intended = offset + Nanos::from_secs_f64(since_s / self.pace.speed);
-                if self.number >= self.pace.limit || intended >= self.pace.until {
+                if intended >= self.pace.until {
                     return self.hand_over();
                 }
+                self.reader.count(&timed);
                 // What a log can have is a method and a target, so that this does not happen; it is counted all the same.
                 match self.form.request(&timed, self.number, intended) {
                     Ok(request) => self.deal(request),
                     Err(_) => drop(self.shared.unsendable.fetch_add(1, Ordering::Relaxed)),
                 }
                 (self.last, count) = (intended, count + 1);
+                if self.number >= self.pace.limit {
+                    return self.hand_over();
+                }
                 if self.batches.first().is_some_and(|batch| batch.len() >= BATCH_REQUESTS)
                     || self.batch_bytes >= BATCH_BYTES * self.queues.len()
                 {

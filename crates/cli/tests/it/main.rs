@@ -38,6 +38,7 @@ mod load_tls;
 mod lua_agents;
 mod lua_errors;
 mod lua_scripts;
+mod replay;
 mod scenario_agents;
 mod scenario_bodies;
 mod scenario_checks;
