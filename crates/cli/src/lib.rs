@@ -4,6 +4,7 @@
     allow(dead_code, reason = "a command that is left out uses it")
 )]
 
+mod access_log;
 mod agent_args;
 mod capacity;
 pub mod compare;

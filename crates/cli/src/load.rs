@@ -6,6 +6,7 @@ mod exit_code;
 mod lua_script;
 mod outputs;
 mod python_script;
+mod rate_from;
 mod script;
 mod script_args;
 mod search_script;
@@ -26,6 +27,7 @@ pub(super) use self::exit_code::exit_code;
 pub(super) use self::lua_script::{LuaLoad, LuaRole};
 use self::outputs::LoadOutputs;
 use self::python_script::PythonFlags;
+use self::rate_from::RateFromArgs;
 use self::script::LoadScript;
 use self::script_args::ScriptArgs;
 pub(super) use self::search_script::SearchScript;
@@ -90,6 +92,8 @@ pub(super) struct LoadArgs {
     /// arrival rate over time, e.g. 0-200/30s,200/1m
     #[arg(long, value_name = "STAGES", value_parser = StagesFlag::read, help_heading = OPEN)]
     stages: Option<StagesFlag>,
+    #[command(flatten)]
+    rate_from_args: RateFromArgs,
     /// busy-wait for exact send times; one core per thread
     #[arg(long, help_heading = OPEN)]
     spin: bool,
@@ -233,6 +237,10 @@ fn try_run(
     messages: &Messages,
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
+    if let Some(rate) = asked.rate_from_args.read(asked.duration)? {
+        messages.note(&rate.summary);
+        (asked.stages, asked.duration) = (Some(StagesFlag(rate.stages)), None);
+    }
     let mut script = LoadScript::open(&mut asked, args, host)?;
     if asked.agent_args.has_agents() && asked.jtl.is_some() {
         return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::super::access_log::log_factor;
 use super::super::connection_args::{CONNECTION, ConnectionArgs};
 use super::super::http2_args::Http2Args;
 use super::super::request_args::is_secret;
@@ -17,9 +18,6 @@ use weir_report::ReportFormat;
 const LOAD: &str = "Load";
 const REQUEST: &str = "Request";
 const RESULT: &str = "Result";
-
-/// Speeds that are possible.
-const SPEEDS: std::ops::RangeInclusive<f64> = 1e-3..=1e6;
 
 /// Load that a log becomes, its requests, and its result.
 #[derive(Clone, Debug, Args)]
@@ -38,7 +36,7 @@ pub(super) struct ReplayLoadArgs {
     timeout: Option<Duration>,
 
     /// speed, e.g. 2x, 0.5 [default: 1]
-    #[arg(long, value_name = "FACTOR", value_parser = factor, help_heading = LOAD)]
+    #[arg(long, value_name = "FACTOR", value_parser = log_factor, help_heading = LOAD)]
     speed: Option<f64>,
     /// begin again at the end of the log, until -d or -n
     #[arg(long = "loop", help_heading = LOAD)]
@@ -108,14 +106,6 @@ pub(super) struct ReplayLoadArgs {
     pub(super) html: Option<PathBuf>,
 }
 
-/// Factor of a speed: `2x`, `0.5`.
-fn factor(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix(['x', 'X']).unwrap_or(text).parse::<f64>().ok();
-    number
-        .filter(|number| SPEEDS.contains(number))
-        .ok_or_else(|| "write a factor from 0.001, e.g. 2x or 0.5".to_owned())
-}
-
 impl ReplayLoadArgs {
     /// Seed of all random choices.
     pub(super) fn seed(&self) -> u64 {
@@ -154,19 +144,6 @@ impl ReplayLoadArgs {
             http2: self.http2_args.clone().into_options(),
             sni: self.sni.clone(),
             ..self.connection_args.clone().into_options()
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::factor;
-
-    #[test]
-    fn a_speed_is_a_factor() {
-        assert_eq!((factor("2x"), factor("0.5")), (Ok(2.0), Ok(0.5)));
-        for wrong in ["0", "-1x", "x", "inf", "nan", "1e9"] {
-            assert!(factor(wrong).is_err(), "{wrong}");
         }
     }
 }

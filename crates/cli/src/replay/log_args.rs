@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::log_moment::LogMoment;
-use super::log_reader::LogRequest;
-use weir_accesslog::{AccessFormat, RecordFilter, RecordSelection};
+use super::super::access_log::{LogMoment, LogRequest, check_files, log_format};
+use weir_accesslog::{RecordFilter, RecordSelection};
 
 const LOG: &str = "Log";
 
@@ -45,21 +44,15 @@ impl LogArgs {
     /// # Errors
     /// One line with the invalid flag.
     pub(super) fn request(&self, seed: u64) -> Result<LogRequest, String> {
-        if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
-            return Err("stdin (-) can be read once".to_owned());
-        }
+        check_files(&self.files)?;
         if let (Some(LogMoment::At(from)), Some(LogMoment::At(to))) = (self.from, self.to)
             && from >= to
         {
             return Err("--from is not before --to".to_owned());
         }
-        let format = |text: &String| {
-            let format = text.parse::<AccessFormat>().map_err(|why| format!("--log-pattern: {why}"))?;
-            Ok::<_, String>((text.clone(), format))
-        };
         Ok(LogRequest {
             files: self.files.clone(),
-            format: self.log_pattern.as_ref().map(format).transpose()?,
+            format: log_format(self.log_pattern.as_deref())?,
             selection: RecordSelection { filters: self.filters.clone(), allows_unsafe: self.allows_unsafe },
             from: self.from,
             to: self.to,

@@ -1,17 +1,12 @@
 //! `weir replay`: the requests of access logs at their recorded times.
 //!
 //! - [`ReplayArgs`]: the command line; `log_args`, `load_args`: its parts
-//! - `log_lines`, `log_reader`, `log_moment`, `log_tally`: the log: lines, requests in order, bounds, counts
 //! - `replayed_request`, `replay_feeder`: requests as they are sent, and the thread that reads them ahead
 //! - `replay_program`, `replay_shared`: requests as the program of a load
 //! - `outputs`: report and files
 
 mod load_args;
 mod log_args;
-mod log_lines;
-mod log_moment;
-mod log_reader;
-mod log_tally;
 mod outputs;
 mod replay_feeder;
 mod replay_program;
@@ -28,12 +23,12 @@ use clap::Args;
 
 use self::load_args::ReplayLoadArgs;
 use self::log_args::LogArgs;
-use self::log_reader::LogReader;
 use self::outputs::ReplayOutputs;
 use self::replay_feeder::{ReplayFeeder, ReplayPace};
 use self::replay_program::ReplayProgram;
 use self::replay_shared::ReplayShared;
 use self::replayed_request::RequestForm;
+use super::access_log::LogReader;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::load::exit_code;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 
-use super::log_reader::LogReader;
+use super::super::access_log::LogReader;
 use super::replay_shared::ReplayShared;
 use super::replayed_request::{ReplayedRequest, RequestForm};
 use weir_decide::Nanos;

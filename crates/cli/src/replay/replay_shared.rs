@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
-use super::log_tally::LogTally;
+use super::super::access_log::LogTally;
 
 /// What the threads of a replay share.
 #[derive(Debug, Default)]

@@ -151,7 +151,7 @@ fn a_log_that_cannot_be_read_is_one_line_and_exit_code_2() {
         (&["posts", "--unsafe", "--filter", "status=500"], "by --filter"),
         (
             &["posts", "--unsafe", "--log-pattern", "$msec $request"],
-            "posts:1: expected ' '; the format was taken to be",
+            "posts:1: invalid time '::1'; the lines are not of --log-pattern",
         ),
         (&["posts", "--log-pattern", "$request"], "--log-pattern: no time; add e.g. $time_local"),
         (&["posts", "--filter", "size>5"], "unknown field 'size'; choose status"),
@@ -328,4 +328,50 @@ fn an_interrupt_ends_a_replay_with_its_report() {
     assert_eq!(running.finish().code, 130);
     let run: Run = serde_json::from_str(&weir.read("run.json")).unwrap();
     assert!(run.interrupted && run.requests.total > 0);
+}
+
+#[test]
+fn a_load_has_the_rate_of_a_log() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    // 40 requests in the first 4 seconds, none in the next 4, and 80 in the last 4.
+    let log =
+        [even(40, 4), even(160, 8).lines().skip(80).map(|line| line.replace("12:00:0", "12:00:1") + "\n").collect()];
+    let log = log.concat().replace("12:00:14", "12:00:08").replace("12:00:15", "12:00:09");
+    weir.write("access.log", log.replace("12:00:16", "12:00:10").replace("12:00:17", "12:00:11"));
+    let url = server.url("/other");
+    let output =
+        weir.run(&["load", &url, "--rate-from", "access.log", "--speed", "10x", "--scale", "2", "--jtl", "log"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(
+        output
+            .stderr
+            .contains("--rate-from: 120 requests in 11.9 s of the log (combined, 0 of 120 lines left out); 240 in 1.2 s"),
+        "{}",
+        output.stderr
+    );
+    let times = intended(&weir, "log");
+    assert_eq!((times.len(), server.requests()), (240, 240));
+    let within = |from: u64, to: u64| times.iter().filter(|at| (from..to).contains(*at)).count();
+    assert_eq!((within(0, 398), within(402, 798), within(802, 1201)), (80, 0, 159), "{times:?}");
+    // The duration cuts it off.
+    let run = weir.load(&url, &["--rate-from", "access.log", "--speed", "10x", "-d", "200ms", "-q"]);
+    assert_eq!(run.requests.total, 20);
+}
+
+#[test]
+fn mistakes_of_a_rate_from_a_log() {
+    let weir = Weir::new();
+    weir.write("words", "hello\n");
+    weir.write("access.log", even(2, 1));
+    for (args, part) in [
+        (&["--rate-from", "words"][..], "words:1: unknown log format"),
+        (&["--rate-from", "access.log", "--rate", "5"], "'--rate <RATE>'"),
+        (&["--rate-from", "access.log", "--users", "5"], "'--users <N>'"),
+        (&["--scale", "2"], "--rate-from"),
+        (&["--rate-from", "access.log", "--log-pattern", "x"], "--log-pattern: unknown format 'x'"),
+    ] {
+        let output = weir.run(&[&["load", "http://127.0.0.1:9/"], args].concat());
+        assert_eq!(output.code, 2, "{args:?}");
+        assert!(output.one_line().contains(part), "{args:?}: {}", output.stderr);
+    }
 }

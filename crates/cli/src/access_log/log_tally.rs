@@ -12,8 +12,8 @@ const OTHER_NAMES: &str = "other";
 
 /// What a log had, counted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LogTally {
-    pub(super) lines: u64,
+pub(crate) struct LogTally {
+    pub(crate) lines: u64,
     requests: u64,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
@@ -25,7 +25,7 @@ pub(super) struct LogTally {
 
 impl LogTally {
     /// Counts a request that is sent.
-    pub(super) fn add(&mut self, timed: &TimedRecord) {
+    pub(crate) fn add(&mut self, timed: &TimedRecord) {
         self.requests += 1;
         self.first_ns.get_or_insert(timed.start_ns);
         self.last_ns = Some(timed.start_ns);
@@ -39,12 +39,12 @@ impl LogTally {
     }
 
     /// Counts a line that is left out.
-    pub(super) fn leave_out(&mut self, omission: Omission) {
+    pub(crate) fn leave_out(&mut self, omission: Omission) {
         *self.left_out.entry(omission).or_default() += 1;
     }
 
     /// Counts a line that cannot be read; `describe` has its place and problem.
-    pub(super) fn add_broken(&mut self, describe: impl FnOnce() -> String) {
+    pub(crate) fn add_broken(&mut self, describe: impl FnOnce() -> String) {
         self.leave_out(Omission::Broken);
         if self.first_broken.is_none() {
             self.first_broken = Some(describe());
@@ -52,24 +52,24 @@ impl LogTally {
     }
 
     /// Sets how many lines were too far out of order.
-    pub(super) fn set_out_of_order(&mut self, (omission, count): (Omission, u64)) {
+    pub(crate) fn set_out_of_order(&mut self, (omission, count): (Omission, u64)) {
         if count > 0 {
             self.left_out.insert(omission, count);
         }
     }
 
     /// First broken line, with its place and problem.
-    pub(super) fn first_broken(&self) -> Option<&str> {
+    pub(crate) fn first_broken(&self) -> Option<&str> {
         self.first_broken.as_deref()
     }
 
     /// Why most of the lines are left out.
-    pub(super) fn main_omission(&self) -> Option<Omission> {
+    pub(crate) fn main_omission(&self) -> Option<Omission> {
         self.left_out.iter().max_by_key(|(_, count)| **count).map(|(omission, _)| *omission)
     }
 
     /// Part of the result of a run.
-    pub(super) fn to_replay(&self) -> RunReplay {
+    pub(crate) fn to_replay(&self) -> RunReplay {
         let seconds = |ns: i64| ns as f64 / 1e9;
         let status = |status: &Option<u16>| status.map_or_else(|| "-".to_owned(), |status| status.to_string());
         RunReplay {

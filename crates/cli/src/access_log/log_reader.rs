@@ -16,20 +16,20 @@ const WINDOW: WindowLimit = WindowLimit { items: 50_000, bytes: 16 << 20 };
 
 /// Log as it is asked for.
 #[derive(Clone, Debug)]
-pub(super) struct LogRequest {
+pub(crate) struct LogRequest {
     /// Files, in order; `-` is stdin.
-    pub(super) files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// Format with its name, if it is given.
-    pub(super) format: Option<(String, AccessFormat)>,
-    pub(super) selection: RecordSelection,
-    pub(super) from: Option<LogMoment>,
-    pub(super) to: Option<LogMoment>,
-    pub(super) seed: u64,
+    pub(crate) format: Option<(String, AccessFormat)>,
+    pub(crate) selection: RecordSelection,
+    pub(crate) from: Option<LogMoment>,
+    pub(crate) to: Option<LogMoment>,
+    pub(crate) seed: u64,
 }
 
 /// Requests of a log in the order of their starts, read as they are needed.
 #[derive(Debug)]
-pub(super) struct LogReader {
+pub(crate) struct LogReader {
     request: LogRequest,
     format: AccessFormat,
     format_name: String,
@@ -52,7 +52,7 @@ impl LogReader {
     ///
     /// # Errors
     /// One line, if a file cannot be read or its lines have no known format.
-    pub(super) fn open(request: LogRequest) -> Result<Self, String> {
+    pub(crate) fn open(request: LogRequest) -> Result<Self, String> {
         let mut lines = LogLines::new(&request.files);
         let mut first_lines = VecDeque::new();
         let (format_name, format) = match request.format.clone() {
@@ -75,7 +75,7 @@ impl LogReader {
     }
 
     /// Reads the same log again, and counts on.
-    pub(super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.lines = LogLines::new(&self.request.files);
         self.first_lines.clear();
         self.timeline = LogTimeline::new(WINDOW, self.request.seed);
@@ -83,17 +83,17 @@ impl LogReader {
     }
 
     /// Name of the format.
-    pub(super) fn format_name(&self) -> &str {
+    pub(crate) fn format_name(&self) -> &str {
         &self.format_name
     }
 
     /// Counts a request that is sent.
-    pub(super) fn count(&mut self, timed: &TimedRecord) {
+    pub(crate) fn count(&mut self, timed: &TimedRecord) {
         self.tally.add(timed);
     }
 
     /// What the log had so far.
-    pub(super) fn tally(&mut self) -> &LogTally {
+    pub(crate) fn tally(&mut self) -> &LogTally {
         self.tally.set_out_of_order(self.timeline.out_of_order());
         &self.tally
     }
@@ -102,7 +102,7 @@ impl LogReader {
     ///
     /// # Errors
     /// One line, if a file cannot be read, or if there is no request.
-    pub(super) fn peek(&mut self) -> Result<(), String> {
+    pub(crate) fn peek(&mut self) -> Result<(), String> {
         self.peeked = self.take_next()?;
         if self.peeked.is_none() {
             return Err(self.emptiness());
@@ -114,7 +114,7 @@ impl LogReader {
     }
 
     /// Requests that are in the windows, with their starts as far as they are known.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = (i64, &AccessRecord)> {
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (i64, &AccessRecord)> {
         let peeked = self.peeked.iter().map(|timed| (timed.start_ns, &timed.record));
         peeked.chain(self.timeline.waiting())
     }
@@ -123,7 +123,7 @@ impl LogReader {
     ///
     /// # Errors
     /// One line, if a file cannot be read.
-    pub(super) fn next(&mut self) -> Result<Option<TimedRecord>, String> {
+    pub(crate) fn next(&mut self) -> Result<Option<TimedRecord>, String> {
         match self.peeked.take() {
             Some(timed) => Ok(Some(timed)),
             None => self.take_next(),
@@ -194,6 +194,9 @@ impl LogReader {
         let names = names.join(", ");
         match (self.tally.lines, self.tally.main_omission(), self.tally.first_broken()) {
             (0, ..) => format!("{names}: no lines"),
+            (_, Some(Omission::Broken), Some(first)) if self.request.format.is_some() => {
+                format!("{first}; the lines are not of --log-pattern")
+            }
             (_, Some(Omission::Broken), Some(first)) => {
                 format!("{first}; the format was taken to be {}", self.format_name)
             }

@@ -16,7 +16,7 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Lines of files, one file after the other.
-pub(super) struct LogLines {
+pub(crate) struct LogLines {
     left: VecDeque<PathBuf>,
     current: Option<OpenLog>,
     line: Vec<u8>,
@@ -31,7 +31,7 @@ struct OpenLog {
 
 /// A line, or what is known of one that is too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum LogLine {
+pub(crate) enum LogLine {
     /// Text without its end.
     Text(String),
     /// Longer than [`MAX_LINE_BYTES`].
@@ -40,7 +40,7 @@ pub(super) enum LogLine {
 
 impl LogLines {
     /// Lines of these files; `-` is stdin.
-    pub(super) fn new(files: &[PathBuf]) -> Self {
+    pub(crate) fn new(files: &[PathBuf]) -> Self {
         Self { left: files.iter().cloned().collect(), current: None, line: Vec::new() }
     }
 
@@ -48,7 +48,7 @@ impl LogLines {
     ///
     /// # Errors
     /// One line, if a file cannot be read.
-    pub(super) fn next(&mut self) -> Result<Option<LogLine>, String> {
+    pub(crate) fn next(&mut self) -> Result<Option<LogLine>, String> {
         loop {
             let Some(open) = &mut self.current else {
                 let Some(path) = self.left.pop_front() else { return Ok(None) };
@@ -74,7 +74,7 @@ impl LogLines {
     }
 
     /// Place of the last line: `FILE:LINE`.
-    pub(super) fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         self.current.as_ref().map_or_else(String::new, |open| format!("{}:{}", open.name, open.line_number))
     }
 }

@@ -8,7 +8,7 @@ use weir_decide::base::units;
 
 /// Moment of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LogMoment {
+pub(crate) enum LogMoment {
     /// Time, in nanoseconds since 1970.
     At(i64),
     /// Time after the first request of the log.
@@ -17,7 +17,7 @@ pub(super) enum LogMoment {
 
 impl LogMoment {
     /// Time in nanoseconds since 1970, in a log whose first request is at `first_ns`.
-    pub(super) fn unix_ns(self, first_ns: i64) -> i64 {
+    pub(crate) fn unix_ns(self, first_ns: i64) -> i64 {
         match self {
             Self::At(unix_ns) => unix_ns,
             Self::After(time) => first_ns.saturating_add_unsigned(time.0),
