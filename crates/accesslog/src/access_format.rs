@@ -7,7 +7,8 @@ use super::access_time::StampMoment;
 use super::json_lines::JsonLines;
 use super::line_error::LineError;
 use super::line_field::{LineField, TookUnit};
-use super::line_pattern::{LinePattern, LinePiece, LineTail};
+use super::line_pattern::{LinePattern, LineTail};
+use super::line_piece::LinePiece;
 
 /// Format of an access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub enum AccessFormat {
 }
 
 /// Name of a format, and its pattern in the notation below; the more special ones first.
-const KNOWN: [(&str, &str); 8] = [
+const KNOWN_FORMATS: [(&str, &str); 8] = [
     ("alb", "* * * * * * * * S * * * \"R\" \"A\" * * * \"*\" \"*\" \"*\" * B"),
     ("elb", "B * * * * * * S * * * \"R\" \"A\""),
     ("envoy", "[B] \"R\" S * * * D * \"*\" \"A\" \"*\" \"H\""),
@@ -30,18 +31,19 @@ const KNOWN: [(&str, &str); 8] = [
     ("common", "* * * [E] \"R\" S *"),
 ];
 /// Other names of formats.
-const ALIASES: [(&str, &str); 3] = [("nginx", "combined"), ("apache", "combined"), ("caddy", "json")];
+const FORMAT_ALIASES: [(&str, &str); 3] = [("nginx", "combined"), ("apache", "combined"), ("caddy", "json")];
 
 impl AccessFormat {
     /// Formats that are told from the content, with their names; the more special ones first.
     pub(crate) fn known() -> Vec<(&'static str, Self)> {
-        let patterns = KNOWN.into_iter().filter_map(|(name, text)| Some((name, Self::Pattern(known_pattern(text)?))));
+        let patterns =
+            KNOWN_FORMATS.into_iter().filter_map(|(name, text)| Some((name, Self::Pattern(known_pattern(text)?))));
         patterns.chain([("json", Self::Json(JsonLines::default()))]).collect()
     }
 
     /// Names of formats, for messages.
     pub fn names() -> String {
-        KNOWN.iter().map(|(name, _)| *name).chain(["json"]).collect::<Vec<_>>().join(", ")
+        KNOWN_FORMATS.iter().map(|(name, _)| *name).chain(["json"]).collect::<Vec<_>>().join(", ")
     }
 
     /// Record of a line.
@@ -65,7 +67,7 @@ impl FromStr for AccessFormat {
         if let Some(names) = text.strip_prefix("json:") {
             return JsonLines::with_names(names).map(Self::Json);
         }
-        let name = ALIASES.iter().find(|(alias, _)| *alias == text).map_or(text, |(_, name)| name);
+        let name = FORMAT_ALIASES.iter().find(|(alias, _)| *alias == text).map_or(text, |(_, name)| name);
         if let Some((_, format)) = Self::known().into_iter().find(|(known, _)| *known == name) {
             return Ok(format);
         }
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn all_known_patterns_are_patterns() {
-        assert_eq!(AccessFormat::known().len(), KNOWN.len() + 1);
+        assert_eq!(AccessFormat::known().len(), KNOWN_FORMATS.len() + 1);
     }
 
     #[test]

@@ -197,7 +197,7 @@ impl JsonLines {
 
 /// Name as names are compared.
 fn compared(name: &str) -> String {
-    name.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// Collects the members of an object, and those of objects in it.

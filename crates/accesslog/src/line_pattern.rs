@@ -1,6 +1,5 @@
 //! Lines of fields between literals.
 
-use std::fmt;
 use std::str::FromStr;
 
 use memchr::memmem;
@@ -8,15 +7,9 @@ use memchr::memmem;
 use super::access_record::AccessRecord;
 use super::line_error::LineError;
 use super::line_field::{FieldTexts, LineField, TookUnit};
+use super::line_piece::{LinePiece, PatternError};
 use super::raw_fields::TextEscapes;
 use super::{nginx_notation, percent_notation};
-
-/// Piece of a pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LinePiece {
-    Literal(String),
-    Field(LineField),
-}
 
 /// What may stand behind the last piece of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,18 +25,6 @@ pub(crate) enum LineTail {
 pub struct LinePattern {
     pieces: Vec<LinePiece>,
     tail: LineTail,
-}
-
-/// Mistake in a pattern, with the remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PatternError(pub(crate) String);
-
-impl std::error::Error for PatternError {}
-
-impl fmt::Display for PatternError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// Maximum length of a pattern, in bytes.
@@ -81,7 +62,8 @@ impl LinePattern {
         if !has(&|field| matches!(field, LineField::Time(_))) {
             return Err(PatternError("no time; add e.g. $time_local, $msec, %t or %START_TIME%".to_owned()));
         }
-        if !has(&|field| field == LineField::RequestLine) && !(has(&|field| field == LineField::Method) && has_path) {
+        let has_parts = has_path && has(&|field| field == LineField::Method);
+        if !has_parts && !has(&|field| field == LineField::RequestLine) {
             return Err(PatternError("no request; add e.g. $request, or %r, or the method and the path".to_owned()));
         }
         let together = pieces.windows(2).any(|pair| matches!(pair, [LinePiece::Field(_), LinePiece::Field(_)]));

@@ -5,7 +5,7 @@
 //! spread over their seconds, and one by start.
 
 use super::access_record::AccessRecord;
-use super::record_selection::Omission;
+use super::record_selection::LineOmission;
 use super::sort_window::{SortWindow, WindowLimit};
 use super::stamp_spread::StampSpread;
 
@@ -67,9 +67,9 @@ impl LogTimeline {
         Some(TimedRecord { start_ns, record })
     }
 
-    /// Number of records that were left out as [`Omission::OutOfOrder`].
-    pub fn out_of_order(&self) -> (Omission, u64) {
-        (Omission::OutOfOrder, self.out_of_order)
+    /// Number of records that were left out as [`LineOmission::OutOfOrder`].
+    pub fn out_of_order(&self) -> (LineOmission, u64) {
+        (LineOmission::OutOfOrder, self.out_of_order)
     }
 
     /// Records that are in the windows, with their starts as far as they are known, in no order.

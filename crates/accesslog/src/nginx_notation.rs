@@ -2,7 +2,7 @@
 
 use super::access_time::StampMoment;
 use super::line_field::{LineField, TookUnit};
-use super::line_pattern::{LinePiece, PatternError};
+use super::line_piece::{LinePiece, PatternError};
 
 /// Pieces of a pattern with `$variables`, also as `${variable}`.
 pub(crate) fn pieces(text: &str) -> Result<Vec<LinePiece>, PatternError> {

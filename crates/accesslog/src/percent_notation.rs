@@ -2,7 +2,7 @@
 
 use super::access_time::StampMoment;
 use super::line_field::{LineField, TookUnit};
-use super::line_pattern::{LinePiece, PatternError};
+use super::line_piece::{LinePiece, PatternError};
 
 /// Whether a pattern with percent signs is Envoy's: its commands are in capital letters between two of them.
 pub(crate) fn is_envoy(text: &str) -> bool {

@@ -5,7 +5,7 @@ use super::record_filter::RecordFilter;
 
 /// Reason why a line is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Omission {
+pub enum LineOmission {
     /// The line is not of the format.
     Broken,
     /// The line is longer than the maximum.
@@ -22,7 +22,7 @@ pub enum Omission {
     OutOfOrder,
 }
 
-impl Omission {
+impl LineOmission {
     /// All reasons, in the order of reports.
     pub const ALL: [Self; 7] = [
         Self::Broken,
@@ -75,10 +75,10 @@ impl RecordSelection {
     ///
     /// # Errors
     /// Why it is left out.
-    pub fn check(&self, record: &AccessRecord) -> Result<(), Omission> {
+    pub fn check(&self, record: &AccessRecord) -> Result<(), LineOmission> {
         if !self.filters.iter().all(|filter| filter.accepts(record)) {
-            return Err(Omission::Filtered);
+            return Err(LineOmission::Filtered);
         }
-        if !self.allows_unsafe && !record.is_safe() { Err(Omission::UnsafeMethod) } else { Ok(()) }
+        if !self.allows_unsafe && !record.is_safe() { Err(LineOmission::UnsafeMethod) } else { Ok(()) }
     }
 }

@@ -42,7 +42,7 @@ impl RouteTable {
 }
 
 /// Method, and the path with `:id` in place of identifiers.
-fn route(method: &str, path: &str) -> String {
+pub(crate) fn route(method: &str, path: &str) -> String {
     let mut name = String::with_capacity(method.len() + path.len() + 1);
     name.push_str(method);
     name.push(' ');

@@ -132,6 +132,7 @@ fn try_run(
     let (out, html) = (OutputFile::open(asked.out.as_deref())?, OutputFile::open(asked.html.as_deref())?);
     OutputFile::ensure_distinct(&[("--out", out.as_ref()), ("--html", html.as_ref())])?;
     asked.request_args.read_stdin()?;
+    asked.request_args.mix_from_args.check(false)?;
     if let Some(mix) = asked.request_args.read_scenarios(Path::new(""), &check_flags)? {
         asked.add_mix(mix, messages)?;
     }

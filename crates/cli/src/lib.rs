@@ -19,6 +19,7 @@ mod llm;
 mod load;
 mod messages;
 mod mix_file;
+mod mix_from;
 mod objectives;
 mod output;
 pub mod python_host;

@@ -237,7 +237,7 @@ fn try_run(
     messages: &Messages,
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
-    if let Some(rate) = asked.rate_from_args.read(asked.duration)? {
+    if let Some(rate) = asked.rate_from_args.read(&asked.request_args.mix_from_args, asked.duration)? {
         messages.note(&rate.summary);
         (asked.stages, asked.duration) = (Some(StagesFlag(rate.stages)), None);
     }

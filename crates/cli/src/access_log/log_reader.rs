@@ -7,7 +7,7 @@ use super::log_lines::{LogLine, LogLines};
 use super::log_moment::LogMoment;
 use super::log_tally::LogTally;
 use weir_accesslog::{
-    AccessFormat, AccessRecord, FormatDetection, LineError, LogTimeline, Omission, RecordSelection, TimedRecord,
+    AccessFormat, AccessRecord, FormatDetection, LineError, LineOmission, LogTimeline, RecordSelection, TimedRecord,
     WindowLimit,
 };
 
@@ -142,11 +142,11 @@ impl LogReader {
             let first = *self.first_ns.get_or_insert(timed.start_ns);
             let bound = |moment: Option<LogMoment>| moment.map(|moment| moment.unix_ns(first));
             if bound(self.request.from).is_some_and(|from| timed.start_ns < from) {
-                self.tally.leave_out(Omission::OutsideTime);
+                self.tally.leave_out(LineOmission::OutsideTime);
                 continue;
             }
             if bound(self.request.to).is_some_and(|to| timed.start_ns >= to) {
-                self.tally.leave_out(Omission::OutsideTime);
+                self.tally.leave_out(LineOmission::OutsideTime);
                 // All that follow start later.
                 self.is_over = true;
                 break;
@@ -170,7 +170,7 @@ impl LogReader {
         };
         self.tally.lines += 1;
         let LogLine::Text(text) = line else {
-            self.tally.leave_out(Omission::TooLong);
+            self.tally.leave_out(LineOmission::TooLong);
             return Ok(());
         };
         match self.format.record(&text) {
@@ -178,7 +178,7 @@ impl LogReader {
                 Ok(()) => self.timeline.push(record),
                 Err(omission) => self.tally.leave_out(omission),
             },
-            Err(LineError::NoRequest(_)) => self.tally.leave_out(Omission::NoRequest),
+            Err(LineError::NoRequest(_)) => self.tally.leave_out(LineOmission::NoRequest),
             Err(error) => {
                 let lines = &self.lines;
                 self.tally.add_broken(|| format!("{}: {error}", place.unwrap_or_else(|| lines.place())));
@@ -194,10 +194,10 @@ impl LogReader {
         let names = names.join(", ");
         match (self.tally.lines, self.tally.main_omission(), self.tally.first_broken()) {
             (0, ..) => format!("{names}: no lines"),
-            (_, Some(Omission::Broken), Some(first)) if self.request.format.is_some() => {
+            (_, Some(LineOmission::Broken), Some(first)) if self.request.format.is_some() => {
                 format!("{first}; the lines are not of --log-pattern")
             }
-            (_, Some(Omission::Broken), Some(first)) => {
+            (_, Some(LineOmission::Broken), Some(first)) => {
                 format!("{first}; the format was taken to be {}", self.format_name)
             }
             (lines, Some(omission), _) => {

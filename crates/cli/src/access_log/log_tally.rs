@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_accesslog::{Omission, TimedRecord};
+use weir_accesslog::{LineOmission, TimedRecord};
 use weir_measure::run_replay::RunReplay;
 
 /// Number of methods and of statuses that are counted by name.
@@ -19,7 +19,7 @@ pub(crate) struct LogTally {
     last_ns: Option<i64>,
     methods: BTreeMap<Box<str>, u64>,
     statuses: BTreeMap<Option<u16>, u64>,
-    left_out: BTreeMap<Omission, u64>,
+    left_out: BTreeMap<LineOmission, u64>,
     first_broken: Option<String>,
 }
 
@@ -39,20 +39,20 @@ impl LogTally {
     }
 
     /// Counts a line that is left out.
-    pub(crate) fn leave_out(&mut self, omission: Omission) {
+    pub(crate) fn leave_out(&mut self, omission: LineOmission) {
         *self.left_out.entry(omission).or_default() += 1;
     }
 
     /// Counts a line that cannot be read; `describe` has its place and problem.
     pub(crate) fn add_broken(&mut self, describe: impl FnOnce() -> String) {
-        self.leave_out(Omission::Broken);
+        self.leave_out(LineOmission::Broken);
         if self.first_broken.is_none() {
             self.first_broken = Some(describe());
         }
     }
 
     /// Sets how many lines were too far out of order.
-    pub(crate) fn set_out_of_order(&mut self, (omission, count): (Omission, u64)) {
+    pub(crate) fn set_out_of_order(&mut self, (omission, count): (LineOmission, u64)) {
         if count > 0 {
             self.left_out.insert(omission, count);
         }
@@ -64,7 +64,7 @@ impl LogTally {
     }
 
     /// Why most of the lines are left out.
-    pub(crate) fn main_omission(&self) -> Option<Omission> {
+    pub(crate) fn main_omission(&self) -> Option<LineOmission> {
         self.left_out.iter().max_by_key(|(_, count)| **count).map(|(omission, _)| *omission)
     }
 

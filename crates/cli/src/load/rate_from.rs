@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::OPEN;
-use crate::access_log::{LogReader, LogRequest, check_files, log_factor, log_format};
+use crate::access_log::{LogReader, LogRequest, check_files, log_factor};
+use crate::mix_from::MixFromArgs;
 use weir_accesslog::{RateProfile, RecordSelection};
 use weir_decide::Nanos;
 use weir_decide::load::schedule::LoadStage;
@@ -23,9 +24,6 @@ pub(super) struct RateFromArgs {
     /// with --rate-from: speed, e.g. 60x [default: 1]
     #[arg(long, value_name = "FACTOR", value_parser = log_factor, requires = "rate_from", help_heading = OPEN)]
     speed: Option<f64>,
-    /// with --rate-from: format of lines [default: told from the lines]
-    #[arg(long, value_name = "PATTERN", requires = "rate_from", help_heading = OPEN)]
-    log_pattern: Option<String>,
 }
 
 /// Rate of a log over time.
@@ -37,18 +35,19 @@ pub(super) struct LogRate {
 }
 
 impl RateFromArgs {
-    /// Reads the log, if one is given; `length` cuts the load off.
+    /// Reads the log, if one is given, in the format of `log`; `length` cuts the load off.
     ///
     /// # Errors
     /// One line, if the log cannot be read or has no request.
-    pub(super) fn read(&self, length: Option<Duration>) -> Result<Option<LogRate>, String> {
+    pub(super) fn read(&self, log: &MixFromArgs, length: Option<Duration>) -> Result<Option<LogRate>, String> {
+        log.check(!self.rate_from.is_empty())?;
         if self.rate_from.is_empty() {
             return Ok(None);
         }
         check_files(&self.rate_from)?;
         let request = LogRequest {
             files: self.rate_from.clone(),
-            format: log_format(self.log_pattern.as_deref())?,
+            format: log.format()?,
             // What is counted is not sent.
             selection: RecordSelection { allows_unsafe: true, ..RecordSelection::default() },
             from: None,

@@ -375,3 +375,29 @@ fn mistakes_of_a_rate_from_a_log() {
         assert!(output.one_line().contains(part), "{args:?}: {}", output.stderr);
     }
 }
+
+#[test]
+fn a_load_has_the_mix_of_a_log() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let log = [even(30, 3), combined(&[(1, "GET /a?b={{c}}", 200, "0.000"), (1, "POST /a", 200, "0.000")]).repeat(10)];
+    weir.write("access.log", log.concat());
+    let run = weir.load(&server.url(""), &["--mix-from", "access.log", "-r", "1000", "-d", "400ms"]);
+    assert_eq!((run.requests.total, run.requests.ok), (400, 400));
+    let with = |part: &str| lines(&server).iter().filter(|line| line.contains(part)).count();
+    assert_eq!((with("GET /items/") + with("GET /a?b=%7B%7Bc%7D%7D "), with("POST")), (400, 0));
+    assert!((250..350).contains(&with("GET /items/")), "{} of 400, three quarters of the log", with("GET /items/"));
+    let names: Vec<&str> = run.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
+    assert_eq!(names, ["GET /items/:id", "GET /a"]);
+    for (args, part) in [
+        (&["--mix-from", "missing"][..], "cannot read missing"),
+        (&["--mix-from", "access.log", "-s", "x.hurl"], "'--scenario <FILE>'"),
+        (&["--log-pattern", "common"], "--log-pattern is of a log"),
+    ] {
+        for command in ["load", "capacity"] {
+            let slo: &[&str] = if command == "capacity" { &["--slo", "p99<1s"] } else { &[] };
+            let output = weir.run(&[&[command, "http://127.0.0.1:9/"], args, slo].concat());
+            assert_eq!(output.code, 2, "{command} {args:?}");
+            assert!(output.one_line().contains(part), "{command} {args:?}: {}", output.stderr);
+        }
+    }
+}

@@ -219,6 +219,7 @@ pub struct OpenFeed {
 
 /// Where arrivals come from.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one per thread; that of a plain load is not behind a pointer")]
 enum ArrivalSource {
     /// A schedule, which computes them.
     Schedule(ScheduledSource),

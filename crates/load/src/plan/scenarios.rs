@@ -89,7 +89,8 @@ fn shown_url(options: &Options, target: &Target) -> String {
     if let Some(source) = options.scenarios.iter().find(|source| source.request_line().is_some()) {
         return source.request_line().map_or_else(|| target.url.clone(), |(_, url)| without_user(url));
     }
-    let names: Vec<&str> = options.scenarios.iter().map(ScenarioSource::file_name).collect();
+    let mut names: Vec<&str> = options.scenarios.iter().map(ScenarioSource::file_name).collect();
+    names.dedup();
     format!("{} at {}", names.join(", "), target.url.trim_end_matches('/'))
 }
 
