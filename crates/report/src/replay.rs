@@ -11,27 +11,48 @@ use weir_measure::run_replay::RunReplay;
 /// Methods and classes that are named.
 const MAX_NAMED: usize = 6;
 /// Columns of a label.
-const LABEL: usize = 13;
+const LABEL_COLUMNS: usize = 13;
 
 /// Lines on the log that a run has replayed.
 pub(super) fn lines(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let Some(replay) = &run.replay else { return Vec::new() };
     let mut lines = of_log(replay);
-    let others: u64 = replay.other_class.values().sum();
-    if replay.same_class + others > 0 {
-        let same = format!("{} of the class that the log has", count(replay.same_class));
-        let facts = match others {
-            0 => same,
-            _ => format!("{same} · {} of another: {}", count(others), named(&replay.other_class)),
-        };
-        let rows = rows("as recorded", &facts);
-        lines.extend(if others > 0 { rows.iter().map(|row| paint.red(row)).collect() } else { rows });
+    if let Some(compared) = compared(replay) {
+        let rows = rows("as recorded", &compared);
+        lines.extend(if replay.other_class.is_empty() {
+            rows
+        } else {
+            rows.iter().map(|row| paint.red(row)).collect()
+        });
     }
     lines
 }
 
 /// Lines on a log alone: for a replay that sends nothing.
 pub fn of_log(replay: &RunReplay) -> Vec<String> {
+    facts_of(replay).iter().flat_map(|(label, text)| rows(label, text)).collect()
+}
+
+/// Facts of the log that a run has replayed, with their names.
+pub(super) fn facts(run: &Run) -> Vec<(&'static str, String)> {
+    let Some(replay) = &run.replay else { return Vec::new() };
+    let compared = compared(replay).map(|text| ("as recorded", text));
+    let named = |(label, text)| (if label == "" { "first broken line" } else { label }, text);
+    facts_of(replay).into_iter().map(named).chain(compared).collect()
+}
+
+/// Responses that are of the class that the log has, and others; none if no status could be compared.
+fn compared(replay: &RunReplay) -> Option<String> {
+    let others: u64 = replay.other_class.values().sum();
+    let same = format!("{} of the class that the log has", count(replay.same_class));
+    match (replay.same_class, others) {
+        (0, 0) => None,
+        (_, 0) => Some(same),
+        _ => Some(format!("{same} · {} of another: {}", count(others), named(&replay.other_class))),
+    }
+}
+
+fn facts_of(replay: &RunReplay) -> Vec<(&'static str, String)> {
     let speed = if replay.speed == 1.0 { String::new() } else { format!(" at {}x speed", replay.speed) };
     let dates = replay.first_unix_s.zip(replay.last_unix_s).and_then(|(first, last)| {
         // Without the day of the week and the zone.
@@ -39,28 +60,27 @@ pub fn of_log(replay: &RunReplay) -> Vec<String> {
         Some(format!(" · {} to {} UTC", of(first)?, of(last)?))
     });
     let log = format!(
-        "{} of {} lines ({}){}",
+        "{} of {} lines ({}){} · {}{speed}",
         plural(replay.requests, "request"),
         count(replay.lines),
         replay.format,
-        dates.unwrap_or_default()
+        dates.unwrap_or_default(),
+        time(replay.log_s())
     );
-    let length = format!("{}{speed}", time(replay.log_s()));
-    let mut lines = rows("log", &format!("{log} · {length}"));
+    let mut facts = vec![("log", log)];
     if !replay.methods.is_empty() {
-        lines.extend(rows("methods", &named(&replay.methods)));
-        lines.extend(rows("recorded", &named(&replay.status)));
+        facts.extend([("methods", named(&replay.methods)), ("recorded", named(&replay.status))]);
     }
     if replay.left_out_lines() > 0 {
         let reasons = replay.left_out.iter().map(|(reason, lines)| format!("{} {}", count(*lines), described(reason)));
-        lines.extend(rows("left out", &reasons.collect::<Vec<_>>().join(" · ")));
-        lines.extend(replay.first_broken.iter().flat_map(|first| rows("", first)));
+        facts.push(("left out", reasons.collect::<Vec<_>>().join(" · ")));
+        facts.extend(replay.first_broken.iter().map(|first| ("", first.clone())));
     }
-    lines
+    facts
 }
 
 fn rows(label: &str, text: &str) -> Vec<String> {
-    wrap(&format!("{label:<LABEL$}"), text)
+    wrap(&format!("{label:<LABEL_COLUMNS$}"), text)
 }
 
 /// Reason why lines were left out, for a person.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
+use super::log_end::end_of;
 use super::log_lines::{LogLine, LogLines};
 use super::log_moment::LogMoment;
 use super::log_tally::LogTally;
@@ -10,6 +11,7 @@ use weir_accesslog::{
     AccessFormat, AccessRecord, FormatDetection, LineError, LineOmission, LogTimeline, RecordSelection, TimedRecord,
     WindowLimit,
 };
+use weir_decide::Nanos;
 
 /// Windows in which lines are sorted: at most this many, and this much memory.
 const WINDOW: WindowLimit = WindowLimit { items: 50_000, bytes: 16 << 20 };
@@ -117,6 +119,14 @@ impl LogReader {
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (i64, &AccessRecord)> {
         let peeked = self.peeked.iter().map(|timed| (timed.start_ns, &timed.record));
         peeked.chain(self.timeline.waiting())
+    }
+
+    /// Time from the first request to the last one, as far as it can be known without reading the log.
+    pub(crate) fn expected_length(&self) -> Option<Nanos> {
+        let first = self.peeked.as_ref()?.start_ns;
+        let end = end_of(self.request.files.last()?, &self.format)?;
+        let to = self.request.to.map_or(i64::MAX, |to| to.unix_ns(self.first_ns.unwrap_or(first)));
+        u64::try_from(end.min(to).saturating_sub(first)).ok().map(Nanos)
     }
 
     /// Next request; `None` at the end.

@@ -1,9 +1,10 @@
 //! Access logs as commands read them.
 //!
 //! - [`LogReader`]: requests of a log in the order of their starts; [`LogRequest`]: a log as it is asked for
-//! - `log_lines`: lines of files; [`LogMoment`]: bounds of a part; [`LogTally`]: counts
+//! - `log_lines`, `log_end`: lines of files; [`LogMoment`]: bounds of a part; [`LogTally`]: counts
 //! - [`log_factor`]: factors of speeds and rates
 
+mod log_end;
 mod log_lines;
 mod log_moment;
 mod log_reader;

@@ -109,6 +109,8 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
     };
     let shared = Arc::new(ReplayShared::default());
     let format = reader.format_name().to_owned();
+    let ends = !pace.repeats && load_args.requests.is_none();
+    let expected = reader.expected_length().filter(|_| ends).map(|time| (time.as_secs_f64() / pace.speed).ceil());
     let (primed, is_primed) = mpsc::channel();
     let (feeder, queues) = ReplayFeeder::new(reader, form, pace, Arc::clone(&shared), (plan.threads, primed));
     let program = ReplayProgram::new(routes.clone(), queues, warmup, Arc::clone(&shared));
@@ -122,7 +124,8 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
     // The first requests are due at once. Without a word the log has ended.
     let _ = is_primed.recv();
     let mut abort = objectives.watch(&plan);
-    let extent = Extent { until: plan.until, requests: load_args.requests };
+    let end = expected.map_or(Nanos::NEVER, Nanos::from_secs_f64);
+    let extent = Extent { until: plan.until.min(end), requests: load_args.requests };
     let mut bar = (!messages.is_quiet()).then(|| ProgressBar::new(extent));
     let mut watch = |progress: &RunProgress<'_>| {
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
@@ -215,8 +218,8 @@ fn replay_of(shared: &ReplayShared) -> RunReplay {
     replay
 }
 
-/// Adds the log to a run, whose last request was intended so long after the warm-up. An iteration is a request, so that
-/// there is nothing to say of iterations.
+/// Adds the log to a run, whose arrivals after the warm-up took `length`. An iteration is a request, so that there is
+/// nothing to say of iterations.
 fn describe(run: &mut Run, replay: RunReplay, length: Nanos) {
     run.target.method = String::new();
     run.iterations = None;

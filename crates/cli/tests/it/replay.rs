@@ -344,7 +344,7 @@ fn a_load_has_the_rate_of_a_log() {
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert!(
         output.stderr.contains(
-            "--rate-from: 120 requests in 11.9 s of the log (combined, 0 of 120 lines left out); 240 in 1.2 s"
+            "--rate-from: 120 requests in 12.0 s of the log (combined, 0 of 120 lines left out); 240 in 1.2 s"
         ),
         "{}",
         output.stderr
