@@ -1,5 +1,6 @@
 //! One load level of a capacity search.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::sampling::{ServiceUsage, ServiceUsageSampler};
@@ -110,7 +111,7 @@ impl<'a> Driver<'a> {
     fn run_single_user(&mut self, watch: &mut CapacityCallback<'_>) -> Result<Run, CapacityError> {
         let options =
             Options { connections: Some(1), requests: Some(SINGLE_USER_REQUESTS), ..self.search.options.clone() };
-        let plan = LoadPlan::new(&options)?;
+        let plan = self.plan_of(&options)?;
         let (step, load) = (self.steps as usize + 1, 0.0);
         let mut on_progress = |progress: &RunProgress<'_>| watch(&CapacityEvent::StepProgress { step, load, progress });
         let run = run(&mut self.coordinator, &options, &plan, self.command, &mut on_progress);
@@ -126,6 +127,14 @@ impl<'a> Driver<'a> {
         }
     }
 
+    fn plan_of(&self, options: &Options) -> Result<LoadPlan, CapacityError> {
+        let plan = LoadPlan::new(options)?;
+        match &self.search.program {
+            Some(program) => Ok(plan.driven_by(Arc::clone(program), options)?),
+            None => Ok(plan),
+        }
+    }
+
     /// Options and plan of a load level, in requests per second or users.
     fn plan(&self, load: f64) -> Result<(Options, LoadPlan), CapacityError> {
         let options = &self.search.options;
@@ -137,7 +146,7 @@ impl<'a> Driver<'a> {
         let warmup = Some(Duration::from_secs(self.warmup_s));
         let seed = Some(options.seed.unwrap_or(0).wrapping_add(self.steps));
         let options = Options { duration: Some(seconds), warmup, seed, ..paced };
-        let mut plan = LoadPlan::new(&options)?;
+        let mut plan = self.plan_of(&options)?;
         // Connections of scenarios belong to users.
         if self.search.model == LoadModel::Open && plan.keep_alive && !plan.has_users() {
             plan.preconnect = self.preconnect.min(plan.connections);

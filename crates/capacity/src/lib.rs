@@ -11,11 +11,13 @@ mod sampling;
 
 use std::cell::Cell;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use self::drive::{Driver, StepOutcome};
 use weir_agents as agents;
 use weir_decide::Nanos;
+use weir_load::program::UserProgram;
 use weir_load::steps::ScenarioSource;
 use weir_load::{LoadError, Options, PlanError};
 use weir_machine::clock::Clock;
@@ -33,6 +35,8 @@ use weir_measure::{LoadModel, RunProgress};
 pub struct CapacityOptions {
     /// Request, connections and seed; rate, users and length are set by the search.
     pub options: Options,
+    /// Program that drives the users, in place of one request.
+    pub program: Option<Arc<dyn UserProgram>>,
     /// Objectives to meet; at least one, and each with a [`Slo::criterion`].
     pub slos: Vec<Slo>,
     /// Kind of loop: loads are users (closed) or requests per second (open).
@@ -97,10 +101,9 @@ impl fmt::Display for CapacityError {
             Self::Plan(e) => e.fmt(f),
             Self::Load(e) => e.fmt(f),
             Self::AgentLost(why) => f.write_str(why),
-            Self::UnboundedObjective(text) => write!(
-                f,
-                "--slo: '{text}' is not an upper bound on response times or errors; write e.g. p99<200ms or errors<1%"
-            ),
+            Self::UnboundedObjective(text) => {
+                write!(f, "--slo: '{text}' is not an upper bound on times or errors; write e.g. p99<200ms or errors<1%")
+            }
             Self::NoSuchProcess(pid) => write!(f, "--pid: no process {pid}"),
             Self::NoSuccess(why) => write!(f, "no request of a single user succeeds: {why}"),
         }
@@ -210,6 +213,10 @@ impl SearchProgress {
                 "steps of {} s give no closer bounds; use a longer --step-time, or --arrivals constant",
                 asked.step_length.max_s
             ),
+            Some(StopReason::TooFew) => {
+                "steps have too few requests for an outcome; use a longer --step-time, or objectives that allow more"
+                    .into()
+            }
             Some(StopReason::MinLoad) => "no load passed, and the lowest one was tried".into(),
             Some(StopReason::MaxLoad) => format!("{} is the highest load level (--to)", format_load(asked, most)),
         }
@@ -255,7 +262,7 @@ impl SearchProgress {
             (None, Some(tried)) => tried.reason.clone().unwrap_or_default(),
             (None, None) if self.interrupted => "interrupted before a load failed".into(),
             (None, None) if self.out_of_time => "no load failed before --max-time was over".into(),
-            (None, None) if search.stop_reason() == Some(StopReason::MinLoad) => {
+            (None, None) if matches!(search.stop_reason(), Some(StopReason::MinLoad | StopReason::TooFew)) => {
                 "too few requests for an outcome within a step; use a longer --step-time".into()
             }
             (None, None) => "the highest load passes; raise --to".into(),

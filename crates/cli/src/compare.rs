@@ -35,7 +35,7 @@ pub struct CompareArgs {
     /// finding that makes the exit code 1
     #[arg(long, value_enum, value_name = "FINDING", default_value_t = FailingFinding::Worse)]
     fail_if: FailingFinding,
-    /// rate, mean, p99, max, errors; repeatable [default: rate,p50,p99,errors]
+    /// rate, p99, errors, tokens, ttft.p99 ...; repeatable [default: rate,p50,p99,errors; of streams their times]
     #[arg(short, long = "metric", value_name = "NAME", value_delimiter = ',')]
     metrics: Vec<MetricSelector>,
     /// smallest effect that matters
@@ -130,7 +130,7 @@ impl CompareArgs {
             return Err(format!("{first}; --force compares them anyway"));
         }
         let notes = obstacles.into_iter().chain(comparability::unknowns(&sides)).collect();
-        let metrics = if self.metrics.is_empty() { MetricSelector::DEFAULTS.to_vec() } else { self.metrics.clone() };
+        let metrics = if self.metrics.is_empty() { Side::default_metrics(&sides) } else { self.metrics.clone() };
         let comparison = RunComparison::new(&sides, &metrics, &settings, notes);
         Ok(ComparisonResult { comparison, sides, metrics })
     }

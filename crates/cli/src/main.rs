@@ -22,7 +22,7 @@ fn release() {
 }
 
 /// Commands that touch a little of much memory: huge pages would make a load hold ten megabytes more, for nothing.
-const WITHOUT_HUGE_PAGES: [&str; 3] = ["load", "run", "capacity"];
+const WITHOUT_HUGE_PAGES: [&str; 4] = ["load", "run", "capacity", "llm"];
 
 /// Lets this process, and those that it starts, do without transparent huge pages.
 fn forgo_huge_pages() {

@@ -73,6 +73,21 @@ impl Objectives {
     /// # Errors
     /// A line for each objective that is about something else.
     pub(super) fn check(&self, plan: &LoadPlan) -> Result<(), String> {
+        self.check_streams(plan)?;
+        let steps = plan.step_facts();
+        if plan.program.is_some() && steps.is_empty() {
+            // Steps of a script have names once its users have sent something.
+            return Ok(());
+        }
+        let wrong: Vec<String> = self.slos.iter().filter_map(|objective| objective.problem(&steps)).collect();
+        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+    }
+
+    /// Checks that the load has the streams that objectives are about.
+    ///
+    /// # Errors
+    /// One line with the first objective that is about something else.
+    pub(super) fn check_streams(&self, plan: &LoadPlan) -> Result<(), String> {
         let is_llm = plan.streams.is_some_and(|streams| streams.api.is_some());
         for PlacedObjective { slo, place } in &self.slos {
             if slo.needs_llm() && !is_llm {
@@ -82,13 +97,7 @@ impl Objectives {
                 return Err(format!("{place}: figures of streams need --stream"));
             }
         }
-        let steps = plan.step_facts();
-        if plan.program.is_some() && steps.is_empty() {
-            // Steps of a script have names once its users have sent something.
-            return Ok(());
-        }
-        let wrong: Vec<String> = self.slos.iter().filter_map(|objective| objective.problem(&steps)).collect();
-        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+        Ok(())
     }
 
     /// Evaluation of the condition during a run.

@@ -10,6 +10,7 @@ use weir_load::event_streams::{StreamObserver, StreamOptions, StreamSinks};
 use weir_measure::goodput::GoodputObjectives;
 use weir_measure::llm_counts::LlmCounts;
 use weir_measure::stream_counts::StreamCounts;
+use weir_measure::stream_interval::StreamInterval;
 use weir_measure::stream_timeline::StreamEnd;
 
 const EVENTS: u64 = 2_000;
@@ -28,18 +29,22 @@ fn main() {
         let objectives = GoodputObjectives::default();
         let options = StreamOptions { format: None, stall_timeout: None, max_events: None, api, objectives };
         let (mut streams, mut llm) = (StreamCounts::default(), LlmCounts::default());
-        let mut observer = StreamObserver::new(&options);
+        let (mut interval, mut observer) = (StreamInterval::default(), StreamObserver::new(&options));
         let mut least = f64::INFINITY;
         for _ in 0..ROUNDS {
             let begin = Instant::now();
-            let mut sinks = StreamSinks { streams: &mut streams, llm: options.api.map(|_| &mut llm) };
+            let mut sinks = StreamSinks {
+                interval: &mut interval,
+                streams: Some(&mut streams),
+                llm: options.api.map(|_| &mut llm),
+            };
             observer.begin(&options, (Nanos(0), Nanos(1)), Nanos(2), (200, b"text/event-stream"));
             let mut at = 1_000;
             for piece in &pieces {
                 at += 10_000 + (at * 7919) % 1_000_000;
-                observer.body(&options, piece.as_bytes(), Nanos(at), Some(&mut sinks));
+                observer.body(&options, piece.as_bytes(), Nanos(at), &mut sinks);
             }
-            observer.record(&options, StreamEnd::Complete, Nanos(at), true, Some(&mut sinks));
+            observer.record(&options, StreamEnd::Complete, Nanos(at), true, &mut sinks);
             least = least.min(begin.elapsed().as_secs_f64() * 1e9 / EVENTS as f64);
         }
         println!("{name:24} {least:7.1} ns per event");

@@ -64,14 +64,16 @@ impl WorkerCounters {
         self.in_flight += 1;
     }
 
-    /// Counts of streams that the response to a request intended at `intended` adds to; none within the warm-up.
+    /// Counts that the streamed response to a request intended at `intended` adds to.
     #[inline]
-    pub(super) fn stream_sinks(&mut self, options: &StreamOptions, intended: Nanos) -> Option<StreamSinks<'_>> {
+    pub(super) fn stream_sinks(&mut self, options: &StreamOptions, intended: Nanos) -> StreamSinks<'_> {
         let Counts { streams, llm, .. } = &mut self.recorder.counts;
-        (intended >= self.from).then(|| StreamSinks {
-            streams: streams.get_or_insert_default(),
-            llm: options.api.map(|_| &mut **llm.get_or_insert_default()),
-        })
+        let is_counted = intended >= self.from;
+        StreamSinks {
+            interval: self.recorder.interval.streams.get_or_insert_default(),
+            streams: is_counted.then(|| &mut **streams.get_or_insert_default()),
+            llm: options.api.filter(|_| is_counted).map(|_| &mut **llm.get_or_insert_default()),
+        }
     }
 
     /// Takes back requests that have begun and will not be sent.

@@ -6,7 +6,8 @@
 //! - [`recorder`]: outcomes -> counts and the current interval; one per thread, not shared
 //! - [`counts`]: all counts of a run or of a part of it; [`response_counts`]: by status and body length
 //! - [`step_counts`]: of scenarios: iterations, and each step; [`failure_sample`]: failures of steps, for a person
-//! - [`stream_timeline`]: times of one streamed response; [`stream_counts`]: of all of them
+//! - [`stream_timeline`]: times of one streamed response; [`stream_counts`]: of all of them;
+//!   [`stream_interval`]: of an interval
 //! - [`llm_timeline`]: times of one response of a language model; [`llm_counts`]: of all; [`goodput`]: objectives of each
 //! - `merge`: rules by which counts of threads, agents and intervals become one, and are checked
 //! - [`interval_merger`]: merger of the intervals of several threads or agents
@@ -19,11 +20,13 @@
 //! - [`trust`]: validity of a run, and reasons against it; `lateness`: what weir's own delay distorts
 //! - [`slo`]: objectives such as `p99<200ms`, met or missed
 //! - [`capacity`]: highest load that meets the objectives: search, steps, scalability law
+//! - [`change_points`]: where a series of results has changed its level
 //! - [`compare`]: verdicts on variants that were each run several times
 
 pub mod abort;
 pub mod agent_counts;
 pub mod capacity;
+pub mod change_points;
 pub mod compare;
 pub mod counts;
 pub mod end_reason;
@@ -57,6 +60,7 @@ pub mod steady;
 pub mod step_counts;
 pub mod step_series;
 pub mod stream_counts;
+pub mod stream_interval;
 pub mod stream_timeline;
 pub mod times;
 pub mod trust;

@@ -8,6 +8,7 @@ use super::merge::{at, merged};
 use super::outcome::{Outcome, RequestEnd};
 use super::response_counts::BodyLengths;
 use super::step_counts::StepInterval;
+use super::stream_interval::StreamInterval;
 use weir_decide::Nanos;
 
 merged! {
@@ -38,6 +39,9 @@ merged! {
         /// Steps of the scenarios, in order; empty without scenarios.
         #[serde(default)]
         pub steps: Vec<StepInterval> => sum,
+        /// Streamed responses; none if responses are not read as streams.
+        #[serde(default)]
+        pub streams: Option<Box<StreamInterval>> => sum,
         /// Counts of the interval for the result of the run; agents report them during the run.
         pub counts: Option<Box<Counts>> => sum,
     }
@@ -56,6 +60,7 @@ impl Default for Interval {
             in_flight: 0,
             iterations: 0,
             steps: Vec::new(),
+            streams: None,
             counts: None,
         }
     }
@@ -65,6 +70,11 @@ impl Interval {
     /// Requests that ended; with scenarios iterations, as limits count them.
     pub fn ended(&self) -> u64 {
         if self.steps.is_empty() { self.ok + self.failed } else { self.iterations }
+    }
+
+    /// Requests to language models that succeeded and met the objectives of each request.
+    pub fn good_llm_requests(&self) -> u64 {
+        self.streams.as_ref().map_or(0, |streams| streams.good)
     }
 
     /// Counts of a step by its index among all steps.

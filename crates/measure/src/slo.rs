@@ -14,7 +14,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use self::figures::{SloFigures, SloScope};
-use self::time_kind::TimeKind;
+pub use self::time_kind::TimeKind;
 use super::recorder::Interval;
 use super::run::{Run, SloResult};
 use weir_decide::Nanos;
@@ -64,11 +64,13 @@ impl SloMetric {
 /// Criterion of an objective that a load can be too high for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SloCriterion {
-    /// At most the fraction `allowed` of successes has a longer response time than `limit`.
+    /// At most the fraction `allowed` of times is longer than `limit`.
     InTime {
-        /// Maximum response time.
+        /// Times that are judged.
+        kind: TimeKind,
+        /// Maximum time.
         limit: Nanos,
-        /// Fraction of successes that may take longer, in [0, 1).
+        /// Fraction of them that may be longer, in [0, 1).
         allowed: f64,
     },
     /// At most the fraction `allowed` of requests fails.
@@ -76,24 +78,34 @@ pub enum SloCriterion {
         /// Fraction of requests that may fail, in [0, 1].
         allowed: f64,
     },
-    /// The mean response time is below `limit`.
+    /// The mean time is below `limit`.
     Mean {
+        /// Times that are judged.
+        kind: TimeKind,
         /// Upper bound of the mean.
         limit: Nanos,
+    },
+    /// At most the fraction `allowed` of requests to a language model fails or misses the objectives of each request.
+    Goodput {
+        /// Fraction of requests that may miss, in [0, 1].
+        allowed: f64,
     },
 }
 
 impl Slo {
-    /// Criterion of an upper bound on response times or failures; none for other objectives.
+    /// Criterion of an upper bound on times or failures, or of a lower one on goodput; none for other objectives.
     pub fn criterion(&self) -> Option<SloCriterion> {
         let limit = Nanos::from_secs_f64(self.limit / 1e3);
+        if !self.is_known_from_intervals() || self.below == (self.metric == SloMetric::Goodput) {
+            return None;
+        }
         match self.metric {
-            _ if !self.below || self.scope != SloScope::Run => None,
-            SloMetric::Quantile(TimeKind::Response, q) => Some(SloCriterion::InTime { limit, allowed: 1.0 - q }),
-            SloMetric::Max(TimeKind::Response) => Some(SloCriterion::InTime { limit, allowed: 0.0 }),
-            SloMetric::Mean(TimeKind::Response) => Some(SloCriterion::Mean { limit }),
+            SloMetric::Quantile(kind, q) => Some(SloCriterion::InTime { kind, limit, allowed: 1.0 - q }),
+            SloMetric::Max(kind) => Some(SloCriterion::InTime { kind, limit, allowed: 0.0 }),
+            SloMetric::Mean(kind) => Some(SloCriterion::Mean { kind, limit }),
             SloMetric::Errors => Some(SloCriterion::Ok { allowed: self.limit }),
-            _ => None,
+            SloMetric::Goodput => Some(SloCriterion::Goodput { allowed: 1.0 - self.limit }),
+            SloMetric::Rate | SloMetric::Checks => None,
         }
     }
 
@@ -138,7 +150,9 @@ impl Slo {
             return None;
         }
         let figures = SloFigures::of_interval(interval, length_s);
-        if figures.total == 0 && self.metric != SloMetric::Rate {
+        // Responses that ended need not have had an event meanwhile.
+        let lacks_times = |kind: TimeKind| kind != TimeKind::Response && kind.times_in(interval).is_none();
+        if (figures.total == 0 || self.metric.time_kind().is_some_and(lacks_times)) && self.metric != SloMetric::Rate {
             return None;
         }
         let value = self.value(&figures);
@@ -147,19 +161,21 @@ impl Slo {
 
     /// Whether intervals of a run have its figures: all but those of steps, iterations, checks and service times.
     pub fn is_known_from_intervals(&self) -> bool {
-        let is_response = |kind: TimeKind| kind == TimeKind::Response;
         self.scope == SloScope::Run
             && match self.metric {
-                SloMetric::Quantile(kind, _) | SloMetric::Mean(kind) | SloMetric::Max(kind) => is_response(kind),
-                SloMetric::Errors | SloMetric::Rate => true,
-                SloMetric::Checks | SloMetric::Goodput => false,
+                SloMetric::Quantile(kind, _) | SloMetric::Mean(kind) | SloMetric::Max(kind) => {
+                    !matches!(kind, TimeKind::Service | TimeKind::Iteration)
+                }
+                SloMetric::Errors | SloMetric::Rate | SloMetric::Goodput => true,
+                SloMetric::Checks => false,
             }
     }
 
     /// Objective on errors that a capacity search adds to objectives on times alone.
     pub fn implied_error_slo(all: &[Self]) -> Option<Self> {
         let judges_times = all.iter().any(|slo| slo.below && slo.metric.time_kind().is_some());
-        let judges_errors = all.iter().any(|slo| slo.metric == SloMetric::Errors);
+        // A failed request is none of the goodput.
+        let judges_errors = all.iter().any(|slo| matches!(slo.metric, SloMetric::Errors | SloMetric::Goodput));
         (judges_times && !judges_errors).then(|| Self {
             text: format!("errors<{}%", format_trimmed(DEFAULT_ERROR_FRACTION * 100.0)),
             scope: SloScope::Run,
@@ -183,9 +199,9 @@ impl Slo {
     fn value(&self, figures: &SloFigures) -> f64 {
         let of_successes = |value: &dyn Fn() -> f64| if figures.ok == 0 { f64::INFINITY } else { value() };
         match self.metric {
-            SloMetric::Quantile(clock, q) => of_successes(&|| clock.of(figures).quantile(q)),
-            SloMetric::Mean(clock) => of_successes(&|| clock.of(figures).mean),
-            SloMetric::Max(clock) => of_successes(&|| clock.of(figures).max),
+            SloMetric::Quantile(clock, q) => of_successes(&|| figures.times(clock).quantile(q)),
+            SloMetric::Mean(clock) => of_successes(&|| figures.times(clock).mean),
+            SloMetric::Max(clock) => of_successes(&|| figures.times(clock).max),
             // Without requests nothing was shown to work.
             SloMetric::Errors if figures.total == 0 => 1.0,
             SloMetric::Errors => figures.failed as f64 / figures.total as f64,
@@ -306,7 +322,7 @@ impl FromStr for Slo {
 
 fn parse_metric(name: &str, scope: &SloScope) -> Option<SloMetric> {
     let is_iterations = *scope == SloScope::Iterations;
-    let of_name = |(clock, bare)| Some((TimeKind::named(clock).filter(|kind| kind.is_of(scope))?, bare));
+    let of_name = |(clock, bare)| Some((TimeKind::named(clock).filter(|kind| scope.has(*kind))?, bare));
     let (clock, bare) = match name.split_once('.').and_then(of_name) {
         Some(named) => named,
         None if is_iterations => (TimeKind::Iteration, name),

@@ -6,7 +6,9 @@ use std::time::Duration;
 use clap::Args;
 
 use super::super::load::StagesFlag;
+use super::searched_load::SearchedLoad;
 use super::sweep_values::SweepValues;
+use crate::capacity::SearchArgs;
 use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
@@ -41,6 +43,9 @@ pub(super) struct LlmLoadArgs {
     /// one run for each value, e.g. rate=1,2,4,8 or concurrency=1,4,16
     #[arg(long, value_name = "FLAG=VALUES", value_parser = str::parse::<SweepValues>, help_heading = LOAD)]
     sweep: Option<SweepValues>,
+    /// search for the highest concurrency, or rate, that meets the objectives
+    #[arg(long, value_name = "FLAG", value_parser = str::parse::<SearchedLoad>, help_heading = LOAD)]
+    capacity: Option<SearchedLoad>,
     /// number of conversations
     #[arg(short = 'n', long, value_name = "N", visible_alias = "request-count", value_parser = units::count, help_heading = LOAD)]
     num_prompts: Option<u64>,
@@ -56,6 +61,9 @@ pub(super) struct LlmLoadArgs {
     /// seed of all random choices [default: 0]
     #[arg(long, value_name = "N", help_heading = LOAD)]
     seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(super) search_args: SearchArgs,
 
     /// objectives of each request, e.g. "ttft:500ms tpot:50ms e2e:5s"
     #[arg(long, value_name = "OBJECTIVES", num_args = 1.., help_heading = RESULT)]
@@ -105,6 +113,31 @@ impl LlmLoadArgs {
         }
     }
 
+    /// What is searched for, if anything is.
+    ///
+    /// # Errors
+    /// One line, if another flag does not go with it.
+    pub(super) fn capacity(&self) -> Result<Option<SearchedLoad>, String> {
+        let Some(searched) = self.capacity else {
+            let unused = self.search_args.given().map(|flag| format!("{flag} needs --capacity"));
+            return unused.map_or(Ok(None), Err);
+        };
+        let given = [
+            ("--sweep", self.sweep.is_some()),
+            ("--stages", self.stages.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--concurrency", self.concurrency.is_some() && !searched.is_of_rate()),
+            ("--num-prompts", self.num_prompts.is_some()),
+            ("--duration", self.duration.is_some()),
+            ("--csv", self.csv.is_some()),
+            ("--format vllm", self.format == LlmReportFormat::Vllm),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => Err(format!("{flag} and --capacity do not go together; see --from, --to, --step-time")),
+            None => Ok(Some(searched)),
+        }
+    }
+
     /// Objectives of each request; none without the flag.
     ///
     /// # Errors
@@ -118,8 +151,10 @@ impl LlmLoadArgs {
 
     /// Options of a load to an endpoint.
     pub(super) fn options(&self, endpoint: Options) -> Options {
-        let is_open =
-            self.rate.is_some() || self.stages.is_some() || self.sweep.as_ref().is_some_and(SweepValues::is_of_rate);
+        let is_open = self.rate.is_some()
+            || self.stages.is_some()
+            || self.sweep.as_ref().is_some_and(SweepValues::is_of_rate)
+            || self.capacity.is_some_and(SearchedLoad::is_of_rate);
         let default_connections = (!is_open).then_some(DEFAULT_CONCURRENCY);
         let has_end = self.duration.is_some() || self.num_prompts.is_some() || self.stages.is_some();
         Options {

@@ -3,7 +3,7 @@
 //! - [`LlmCommandArgs`]: the command line; `load_args`, `endpoint_args`, `prompt_args`: its parts
 //! - `llm_program`, `llm_shared`, `llm_thread`: conversations as users of a load
 //! - `error_body`: what a server says of an error
-//! - `measurement`: one run of a plan; `sweep`, `sweep_values`: several; `outputs`: report and files
+//! - `measurement`: one run of a plan; `sweep`, `sweep_values`: several; `search`, `searched_load`: for capacity; `outputs`: report and files
 
 mod endpoint_args;
 mod error_body;
@@ -14,6 +14,8 @@ mod load_args;
 mod measurement;
 mod outputs;
 mod prompt_args;
+mod search;
+mod searched_load;
 mod sweep;
 mod sweep_values;
 
@@ -28,6 +30,7 @@ use self::load_args::LlmLoadArgs;
 use self::measurement::LlmMeasurement;
 use self::outputs::LlmOutputs;
 use self::prompt_args::PromptArgs;
+use self::searched_load::SearchedLoad;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::load::exit_code;
@@ -42,7 +45,8 @@ use weir_measure::Run;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir llm http://localhost:8000 --model my-model --concurrency 8 -d 1m\n  \
-    weir llm http://localhost:8000 --model my-model --sweep rate=1,2,4,8 --goodput \"ttft:500ms\"";
+    weir llm http://localhost:8000 --model my-model --sweep rate=1,2,4,8 --goodput \"ttft:500ms\"\n  \
+    weir llm http://localhost:8000 --model my-model --capacity rate --goodput \"ttft:500ms\"";
 
 /// Load of a language model's server.
 #[derive(Debug, Args)]
@@ -68,7 +72,7 @@ pub(super) fn run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages)
 
 fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let LlmCommandArgs { endpoint_args, prompt_args, load_args } = asked;
-    let sweep = load_args.sweep()?;
+    let (sweep, searched) = (load_args.sweep()?, load_args.capacity()?);
     let objectives = Objectives::of_flags(load_args.slos.clone(), None, None)?;
     let goodput = load_args.goodput()?;
     let prompts = prompt_args.into_prompts(load_args.seed())?;
@@ -99,6 +103,10 @@ fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Res
         .map_err(|error| error.to_string())?;
     plans.first().map_or(Ok(()), |plan| objectives.check(plan))?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    if let (Some(searched), Some(options), Some(plan)) = (searched, loads.first(), plans.first()) {
+        let asked = searched.options(&load_args, options.clone(), program)?;
+        return SearchedLoad::run(&asked, plan, &load_args, &command, (messages, &interrupt));
+    }
     let measurement = LlmMeasurement { messages, interrupt: &interrupt, command: &command, objectives: &objectives };
     if let Some(sweep) = sweep {
         return sweep.run(&plans, &measurement, &load_args);

@@ -23,6 +23,7 @@ mod gate_wire;
 mod http_client;
 mod import_cli;
 mod llm;
+mod llm_capacity;
 mod llm_errors;
 mod load_answers;
 mod load_ci;

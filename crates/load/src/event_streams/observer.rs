@@ -12,6 +12,7 @@ use weir_events::{EventReader, StreamEvent, StreamFormat};
 use weir_measure::llm_counts::LlmCounts;
 use weir_measure::llm_timeline::LlmTimeline;
 use weir_measure::stream_counts::StreamCounts;
+use weir_measure::stream_interval::StreamInterval;
 use weir_measure::stream_timeline::{StreamEnd, StreamTimeline};
 
 use super::options::StreamOptions;
@@ -20,13 +21,14 @@ use weir_scenario::plan::StreamEndRule;
 /// Lowest status of responses that are errors, and not read as streams.
 const FIRST_ERROR_STATUS: u16 = 400;
 
-/// Counts that observers add to: those of the interval or window of a request's intended start. Gaps of responses that
-/// do not count are not recorded.
+/// Counts that observers add to. Responses to requests of the warm-up are in the interval alone.
 #[derive(Debug)]
 pub struct StreamSinks<'c> {
-    /// Counts of streams.
-    pub streams: &'c mut StreamCounts,
-    /// Counts of requests to language models; `None` if responses are other streams.
+    /// Counts of the current interval.
+    pub interval: &'c mut StreamInterval,
+    /// Counts of streams; `None` in the warm-up.
+    pub streams: Option<&'c mut StreamCounts>,
+    /// Counts of requests to language models; `None` in the warm-up, and if responses are other streams.
     pub llm: Option<&'c mut LlmCounts>,
 }
 
@@ -124,13 +126,7 @@ impl StreamObserver {
     /// Reads a piece of the body that came at `at`; returns the number of bytes up to the last event that was asked for,
     /// or all. What is behind it is not read, and [`Self::has_stopped`].
     #[inline]
-    pub fn body(
-        &mut self,
-        options: &StreamOptions,
-        piece: &[u8],
-        at: Nanos,
-        mut sinks: Option<&mut StreamSinks<'_>>,
-    ) -> usize {
+    pub fn body(&mut self, options: &StreamOptions, piece: &[u8], at: Nanos, sinks: &mut StreamSinks<'_>) -> usize {
         if !self.is_reading {
             return piece.len();
         }
@@ -144,7 +140,7 @@ impl StreamObserver {
             let end = event.end;
             let is_last = !self.last_text.is_empty() && memchr::memmem::find(event.data, &self.last_text).is_some();
             let parts = (&mut self.timeline, &mut self.llm, &mut self.fault);
-            record_event(parts, options, event, at, sinks.as_deref_mut());
+            record_event(parts, options, event, at, sinks);
             if is_last || self.timeline.events >= self.max_events {
                 self.has_stopped = true;
                 self.bytes = end;
@@ -177,7 +173,7 @@ impl StreamObserver {
         &mut self,
         options: &StreamOptions,
         done: Nanos,
-        sinks: Option<&mut StreamSinks<'_>>,
+        sinks: &mut StreamSinks<'_>,
     ) -> Option<ContentFault> {
         if !self.is_reading {
             return None;
@@ -198,7 +194,7 @@ impl StreamObserver {
         end: StreamEnd,
         done: Nanos,
         has_succeeded: bool,
-        sinks: Option<&mut StreamSinks<'_>>,
+        sinks: &mut StreamSinks<'_>,
     ) -> StreamEnd {
         let is_cut = self.reader.is_within_event() && self.reader.format() == StreamFormat::Sse;
         let end = match end {
@@ -209,13 +205,17 @@ impl StreamObserver {
         if !std::mem::take(&mut self.is_reading) {
             return end;
         }
-        if let Some(sinks) = sinks {
-            sinks.streams.record_response(&self.timeline, end, self.bytes);
-            match &mut sinks.llm {
-                Some(llm) if has_succeeded => llm.record_response(&self.llm, done, &options.objectives),
-                Some(llm) => llm.record_failure(&self.llm),
-                None => {}
-            }
+        sinks.interval.record_response(&self.timeline);
+        if options.api.is_some() && has_succeeded {
+            sinks.interval.record_llm_response(&self.llm, done, &options.objectives);
+        }
+        if let Some(streams) = &mut sinks.streams {
+            streams.record_response(&self.timeline, end, self.bytes);
+        }
+        match &mut sinks.llm {
+            Some(llm) if has_succeeded => llm.record_response(&self.llm, done, &options.objectives),
+            Some(llm) => llm.record_failure(&self.llm),
+            None => {}
         }
         end
     }
@@ -237,7 +237,7 @@ fn record_event(
     options: &StreamOptions,
     event: StreamEvent<'_>,
     at: Nanos,
-    sinks: Option<&mut StreamSinks<'_>>,
+    sinks: &mut StreamSinks<'_>,
 ) {
     let gap = timeline.record_event(at);
     let mut chunk_gap = None;
@@ -258,9 +258,13 @@ fn record_event(
             }
         }
     }
-    if let Some(sinks) = sinks {
-        gap.into_iter().for_each(|gap| sinks.streams.record_gap(gap));
-        if let (Some(gap), Some(llm)) = (chunk_gap, &mut sinks.llm) {
+    sinks.interval.record_event(gap);
+    if let (Some(gap), Some(streams)) = (gap, &mut sinks.streams) {
+        streams.record_gap(gap);
+    }
+    if let Some(gap) = chunk_gap {
+        sinks.interval.chunk_gaps.record(gap);
+        if let Some(llm) = &mut sinks.llm {
             llm.record_gap(gap);
         }
     }

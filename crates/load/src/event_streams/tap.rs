@@ -29,7 +29,7 @@ pub(crate) struct StreamTap<'a> {
     pub(crate) options: &'a StreamOptions,
     pub(crate) arrival: StreamArrival,
     /// `None` for requests of the warm-up.
-    pub(crate) sinks: Option<StreamSinks<'a>>,
+    pub(crate) sinks: StreamSinks<'a>,
     /// When the response to a step is ended on purpose.
     pub(crate) end_rule: Option<&'a StreamEndRule>,
     pub(crate) step: Option<&'a mut StepExchange>,
@@ -52,7 +52,7 @@ impl ResponseObserver for StreamTap<'_> {
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        let read = self.observer.body(self.options, bytes, self.arrival.at, self.sinks.as_mut());
+        let read = self.observer.body(self.options, bytes, self.arrival.at, &mut self.sinks);
         if let Some(step) = &mut self.step {
             // What is behind the last event that was asked for is not the step's.
             ResponseObserver::body(*step, &bytes[..read]);

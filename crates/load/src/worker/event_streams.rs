@@ -135,7 +135,7 @@ impl Worker<'_> {
     pub(super) fn settle_observed(&mut self, observer: Option<&mut Box<StreamObserver>>, outcome: &mut Outcome) {
         let (Some(observers), Some(observer)) = (&self.observers, observer) else { return };
         let mut sinks = self.counters.stream_sinks(&observers.options, outcome.intended);
-        let fault = observer.settle(&observers.options, outcome.done, sinks.as_mut());
+        let fault = observer.settle(&observers.options, outcome.done, &mut sinks);
         if let Some(fault) = fault
             && matches!(outcome.end, RequestEnd::Response(_))
         {
@@ -152,7 +152,7 @@ impl Worker<'_> {
             _ => StreamEnd::Complete,
         };
         let mut sinks = self.counters.stream_sinks(&observers.options, outcome.intended);
-        observer.record(&observers.options, end, outcome.done, outcome.is_ok(), sinks.as_mut());
+        observer.record(&observers.options, end, outcome.done, outcome.is_ok(), &mut sinks);
     }
 
     /// Ends the observation of a whole response of the plan over HTTP/1.1.
@@ -204,7 +204,7 @@ impl Worker<'_> {
             self.counters.record_detail(failure, words);
         }
         let mut sinks = self.counters.stream_sinks(&observers.options, intended);
-        observer.record(&observers.options, end, now, false, sinks.as_mut());
+        observer.record(&observers.options, end, now, false, &mut sinks);
         failure
     }
 

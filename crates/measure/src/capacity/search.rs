@@ -55,6 +55,8 @@ pub enum StopReason {
     Noise,
     /// The lowest load fails or is inconclusive.
     MinLoad,
+    /// Loads have too few requests in a step for an outcome.
+    TooFew,
     /// The highest load passes or is inconclusive.
     MaxLoad,
 }
@@ -72,6 +74,10 @@ pub struct Trial {
 
 /// Precision of steps while loads are doubled or halved.
 const COARSE_PRECISION_FRACTION: f64 = 0.1;
+
+/// Number of inconclusive loads from which on no lower one is tried: it would have fewer requests still. One that is
+/// inconclusive since it is near the limit has a factor of two to the next, which is not.
+const MAX_INCONCLUSIVE: usize = 3;
 
 /// Outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +126,7 @@ impl Search {
             (None, Some(above)) if self.fails.is_none() && below.unwrap_or(above) < most => {
                 return quick(below.unwrap_or(above) * 2.0, COARSE_PRECISION_FRACTION);
             }
-            (None, Some(above)) if above > self.min_bound() => {
+            (None, Some(above)) if above > self.min_bound() && self.inconclusive.len() < MAX_INCONCLUSIVE => {
                 return quick((above / 2.0).max(self.min_bound()), COARSE_PRECISION_FRACTION);
             }
             (None, Some(_)) => {}
@@ -147,6 +153,7 @@ impl Search {
         let passes = self.sustained.last().map(|held| held.load);
         let fails = self.inconclusive.iter().copied().chain(self.fails).reduce(f64::min);
         Some(match (passes, fails) {
+            (None, _) if self.inconclusive.len() >= MAX_INCONCLUSIVE => StopReason::TooFew,
             (None, _) => StopReason::MinLoad,
             (Some(_), None) => StopReason::MaxLoad,
             (Some(low), Some(high)) if high - low <= low * precision => StopReason::Precise,
@@ -274,9 +281,35 @@ mod tests {
                 trials.push(trial.load);
                 assert!(trials.len() < 20, "{trials:?}");
             }
-            assert_eq!(search.stop_reason(), Some(StopReason::MinLoad));
+            assert_eq!(search.stop_reason(), Some(StopReason::TooFew));
             assert!(trials.iter().all(|load| *load >= 1.0), "no load is below 1/s: {trials:?}");
+            assert!(trials.len() < 15, "{trials:?}");
         }
+    }
+
+    #[test]
+    fn loads_with_too_few_requests_are_followed_by_higher_ones_alone() {
+        let trials = |outcome: fn(f64) -> TrialResult| {
+            let mut search = Search::new(SearchRange { start: 1.0, max_load: 64.0, ..RANGE });
+            let mut trials = Vec::new();
+            while let Some(trial) = search.next() {
+                search.record(trial, outcome(trial.load), trial.load);
+                trials.push(trial.load);
+            }
+            (trials, search.stop_reason(), search.bracket().passes)
+        };
+        let (loads, reason, _) = trials(|_| TrialResult::Inconclusive);
+        assert_eq!(
+            (loads.as_slice(), reason),
+            ([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0].as_slice(), Some(StopReason::TooFew))
+        );
+        let few = |load: f64| match load {
+            load if load < 20.0 => TrialResult::Inconclusive,
+            load if load < 25.0 => TrialResult::Passes,
+            _ => TrialResult::Fails,
+        };
+        let (loads, _, passes) = trials(few);
+        assert!(loads.iter().all(|load| *load >= 1.0) && passes.is_some_and(|passes| passes > 20.0), "{loads:?}");
     }
 
     #[test]

@@ -32,16 +32,18 @@ impl ObjectiveTracker {
 
     /// Adds a second.
     pub fn add(&mut self, second: &Interval) {
-        let (good, ended) = (second.response.count(), second.ok + second.failed);
+        let ended = second.ok + second.failed;
         self.ended += ended;
         let seen = match self.criterion {
-            SloCriterion::InTime { limit, .. } => {
-                (good - second.response.count_between(Nanos::ZERO, limit).min(good), good)
-            }
+            SloCriterion::InTime { kind, limit, .. } => kind.times_in(second).map_or((0, 0), |times| {
+                let all = times.count();
+                (all - times.count_between(Nanos::ZERO, limit).min(all), all)
+            }),
             SloCriterion::Ok { .. } => (second.failed, ended),
-            SloCriterion::Mean { .. } => {
-                let sum = second.response.mean_ns() * good as f64;
-                return self.seconds.push((if good > 0 { sum } else { 0.0 }, good as f64));
+            SloCriterion::Goodput { .. } => (ended - second.good_llm_requests().min(ended), ended),
+            SloCriterion::Mean { kind, .. } => {
+                let times = kind.times_in(second).map_or((0.0, 0), |times| (times.mean_ns(), times.count()));
+                return self.seconds.push((times.0 * times.1 as f64, times.1 as f64));
             }
         };
         self.seconds.push((seen.0 as f64, seen.1 as f64));
@@ -55,9 +57,12 @@ impl ObjectiveTracker {
             SloCriterion::InTime { .. } | SloCriterion::Mean { .. } if self.ended > 0 && self.sums().1 == 0.0 => {
                 2.0 * CLEAR_LOG_ODDS
             }
-            SloCriterion::InTime { allowed, .. } => self.fraction_evidence(allowed, more),
-            SloCriterion::Ok { allowed } => self.fraction_evidence(allowed, 0.0),
-            SloCriterion::Mean { limit } => self.mean_evidence(limit),
+            SloCriterion::InTime { kind, allowed, .. } if kind.is_of_whole_responses() => {
+                self.fraction_evidence(allowed, more)
+            }
+            SloCriterion::InTime { allowed, .. } | SloCriterion::Ok { allowed } => self.fraction_evidence(allowed, 0.0),
+            SloCriterion::Goodput { allowed } => self.fraction_evidence(allowed, more),
+            SloCriterion::Mean { limit, .. } => self.mean_evidence(limit),
         }
     }
 
@@ -66,8 +71,10 @@ impl ObjectiveTracker {
         let (sum, all) = self.sums();
         match self.criterion {
             _ if all == 0.0 => false,
-            SloCriterion::InTime { allowed, .. } | SloCriterion::Ok { allowed } => sum / all <= allowed,
-            SloCriterion::Mean { limit } => sum / all < limit.0 as f64,
+            SloCriterion::InTime { allowed, .. } | SloCriterion::Ok { allowed } | SloCriterion::Goodput { allowed } => {
+                sum / all <= allowed
+            }
+            SloCriterion::Mean { limit, .. } => sum / all < limit.0 as f64,
         }
     }
 
@@ -119,8 +126,11 @@ impl ObjectiveTracker {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
+    use crate::slo::{Slo, TimeKind};
+    use crate::stream_interval::StreamInterval;
 
     /// Three seconds, each with successes after `good_ms` and failures after 1 ms.
     fn seen(demand: SloCriterion, successes: u64, good_ms: u64, failures: u64) -> ObjectiveTracker {
@@ -134,8 +144,9 @@ mod tests {
         tracker
     }
 
-    const IN_TIME: SloCriterion = SloCriterion::InTime { limit: Nanos::from_millis(200), allowed: 0.5 };
-    const MEAN: SloCriterion = SloCriterion::Mean { limit: Nanos::from_millis(200) };
+    const IN_TIME: SloCriterion =
+        SloCriterion::InTime { kind: TimeKind::Response, limit: Nanos::from_millis(200), allowed: 0.5 };
+    const MEAN: SloCriterion = SloCriterion::Mean { kind: TimeKind::Response, limit: Nanos::from_millis(200) };
 
     #[test]
     fn fast_failures_do_not_make_a_slow_load_pass() {
@@ -153,6 +164,44 @@ mod tests {
             let failing = seen(demand, 0, 0, 100);
             assert!(failing.evidence(0.0) > CLEAR_LOG_ODDS && !failing.is_met(), "{failing:?}");
             assert!(seen(demand, 0, 0, 0).evidence(0.0) == 0.0, "nothing was seen");
+        }
+    }
+
+    /// Five seconds of 100 requests to a language model, all of which take 50 ms; `ttft_ms` until their first token.
+    fn seen_of_llm(demand: SloCriterion, ttft_ms: u64, good: u64, failed: u64) -> ObjectiveTracker {
+        let mut tracker = ObjectiveTracker::new(demand);
+        for _ in 0..5 {
+            let mut second = Interval { ok: 100 - failed, failed, ..Interval::default() };
+            let mut streams = StreamInterval { llm_requests: 100 - failed, good, ..StreamInterval::default() };
+            for _ in 0..100 - failed {
+                second.response.record(Nanos::from_millis(50));
+                streams.ttft.record(Nanos::from_millis(ttft_ms));
+            }
+            second.streams = Some(Box::new(streams));
+            tracker.add(&second);
+        }
+        tracker
+    }
+
+    #[test]
+    fn objectives_on_streams_are_about_their_own_times() {
+        let demand = |text: &str| text.parse::<Slo>().unwrap().criterion().unwrap();
+        let passes = |text: &str, ttft_ms: u64| {
+            let tracker = seen_of_llm(demand(text), ttft_ms, 0, 0);
+            assert_eq!(tracker.evidence(0.0) < 0.0, tracker.is_met(), "{text}");
+            tracker.is_met()
+        };
+        assert!(passes("ttft.p90<20ms", 10) && !passes("ttft.p90<20ms", 30));
+        assert!(passes("ttft.mean<20ms", 10) && !passes("ttft.mean<20ms", 30));
+        assert!(!passes("tpot.p50<20ms", 10), "there is none, so that it is not shown to be met");
+    }
+
+    #[test]
+    fn goodput_is_missed_by_failures_and_by_requests_that_miss_their_objectives() {
+        let demand = "goodput>90%".parse::<Slo>().unwrap().criterion().unwrap();
+        for (good, failed, is_met) in [(100, 0, true), (70, 0, false), (70, 30, false), (97, 3, true)] {
+            let tracker = seen_of_llm(demand, 10, good, failed);
+            assert_eq!((tracker.is_met(), tracker.evidence(0.0) < 0.0), (is_met, is_met), "{good} {failed}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Figures that objectives judge: of a whole run, of its iterations, of a scenario, or of a step.
 
+use super::time_kind::TimeKind;
 use crate::histogram::Histogram;
 use crate::recorder::Interval;
 use crate::run::Run;
@@ -67,7 +68,32 @@ impl TimeFigures {
     }
 }
 
+impl SloScope {
+    /// Whether this part of a run has such times.
+    pub(super) fn has(&self, kind: TimeKind) -> bool {
+        match kind {
+            TimeKind::Iteration => *self == Self::Iterations,
+            TimeKind::Response | TimeKind::Service => *self != Self::Iterations,
+            _ => *self == Self::Run,
+        }
+    }
+}
+
 impl SloFigures {
+    /// Figures of times of a kind.
+    pub(super) fn times(&self, kind: TimeKind) -> &TimeFigures {
+        match kind {
+            TimeKind::Response | TimeKind::Iteration => &self.response,
+            TimeKind::Service => &self.service,
+            TimeKind::FirstEvent => &self.first_event,
+            TimeKind::Gap => &self.gap,
+            TimeKind::Ttft => &self.ttft,
+            TimeKind::Tpot => &self.tpot,
+            TimeKind::ChunkGap => &self.chunk_gap,
+            TimeKind::EndToEnd => &self.e2e,
+        }
+    }
+
     /// Figures of a part of a run.
     pub(super) fn of(run: &Run, scope: &SloScope) -> Self {
         match scope {
@@ -84,12 +110,27 @@ impl SloFigures {
     pub(super) fn of_interval(interval: &Interval, length_s: f64) -> Self {
         let response = TimeFigures::of(Some(interval.response.clone()));
         Self {
+            goodput: (interval.good_llm_requests(), interval.ok + interval.failed),
             total: interval.ok + interval.failed,
             ok: interval.ok,
             failed: interval.failed,
             rate_per_s: interval.ok as f64 / length_s,
             service: response.clone(),
             response,
+            ..Self::of_stream_times(|kind| kind.times_in(interval).cloned())
+        }
+    }
+
+    /// Figures of the times of streams alone.
+    fn of_stream_times(times: impl Fn(TimeKind) -> Option<Histogram>) -> Self {
+        let figures = |kind: TimeKind| TimeFigures::of_some(times(kind));
+        Self {
+            first_event: figures(TimeKind::FirstEvent),
+            gap: figures(TimeKind::Gap),
+            ttft: figures(TimeKind::Ttft),
+            tpot: figures(TimeKind::Tpot),
+            chunk_gap: figures(TimeKind::ChunkGap),
+            e2e: figures(TimeKind::EndToEnd),
             ..Self::default()
         }
     }
@@ -110,19 +151,9 @@ impl SloFigures {
     }
 
     fn of_streams(run: &Run) -> Self {
-        let streams = run.streams.as_ref();
-        let llm = run.llm.as_ref();
-        Self {
-            first_event: TimeFigures::of_some(streams.and_then(|streams| streams.first_event_times().ok())),
-            gap: TimeFigures::of_some(streams.and_then(|streams| streams.gaps().ok())),
-            ttft: TimeFigures::of_some(llm.and_then(|llm| llm.ttft_times().ok())),
-            tpot: TimeFigures::of_some(llm.and_then(|llm| llm.tpot_times().ok())),
-            chunk_gap: TimeFigures::of_some(llm.and_then(|llm| llm.chunk_gaps().ok())),
-            e2e: TimeFigures::of_some(llm.and_then(|llm| llm.e2e_times().ok())),
-            // A request that failed met no objective.
-            goodput: (llm.map_or(0, |llm| llm.good), run.requests.total),
-            ..Self::default()
-        }
+        // A request that failed met no objective.
+        let goodput = (run.llm.as_ref().map_or(0, |llm| llm.good), run.requests.total);
+        Self { goodput, ..Self::of_stream_times(|kind| kind.times_of(run)) }
     }
 
     fn of_iterations(run: &Run) -> Self {

@@ -2,12 +2,16 @@
 
 use std::fmt;
 
-use super::figures::{SloFigures, SloScope, TimeFigures};
+use crate::histogram::Histogram;
+use crate::recorder::Interval;
+use crate::run::Run;
 
 /// Time that an objective is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimeKind {
+pub enum TimeKind {
+    /// From the intended start of a request to the end of its response.
     Response,
+    /// From the send to the end of the response.
     Service,
     /// Time of an iteration, think times included.
     Iteration,
@@ -39,7 +43,7 @@ impl TimeKind {
     ];
 
     /// Name before the point in an objective: `service.p99`.
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Response => "response",
             Self::Service => "service",
@@ -53,17 +57,9 @@ impl TimeKind {
         }
     }
 
-    pub(super) fn named(name: &str) -> Option<Self> {
+    /// Kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// Whether a part of a run has such times.
-    pub(super) fn is_of(self, scope: &SloScope) -> bool {
-        match self {
-            Self::Iteration => *scope == SloScope::Iterations,
-            Self::Response | Self::Service => *scope != SloScope::Iterations,
-            _ => *scope == SloScope::Run,
-        }
     }
 
     pub(super) fn is_of_streams(self) -> bool {
@@ -74,17 +70,42 @@ impl TimeKind {
         matches!(self, Self::Ttft | Self::Tpot | Self::ChunkGap | Self::EndToEnd)
     }
 
-    pub(super) fn of(self, figures: &SloFigures) -> &TimeFigures {
-        match self {
-            Self::Response | Self::Iteration => &figures.response,
-            Self::Service => &figures.service,
-            Self::FirstEvent => &figures.first_event,
-            Self::Gap => &figures.gap,
-            Self::Ttft => &figures.ttft,
-            Self::Tpot => &figures.tpot,
-            Self::ChunkGap => &figures.chunk_gap,
-            Self::EndToEnd => &figures.e2e,
-        }
+    /// Times of this kind of a run; `None` without any, if they are damaged, and for iterations, which have their own.
+    pub fn times_of(self, run: &Run) -> Option<Histogram> {
+        let (streams, llm) = (run.streams.as_ref(), run.llm.as_ref());
+        let times = match self {
+            Self::Response => run.response_histogram().ok(),
+            Self::Service => run.service_histogram().ok(),
+            Self::Iteration => None,
+            Self::FirstEvent => streams.and_then(|streams| streams.first_event_times().ok()),
+            Self::Gap => streams.and_then(|streams| streams.gaps().ok()),
+            Self::Ttft => llm.and_then(|llm| llm.ttft_times().ok()),
+            Self::Tpot => llm.and_then(|llm| llm.tpot_times().ok()),
+            Self::ChunkGap => llm.and_then(|llm| llm.chunk_gaps().ok()),
+            Self::EndToEnd => llm.and_then(|llm| llm.e2e_times().ok()),
+        };
+        times.filter(|times| times.count() > 0)
+    }
+
+    /// Times of this kind in an interval; `None` without any, or if intervals do not have them.
+    pub(crate) fn times_in(self, interval: &Interval) -> Option<&Histogram> {
+        let streams = interval.streams.as_deref();
+        let times = match self {
+            Self::Response => Some(&interval.response),
+            Self::Service | Self::Iteration => None,
+            Self::FirstEvent => streams.map(|streams| &streams.first_event),
+            Self::Gap => streams.map(|streams| &streams.gaps),
+            Self::Ttft => streams.map(|streams| &streams.ttft),
+            Self::Tpot => streams.map(|streams| &streams.tpot),
+            Self::ChunkGap => streams.map(|streams| &streams.chunk_gaps),
+            Self::EndToEnd => streams.map(|streams| &streams.e2e),
+        };
+        times.filter(|times| times.count() > 0)
+    }
+
+    /// Whether a request that has not ended may still have such a time, above any limit.
+    pub(crate) fn is_of_whole_responses(self) -> bool {
+        matches!(self, Self::Response | Self::Service | Self::EndToEnd)
     }
 }
 

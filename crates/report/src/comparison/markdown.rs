@@ -40,13 +40,13 @@ pub fn render(comparison: &RunComparison) -> String {
 
 /// Table of the steps of a pair; none without any.
 fn steps(pair: &ComparedPair, interval_name: &str) -> Vec<String> {
-    if pair.steps.is_empty() {
+    if !pair.steps.iter().any(super::ComparedStep::is_shown) {
         return Vec::new();
     }
     let mut lines = vec![String::new()];
     lines.push(format!("| step | | {} | {} | change | {interval_name} | verdict |", pair.base, pair.other));
     lines.push("|---|---|---:|---:|---:|---|---|".into());
-    for step in &pair.steps {
+    for step in pair.steps.iter().filter(|step| step.is_shown()) {
         let name = cell(&step.name);
         lines.extend(step.only.as_ref().map(|only| format!("| {name} | | | | | | only in {only} |")));
         lines.extend(step.shown().map(|judged| format!("| {name} | {} |", cells(judged))));

@@ -1,6 +1,6 @@
 //! Comparison of sides of runs, as text, Markdown, HTML and JSON.
 //!
-//! - [`side`]: side: runs of the same thing, by any tool
+//! - [`side`]: side: runs of the same thing, by any tool; [`metric_selector`]: what of them is compared
 //! - [`comparability`]: comparability: same machine, plan and tool
 //! - [`pairing`]: pairing of runs that were made in turns
 //! - [`steps`]: steps of scenarios
@@ -8,6 +8,7 @@
 //! - [`RunComparison`]: the result as data (`docs/compare.schema.json`)
 
 pub mod markdown;
+pub mod metric_selector;
 pub mod page;
 pub mod side;
 pub mod steps;
@@ -15,7 +16,8 @@ pub mod text;
 
 use serde::Serialize;
 
-pub use self::side::{MetricSelector, SavedRun, Side};
+pub use self::metric_selector::{MetricSelector, TimeStatistic};
+pub use self::side::{SavedRun, Side};
 pub use self::steps::ComparedStep;
 use weir_measure::compare::{ComparisonVerdict, Finding, Metric, MetricSample, Pair, Settings, judge};
 

@@ -222,7 +222,8 @@ impl ComparisonView<'_> {
         let confidence = self.comparison.confidence;
         let mut blocks: Vec<Block> =
             self.comparison.pairs.iter().map(|pair| Block::Table(table(pair, confidence))).collect();
-        let with_steps = self.comparison.pairs.iter().filter(|pair| !pair.steps.is_empty());
+        let with_steps =
+            self.comparison.pairs.iter().filter(|pair| pair.steps.iter().any(super::ComparedStep::is_shown));
         blocks.extend(with_steps.map(|pair| Block::Table(step_table::step_table(pair, confidence))));
         blocks.push(Block::Table(self.runs()));
         Section::new("Details", blocks)

@@ -73,7 +73,7 @@ pub fn sentence(base: &str, other: &str, metric: &Metric, verdict: &ComparisonVe
 
 /// Smallest effects and confidence level of a comparison.
 pub(super) fn rule(comparison: &RunComparison) -> String {
-    let has_steps = comparison.pairs.iter().any(|pair| !pair.steps.is_empty());
+    let has_steps = comparison.pairs.iter().any(|pair| pair.steps.iter().any(super::ComparedStep::is_shown));
     format!(
         "The same: within {:.1}% ({:.1} pp of errors). Confidence: {:.1}% over all rows together{}.",
         comparison.min_effect * 100.0,

@@ -35,5 +35,8 @@ pub(super) fn step_table(pair: &ComparedPair, confidence: f64) -> PageTable {
         let name = |at: usize| if at == 0 { TableCell::text(&step.name) } else { TableCell::Empty };
         step.shown().enumerate().map(|(at, judged)| [name(at)].into_iter().chain(cells(judged)).collect()).collect()
     };
-    PageTable { rows: pair.steps.iter().flat_map(rows).collect(), ..PageTable::new(&title, &columns) }
+    PageTable {
+        rows: pair.steps.iter().filter(|step| step.is_shown()).flat_map(rows).collect(),
+        ..PageTable::new(&title, &columns)
+    }
 }

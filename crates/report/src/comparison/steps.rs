@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
-use super::side::{MetricSelector, Side};
+use super::metric_selector::MetricSelector;
+use super::side::Side;
 use super::{MetricVerdict, letter};
 use weir_measure::compare::{
     Better, ComparisonScale, ComparisonVerdict, Finding, Metric, MetricSample, Pair, Settings, judge,
 };
 use weir_measure::run_steps::RunStep;
+use weir_measure::slo::TimeKind;
 
 /// Step of a side and of the baseline, or of one of them.
 #[derive(Clone, Debug, Serialize)]
@@ -40,7 +42,7 @@ impl ComparedStep {
         rounds: Option<&[Vec<u64>]>,
         settings: &Settings,
     ) -> Vec<Vec<Self>> {
-        let is_time = |asked: &&MetricSelector| !matches!(asked, MetricSelector::Rate | MetricSelector::Errors);
+        let is_time = |asked: &&MetricSelector| matches!(asked, MetricSelector::Time(TimeKind::Response, _));
         let times = asked.iter().filter(is_time).map(|asked| StepMetric::Time(*asked));
         let metrics: Vec<StepMetric> = times.chain([StepMetric::Errors, StepMetric::Checks]).collect();
         let Some((base, others)) = sides.split_first() else { return Vec::new() };
@@ -102,6 +104,11 @@ impl ComparedStep {
             };
             [judged.base, judged.other].into_iter().flatten().any(|value| value != perfect)
         })
+    }
+
+    /// Whether there is anything to say of it: a verdict that is shown, or that one side alone has it.
+    pub fn is_shown(&self) -> bool {
+        self.only.is_some() || self.shown().next().is_some()
     }
 
     /// Names of the findings of a kind, `buy p99`, with their verdicts.

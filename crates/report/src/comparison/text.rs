@@ -56,7 +56,7 @@ fn columns(name: &str, pair: &ComparedPair, confidence: f64) -> String {
 
 /// Steps of a pair, each with its figures.
 fn steps(pair: &ComparedPair, confidence: f64, paint: AnsiPaint) -> Vec<String> {
-    if pair.steps.is_empty() {
+    if !pair.steps.iter().any(ComparedStep::is_shown) {
         return Vec::new();
     }
     let of = |step: &ComparedStep| {
@@ -65,7 +65,7 @@ fn steps(pair: &ComparedPair, confidence: f64, paint: AnsiPaint) -> Vec<String> 
         std::iter::once(name).chain(step.shown().flat_map(|judged| row(judged, "  ", paint))).collect::<Vec<_>>()
     };
     let columns = paint.dim(&columns("steps", pair, confidence));
-    std::iter::once(columns).chain(pair.steps.iter().flat_map(of)).collect()
+    std::iter::once(columns).chain(pair.steps.iter().filter(|step| step.is_shown()).flat_map(of)).collect()
 }
 
 fn row(judged: &MetricVerdict, indent: &str, paint: AnsiPaint) -> Vec<String> {

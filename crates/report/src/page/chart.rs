@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ChartAxis, Tone, ValueUnit};
-use weir_measure::slo::{Slo, SloCriterion};
+use weir_measure::slo::{Slo, SloCriterion, TimeKind};
 
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,9 +77,13 @@ impl ChartLevel {
     pub fn of_objective(objective: &str, unit: &ValueUnit) -> Option<Self> {
         let objective_read: Slo = objective.parse().ok()?;
         let at = match (unit, objective_read.criterion()) {
-            (ValueUnit::Milliseconds, Some(SloCriterion::InTime { limit, .. } | SloCriterion::Mean { limit })) => {
-                limit.as_millis_f64()
-            }
+            (
+                ValueUnit::Milliseconds,
+                Some(
+                    SloCriterion::InTime { kind: TimeKind::Response, limit, .. }
+                    | SloCriterion::Mean { kind: TimeKind::Response, limit },
+                ),
+            ) => limit.as_millis_f64(),
             (ValueUnit::PerSecond, _) => objective_read.min_rate()?,
             _ => return None,
         };

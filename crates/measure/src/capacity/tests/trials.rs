@@ -3,7 +3,7 @@
 use crate::capacity::search::{Bracket, Search, SearchRange, Trial, TrialResult};
 use crate::capacity::step::{CapacityStep, StepLength};
 use crate::recorder::Interval;
-use crate::slo::SloCriterion;
+use crate::slo::{SloCriterion, TimeKind};
 use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;
 
@@ -51,7 +51,7 @@ impl Service {
     /// Step as in production: the first second is excluded.
     fn step(self, trial: Trial, seed: u64) -> (TrialResult, f64, u64) {
         let demands = [
-            SloCriterion::InTime { limit: Nanos::from_secs_f64(LIMIT_S), allowed: 0.01 },
+            SloCriterion::InTime { kind: TimeKind::Response, limit: Nanos::from_secs_f64(LIMIT_S), allowed: 0.01 },
             SloCriterion::Ok { allowed: 0.01 },
         ];
         let rate = trial.load;

@@ -115,12 +115,17 @@ fn errors_below_one_are_a_share_and_from_one_on_a_percentage_that_was_meant() {
 fn an_upper_bound_on_times_or_errors_demands_something_of_a_load() {
     let demand = |text: &str| text.parse::<Slo>().expect("an objective").criterion();
     let limit = Nanos::from_millis(200);
-    let Some(SloCriterion::InTime { limit: of_p99, allowed }) = demand("p99<200ms") else { panic!("a share in time") };
+    let Some(SloCriterion::InTime { kind: TimeKind::Response, limit: of_p99, allowed }) = demand("p99<200ms") else {
+        panic!("a share in time")
+    };
     assert!(of_p99 == limit && (allowed - 0.01).abs() < 1e-12);
-    assert_eq!(demand("max<200ms"), Some(SloCriterion::InTime { limit, allowed: 0.0 }));
-    assert_eq!(demand("mean<=200ms"), Some(SloCriterion::Mean { limit }));
+    assert_eq!(demand("max<200ms"), Some(SloCriterion::InTime { kind: TimeKind::Response, limit, allowed: 0.0 }));
+    assert_eq!(demand("mean<=200ms"), Some(SloCriterion::Mean { kind: TimeKind::Response, limit }));
     assert_eq!(demand("errors<1%"), Some(SloCriterion::Ok { allowed: 0.01 }));
-    for other in ["rate>5", "rate<5", "p99>200ms", "service.p99<200ms", "errors>1%"] {
+    assert_eq!(demand("gap.max<200ms"), Some(SloCriterion::InTime { kind: TimeKind::Gap, limit, allowed: 0.0 }));
+    let Some(SloCriterion::Goodput { allowed }) = demand("goodput>=99%") else { panic!("goodput") };
+    assert!((allowed - 0.01).abs() < 1e-12);
+    for other in ["goodput<99%", "ttft.p99>200ms", "rate>5", "rate<5", "p99>200ms", "service.p99<200ms", "errors>1%"] {
         assert_eq!(demand(other), None, "{other}");
     }
 }
@@ -234,6 +239,6 @@ fn objectives_of_streams_and_of_language_models_judge_their_times_and_are_missed
     assert_eq!(measured("goodput>50%").measured, "goodput 50% (1 of 2)");
     assert_eq!(measured("tpot.p99<1h").measured, "p99 TPOT: none");
     assert!(slo("gap.p99<1s").needs_streams() && !slo("gap.p99<1s").needs_llm() && slo("goodput>1%").needs_llm());
-    assert!(slo("ttft.p99<1s").criterion().is_none() && !slo("p99<1s").needs_streams());
+    assert!(!slo("p99<1s").needs_streams());
     assert!("iterations: ttft.p99<1s".parse::<Slo>().is_err());
 }

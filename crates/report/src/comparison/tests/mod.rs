@@ -1,5 +1,6 @@
 //! Comparisons of made-up runs, in every format.
 
+mod metrics;
 mod steps;
 
 use super::{

@@ -4,10 +4,16 @@ use proptest::prelude::*;
 
 use super::*;
 use weir_events::llm::LlmApi;
+use weir_measure::Histogram;
 use weir_measure::goodput::GoodputObjectives;
 
 fn options(api: Option<LlmApi>) -> StreamOptions {
     StreamOptions { format: None, stall_timeout: None, max_events: None, api, objectives: GoodputObjectives::default() }
+}
+
+/// Sinks of a response in the warm-up.
+fn uncounted(interval: &mut StreamInterval) -> StreamSinks<'_> {
+    StreamSinks { interval, streams: None, llm: None }
 }
 
 /// Plays pieces with their times; the response ends at `done`.
@@ -18,18 +24,30 @@ fn play(
     done: u64,
 ) -> (StreamEnd, StreamCounts, LlmCounts) {
     let (mut streams, mut llm) = (StreamCounts::default(), LlmCounts::default());
+    let mut interval = StreamInterval::default();
     let mut observer = StreamObserver::new(options);
     observer.begin(options, (Nanos(100), Nanos(200)), Nanos(1_000), (200, content_type.as_bytes()));
     for (at, piece) in pieces {
-        let mut sinks = StreamSinks { streams: &mut streams, llm: options.api.map(|_| &mut llm) };
-        observer.body(options, piece, Nanos(*at), Some(&mut sinks));
+        let mut sinks =
+            StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm) };
+        observer.body(options, piece, Nanos(*at), &mut sinks);
         if observer.has_stopped() {
             break;
         }
     }
-    let mut sinks = StreamSinks { streams: &mut streams, llm: options.api.map(|_| &mut llm) };
-    let fault = observer.settle(options, Nanos(done), Some(&mut sinks));
-    let end = observer.record(options, StreamEnd::Complete, Nanos(done), fault.is_none(), Some(&mut sinks));
+    let mut sinks =
+        StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm) };
+    let fault = observer.settle(options, Nanos(done), &mut sinks);
+    let end = observer.record(options, StreamEnd::Complete, Nanos(done), fault.is_none(), &mut sinks);
+    // Without a warm-up, an interval has the same as the whole.
+    assert_eq!(interval.gaps.count(), streams.gaps.count());
+    assert_eq!(interval.first_event.count(), streams.first_event.count());
+    assert_eq!((interval.events, interval.llm_requests), (streams.events, llm.requests));
+    assert_eq!((interval.good, interval.output_tokens), (llm.good, llm.output_tokens));
+    let counts =
+        |ttft: &Histogram, tpot: &Histogram, chunk_gaps: &Histogram| (ttft.count(), tpot.count(), chunk_gaps.count());
+    let expected = counts(&llm.ttft, &llm.tpot, &llm.chunk_gaps);
+    assert_eq!(counts(&interval.ttft, &interval.tpot, &interval.chunk_gaps), expected);
     (end, streams, llm)
 }
 
@@ -58,8 +76,13 @@ fn content_that_is_broken_or_reports_an_error_is_a_fault_by_its_event() {
     let fault = |pieces: &[&[u8]], content_type: &str| {
         let mut observer = StreamObserver::new(&chat);
         observer.begin(&chat, (Nanos(1), Nanos(2)), Nanos(3), (200, content_type.as_bytes()));
-        pieces.iter().for_each(|piece| assert_eq!(observer.body(&chat, piece, Nanos(4), None), piece.len()));
-        observer.settle(&chat, Nanos(5), None)
+        pieces.iter().for_each(|piece| {
+            assert_eq!(
+                observer.body(&chat, piece, Nanos(4), &mut uncounted(&mut StreamInterval::default())),
+                piece.len()
+            );
+        });
+        observer.settle(&chat, Nanos(5), &mut uncounted(&mut StreamInterval::default()))
     };
     let sse = "text/event-stream";
     assert_eq!(fault(CHAT, sse), None);
@@ -80,11 +103,11 @@ fn an_error_is_no_stream_and_what_ends_a_stream_breaks_it_off() {
     observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
     assert_eq!(observer.failure_kind(FailureKind::Closed), FailureKind::BrokenOff);
     assert_eq!(observer.failure_kind(FailureKind::Timeout), FailureKind::Timeout);
-    let mut streams = StreamCounts::default();
+    let (mut streams, mut interval) = (StreamCounts::default(), StreamInterval::default());
     // The second call has nothing to record.
     for _ in 0..2 {
-        let mut sinks = StreamSinks { streams: &mut streams, llm: None };
-        observer.record(&options, StreamEnd::BrokenOff, Nanos(9), false, Some(&mut sinks));
+        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: None };
+        observer.record(&options, StreamEnd::BrokenOff, Nanos(9), false, &mut sinks);
     }
     assert_eq!((streams.responses, streams.broken_off, streams.without_events), (1, 1, 1));
 }
@@ -103,7 +126,10 @@ fn a_response_ends_after_the_events_that_were_asked_for() {
     observer.begin(&StreamOptions::default(), (Nanos(1), Nanos(2)), Nanos(3), sse);
     observer.end_by(&until);
     let read = |observer: &mut StreamObserver, piece: &[u8]| {
-        (observer.body(&StreamOptions::default(), piece, Nanos(4), None), observer.has_stopped())
+        (
+            observer.body(&StreamOptions::default(), piece, Nanos(4), &mut uncounted(&mut StreamInterval::default())),
+            observer.has_stopped(),
+        )
     };
     assert_eq!(read(&mut observer, b"data: 1\n\nda"), (11, false));
     assert_eq!(read(&mut observer, b"ta: 2\n\ndata: 3\n\n"), (7, true));
@@ -127,8 +153,8 @@ fn a_stall_counts_from_the_last_event() {
     let mut observer = StreamObserver::new(&options);
     observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
     assert_eq!(observer.stalls_at(&options), Nanos::NEVER);
-    observer.body(&options, b"data: 1\n\n", Nanos(1_000), None);
-    observer.body(&options, b": comment\n", Nanos(1_400), None);
+    observer.body(&options, b"data: 1\n\n", Nanos(1_000), &mut uncounted(&mut StreamInterval::default()));
+    observer.body(&options, b": comment\n", Nanos(1_400), &mut uncounted(&mut StreamInterval::default()));
     assert_eq!(observer.stalls_at(&options), Nanos(1_500));
 }
 
@@ -140,15 +166,17 @@ proptest! {
         let whole: Vec<(u64, &[u8])> = vec![(2_000, &body)];
         let expected = play(&options, "text/event-stream", &whole, 3_000);
         let (mut streams, mut llm) = (StreamCounts::default(), LlmCounts::default());
-        let mut observer = StreamObserver::new(&options);
+        let (mut interval, mut observer) = (StreamInterval::default(), StreamObserver::new(&options));
+        // In the warm-up.
+        let mut sinks = uncounted(&mut interval);
         observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
-        observer.body(&options, &body[..cut], Nanos(4), None);
-        observer.record(&options, StreamEnd::BrokenOff, Nanos(5), false, None);
+        observer.body(&options, &body[..cut], Nanos(4), &mut sinks);
+        observer.record(&options, StreamEnd::BrokenOff, Nanos(5), false, &mut sinks);
         observer.begin(&options, (Nanos(100), Nanos(200)), Nanos(1_000), (200, b"text/event-stream"));
-        let mut sinks = StreamSinks { streams: &mut streams, llm: options.api.map(|_| &mut llm) };
-        observer.body(&options, &body, Nanos(2_000), Some(&mut sinks));
-        let fault = observer.settle(&options, Nanos(3_000), Some(&mut sinks));
-        let end = observer.record(&options, StreamEnd::Complete, Nanos(3_000), fault.is_none(), Some(&mut sinks));
+        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm) };
+        observer.body(&options, &body, Nanos(2_000), &mut sinks);
+        let fault = observer.settle(&options, Nanos(3_000), &mut sinks);
+        let end = observer.record(&options, StreamEnd::Complete, Nanos(3_000), fault.is_none(), &mut sinks);
         prop_assert_eq!((end, streams, llm), expected);
     }
 }

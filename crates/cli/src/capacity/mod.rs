@@ -1,37 +1,39 @@
 //! `weir capacity`: from arguments to a search for the highest load that meets the objectives.
 
+mod search_args;
+mod search_run;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use self::search_args::SEARCH;
+pub(crate) use self::search_args::{SearchArgs, SearchScale};
+pub(crate) use self::search_run::{SearchOutputs, exit_code, failure, search};
 use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::load::{SearchDefaults, SearchScript, check_flags};
 use super::messages::Messages;
 use super::mix_file::MixFile;
-use super::output::{OutputFile, colors, print};
+use super::objectives::Objectives;
 use super::request_args::{RequestArgs, redacted};
 use crate::python_host::PythonHost;
-use weir_capacity::{self as capacity, CapacityError, CapacityEvent, CapacityOptions};
+use weir_capacity::{CapacityError, CapacityOptions};
 use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
-use weir_live::progress_bar::{Extent, ProgressBar};
-use weir_load::{LoadError, LoadPlan, Options, setup};
+use weir_load::{LoadPlan, Options, setup};
 use weir_measure::LoadModel;
-use weir_measure::capacity::report::{Bottleneck, CapacityReport};
-use weir_measure::capacity::search::SearchRange;
-use weir_measure::capacity::step::StepLength;
 use weir_measure::slo::Slo;
-use weir_report::capacity as report;
-use weir_report::page::render;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir capacity http://localhost:8080/ --slo \"p99<200ms\" --slo \"errors<1%\"\n  \
     weir capacity http://localhost:8080/ --slo \"p95<100ms\" --closed";
+
+const SCALE: SearchScale = SearchScale { first_rate: 100.0, step_length: Duration::from_secs(30) };
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -42,21 +44,8 @@ pub(super) struct CapacityArgs {
     /// closed loop: search over users instead of requests per second
     #[arg(long, help_heading = SEARCH)]
     closed: bool,
-    /// first load level [default: 100/s, or 1 user]
-    #[arg(long, value_name = "LOAD", value_parser = units::rate, help_heading = SEARCH)]
-    from: Option<f64>,
-    /// highest load level [default: 1,000,000/s, or 10,000 users]
-    #[arg(long = "to", value_name = "LOAD", value_parser = units::rate, help_heading = SEARCH)]
-    max_load: Option<f64>,
-    /// final distance between the bounds
-    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = units::fraction, help_heading = SEARCH)]
-    precision: f64,
-    /// maximum time per load level
-    #[arg(long = "step-time", value_name = "TIME", default_value = "30s", value_parser = units::seconds, help_heading = SEARCH)]
-    step_length: Duration,
-    /// maximum search time [default: 30 x --step-time, at least 5m]
-    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = SEARCH)]
-    max_time: Option<Duration>,
+    #[command(flatten)]
+    search_args: SearchArgs,
     /// minimum warm-up excluded from each load level
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::seconds, help_heading = SEARCH)]
     warmup: Duration,
@@ -95,9 +84,6 @@ pub(super) struct CapacityArgs {
     html: Option<PathBuf>,
 }
 
-/// Minimum of the default of `--max-time`.
-const MIN_DEFAULT_SEARCH_TIME: Duration = Duration::from_secs(300);
-const SEARCH: &str = "Search";
 const RESULT: &str = "Result";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -129,8 +115,7 @@ fn try_run(
     if script.is_python() {
         asked.threads = Some(1);
     }
-    let (out, html) = (OutputFile::open(asked.out.as_deref())?, OutputFile::open(asked.html.as_deref())?);
-    OutputFile::ensure_distinct(&[("--out", out.as_ref()), ("--html", html.as_ref())])?;
+    let outputs = SearchOutputs::open(asked.out.as_deref(), asked.html.as_deref())?;
     asked.request_args.read_stdin()?;
     asked.request_args.mix_from_args.check(false)?;
     if let Some(mix) = asked.request_args.read_scenarios(Path::new(""), &check_flags)? {
@@ -145,35 +130,14 @@ fn try_run(
     asked.options.script = script.options();
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     // Mistakes are found before the setup is played.
-    LoadPlan::new(&Options { arrivals: Arrivals::default(), ..asked.options.clone() }).map_err(|e| e.to_string())?;
+    let plan = LoadPlan::new(&Options { arrivals: Arrivals::default(), ..asked.options.clone() });
+    Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(&plan.map_err(|e| e.to_string())?)?;
     asked.options = match setup::set_up(&asked.options, &mut || !interrupt.is_requested()) {
         Ok(options) => options,
         Err(why) => return failure(CapacityError::Load(why), messages),
     };
-    let mut bar: Option<(usize, ProgressBar)> = None;
-    let found = capacity::find(&asked, &command, &mut |event| {
-        match event {
-            CapacityEvent::StepProgress { step, progress, .. } if !messages.is_quiet() => {
-                if bar.as_ref().is_none_or(|(number, _)| number != step) {
-                    let seconds = asked.step_length.max_s + asked.warmup_s;
-                    finish(&mut bar);
-                    let until = Duration::from_secs(seconds).into();
-                    bar = Some((*step, ProgressBar::new(Extent { until, requests: None })));
-                }
-                if let Some(line) = bar.as_mut().and_then(|(_, bar)| bar.update(progress)) {
-                    messages.note(&line);
-                }
-            }
-            CapacityEvent::StepProgress { .. } => {}
-            CapacityEvent::ScriptReport(report) => script.add_report(report),
-            CapacityEvent::StepDone(tried) => {
-                finish(&mut bar);
-                messages.note(&report::step(asked.model, tried));
-            }
-        }
-        !interrupt.is_requested()
-    });
-    finish(&mut bar);
+    let report = &mut |report: &str| script.add_report(report);
+    let found = search(&asked, &command, (messages, &interrupt), report);
     script.end()?;
     // A second Ctrl-C ends the process at once, so that nothing else needs to end the teardown.
     let torn_down = setup::tear_down(&asked.options, &mut || true);
@@ -184,55 +148,8 @@ fn try_run(
         Ok(answer) => answer,
         Err(why) => return failure(why, messages),
     };
-    let taken = [&out, &html].into_iter().flatten().any(OutputFile::is_stdout);
-    if !(taken && messages.is_quiet()) {
-        let text = match format {
-            CapacityFormat::Text => report::render(&answer, colors() && !taken),
-            CapacityFormat::Json => answer.to_json(),
-        };
-        print(&text, taken)?;
-    }
-    if let Some(output) = out {
-        output.write(&answer.to_json())?;
-    }
-    if let Some(output) = html {
-        output.write(&render(&report::page::of_capacity(&answer)))?;
-    }
-    if let Some(why) = &answer.lost_agent {
-        messages.error(why);
-    }
+    outputs.write(&answer, format == CapacityFormat::Json, messages)?;
     Ok(exit_code(&answer, strict).max(torn_down.map_or(exit::USAGE, |()| exit::OK)))
-}
-
-/// Exit code of a search without a result.
-fn failure(why: CapacityError, messages: &Messages) -> Result<u8, String> {
-    match why {
-        why @ CapacityError::Load(LoadError::Interrupted) => {
-            messages.error(&why.to_string());
-            Ok(exit::INTERRUPTED)
-        }
-        CapacityError::AgentLost(why) => {
-            messages.error(&why);
-            Ok(exit::UNTRUSTED)
-        }
-        why => Err(why.to_string()),
-    }
-}
-
-fn finish(bar: &mut Option<(usize, ProgressBar)>) {
-    if let Some((_, bar)) = bar.take() {
-        bar.finish();
-    }
-}
-
-fn exit_code(answer: &CapacityReport, strict: bool) -> u8 {
-    match answer {
-        answer if answer.interrupted => exit::INTERRUPTED,
-        answer if answer.lost_agent.is_some() => exit::UNTRUSTED,
-        answer if strict && answer.limited_by == Bottleneck::Generator => exit::UNTRUSTED,
-        answer if answer.passes.is_none() => exit::OBJECTIVE,
-        _ => exit::OK,
-    }
 }
 
 impl CapacityArgs {
@@ -268,48 +185,16 @@ impl CapacityArgs {
     }
 
     fn into_options(self) -> Result<CapacityOptions, String> {
-        let (start, least, most) = if self.closed { (1.0, 1.0, 10_000.0) } else { (100.0, 0.1, 1e6) };
-        let (start, most) = (self.from.unwrap_or(start), self.max_load.unwrap_or(most));
-        if !(start >= least && start <= most && most <= 1e8) {
-            return Err(format!("--from: {start} is out of range; give {least} to {most}, the value of --to"));
-        }
-        if !(0.005..=1.0).contains(&self.precision) {
-            return Err(format!("--precision: {} is out of range; give 0.5% to 100%", self.precision));
-        }
-        if !(3..=3600).contains(&self.step_length.as_secs()) {
-            return Err("--step-time: give 3s to 1h; shorter steps have no outcome".into());
-        }
-        if self.max_time.is_some_and(|time| time.is_zero()) {
-            return Err("--max-time: invalid time 0; write e.g. 10m".into());
-        }
-        if self.warmup.as_secs() > 600 {
-            return Err("--warmup: give 10m at most".into());
-        }
-        let length = StepLength { min_s: 3, max_s: self.step_length.as_secs() };
-        Ok(CapacityOptions {
-            options: Options {
-                connections: self.connections,
-                threads: self.threads,
-                arrivals: self.arrivals.unwrap_or(Arrivals::Poisson),
-                seed: Some(self.seed.unwrap_or(0)),
-                ..self.request_args.into_options()
-            },
-            slos: self.slos,
-            model: if self.closed { LoadModel::Closed } else { LoadModel::Open },
-            range: SearchRange {
-                start,
-                min_load: least,
-                max_load: most,
-                precision: self.precision,
-                integer: self.closed,
-                min_gap: 1.0,
-                step_s: self.step_length.as_secs_f64(),
-            },
-            max_time: self.max_time.unwrap_or_else(|| (self.step_length * 30).max(MIN_DEFAULT_SEARCH_TIME)),
-            step_length: length,
-            warmup_s: self.warmup.as_secs_f64().ceil() as u64,
-            pid: self.pid,
-            agents: None,
-        })
+        let model = if self.closed { LoadModel::Closed } else { LoadModel::Open };
+        let options = Options {
+            connections: self.connections,
+            threads: self.threads,
+            arrivals: self.arrivals.unwrap_or(Arrivals::Poisson),
+            seed: Some(self.seed.unwrap_or(0)),
+            warmup: Some(self.warmup),
+            ..self.request_args.into_options()
+        };
+        let asked = self.search_args.into_options(options, (model, SCALE), self.slos)?;
+        Ok(CapacityOptions { pid: self.pid, ..asked })
     }
 }

@@ -1,0 +1,128 @@
+//! One search for capacity, with its progress, and what is made of its result.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::super::interrupt::Interrupt;
+use super::super::messages::Messages;
+use super::super::output::{OutputFile, colors, print};
+use crate::exit;
+use weir_capacity::{self as capacity, CapacityError, CapacityEvent, CapacityOptions};
+use weir_live::progress_bar::{Extent, ProgressBar};
+use weir_load::LoadError;
+use weir_measure::capacity::report::{Bottleneck, CapacityReport};
+use weir_report::capacity as report;
+use weir_report::page::render;
+
+/// Executes a search, with a progress bar and a line for each load level.
+///
+/// # Errors
+/// When the search cannot start.
+pub(crate) fn search(
+    asked: &CapacityOptions,
+    command: &[String],
+    (messages, interrupt): (&Messages, &Interrupt),
+    on_script_report: &mut dyn FnMut(&str),
+) -> Result<CapacityReport, CapacityError> {
+    let mut bar: Option<(usize, ProgressBar)> = None;
+    let found = capacity::find(asked, command, &mut |event| {
+        match event {
+            CapacityEvent::StepProgress { step, progress, .. } if !messages.is_quiet() => {
+                if bar.as_ref().is_none_or(|(number, _)| number != step) {
+                    let seconds = asked.step_length.max_s + asked.warmup_s;
+                    finish(&mut bar);
+                    let until = Duration::from_secs(seconds).into();
+                    bar = Some((*step, ProgressBar::new(Extent { until, requests: None })));
+                }
+                if let Some(line) = bar.as_mut().and_then(|(_, bar)| bar.update(progress)) {
+                    messages.note(&line);
+                }
+            }
+            CapacityEvent::StepProgress { .. } => {}
+            CapacityEvent::ScriptReport(report) => on_script_report(report),
+            CapacityEvent::StepDone(tried) => {
+                finish(&mut bar);
+                messages.note(&report::step(asked.model, tried));
+            }
+        }
+        !interrupt.is_requested()
+    });
+    finish(&mut bar);
+    found
+}
+
+fn finish(bar: &mut Option<(usize, ProgressBar)>) {
+    if let Some((_, bar)) = bar.take() {
+        bar.finish();
+    }
+}
+
+/// Exit code of a search without a result.
+///
+/// # Errors
+/// One line, if the input is the reason.
+pub(crate) fn failure(why: CapacityError, messages: &Messages) -> Result<u8, String> {
+    match why {
+        why @ CapacityError::Load(LoadError::Interrupted) => {
+            messages.error(&why.to_string());
+            Ok(exit::INTERRUPTED)
+        }
+        CapacityError::AgentLost(why) => {
+            messages.error(&why);
+            Ok(exit::UNTRUSTED)
+        }
+        why => Err(why.to_string()),
+    }
+}
+
+/// Exit code of a result.
+pub(crate) fn exit_code(answer: &CapacityReport, strict: bool) -> u8 {
+    match answer {
+        answer if answer.interrupted => exit::INTERRUPTED,
+        answer if answer.lost_agent.is_some() => exit::UNTRUSTED,
+        answer if strict && answer.limited_by == Bottleneck::Generator => exit::UNTRUSTED,
+        answer if answer.passes.is_none() => exit::OBJECTIVE,
+        _ => exit::OK,
+    }
+}
+
+/// Output files of a search.
+#[derive(Debug)]
+pub(crate) struct SearchOutputs {
+    out: Option<OutputFile>,
+    html: Option<OutputFile>,
+}
+
+impl SearchOutputs {
+    /// Opens the files.
+    ///
+    /// # Errors
+    /// One line, if a file cannot be written.
+    pub(crate) fn open(out: Option<&Path>, html: Option<&Path>) -> Result<Self, String> {
+        let (out, html) = (OutputFile::open(out)?, OutputFile::open(html)?);
+        OutputFile::ensure_distinct(&[("--out", out.as_ref()), ("--html", html.as_ref())])?;
+        Ok(Self { out, html })
+    }
+
+    /// Prints the report and writes the files.
+    ///
+    /// # Errors
+    /// One line, if a file cannot be written.
+    pub(crate) fn write(self, answer: &CapacityReport, as_json: bool, messages: &Messages) -> Result<(), String> {
+        let taken = [&self.out, &self.html].into_iter().flatten().any(OutputFile::is_stdout);
+        if !(taken && messages.is_quiet()) {
+            let text = if as_json { answer.to_json() } else { report::render(answer, colors() && !taken) };
+            print(&text, taken)?;
+        }
+        if let Some(output) = self.out {
+            output.write(&answer.to_json())?;
+        }
+        if let Some(output) = self.html {
+            output.write(&render(&report::page::of_capacity(answer)))?;
+        }
+        if let Some(why) = &answer.lost_agent {
+            messages.error(why);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! Search for the highest load of a language model's server that meets the objectives.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::llm_program::LlmProgram;
+use super::load_args::LlmLoadArgs;
+use super::searched_load::SearchedLoad;
+use crate::capacity::{SearchOutputs, SearchScale, exit_code, failure, search};
+use crate::interrupt::Interrupt;
+use crate::messages::Messages;
+use crate::objectives::Objectives;
+use weir_capacity::CapacityOptions;
+use weir_load::{LoadPlan, Options};
+use weir_measure::slo::Slo;
+use weir_report::llm::LlmReportFormat;
+
+/// Conversations per second; and a goodput of 99% takes a few hundred responses to be shown.
+const SCALE: SearchScale = SearchScale { first_rate: 1.0, step_length: Duration::from_secs(60) };
+/// Objective of a search that has only objectives of each request.
+const DEFAULT_GOODPUT: &str = "goodput>99%";
+
+impl SearchedLoad {
+    /// Parameters of the search.
+    ///
+    /// # Errors
+    /// One line, if nothing is to be met or a value is out of range.
+    pub(super) fn options(
+        self,
+        asked: &LlmLoadArgs,
+        options: Options,
+        program: Arc<LlmProgram>,
+    ) -> Result<CapacityOptions, String> {
+        let mut slos = asked.slos.clone();
+        if options.streams.is_some_and(|streams| !streams.objectives.is_empty()) && slos.is_empty() {
+            slos.push(DEFAULT_GOODPUT.parse::<Slo>()?);
+        }
+        if slos.is_empty() {
+            let examples = "--goodput 'ttft:500ms tpot:50ms' or --slo 'ttft.p99<500ms'";
+            return Err(format!("--capacity: give what is to be met, e.g. {examples}"));
+        }
+        let options = Options { requests: None, duration: None, rate: None, ..options };
+        let search = asked.search_args.clone().into_options(options, (self.0, SCALE), slos)?;
+        Ok(CapacityOptions { program: Some(program), ..search })
+    }
+
+    /// Executes the search and reports it; returns the exit code.
+    ///
+    /// # Errors
+    /// One line, if it cannot start or a file cannot be written.
+    pub(super) fn run(
+        asked: &CapacityOptions,
+        plan: &LoadPlan,
+        load_args: &LlmLoadArgs,
+        command: &[String],
+        (messages, interrupt): (&Messages, &Interrupt),
+    ) -> Result<u8, String> {
+        Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(plan)?;
+        let outputs = SearchOutputs::open(load_args.out.as_deref(), load_args.html.as_deref())?;
+        match search(asked, command, (messages, interrupt), &mut |_| ()) {
+            Ok(answer) => {
+                outputs.write(&answer, load_args.format == LlmReportFormat::Json, messages)?;
+                Ok(exit_code(&answer, load_args.strict))
+            }
+            Err(why) => failure(why, messages),
+        }
+    }
+}

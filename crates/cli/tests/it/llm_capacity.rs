@@ -1,0 +1,63 @@
+//! Searches for the capacity of a language model's server, and of streams.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use serde_json::{Value, json};
+use weir_testing::{Serving, Weir};
+
+/// A model of which a token takes 2 ms, and with eight requests at a time 16 ms.
+const MODEL: [&str; 15] = [
+    "llm",
+    "--prefill",
+    "0ms",
+    "--prefill-per-token",
+    "0ms",
+    "--decode",
+    "2ms",
+    "--jitter",
+    "0%",
+    "--batch-effect",
+    "100%",
+    "--output-tokens",
+    "4",
+    "--model",
+    "m",
+];
+
+/// A search that ends after a few levels.
+fn search(flags: &[&str]) -> (i32, Value) {
+    let serving = Serving::start(&MODEL);
+    let url: &[&str] = &["llm", &serving.url, "--model", "m", "-q", "--input-tokens", "4", "--format", "json"];
+    let output = Weir::new().run(&[url, flags, &["--step-time", "5s", "--precision", "100%"]].concat());
+    (output.code, serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}")))
+}
+
+#[test]
+fn concurrency_is_searched_under_the_goodput_of_requests() {
+    let goodput = ["--capacity", "concurrency", "--goodput", "tpot:12ms", "--slo", "goodput>50%"];
+    let (code, found) = search(&[&goodput[..], &["--from", "2", "--to", "16"]].concat());
+    assert_eq!(code, 0, "{found}");
+    let bounds = [&found["passes"], &found["fails"]].map(|load| load.as_f64().unwrap());
+    assert!((2.0..8.0).contains(&bounds[0]) && (4.0..=8.0).contains(&bounds[1]), "{found}");
+    assert!(found["reason"].as_str().unwrap().starts_with("goodput>50%: goodput "), "{}", found["reason"]);
+}
+
+#[test]
+fn rates_are_searched_under_percentiles_of_tokens() {
+    // Objectives of each request are met at 99% without another word; here none is.
+    let (code, found) = search(&["--capacity", "rate", "--goodput", "tpot:1us", "--from", "50", "--to", "50"]);
+    assert_eq!((code, found["passes"].is_null()), (1, true), "{found}");
+    assert_eq!(found["objectives"], json!(["goodput>99%"]));
+    let few = ["--capacity", "rate", "--slo", "tpot.p50<5s", "--slo", "errors<20%", "--from", "50", "--to", "50"];
+    let (code, found) = search(&few);
+    assert_eq!((code, &found["objectives"]), (0, &json!(["tpot.p50<5s", "errors<20%"])), "{found}");
+}
+
+#[test]
+fn gaps_of_a_stream_are_objectives_of_a_search() {
+    let serving = Serving::start(&["stream", "--events", "5", "--gap", "20ms"]);
+    let flags = ["-q", "--format", "json", "--slo", "gap.p50<5ms", "--step-time", "3s", "--from", "8", "--to", "8"];
+    let output =
+        Weir::new().run(&[&["capacity", &format!("{}/sse", serving.url), "--stream", "--closed"], &flags[..]].concat());
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stdout.contains("gap.p50<5ms: p50 gap between events 2"), "{}", output.stdout);
+}
