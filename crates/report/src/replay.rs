@@ -37,7 +37,8 @@ pub fn of_log(replay: &RunReplay) -> Vec<String> {
 pub(super) fn facts(run: &Run) -> Vec<(&'static str, String)> {
     let Some(replay) = &run.replay else { return Vec::new() };
     let compared = compared(replay).map(|text| ("as recorded", text));
-    let named = |(label, text)| (if label == "" { "first broken line" } else { label }, text);
+    let named =
+        |(label, text): (&'static str, String)| (if label.is_empty() { "first broken line" } else { label }, text);
     facts_of(replay).into_iter().map(named).chain(compared).collect()
 }
 
