@@ -47,7 +47,7 @@ use weir_report::{ReportFormat, replay as replay_report};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir replay access.log --target http://localhost:8080 --speed 2x\n  \
-    weir replay access.log.1.gz access.log --target http://localhost:8080 --filter 'status<500' --from 10m --to 20m\n  \
+    weir replay access.log --target http://localhost:8080 --filter 'status<500' --from 10m\n  \
     weir replay access.log --dry-run";
 
 /// Number of routes with results of their own.
