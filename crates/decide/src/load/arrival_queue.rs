@@ -1,7 +1,8 @@
 //! Arrivals that are not computed but come from somewhere else while the load goes on, such as those of a log.
 //!
 //! The queue is filled from ahead: [`ArrivalQueue::wants_more`] says when, and the edge pushes what it has. While it is
-//! empty and not closed nothing is due, but the edge has to look again soon: [`ArrivalQueue::look_again`].
+//! empty and not closed nothing is due, but the edge has to look again soon, and says when it did:
+//! [`ArrivalQueue::looked`].
 
 use std::collections::VecDeque;
 
