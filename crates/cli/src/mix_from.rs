@@ -69,7 +69,13 @@ impl MixFromArgs {
         reader.peek()?;
         let mut mix = RouteMix::new(0);
         while let Some(timed) = reader.next()? {
-            mix.add(&timed.record);
+            // What failed by the log would count as failed again, and hide what the service takes.
+            if timed.record.status.is_none_or(|status| status < 400) {
+                mix.add(&timed.record);
+            }
+        }
+        if mix.requests() == 0 {
+            return Err("--mix-from: no request of the log has succeeded".to_owned());
         }
         let routes = mix.into_routes(MAX_MIXED_ROUTES);
         let name = self.mix_from.first().map(|file| file.display().to_string()).unwrap_or_default();

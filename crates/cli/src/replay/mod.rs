@@ -14,8 +14,9 @@ mod replay_shared;
 mod replayed_request;
 
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ const EXAMPLES: &str = "Examples:\n  weir replay access.log --target http://loca
     weir replay access.log --target http://localhost:8080 --filter 'status<500' --from 10m\n  \
     weir replay access.log --dry-run";
 
+/// Time that the reader of a log has for its end, once the load has ended.
+const READER_GRACE: Duration = Duration::from_secs(1);
 /// Number of routes with results of their own.
 const MAX_ROUTES: usize = 30;
 /// Duration of a plan that ends with its log: ten years.
@@ -119,8 +122,12 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
     objectives.check(&plan)?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let log = outputs.request_log(&routes, &plan.target.url)?;
-    let spawned = thread::Builder::new().name("weir-log".into()).spawn(move || feeder.run());
-    let feeding = spawned.map_err(|error| format!("cannot start the thread that reads the log: {error}"))?;
+    let (ended, has_ended) = mpsc::channel::<()>();
+    let spawned = thread::Builder::new().name("weir-log".into()).spawn(move || {
+        feeder.run();
+        let _ = ended.send(());
+    });
+    spawned.map_err(|error| format!("cannot start the thread that reads the log: {error}"))?;
     // The first requests are due at once. Without a word the log has ended.
     let _ = is_primed.recv();
     let mut abort = objectives.watch(&plan);
@@ -146,9 +153,9 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
         }
         Err(why) => return Err(why.to_string()),
     };
-    // Its queues end with the plan.
+    // Its queues end with the plan. A pipe without an end is not waited for; its last lines were not needed.
     drop(plan);
-    if feeding.join().is_err() {
+    if has_ended.recv_timeout(READER_GRACE) == Err(RecvTimeoutError::Disconnected) {
         return Err("the thread that reads the log failed".to_owned());
     }
     let replay = RunReplay { files: log_args.names(), format, speed: load_args.speed(), ..replay_of(&shared) };

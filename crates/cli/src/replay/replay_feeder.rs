@@ -92,8 +92,7 @@ impl ReplayFeeder {
         if let Err(FeedStop::Failed(why)) = stop {
             *lock(&self.shared.failure) = Some(why);
         }
-        self.shared.last_ns.store(self.last.0, Ordering::Relaxed);
-        *lock(&self.shared.tally) = self.reader.tally().clone();
+        self.note_progress();
     }
 
     fn feed(&mut self) -> Result<(), FeedStop> {
@@ -145,9 +144,16 @@ impl ReplayFeeder {
         }
     }
 
+    /// Notes what was read so far: a pipe without an end may be waited for when the load has ended.
+    fn note_progress(&mut self) {
+        self.shared.last_ns.store(self.last.0, Ordering::Relaxed);
+        lock(&self.shared.tally).clone_from(self.reader.tally());
+    }
+
     /// Hands the batches over; waits while the threads have enough.
     fn hand_over(&mut self) -> Result<(), FeedStop> {
         self.batch_bytes = 0;
+        self.note_progress();
         for (queue, batch) in self.queues.iter().zip(&mut self.batches) {
             if !batch.is_empty() && queue.send(std::mem::take(batch)).is_err() {
                 return Err(FeedStop::Ended);

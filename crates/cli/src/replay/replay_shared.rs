@@ -9,7 +9,7 @@ use super::super::access_log::LogTally;
 /// What the threads of a replay share.
 #[derive(Debug, Default)]
 pub(super) struct ReplayShared {
-    /// What the log had, once it was read.
+    /// What the log had, as far as it was read.
     pub(super) tally: Mutex<LogTally>,
     /// Why it could not be read to its end.
     pub(super) failure: Mutex<Option<String>>,

@@ -29,6 +29,7 @@ mod load_answers;
 mod load_ci;
 mod load_closed;
 mod load_failures;
+mod load_from_log;
 mod load_http2;
 mod load_http2_ends;
 mod load_http2_hostile;

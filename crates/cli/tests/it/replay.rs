@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::process::Stdio;
 
 use weir_measure::Run;
-use weir_testing::{Output, Reply, Server, Weir, close};
+use weir_testing::{Output, Reply, Running, Server, Weir, close};
 
 /// Lines of the Combined Log Format with `$request_time`: second, request line, status, and time that it took.
-fn combined(lines: &[(u64, &str, u16, &str)]) -> String {
+pub(super) fn combined(lines: &[(u64, &str, u16, &str)]) -> String {
     let mut log = String::new();
     for (second, request, status, took) in lines {
         let (minute, second) = (second / 60, second % 60);
@@ -19,7 +19,7 @@ fn combined(lines: &[(u64, &str, u16, &str)]) -> String {
 }
 
 /// A log of `count` requests, evenly over `seconds`, with stamps of a second.
-fn even(count: u64, seconds: u64) -> String {
+pub(super) fn even(count: u64, seconds: u64) -> String {
     let paths: Vec<String> = (0..count).map(|n| format!("GET /items/{n}")).collect();
     let lines: Vec<_> = (0..).zip(&paths).map(|(n, path)| (n * seconds / count, path.as_str(), 200, "0.000")).collect();
     combined(&lines)
@@ -36,12 +36,12 @@ fn run(weir: &Weir, server: &Server, args: &[&str]) -> Run {
     output.json()
 }
 
-fn lines(server: &Server) -> Vec<String> {
+pub(super) fn lines(server: &Server) -> Vec<String> {
     server.seen().iter().map(|seen| seen.line().to_owned()).collect()
 }
 
 /// Intended starts by the log of requests, in ms after the first one.
-fn intended(weir: &Weir, log: &str) -> Vec<u64> {
+pub(super) fn intended(weir: &Weir, log: &str) -> Vec<u64> {
     let mut times: Vec<u64> =
         weir.read(log).lines().skip(1).map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
     times.sort_unstable();
@@ -301,6 +301,26 @@ fn a_large_log_takes_little_memory_and_is_not_read_before_it_is_sent() {
 }
 
 #[test]
+fn an_interrupt_ends_a_replay_of_a_pipe_without_an_end() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let url = server.url("");
+    let mut command = weir.command(&["replay", "-", "--target", &url, "-q", "--out", "run.json"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        let _ = std::io::Write::write_all(&mut pipe, even(120_000, 3_000).as_bytes());
+        pipe
+    });
+    let running = Running::of(child);
+    server.wait_for("requests", |counts| counts.requests > 3);
+    running.interrupt();
+    assert_eq!(running.finish().code, 130);
+    drop(writer.join());
+    let run: Run = serde_json::from_str(&weir.read("run.json")).unwrap();
+    assert!(run.interrupted && run.replay.unwrap().requests > 0);
+}
+
+#[test]
 fn an_interrupt_ends_a_replay_with_its_report() {
     let (weir, server) = (Weir::new(), Server::hello());
     weir.write("access.log", even(4000, 400));
@@ -311,76 +331,4 @@ fn an_interrupt_ends_a_replay_with_its_report() {
     assert_eq!(running.finish().code, 130);
     let run: Run = serde_json::from_str(&weir.read("run.json")).unwrap();
     assert!(run.interrupted && run.requests.total > 0);
-}
-
-#[test]
-fn a_load_has_the_rate_of_a_log() {
-    let (weir, server) = (Weir::new(), Server::hello());
-    // 40 requests in the first 4 seconds, none in the next 4, and 80 in the last 4.
-    let log =
-        [even(40, 4), even(160, 8).lines().skip(80).map(|line| line.replace("12:00:0", "12:00:1") + "\n").collect()];
-    let log = log.concat().replace("12:00:14", "12:00:08").replace("12:00:15", "12:00:09");
-    weir.write("access.log", log.replace("12:00:16", "12:00:10").replace("12:00:17", "12:00:11"));
-    let url = server.url("/other");
-    let output =
-        weir.run(&["load", &url, "--rate-from", "access.log", "--speed", "10x", "--scale", "2", "--jtl", "log"]);
-    assert_eq!(output.code, 0, "{}", output.stderr);
-    assert!(
-        output.stderr.contains(
-            "--rate-from: 120 requests in 12.0 s of the log (combined, 0 of 120 lines left out); 240 in 1.2 s"
-        ),
-        "{}",
-        output.stderr
-    );
-    let times = intended(&weir, "log");
-    assert_eq!((times.len(), server.requests()), (240, 240));
-    let within = |from: u64, to: u64| times.iter().filter(|at| (from..to).contains(*at)).count();
-    assert_eq!((within(0, 398), within(402, 798), within(802, 1201)), (80, 0, 159), "{times:?}");
-    // The duration cuts it off.
-    let run = weir.load(&url, &["--rate-from", "access.log", "--speed", "10x", "-d", "200ms", "-q"]);
-    assert_eq!(run.requests.total, 20);
-}
-
-#[test]
-fn mistakes_of_a_rate_from_a_log() {
-    let weir = Weir::new();
-    weir.write("words", "hello\n");
-    weir.write("access.log", even(2, 1));
-    for (args, part) in [
-        (&["--rate-from", "words"][..], "words:1: unknown log format"),
-        (&["--rate-from", "access.log", "--rate", "5"], "'--rate <RATE>'"),
-        (&["--rate-from", "access.log", "--users", "5"], "'--users <N>'"),
-        (&["--scale", "2"], "--rate-from"),
-        (&["--rate-from", "access.log", "--log-pattern", "x"], "--log-pattern: unknown format 'x'"),
-    ] {
-        let output = weir.run(&[&["load", "http://127.0.0.1:9/"], args].concat());
-        assert_eq!(output.code, 2, "{args:?}");
-        assert!(output.one_line().contains(part), "{args:?}: {}", output.stderr);
-    }
-}
-
-#[test]
-fn a_load_has_the_mix_of_a_log() {
-    let (weir, server) = (Weir::new(), Server::hello());
-    let log = [even(30, 3), combined(&[(1, "GET /a?b={{c}}", 200, "0.000"), (1, "POST /a", 200, "0.000")]).repeat(10)];
-    weir.write("access.log", log.concat());
-    let run = weir.load(&server.url(""), &["--mix-from", "access.log", "-r", "1000", "-d", "400ms"]);
-    assert_eq!((run.requests.total, run.requests.ok), (400, 400));
-    let with = |part: &str| lines(&server).iter().filter(|line| line.contains(part)).count();
-    assert_eq!((with("GET /items/") + with("GET /a?b=%7B%7Bc%7D%7D "), with("POST")), (400, 0));
-    assert!((250..350).contains(&with("GET /items/")), "{} of 400, three quarters of the log", with("GET /items/"));
-    let names: Vec<&str> = run.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
-    assert_eq!(names, ["GET /items/:id", "GET /a"]);
-    for (args, part) in [
-        (&["--mix-from", "missing"][..], "cannot read missing"),
-        (&["--mix-from", "access.log", "-s", "x.hurl"], "'--scenario <FILE>'"),
-        (&["--log-pattern", "common"], "--log-pattern is of a log"),
-    ] {
-        for command in ["load", "capacity"] {
-            let slo: &[&str] = if command == "capacity" { &["--slo", "p99<1s"] } else { &[] };
-            let output = weir.run(&[&[command, "http://127.0.0.1:9/"], args, slo].concat());
-            assert_eq!(output.code, 2, "{command} {args:?}");
-            assert!(output.one_line().contains(part), "{command} {args:?}: {}", output.stderr);
-        }
-    }
 }
