@@ -9,6 +9,7 @@
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
+//!  │ ├──► web ───► server, report, load, machine, measure, decide
 //!  │ ├──► bulk ──► send, live, machine, measure, decide
 //!  │ ├──► study ─► agents, load, report ─► document, machine, measure, decide
 //!  │ ├──► capacity ─► agents, load, machine, measure, decide
@@ -57,6 +58,8 @@
 //! - [`agents`] several processes, on one machine or many, that generate one load together
 //! - [`capacity`] search for the highest load at which all objectives are met
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV and HTML
+//! - [`web`] page on which a load is watched and changed while it runs
+//! - [`history`] store of saved runs, and their trends
 //! - [`live`] progress of a run on the terminal while it goes
 //! - [`serve`] the test server: services with fault injection
 //! - [`server`] HTTP server framework: event loops, connections, timeouts, exact timers, access log, metrics
@@ -79,6 +82,7 @@ pub use weir_decide as decide;
 pub use weir_document as document;
 pub use weir_events as events;
 pub use weir_gate as gate;
+pub use weir_history as history;
 pub use weir_http as http;
 pub use weir_http2 as http2;
 pub use weir_hurl as hurl;
@@ -98,3 +102,4 @@ pub use weir_serve as serve;
 pub use weir_server as server;
 pub use weir_simulate as simulate;
 pub use weir_study as study;
+pub use weir_web as web;

@@ -7,6 +7,7 @@ use weir_call::TraceContext;
 use weir_decide::base::units;
 use weir_decide::call::deadline::DeadlineFormat;
 use weir_decide::delivery::limit_headers::RateLimitHeaders;
+use weir_decide::load::live_load::LevelKind;
 use weir_decide::load::notation;
 use weir_decide::{Nanos, WallNanos};
 use weir_load::{LoadPlan, Options, Pacing};
@@ -21,6 +22,17 @@ fuzz_target!(|text: &str| {
     if let Ok(stages) = notation::stages(text) {
         let options = Options { url: "http://127.0.0.1:1/".into(), stages, ..Options::default() };
         check(&options);
+    }
+    if let Ok((kind, stages)) = notation::stages_of_load(text) {
+        let again = notation::stages_of_load(&notation::written(&stages, kind));
+        assert!(again.is_ok_and(|(same, again)| (same, again.len()) == (kind, stages.len())), "{text}");
+        if kind == LevelKind::Users {
+            let _ = LoadPlan::new(&Options {
+                url: "http://127.0.0.1:1/".into(),
+                user_stages: stages,
+                ..Options::default()
+            });
+        }
     }
     headers(text);
 });

@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use std::path::PathBuf;
 use weir::agents;
 use weir::decide::Nanos;
+use weir::decide::load::live_load::LevelKind;
 use weir::decide::load::notation;
 use weir::decide::load::schedule::{Arrivals, LoadStage};
 use weir::http::tls::TlsOptions;
@@ -42,6 +43,11 @@ impl LoadRequest {
             return Err(errors::usage("agents and per_node need on, e.g. on='local'"));
         }
         let agents = on.map(|on| agents::AgentSpec { backend: on, agents: count, per_node, launcher });
+        let (stages, user_stages) = match form.take::<Option<LoadStagesArg>>("stages")? {
+            Some(LoadStagesArg(LevelKind::Users, stages)) => (Vec::new(), stages),
+            Some(LoadStagesArg(LevelKind::Rate, stages)) => (stages, Vec::new()),
+            None => (Vec::new(), Vec::new()),
+        };
         let options = Options {
             url: form.take("url")?,
             scenarios: form.take::<Vec<ScenarioArg>>("scenario")?.into_iter().map(|scenario| scenario.0).collect(),
@@ -62,7 +68,8 @@ impl LoadRequest {
             loops: form.take("loops")?,
             rate: form.take("rate")?,
             arrivals: form.take::<ArrivalsArg>("arrivals")?.0,
-            stages: form.take::<Option<LoadStagesArg>>("stages")?.map(|s| s.0).unwrap_or_default(),
+            stages,
+            user_stages,
             method: form.take("method")?,
             headers: form.take("headers")?,
             bodies: form.take::<Vec<BodyArg>>("body")?.into_iter().map(|c| c.0).collect(),
@@ -146,15 +153,17 @@ impl FromPyObject<'_, '_> for ArrivalsArg {
     }
 }
 
-/// Stages: text such as `0-200/30s,200/1m`, or a list of (from per second, to per second, time).
-struct LoadStagesArg(Vec<LoadStage>);
+/// Stages: text such as `0-200/30s,200/1m` or `0-50u/30s`, or a list of (from per second, to per second, time).
+struct LoadStagesArg(LevelKind, Vec<LoadStage>);
 
 impl FromPyObject<'_, '_> for LoadStagesArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if let Ok(text) = value.cast::<PyString>() {
-            return notation::stages(&text.to_cow()?).map(Self).map_err(|why| errors::usage(&why));
+            return notation::stages_of_load(&text.to_cow()?)
+                .map(|(kind, stages)| Self(kind, stages))
+                .map_err(|why| errors::usage(&why));
         }
         let stages: Vec<(f64, f64, TimeArg)> = value.extract()?;
         let stage = |(from_per_s, to_per_s, TimeArg(length)): (f64, f64, TimeArg)| {
@@ -165,7 +174,7 @@ impl FromPyObject<'_, '_> for LoadStagesArg {
             }
             Ok(LoadStage { from_per_s, to_per_s, length: Nanos::from(length) })
         };
-        stages.into_iter().map(stage).collect::<PyResult<_>>().map(Self)
+        stages.into_iter().map(stage).collect::<PyResult<_>>().map(|stages| Self(LevelKind::Rate, stages))
     }
 }
 

@@ -54,6 +54,8 @@ _NAMES = {
         "Bytes",
         "CheckResult",
         "Connections",
+        "Change",
+        "Changes",
         "EndReason",
         "FailureSample",
         "Http2",

@@ -32,6 +32,8 @@ from weir._response import Attempt, Request, Response
 from weir._run import (
     Agent,
     Bytes,
+    Change,
+    Changes,
     CheckResult,
     Connections,
     EndReason,
@@ -78,6 +80,8 @@ __all__ = [
     "Budget",
     "Bytes",
     "CallOptions",
+    "Change",
+    "Changes",
     "CheckResult",
     "Client",
     "ClientError",

@@ -118,7 +118,8 @@ def load(
         rate: Open-loop arrival rate, in requests per second.
         arrivals: Arrival process: "constant" (evenly spaced), "poisson" (random, as of many independent visitors), or
             "gamma:BURSTINESS".
-        stages: Arrival rate over time: ``"0-200/30s,200/1m"``, or tuples (from per second, to per second, time).
+        stages: Arrival rate over time: ``"0-200/30s,200/1m"``, or tuples (from per second, to per second, time). With a
+            ``u`` the number of users of a closed loop over time: ``"0-50u/30s,50u/1m"``.
         method: Request method. Default: GET, or POST with a body.
         headers: Names and values. They replace default headers of the same name; an empty value removes one.
         body: Text (sent as UTF-8), bytes, or the path (`pathlib.Path`) of a file; of several, each request takes one at

@@ -30,6 +30,8 @@ from weir._run_parts import (
 )
 from weir._run_replay import Replay
 from weir._run_steps import (
+    Change,
+    Changes,
     CheckResult,
     EndReason,
     FailureSample,
@@ -43,6 +45,8 @@ from weir._run_streams import Llm, Streams
 __all__ = [
     "Agent",
     "Bytes",
+    "Change",
+    "Changes",
     "CheckResult",
     "Connections",
     "EndReason",
@@ -115,6 +119,7 @@ class Run:
         interrupted: Whether an interrupt ended the run.
         ended_by: Reason why the run ended before its time; None otherwise.
         aborted: Condition that ended the run early, with the figure that fulfilled it; None otherwise.
+        changes: Changes of the load while it ran; None without any.
         agents: Figures of each agent, if agents generated the load.
         series: Time series by the second, warm-up included.
         histogram: Histogram of response times of successes: HdrHistogram V2 at three digits, in nanoseconds, base64;
@@ -158,6 +163,7 @@ class Run:
     interrupted: bool
     ended_by: EndReason | None = None
     aborted: str | None = None
+    changes: Changes | None = None
     agents: tuple[Agent, ...]
     series: tuple[Interval, ...]
     histogram: str

@@ -2,10 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from weir._run_parts import Percentiles, Rate
 
-__all__ = ["CheckResult", "EndReason", "FailureSample", "Iterations", "ScenarioResult", "StepInterval", "StepResult"]
+__all__ = [
+    "Change",
+    "Changes",
+    "CheckResult",
+    "EndReason",
+    "FailureSample",
+    "Iterations",
+    "ScenarioResult",
+    "StepInterval",
+    "StepResult",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +42,34 @@ class Iterations:
     rate_per_s: Rate
     time_ms: Percentiles
     histogram: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Change of a load while it ran.
+
+    Attributes:
+        t_s: Time from which it holds, in seconds since the start of the run.
+        kind: What was changed.
+        level: Requests per second of an open loop, or users of a closed one, from then on.
+    """
+
+    t_s: float
+    kind: Literal["rate", "users", "pause", "resume", "stop"]
+    level: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """Changes of a load while it ran, and the load that they have made.
+
+    Attributes:
+        stages: `stages` with which a load is the same without changes.
+        made: Changes, in order of time.
+    """
+
+    stages: str
+    made: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

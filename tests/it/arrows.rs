@@ -23,7 +23,7 @@ const PURE: [&str; 11] =
     ["accesslog", "decide", "events", "http2", "hurl", "import", "json", "llm", "measure", "scenario", "simulate"];
 
 /// Dependencies of pure crates: data, and no action.
-const PURE_DEPENDENCIES: [&str; 23] = [
+const PURE_DEPENDENCIES: [&str; 24] = [
     "base64",
     "chrono",
     "csv",
@@ -40,6 +40,7 @@ const PURE_DEPENDENCIES: [&str; 23] = [
     "serde",
     "serde_json",
     "sha2",
+    "statrs",
     "strsim",
     "weir-decide",
     "weir-events",

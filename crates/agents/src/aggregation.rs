@@ -72,7 +72,7 @@ impl AgentAggregator {
     ///
     /// # Errors
     /// The event is invalid; the reason, in one line.
-    pub fn on_event(&mut self, agent: usize, news: AgentEvent, now: Nanos) -> Result<Option<Interval>, String> {
+    pub fn on_event(&mut self, agent: usize, news: AgentEvent, now: Nanos) -> Result<Option<(u64, Interval)>, String> {
         let Some(entry) = self.agents.get_mut(agent).filter(|entry| entry.stage < AgentStage::Done) else {
             // Event of an earlier load, or of an agent that has failed.
             return Ok(None);
@@ -105,7 +105,7 @@ impl AgentAggregator {
                 if let Some(whole) = self.merger.add(number, &interval) {
                     self.ended += whole.ended();
                     self.series.add(number, &whole);
-                    return Ok(Some(whole));
+                    return Ok(Some((number, whole)));
                 }
             }
             AgentEvent::PartialInterval(number, mut interval) => {

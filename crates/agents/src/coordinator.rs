@@ -38,6 +38,9 @@ const MIN_CLOCK_PROBES: u32 = 24;
 const CLOCK_PROBE_TIMEOUT: Nanos = Nanos::from_millis(600);
 /// Time from the start command to the start; longer for a higher latency to the agents.
 const START_LEAD_TIME: Nanos = Nanos::from_millis(50);
+/// Time between a change of the load and the instant from which it holds, in addition to that on one machine: a poll of
+/// events, and the way to the agents.
+const CHANGE_LEAD_TIME: Nanos = Nanos::from_millis(200);
 /// Timeout for the remaining results after a stop command. With [`EXIT_TIMEOUT`] and the polling intervals, a run ends
 /// within two seconds of Ctrl-C, even if agents hang.
 const STOP_TIMEOUT: Nanos = Nanos::from_millis(1400);
@@ -100,7 +103,10 @@ impl Coordinator {
             }
         };
         let manifest = load::manifest(plan, command);
-        let (stopped, interrupted) = self.monitor(&clock, &mut ledger, watch);
+        if let Some(control) = &plan.control {
+            control.start(clock, Some(CHANGE_LEAD_TIME));
+        }
+        let (stopped, interrupted) = self.monitor(&clock, plan, &mut ledger, watch);
         let ended_at = clock.now();
         self.script_reports = ledger.take_script_reports();
         let (ended_by, steps) = (ledger.ended_by(), ledger.take_steps());
@@ -129,7 +135,7 @@ impl Coordinator {
         watch: &mut ProgressCallback<'_>,
     ) -> Result<Clock, LoadError> {
         self.distribute(options, plan)?;
-        let mut go_on = || watch(&RunProgress { elapsed: Nanos::ZERO, ended: 0, interval: None });
+        let mut go_on = || watch(&RunProgress { elapsed: Nanos::ZERO, ended: 0, number: 0, interval: None });
         let mut next_pulse = Nanos::ZERO;
         while !ledger.is_ready() {
             self.send_heartbeats(ledger, &mut next_pulse);
@@ -165,12 +171,14 @@ impl Coordinator {
         };
         // Defaults that depend on this machine or on random choices are the same for all agents.
         options.seed = Some(plan.seed);
-        options.connections = options.users.is_none().then_some(plan.connections);
+        options.connections = options.has_connections().then_some(plan.connections);
         let (of, interval, preconnect) = (self.count(), plan.interval, plan.preconnect);
         for agent in 0..of {
             let here = agents_on_node(self.placement.nodes(), agent);
             let place = AgentPosition { index: agent as u64, count: of as u64, on_host: here };
-            let job = LoadAssignment { options: options.clone(), position: place, interval, preconnect };
+            let may_change = plan.control.is_some();
+            let options = options.clone();
+            let job = LoadAssignment { options, position: place, interval, preconnect, may_change };
             self.send(agent, &AgentCommand::Load(Box::new(job)))?;
         }
         Ok(())
@@ -206,13 +214,16 @@ impl Coordinator {
     fn monitor(
         &mut self,
         clock: &Clock,
+        plan: &LoadPlan,
         ledger: &mut AgentAggregator,
         watch: &mut ProgressCallback<'_>,
     ) -> (Option<Nanos>, bool) {
         let (mut stopped, mut interrupted) = (None, false);
+        let mut version = 0;
         let mut next_pulse = Nanos::ZERO;
         while !ledger.is_done() {
             self.send_heartbeats(ledger, &mut next_pulse);
+            self.send_changes(plan, ledger, &mut version);
             let mut second = None;
             if let Some((agent, lost)) = self.poll(ledger, &mut second) {
                 ledger.fail(agent, lost);
@@ -222,7 +233,8 @@ impl Coordinator {
                 ledger.fail(agent, heartbeat_failure());
             }
             let elapsed = clock.now();
-            let go_on = watch(&RunProgress { elapsed, ended: ledger.ended(), interval: second.as_ref() });
+            let (number, interval) = second.as_ref().map_or((0, None), |(number, whole)| (*number, Some(whole)));
+            let go_on = watch(&RunProgress { elapsed, ended: ledger.ended(), number, interval });
             match stopped {
                 None if !go_on || ledger.has_failed() || ledger.script_error().is_some() => {
                     (stopped, interrupted) = (Some(elapsed), !go_on);
@@ -242,7 +254,7 @@ impl Coordinator {
     }
 
     /// Handles the next event; returns an agent that has failed, and why.
-    fn poll(&mut self, ledger: &mut AgentAggregator, second: &mut Option<Interval>) -> Option<(usize, String)> {
+    fn poll(&mut self, ledger: &mut AgentAggregator, second: &mut Option<(u64, Interval)>) -> Option<(usize, String)> {
         match self.placement.next_event(POLL_INTERVAL)? {
             PlacementEvent::Failed(agent, why) => Some((agent, self.with_last_log(agent, &why))),
             PlacementEvent::Line(agent, at, line) => {
@@ -264,6 +276,15 @@ impl Coordinator {
             *next = now + HEARTBEAT_INTERVAL;
             ledger.running().into_iter().for_each(|agent| self.send_probe(agent, ledger));
         }
+    }
+
+    /// Sends the latest change of the load, if there is one since `version`.
+    fn send_changes(&mut self, plan: &LoadPlan, ledger: &AgentAggregator, version: &mut u64) {
+        let Some(control) = plan.control.as_ref().filter(|control| control.version() != *version) else { return };
+        let (latest, update) = control.latest();
+        *version = latest;
+        let change = AgentCommand::Change(update);
+        ledger.running().into_iter().for_each(|agent| drop(self.send(agent, &change)));
     }
 
     fn send_probe(&mut self, agent: usize, ledger: &mut AgentAggregator) {

@@ -3,7 +3,7 @@
 use std::io::{self, BufReader};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::event_channel::EventChannel;
 use super::protocol::{AgentCommand, AgentEvent, LoadAssignment, ScriptStep, next_line};
 use super::script_host::AgentScripts;
 use weir_decide::Nanos;
-use weir_load::{self as load, LoadPlan, ProgressEvent, StartGate};
+use weir_load::{self as load, LoadControl, LoadPlan, ProgressEvent, StartGate};
 use weir_machine::clock::{self, Clock};
 use weir_machine::lock::lock;
 
@@ -37,6 +37,8 @@ struct AgentContext {
 struct CurrentLoad {
     start_gate: StartGate,
     stop: AtomicBool,
+    /// Control of a load that may be changed, once it is prepared.
+    control: OnceLock<LoadControl>,
 }
 
 /// Runs an agent: commands on stdin, events on stdout; `scripts` opens what drives users. It ends with its stdin.
@@ -76,8 +78,11 @@ fn read_commands(shared: &AgentContext, jobs: &Sender<(Box<LoadAssignment>, Arc<
         match serde_json::from_str(&line)? {
             AgentCommand::Probe(probe) => shared.events.send(&AgentEvent::Clock { probe, at: now })?,
             AgentCommand::Load(job) => {
-                let current =
-                    Arc::new(CurrentLoad { start_gate: StartGate::when_released(), stop: AtomicBool::new(false) });
+                let current = Arc::new(CurrentLoad {
+                    start_gate: StartGate::when_released(),
+                    stop: AtomicBool::new(false),
+                    control: OnceLock::new(),
+                });
                 *shared.current_load() = Some(Arc::clone(&current));
                 if jobs.send((job, current)).is_err() {
                     return Ok(());
@@ -86,6 +91,11 @@ fn read_commands(shared: &AgentContext, jobs: &Sender<(Box<LoadAssignment>, Arc<
             AgentCommand::Start(at) => {
                 if let Some(current) = shared.current_load().as_ref() {
                     current.start_gate.release_at(Clock::starting_at(at));
+                }
+            }
+            AgentCommand::Change(update) => {
+                if let Some(control) = shared.current_load().as_ref().and_then(|current| current.control.get()) {
+                    control.publish(update);
                 }
             }
             AgentCommand::Stop => {
@@ -107,6 +117,13 @@ fn drive(
     let plan = match plan_of(job, scripts) {
         Ok(plan) => plan,
         Err(why) => return shared.events.send(&AgentEvent::Rejected(why)),
+    };
+    let plan = if job.may_change {
+        let (plan, control) = plan.controlled();
+        current.control.get_or_init(|| control);
+        plan
+    } else {
+        plan
     };
     let (mut is_ready, mut failed, mut named_steps) = (false, None, 0);
     let mut listen = |_: Nanos, progress: Option<ProgressEvent>| {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use serde::{Deserialize, Serialize};
 
 use weir_decide::Nanos;
-use weir_load::{AgentPosition, Options};
+use weir_load::{AgentPosition, LoadUpdate, Options};
 use weir_measure::Counts;
 use weir_measure::end_reason::EndReason;
 use weir_measure::recorder::Interval;
@@ -20,6 +20,8 @@ pub enum AgentCommand {
     Probe(u64),
     /// Start the load at this time of the agent's clock.
     Start(Nanos),
+    /// Change the load; times are of the run's clock, which all agents share.
+    Change(LoadUpdate),
     /// End the load now.
     Stop,
 }
@@ -35,6 +37,9 @@ pub struct LoadAssignment {
     pub interval: Nanos,
     /// Number of connections that all agents together open before the start.
     pub preconnect: u64,
+    /// Whether the load may be changed while it runs.
+    #[serde(default)]
+    pub may_change: bool,
 }
 
 /// Event of an agent.
@@ -119,8 +124,13 @@ mod tests {
             ..Options::default()
         };
         let position = AgentPosition { index: 1, count: 3, on_host: 2 };
-        let command =
-            AgentCommand::Load(Box::new(LoadAssignment { options, position, interval: Nanos::SECOND, preconnect: 7 }));
+        let command = AgentCommand::Load(Box::new(LoadAssignment {
+            options,
+            position,
+            interval: Nanos::SECOND,
+            preconnect: 7,
+            may_change: true,
+        }));
         let line = serde_json::to_string(&command).expect("it serialises");
         assert!(!line.contains('\n'));
         assert_eq!(serde_json::from_str::<AgentCommand>(&line).expect("own line"), command);

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, ValueEnum};
 
 use super::exit;
+#[cfg(feature = "history")]
+use super::history::stored_run;
 use super::messages::Messages;
 use super::output::{OutputFile, colors, print};
 use super::request_args::redacted;
@@ -26,7 +28,7 @@ const EXAMPLES: &str = "Examples:\n  weir compare old.json new.json\n  \
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
-    /// runs, or folders of runs; the first is the baseline
+    /// files, folders of files, or runs of .weir/runs.db: last, last~1, #12; the first is the baseline
     #[arg(value_name = "RUN|FOLDER", required = true, num_args = 1..)]
     sides: Vec<PathBuf>,
     /// baseline, before all others [default: the first of them]
@@ -210,6 +212,10 @@ fn side_of_runs(name: &Path, runs: Vec<Run>) -> Result<Side, String> {
 /// Side from a file (one run) or a folder; files of a folder that are not runs are logged and ignored.
 fn read_side(path: &Path, note: &mut dyn FnMut(&str)) -> Result<Side, String> {
     let name = path.display().to_string();
+    #[cfg(feature = "history")]
+    if let Some((file, run)) = stored_run(path)? {
+        return Ok(Side { runs: vec![SavedRun { file, result: ToolResult::of_run(run) }], name });
+    }
     let cannot = |error: io::Error| format!("cannot read {name}: {error}");
     if !path.is_dir() {
         return Ok(Side { runs: vec![read_run(path)?], name });

@@ -8,7 +8,7 @@ use super::Cli;
 const DOCS: &str = "docs/";
 
 /// Page of each command, relative to [`DOCS`]; a command without an entry has the page of its parent.
-const PAGES: [(&str, &str); 27] = [
+const PAGES: [(&str, &str); 29] = [
     ("weir", "README.md"),
     ("weir load", "load.md"),
     ("weir llm", "llm.md"),
@@ -17,6 +17,8 @@ const PAGES: [(&str, &str); 27] = [
     ("weir import", "import.md"),
     ("weir capacity", "capacity.md"),
     ("weir compare", "compare.md"),
+    ("weir history", "history.md"),
+    ("weir trend", "history.md"),
     ("weir study", "study.md"),
     ("weir report", "cli.md#weir-report"),
     ("weir serve", "serve.md"),

@@ -12,6 +12,8 @@ mod connection_args;
 #[cfg(feature = "gate")]
 mod gate;
 mod help;
+#[cfg(feature = "history")]
+mod history;
 mod http2_args;
 mod import;
 mod interrupt;
@@ -117,6 +119,12 @@ enum CliCommand {
     /// Compare variants of a service by repeated, randomized measurements
     #[cfg(feature = "study")]
     Study(study::StudyArgs),
+    /// List saved runs
+    #[cfg(feature = "history")]
+    History(history::HistoryArgs),
+    /// Find where saved runs have become worse or better
+    #[cfg(feature = "history")]
+    Trend(history::TrendArgs),
     /// Print a saved run in any format
     Report(report::ReportArgs),
     /// Run a test server with fault injection
@@ -174,6 +182,10 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         CliCommand::Agent => load::run_agent(&messages, host),
         CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages, host),
         CliCommand::Compare(asked) => compare::run(&asked, &args, &messages),
+        #[cfg(feature = "history")]
+        CliCommand::History(asked) => history::run(&asked, &messages),
+        #[cfg(feature = "history")]
+        CliCommand::Trend(asked) => history::run_trend(&asked, &messages),
         CliCommand::Report(asked) => report::run(&asked, &messages),
     }
 }

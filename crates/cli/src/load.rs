@@ -3,6 +3,8 @@
 mod agent_scripts;
 mod defaults;
 mod exit_code;
+mod live_keys;
+mod live_session;
 mod lua_script;
 mod outputs;
 mod python_script;
@@ -16,6 +18,7 @@ mod summary;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
@@ -24,16 +27,20 @@ use self::agent_scripts::HostedScripts;
 pub(super) use self::defaults::SearchDefaults;
 use self::defaults::study_warnings;
 pub(super) use self::exit_code::exit_code;
+use self::live_session::{LiveSession, WebArgs};
 pub(super) use self::lua_script::{LuaLoad, LuaRole};
-use self::outputs::LoadOutputs;
+use self::outputs::{LoadOutputs, samplers, step_names};
 use self::python_script::PythonFlags;
 use self::rate_from::RateFromArgs;
 use self::script::LoadScript;
 use self::script_args::ScriptArgs;
 pub(super) use self::search_script::SearchScript;
+use self::stages_flag::LoadStagesFlag;
 pub(super) use self::stages_flag::StagesFlag;
 use super::agent_args::AgentArgs;
 use super::exit;
+#[cfg(feature = "history")]
+use super::history::SaveArgs;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 use super::objectives::Objectives;
@@ -89,9 +96,9 @@ pub(super) struct LoadArgs {
     /// arrival process: constant, poisson, gamma:BURSTINESS [default: constant]
     #[arg(long, value_name = "KIND", value_parser = notation::arrivals, help_heading = OPEN)]
     arrivals: Option<Arrivals>,
-    /// arrival rate over time, e.g. 0-200/30s,200/1m
-    #[arg(long, value_name = "STAGES", value_parser = StagesFlag::read, help_heading = OPEN)]
-    stages: Option<StagesFlag>,
+    /// arrival rate over time, e.g. 0-200/30s,200/1m; users: 0-50u/30s
+    #[arg(long, value_name = "STAGES", value_parser = LoadStagesFlag::read, help_heading = OPEN)]
+    stages: Option<LoadStagesFlag>,
     #[command(flatten)]
     rate_from_args: RateFromArgs,
     /// busy-wait for exact send times; one core per thread
@@ -106,6 +113,8 @@ pub(super) struct LoadArgs {
     python_args: PythonFlags,
     #[command(flatten)]
     agent_args: AgentArgs,
+    #[command(flatten)]
+    web_args: WebArgs,
 
     /// play the scenario once and print each request and response
     #[arg(long, help_heading = RESULT)]
@@ -158,6 +167,9 @@ pub(super) struct LoadArgs {
     /// file for the objectives as JUnit XML
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     junit: Option<PathBuf>,
+    #[cfg(feature = "history")]
+    #[command(flatten)]
+    save_args: SaveArgs,
     /// saved runs that the summary compares with
     #[arg(long, value_name = "RUN|FOLDER", help_heading = RESULT)]
     base: Option<PathBuf>,
@@ -237,10 +249,7 @@ fn try_run(
     messages: &Messages,
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
-    if let Some(rate) = asked.rate_from_args.read(&asked.request_args.mix_from_args, asked.duration)? {
-        messages.note(&rate.summary);
-        (asked.stages, asked.duration) = (Some(StagesFlag(rate.stages)), None);
-    }
+    asked.read_rate(messages)?;
     let mut script = LoadScript::open(&mut asked, args, host)?;
     if asked.agent_args.has_agents() && asked.jtl.is_some() {
         return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
@@ -260,8 +269,8 @@ fn try_run(
     }
     asked.add_mix(mix)?;
     let (format, strict) = (asked.format, asked.strict);
-    let command = redacted(args, &asked.request_args.secrets());
-    let driving = asked.agent_args.clone();
+    let command = redacted(args, &[asked.request_args.secrets(), asked.web_args.secrets()].concat());
+    let (driving, web) = (asked.agent_args.clone(), asked.web_args.clone());
     let options = Options { script: script.for_agents(), ..asked.into_options() };
     if let Some(output) = once {
         return play(&options, &output, messages);
@@ -295,10 +304,14 @@ fn try_run(
         Ok(RequestLog::new(file, !it.is_stdout(), pairs))
     };
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
+    let interrupt = Arc::new(interrupt);
+    let slos: Vec<String> = objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
+    let (plan, mut live) = LiveSession::open(&web, (&options, plan), &slos, &interrupt, messages)?;
     let mut bar = (!messages.is_quiet()).then(|| {
         ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, &step_names(&plan))
     });
     let mut watch = |progress: &weir_measure::RunProgress<'_>| {
+        live.update(progress, bar.as_mut());
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
             messages.note(&line);
         }
@@ -312,6 +325,7 @@ fn try_run(
             .and_then(|placed| crew.insert(placed).run(&options, &plan, &command, &mut watch)),
     };
     let reports = crew.as_mut().map(Coordinator::take_script_reports).unwrap_or_default();
+    live.end_keys();
     if let Some(bar) = bar {
         bar.finish();
     }
@@ -326,7 +340,10 @@ fn try_run(
             messages.error(&why.to_string());
             return Ok(exit::INTERRUPTED);
         }
-        Err(why) => return Err(why.to_string()),
+        Err(why) => {
+            live.finish(Err(&why.to_string()));
+            return Err(why.to_string());
+        }
     };
     objectives.judge(&mut run, abort, interrupt.is_requested());
     if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
@@ -343,23 +360,9 @@ fn try_run(
     let of_script = script.done(&run, &reports, messages);
     let kept = outputs.write(&run, log, messages);
     let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
+    live.finish(Ok(&run));
     let code = exit_code(&run, strict, shown.max(kept).max(ended), messages);
     Ok(of_script.unwrap_or(code))
-}
-
-/// Labels and URLs in a log: of each step, or of the one request.
-fn samplers(plan: &LoadPlan) -> Vec<(String, String)> {
-    let url = plan.target.url.clone();
-    match &plan.scenarios {
-        Some(mix) => step_names(plan).into_iter().zip(mix.step_urls()).collect(),
-        None if plan.has_users() => step_names(plan).into_iter().map(|name| (name, url.clone())).collect(),
-        None => vec![(plan.target.path.split('?').next().unwrap_or("/").to_owned(), url)],
-    }
-}
-
-/// Names of the steps of a plan; none without scenarios.
-fn step_names(plan: &LoadPlan) -> Vec<String> {
-    plan.step_facts().into_iter().map(|step| step.name).collect()
 }
 
 impl LoadArgs {
@@ -375,6 +378,7 @@ impl LoadArgs {
     }
 
     fn into_options(self) -> Options {
+        let [stages, user_stages] = self.stages.map(LoadStagesFlag::by_kind).unwrap_or_default();
         Options {
             connections: self.connections,
             threads: self.threads,
@@ -385,7 +389,8 @@ impl LoadArgs {
             loops: self.loops,
             rate: self.rate,
             arrivals: self.arrivals.unwrap_or_default(),
-            stages: self.stages.map(|s| s.0).unwrap_or_default(),
+            stages,
+            user_stages,
             warmup: self.warmup,
             seed: Some(self.seed.unwrap_or(0)),
             spin: self.spin,

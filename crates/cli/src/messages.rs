@@ -54,6 +54,11 @@ impl Messages {
         }
     }
 
+    /// Writes a note also with `--quiet`.
+    pub(super) fn always(&self, text: &str) {
+        self.write("note", text);
+    }
+
     /// Writes lines that belong together, such as an attempt log; the first is a heading.
     pub(super) fn block(&self, text: &str) {
         match self.format {

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::exit;
+#[cfg(feature = "history")]
+use super::history::stored_run;
 use super::messages::Messages;
 use super::output::{OutputFile, colors, print};
 use weir_measure::Run;
@@ -19,7 +21,7 @@ const EXAMPLES: &str = "Examples:\n  weir report run.json --format wrk\n  weir r
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
-    /// run saved by --out or --format json; - is stdin
+    /// run saved by --out or --format json, - is stdin; or last, last~1, #12 of .weir/runs.db
     #[arg(value_name = "RUN.json")]
     file: PathBuf,
     /// report format on stdout
@@ -35,10 +37,16 @@ pub(super) struct ReportArgs {
 
 pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
     let shown = asked.file.display();
-    let text =
-        if asked.file.as_os_str() == "-" { io::read_to_string(io::stdin()) } else { fs::read_to_string(&asked.file) };
-    let run = text.map_err(|e| e.to_string()).and_then(|text| Run::from_json(&text));
-    let run = match run {
+    let read = || {
+        #[cfg(feature = "history")]
+        if let Some((_, run)) = stored_run(&asked.file)? {
+            return Ok(run);
+        }
+        let is_stdin = asked.file.as_os_str() == "-";
+        let text = if is_stdin { io::read_to_string(io::stdin()) } else { fs::read_to_string(&asked.file) };
+        text.map_err(|e| e.to_string()).and_then(|text| Run::from_json(&text))
+    };
+    let run = match read() {
         Ok(run) => run,
         Err(why) => {
             messages.error(&format!("{shown}: {why}"));

@@ -9,6 +9,7 @@ use console::Term;
 use super::dashboard::Dashboard;
 use super::step_progress::StepProgress;
 use weir_decide::Nanos;
+use weir_decide::load::live_load::{LevelKind, LiveLoad};
 use weir_measure::RunProgress;
 use weir_measure::recorder::Interval;
 
@@ -27,6 +28,8 @@ pub struct ProgressBar {
     /// None if the line cannot be updated in place: no terminal, or one without escapes.
     terminal: Option<Term>,
     extent: Extent,
+    /// Level of the load, once it was changed.
+    level: Option<String>,
     /// Summary of the last second, the most important part first.
     last_summary: Vec<String>,
     /// Number of columns of the line on the terminal.
@@ -60,12 +63,24 @@ impl ProgressBar {
         Self {
             terminal: changes.then_some(terminal),
             extent,
+            level: None,
             last_summary: Vec::new(),
             shown_columns: 0,
             next_line: LINE_INTERVAL,
             steps: StepProgress::default(),
             step_lines: Dashboard::new(),
         }
+    }
+
+    /// Follows a load that may be changed while it runs: its end, and its level once it was changed.
+    pub fn follow(&mut self, load: &LiveLoad, until: Nanos) {
+        let Some(last) = load.changes().last() else { return };
+        self.extent.until = until;
+        self.level = Some(match (load.is_paused(), load.kind()) {
+            (true, _) => "paused".to_owned(),
+            (false, LevelKind::Rate) => format!("set to {}/s", last.level),
+            (false, LevelKind::Users) => format!("{} users", last.level),
+        });
     }
 
     /// Draws the progress; without a terminal, returns a line to log if one is due.
@@ -76,7 +91,8 @@ impl ProgressBar {
         }
         let elapsed = progress.elapsed;
         let (fraction, text) = self.progress(progress);
-        let parts: Vec<String> = [text].into_iter().chain(self.last_summary.iter().cloned()).collect();
+        let parts: Vec<String> =
+            [text].into_iter().chain(self.level.clone()).chain(self.last_summary.iter().cloned()).collect();
         let Some(terminal) = &self.terminal else {
             if elapsed < self.next_line {
                 return None;
@@ -199,7 +215,7 @@ mod tests {
         let lines: Vec<String> = (0..350)
             .filter_map(|tenth| {
                 let elapsed = Nanos::from_millis(100 * tenth);
-                bar.update(&RunProgress { elapsed, ended: 0, interval: Some(&second) })
+                bar.update(&RunProgress { elapsed, ended: 0, number: 0, interval: Some(&second) })
             })
             .collect();
         assert_eq!(lines.len(), 3, "{lines:?}");

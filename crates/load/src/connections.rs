@@ -75,6 +75,11 @@ impl ConnectionTable {
         self.connecting < self.max_connecting && self.in_use() < self.max_connections
     }
 
+    /// Allows another number of connections; more than these are not closed.
+    pub(super) fn set_max(&mut self, most: usize) {
+        self.max_connections = most;
+    }
+
     /// Whether there is an idle connection.
     pub(super) fn has_idle(&self) -> bool {
         !self.idle.is_empty() || !self.listed.is_empty()

@@ -47,6 +47,17 @@ impl WorkerCounters {
         }
     }
 
+    /// Lets intervals have their requests by outcome.
+    pub(super) fn report_outcomes(&mut self) {
+        self.recorder.report_outcomes();
+    }
+
+    /// Replaces the end of the window, which lies ahead.
+    pub(super) fn set_until(&mut self, until: Nanos) {
+        self.until = until;
+        self.recorder.set_until(until);
+    }
+
     /// Counts that were not reported yet.
     pub(super) fn counts(&mut self) -> &mut Counts {
         &mut self.recorder.counts
@@ -241,7 +252,7 @@ impl WorkerCounters {
 
     /// Counts since the last call.
     pub(super) fn take_interval(&mut self, backlog: u64) -> Box<Interval> {
-        let mut taken = Box::new(std::mem::take(&mut self.recorder.interval));
+        let mut taken = Box::new(self.recorder.take_interval());
         (taken.backlog, taken.in_flight) = (backlog, self.in_flight);
         taken
     }

@@ -178,6 +178,9 @@ impl<'a> ReportCollector<'a> {
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             let now = self.elapsed();
+            if let (Some(control), Some(clock)) = (&self.plan.control, self.start_gate.clock()) {
+                control.start(*clock, None);
+            }
             if !listen(now, told) && self.driven.stopped_at.is_none() {
                 (self.driven.stopped_at, self.driven.interrupted) = (Some(now), true);
                 self.control.stop();
@@ -207,7 +210,7 @@ impl<'a> ReportCollector<'a> {
     /// are any.
     fn end_blocked(&mut self, now: Nanos, listen: &mut DriveObserver<'_>) -> bool {
         let end = self.driven.stopped_at.map(|at| (at, INTERRUPT_GRACE));
-        let end = end.or_else(|| (now >= self.plan.until).then_some((self.plan.until, END_GRACE)));
+        let end = end.or_else(|| (now >= self.plan.end()).then_some((self.plan.end(), END_GRACE)));
         let Some((from, grace)) = end else { return false };
         let control = self.control;
         let blocked: Vec<OpenCall> =
@@ -235,7 +238,7 @@ impl<'a> ReportCollector<'a> {
         let end = std::mem::take(&mut *lock(&self.control.program_end));
         let plan = self.plan;
         let driven = &mut self.driven;
-        if let Some(at) = end.at.filter(|at| driven.stopped_at.is_none() && *at < plan.until) {
+        if let Some(at) = end.at.filter(|at| driven.stopped_at.is_none() && *at < plan.end()) {
             let name = || plan.scenario_names().into_iter().next().unwrap_or_default();
             driven.ended_by = Some(end.reason.map_or_else(|| EndReason::ScriptStop(name()), EndReason::ScriptError));
             // Threads that it did not end may have gone on.

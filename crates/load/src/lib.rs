@@ -17,6 +17,7 @@ mod drive;
 pub mod event_streams;
 mod headers;
 pub mod http2;
+mod load_control;
 mod manifest;
 pub mod options;
 pub mod plan;
@@ -34,6 +35,7 @@ use std::io;
 
 pub use self::drive::{DriveResult, drive};
 pub use self::headers::{HeaderField, with_headers};
+pub use self::load_control::{ControlError, LoadControl, LoadUpdate};
 pub use self::manifest::{machine_manifest, manifest};
 pub use self::options::{Options, RequestBodySource};
 pub use self::plan::{AgentPosition, LoadPlan, Pacing, PlanError};
@@ -112,8 +114,10 @@ pub fn run(
     let mut ended = 0;
     let started = clock::unix_s();
     let mut listen = |elapsed: Nanos, told: Option<ProgressEvent>| {
+        let mut number = 0;
         let whole = match told {
             Some(ProgressEvent::Interval(stretch, whole)) => {
+                number = stretch;
                 ended += whole.ended();
                 series.add(stretch, &whole);
                 Some(whole)
@@ -124,7 +128,7 @@ pub fn run(
             }
             None => None,
         };
-        watch(&RunProgress { elapsed, ended, interval: whole.as_ref() })
+        watch(&RunProgress { elapsed, ended, number, interval: whole.as_ref() })
     };
     let DriveResult { counts, stopped_at, interrupted, ended_by, ended_at } =
         drive(plan, &StartGate::when_ready(), false, &mut listen, log)?;

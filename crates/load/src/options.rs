@@ -58,6 +58,9 @@ pub struct Options {
     pub arrivals: Arrivals,
     /// Open-loop arrival rate over time.
     pub stages: Vec<LoadStage>,
+    /// Users of the closed loop over time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub user_stages: Vec<LoadStage>,
     /// Request method; by default GET, or POST with a body.
     pub method: Option<String>,
     /// Request headers, as `Name: value`.
@@ -97,6 +100,13 @@ pub struct Options {
     /// Script whose users agents drive, in place of one request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<ScriptOptions>,
+}
+
+impl Options {
+    /// Whether a closed loop is one of connections, and not of users.
+    pub fn has_connections(&self) -> bool {
+        self.users.is_none() && self.user_stages.is_empty()
+    }
 }
 
 /// Source of a request body.

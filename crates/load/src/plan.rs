@@ -4,8 +4,10 @@ mod conflicts;
 mod error;
 mod facts;
 mod http2;
+mod live;
 mod program;
 mod requests;
+mod run_length;
 mod scenarios;
 
 use std::sync::mpsc::Sender;
@@ -18,15 +20,19 @@ pub use self::error::PlanError;
 use self::http2::{check_heads, http2};
 use self::requests::requests;
 pub(crate) use self::requests::weights;
+use self::run_length::{RunLength, check_warmup};
 use super::event_streams::StreamOptions;
 use super::http2::Http2Plan;
+use super::load_control::LoadControl;
 use super::options::Options;
 use super::steps::{ProgramPlan, ScenarioMix, StepTrace, with_single_request};
 use weir_decide::Nanos;
 use weir_decide::load::feed::{ClosedFeed, Feed, OpenFeed};
+use weir_decide::load::live_load::MAX_RATE_PER_S;
 use weir_decide::load::schedule::{LoadStage, Schedule};
 use weir_decide::load::shard::Shard;
 use weir_decide::load::source::RequestSource;
+use weir_decide::load::user_stages::UserStages;
 use weir_decide::load::users::Users;
 use weir_http::target::{SocketAddress, Target};
 use weir_http::tls::Tls;
@@ -89,6 +95,12 @@ pub struct LoadPlan {
     pub scenarios: Option<ScenarioMix>,
     /// Program that drives the users, in place of one request.
     pub program: Option<ProgramPlan>,
+    /// Number of users over time, if it is one of stages; empty otherwise.
+    pub user_stages: Vec<LoadStage>,
+    /// Whether arrivals at a rate end with their number, and not at a time.
+    pub ends_with_requests: bool,
+    /// Control of the load while it runs, if it may be changed.
+    pub control: Option<LoadControl>,
     /// Listener of requests and responses of steps; for few of them.
     pub trace: Option<Sender<StepTrace>>,
 }
@@ -134,8 +146,6 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const THREAD_RATE_PER_S: f64 = 20_000.0;
 /// Maximum of `--connections`: above the number of local ports.
 const MAX_CONNECTIONS: u64 = 1_000_000;
-/// Maximum of `--rate`, in requests per second: above the ability of any machine.
-const MAX_RATE_PER_S: f64 = 100e6;
 
 impl LoadPlan {
     /// Validates the options, reads the files that they name and resolves the host.
@@ -203,7 +213,7 @@ impl LoadPlan {
             pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
             http2,
             streams: options.streams,
-            preconnect: if keep_alive && matches!(pace, Pacing::Closed(_)) && options.users.is_none() {
+            preconnect: if keep_alive && matches!(pace, Pacing::Closed(_)) && options.has_connections() {
                 connections
             } else {
                 0
@@ -214,6 +224,9 @@ impl LoadPlan {
             interval: Nanos::SECOND,
             scenarios: None,
             program: None,
+            user_stages: options.user_stages.clone(),
+            ends_with_requests: length.ends_with_requests,
+            control: None,
             trace: None,
         }
         .with_remote_users(options)
@@ -235,7 +248,13 @@ impl LoadPlan {
     /// Requests of thread `index` of `of`.
     pub fn feed(&self, index: u64, of: u64) -> Feed {
         match &self.pacing {
-            Pacing::Closed(users) => Feed::Closed(ClosedFeed::new(*users, self.until, self.shard, index, of)),
+            Pacing::Closed(users) => {
+                let feed = ClosedFeed::new(*users, self.until, self.shard, index, of);
+                Feed::Closed(match self.user_stages.is_empty() {
+                    true => feed,
+                    false => feed.in_stages(UserStages::new(self.user_stages.clone())),
+                })
+            }
             Pacing::Open(schedule) => {
                 let limit = self.limit.unwrap_or(u64::MAX);
                 let open = OpenFeed::new(schedule.clone().sharded(self.shard.split(index, of)), limit, self.timeout);
@@ -289,45 +308,6 @@ impl LoadPlan {
     }
 }
 
-/// End of a run.
-struct RunLength {
-    until: Nanos,
-    requests: Option<u64>,
-}
-
-impl RunLength {
-    fn of(options: &Options) -> Result<Self, PlanError> {
-        let requests = options.requests.map(|n| in_range("requests", n, 1, u64::MAX)).transpose()?;
-        let until = match options.duration {
-            Some(duration) => positive_time("duration", duration)?,
-            None if requests.is_some() || options.loops.is_some() => Nanos::NEVER,
-            None => DEFAULT_DURATION.into(),
-        };
-        Ok(Self { until, requests })
-    }
-
-    /// Time of the last possible arrival.
-    fn of_arrivals(&self, pacing: &Pacing) -> Nanos {
-        match pacing {
-            Pacing::Closed(_) | Pacing::Recorded => self.until,
-            Pacing::Open(schedule) => schedule.length(),
-        }
-    }
-
-    /// Time at which iterations are cut off. A number of them that no duration bounds is done in full, also those that
-    /// arrive last.
-    fn of_iterations(&self, pacing: &Pacing) -> Nanos {
-        if self.until == Nanos::NEVER { self.until } else { self.of_arrivals(pacing) }
-    }
-}
-
-fn check_warmup(warmup: Nanos, until: Nanos) -> Result<(), PlanError> {
-    if warmup >= until {
-        return Err(PlanError::Value("warmup", format!("{warmup} is not shorter than the run of {until}")));
-    }
-    Ok(())
-}
-
 fn pacing(options: &Options, seed: u64) -> Result<(Pacing, u64), PlanError> {
     // The default stays below the limit of open files.
     let cap = DEFAULT_MAX_CONNECTIONS.min(machine::max_connections().max(1));
@@ -350,6 +330,14 @@ fn pacing(options: &Options, seed: u64) -> Result<(Pacing, u64), PlanError> {
             return Err(PlanError::Value("stages", "the stages have no request; write rates above 0".into()));
         }
         return Ok((Pacing::Open(schedule), connections(cap)?));
+    }
+    if !options.user_stages.is_empty() {
+        let count = UserStages::new(options.user_stages.clone()).peak();
+        if count == 0 {
+            return Err(PlanError::Value("stages", "the stages have no user; write numbers above 0".into()));
+        }
+        let users = Users { count: in_range("stages", count, 1, MAX_CONNECTIONS)?, ramp_up: Nanos::ZERO, loops: None };
+        return Ok((Pacing::Closed(users), count));
     }
     if let Some(count) = options.users {
         let count = in_range("users", count, 1, MAX_CONNECTIONS)?;

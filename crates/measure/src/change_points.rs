@@ -113,7 +113,7 @@ fn split_window(values: &[f64], max_p_value: f64) -> Vec<usize> {
         // Where another level follows, the whole rest may be no different on average. Hunter gives up there; only a few
         // values would be an outlier, and no level.
         let is_level = (index - begin).min(until - index) >= MIN_LEVEL;
-        if !is_change(end) && !(is_level && is_change(until)) {
+        if !(is_change(end) || is_level && is_change(until)) {
             return points;
         }
         points.push(index);

@@ -10,6 +10,8 @@ pub struct RunProgress<'a> {
     pub elapsed: Nanos,
     /// Requests (with scenarios, iterations) ended so far, up to the last whole second.
     pub ended: u64,
+    /// Number of `interval`, from 0.
+    pub number: u64,
     /// Last complete interval of all threads, when it has just been completed.
     pub interval: Option<&'a Interval>,
 }

@@ -6,6 +6,7 @@ use super::counts::Counts;
 use super::histogram::{self, Histogram};
 use super::merge::{at, merged};
 use super::outcome::{Outcome, RequestEnd};
+use super::outcome_counts::OutcomeCounts;
 use super::response_counts::BodyLengths;
 use super::step_counts::StepInterval;
 use super::stream_interval::StreamInterval;
@@ -39,6 +40,9 @@ merged! {
         /// Steps of the scenarios, in order; empty without scenarios.
         #[serde(default)]
         pub steps: Vec<StepInterval> => sum,
+        /// Requests by their outcome, of a load that may be changed while it runs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub outcomes: Option<Box<OutcomeCounts>> => sum,
         /// Streamed responses; none if responses are not read as streams.
         #[serde(default)]
         pub streams: Option<Box<StreamInterval>> => sum,
@@ -60,6 +64,7 @@ impl Default for Interval {
             in_flight: 0,
             iterations: 0,
             steps: Vec::new(),
+            outcomes: None,
             streams: None,
             counts: None,
         }
@@ -100,13 +105,40 @@ pub struct Recorder {
     pub interval: Interval,
     from: Nanos,
     until: Nanos,
+    /// Outcomes that an interval had; none if intervals have none.
+    reported: Option<OutcomeCounts>,
 }
 
 impl Recorder {
     /// Recorder of a window. Requests with an intended start before `from` (the warm-up) count in the series only;
     /// responses after `until` do not count for the rate.
     pub fn new(from: Nanos, until: Nanos) -> Self {
-        Self { counts: Counts::default(), interval: Interval::default(), from, until }
+        Self { counts: Counts::default(), interval: Interval::default(), from, until, reported: None }
+    }
+
+    /// Replaces the end of the window, which lies ahead.
+    pub fn set_until(&mut self, until: Nanos) {
+        self.until = until;
+    }
+
+    /// Lets intervals have their requests by outcome.
+    pub fn report_outcomes(&mut self) {
+        self.reported.get_or_insert_default();
+    }
+
+    /// Returns the interval since the last call, with its requests by outcome if they are reported. In the warm-up they
+    /// are not known.
+    pub fn take_interval(&mut self) -> Interval {
+        let mut taken = std::mem::take(&mut self.interval);
+        if let Some(reported) = &mut self.reported {
+            let now = OutcomeCounts { statuses: self.counts.statuses.clone(), failures: self.counts.failures };
+            let mut new = now.clone();
+            new.statuses.subtract(&reported.statuses);
+            new.failures.iter_mut().zip(&reported.failures).for_each(|(all, before)| *all -= before);
+            taken.outcomes = Some(Box::new(new));
+            *reported = now;
+        }
+        taken
     }
 
     /// Returns the counts since the last call. Facts about the service stay: later responses are compared with them.
@@ -115,6 +147,9 @@ impl Recorder {
         let body_lengths = BodyLengths { same: 0, ..*body_lengths };
         let (server, tls, http) = (server.clone(), tls.clone(), http.clone());
         let next = Counts { server, tls, http, body_lengths, ..Counts::default() };
+        if let Some(reported) = &mut self.reported {
+            *reported = OutcomeCounts::default();
+        }
         std::mem::replace(&mut self.counts, next)
     }
 

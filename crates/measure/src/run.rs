@@ -10,6 +10,7 @@ use super::histogram::{Histogram, Percentiles};
 use super::lateness::is_p99_distorted;
 use super::load_model::LoadModel;
 pub use super::rate::Rate;
+use super::run_changes::RunChanges;
 use super::run_http2::RunHttp2;
 use super::run_llm::RunLlm;
 use super::run_replay::RunReplay;
@@ -103,6 +104,9 @@ pub struct Run {
     /// Condition that ended the run early, with the figure that fulfilled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aborted: Option<String>,
+    /// Changes of the load while it ran; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<RunChanges>,
     /// Figures of each agent, if agents generated the load.
     pub agents: Vec<Agent>,
     /// Time series by the second, warm-up included.

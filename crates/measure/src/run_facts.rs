@@ -7,6 +7,7 @@ use super::goodput::GoodputObjectives;
 use super::llm_counts::LlmCounts;
 use super::load_model::LoadModel;
 use super::run::{Bytes, Connections, Manifest, Rate, Requests, Responses, Run, RunTarget, SCHEMA_VERSION};
+use super::run_changes::RunChanges;
 use super::run_http2::RunHttp2;
 use super::run_llm::RunLlm;
 use super::run_steps::{RunIterations, RunScenario, RunStep, StepFacts};
@@ -44,6 +45,8 @@ pub struct RunFacts {
     pub interrupted: bool,
     /// Reason of an early end.
     pub ended_by: Option<EndReason>,
+    /// Changes of the load while it ran.
+    pub changes: Option<RunChanges>,
     /// Names of the scenarios; empty without scenarios.
     pub scenarios: Vec<String>,
     /// Steps of the scenarios; empty without scenarios.
@@ -191,6 +194,7 @@ impl Run {
             interrupted: facts.interrupted,
             ended_by: facts.ended_by.clone(),
             aborted: None,
+            changes: facts.changes.clone(),
             agents: figures,
             series: series.points(end_s),
             histogram: counts.good.response.to_base64(),

@@ -122,7 +122,7 @@ fn course(run: &Run) -> Vec<String> {
 }
 
 /// Values as blocks whose height is that of the maximum of as many values as share a column; the base is 0.
-fn blocks(values: &[f64], columns: usize) -> String {
+pub fn blocks(values: &[f64], columns: usize) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let per_column = values.len().div_ceil(columns).max(1);

@@ -10,6 +10,7 @@ use super::times_table::{cells, heading, percentiles};
 use super::{agents, bars, http2, replay, steps, streams};
 use weir_decide::Nanos;
 use weir_measure::end_reason::EndReason;
+use weir_measure::run_changes::RunChanges;
 use weir_measure::{LoadModel, Run};
 
 /// Report of a run, with ANSI colours if `color`.
@@ -115,8 +116,15 @@ pub(super) fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
         };
         lines.push(paint.red(&format!("interrupted{left}")));
     }
+    lines.extend(run.changes.as_ref().map(changed));
     lines.extend(ended_by(run).map(|words| truncate(&words, TERMINAL_COLUMNS)));
     lines
+}
+
+/// Number of changes of the load while it ran, and the stages that repeat it: whole, to be copied.
+pub(crate) fn changed(changes: &RunChanges) -> String {
+    let times = if changes.made.len() == 1 { "once".to_owned() } else { format!("{} times", changes.made.len()) };
+    format!("changed {times} while it ran; again: --stages {}", changes.stages)
 }
 
 /// Reason of an early end, other than an interrupt.

@@ -9,6 +9,8 @@ use super::super::load::StagesFlag;
 use super::searched_load::SearchedLoad;
 use super::sweep_values::SweepValues;
 use crate::capacity::SearchArgs;
+#[cfg(feature = "history")]
+use crate::history::SaveArgs;
 use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
@@ -80,6 +82,9 @@ pub(super) struct LlmLoadArgs {
     /// file for the run as JSON; - is stdout
     #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
     pub(super) out: Option<PathBuf>,
+    #[cfg(feature = "history")]
+    #[command(flatten)]
+    pub(super) save_args: SaveArgs,
     /// file for the time series as CSV
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     pub(super) csv: Option<PathBuf>,
@@ -103,11 +108,15 @@ impl LlmLoadArgs {
         let given = [
             ("--stages", self.stages.is_some()),
             ("--csv", self.csv.is_some()),
+            #[cfg(feature = "history")]
+            ("--save", self.save_args.path().is_some()),
             ("--rate", sweep.is_of_rate() && self.rate.is_some()),
             ("--concurrency", !sweep.is_of_rate() && self.concurrency.is_some()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
-            Some(("--csv", _)) => Err("--csv is for one run; a sweep has --out and --html".to_owned()),
+            Some((flag @ ("--csv" | "--save"), _)) => {
+                Err(format!("{flag} is for one run; a sweep has --out and --html"))
+            }
             Some((flag, _)) => Err(format!("{flag} and --sweep do not go together; the sweep has the values")),
             None => Ok(Some(sweep.clone())),
         }
@@ -130,6 +139,8 @@ impl LlmLoadArgs {
             ("--num-prompts", self.num_prompts.is_some()),
             ("--duration", self.duration.is_some()),
             ("--csv", self.csv.is_some()),
+            #[cfg(feature = "history")]
+            ("--save", self.save_args.path().is_some()),
             ("--format vllm", self.format == LlmReportFormat::Vllm),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {

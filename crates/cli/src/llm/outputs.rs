@@ -3,6 +3,8 @@
 use super::super::output::{OutputFile, colors, print};
 use super::load_args::LlmLoadArgs;
 use crate::exit;
+#[cfg(feature = "history")]
+use crate::history::RunSaver;
 use crate::messages::Messages;
 use weir_measure::Run;
 use weir_report::llm::{LlmReportFormat, render};
@@ -14,6 +16,8 @@ pub(super) struct LlmOutputs {
     json: Option<OutputFile>,
     csv: Option<OutputFile>,
     html: Option<OutputFile>,
+    #[cfg(feature = "history")]
+    saver: Option<RunSaver>,
     format: LlmReportFormat,
 }
 
@@ -24,7 +28,14 @@ impl LlmOutputs {
     /// One line, if a file cannot be written.
     pub(super) fn open(asked: &LlmLoadArgs) -> Result<Self, String> {
         let [json, csv, html] = [&asked.out, &asked.csv, &asked.html].map(|path| OutputFile::open(path.as_deref()));
-        let all = Self { json: json?, csv: csv?, html: html?, format: asked.format };
+        let all = Self {
+            json: json?,
+            csv: csv?,
+            html: html?,
+            #[cfg(feature = "history")]
+            saver: asked.save_args.open()?,
+            format: asked.format,
+        };
         let Self { json, csv, html, .. } = &all;
         OutputFile::ensure_distinct(&[("--out", json.as_ref()), ("--csv", csv.as_ref()), ("--html", html.as_ref())])?;
         Ok(all)
@@ -43,6 +54,8 @@ impl LlmOutputs {
             self.json.map(|output| output.write(&run.to_json())),
             self.csv.map(|output| output.write(&csv::series(run))),
             self.html.map(|output| output.write(&page::render(&page::of_run(run)))),
+            #[cfg(feature = "history")]
+            self.saver.map(|saver| saver.save(run)),
         ];
         let mut code = exit::OK;
         for why in done.into_iter().flatten().filter_map(Result::err) {

@@ -2,7 +2,7 @@
 
 use super::super::mix_file::MixFile;
 use super::super::request_args::RequestArgs;
-use super::{LoadArgs, parse_flags};
+use super::{LoadArgs, LoadStagesFlag, parse_flags};
 use weir_decide::load::schedule::Arrivals;
 
 /// What a mix file says of its load that a search for the highest load uses.
@@ -52,7 +52,7 @@ impl LoadArgs {
         if self.rate.is_some() || self.stages.is_some() || has_connections {
             (file.users, file.ramp_up, file.loops) = (None, None, None);
         }
-        if self.users.is_some() {
+        if self.users.is_some() || self.stages.as_ref().is_some_and(LoadStagesFlag::are_of_users) {
             (file.rate, file.arrivals, file.connections) = (None, None, None);
         }
         if self.users.is_some() || self.rate.is_some() {

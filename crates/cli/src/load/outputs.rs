@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use super::LoadArgs;
 use super::summary::{append_to_job_page, comparison_with};
 use crate::exit;
+#[cfg(feature = "history")]
+use crate::history::RunSaver;
 use crate::messages::Messages;
 use crate::output::OutputFile;
+use weir_load::LoadPlan;
 use weir_load::request_log::RequestLog;
 use weir_measure::Run;
 use weir_report::{csv, junit, page, summary};
@@ -24,6 +27,8 @@ pub(super) struct LoadOutputs {
     pub(super) jtl: Option<OutputFile>,
     summary: Option<OutputFile>,
     junit: Option<OutputFile>,
+    #[cfg(feature = "history")]
+    saver: Option<RunSaver>,
     /// Saved runs that the summary compares with.
     base: Option<PathBuf>,
     /// File on the page of the job that this runs in.
@@ -48,6 +53,8 @@ impl LoadOutputs {
             jtl: open(&asked.jtl)?,
             summary: open(&asked.summary_md)?,
             junit: open(&asked.junit)?,
+            #[cfg(feature = "history")]
+            saver: asked.save_args.open()?,
             base: asked.base.clone(),
             job_page,
             strict: asked.strict,
@@ -99,6 +106,8 @@ impl LoadOutputs {
             self.jtl.zip(log).map(|(output, log)| output.finish(log.finish())),
             self.summary.zip(shown).map(|(output, shown)| output.write(&shown)),
             self.junit.map(|output| output.write(&junit::render(run, self.strict))),
+            #[cfg(feature = "history")]
+            self.saver.map(|saver| saver.save(run)),
         ];
         let mut code = exit::OK;
         for why in done.into_iter().flatten().filter_map(Result::err) {
@@ -107,4 +116,19 @@ impl LoadOutputs {
         }
         code
     }
+}
+
+/// Labels and URLs in a log: of each step, or of the one request.
+pub(super) fn samplers(plan: &LoadPlan) -> Vec<(String, String)> {
+    let url = plan.target.url.clone();
+    match &plan.scenarios {
+        Some(mix) => step_names(plan).into_iter().zip(mix.step_urls()).collect(),
+        None if plan.has_users() => step_names(plan).into_iter().map(|name| (name, url.clone())).collect(),
+        None => vec![(plan.target.path.split('?').next().unwrap_or("/").to_owned(), url)],
+    }
+}
+
+/// Names of the steps of a plan; none without scenarios.
+pub(super) fn step_names(plan: &LoadPlan) -> Vec<String> {
+    plan.step_facts().into_iter().map(|step| step.name).collect()
 }

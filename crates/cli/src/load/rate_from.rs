@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::OPEN;
+use super::stages_flag::LoadStagesFlag;
+use super::{LoadArgs, OPEN};
 use crate::access_log::{LogReader, LogRequest, check_files, log_factor};
+use crate::messages::Messages;
 use crate::mix_from::MixFromArgs;
 use weir_accesslog::{RateProfile, RecordSelection};
 use weir_decide::Nanos;
+use weir_decide::load::live_load::LevelKind;
 use weir_decide::load::schedule::LoadStage;
 
 /// Rate of an access log as that of a load.
@@ -28,10 +31,10 @@ pub(super) struct RateFromArgs {
 
 /// Rate of a log over time.
 #[derive(Clone, Debug)]
-pub(super) struct LogRate {
-    pub(super) stages: Vec<LoadStage>,
+struct LogRate {
+    stages: Vec<LoadStage>,
     /// What the log has, for a person.
-    pub(super) summary: String,
+    summary: String,
 }
 
 impl RateFromArgs {
@@ -39,7 +42,7 @@ impl RateFromArgs {
     ///
     /// # Errors
     /// One line, if the log cannot be read or has no request.
-    pub(super) fn read(&self, log: &MixFromArgs, length: Option<Duration>) -> Result<Option<LogRate>, String> {
+    fn read(&self, log: &MixFromArgs, length: Option<Duration>) -> Result<Option<LogRate>, String> {
         log.check(!self.rate_from.is_empty())?;
         if self.rate_from.is_empty() {
             return Ok(None);
@@ -76,6 +79,20 @@ impl RateFromArgs {
             lasts.as_secs_f64(),
         );
         Ok(Some(LogRate { stages, summary }))
+    }
+}
+
+impl LoadArgs {
+    /// Takes the rate of a log as stages, if one is given.
+    ///
+    /// # Errors
+    /// One line, if the log cannot be read or has no request.
+    pub(super) fn read_rate(&mut self, messages: &Messages) -> Result<(), String> {
+        if let Some(rate) = self.rate_from_args.read(&self.request_args.mix_from_args, self.duration)? {
+            messages.note(&rate.summary);
+            (self.stages, self.duration) = (Some(LoadStagesFlag(LevelKind::Rate, rate.stages)), None);
+        }
+        Ok(())
     }
 }
 

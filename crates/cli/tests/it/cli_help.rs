@@ -4,12 +4,14 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 27] = [
-    (&["load"], &["load.md", "scripts.md", "agents.md", "scripts/"]),
+const COMMANDS: [(&[&str], &[&str]); 29] = [
+    (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
-    (&["llm"], &["llm.md"]),
+    (&["llm"], &["llm.md", "history.md"]),
     (&["replay"], &["replay.md", "load.md"]),
     (&["compare"], &["compare.md"]),
+    (&["history"], &["history.md"]),
+    (&["trend"], &["history.md"]),
     (&["study"], &["study.md", "agents.md"]),
     (&["study", "new"], &["study.md"]),
     (&["report"], &["cli.md"]),

@@ -55,6 +55,15 @@ impl LoadStage {
         (self.to_per_s - self.from_per_s) / self.length.as_secs_f64()
     }
 
+    /// Level at this time after the start of the stage.
+    pub(super) fn level_at(&self, into: Nanos) -> f64 {
+        if self.from_per_s == self.to_per_s {
+            self.from_per_s
+        } else {
+            self.from_per_s + self.slope() * into.as_secs_f64()
+        }
+    }
+
     /// Seconds until `count` arrivals are expected: the root of `within(s) = count`, in the form without cancellation
     /// for small slopes.
     fn when(&self, count: f64) -> f64 {
@@ -181,6 +190,49 @@ impl Schedule {
         self
     }
 
+    /// The same arrivals from the start with other stages; those that were taken stay taken. Arrivals keep their numbers
+    /// and, where the stages are the same as before, their times.
+    pub fn replace_stages(&mut self, stages: Vec<LoadStage>) {
+        self.stages = stages;
+        (self.stage, self.stage_start, self.stage_level) = (0, Nanos::ZERO, 0.0);
+    }
+
+    /// Next arrival, without taking it.
+    pub fn peek(&mut self) -> Option<ScheduledArrival> {
+        while self.number < self.next_number {
+            self.step_to_next();
+        }
+        loop {
+            let stage = self.stages.get(self.stage)?;
+            let into = self.level - self.stage_level;
+            // An arrival at the exact end of a stage belongs to the next one; at the end of the last it is left out.
+            // The tolerance absorbs the rounding of rate x length, so 0.1/s over 30 s is 3 arrivals and not 4.
+            if into < stage.expected() - ARRIVAL_TOLERANCE {
+                let intended = self.stage_start + Nanos::from_secs_f64(stage.when(into));
+                return Some(ScheduledArrival { intended, number: self.number });
+            }
+            self.stage_level += stage.expected();
+            self.stage_start += stage.length;
+            self.stage += 1;
+        }
+    }
+
+    /// Stages of the load.
+    pub fn stages(&self) -> &[LoadStage] {
+        &self.stages
+    }
+
+    /// Number of the next arrival of this shard, at least.
+    pub fn number(&self) -> u64 {
+        self.number.max(self.next_number)
+    }
+
+    /// Takes the arrival that [`Self::peek`] has returned.
+    pub fn advance(&mut self) {
+        self.next_number = self.next_number.saturating_add(self.step);
+        self.step_to_next();
+    }
+
     /// Duration of all stages.
     pub fn length(&self) -> Nanos {
         self.stages.iter().fold(Nanos::ZERO, |sum, s| sum + s.length)
@@ -223,25 +275,9 @@ impl Iterator for Schedule {
     type Item = ScheduledArrival;
 
     fn next(&mut self) -> Option<ScheduledArrival> {
-        while self.number < self.next_number {
-            self.step_to_next();
-        }
-        loop {
-            let stage = self.stages.get(self.stage)?;
-            let into = self.level - self.stage_level;
-            // An arrival at the exact end of a stage belongs to the next one; at the end of the last it is left out.
-            // The tolerance absorbs the rounding of rate x length, so 0.1/s over 30 s is 3 arrivals and not 4.
-            if into < stage.expected() - ARRIVAL_TOLERANCE {
-                let intended = self.stage_start + Nanos::from_secs_f64(stage.when(into));
-                let arrival = ScheduledArrival { intended, number: self.number };
-                self.next_number = self.next_number.saturating_add(self.step);
-                self.step_to_next();
-                return Some(arrival);
-            }
-            self.stage_level += stage.expected();
-            self.stage_start += stage.length;
-            self.stage += 1;
-        }
+        let arrival = self.peek()?;
+        self.advance();
+        Some(arrival)
     }
 }
 

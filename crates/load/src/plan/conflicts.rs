@@ -7,14 +7,31 @@ use weir_http::target::Target;
 /// Rejects options that do not go together.
 pub(super) fn check_conflicts(options: &Options) -> Result<(), PlanError> {
     let open = options.rate.is_some() || !options.stages.is_empty();
-    let users = options.users.is_some();
+    let staged_users = !options.user_stages.is_empty();
+    let users = options.users.is_some() || staged_users;
     let rules = [
         (
             options.rate.is_some() && !options.stages.is_empty(),
             "--rate and --stages do not go together; a stage has its rate",
         ),
         (
-            !options.stages.is_empty() && options.duration.is_some(),
+            staged_users && (options.users.is_some() || options.rate.is_some()),
+            "--stages of users do not go together with --users and --rate; a stage has its users",
+        ),
+        (
+            staged_users && (options.ramp_up.is_some() || options.loops.is_some()),
+            "--stages of users do not go together with --ramp-up and --loops; write a ramp as 0-50u/30s",
+        ),
+        (
+            staged_users && (options.script.is_some() || options.http2.streams.unwrap_or(1) > 1),
+            "--stages of users do not go together with scripts and --streams",
+        ),
+        (
+            staged_users && options.requests.is_some(),
+            "--stages of users and --requests do not go together; stages have lengths",
+        ),
+        (
+            (!options.stages.is_empty() || staged_users) && options.duration.is_some(),
             "--duration and --stages do not go together; stages have lengths",
         ),
         (open && users, "--users is a closed loop, --rate and --stages are an open one; choose"),

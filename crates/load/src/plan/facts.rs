@@ -18,10 +18,11 @@ impl LoadPlan {
     /// time of an early stop, and `interrupted` whether a user caused it.
     pub fn facts(&self, last_done: Nanos, ended_at: Nanos, stopped_at: Option<Nanos>, interrupted: bool) -> RunFacts {
         // A run limited by a count ends with its last response, one limited by time at that time.
+        let until = self.end();
         let by_count = self.limit.is_some() || matches!(self.pacing, Pacing::Closed(users) if users.loops.is_some());
-        let natural = if by_count || self.until == Nanos::NEVER { last_done } else { self.until };
-        let is_early = stopped_at.is_none() && ended_at < self.until;
-        let end = stopped_at.map_or(natural, |at| at.min(self.until));
+        let natural = if by_count || until == Nanos::NEVER { last_done } else { until };
+        let is_early = stopped_at.is_none() && ended_at < until;
+        let end = stopped_at.map_or(natural, |at| at.min(until));
         RunFacts {
             model: self.model(),
             target: RunTarget {
@@ -37,12 +38,17 @@ impl LoadPlan {
             arrivals_end: match &self.pacing {
                 // With a limit of requests arrivals end before the last response.
                 Pacing::Open(schedule) => {
-                    Some(self.limit.map_or(Nanos::NEVER, |limit| schedule.time_of(limit)).min(end))
+                    Some(self.limit.map_or(Nanos::NEVER, |limit| self.changed(schedule).time_of(limit)).min(end))
                 }
                 Pacing::Recorded => Some(end),
                 Pacing::Closed(_) => None,
             },
-            max_connections: if self.has_users() { self.users } else { self.connections },
+            max_connections: self.max_users(end).unwrap_or(if self.has_users() {
+                self.users
+            } else {
+                self.connections
+            }),
+            changes: self.run_changes(end),
             streams: self.http2.map(|http2| http2.streams as u64),
             reads_events: self.streams.is_some(),
             llm_objectives: self.streams.filter(|streams| streams.api.is_some()).map(|streams| streams.objectives),

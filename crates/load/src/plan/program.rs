@@ -6,7 +6,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::requests::read_body;
-use super::{LoadPlan, Pacing, PlanError, RunLength};
+use super::run_length::RunLength;
+use super::{LoadPlan, Pacing, PlanError};
 use crate::http2::Http2Plan;
 use crate::options::Options;
 use crate::program::{ProgramThread, RemoteProgram, UserProgram};
@@ -112,6 +113,8 @@ impl LoadPlan {
             source: self.source.clone(),
             pacing: self.pacing.clone(),
             data_end: self.data_end.clone(),
+            user_stages: self.user_stages.clone(),
+            control: self.control.clone(),
             scenarios: None,
             program: self.program.clone(),
             trace: None,

@@ -1,10 +1,8 @@
 //! Plans of scenarios.
 
 use super::http2::http2;
-use super::{
-    AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, RunLength, check_warmup, pacing, positive_time,
-    threads,
-};
+use super::run_length::{RunLength, check_warmup};
+use super::{AgentPosition, DEFAULT_TIMEOUT, LoadPlan, Pacing, PlanError, pacing, positive_time, threads};
 use crate::event_streams::StreamOptions;
 use crate::options::Options;
 use crate::steps::{ResolvedOrigin, ScenarioMix, ScenarioSource, without_user};
@@ -68,6 +66,9 @@ impl LoadPlan {
             interval: Nanos::SECOND,
             scenarios: Some(mix),
             program: None,
+            user_stages: options.user_stages.clone(),
+            ends_with_requests: length.ends_with_requests,
+            control: None,
             trace: None,
         })
     }

@@ -80,6 +80,11 @@ impl<'a> UserTable<'a> {
         !self.idle.is_empty() || self.users.len() < self.max_users
     }
 
+    /// Allows another number of users.
+    pub(crate) fn set_max(&mut self, max_users: usize) {
+        self.max_users = max_users;
+    }
+
     /// A free user; one that is new is made by [`begin`](Self::begin).
     pub(crate) fn take_free(&mut self) -> u32 {
         self.idle.pop().unwrap_or_else(|| u32::try_from(self.users.len()).unwrap_or(u32::MAX))

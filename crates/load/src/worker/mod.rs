@@ -5,6 +5,7 @@
 //! loop sleeps until the next send is due, sends, and then reads the responses that came meanwhile, whose arrival the
 //! kernel has timed ([`weir_http::kernel_timestamps`]).
 
+mod changes;
 mod connect;
 mod context;
 mod event_streams;
@@ -88,6 +89,11 @@ pub(super) struct Worker<'a> {
     next_read: Nanos,
     interval: u64,
     next_tick: Nanos,
+    /// End of the load, and the number of its changes so far.
+    until: Nanos,
+    version: u64,
+    /// End of what a change may start; zero if none is possible.
+    may_change_until: Nanos,
 }
 
 /// Maximum number of requests started at a time.
@@ -111,7 +117,13 @@ impl<'a> Worker<'a> {
     ) -> io::Result<Self> {
         let plan = shared.plan;
         let clock = Clock::starting_in(Nanos::ZERO);
-        let counters = || Box::new(WorkerCounters::new(plan.warmup, plan.until));
+        let counters = || {
+            let mut counters = Box::new(WorkerCounters::new(plan.warmup, plan.until));
+            if plan.control.is_some() {
+                counters.report_outcomes();
+            }
+            counters
+        };
         let is_open = !matches!(plan.pacing, super::plan::Pacing::Closed(_));
         // Events that wait for a late thread keep their times.
         let stamped = (is_open || plan.streams.is_some()) && !plan.spin;
@@ -145,6 +157,9 @@ impl<'a> Worker<'a> {
             next_read: Nanos::ZERO,
             interval: 0,
             next_tick: Nanos::ZERO,
+            until: plan.until,
+            version: 0,
+            may_change_until: plan.control.as_ref().map_or(Nanos::ZERO, |control| control.load().until()),
         })
     }
 
@@ -170,6 +185,7 @@ impl<'a> Worker<'a> {
     /// Waits for something to do, and does it.
     #[inline]
     fn turn(&mut self, ready: &mut Vec<ReadinessEvent>) {
+        self.take_changes();
         let mut polled = self.wait(ready);
         if !polled && !self.connections.has_idle() {
             // A response that frees a connection is better than a new connection.
@@ -319,19 +335,19 @@ impl<'a> Worker<'a> {
             return false;
         }
         if let Some(users) = &self.users {
-            let is_over = self.clock.now() >= self.shared.plan.until;
+            let is_over = self.clock.now() >= self.until;
             // Users whose iterations are cut off take no arrival that waits.
             if is_over || !users.is_quiet() {
                 return is_over;
             }
         }
         self.refill_permits();
-        self.feed.next_due().is_none()
+        self.feed.next_due().is_none() && !self.may_change()
     }
 
     fn finish(mut self) {
         let now = self.clock.now();
-        self.feed.stop(now.min(self.shared.plan.until));
+        self.feed.stop(now.min(self.until));
         if let Some(users) = &mut self.users {
             let counts = self.counters.counts();
             users.cut(|scenario| counts.scenario(scenario).cut += 1);

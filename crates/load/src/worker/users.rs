@@ -25,7 +25,7 @@ impl Worker<'_> {
     /// must be read too.
     pub(super) fn start_users(&mut self) {
         let now = self.clock.now();
-        if now >= self.shared.plan.until && !self.is_stopping {
+        if now >= self.until && !self.is_stopping {
             self.cut_iterations(now);
         }
         for _ in 0..MAX_STARTS {
@@ -134,7 +134,7 @@ impl Worker<'_> {
         while let Some(action) = next {
             next = match action {
                 UserAction::Wait => None,
-                UserAction::Send(send) if now >= self.shared.plan.until && !self.is_stopping => {
+                UserAction::Send(send) if now >= self.until && !self.is_stopping => {
                     self.counters.counts().scenario(send.scenario).cut += 1;
                     None
                 }

@@ -23,9 +23,10 @@ pub mod table;
 
 pub use self::bars::{BarChart, BarRow};
 pub use self::chart::{Chart, ChartLevel, ChartLine, ChartSpan};
-pub use self::render::render;
+pub use self::render::{STYLE, render};
 pub(crate) use self::run::verdict as verdict_of_run;
 pub use self::run::{date, of_run, percentiles};
+pub use self::script::CHART_MODULE;
 pub use self::table::{PageTable, TableCell};
 pub use crate::axis::{AxisScale, ChartAxis};
 pub use crate::unit::ValueUnit;

@@ -13,7 +13,8 @@ use super::{
     BarChart, Block, Chart, KeyFigure, PageTable, ReportPage, Section, TableCell, Tone, VerdictPoint, chart, svg,
 };
 
-const STYLE: &str = concat!(include_str!("chart.css"), include_str!("page.css"));
+/// Style of all pages.
+pub const STYLE: &str = concat!(include_str!("chart.css"), include_str!("page.css"));
 
 /// The page as a file.
 pub fn render(page: &ReportPage) -> String {

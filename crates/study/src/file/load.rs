@@ -38,7 +38,7 @@ impl fmt::Debug for LoadSyntax<'_> {
 }
 
 /// Flags that the study sets itself, or that have no meaning in a study.
-pub const DISALLOWED_FLAGS: [&str; 33] = [
+pub const DISALLOWED_FLAGS: [&str; 37] = [
     "format",
     "out",
     "jtl",
@@ -48,6 +48,8 @@ pub const DISALLOWED_FLAGS: [&str; 33] = [
     "summary-md",
     "junit",
     "base",
+    "save",
+    "label",
     "strict",
     "slo",
     "abort",
@@ -58,6 +60,8 @@ pub const DISALLOWED_FLAGS: [&str; 33] = [
     "agents",
     "per-node",
     "processes",
+    "web",
+    "web-token",
     "once",
     "verbose",
     "show-secrets",

@@ -6,6 +6,7 @@ use crate::page::manifest::manifest_section;
 use crate::page::{Block, Section, ValueUnit};
 use crate::replay;
 use crate::text::facts;
+use weir_measure::run_changes::{ChangeKind, RunChange};
 use weir_measure::{LoadModel, Run};
 
 pub(super) fn method(run: &Run) -> Section {
@@ -62,8 +63,33 @@ pub(super) fn method(run: &Run) -> Section {
         "weir's own CPU",
         format!("{cpu} per request, busiest thread {:.0}% of a core", run.cpu_utilization * 100.0),
     ));
+    let made = run.changes.iter().flat_map(|changes| &changes.made).map(change).collect::<Vec<_>>();
+    if let Some(changes) = &run.changes {
+        facts.push(("changed while it ran", shortened(made)));
+        facts.push(("again with", format!("--stages {}", changes.stages)));
+    }
     let facts = facts.into_iter().map(|(name, words)| (name.to_owned(), words)).collect();
     Section::new("Method", vec![Block::Text(model.into()), Block::Facts(facts)])
+}
+
+/// Change of the load, with its time.
+fn change(made: &RunChange) -> String {
+    let at = ValueUnit::Seconds.format(made.t_s);
+    match made.kind {
+        ChangeKind::Rate => format!("{}/s at {at}", number_format::rate(made.level)),
+        ChangeKind::Users => format!("{} users at {at}", made.level),
+        kind => format!("{} at {at}", kind.name()),
+    }
+}
+
+/// The first and the last of many changes.
+fn shortened(mut made: Vec<String>) -> String {
+    const MAX_CHANGES: usize = 12;
+    if made.len() > MAX_CHANGES {
+        let left_out = made.len() - MAX_CHANGES;
+        made.splice(MAX_CHANGES / 2..made.len() - MAX_CHANGES / 2, [format!("{left_out} more")]);
+    }
+    made.join(", ")
 }
 
 pub(super) fn manifest(run: &Run) -> Section {

@@ -129,6 +129,16 @@ class Chart {
       inside.append(shape("rect", { class: "span", x: a, y: TOP, width: b - a, height: bottom - TOP }));
       if (b - a > name.length * 7) named.push([{ x: a + 4, y: TOP + 13 }, name]);
     }
+    // From the last one: it has its name, and of those before each that has room for it.
+    let room = this.right;
+    for (const [at, name] of (this.spec.marks ?? []).toReversed()) {
+      if (at < this.xScale.from(from) || at > this.xScale.from(to)) continue;
+      const x = fixed(this.toX(at));
+      inside.append(shape("path", { class: "level", d: `M${x} ${TOP}V${bottom}` }));
+      if (room - x < name.length * 7 + 8) continue;
+      named.push([{ x: x + 3, y: bottom - 5 }, name]);
+      room = x;
+    }
     for (const [v, text] of yTicks) {
       const y = fixed(this.toY(v));
       svg.append(shape("path", { class: "grid", d: `M${left} ${y}H${this.right}` }));
@@ -224,11 +234,11 @@ class Chart {
         return;
       }
       const doubt = line.untrusted?.includes(at) ? " not trusted" : "";
-      const band = (line.low && line.low[at] !== null && line.high[at] !== null
+      const band = (line.low && !line.own && line.low[at] !== null && line.high[at] !== null
         ? ` [${show(this.y, line.low[at])} \u2013 ${show(this.y, line.high[at])}]` : "") + doubt;
       data.setAttribute("value", value);
-      data.textContent = show(this.y, value) + band;
-      said.push(`${line.name} ${show(this.y, value)}${band}`);
+      data.textContent = show(this.y, line.own?.[at] ?? value) + band;
+      said.push(`${line.name} ${show(this.y, line.own?.[at] ?? value)}${band}`);
       const px = this.toX(line.xs[at]);
       if (px >= this.left - 1 && px <= this.right + 1) {
         const [cx, cy] = [px, this.toY(value)].map(fixed);

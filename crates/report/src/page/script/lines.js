@@ -40,7 +40,7 @@ function drawLine(chart, group, line, from, to) {
       last = column;
     }
     const outline = [...upper, ...lower.reverse()].map(([x, v]) => `${x} ${fixed(v)}`).join("L");
-    const banded = chart.spec.lines.filter((other) => other.low).length;
+    const banded = chart.spec.lines.filter((other) => other.low && !other.own).length;
     if (banded > MAX_BANDS) {
       const beside = (chart.spec.lines.indexOf(line) - (banded - 1) / 2) * 2.5;
       const reach = ([x, top], i) => `M${fixed(x + beside)} ${fixed(top)}V${fixed(lower[upper.length - 1 - i][1])}`;

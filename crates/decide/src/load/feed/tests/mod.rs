@@ -1,7 +1,10 @@
 //! Open and closed feeds: examples, and the balance of arrivals that are sent, dropped or waiting.
 
 use super::*;
-use crate::load::schedule::{Arrivals, LoadStage};
+use crate::base::nanos::Nanos;
+use crate::load::schedule::{Arrivals, LoadStage, Schedule};
+use crate::load::shard::Shard;
+use crate::load::users::Users;
 use proptest::prelude::*;
 
 fn schedule(rate: f64, seconds: u64) -> Schedule {

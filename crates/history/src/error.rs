@@ -1,0 +1,41 @@
+//! Errors of a store of runs.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Error of a store of runs.
+#[derive(Debug)]
+pub enum HistoryError {
+    /// The file cannot be opened, read or written.
+    File(PathBuf, String),
+    /// There is no such file.
+    Missing(PathBuf),
+    /// The file is something else than a store of runs.
+    Other(PathBuf),
+    /// The file is of a newer version.
+    Newer(PathBuf, i64),
+    /// No run is meant by this reference; with the number of runs in the store.
+    NoRun(String, u64),
+    /// The run of this number is damaged.
+    Damaged(i64, String),
+}
+
+impl std::error::Error for HistoryError {}
+
+impl fmt::Display for HistoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path, why) => write!(f, "{}: {why}", path.display()),
+            Self::Missing(path) => {
+                write!(f, "{}: no saved runs; 'weir load --save' saves each run there", path.display())
+            }
+            Self::Other(path) => write!(f, "{}: not a store of runs; name another file", path.display()),
+            Self::Newer(path, version) => {
+                write!(f, "{}: version {version} of a store of runs, by a newer weir; update weir", path.display())
+            }
+            Self::NoRun(text, 0) => write!(f, "unknown run '{text}': the store is empty"),
+            Self::NoRun(text, count) => write!(f, "unknown run '{text}' among {count}; 'weir history' lists them"),
+            Self::Damaged(id, why) => write!(f, "run {id} is damaged: {why}"),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+// Charts of the page: those of the saved report, with lines that grow.
+
+const AXIS_X = { name: "since the start", unit: "s", scale: "linear" };
+
+class LiveChart extends Chart {
+  /// Figure and chart; `choose` is called with a range of seconds, or null.
+  static make(title, note, y, lines, peers, choose) {
+    const legend = element("ul", { class: "legend" });
+    lines.forEach(({ name, hue }) => legend.append(element("li", { class: `h${hue}` }, element("i"), name)));
+    const caption = element("figcaption", {}, element("h3", {}, title), element("p", {}, note));
+    const figure = element("figure", { class: "chart" }, caption, legend, element("div", { class: "plot" }));
+    figure.dataset.chart = peers.length;
+    document.getElementById("plots").append(figure);
+    const spec = { title, axes: [{ ...AXIS_X }, y], lines: lines.map((line) => ({ ...line, xs: [], y: [] })), levels: [], spans: [], marks: [], group: "time" };
+    const chart = new LiveChart(figure, spec, peers);
+    chart.chosen = choose;
+    // A chart out of sight is drawn when it comes into it.
+    new IntersectionObserver((entries) => {
+      chart.isSeen = entries[entries.length - 1].isIntersecting;
+      if (chart.isSeen) chart.draw();
+    }).observe(figure);
+    peers.push(chart);
+    return chart;
+  }
+
+  /// Takes new points; a range that was chosen stays.
+  update(values, end, extra) {
+    this.spec.lines.forEach((line, i) => Object.assign(line, values[i]));
+    Object.assign(this.spec, extra);
+    this.whole = [0, Math.max(end, 1)];
+    this.plot.setAttribute("aria-valuemax", this.whole[1]);
+    if (this.isSeen) this.draw();
+  }
+
+  setView(view) {
+    super.setView(view);
+    this.chosen?.(this.view);
+  }
+}
+
+const PER_SECOND = { name: "requests per second", unit: "per_s", scale: "linear" };
+const CLASSES = [["2xx", "3", 200], ["3xx", "0", 300], ["4xx", "5", 400], ["5xx", "bad", 500], ["other", "4", null], ["no response", "8", undefined]];
+
+/// All charts, and a function that gives them the bins of a store.
+function makeCharts({ kind, reads_events }, choose) {
+  const peers = [];
+  const make = (title, note, y, lines) => LiveChart.make(title, note, y, lines, peers, choose);
+  const level = kind === "rate" ? [{ name: "set", hue: 2 }] : [];
+  const rate = make("Throughput", "Requests by when they ended.", { ...PER_SECOND },
+    [{ name: "ok", hue: 0 }, { name: "failed", hue: "bad" }, ...level]);
+  const times = make("Response time", "Of successes, from the intended start.", { name: "response time", unit: "ms", scale: "log" },
+    [{ name: "p50", hue: 0 }, { name: "p95", hue: 3 }, { name: "p99", hue: 1 }, { name: "max", hue: 2 }]);
+  const status = make("Outcomes", "Responses by status, stacked.", { ...PER_SECOND }, CLASSES.map(([name, hue]) => ({ name, hue })));
+  const users = kind === "rate" ? [{ name: "waiting for a connection", hue: 1 }] : [{ name: kind, hue: 2 }];
+  const inside = make("In the system", "At the end of each interval.", { name: "requests", unit: "count", scale: "linear" },
+    [{ name: "in flight", hue: 0 }, ...users]);
+  const streams = reads_events ? make("Streams", "Of streamed responses.", { name: "time", unit: "ms", scale: "log" },
+    [{ name: "first event p50", hue: 0 }, { name: "first event p99", hue: 1 }, { name: "gap p50", hue: 3 }, { name: "gap p99", hue: 5 }]) : null;
+  const update = (store, load, hello) => {
+    const { bins } = store, xs = bins.map((bin) => store.start(bin) + store.seconds(bin) / 2);
+    const end = bins.length ? store.start(bins[bins.length - 1]) + store.seconds(bins[bins.length - 1]) : 1;
+    const per = (of) => bins.map((bin) => of(bin) / store.seconds(bin));
+    const line = (y, more) => ({ xs, y, ...more });
+    const marks = marksOf(load?.changes ?? [], kind);
+    const spans = hello.warmup_s > 0 ? [[0, hello.warmup_s, "warm-up"]] : [];
+    const stages = stepsOf(load?.stages ?? [], end);
+    rate.update([line(per((bin) => bin.ok)), line(per((bin) => bin.failed)), ...(kind === "rate" ? [stages] : [])], end,
+      { marks, spans, levels: hello.rate_objectives });
+    times.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => bin.q[i]))), end, { marks, spans, levels: hello.time_objectives });
+    status.update(stacked(bins, store).map((one) => line(one.y, one)), end, { marks, spans });
+    streams?.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => bin.s?.[i] ?? null))), end, { marks, spans });
+    const second = kind === "rate" ? line(bins.map((bin) => bin.backlog)) : stages;
+    inside.update([line(bins.map((bin) => bin.in_flight)), second], end, { marks, spans });
+  };
+  return { update, redraw: () => peers.forEach((chart) => chart.draw()), view: () => rate.view };
+}
+
+/// Levels of stages as points: two at each step.
+function stepsOf(stages, end) {
+  const xs = [], y = [];
+  let at = 0;
+  for (const [from, to, length] of stages) {
+    if (at > end) break;
+    const part = Math.min(1, (end - at) / length);
+    xs.push(at, at + length * part);
+    y.push(from, from + (to - from) * part);
+    at += length;
+  }
+  return { xs, y };
+}
+
+/// Marks of changes: those that follow each other within a moment are one.
+function marksOf(changes, kind) {
+  const words = ([, name, level]) => name === "rate" ? `${units.per_s.show(level)}` : name === "users" ? `${level} ${kind}` : name;
+  return changes.filter(([at], i) => i + 1 === changes.length || changes[i + 1][0] - at > 0.5).map((one) => [one[0], words(one)]);
+}
+
+/// Number of requests in each class of outcomes.
+function classesOf(bin) {
+  const classes = CLASSES.map(() => 0), other = CLASSES.findIndex(([, , from]) => from === null), none = other + 1;
+  for (const [status, n] of Object.entries(bin.status)) {
+    const at = Math.floor(status / 100) - 2;
+    classes[at >= 0 && at < other ? at : other] += n;
+  }
+  for (const n of Object.values(bin.failures)) classes[none] += n;
+  return classes;
+}
+
+/// Outcomes per second, each on top of those before.
+function stacked(bins, store) {
+  let below = bins.map(() => 0);
+  return CLASSES.map((_, k) => {
+    const own = bins.map((bin) => bin.classes[k] / store.seconds(bin));
+    const low = below, any = own.some((v) => v > 0);
+    below = own.map((v, i) => v + low[i]);
+    return { y: any ? below : bins.map(() => null), low: any ? low : undefined, high: any ? below : undefined, own };
+  });
+}

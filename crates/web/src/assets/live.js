@@ -1,0 +1,119 @@
+// The page: what events say, shown.
+
+const byId = (id) => document.getElementById(id);
+const page = { store: null, hello: null, load: null, charts: null, controls: null, isOver: false, isLost: false };
+let isDue = false;
+
+/// Draws once per frame, whatever has come.
+function draw() {
+  if (isDue || !page.store) return;
+  isDue = true;
+  requestAnimationFrame(() => { isDue = false; render(); });
+}
+
+function render() {
+  page.charts.update(page.store, page.load, page.hello);
+  showFigures();
+  showState();
+}
+
+function showFigures() {
+  const range = page.charts.view(), all = page.store.figures(range);
+  const none = "\u2013", time = (v) => v === null ? none : units.ms.show(v);
+  const per = (n) => all.seconds ? units.per_s.show(n / all.seconds) : none;
+  const ended = all.ok + all.failed;
+  const figures = [["requests", units.count.show(ended), per(ended)], ["failed", units.count.show(all.failed), ended ? units.fraction.show(all.failed / ended) : ""],
+    ["mean", time(all.mean)], ["p50", time(all.p50)], ["p95", time(all.p95)], ["p99", time(all.p99)], ["max", time(all.max)],
+    ["in flight", units.count.show(all.inFlight), all.backlog ? `${units.count.show(all.backlog)} waiting` : ""], ["read", units.bytes.show(all.bytes), all.seconds ? `${units.bytes.show(all.bytes / all.seconds)}/s` : ""]];
+  if (all.iterations) figures.splice(1, 0, ["iterations", units.count.show(all.iterations), per(all.iterations)]);
+  if (all.streams) {
+    const { events, tokens, first, gaps } = all.streams;
+    figures.push(["events", units.count.show(events), per(events)], ["first event", time(first[0]), `p99 ${time(first[1])}`], ["gap", time(gaps[0]), `p99 ${time(gaps[1])}`]);
+    if (tokens) figures.push(["tokens", units.count.show(tokens), per(tokens)]);
+  }
+  byId("figures").replaceChildren(...figures.map(([name, value, note]) => {
+    const figure = element("div", name === "failed" && all.failed ? { class: "bad" } : {}, element("dt", {}, name), element("dd", {}, element("data", {}, value), element("span", {}, note ?? "")));
+    figure.dataset.name = name;
+    return figure;
+  }));
+  const words = range ? `Chosen: ${units.s.show(all.from)} to ${units.s.show(all.to)}, ${units.s.show(all.seconds)}.` : "The whole run so far.";
+  if (byId("range").textContent !== words) byId("range").textContent = words;
+  const cells = (row) => row.map((text, i) => element(i ? "td" : "th", i ? { class: "n" } : { scope: "row" }, text));
+  const fill = (id, rows) => {
+    byId(`${id}-section`).hidden = !rows.length;
+    byId(id).tBodies[0].replaceChildren(...rows.map((row) => element("tr", {}, ...cells(row))));
+  };
+  fill("steps", page.hello.steps.map((name, i) => {
+    const [requests, failed, checks, sum] = all.steps[i] ?? [0, 0, 0, 0];
+    return [name, units.count.show(requests), per(requests), units.count.show(failed), units.count.show(checks), requests ? time(sum / requests / 1e6) : none];
+  }));
+  const failures = [...Object.entries(all.status).filter(([status]) => status >= 400), ...Object.entries(all.failures)];
+  fill("failures", failures.sort((a, b) => b[1] - a[1]).map(([kind, n]) => [kind, units.count.show(n), units.fraction.show(n / ended)]));
+}
+
+function showState() {
+  const { load, hello, isLost, isOver } = page;
+  if (!load || isOver) return;
+  const elapsed = load.elapsed_s ?? 0, left = load.until_s === null ? "" : ` of ${units.s.show(load.until_s)}`;
+  const level = hello.kind === "rate" ? `${units.per_s.show(load.level)} set` : `${units.count.show(load.level)} ${hello.kind}`;
+  const words = isLost ? "connection lost; trying again" : load.elapsed_s === null ? "starting"
+    : `${units.s.show(Math.floor(elapsed))}${left} \u00b7 ${load.is_stopped ? "stopping" : load.is_paused ? "paused" : level}`;
+  byId("state").textContent = words;
+  // Read aloud: what has changed, and not the time.
+  announce(isLost ? "connection lost" : load.is_stopped ? "stopping" : load.is_paused ? "paused" : level);
+  byId("state").classList.toggle("lost", isLost);
+  byId("progress").hidden = load.until_s === null;
+  byId("progress").value = load.until_s ? Math.min(1, elapsed / load.until_s) : 0;
+  byId("changes-section").hidden = !load.changes.length;
+  byId("changes").tBodies[0].replaceChildren(...load.changes.slice(-50).map(([at, name, value]) => element("tr", {},
+    element("th", { scope: "row" }, units.s.show(at)), element("td", {}, name === "rate" ? `rate ${units.per_s.show(value)}` : name === "users" ? `${value} ${hello.kind}` : name))));
+  byId("again").textContent = `--stages ${load.stages.map(([from, to, length]) => `${from === to ? "" : `${from}-`}${to}${hello.kind === "rate" ? "" : "u"}/${Number(length.toFixed(9))}s`).join(",")}`;
+}
+
+function announce(words) {
+  if (byId("news").textContent !== words) byId("news").textContent = words;
+}
+
+/// Verdict at the end, and the report as a file: this process is gone by then.
+function showEnd(end) {
+  page.isOver = true;
+  page.controls?.end();
+  byId("state").textContent = "over";
+  announce(`The load is over. ${end.headline}`);
+  byId("state").classList.remove("lost");
+  byId("progress").hidden = true;
+  const section = byId("end");
+  section.className = `verdict ${end.tone}`;
+  section.hidden = false;
+  const points = end.points.map(({ tone, text }) => element("li", {}, element("span", { class: `mark ${tone}`, "aria-hidden": "true" }, { good: "\u2713", bad: "\u2717", doubt: "!" }[tone] ?? "\u00b7"), text));
+  section.replaceChildren(element("h2", { id: "headline" }, end.headline), element("p", {}, end.sentence), element("ul", {}, ...points));
+  if (end.report) {
+    const href = URL.createObjectURL(new Blob([end.report], { type: "text/html" }));
+    section.append(element("p", { class: "report" }, element("a", { href, download: "weir-report.html" }, "Save the report")));
+  }
+  if (end.stages) section.append(element("p", {}, "The same load without changes:"), element("pre", {}, `--stages ${end.stages}`));
+}
+
+addEventListener("beforeprint", () => page.charts?.redraw());
+follow(() => page.store?.next ?? null, {
+  connected: () => { page.isLost = false; },
+  rejected: (why) => { byId("state").textContent = why; byId("state").classList.add("lost"); },
+  lost: () => { page.isLost = true; showState(); if (!page.load) byId("state").textContent = "weir is not reached; trying again"; },
+  hello: (hello) => {
+    if (page.hello) {
+      if (page.hello.run !== hello.run) location.reload();
+      return;
+    }
+    page.hello = hello;
+    document.title = `${hello.title} \u00b7 weir`;
+    byId("title").textContent = hello.title;
+    page.store = new Store(hello.max_bins, hello.interval_s);
+    page.charts = makeCharts(hello, draw);
+    if (hello.may_change) page.controls = new Controls(hello.kind);
+  },
+  bins: (bins) => { page.store.take(bins); draw(); },
+  load: (load) => { page.load = load; page.controls?.show(load); draw(); showState(); },
+  end: showEnd,
+});
+
+export { Store, page, render };

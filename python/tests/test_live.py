@@ -1,0 +1,242 @@
+"""The live page in Chromium: a load is watched, changed and stopped in it as a person does."""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import programs
+import pytest
+from browser import Browser
+from conftest import Service
+from pages import axe
+
+EVIL = "</script><img src=x onerror=\"document.title='caught'\"><!--"
+TIMEOUT_MS = 30_000
+
+
+@dataclass
+class LiveLoad:
+    """A load with its page."""
+
+    process: Any
+    url: str
+    spectator_url: str
+    folder: Path
+
+    def result(self) -> dict[str, Any]:
+        """Wait for the end and return the result."""
+        assert self.process.wait(programs.TIMEOUT_S) is not None
+        run: dict[str, Any] = json.loads((self.folder / "run.json").read_text())
+        return run
+
+
+Start = Callable[..., LiveLoad]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start a load with a page, and kill it at the end of the test."""
+    processes = []
+
+    def start(*args: str) -> LiveLoad:
+        command = [
+            sys.executable,
+            "-m",
+            "weir",
+            "load",
+            *args,
+            "--web=127.0.0.1:0",
+            "--out",
+            str(tmp_path / "run.json"),
+            "--quiet",
+        ]
+        process = programs.start(*command)
+        processes.append(process)
+        assert process.stderr
+        line = process.stderr.readline()
+        operator, spectator = re.findall(r"http://\S+/#[\w-]+", line)
+        return LiveLoad(process, operator, spectator, tmp_path)
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def wait(browser: Browser, condition: str) -> None:
+    """Wait in the page until a condition holds."""
+    browser.evaluate(f"""
+        new Promise((done, fail) => {{
+            const began = performance.now();
+            const look = () => ({condition}) ? done(true)
+                : performance.now() - began > {TIMEOUT_MS} ? fail(new Error({condition!r})) : setTimeout(look, 20);
+            look();
+        }})
+    """)
+
+
+def text(browser: Browser, name: str) -> str:
+    found: str = browser.evaluate(f"document.getElementById({name!r}).textContent")
+    return found
+
+
+def figure(name: str) -> str:
+    """Script for the number in a figure."""
+    return f"Number(document.querySelector('#figures [data-name=\"{name}\"] data')?.textContent.replaceAll(',', ''))"
+
+
+def press(browser: Browser, key: str, code: int, written: str = "") -> None:
+    """Press a key that the browser itself has a meaning for."""
+    common = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+    browser.ask("Input.dispatchKeyEvent", type="keyDown", text=written, **common)
+    browser.ask("Input.dispatchKeyEvent", type="keyUp", **common)
+
+
+def write(browser: Browser, level: str) -> None:
+    """Write a level into the field and press Enter."""
+    browser.evaluate("(() => { const level = document.getElementById('level'); level.focus(); level.select(); })()")
+    browser.ask("Input.insertText", text=level)
+    press(browser, "Enter", 13, "\r")
+
+
+def test_a_load_is_changed_paused_and_stopped_in_the_page(browser: Browser, service: Service, start: Start) -> None:
+    live = start(service.url, "--rate", "40", "-d", "120s", "--slo", "p99<30s")
+    browser.size(1280, 900)
+    browser.open(live.url)
+    wait(browser, f"{figure('requests')} > 20")
+    write(browser, "90")
+    wait(browser, "document.getElementById('state').textContent.includes('90.0/s')")
+    browser.evaluate("document.getElementById('pause').click()")
+    wait(browser, "document.getElementById('news').textContent === 'paused'")
+    browser.evaluate("document.getElementById('pause').click()")
+    wait(browser, "document.getElementById('news').textContent.includes('90.0/s')")
+    assert "90/" in text(browser, "again")
+    # Keys of a slider.
+    browser.evaluate("document.getElementById('slider').focus()")
+    press(browser, "ArrowRight", 39)
+    wait(browser, "document.getElementById('answer').textContent.startsWith('rate set to')")
+    browser.evaluate("document.getElementById('stop').click()")
+    wait(browser, "!document.getElementById('end').hidden")
+    assert "p99<30s" in text(browser, "end")
+    assert "--stages 40/" in text(browser, "end")
+    assert browser.evaluate("document.querySelector('#end a').download") == "weir-report.html"
+    assert browser.complaints() == []
+    origin = live.url.split("#")[0]
+    assert all(url.startswith((origin, "blob:")) for url in browser.requests())
+    run = live.result()
+    assert [made["kind"] for made in run["changes"]["made"]] == ["rate", "pause", "resume", "rate", "stop"]
+    assert run["requests"]["failed"] == 0
+
+
+def test_a_range_has_its_own_statistics(browser: Browser, service: Service, start: Start) -> None:
+    live = start(service.url, "--rate", "50", "-d", "120s")
+    browser.size(1280, 900)
+    browser.open(live.url)
+    wait(browser, f"{figure('requests')} > 190")
+    left, top, width, height = browser.evaluate("""
+        (() => {
+            const plot = document.querySelector(".plot");
+            plot.scrollIntoView({ block: "center" });
+            const box = plot.getBoundingClientRect();
+            return [box.left, box.top, box.width, box.height];
+        })()
+    """)
+    middle = top + height / 2
+    browser.mouse("Moved", left + width * 0.3, middle)
+    browser.mouse("Pressed", left + width * 0.3, middle, "left")
+    browser.mouse("Moved", left + width * 0.8, middle, "left")
+    browser.mouse("Released", left + width * 0.8, middle, "left")
+    wait(browser, "document.getElementById('range').textContent.startsWith('Chosen')")
+    chosen = browser.evaluate(figure("requests"))
+    assert 40 < chosen < 190
+    # The numbers of a range stay while the run goes on.
+    words = text(browser, "range")
+    wait(browser, "Number.parseFloat(document.getElementById('state').textContent) > 7")
+    assert (browser.evaluate(figure("requests")), text(browser, "range")) == (chosen, words)
+    browser.press("0")
+    wait(browser, f"{figure('requests')} > 300")
+
+
+def test_a_spectator_has_no_form_and_a_wrong_token_shows_nothing(
+    browser: Browser, service: Service, start: Start
+) -> None:
+    live = start(service.url, "--users", "2", "-d", "60s")
+    browser.open(live.spectator_url)
+    wait(browser, f"{figure('requests')} > 10")
+    assert browser.evaluate("document.getElementById('controls').hidden")
+    browser.open("about:blank")
+    browser.open(live.url.split("#")[0] + "#wrong")
+    wait(browser, "document.getElementById('state').textContent.includes('token')")
+    assert browser.evaluate("document.getElementById('plots').childElementCount") == 0
+
+
+def test_hostile_names_are_text(browser: Browser, service: Service, start: Start, tmp_path: Path) -> None:
+    scenario = tmp_path / "shop.hurl"
+    scenario.write_text(f"# @name {EVIL}\nGET {service.url}/status?code=503\nHTTP 200\n")
+    live = start("-s", str(scenario), "--users", "2", "--think", "50ms", "-d", "60s", "--slo", "p99<30s")
+    browser.open(live.url)
+    wait(browser, f"{figure('requests')} > 4")
+    wait(browser, "document.querySelector('#steps tbody th') !== null")
+    assert browser.evaluate("document.querySelector('#steps tbody th').textContent") == EVIL
+    assert "503" in text(browser, "failures")
+    browser.evaluate("document.getElementById('stop').click()")
+    wait(browser, "!document.getElementById('end').hidden")
+    assert "caught" not in browser.evaluate("document.title")
+    assert browser.evaluate("document.querySelectorAll('main img, main script').length") == 0
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_narrow_windows_and_keeps_the_rules_of_accessibility(
+    browser: Browser, service: Service, start: Start, scheme: str
+) -> None:
+    live = start(service.url, "--rate", "40", "-d", "60s", "--slo", "p99<30s")
+    browser.prefer(scheme)
+    browser.open(live.url)
+    wait(browser, f"{figure('requests')} > 40")
+    write(browser, "60")
+    wait(browser, "!document.getElementById('changes-section').hidden")
+    for width in (320, 768, 1280):
+        browser.size(width, 900)
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    assert axe(browser).bad == []
+
+
+def test_a_day_of_intervals_is_drawn_quickly_and_in_bounded_memory(
+    browser: Browser, service: Service, start: Start
+) -> None:
+    live = start(service.url, "--rate", "5", "-d", "60s")
+    browser.size(1280, 900)
+    browser.open(live.url)
+    wait(browser, f"{figure('requests')} > 4")
+    bins, ok, bytes_of_times, took_ms = browser.evaluate("""
+        (async () => {
+            const { Store, page, render } = await import("/live.js");
+            const store = new Store(1800, 1);
+            const times = Array.from({ length: 120 }, (_, i) => [1e5 * (i + 1), i % 7 + 1]).flat();
+            const steps = Array.from({ length: 50 }, () => [8, 0, 0, 8e6]);
+            for (let n = 0; n < 86400; n++) {
+                store.add({ n, w: 1, ok: 400, failed: 1, bytes: 9, in_flight: n % 9, backlog: 0, iterations: 9,
+                    times: Float64Array.from(times), failed_times: new Float64Array(0), status: { 200: 400 },
+                    failures: { timeout: 1 }, steps: steps.map((step) => [...step]) });
+            }
+            page.store = store;
+            page.hello.steps = steps.map((_, i) => `step ${i}`);
+            const took = [0, 1, 2, 3, 4].map(() => {
+                const began = performance.now();
+                render();
+                return performance.now() - began;
+            });
+            const memory = store.bins.reduce((sum, bin) => sum + bin.times.byteLength, 0);
+            return [store.bins.length, store.figures(null).ok, memory, Math.min(...took)];
+        })()
+    """)
+    assert bins <= 1800
+    assert ok == 86400 * 400
+    assert bytes_of_times < 20e6
+    # Far above what it takes, for machines that do other things, too.
+    assert took_ms < 200, took_ms
