@@ -26,6 +26,7 @@
 //!  │ └──► send ──► call, http, redis, machine, decide
 //!  │                            └───► http
 //!  └────────────► machine ──────────► decide
+//!                 accesslog ───────► decide
 //!                 import ──────────► scenario, hurl
 //!                 scenario ────────► hurl, json, decide
 //!                 events ──────────► json
@@ -48,6 +49,7 @@
 //! - [`redis`] Redis client: address, connection, protocol
 //! - [`hurl`] PURE: parser and printer of `.hurl` files
 //! - [`scenario`] PURE: what a user does: steps as templates, captures and checks, cookies, data
+//! - [`accesslog`] PURE: readers of access logs, and the times of their requests
 //! - [`import`] PURE: readers of files of other tools (cURL, HAR, Postman, OpenAPI, JMX ...), which become scenarios
 //! - [`record`] a recording proxy: what goes through it becomes a HAR file, and with [`import`] a scenario
 //! - [`json`] PURE: JSONPath and a scanner of JSON texts, without a tree
@@ -72,6 +74,7 @@
 //! [`http::wire::Decoder`], and records the [`measure::Outcome`] in its [`measure::Recorder`]. All recorders together
 //! become a [`measure::Run`], which [`report`] renders.
 
+pub use weir_accesslog as accesslog;
 pub use weir_agents as agents;
 pub use weir_bulk as bulk;
 pub use weir_call as call;

@@ -18,8 +18,9 @@ import weir
 
 SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "run.schema.json").read_text("utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
-OPTIONAL_FIELDS = {"http2", "streams", "llm", "iterations", "scenarios", "steps", "ended_by", "aborted"}
-"""Fields that are absent without HTTP/2, without streams, without scenarios, and of runs that end in time."""
+OPTIONAL_FIELDS = {"http2", "streams", "llm", "replay", "iterations", "scenarios", "steps", "ended_by", "aborted"}
+"""Fields that are absent without HTTP/2, without streams, without scenarios, and of runs that end in time or that
+replay no log."""
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,7 @@ def runs_of(url: str) -> dict[str, weir.Run]:
         "http2": http2_run(),
         "streams": stream_run(),
         "llm": llm_run(),
+        "replay": replay_run(url),
         "scenario": scenario_run(url),
         "rows": weir.load(url + "/{{id}}", data=[{"id": 1}, {"id": 2}], data_order="unique", connections=1),
         "stopped": script_run(url, "function response() wrk.thread:stop() end"),
@@ -93,6 +95,15 @@ def llm_run() -> weir.Run:
     with weir.serve("llm", prefill="1ms", decode="1ms") as model:
         flags = ["--model", "weir-llm", "-n", "4", "-c", "2", "--input-tokens", "5", "--output-tokens", "3"]
         return saved_run(model.url, *flags, "--goodput", "e2e:30s", command="llm")
+
+
+def replay_run(url: str) -> weir.Run:
+    """Run of a log, a line of which is broken, and whose last status is another one than the service's."""
+    line = '::1 - - [26/Nov/2025:12:00:00 +0000] "GET / HTTP/1.1" {} 5 "-" "-"\n'
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "access.log"
+        file.write_text(line.format(200) + "broken\n" + line.format(500), "utf-8")
+        return saved_run(str(file), "--target", url, "--speed", "10", command="replay")
 
 
 def saved_run(*args: str, command: str = "load") -> weir.Run:

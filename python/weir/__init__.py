@@ -66,6 +66,7 @@ _NAMES = {
         "Objective",
         "Percentiles",
         "Rate",
+        "Replay",
         "Requests",
         "Responses",
         "Run",

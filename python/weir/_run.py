@@ -28,6 +28,7 @@ from weir._run_parts import (
     Target,
     Trust,
 )
+from weir._run_replay import Replay
 from weir._run_steps import (
     Change,
     Changes,
@@ -58,6 +59,7 @@ __all__ = [
     "Objective",
     "Percentiles",
     "Rate",
+    "Replay",
     "Requests",
     "Responses",
     "Run",
@@ -104,6 +106,7 @@ class Run:
         http2: HTTP/2 of these connections; None if it was not asked for.
         streams: Responses as streams of events; None if they were not read as such.
         llm: Requests to a language model; None if they were not such.
+        replay: Log that was replayed; None if there was none.
         lateness_ms: Lateness of the generator itself, in milliseconds.
         cpu_us_per_request: User and system time of the generator per request, in microseconds.
         cpu_utilization: CPU utilization of the busiest generator thread, in [0, 1].
@@ -147,6 +150,7 @@ class Run:
     http2: Http2 | None = None
     streams: Streams | None = None
     llm: Llm | None = None
+    replay: Replay | None = None
     lateness_ms: Percentiles
     cpu_us_per_request: float
     cpu_utilization: float

@@ -8,10 +8,11 @@ use super::Cli;
 const DOCS: &str = "docs/";
 
 /// Page of each command, relative to [`DOCS`]; a command without an entry has the page of its parent.
-const PAGES: [(&str, &str); 29] = [
+const PAGES: [(&str, &str); 30] = [
     ("weir", "README.md"),
     ("weir load", "load.md"),
     ("weir llm", "llm.md"),
+    ("weir replay", "replay.md"),
     ("weir run", "cli.md#weir-run"),
     ("weir import", "import.md"),
     ("weir record", "record.md"),

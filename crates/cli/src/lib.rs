@@ -11,6 +11,7 @@
     allow(dead_code, reason = "a command that is left out uses it")
 )]
 
+mod access_log;
 mod agent_args;
 mod capacity;
 pub mod compare;
@@ -27,12 +28,14 @@ mod llm;
 mod load;
 mod messages;
 mod mix_file;
+mod mix_from;
 mod objectives;
 mod output;
 pub mod python_host;
 mod python_process;
 #[cfg(feature = "record")]
 mod record;
+mod replay;
 mod report;
 mod request_args;
 mod run;
@@ -112,6 +115,8 @@ enum CliCommand {
     Load(Box<load::LoadArgs>),
     /// Measure a language model's server: times of tokens, tokens per second
     Llm(Box<llm::LlmCommandArgs>),
+    /// Send the requests of access logs at their recorded times
+    Replay(Box<replay::ReplayArgs>),
     /// Play a scenario once and print each request and response
     Run(Box<run::RunArgs>),
     /// Find the highest load that meets the objectives
@@ -171,6 +176,7 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
     match cli.command {
         CliCommand::Load(asked) => load::run(*asked, &args, &messages, host),
         CliCommand::Llm(asked) => llm::run(*asked, &args, &messages),
+        CliCommand::Replay(asked) => replay::run(&asked, &args, &messages),
         CliCommand::Run(asked) => run::run(*asked, &args, &messages, host),
         CliCommand::Import(asked) => import::run(&asked, &messages),
         #[cfg(feature = "record")]

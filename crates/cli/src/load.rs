@@ -8,6 +8,7 @@ mod live_session;
 mod lua_script;
 mod outputs;
 mod python_script;
+mod rate_from;
 mod script;
 mod script_args;
 mod search_script;
@@ -30,6 +31,7 @@ use self::live_session::{LiveSession, WebArgs};
 pub(super) use self::lua_script::{LuaLoad, LuaRole};
 use self::outputs::{LoadOutputs, samplers, step_names};
 use self::python_script::PythonFlags;
+use self::rate_from::RateFromArgs;
 use self::script::LoadScript;
 use self::script_args::ScriptArgs;
 pub(super) use self::search_script::SearchScript;
@@ -97,6 +99,8 @@ pub(super) struct LoadArgs {
     /// arrival rate over time, e.g. 0-200/30s,200/1m; users: 0-50u/30s
     #[arg(long, value_name = "STAGES", value_parser = LoadStagesFlag::read, help_heading = OPEN)]
     stages: Option<LoadStagesFlag>,
+    #[command(flatten)]
+    rate_from_args: RateFromArgs,
     /// busy-wait for exact send times; one core per thread
     #[arg(long, help_heading = OPEN)]
     spin: bool,
@@ -245,6 +249,7 @@ fn try_run(
     messages: &Messages,
     host: Option<&dyn PythonHost>,
 ) -> Result<u8, String> {
+    asked.read_rate(messages)?;
     let mut script = LoadScript::open(&mut asked, args, host)?;
     if asked.agent_args.has_agents() && asked.jtl.is_some() {
         return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());

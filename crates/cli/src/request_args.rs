@@ -12,6 +12,7 @@ use super::connection_args::{CONNECTION, ConnectionArgs};
 use super::http2_args::Http2Args;
 use super::import::{ImportedScenarios, import_scenarios};
 use super::mix_file::{FlagCheck, MixFile};
+use super::mix_from::MixFromArgs;
 use super::scenario_args::ScenarioArgs;
 use super::script_path::{is_python, is_script, take_script};
 use super::stream_args::EventStreamArgs;
@@ -53,6 +54,8 @@ pub(super) struct RequestArgs {
     think: Option<String>,
     #[command(flatten)]
     pub(super) scenario_args: ScenarioArgs,
+    #[command(flatten)]
+    pub(super) mix_from_args: MixFromArgs,
     #[arg(skip)]
     sources: Vec<ScenarioSource>,
     #[arg(skip)]
@@ -155,7 +158,7 @@ impl RequestArgs {
         if self.is_scenario_url() {
             self.scenarios.push(std::mem::take(&mut self.url).into());
         }
-        if self.scenarios.is_empty() && self.think.is_some() {
+        if self.scenarios.is_empty() && self.think.is_some() && !self.mix_from_args.is_given() {
             return Err("--think needs a scenario; name one with -s FILE".to_owned());
         }
         let pair = |text: &String| {
@@ -169,6 +172,10 @@ impl RequestArgs {
         variables.extend(self.variables.iter().map(pair).collect::<Result<Vec<_>, String>>()?);
         let settings = ScenarioSource { variables, think: self.think.clone(), ..ScenarioSource::default() };
         let settings = self.scenario_args.apply(settings)?;
+        if self.mix_from_args.is_given() {
+            self.sources = self.mix_from_args.scenarios(&settings)?;
+            return Ok(None);
+        }
         if self.scenarios.is_empty() {
             self.request_scenario = settings;
             return Ok(None);

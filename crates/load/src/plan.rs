@@ -130,6 +130,8 @@ pub enum Pacing {
     Closed(Users),
     /// Open loop: arrivals by schedule.
     Open(Schedule),
+    /// Open loop: arrivals that the program has, as those of a log.
+    Recorded,
 }
 
 /// Default duration.
@@ -239,7 +241,7 @@ impl LoadPlan {
     pub fn model(&self) -> LoadModel {
         match self.pacing {
             Pacing::Closed(_) => LoadModel::Closed,
-            Pacing::Open(_) => LoadModel::Open,
+            Pacing::Open(_) | Pacing::Recorded => LoadModel::Open,
         }
     }
 
@@ -258,6 +260,7 @@ impl LoadPlan {
                 let open = OpenFeed::new(schedule.clone().sharded(self.shard.split(index, of)), limit, self.timeout);
                 Feed::Open(open.counting_from(self.warmup))
             }
+            Pacing::Recorded => Feed::Open(OpenFeed::queued(self.timeout).counting_from(self.warmup)),
         }
     }
 
@@ -299,6 +302,7 @@ impl LoadPlan {
         let by_pace = match &self.pacing {
             Pacing::Closed(users) => users.loops.map(|loops| loops.saturating_mul(users.count)),
             Pacing::Open(schedule) => Some(schedule.expected().ceil() as u64),
+            Pacing::Recorded => None,
         };
         by_pace.into_iter().chain(self.limit).min()
     }
@@ -352,6 +356,7 @@ fn threads(options: &Options, pace: &Pacing, connections: u64, place: AgentPosit
     let wanted = match (options.threads, pace) {
         (Some(threads), _) => in_range("threads", threads, 1, 1024)?,
         (None, Pacing::Closed(_)) => cores,
+        (None, Pacing::Recorded) => 1,
         // An even schedule is easier to keep for one thread than for several that share the cores with the service.
         (None, Pacing::Open(schedule)) => {
             ((schedule.peak_per_s() / place.count as f64 / THREAD_RATE_PER_S).ceil() as u64).clamp(1, cores)

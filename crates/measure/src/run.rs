@@ -13,6 +13,7 @@ pub use super::rate::Rate;
 use super::run_changes::RunChanges;
 use super::run_http2::RunHttp2;
 use super::run_llm::RunLlm;
+use super::run_replay::RunReplay;
 use super::run_steps::{RunIterations, RunScenario, RunStep};
 use super::run_streams::RunStreams;
 use super::series::SeriesPoint;
@@ -71,6 +72,9 @@ pub struct Run {
     /// Requests to a language model; `None` if they were not such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub llm: Option<RunLlm>,
+    /// Log that was replayed; `None` if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<RunReplay>,
     /// Lateness of the generator itself.
     pub lateness_ms: Percentiles,
     /// User and system time of the generator per request, in microseconds.

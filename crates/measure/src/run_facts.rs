@@ -180,6 +180,7 @@ impl Run {
             http2: facts.http2(counts),
             streams: facts.run_streams(counts),
             llm: facts.run_llm(counts),
+            replay: None,
             lateness_ms: counts.lateness.percentiles(),
             cpu_us_per_request: counts.cpu.as_secs_f64() * 1e6 / total.max(1) as f64,
             cpu_utilization: counts.cpu_utilization,

@@ -7,6 +7,7 @@
 //! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
 //! - [`csv`]: time series
 //! - [`llm`]: runs to language models: text, the table of vLLM, sweeps
+//! - [`replay`]: logs that were replayed
 //! - [`summary`], [`junit`]: for continuous integration: Markdown, and objectives as test cases
 //! - [`axis`]: axes of charts and plots
 //! - [`page`]: HTML reports
@@ -41,6 +42,7 @@ mod number_format;
 pub mod page;
 pub mod plot;
 pub mod read;
+pub mod replay;
 mod steps;
 mod streams;
 pub mod summary;

@@ -45,7 +45,7 @@ fn checked(run: &Run) -> (u64, u64) {
 /// Iterations, a row for each scenario of a mix, and one for each step.
 pub(super) fn table(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let mut lines = iterations(run, paint);
-    if lines.is_empty() {
+    if run.steps.is_empty() {
         return lines;
     }
     if run.scenarios.len() > 1 {
@@ -58,9 +58,18 @@ pub(super) fn table(run: &Run, paint: AnsiPaint) -> Vec<String> {
     }
     let heading = format!(
         "{:<NAME_WIDTH$}{:>10}{:>9}{:>9}{:>9}{:>9}{:>8}",
-        "step", "requests", "failed", "p50", "p95", "p99", "max"
+        if run.replay.is_some() { "route" } else { "step" },
+        "requests",
+        "failed",
+        "p50",
+        "p95",
+        "p99",
+        "max"
     );
-    lines.extend([String::new(), paint.dim(&heading)]);
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines.push(paint.dim(&heading));
     for step in &run.steps {
         lines.push(step_row(step, paint));
         lines.extend(failures(step).map(|words| paint.red(&words)));

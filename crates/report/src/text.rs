@@ -7,7 +7,7 @@
 use super::ansi::{AnsiPaint, LABEL_WIDTH};
 use super::number_format::{TERMINAL_COLUMNS, bytes, count, ms, percent, percentage, rate, truncate, wrap};
 use super::times_table::{cells, heading, percentiles};
-use super::{agents, bars, http2, steps, streams};
+use super::{agents, bars, http2, replay, steps, streams};
 use weir_decide::Nanos;
 use weir_measure::end_reason::EndReason;
 use weir_measure::run_changes::RunChanges;
@@ -21,6 +21,7 @@ pub fn render(run: &Run, color: bool) -> String {
         reasons(run, paint),
         headline(run, paint),
         totals(run, paint),
+        replay::lines(run, paint),
         steps::table(run, paint),
         steps::checks(run, paint),
         clocks(run, paint),

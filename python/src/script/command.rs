@@ -162,7 +162,7 @@ impl OpenedScript {
 fn all_users(plan: &LoadPlan) -> u64 {
     match &plan.pacing {
         Pacing::Closed(users) => users.count,
-        Pacing::Open(_) => plan.users.saturating_mul(plan.shard.step()),
+        Pacing::Open(_) | Pacing::Recorded => plan.users.saturating_mul(plan.shard.step()),
     }
 }
 

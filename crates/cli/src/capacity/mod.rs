@@ -117,6 +117,7 @@ fn try_run(
     }
     let outputs = SearchOutputs::open(asked.out.as_deref(), asked.html.as_deref())?;
     asked.request_args.read_stdin()?;
+    asked.request_args.mix_from_args.check(false)?;
     if let Some(mix) = asked.request_args.read_scenarios(Path::new(""), &check_flags)? {
         asked.add_mix(mix, messages)?;
     }

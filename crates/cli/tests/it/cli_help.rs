@@ -4,10 +4,11 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 29] = [
+const COMMANDS: [(&[&str], &[&str]); 30] = [
     (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
     (&["llm"], &["llm.md", "history.md"]),
+    (&["replay"], &["replay.md", "load.md"]),
     (&["compare"], &["compare.md"]),
     (&["history"], &["history.md"]),
     (&["trend"], &["history.md"]),

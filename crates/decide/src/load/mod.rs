@@ -6,10 +6,12 @@
 //! - [`source`]: the request of an arrival
 //! - [`shard`]: division of a load among agents and threads
 //! - [`clock_offset`]: offset between two machines' clocks
+//! - [`arrival_queue`]: arrivals that come from somewhere else, such as a log
 //! - [`user_stages`]: number of users of a closed loop over time
 //! - [`live_load`]: changes of a load that runs, as stages
 //! - [`feed`]: what a free connection sends now
 
+pub mod arrival_queue;
 pub mod clock_offset;
 pub mod feed;
 pub mod live_load;

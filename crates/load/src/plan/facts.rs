@@ -40,6 +40,7 @@ impl LoadPlan {
                 Pacing::Open(schedule) => {
                     Some(self.limit.map_or(Nanos::NEVER, |limit| self.changed(schedule).time_of(limit)).min(end))
                 }
+                Pacing::Recorded => Some(end),
                 Pacing::Closed(_) => None,
             },
             max_connections: self.max_users(end).unwrap_or(if self.has_users() {

@@ -33,6 +33,8 @@ impl LoadPlan {
                 };
                 LiveLoad::new(LevelKind::Rate, schedule.stages().to_vec(), end)
             }
+            // Times of a log have no stages.
+            Pacing::Recorded => LiveLoad::new(LevelKind::Rate, Vec::new(), LoadEnd::At(self.until)),
             Pacing::Closed(_) if !self.user_stages.is_empty() => {
                 LiveLoad::new(LevelKind::Users, self.user_stages.clone(), LoadEnd::At(self.until))
             }
@@ -67,7 +69,7 @@ impl LoadPlan {
     fn user_loops(&self) -> Option<u64> {
         match &self.pacing {
             Pacing::Closed(users) => users.loops,
-            Pacing::Open(_) => None,
+            Pacing::Open(_) | Pacing::Recorded => None,
         }
     }
 

@@ -7,13 +7,14 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::requests::read_body;
 use super::run_length::RunLength;
-use super::{LoadPlan, PlanError};
+use super::{LoadPlan, Pacing, PlanError};
 use crate::http2::Http2Plan;
 use crate::options::Options;
 use crate::program::{ProgramThread, RemoteProgram, UserProgram};
 use crate::steps::{
     OriginResolver, ProgramFlows, ProgramPlan, Redaction, ResolvedOrigin, StepFlows, UserFlows, UserTable,
 };
+use weir_decide::Nanos;
 use weir_decide::load::source::RequestSource;
 use weir_http::target::SocketAddress;
 use weir_http::wire::{WireRequest, parse_header};
@@ -42,6 +43,16 @@ impl LoadPlan {
             }),
             ..self
         })
+    }
+
+    /// The same load with the arrivals of a program, such as those of a log; `options` are those of the plan, whose
+    /// duration cuts it off.
+    ///
+    /// # Errors
+    /// If TLS cannot be configured.
+    pub fn replaying(self, program: Arc<dyn UserProgram>, options: &Options) -> Result<Self, PlanError> {
+        let plan = Self { pacing: Pacing::Recorded, ..self }.driven_by(program, options)?;
+        Ok(Self { until: options.duration.map_or(Nanos::NEVER, Nanos::from), ..plan })
     }
 
     /// The same load, with users that other processes drive if the options have a script.

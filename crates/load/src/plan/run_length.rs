@@ -28,7 +28,7 @@ impl RunLength {
     /// Time of the last possible arrival.
     pub(super) fn of_arrivals(&self, pacing: &Pacing) -> Nanos {
         match pacing {
-            Pacing::Closed(_) => self.until,
+            Pacing::Closed(_) | Pacing::Recorded => self.until,
             Pacing::Open(schedule) => schedule.length(),
         }
     }

@@ -79,7 +79,7 @@ fn data_end(mix: &ScenarioMix, pacing: &Pacing, requests: Option<u64>) -> Option
     let (iterations, name) = mix.data_end()?;
     let of_loops = match pacing {
         Pacing::Closed(users) => users.loops.map(|loops| loops.saturating_mul(users.count)),
-        Pacing::Open(_) => None,
+        Pacing::Open(_) | Pacing::Recorded => None,
     };
     let is_first = requests.into_iter().chain(of_loops).all(|limit| iterations < limit);
     is_first.then(|| (iterations, name.to_owned()))
@@ -90,7 +90,8 @@ fn shown_url(options: &Options, target: &Target) -> String {
     if let Some(source) = options.scenarios.iter().find(|source| source.request_line().is_some()) {
         return source.request_line().map_or_else(|| target.url.clone(), |(_, url)| without_user(url));
     }
-    let names: Vec<&str> = options.scenarios.iter().map(ScenarioSource::file_name).collect();
+    let mut names: Vec<&str> = options.scenarios.iter().map(ScenarioSource::file_name).collect();
+    names.dedup();
     format!("{} at {}", names.join(", "), target.url.trim_end_matches('/'))
 }
 

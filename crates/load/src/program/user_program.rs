@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_decide::load::arrival_queue::ArrivalQueue;
 use weir_decide::load::shard::Shard;
 use weir_measure::run_steps::StepFacts;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin};
@@ -90,6 +91,12 @@ pub trait ThreadProgram: fmt::Debug + Send {
 
     /// Takes note that the end of the run has cut an iteration off.
     fn cut(&mut self, _user: u32) {}
+
+    /// Moves arrivals of a recorded load that are known into the queue, and closes it after the last one. It does not
+    /// wait for any.
+    fn refill(&mut self, queue: &mut ArrivalQueue) {
+        queue.close();
+    }
 
     /// Origin that a send has named; asked once for each.
     fn origin(&self, _origin: OriginId) -> Option<ProgramOrigin> {

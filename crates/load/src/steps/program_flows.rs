@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_decide::Nanos;
+use weir_decide::load::arrival_queue::ArrivalQueue;
 use weir_http::target::SocketAddress;
 use weir_http::tls::Tls;
 use weir_machine::clock;
@@ -215,6 +216,11 @@ impl<'a> ProgramFlows<'a> {
     /// Earliest start of a user's next iteration.
     pub(crate) fn next_start(&self, user: u32) -> Option<Nanos> {
         self.program.next_start(user)
+    }
+
+    /// Moves arrivals that the program has into the queue.
+    pub(crate) fn refill(&mut self, queue: &mut ArrivalQueue) {
+        self.program.refill(queue);
     }
 
     /// Takes note that an iteration is cut off.

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use weir_decide::Nanos;
+use weir_decide::load::arrival_queue::ArrivalQueue;
 use weir_decide::load::feed::DueRequest;
 use weir_scenario::plan::{RequestBytes, StepFindings};
 
@@ -186,6 +187,15 @@ impl<'a> UserTable<'a> {
         match &mut self.flows {
             UserFlows::Steps(_) => ScriptTime::default(),
             UserFlows::Program(flows) => flows.take_script_time(),
+        }
+    }
+
+    /// Moves arrivals that a program has into the queue.
+    #[cold]
+    pub(crate) fn refill(&mut self, queue: &mut ArrivalQueue) {
+        match &mut self.flows {
+            UserFlows::Steps(_) => queue.close(),
+            UserFlows::Program(flows) => flows.refill(queue),
         }
     }
 

@@ -124,7 +124,7 @@ impl<'a> Worker<'a> {
             }
             counters
         };
-        let is_open = matches!(plan.pacing, super::plan::Pacing::Open(_));
+        let is_open = !matches!(plan.pacing, super::plan::Pacing::Closed(_));
         // Events that wait for a late thread keep their times.
         let stamped = (is_open || plan.streams.is_some()) && !plan.spin;
         Ok(Self {
@@ -286,10 +286,19 @@ impl<'a> Worker<'a> {
         self.flush_streams();
     }
 
-    /// Claims new tickets of the closed loop before it runs out of them.
+    /// Claims new tickets of the closed loop before it runs out of them, and takes arrivals that come from outside.
     #[inline]
     fn refill_permits(&mut self) {
-        let Feed::Closed(feed) = &mut self.feed else { return };
+        let feed = match &mut self.feed {
+            Feed::Closed(feed) => feed,
+            Feed::Open(feed) => {
+                if let (Some(queue), Some(users)) = (feed.queue().filter(|queue| queue.wants_more()), &mut self.users) {
+                    users.refill(queue);
+                    queue.looked(self.clock.now());
+                }
+                return;
+            }
+        };
         if feed.permits_remaining() > 0 || !feed.has_demand() {
             return;
         }

@@ -38,7 +38,7 @@ impl fmt::Debug for LoadSyntax<'_> {
 }
 
 /// Flags that the study sets itself, or that have no meaning in a study.
-pub const DISALLOWED_FLAGS: [&str; 32] = [
+pub const DISALLOWED_FLAGS: [&str; 37] = [
     "format",
     "out",
     "jtl",
@@ -71,6 +71,11 @@ pub const DISALLOWED_FLAGS: [&str; 32] = [
     "script-timeout",
     "tags",
     "exclude-tags",
+    "mix-from",
+    "rate-from",
+    "scale",
+    "speed",
+    "log-pattern",
 ];
 
 pub(super) fn load(
@@ -101,6 +106,10 @@ pub(super) fn load(
         if !known_flags.contains(&flag.as_str()) {
             let remedy = if matches!(flag.as_str(), "setup" | "teardown") {
                 "leave it out; a variant has a setup, and a scenario can log in itself".to_owned()
+            } else if flag == "mix-from" {
+                "leave it out; a mix file has scenarios with weights".to_owned()
+            } else if matches!(flag.as_str(), "rate-from" | "scale" | "speed" | "log-pattern") {
+                "leave it out; stages have a rate over time".to_owned()
             } else if DISALLOWED_FLAGS.contains(&flag.as_str()) {
                 "leave it out; the study sets it".to_owned()
             } else {

@@ -2,11 +2,34 @@
 
 use super::DueRequest;
 use crate::base::nanos::Nanos;
+use crate::load::arrival_queue::ArrivalQueue;
 use crate::load::schedule::{LoadStage, Schedule, ScheduledArrival};
 
 /// Arrivals of an open loop on one thread.
 #[derive(Clone, Debug)]
 pub struct OpenFeed {
+    source: ArrivalSource,
+    /// Maximum wait of an arrival for a connection, after which it is dropped.
+    max_wait: Nanos,
+    /// End of the warm-up: arrivals with an earlier intended start are not counted.
+    counted_from: Nanos,
+    offered: u64,
+    dropped: u64,
+}
+
+/// Where arrivals come from.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one per thread; that of a plain load is not behind a pointer")]
+enum ArrivalSource {
+    /// A schedule, which computes them.
+    Schedule(ScheduledSource),
+    /// A queue that is filled from outside.
+    Queue(ArrivalQueue),
+}
+
+/// Arrivals of a schedule.
+#[derive(Clone, Debug)]
+struct ScheduledSource {
     schedule: Schedule,
     /// Next arrival to send; due or not.
     next: Option<ScheduledArrival>,
@@ -16,14 +39,35 @@ pub struct OpenFeed {
     /// Arrivals that `ahead` has passed, and arrivals that were sent or dropped.
     arrived: u64,
     dequeued: u64,
-    /// Maximum wait of an arrival for a connection, after which it is dropped.
-    max_wait: Nanos,
-    /// End of the warm-up: arrivals with an earlier intended start are not counted.
-    counted_from: Nanos,
-    offered: u64,
-    dropped: u64,
     /// Number of the first arrival that is not sent.
     limit: u64,
+}
+
+impl ScheduledSource {
+    fn change(&mut self, stages: &[LoadStage]) {
+        self.schedule.replace_stages(stages.to_vec());
+        self.ahead.replace_stages(stages.to_vec());
+        self.next = self.schedule.peek().filter(|a| a.number < self.limit);
+        self.next_ahead = self.ahead.peek().filter(|a| a.number < self.limit);
+    }
+
+    /// Next arrival, if it is due.
+    fn take_due(&mut self, now: Nanos) -> Option<ScheduledArrival> {
+        let arrival = self.next.filter(|a| a.intended <= now)?;
+        self.schedule.advance();
+        self.next = self.schedule.peek().filter(|a| a.number < self.limit);
+        self.dequeued += 1;
+        Some(arrival)
+    }
+
+    fn backlog(&mut self, now: Nanos) -> u64 {
+        while self.next_ahead.is_some_and(|a| a.intended <= now) {
+            self.arrived += 1;
+            self.ahead.advance();
+            self.next_ahead = self.ahead.peek().filter(|a| a.number < self.limit);
+        }
+        self.arrived.saturating_sub(self.dequeued)
+    }
 }
 
 impl OpenFeed {
@@ -32,19 +76,17 @@ impl OpenFeed {
     pub fn new(mut schedule: Schedule, limit: u64, max_wait: Nanos) -> Self {
         let next = schedule.peek().filter(|a| a.number < limit);
         let ahead = schedule.clone();
-        Self {
-            schedule,
-            next,
-            ahead,
-            next_ahead: next,
-            arrived: 0,
-            dequeued: 0,
-            max_wait,
-            counted_from: Nanos::ZERO,
-            offered: 0,
-            dropped: 0,
-            limit,
-        }
+        let source = ScheduledSource { schedule, next, ahead, next_ahead: next, arrived: 0, dequeued: 0, limit };
+        Self::of(ArrivalSource::Schedule(source), max_wait)
+    }
+
+    /// Arrivals that are pushed into [`Self::queue`]; one that waits longer than `max_wait` for a connection is dropped.
+    pub fn queued(max_wait: Nanos) -> Self {
+        Self::of(ArrivalSource::Queue(ArrivalQueue::default()), max_wait)
+    }
+
+    fn of(source: ArrivalSource, max_wait: Nanos) -> Self {
+        Self { source, max_wait, counted_from: Nanos::ZERO, offered: 0, dropped: 0 }
     }
 
     /// Counts arrivals from the end of the warm-up on, by their intended start.
@@ -52,20 +94,33 @@ impl OpenFeed {
         Self { counted_from: from, ..self }
     }
 
-    pub(super) fn next_due(&self) -> Option<Nanos> {
-        self.next.map(|arrival| arrival.intended)
+    /// Queue of arrivals that come from outside; `None` for those of a schedule.
+    pub fn queue(&mut self) -> Option<&mut ArrivalQueue> {
+        match &mut self.source {
+            ArrivalSource::Schedule(_) => None,
+            ArrivalSource::Queue(queue) => Some(queue),
+        }
     }
 
-    /// Replaces the stages; arrivals that were sent or dropped stay so.
+    pub(super) fn next_due(&self) -> Option<Nanos> {
+        match &self.source {
+            ArrivalSource::Schedule(source) => source.next.map(|arrival| arrival.intended),
+            ArrivalSource::Queue(queue) => queue.next_due(),
+        }
+    }
+
+    /// Replaces the stages; arrivals that were sent or dropped stay so. Those of a queue have no stages.
     pub(super) fn change(&mut self, stages: &[LoadStage]) {
-        self.schedule.replace_stages(stages.to_vec());
-        self.ahead.replace_stages(stages.to_vec());
-        self.next = self.schedule.peek().filter(|a| a.number < self.limit);
-        self.next_ahead = self.ahead.peek().filter(|a| a.number < self.limit);
+        if let ArrivalSource::Schedule(source) = &mut self.source {
+            source.change(stages);
+        }
     }
 
     pub(super) fn is_exhausted(&self) -> bool {
-        self.schedule.number() >= self.limit
+        match &self.source {
+            ArrivalSource::Schedule(source) => source.schedule.number() >= source.limit,
+            ArrivalSource::Queue(queue) => queue.next_due().is_none(),
+        }
     }
 
     pub(super) fn take_offered(&mut self) -> u64 {
@@ -88,10 +143,10 @@ impl OpenFeed {
 
     /// Next arrival, if it is due.
     fn take_due(&mut self, now: Nanos) -> Option<ScheduledArrival> {
-        let arrival = self.next.filter(|a| a.intended <= now)?;
-        self.schedule.advance();
-        self.next = self.schedule.peek().filter(|a| a.number < self.limit);
-        self.dequeued += 1;
+        let arrival = match &mut self.source {
+            ArrivalSource::Schedule(source) => source.take_due(now),
+            ArrivalSource::Queue(queue) => queue.take_due(now),
+        }?;
         self.offered += u64::from(arrival.intended >= self.counted_from);
         Some(arrival)
     }
@@ -101,18 +156,19 @@ impl OpenFeed {
     }
 
     pub(super) fn backlog(&mut self, now: Nanos) -> u64 {
-        while self.next_ahead.is_some_and(|a| a.intended <= now) {
-            self.arrived += 1;
-            self.ahead.advance();
-            self.next_ahead = self.ahead.peek().filter(|a| a.number < self.limit);
+        match &mut self.source {
+            ArrivalSource::Schedule(source) => source.backlog(now),
+            ArrivalSource::Queue(queue) => queue.backlog(now),
         }
-        self.arrived.saturating_sub(self.dequeued)
     }
 
     pub(super) fn stop(&mut self, now: Nanos) {
         while let Some(arrival) = self.take_due(now) {
             self.drop(&arrival);
         }
-        self.next = None;
+        match &mut self.source {
+            ArrivalSource::Schedule(source) => source.next = None,
+            ArrivalSource::Queue(queue) => queue.clear(),
+        }
     }
 }
