@@ -59,7 +59,7 @@ function makeCharts({ kind, reads_events }, choose) {
   const update = (store, load, hello) => {
     const { bins } = store, xs = bins.map((bin) => store.start(bin) + store.seconds(bin) / 2);
     const end = bins.length ? store.start(bins[bins.length - 1]) + store.seconds(bins[bins.length - 1]) : 1;
-    const per = (of) => bins.map((bin) => of(bin) / store.seconds(bin));
+    const per = (of) => bins.map((bin) => store.rate(of(bin), bin));
     const line = (y, more) => ({ xs, y, ...more });
     const marks = marksOf(load?.changes ?? [], kind);
     const spans = hello.warmup_s > 0 ? [[0, hello.warmup_s, "warm-up"]] : [];
@@ -110,9 +110,9 @@ function classesOf(bin) {
 function stacked(bins, store) {
   let below = bins.map(() => 0);
   return CLASSES.map((_, k) => {
-    const own = bins.map((bin) => bin.classes[k] / store.seconds(bin));
+    const own = bins.map((bin) => store.rate(bin.classes[k], bin));
     const low = below, any = own.some((v) => v > 0);
-    below = own.map((v, i) => v + low[i]);
+    below = own.map((v, i) => v === null ? null : v + low[i]);
     return { y: any ? below : bins.map(() => null), low: any ? low : undefined, high: any ? below : undefined, own };
   });
 }

@@ -77,6 +77,8 @@ function announce(words) {
 /// Verdict at the end, and the report as a file: this process is gone by then.
 function showEnd(end) {
   page.isOver = true;
+  if (page.store && end.ended_s) page.store.end = end.ended_s;
+  draw();
   page.controls?.end();
   byId("state").textContent = "over";
   announce(`The load is over. ${end.headline}`);

@@ -4,7 +4,7 @@ const POINT_QUANTILES = [0.5, 0.95, 0.99, 1];
 
 class Store {
   constructor(maxBins, interval) {
-    Object.assign(this, { maxBins, interval, bins: [], shift: 1, next: null });
+    Object.assign(this, { maxBins, interval, bins: [], shift: 1, next: null, end: Infinity });
   }
 
   /// Takes bins from the server; `all`: they are all that there is.
@@ -41,7 +41,13 @@ class Store {
   }
 
   start(bin) { return bin.n * this.interval; }
-  seconds(bin) { return bin.w * this.interval; }
+  /// Length of a bin; the last one ends with the run.
+  seconds(bin) { return Math.max(0, Math.min(bin.w * this.interval, this.end - this.start(bin))); }
+  /// Number per second; none for a rest that is too short for a rate.
+  rate(n, bin) {
+    const seconds = this.seconds(bin);
+    return seconds < bin.w * this.interval / 4 ? null : n / seconds;
+  }
 
   /// Bins whose middle lies in a range of seconds; all without one.
   within(range) {
