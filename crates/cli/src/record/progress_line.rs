@@ -110,9 +110,9 @@ mod tests {
             latest: format!("GET http://h/\u{1b}[2J{} 200", "x".repeat(100)),
             ..RecordCounts::default()
         };
-        let line = text(&counts, 40);
+        let line = text(&counts, 50);
         assert!(line.starts_with("1 request, 2 static files  GET http://h/") && line.ends_with("..."), "{line}");
-        assert_eq!(line.chars().count(), 40);
+        assert_eq!(line.chars().count(), 50);
         assert!(!text(&counts, usize::MAX).contains('\u{1b}'));
     }
 }
