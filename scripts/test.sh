@@ -63,13 +63,13 @@ export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(nproc)))}
 # Targets of fuzzing are built with instrumentation, by their script.
 packages=(--workspace --exclude weir-fuzz --locked)
 step build cargo test "${packages[@]}" --no-run
-fuzz=(nice -n 19 scripts/fuzz.sh 5)
+fuzz=(nice -n 19 scripts/fuzz.sh 3)
 start fuzz "${fuzz[@]}"
 fuzzing=$started
 step rust cargo test "${packages[@]}" --no-fail-fast
 step benches cargo build "${packages[@]}" --benches
 # Tests in Python wait, too; each file stays in one worker, which has its services and its browser.
-step python .venv/bin/python -m pytest -q -n $(($(nproc) + 1)) --dist loadfile
+step python .venv/bin/python -m pytest -q -n $(($(nproc) + 2)) --dist loadfile
 follow fuzz "$fuzzing" "${fuzz[@]}"
 
 if [ ${#failed[@]} = 0 ]; then
