@@ -2,8 +2,13 @@
 
 import dataclasses
 import json
+import re
+import sys
 import tempfile
 import textwrap
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import UnionType
@@ -18,9 +23,20 @@ import weir
 
 SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "run.schema.json").read_text("utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
-OPTIONAL_FIELDS = {"http2", "streams", "llm", "replay", "iterations", "scenarios", "steps", "ended_by", "aborted"}
-"""Fields that are absent without HTTP/2, without streams, without scenarios, and of runs that end in time or that
-replay no log."""
+OPTIONAL_FIELDS = {
+    "http2",
+    "streams",
+    "llm",
+    "replay",
+    "changes",
+    "iterations",
+    "scenarios",
+    "steps",
+    "ended_by",
+    "aborted",
+}
+"""Fields that are absent without HTTP/2, without streams, without scenarios, and of runs that end in time, that replay no
+log, or that nothing has changed."""
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +60,7 @@ def runs_of(url: str) -> dict[str, weir.Run]:
         "streams": stream_run(),
         "llm": llm_run(),
         "replay": replay_run(url),
+        "changed": changed_run(url),
         "scenario": scenario_run(url),
         "rows": weir.load(url + "/{{id}}", data=[{"id": 1}, {"id": 2}], data_order="unique", connections=1),
         "stopped": script_run(url, "function response() wrk.thread:stop() end"),
@@ -104,6 +121,38 @@ def replay_run(url: str) -> weir.Run:
         file = Path(folder) / "access.log"
         file.write_text(line.format(200) + "broken\n" + line.format(500), "utf-8")
         return saved_run(str(file), "--target", url, "--speed", "10", command="replay")
+
+
+def changed_run(url: str) -> weir.Run:
+    """Run whose rate is changed, and that is stopped then."""
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / "run.json"
+        load = ["load", url, "--rate", "50", "-d", "60s", "--web=127.0.0.1:0", "-q", "-o", str(saved)]
+        with programs.started(sys.executable, "-m", "weir", *load) as process:
+            assert process.stderr
+            found = re.search(r"(http://\S+)/#([\w-]+)", process.stderr.readline())
+            assert found
+            page, token = found.groups()
+            headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Origin": page}
+            for change in ({"rate": 100}, "stop"):
+                request = urllib.request.Request(
+                    f"{page}/api/change", json.dumps(change).encode(), headers, method="POST"
+                )
+                until = time.monotonic() + programs.TIMEOUT_S
+                while not is_accepted(request):
+                    assert time.monotonic() < until, "the load does not begin"
+            process.wait(programs.TIMEOUT_S)
+        return weir.Run.from_json(saved.read_text("utf-8"))
+
+
+def is_accepted(request: urllib.request.Request) -> bool:
+    """Whether a change is accepted; a load that has not begun has none."""
+    try:
+        with urllib.request.urlopen(request, timeout=programs.TIMEOUT_S):
+            return True
+    except urllib.error.HTTPError as error:
+        assert error.code == 409, error.read()
+        return False
 
 
 def saved_run(*args: str, command: str = "load") -> weir.Run:
