@@ -197,6 +197,7 @@ mod tests {
             ("$msec $request$status", "two fields"),
             ("%t %q %?", "unknown directive"),
             ("%START_TIME% %REQ(", "unknown"),
+            ("[%START_TIME%] %)REQ(x", "unknown"),
         ] {
             let error = text.parse::<LinePattern>().expect_err(text).to_string();
             assert!(error.contains(part), "{text}: {error}");

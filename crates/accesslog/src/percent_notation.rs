@@ -113,7 +113,7 @@ pub(crate) fn envoy_pieces(text: &str) -> Result<Vec<LinePiece>, PatternError> {
         let name_end = after.find(['(', '%']).ok_or_else(unknown)?;
         let (name, argument, end) = match after[name_end..].starts_with('(') {
             true => {
-                let close = after.find(")").ok_or_else(unknown)?;
+                let close = name_end + after[name_end..].find(')').ok_or_else(unknown)?;
                 let end = close + after[close..].find('%').ok_or_else(unknown)?;
                 (&after[..name_end], &after[name_end + 1..close], end)
             }

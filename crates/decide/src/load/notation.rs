@@ -67,7 +67,9 @@ fn stage(text: &str) -> Result<LoadStage, String> {
     let wrong = || format!("invalid stage '{text}'; write RATE/TIME or FROM-TO/TIME, e.g. 0-200/30s,200/1m");
     let (rates, length) = text.split_once('/').ok_or_else(wrong)?;
     let (from, to) = rates.split_once('-').unwrap_or((rates, rates));
-    let rate = |text: &str| text.parse::<f64>().ok().filter(|r| r.is_finite() && *r >= 0.0 && !text.starts_with('+'));
+    // `-0` is at least 0 as well.
+    let is_signed = |text: &str| text.starts_with(['+', '-']);
+    let rate = |text: &str| text.parse::<f64>().ok().filter(|r| r.is_finite() && *r >= 0.0 && !is_signed(text));
     let length = Nanos::from(units::time(length)?);
     match (rate(from), rate(to)) {
         (Some(from_per_s), Some(to_per_s)) if length > Nanos::ZERO => Ok(LoadStage { from_per_s, to_per_s, length }),
@@ -102,7 +104,7 @@ mod tests {
         let read = stages("0-200/30s, 200/1m").expect("valid");
         assert_eq!(read[0], LoadStage { from_per_s: 0.0, to_per_s: 200.0, length: Nanos::from_secs(30) });
         assert_eq!(read[1], LoadStage { from_per_s: 200.0, to_per_s: 200.0, length: Nanos::from_secs(60) });
-        for wrong in ["", "200", "200/", "/30s", "a/1s", "1-/1s", "-1/1s", "1/0s", "1/1s,"] {
+        for wrong in ["", "200", "200/", "/30s", "a/1s", "1-/1s", "0--0/1s", "-0/1s", "-1/1s", "1/0s", "1/1s,"] {
             assert!(stages(wrong).is_err(), "{wrong}");
         }
     }
