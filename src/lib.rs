@@ -41,7 +41,7 @@
 //! - [`study`] studies: variants of a service started repeatedly, measured under the same load, compared
 //! - [`document`] TOML configuration: typed reading, errors with their position
 //! - [`http`] HTTP/1.1, HTTP/2 and TLS: wire format, the load generator's connections, the pooled client
-//! - [`http2`] PURE: HTTP/2 of a client without sockets: frames, HPACK, flow control, streams; no crate calls it yet
+//! - [`http2`] PURE: HTTP/2 of a client without sockets: frames, HPACK, flow control, streams
 //! - [`call`] one call and its attempts, under deadline, hedging, retries and budget
 //! - [`gate`] the gateway: overload protection, hedging, retries, balancing, limits shared by a cluster
 //! - [`send`] the job sender: durable job stores, and delivery through the rate limits of a service
