@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use weir_decide::Nanos;
 use weir_http::wire::{HeadNotes, ResponseObserver};
+use weir_http2::error_code::ErrorCode;
 use weir_scenario::plan::{OriginId, RequestBytes};
 
 use super::kept_response::{KeptBody, KeptResponse};
@@ -36,6 +37,8 @@ pub(crate) struct StepExchange {
     pub(super) kept: KeptResponse,
     /// Observer of the response as a stream; `None` if responses are not observed, or none has come.
     pub(crate) observer: Option<Box<StreamObserver>>,
+    /// Code with which its stream ended without a whole response (HTTP/2).
+    pub(crate) reset_code: Option<ErrorCode>,
 }
 
 impl StepExchange {
@@ -49,6 +52,7 @@ impl StepExchange {
     ) {
         (self.step, self.origin, self.is_bodyless, self.timeout) = (step, origin, is_bodyless, timeout);
         self.is_kept = keeps != KeptParts::Nothing;
+        self.reset_code = None;
         self.notes = HeadNotes::default();
         self.kept.clear(match keeps {
             KeptParts::HeadAndBody => KeptBody::Whole,
@@ -98,6 +102,16 @@ impl StepExchange {
     #[inline]
     pub(crate) fn is_bodyless(&self, nth: u32) -> bool {
         self.pipelined.get(nth as usize).map_or(self.is_bodyless, |request| request.is_bodyless)
+    }
+
+    /// Prepares another exchange, which is new, for one of the requests that are sent together.
+    pub(crate) fn split_into(&self, nth: u32, part: &mut Self) {
+        let start = self.start_of(nth);
+        let [written, shared] = self.request.parts_from(start);
+        part.request.written.extend(written.iter().chain(shared).take(self.length_of(nth)));
+        part.prepare((self.step, self.origin), self.is_bodyless(nth), KeptParts::Nothing, self.timeout);
+        part.is_kept = self.is_kept;
+        part.kept.clear_as(&self.kept);
     }
 
     /// Drops what one large request or response has needed.

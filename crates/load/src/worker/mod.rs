@@ -28,7 +28,7 @@ use std::sync::mpsc::Sender;
 pub(super) use self::context::{RunControl, WorkerContext, WorkerReport};
 use self::event_streams::StreamObservers;
 use self::held_record::HeldRecord;
-use self::http2::MovedRequest;
+use self::http2::{MovedRequest, SplitSends};
 pub(super) use self::program_call::{OpenCall, ProgramCallSlot};
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
@@ -81,6 +81,8 @@ pub(super) struct Worker<'a> {
     groups: StreamGroups,
     /// Requests whose connections have ended before they were processed.
     moved: VecDeque<MovedRequest>,
+    /// Sends of several requests on streams.
+    split_sends: SplitSends,
     /// Time of the next look at connections with streams.
     next_care: Nanos,
     /// Present while the kernel timestamps responses.
@@ -152,6 +154,7 @@ impl<'a> Worker<'a> {
             unwritten: Vec::new(),
             groups: StreamGroups::default(),
             moved: VecDeque::new(),
+            split_sends: SplitSends::default(),
             next_care: Nanos::ZERO,
             wall: stamped.then(|| clock.wall_offset()),
             next_read: Nanos::ZERO,

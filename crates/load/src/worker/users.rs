@@ -3,7 +3,6 @@
 use super::connect::CONNECT_RETRY_DELAY;
 use super::{MAX_STARTS, Worker};
 use crate::connection::{ConnectionPhase, Flight, LoadConnection};
-use crate::http2::StreamExchange;
 use crate::program::KeptParts;
 use crate::steps::{EndedIteration, FlowEvent, Send, UserAction, UserRest, UserTable};
 use weir_decide::Nanos;
@@ -282,8 +281,7 @@ impl Worker<'_> {
         let requests = u32::try_from(step.requests()).unwrap_or(u32::MAX);
         let flight = |nth| Flight::of_step(send.number, send.intended, ready, nth);
         if slot.streams.is_some() {
-            let exchange = StreamExchange::new(flight(0), send.user, Some(step), &self.shared.plan.requests, now);
-            return self.push_exchange(index, exchange);
+            return self.put_on_streams(index, &send, step, ready, now);
         }
         slot.step = Some(step);
         slot.idle_since = None;

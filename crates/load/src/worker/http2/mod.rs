@@ -3,8 +3,10 @@
 mod care;
 mod ends;
 mod placing;
+mod split_sends;
 
 pub(super) use self::placing::MovedRequest;
+pub(super) use self::split_sends::SplitSends;
 
 use super::Worker;
 use super::receive::MAX_READS;
@@ -186,8 +188,10 @@ impl Worker<'_> {
         let mut outcome = flight.completed(&answer, at, bytes_out as usize, timeout);
         match step {
             Some(step) => {
-                let (action, _) = self.examine_response(user, step, &flight, outcome, at, 0);
-                self.act(user, Some(action), now);
+                let left = self.split_sends.end_request(user);
+                let (action, exchange) = self.examine_response(user, step, &flight, outcome, at, left);
+                self.recycle(exchange);
+                self.act_on_last(user, action, left, now);
             }
             None => {
                 self.end_observed(observer, &mut outcome);
@@ -227,7 +231,7 @@ impl Worker<'_> {
         let kind = exchange.failure_kind(kind);
         self.counters.record_detail(kind, || why);
         let user = exchange.user;
-        if self.fail_exchange_by(exchange, kind, &code.to_string(), now) {
+        if self.fail_exchange_by(exchange, kind, Some(code), now) {
             self.next_on_streams(index, user, now, now);
         }
     }
