@@ -52,5 +52,6 @@ fn print(tally: &FrameTally, seconds: f64) {
         let codes: Vec<String> = counts.iter().map(|(code, count)| format!("{} {count}", ErrorCode(*code))).collect();
         println!("{what} that the client ended: {}", codes.join(", "));
     }
-    println!("at most {} bytes held by a connection", tally.max_held_bytes);
+    let (held, output) = (tally.max_held_bytes, tally.max_output_bytes);
+    println!("at most {held} bytes held by a connection, {output} of them output that waits to be written");
 }

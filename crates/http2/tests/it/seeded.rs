@@ -4,8 +4,8 @@ use weir_http2::error_code::ErrorCode;
 
 use crate::seeded_peer::{FrameMistakes, FrameTally, play};
 
-/// Seeds of a run that takes a second without optimisation.
-const SEEDS: u64 = 150;
+/// Seeds of a run that takes a second or two without optimisation.
+const SEEDS: u64 = 400;
 
 #[test]
 fn a_client_does_what_the_rules_demand_for_every_frame() {
@@ -13,7 +13,7 @@ fn a_client_does_what_the_rules_demand_for_every_frame() {
     for seed in 0..SEEDS {
         play(seed, &mistakes, &mut tally);
     }
-    assert!(tally.frames.iter().all(|count| *count > 10), "{tally:?}");
+    assert!(tally.frame_count() > 80_000 && tally.frames.iter().all(|count| *count > 0), "{tally:?}");
     assert!(tally.compared > 1_000 && tally.whole > tally.compared / 2, "{tally:?}");
     for code in [ErrorCode::PROTOCOL_ERROR, ErrorCode::FRAME_SIZE_ERROR, ErrorCode::COMPRESSION_ERROR] {
         assert!(tally.ends.contains_key(&code.0), "{code}: {tally:?}");

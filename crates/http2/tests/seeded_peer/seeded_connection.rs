@@ -36,8 +36,10 @@ pub(crate) struct FrameTally {
     pub(crate) ends: BTreeMap<u32, u64>,
     /// Streams that the client ended by a violation, by code.
     pub(crate) resets: BTreeMap<u32, u64>,
-    /// Largest memory of a connection, in bytes.
+    /// Largest memory of a connection, in bytes, ...
     pub(crate) max_held_bytes: i64,
+    /// ... and largest output that waited to be written.
+    pub(crate) max_output_bytes: usize,
 }
 
 impl FrameTally {
@@ -85,12 +87,10 @@ pub(crate) fn play(seed: u64, mistakes: &FrameMistakes, tally: &mut FrameTally) 
         seen: 0,
         partial: Vec::new(),
     };
-    // Mistakes are rare, so that most come when much has happened, or frequent.
-    let turns_between = [usize::MAX, usize::MAX, 300, 30, 2][connection.rng.below(5)];
+    // Mistakes are rare, so that most come when much has happened, or frequent: then a connection is short.
+    let turns_between = [usize::MAX, 300, 100, 30, 10, 3, 2, 2, 2, 2][connection.rng.below(10)];
     connection.tally.connections += 1;
     connection.play(mistakes, turns_between);
-    let held = connection.client.held_bytes();
-    connection.tally.max_held_bytes = connection.tally.max_held_bytes.max(held);
     connection.tally.requests += u64::from(connection.client.request_count());
 }
 
@@ -132,10 +132,8 @@ impl SeededConnection<'_> {
         for _ in 0..self.rng.below(3) {
             let method = ["GET", "GET", "HEAD", "POST"][self.rng.below(4)];
             let path = if self.rng.below(3) == 0 { format!("/item/{}", self.rng.below(999)) } else { "/a".to_owned() };
-            let body_length = match method {
-                "POST" => self.rng.below([9, 3_000, 200_000][self.rng.below(3)]) as u64,
-                _ => 0,
-            };
+            let size = [9, 3_000, 200_000][self.rng.below(3)];
+            let body_length = if method == "POST" { self.rng.below(size) as u64 } else { 0 };
             let head = format!("{method} {path} HTTP/1.1\r\nHost: h\r\nX-Test: seeded\r\n\r\n");
             let wants_head = self.rng.below(2) == 0;
             let Some(_) = self.client.open(head.as_bytes(), body_length, wants_head) else { break };
@@ -158,6 +156,8 @@ impl SeededConnection<'_> {
 
     /// Takes what the client has written; the rules get the credit at once, the server when it reads.
     fn take_output(&mut self) {
+        let pending = self.client.connection().output().len();
+        self.tally.max_output_bytes = self.tally.max_output_bytes.max(pending);
         self.client.take_output(&mut self.unread);
         let mut at = self.seen;
         while let Some((header, behind)) = self.unread.get(at..).and_then(|rest| rest.split_first_chunk()) {
@@ -237,6 +237,7 @@ impl SeededConnection<'_> {
                 })
             });
         }
+        self.tally.max_held_bytes = self.tally.max_held_bytes.max(self.client.held_bytes());
         let code = end.err().map(|error| error.code);
         assert!(verdict.permits(code), "{end:?} for {header:?}, where {verdict:?}");
         assert!(!self.server.client.is_strict || end.is_ok(), "{end:?} for the valid {header:?}");

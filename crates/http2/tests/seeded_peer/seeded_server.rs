@@ -175,7 +175,8 @@ impl SeededServer {
         }
         let status = [200_u16, 200, 200, 204, 304, 404, 503][self.rng.below(7)];
         let has_content = !stream.is_head && status != 204 && status != 304;
-        let length = self.one_in(2).then(|| self.rng.below([1, 30, 3000, 40_000][self.rng.below(4)]) as u64);
+        let size = [1, 30, 3000, 40_000][self.rng.below(4)];
+        let length = self.one_in(2).then(|| self.rng.below(size) as u64);
         self.encoder.field(b":status", status.to_string().as_bytes(), &mut block);
         self.fields(&mut block);
         if let Some(length) = length {
@@ -261,7 +262,8 @@ impl SeededServer {
         let padding = if self.one_in(10) { Some(self.rng.below(30) as u64) } else { None };
         let framing = padding.map_or(0, |padding| padding + 1);
         let window = stream.window.min(self.client.server_window).max(0) as u64;
-        let asked = self.rng.below([10, 10, 100, 100, 1000, 17_000][self.rng.below(6)]) as u64;
+        let size = [10, 10, 100, 100, 1000, 17_000][self.rng.below(6)];
+        let asked = self.rng.below(size) as u64;
         let Some(room) = window.min(MAX_FRAME_BYTES).checked_sub(framing) else { return };
         let length = asked.min(room).min(left);
         let is_end = length == left && self.one_in(2);

@@ -79,7 +79,8 @@ impl Worker<'_> {
         at: Nanos,
         remaining: usize,
     ) -> (UserAction, Option<Box<StepExchange>>) {
-        self.settle_observed(exchange.observer.as_mut(), &mut outcome);
+        let StepExchange { observer, arrived, passes_events, .. } = exchange.as_mut();
+        self.settle_observed(observer.as_mut(), passes_events.then_some(arrived), &mut outcome);
         let action = match outcome.end {
             RequestEnd::Response(status) => {
                 let event = FlowEvent::Response { exchange: &exchange, status, service: at - flight.sent, remaining };

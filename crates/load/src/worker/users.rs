@@ -133,6 +133,10 @@ impl Worker<'_> {
         while let Some(action) = next {
             next = match action {
                 UserAction::Wait => None,
+                UserAction::EndStream => {
+                    self.end_stream_of(user, now);
+                    None
+                }
                 UserAction::Send(send) if now >= self.until && !self.is_stopping => {
                     self.counters.counts().scenario(send.scenario).cut += 1;
                     None
@@ -278,6 +282,9 @@ impl Worker<'_> {
         std::mem::swap(&mut step.pipelined, &mut users.pipelined);
         let keeps = if self.trace.is_some() { KeptParts::HeadAndBody } else { send.keeps };
         step.prepare((send.step, send.origin), send.is_bodyless, keeps, send.timeout);
+        if send.keeps == KeptParts::Events {
+            step.pass_events();
+        }
         let requests = u32::try_from(step.requests()).unwrap_or(u32::MAX);
         let flight = |nth| Flight::of_step(send.number, send.intended, ready, nth);
         if slot.streams.is_some() {

@@ -97,8 +97,9 @@ impl Worker<'_> {
 
     fn take_event(&mut self, index: u32, event: Event<'_>, at: Nanos, now: Nanos) {
         match event {
-            Event::Data { key, bytes } if self.observers.is_some() => {
+            Event::Data { key, bytes } if self.observes_stream(index, key) => {
                 self.observe_data(index, key, bytes, (at, now));
+                self.pass_events_on_stream(index, key, (at, now));
             }
             Event::Data { key, bytes } => {
                 let streams = self.connections.get(index).and_then(|slot| slot.streams.as_mut());
@@ -114,8 +115,9 @@ impl Worker<'_> {
                 if self.counters.counts().server.is_none() {
                     self.counters.find_server_field(text);
                 }
-                if self.observers.is_some() {
+                if self.observes_stream(index, key) {
                     self.observe_head(index, key, &head, at);
+                    self.pass_events_on_stream(index, key, (at, now));
                 }
             }
             Event::Ended { key, totals } => self.stream_ended(index, key, &totals, at, now),
