@@ -232,6 +232,7 @@ def test_an_exception_in_the_block_and_the_end_of_the_load_leave_it(service: wei
     assert run.streams is not None
     assert run.streams.stopped == steps["endless"][0] > 2
     assert steps["endless"][1] == 0
+    assert run.requests.unfinished == 1
 
 
 def test_a_block_that_is_entered_by_hand_is_left_with_the_task(service: weir.Service) -> None:

@@ -8,6 +8,9 @@ use crate::steps::{FlowEvent, StepExchange, UserAction};
 use weir_decide::Nanos;
 use weir_http2::error_code::ErrorCode;
 
+/// Time that responses which users of a program read as streams of events have for their end, after that of the load.
+const STREAM_GRACE: Nanos = Nanos::from_secs(10);
+
 /// Where the responses are that users of a program read as streams of events.
 #[derive(Debug, Default)]
 pub(super) struct ProgramStreams {
@@ -77,6 +80,13 @@ impl Worker<'_> {
         self.step_response(index, &flight, &answer, (now, now), false);
     }
 
+    /// Drops responses that users read as streams of events if they go on for too long after the end of the load.
+    pub(super) fn cut_program_streams(&mut self, now: Nanos) {
+        if !self.program_streams.places.is_empty() && now >= self.until + STREAM_GRACE {
+            self.drop_program_streams(now);
+        }
+    }
+
     /// Drops responses that users read as streams of events, also those without a head: the end of the load cuts them
     /// off, and an endless one would keep its user from its own end.
     pub(super) fn drop_program_streams(&mut self, now: Nanos) {
@@ -98,7 +108,7 @@ impl Worker<'_> {
             }
         }
         self.program_streams.places.clear();
-        self.counters.withdraw(dropped, now);
+        self.counters.give_up(dropped, now);
     }
 
     /// Place of the response that a user reads as a stream of events, if it is open.
