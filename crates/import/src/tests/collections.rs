@@ -36,11 +36,11 @@ fn a_collection_has_its_folders_variables_authentication_and_checks() {
     let made = import(&files, &ImportSettings::default()).unwrap();
     let expected = "# @name login\nPOST {{scheme}}://shop/login\nX-Id: {{newUuid}}\n[Options]\nlocation: true\n{\"user\": \"{{user}}\"}\nHTTP 200\n\
         [Captures]\ntoken: jsonpath \"$.token\"\n\n\
-        # left out: a script before the request, 1 lines: pm.sendRequest('http://h', () => {});\n# @name item\n\
+        # left out: a script before the request, 1 line: pm.sendRequest('http://h', () => {});\n# @name item\n\
         GET {{scheme}}://shop/items/7?x=1\nAuthorization: Bearer {{token}}\n[Options]\nlocation: true\n";
     let expected = expected.replace(
-        "# left out: a script before the request, 1 lines: pm.sendRequest('http://h', () => {});\n# @name item\n",
-        "# @name item\n# left out: a script before the request, 1 lines: pm.sendRequest('http://h', () => {});\n",
+        "# left out: a script before the request, 1 line: pm.sendRequest('http://h', () => {});\n# @name item\n",
+        "# @name item\n# left out: a script before the request, 1 line: pm.sendRequest('http://h', () => {});\n",
     );
     assert_eq!(to_hurl(&made.scenarios[0]), expected);
     let names: Vec<&str> = made.variables.iter().map(|variable| variable.name.as_str()).collect();
