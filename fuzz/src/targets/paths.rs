@@ -1,10 +1,8 @@
 //! Paths: nothing panics; normalization is idempotent, and its result begins with a slash and is unambiguous.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_http::path::{PathRule, normalize};
 
-fuzz_target!(|input: (bool, bool, &str)| {
+crate::target!(|input: (bool, bool, &str)| {
     let (merge_slashes, pass_ambiguous, path) = input;
     let rule = PathRule { merge_slashes, pass_ambiguous };
     let Ok(once) = normalize(path, rule) else {

@@ -1,15 +1,13 @@
 //! `Set-Cookie` headers and URLs: nothing panics, a jar stays within its limits, and what it sends is a valid header.
 //! Each line is a URL, a space and the header of a response to it.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_scenario::cookie_jar::CookieJar;
 use weir_scenario::url::HttpUrl;
 
 /// Most cookies that RFC 6265 asks a client to keep.
 const MAX_COOKIES: usize = 3000;
 
-fuzz_target!(|bytes: &[u8]| {
+crate::target!(|bytes: &[u8]| {
     let (mut jar, mut urls, mut now_s) = (CookieJar::default(), Vec::new(), 1_767_225_600);
     for line in bytes.split(|byte| *byte == b'\n').take(200) {
         let end = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());

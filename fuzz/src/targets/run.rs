@@ -2,12 +2,10 @@
 //!
 //! Input: arbitrary text; or, if it begins with `~`, edits of a real run: two bytes choose a value in it, one chooses
 //! its replacement. Random bytes are hardly ever the JSON of a run, but a real one with a few wrong values is parsed.
-#![no_main]
 
 use std::sync::LazyLock;
 
 use clap::ValueEnum;
-use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use weir_measure::Run;
 use weir_measure::slo::Slo;
@@ -21,7 +19,7 @@ static OBJECTIVES: LazyLock<Vec<Slo>> = LazyLock::new(|| {
     texts.iter().map(|text| text.parse().expect("an objective")).collect()
 });
 
-fuzz_target!(|data: &[u8]| {
+crate::target!(|data: &[u8]| {
     let text = match data.strip_prefix(b"~") {
         Some(edits) => edited(edits),
         None => String::from_utf8_lossy(data).into_owned(),

@@ -1,8 +1,6 @@
 //! Files of other tools: nothing panics, an error has a line of the file, and what is imported is a scenario that is
 //! parsed again and compiled. The first byte names the kind; the rest is the file, or several files between lines `----`.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_hurl::ErrorReport;
 use weir_import::{
     ImportFile, ImportKind, ImportSettings, import, to_curl, to_hurl, to_json, to_mix, to_variables_file,
@@ -10,7 +8,7 @@ use weir_import::{
 use weir_scenario::plan::{ScenarioPlan, ScenarioSettings};
 use weir_scenario::value::Value;
 
-fuzz_target!(|bytes: &[u8]| {
+crate::target!(|bytes: &[u8]| {
     let Some((first, rest)) = bytes.split_first() else { return };
     let text = String::from_utf8_lossy(rest);
     let kinds = ImportKind::ALL.len();

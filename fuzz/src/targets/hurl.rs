@@ -1,11 +1,9 @@
 //! `.hurl` files: nothing panics, errors are ordered and have positions in the text, and a valid file is printed and
 //! read again without a change.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_hurl::{Assertion, ErrorReport, JsonText};
 
-fuzz_target!(|text: &str| {
+crate::target!(|text: &str| {
     let _ = Assertion::parse(text);
     let _ = JsonText::parse(text);
     match weir_hurl::parse(text) {

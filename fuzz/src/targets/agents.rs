@@ -1,14 +1,12 @@
 //! Lines of agents, in any order: nothing panics, an invalid line has an error of one line, and merged results are
 //! consistent.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_agents::AgentAggregator;
 use weir_agents::protocol::{AgentCommand, AgentEvent, next_line, parse_event};
 use weir_decide::Nanos;
 use weir_measure::Counts;
 
-fuzz_target!(|bytes: &[u8]| {
+crate::target!(|bytes: &[u8]| {
     let nodes = ["a", "b", "c"].map(str::to_owned);
     let mut aggregator = AgentAggregator::new(&nodes, Nanos::SECOND, Nanos::ZERO);
     let mut from = bytes;

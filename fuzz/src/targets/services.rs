@@ -1,13 +1,11 @@
 //! Requests to services, valid or not: a service responds or closes the connection, and serves the next one. The first
 //! byte chooses the service.
-#![no_main]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use libfuzzer_sys::fuzz_target;
 use weir_serve::running::RunningService;
 use weir_server::Logger;
 
@@ -47,7 +45,7 @@ fn services() -> &'static [RunningService] {
     })
 }
 
-fuzz_target!(|bytes: &[u8]| {
+crate::target!(|bytes: &[u8]| {
     let Some((choice, request)) = bytes.split_first() else { return };
     // Delayed and endless responses are tested elsewhere.
     if [&b"ms="[..], b"bytes=", b"delay", b"drip", b"chunk", b"hang", b"status", b"events="]

@@ -1,12 +1,10 @@
 //! JSONPaths on bodies: nothing panics, what is found is part of the body and JSON, and a wildcard finds what a tree has.
 //! The first line is the path, the rest the body.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use weir_json::JsonPath;
 
-fuzz_target!(|bytes: &[u8]| {
+crate::target!(|bytes: &[u8]| {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
     let (path, body) = (&bytes[..end], bytes.get(end + 1..).unwrap_or_default());
     let tree: Option<Value> = serde_json::from_slice(body).ok();

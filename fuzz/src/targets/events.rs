@@ -3,9 +3,7 @@
 //!
 //! Input: a byte of options, a byte of the maximum of data, then the body. Options: bits 0 and 1: format; bits 2 to 7:
 //! size of pieces less one.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_events::llm::LlmApi;
 use weir_events::{EventReader, StreamEvent, StreamFormat};
 
@@ -36,7 +34,7 @@ fn read(reader: &mut EventReader, body: &[u8], size: usize) -> (Vec<Owned>, bool
     (events, is_within_event)
 }
 
-fuzz_target!(|input: &[u8]| {
+crate::target!(|input: &[u8]| {
     let Some(([options, max_data], body)) = input.split_first_chunk::<2>() else { return };
     let format = StreamFormat::ALL[usize::from(options & 3)];
     let max_data = if *max_data == 0 { EventReader::DEFAULT_MAX_DATA_BYTES } else { usize::from(*max_data) };

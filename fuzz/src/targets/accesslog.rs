@@ -1,12 +1,10 @@
 //! Access logs: nothing panics, what is read can be sent, and records come in the order of their starts. The first line
 //! is a pattern, or empty: then the format is told from the lines behind it.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_accesslog::{AccessFormat, FormatDetection, LineError, LogTimeline, RateProfile, RouteTable, WindowLimit};
 use weir_decide::Nanos;
 
-fuzz_target!(|bytes: &[u8]| {
+crate::target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     let (pattern, log) = text.split_once('\n').unwrap_or((&text, ""));
     let format = match pattern {

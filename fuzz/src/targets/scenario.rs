@@ -1,8 +1,6 @@
 //! Templates, captures and checks of a `.hurl` file: what compiles is rendered and evaluated without a panic, and a value
 //! stays in its place. The file ends at a line `----`; the rest is the body of each response.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_decide::Nanos;
 use weir_scenario::evaluate::ResponseView;
 use weir_scenario::plan::{
@@ -13,7 +11,7 @@ use weir_scenario::value::Value;
 /// Most calls of a flow.
 const MAX_CALLS: usize = 50;
 
-fuzz_target!(|bytes: &[u8]| {
+crate::target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     let (text, body) = text.split_once("\n----\n").unwrap_or((&text, ""));
     let Ok(file) = weir_hurl::parse(text) else { return };

@@ -1,9 +1,7 @@
 //! Data sets of prompts: nothing panics, a mistake has a line of the file, and each body of each API is JSON.
 //!
 //! Input: a byte of the order, then the file.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 use weir_decide::Nanos;
 use weir_llm::{
@@ -14,7 +12,7 @@ use weir_llm::{
 /// Maximum number of conversations and turns that are played.
 const MAX_PLAYED: usize = 4;
 
-fuzz_target!(|input: &[u8]| {
+crate::target!(|input: &[u8]| {
     let Some((order, file)) = input.split_first() else { return };
     let lines = 1 + file.iter().filter(|byte| **byte == b'\n').count() as u64;
     let order = if order & 1 == 0 { PromptOrder::File } else { PromptOrder::Shuffled };

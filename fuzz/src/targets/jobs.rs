@@ -1,10 +1,8 @@
 //! Lines of jobs, and their templates: nothing panics; an invalid line has an error of one line; a job has the values of
 //! its line; values are escaped in templates.
-#![no_main]
 
 use std::collections::HashMap;
 
-use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 use weir_http::target::Target;
 use weir_send::template::{Escaping, TemplateFields, has_field, unknown_field};
@@ -12,7 +10,7 @@ use weir_send::{ApiKey, JobDefaults, UnixMs};
 
 const NOW: UnixMs = UnixMs(1_763_769_600_000);
 
-fuzz_target!(|text: &str| {
+crate::target!(|text: &str| {
     // The first line is used as URL, key and ID; the others are jobs.
     let (word, lines) = text.split_once('\n').unwrap_or(("", text));
     let base = Some("http://h:1/a?k={key}".to_owned());

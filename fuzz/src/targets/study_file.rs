@@ -1,15 +1,13 @@
 //! Files of studies: nothing panics, diagnostics are ordered and have positions in the text, and a valid study meets the
 //! assumptions of its users.
-#![no_main]
 
 use std::path::Path;
 
-use libfuzzer_sys::fuzz_target;
 use weir_document::Diagnostic;
 use weir_load::Options;
 use weir_study::file::{self, LoadSyntax, ParsedLoad};
 
-fuzz_target!(|text: &str| {
+crate::target!(|text: &str| {
     let flags = ["rate", "connections", "duration"].map(str::to_owned);
     // The last argument is the URL; the command line parses the others.
     let read = |args: &[String], _: &Path| {

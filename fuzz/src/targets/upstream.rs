@@ -3,11 +3,9 @@
 //!
 //! Input: a byte of options, then sizes of pieces, then the stream. Options: bit 0: the response is to a HEAD request;
 //! bit 1: an upgrade was requested; bits 2 to 4: number of sizes.
-#![no_main]
 
 use std::iter;
 
-use libfuzzer_sys::fuzz_target;
 use weir_http::client::response::{HeadParser, ResponseContext};
 use weir_http::wire::{Decoder, HeadCache};
 
@@ -73,7 +71,7 @@ fn pieces<'a>(stream: &'a [u8], sizes: &'a [u8]) -> impl Iterator<Item = &'a [u8
     })
 }
 
-fuzz_target!(|data: &[u8]| {
+crate::target!(|data: &[u8]| {
     let Some((&options, rest)) = data.split_first() else { return };
     let context = ResponseContext { is_head: options & 1 == 1, upgrade: options & 2 == 2 };
     let Some((sizes, stream)) = rest.split_at_checked(1 + usize::from(options >> 2 & 7)) else { return };

@@ -4,16 +4,14 @@
 //! Input: a byte of options, then sizes of pieces, then the stream behind the server's settings. Options: bits 0 and 1:
 //! number of sizes less one; bits 2 and 3: repetitions of the stream; bit 4: the stream is a recipe (see [`cook`]), since
 //! random bytes hardly ever make a frame.
-#![no_main]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::iter;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use libfuzzer_sys::fuzz_target;
 use weir_http2::connection::{ClientConnection, ClientSettings, ConnectionError, Event, StreamRequest};
 use weir_http2::error_code::ErrorCode;
 use weir_http2::frame::{FrameFlags, FrameHeader, FrameKind};
+
+use crate::live_memory;
 
 /// Requests that are open before the stream.
 const REQUESTS: u32 = 6;
@@ -52,7 +50,7 @@ fn prepared() -> ClientConnection {
 }
 
 fn receive<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Received {
-    let before = LIVE.load(Ordering::Relaxed);
+    let before = live_memory::bytes();
     let mut connection = prepared();
     let (mut seen, mut end) = (Vec::<Seen>::new(), Ok(()));
     let mut ended = [false; REQUESTS as usize];
@@ -88,7 +86,7 @@ fn receive<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Received {
             }
         }
         let own = seen.len() * 2_000 + seen.capacity() * size_of::<Seen>();
-        let held = LIVE.load(Ordering::Relaxed).saturating_sub(before + own);
+        let held = live_memory::bytes().saturating_sub(before + own);
         assert!(held <= MAX_CONNECTION_BYTES, "{held} bytes held");
     }
     while let Some(body) = connection.next_body() {
@@ -124,7 +122,7 @@ fn cook(recipe: &[u8]) -> Vec<u8> {
     stream
 }
 
-fuzz_target!(|data: &[u8]| {
+crate::target!(|data: &[u8]| {
     let Some((&options, rest)) = data.split_first() else { return };
     let Some((sizes, stream)) = rest.split_at_checked(1 + usize::from(options & 3)) else { return };
     let stream = if options >> 4 & 1 == 1 { cook(stream) } else { stream.to_vec() };
@@ -135,27 +133,3 @@ fuzz_target!(|data: &[u8]| {
     // A long one byte by byte would take too long.
     assert_eq!(receive(stream.chunks(1 + stream.len() / 8192 * 60)), whole, "byte by byte");
 });
-
-/// Bytes allocated and not yet freed.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-/// The system's allocator, counting.
-struct Counting;
-
-// SAFETY: every call is passed on to the system's allocator; only a counter is updated.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller meets the conditions of the system's allocator.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;

@@ -1,8 +1,6 @@
 //! Syntax of the command line (times, stages, objectives) and of headers (deadlines, dates, trace contexts). Nothing
 //! panics, neither in parsing nor in using the values.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_call::TraceContext;
 use weir_decide::base::units;
 use weir_decide::call::deadline::DeadlineFormat;
@@ -13,7 +11,7 @@ use weir_decide::{Nanos, WallNanos};
 use weir_load::{LoadPlan, Options, Pacing};
 use weir_measure::slo::Slo;
 
-fuzz_target!(|text: &str| {
+crate::target!(|text: &str| {
     if let Ok(time) = units::time(text) {
         assert!(time.as_secs_f64() <= 3e9, "{time:?}");
     }

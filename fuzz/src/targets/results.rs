@@ -1,12 +1,10 @@
 //! Results of other tools: parsing and comparing any text never panics.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_measure::compare::Settings;
 use weir_report::comparison::{MetricSelector, RunComparison, SavedRun, Side, comparability, markdown, text};
 use weir_report::read::read;
 
-fuzz_target!(|data: &[u8]| {
+crate::target!(|data: &[u8]| {
     let reading = match read(&String::from_utf8_lossy(data)) {
         Ok(reading) => reading,
         Err(error) => {

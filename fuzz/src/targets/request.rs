@@ -1,13 +1,11 @@
 //! Requests: an accepted one is exactly one request, without injected headers or lines.
 //!
 //! Input: URL, method, any number of headers, body; a byte 0xff (which is in no text) between them.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_http::target::Target;
 use weir_http::wire::WireRequest;
 
-fuzz_target!(|data: &[u8]| {
+crate::target!(|data: &[u8]| {
     let mut parts: Vec<&[u8]> = data.split(|byte| *byte == 0xff).collect();
     let body = parts.pop().unwrap_or_default();
     let Ok(texts) = parts.iter().map(|part| str::from_utf8(part)).collect::<Result<Vec<_>, _>>() else { return };

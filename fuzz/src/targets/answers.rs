@@ -3,14 +3,12 @@
 //! Input: a byte of options, then sizes of pieces, then the stream. Options: bit 0: the responses are to HEAD requests;
 //! bits 1 to 3: number of sizes; bits 4 to 6: repetitions of the stream, so that a short input can be a long stream; bit
 //! 7: the stream is a recipe (see [`cook`]), since random bytes hardly ever make a chunk whose size is that of its data.
-#![no_main]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::iter;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use libfuzzer_sys::fuzz_target;
 use weir_http::wire::{DecodedResponse, Decoder, HeadCache};
+
+use crate::live_memory;
 
 /// Maximum head of the decoder.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -22,7 +20,7 @@ type Decoded = (Vec<DecodedResponse>, bool);
 
 /// Feeds the pieces one by one; with `skip`, bodies of known length are skipped, as in the load loop.
 fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>, bodyless: bool, skip: bool) -> Decoded {
-    let before = LIVE.load(Ordering::Relaxed);
+    let before = live_memory::bytes();
     let (mut decoder, mut cache, mut responses) = (Decoder::default(), HeadCache::default(), Vec::new());
     for piece in pieces {
         let mut rest = piece;
@@ -39,7 +37,7 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>, bodyless: bool, skip: bool
             responses.extend(step.response);
             rest = &rest[step.used..];
             let own = responses.capacity() * size_of::<DecodedResponse>();
-            let held = LIVE.load(Ordering::Relaxed).saturating_sub(before + own);
+            let held = live_memory::bytes().saturating_sub(before + own);
             let idle = step.response.is_some() || decoder.remaining_body() > 0;
             let max = if idle { MAX_IDLE_BYTES } else { 2 * (MAX_HEAD_BYTES + piece.len()) + MAX_IDLE_BYTES };
             assert!(held <= max, "{held} bytes held");
@@ -114,7 +112,7 @@ fn cook(recipe: &[u8]) -> Vec<u8> {
     stream
 }
 
-fuzz_target!(|data: &[u8]| {
+crate::target!(|data: &[u8]| {
     let Some((&options, rest)) = data.split_first() else { return };
     let bodyless = options & 1 == 1;
     let Some((sizes, stream)) = rest.split_at_checked(1 + usize::from(options >> 1 & 7)) else { return };
@@ -135,27 +133,3 @@ fuzz_target!(|data: &[u8]| {
     // A long one byte by byte would take too long.
     assert_eq!(decode(stream.chunks(1 + stream.len() / 8192 * 60), bodyless, false), whole, "byte by byte");
 });
-
-/// Bytes allocated and not yet freed.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-/// The system's allocator, counting.
-struct Counting;
-
-// SAFETY: every call is passed on to the system's allocator; only a counter is updated.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller meets the conditions of the system's allocator.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;

@@ -1,13 +1,11 @@
 //! Configurations of the gateway: nothing panics, diagnostics are ordered and have positions in the text, and a valid
 //! configuration meets the assumptions of its users.
-#![no_main]
 
 use std::path::Path;
 
-use libfuzzer_sys::fuzz_target;
 use weir_gate::config;
 
-fuzz_target!(|text: &str| {
+crate::target!(|text: &str| {
     // Relative to a folder that does not exist, so that no file is found.
     let lines = text.split('\n').count();
     match config::parse(text, Path::new("/nowhere")) {

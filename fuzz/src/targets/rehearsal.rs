@@ -1,7 +1,5 @@
 //! Syntax of `weir serve`: delays, mixes, phases, limits. Nothing panics, neither in parsing nor in using the values.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;
 use weir_decide::ratelimit::models::{LimitModel, LimitWindow, ServerLimiter};
@@ -9,7 +7,7 @@ use weir_decide::service::delay::Delay;
 use weir_decide::service::mix::Mix;
 use weir_decide::service::phases::Phases;
 
-fuzz_target!(|text: &str| {
+crate::target!(|text: &str| {
     let rng = SeededRng::new(text.len() as u64, 1);
     for delay in [Delay::read(text), Delay::samples(text)].into_iter().flatten() {
         assert!((0..20).all(|k| delay.at(&rng, k) <= Delay::MAX), "{delay:?}");

@@ -1,10 +1,8 @@
 //! URLs: nothing panics; what parses prints, and parses again as the same; nothing in it breaks out of its place.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_http::target::Target;
 
-fuzz_target!(|url: &str| {
+crate::target!(|url: &str| {
     let target = match Target::parse(url) {
         Ok(target) => target,
         Err(error) => {
