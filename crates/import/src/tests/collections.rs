@@ -77,6 +77,18 @@ fn insomnia_orders_requests_and_takes_values_of_responses() {
 }
 
 #[test]
+fn insomnia_takes_a_token_of_its_authentication_from_a_response() {
+    let text = "type: collection.insomnia.rest/5.0\nname: shop\ncollection:\n  - name: login\n    url: http://h/login\n    \
+        method: POST\n    meta: {id: r1}\n  - name: items\n    url: http://h/items\n    method: GET\n    authentication: {type: \
+        bearer, token: \"{% response 'body', 'r1', 'b64::JC50b2tlbg==::46b', 'never', 60 %}\"}\n    meta: {id: r2}\n";
+    let shown = hurl(text);
+    assert!(
+        shown.contains("token: jsonpath \"$.token\"") && shown.contains("Authorization: Bearer {{token}}"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn bruno_has_checks_and_variables_after_a_response() {
     let text = "meta {\n  name: login\n}\n\npost {\n  url: {{host}}/login/:id\n  body: json\n  auth: basic\n}\n\n\
         params:path {\n  id: 5\n}\n\nauth:basic {\n  username: ada\n  password: {{pw}}\n}\n\nbody:json {\n  {\n    \"a\": 1\n  }\n}\n\n\
