@@ -2,7 +2,8 @@
 //! is called says which target it is (`scripts/fuzz.sh` makes a link for each).
 #![no_main]
 
-mod live_memory;
+#[path = "../../crates/http2/tests/seeded_peer/allocation.rs"]
+mod allocation;
 
 use std::path::Path;
 use std::sync::LazyLock;

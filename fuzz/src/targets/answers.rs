@@ -8,7 +8,7 @@ use std::iter;
 
 use weir_http::wire::{DecodedResponse, Decoder, HeadCache};
 
-use crate::live_memory;
+use crate::allocation::live_bytes;
 
 /// Maximum head of the decoder.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -20,7 +20,7 @@ type Decoded = (Vec<DecodedResponse>, bool);
 
 /// Feeds the pieces one by one; with `skip`, bodies of known length are skipped, as in the load loop.
 fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>, bodyless: bool, skip: bool) -> Decoded {
-    let before = live_memory::bytes();
+    let before = live_bytes();
     let (mut decoder, mut cache, mut responses) = (Decoder::default(), HeadCache::default(), Vec::new());
     for piece in pieces {
         let mut rest = piece;
@@ -37,10 +37,10 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>, bodyless: bool, skip: bool
             responses.extend(step.response);
             rest = &rest[step.used..];
             let own = responses.capacity() * size_of::<DecodedResponse>();
-            let held = live_memory::bytes().saturating_sub(before + own);
+            let held = live_bytes() - before - own as i64;
             let idle = step.response.is_some() || decoder.remaining_body() > 0;
             let max = if idle { MAX_IDLE_BYTES } else { 2 * (MAX_HEAD_BYTES + piece.len()) + MAX_IDLE_BYTES };
-            assert!(held <= max, "{held} bytes held");
+            assert!(held <= max as i64, "{held} bytes held");
         }
     }
     match decoder.close() {

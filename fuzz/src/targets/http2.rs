@@ -7,16 +7,18 @@
 
 use std::iter;
 
-use weir_http2::connection::{ClientConnection, ClientSettings, ConnectionError, Event, StreamRequest};
-use weir_http2::error_code::ErrorCode;
+use weir_http2::connection::{ClientSettings, ConnectionError, Event};
 use weir_http2::frame::{FrameFlags, FrameHeader, FrameKind};
 
-use crate::live_memory;
+#[allow(dead_code, reason = "seeded connections use more of it")]
+#[path = "../../../crates/http2/tests/seeded_peer/driven_client.rs"]
+mod driven_client;
+
+use crate::allocation;
+use driven_client::DrivenClient;
 
 /// Requests that are open before the stream.
 const REQUESTS: u32 = 6;
-/// Maximum memory of a connection: pending output, a field block, tables.
-const MAX_CONNECTION_BYTES: usize = 3 << 20;
 
 /// Event without the received bytes; content is a sum, since pieces differ.
 #[derive(Debug, PartialEq)]
@@ -27,72 +29,46 @@ enum Seen {
 
 type Received = (Vec<Seen>, Vec<u8>, Result<(), ConnectionError>);
 
-/// A connection with requests of each kind; one is cancelled.
-fn prepared() -> ClientConnection {
+/// A client with requests of each kind; one is cancelled.
+fn prepared() -> DrivenClient {
     let settings = ClientSettings { stream_window_bytes: 5_000, max_fields_bytes: 2_000, ..ClientSettings::default() };
-    let mut connection = ClientConnection::new(&settings);
+    let mut client = DrivenClient::new(&settings);
     let greeting = FrameHeader::new(FrameKind::Settings, FrameFlags::NONE, 0, 0).encode();
-    assert_eq!(connection.receive(&greeting).map(|step| step.event), Ok(Some(Event::Settings)));
+    let mut events = 0;
+    let greeted = client.receive(&greeting, |event, _| events += u32::from(event == Event::Settings));
+    assert_eq!((greeted, events), (Ok(()), 1));
     for key in 0..REQUESTS {
         let head: &[u8] = match key % 3 {
             0 => b"GET / HTTP/1.1\r\nHost: h\r\n\r\n",
             1 => b"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n",
             _ => b"POST / HTTP/1.1\r\nHost: h\r\n\r\n",
         };
-        let body_length = u64::from(key % 3 == 2) * 100_000;
-        let request = StreamRequest { head, body_length, key, template: key, wants_head: key < 3 };
-        let Ok(stream) = connection.open(&request) else { unreachable!("six streams fit") };
+        let opened = client.open(head, u64::from(key % 3 == 2) * 100_000, key < 3);
+        assert_eq!(opened, Some(key), "six streams fit");
         if key == 3 {
-            connection.cancel(stream, ErrorCode::CANCEL);
+            client.cancel(key);
         }
     }
-    connection
+    client
 }
 
 fn receive<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Received {
-    let before = live_memory::bytes();
-    let mut connection = prepared();
+    let mut client = prepared();
     let (mut seen, mut end) = (Vec::<Seen>::new(), Ok(()));
-    let mut ended = [false; REQUESTS as usize];
-    'pieces: for piece in pieces {
-        let mut rest = piece;
-        loop {
-            let step = match connection.receive(rest) {
-                Ok(step) => step,
-                Err(error) => {
-                    end = Err(error);
-                    break 'pieces;
-                }
-            };
-            rest = &rest[step.used..];
-            let Some(event) = step.event else {
-                assert!(rest.is_empty(), "bytes left without an event");
-                break;
-            };
-            let key = match event {
-                Event::Head { key, .. } | Event::Data { key, .. } => Some((key, false)),
-                Event::Ended { key, .. } | Event::Reset { key, .. } => Some((key, true)),
-                Event::Settings | Event::PingAck { .. } | Event::GoAway { .. } => None,
-            };
-            if let Some((key, is_end)) = key {
-                assert!(!std::mem::replace(&mut ended[key as usize], is_end) && key != 3, "{event:?} behind the end");
+    for piece in pieces {
+        end = client.receive(piece, |event, head_text| match (event, seen.last_mut()) {
+            (Event::Data { key, bytes }, Some(Seen::Content(last, sum))) if *last == key => {
+                *sum += bytes.len() as u64;
             }
-            match (event, seen.last_mut()) {
-                (Event::Data { key, bytes }, Some(Seen::Content(last, sum))) if *last == key => {
-                    *sum += bytes.len() as u64;
-                }
-                (Event::Data { key, bytes }, _) => seen.push(Seen::Content(key, bytes.len() as u64)),
-                (event, _) => seen.push(Seen::Other(format!("{event:?} {}", connection.head_text().escape_ascii()))),
-            }
+            (Event::Data { key, bytes }, _) => seen.push(Seen::Content(key, bytes.len() as u64)),
+            (event, _) => seen.push(Seen::Other(format!("{event:?} {}", head_text.escape_ascii()))),
+        });
+        if end.is_err() {
+            break;
         }
-        let own = seen.len() * 2_000 + seen.capacity() * size_of::<Seen>();
-        let held = live_memory::bytes().saturating_sub(before + own);
-        assert!(held <= MAX_CONNECTION_BYTES, "{held} bytes held");
     }
-    while let Some(body) = connection.next_body() {
-        assert!(connection.send_body(body.stream, &[0; 100_000]) > 0, "a body that cannot be sent");
-    }
-    (seen, connection.output().to_vec(), end)
+    client.send_bodies();
+    (seen, client.connection().output().to_vec(), end)
 }
 
 /// Cuts the stream into pieces of these sizes, over and over.
