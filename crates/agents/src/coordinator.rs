@@ -135,7 +135,7 @@ impl Coordinator {
         watch: &mut ProgressCallback<'_>,
     ) -> Result<Clock, LoadError> {
         self.distribute(options, plan)?;
-        let mut go_on = || watch(&RunProgress { elapsed: Nanos::ZERO, ended: 0, number: 0, interval: None });
+        let mut go_on = || watch(&RunProgress::default());
         let mut next_pulse = Nanos::ZERO;
         while !ledger.is_ready() {
             self.send_heartbeats(ledger, &mut next_pulse);
@@ -234,7 +234,7 @@ impl Coordinator {
             }
             let elapsed = clock.now();
             let (number, interval) = second.as_ref().map_or((0, None), |(number, whole)| (*number, Some(whole)));
-            let go_on = watch(&RunProgress { elapsed, ended: ledger.ended(), number, interval });
+            let go_on = watch(&RunProgress { elapsed, ended: ledger.ended(), number, interval, parts: ledger.parts() });
             match stopped {
                 None if !go_on || ledger.has_failed() || ledger.script_error().is_some() => {
                     (stopped, interrupted) = (Some(elapsed), !go_on);

@@ -215,7 +215,7 @@ mod tests {
         let lines: Vec<String> = (0..350)
             .filter_map(|tenth| {
                 let elapsed = Nanos::from_millis(100 * tenth);
-                bar.update(&RunProgress { elapsed, ended: 0, number: 0, interval: Some(&second) })
+                bar.update(&RunProgress { elapsed, interval: Some(&second), ..RunProgress::default() })
             })
             .collect();
         assert_eq!(lines.len(), 3, "{lines:?}");
