@@ -114,21 +114,19 @@ pub fn run(
     let mut ended = 0;
     let started = clock::unix_s();
     let mut listen = |elapsed: Nanos, told: Option<ProgressEvent>| {
-        let mut number = 0;
-        let whole = match told {
-            Some(ProgressEvent::Interval(stretch, whole)) => {
-                number = stretch;
+        let progress = RunProgress { elapsed, ended, ..RunProgress::default() };
+        match told {
+            Some(ProgressEvent::Interval(number, whole)) => {
                 ended += whole.ended();
-                series.add(stretch, &whole);
-                Some(whole)
+                series.add(number, &whole);
+                watch(&RunProgress { ended, number, interval: Some(&whole), ..progress })
             }
-            Some(ProgressEvent::PartialInterval(stretch, rest)) => {
-                series.add(stretch, &rest);
-                None
+            Some(ProgressEvent::PartialInterval(number, rest)) => {
+                series.add(number, &rest);
+                watch(&RunProgress { partial: Some((number, &rest)), ..progress })
             }
-            None => None,
-        };
-        watch(&RunProgress { elapsed, ended, number, interval: whole.as_ref() })
+            None => watch(&progress),
+        }
     };
     let DriveResult { counts, stopped_at, interrupted, ended_by, ended_at } =
         drive(plan, &StartGate::when_ready(), false, &mut listen, log)?;

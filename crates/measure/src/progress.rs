@@ -4,7 +4,7 @@ use super::recorder::Interval;
 use weir_decide::Nanos;
 
 /// Progress of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RunProgress<'a> {
     /// Time since the start.
     pub elapsed: Nanos,
@@ -14,4 +14,6 @@ pub struct RunProgress<'a> {
     pub number: u64,
     /// Last complete interval of all threads, when it has just been completed.
     pub interval: Option<&'a Interval>,
+    /// Number and counts of an interval that not all threads have reached. Each is reported once, at the end.
+    pub partial: Option<(u64, &'a Interval)>,
 }
