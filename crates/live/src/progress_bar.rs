@@ -217,7 +217,7 @@ fn fit(fraction: f64, parts: &[String], trends: &[(fn(&str) -> bool, &Sparkline)
     let mut free = width - columns;
     for (is_part, trend) in trends {
         let part = shown.iter_mut().find(|part| is_part(part));
-        // Beside the figure; one column is no trend.
+        // Beside the figure; one column shows none.
         let text = trend.text(free.saturating_sub(1).min(TREND_COLUMNS));
         let columns = text.chars().count();
         if let Some(part) = part.filter(|_| columns > 1) {

@@ -9,7 +9,7 @@ use super::delivery_failure::DeliveryFailure;
 #[derive(Debug)]
 pub(crate) struct FileReceiver {
     file: File,
-    /// Stdout: what is there already stays, and a reader that has gone is no failure.
+    /// Stdout: what is there already stays, and a reader that has gone does not count as a failure.
     is_stdout: bool,
     is_regular: bool,
     /// Length of the lines that were written; none before the first write.

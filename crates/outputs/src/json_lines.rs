@@ -37,7 +37,7 @@ pub(crate) fn interval(sample: &IntervalSample) -> String {
         sample.failures.iter().map(|(kind, n)| ((*kind).to_owned(), (*n).into())).collect();
     let mut value = json!({
         "type": "interval",
-        "n": sample.frame.number,
+        "number": sample.frame.number,
         "t_s": sample.frame.start.as_secs_f64(),
         "width_s": sample.width_s(),
         "end_unix_s": sample.frame.end_unix_ns as f64 / 1e9,
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn an_interval_has_its_counts_and_times() {
         let value: Value = serde_json::from_str(&interval(&sample(2))).unwrap();
-        assert_eq!((&value["n"], &value["t_s"], &value["ok"]), (&json!(2), &json!(2.0), &json!(10)));
+        assert_eq!((&value["number"], &value["t_s"], &value["ok"]), (&json!(2), &json!(2.0), &json!(10)));
         assert_eq!(value["status"], json!({ "200": 10 }));
         assert_eq!(value["failures"], json!({ "timeout": 2 }));
         assert_eq!((&value["steps"][0]["step"], &value["steps"][1]["step"]), (&json!("log \"in\""), &json!("step 2")));
