@@ -6,6 +6,7 @@
 //! - [`arguments`]: arguments by name
 //! - [`form`]: arguments of `weir.load` -> [`weir::load::Options`]
 //! - [`load`]: load generation, interrupted by Ctrl-C
+//! - [`llm`]: the same for a language model's server
 //! - [`script`]: users of a load that Python drives
 //! - [`run`]: results of loads
 //! - [`compare`]: comparison of runs
@@ -21,6 +22,7 @@ mod compare;
 mod errors;
 mod form;
 mod json;
+mod llm;
 mod load;
 mod run;
 mod scenario_args;
@@ -54,6 +56,8 @@ mod _weir {
     use super::client::request::{RequestHandle, SentRequestHandle};
     #[pymodule_export]
     use super::compare::compare_runs;
+    #[pymodule_export]
+    use super::llm::run_llm;
     #[pymodule_export]
     use super::load::load;
     #[pymodule_export]

@@ -26,6 +26,7 @@ from weir._errors import (
 from weir._flags import Flag
 from weir._headers import Headers
 from weir._job import Job, JobResult, JobTypes, SenderStats
+from weir._llm import llm
 from weir._load import Stage, load
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._response import Attempt, Request, Response
@@ -42,9 +43,11 @@ from weir._run import (
     Interval,
     Iterations,
     Llm,
+    LlmPoint,
     Manifest,
     Objective,
     Percentiles,
+    PointTimes,
     Rate,
     Replay,
     Requests,
@@ -53,6 +56,7 @@ from weir._run import (
     ScenarioResult,
     StepInterval,
     StepResult,
+    StreamPoint,
     Streams,
     Target,
     Trust,
@@ -109,6 +113,7 @@ __all__ = [
     "JobResult",
     "JobTypes",
     "Llm",
+    "LlmPoint",
     "Manifest",
     "Metrics",
     "NoResponse",
@@ -117,6 +122,7 @@ __all__ = [
     "Pair",
     "Pairing",
     "Percentiles",
+    "PointTimes",
     "Rank",
     "Rate",
     "Replay",
@@ -142,6 +148,7 @@ __all__ = [
     "Step",
     "StepInterval",
     "StepResult",
+    "StreamPoint",
     "Streams",
     "Success",
     "Target",
@@ -158,6 +165,7 @@ __all__ = [
     "delete",
     "get",
     "head",
+    "llm",
     "load",
     "options",
     "patch",

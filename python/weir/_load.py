@@ -187,7 +187,7 @@ def load(
         raise UsageError("processes is for classes of users; write threads, or on='local' and agents")
     del form["host"]
     lines = _header_lines(headers)
-    command = _call(form | {"headers": list(lines) or None})
+    command = _call("weir.load", load.__kwdefaults__ or {}, form | {"headers": list(lines) or None})
     bodies = [] if body is None else [body] if isinstance(body, str | bytes | PathLike) else body
     if json is not None:
         if body is not None:
@@ -299,12 +299,12 @@ def _json_text(value: object) -> str:
         raise UsageError(f"json: {error}") from error
 
 
-def _call(arguments: Mapping[str, object]) -> list[str]:
-    """Return the call for the manifest: arguments other than defaults, without passwords."""
-    defaults, unset = load.__kwdefaults__ or {}, object()
+def _call(function: str, defaults: Mapping[str, object], arguments: Mapping[str, object]) -> list[str]:
+    """Return a call for the manifest: arguments other than defaults, without passwords."""
+    unset = object()
     given = [name for name, value in arguments.items() if value is not defaults.get(name, unset)]
-    secrets = set(_texts(arguments["redact"]))  # type: ignore[arg-type]
-    return ["weir.load", *(f"{name}={_shown(name, arguments[name], secrets)}" for name in given)]
+    secrets = set(_texts(arguments.get("redact", ())))  # type: ignore[arg-type]
+    return [function, *(f"{name}={_shown(name, arguments[name], secrets)}" for name in given)]
 
 
 def _shown(name: str, value: object, secrets: set[str]) -> str:

@@ -12,7 +12,7 @@
 //! - `merge`: rules by which counts of threads, agents and intervals become one, and are checked
 //! - [`interval_merger`]: merger of the intervals of several threads or agents
 //! - [`agent_counts`]: figures of one agent of a run
-//! - [`series`]: time series of a run, in bounded memory; [`step_series`]: of its steps
+//! - [`series`]: time series of a run, in bounded memory; [`step_series`]: of its steps; [`stream_series`]: of streams
 //! - [`progress`]: progress of a run, for callbacks
 //! - [`rate`]: rate of requests or iterations
 //! - [`run`]: result of a load test; [`run_facts`]: its assembly; [`run_steps`]: its scenarios; `saved`: reading and writing it as JSON
@@ -63,6 +63,7 @@ pub mod step_counts;
 pub mod step_series;
 pub mod stream_counts;
 pub mod stream_interval;
+pub mod stream_series;
 pub mod stream_timeline;
 pub mod times;
 pub mod trust;

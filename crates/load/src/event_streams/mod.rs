@@ -2,12 +2,15 @@
 //!
 //! - [`options`]: format, stall timeout, API of a language model
 //! - [`observer`]: what is looked at as bytes of a response arrive, and what is measured of it
+//! - [`read_wait`]: how long events may wait to be read together
 //! - `tap`: passes a response on to its observer and to its step
 
 pub mod observer;
 pub mod options;
+pub mod read_wait;
 mod tap;
 
-pub use self::observer::{StreamObserver, StreamSinks};
+pub use self::observer::{PieceArrival, StreamObserver, StreamSinks};
 pub use self::options::StreamOptions;
+pub use self::read_wait::ReadWait;
 pub(crate) use self::tap::{StreamArrival, StreamTap};

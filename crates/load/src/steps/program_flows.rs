@@ -266,5 +266,6 @@ impl<'a> ProgramFlows<'a> {
 }
 
 fn response(exchange: &StepExchange, status: u16, service: Nanos, remaining: usize) -> ProgramResponse<'_> {
-    ProgramResponse { status, service, head: exchange.head(), body: exchange.body(), remaining }
+    let llm = exchange.observer.as_ref().map(|observer| *observer.llm_timeline());
+    ProgramResponse { status, service, head: exchange.head(), body: exchange.body(), remaining, llm }
 }
