@@ -16,11 +16,18 @@ function drawCells(chart, group, cells) {
   });
   for (const [shade, d] of paths) group.append(shape("path", { class: `cells s${shade}`, d }));
 }
-/// Range of the darkest cells of the column at a value of x, as text; empty where there is none.
+/// Range of the darkest cells of the column at a value of x, as text; empty where there is none. Of several ranges it is
+/// the widest one.
 function densest(chart, cells, x) {
   const column = cells.shades.findIndex((_, i) => cells.x[2 * i] <= x && x < cells.x[2 * i + 1]);
   if (column < 0) return "";
   const shades = [...cells.shades[column]], most = shades.reduce((a, b) => b > a ? b : a);
-  const [first, last] = [shades.indexOf(most), shades.lastIndexOf(most)];
-  return `mostly ${show(chart.y, cells.y[first])} \u2013 ${show(chart.y, cells.y[last + 1])}`;
+  let first = 0, rows = 0;
+  for (let row = 0; row < shades.length;) {
+    const start = row;
+    while (shades[row] === most) row++;
+    if (row - start > rows) [first, rows] = [start, row - start];
+    row = Math.max(row, start + 1);
+  }
+  return `mostly ${show(chart.y, cells.y[first])} \u2013 ${show(chart.y, cells.y[first + rows])}`;
 }
