@@ -89,6 +89,10 @@ pub(crate) fn tokens(llm: &RunLlm) -> Vec<String> {
 pub(crate) fn own_part(llm: &RunLlm) -> Vec<String> {
     let both = |times: &Percentiles| format!("{} p50, {} p99", ms(times.p50), ms(times.p99));
     let mut words = Vec::new();
+    // A response in one piece has its first token when it ends.
+    if llm.chunks <= llm.requests && llm.chunk_gap_ms.max == 0.0 {
+        return words;
+    }
     if llm.ttft_ms.max > 0.0 {
         words.push(format!("late sends of weir: {}", both(&llm.ttft_lateness_ms)));
     }
