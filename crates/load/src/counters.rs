@@ -95,6 +95,12 @@ impl WorkerCounters {
         self.in_flight -= requests;
     }
 
+    /// Gives up requests in flight, which the end of the run cuts off.
+    pub(super) fn give_up(&mut self, requests: u64, now: Nanos) {
+        self.withdraw(requests, now);
+        self.recorder.counts.unfinished += requests;
+    }
+
     /// Records the end of a request.
     #[inline]
     pub(super) fn end(&mut self, outcome: &Outcome) {
@@ -262,7 +268,7 @@ impl WorkerCounters {
     /// Ends the counting with the run.
     pub(super) fn close(&mut self, now: Nanos) {
         self.integrate_to(now);
-        self.recorder.counts.unfinished = self.in_flight;
+        self.recorder.counts.unfinished += self.in_flight;
     }
 
     /// Takes over what a feed has offered.
