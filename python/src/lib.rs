@@ -69,6 +69,8 @@ mod _weir {
     #[pymodule_export]
     use super::script::session::ScriptSession;
     #[pymodule_export]
+    use super::script::task_stream::{ScriptEvent, StreamStep};
+    #[pymodule_export]
     use super::send::group_handle::GroupHandle;
     #[pymodule_export]
     use super::send::mailbox::Mailbox;

@@ -18,12 +18,14 @@ __all__ = [
     "RequestHandle",
     "ResponseHandle",
     "RunHandle",
+    "ScriptEvent",
     "ScriptRequest",
     "ScriptResponse",
     "ScriptSession",
     "SenderHandle",
     "SentRequestHandle",
     "ServiceHandle",
+    "StreamStep",
     "__version__",
     "abandon",
     "begin",
@@ -289,7 +291,27 @@ class ScriptRequest:
         redirects: bool = True,
         catches: bool = False,
         is_watched: bool = False,
+        is_streamed: bool = False,
     ) -> ScriptRequest: ...
+
+@final
+class StreamStep:
+    """What a task yields within the block of a stream."""
+
+    NextEvent: StreamStep
+    Leave: StreamStep
+
+@final
+class ScriptEvent:
+    """Event of a response that a task reads as a stream."""
+
+    event: str
+    id: str
+    data: str
+    content: bytes
+
+    def json(self) -> Any:
+        """Return the content as JSON."""
 
 def quick_request(
     session: ScriptSession,

@@ -17,6 +17,7 @@ mod script;
 mod script_args;
 mod search_script;
 mod stages_flag;
+mod study_scripts;
 mod summary;
 
 use std::ffi::OsString;
@@ -41,6 +42,7 @@ use self::script_args::ScriptArgs;
 pub(super) use self::search_script::SearchScript;
 use self::stages_flag::LoadStagesFlag;
 pub(super) use self::stages_flag::StagesFlag;
+pub(super) use self::study_scripts::StudyScripts;
 use super::agent_args::AgentArgs;
 use super::exit;
 #[cfg(feature = "history")]
@@ -195,13 +197,18 @@ pub(super) fn flags() -> Vec<String> {
 ///
 /// # Errors
 /// One line with the invalid argument.
-pub(super) fn parse(args: &[String], folder: &Path) -> Result<(Options, Vec<String>), String> {
+pub(super) fn parse(
+    args: &[String],
+    folder: &Path,
+    scripts: &StudyScripts<'_>,
+) -> Result<(Options, Vec<String>), String> {
     let mut read = parse_args(args)?;
     read.script_args.check_unused()?;
+    let script = scripts.take(&mut read, folder)?;
     let mix = read.request_args.read_scenarios(folder, &check_flags)?;
     let warnings = mix.as_ref().map(study_warnings).unwrap_or_default();
     read.add_mix(mix)?;
-    Ok((read.into_options(), warnings))
+    Ok((Options { script, ..read.into_options() }, warnings))
 }
 
 /// Checks flags in another place than the command line, without the rest of a load.

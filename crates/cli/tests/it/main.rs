@@ -1,6 +1,7 @@
 //! The binary from outside: commands, servers and their peers on real sockets.
 
 mod agents;
+mod agents_http2;
 mod capacity;
 mod cli_help;
 mod cli_output;

@@ -2,12 +2,15 @@
 //!
 //! - [`options`]: format, stall timeout, API of a language model
 //! - [`observer`]: what is looked at as bytes of a response arrive, and what is measured of it
+//! - `arrived_events`: events on their way to a program
 //! - `tap`: passes a response on to its observer and to its step
 
+mod arrived_events;
 pub mod observer;
 pub mod options;
 mod tap;
 
+pub use self::arrived_events::{ArrivedEvent, ArrivedEvents};
 pub use self::observer::{StreamObserver, StreamSinks};
 pub use self::options::StreamOptions;
-pub(crate) use self::tap::{StreamArrival, StreamTap};
+pub(crate) use self::tap::{StreamArrival, StreamTap, status_of};

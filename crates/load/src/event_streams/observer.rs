@@ -15,6 +15,7 @@ use weir_measure::stream_counts::StreamCounts;
 use weir_measure::stream_interval::StreamInterval;
 use weir_measure::stream_timeline::{StreamEnd, StreamTimeline};
 
+use super::arrived_events::ArrivedEvents;
 use super::options::StreamOptions;
 use weir_scenario::plan::StreamEndRule;
 
@@ -30,6 +31,8 @@ pub struct StreamSinks<'c> {
     pub streams: Option<&'c mut StreamCounts>,
     /// Counts of requests to language models; `None` in the warm-up, and if responses are other streams.
     pub llm: Option<&'c mut LlmCounts>,
+    /// Where events are kept for a program that reads them.
+    pub arrived: Option<&'c mut ArrivedEvents>,
 }
 
 /// What is wrong with the content of a response, by the number of the event from 1.
@@ -106,6 +109,11 @@ impl StreamObserver {
     pub fn end_by(&mut self, rule: &StreamEndRule) {
         self.max_events = rule.max_events.unwrap_or(self.max_events);
         self.last_text.extend_from_slice(rule.text.as_deref().unwrap_or_default().as_bytes());
+    }
+
+    /// Ends the response here on purpose.
+    pub fn stop(&mut self) {
+        self.has_stopped = true;
     }
 
     /// Forgets the response, which is not recorded.
@@ -239,6 +247,9 @@ fn record_event(
     at: Nanos,
     sinks: &mut StreamSinks<'_>,
 ) {
+    if let Some(arrived) = &mut sinks.arrived {
+        arrived.push(&event);
+    }
     let gap = timeline.record_event(at);
     let mut chunk_gap = None;
     if let Some(api) = options.api {

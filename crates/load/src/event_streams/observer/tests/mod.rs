@@ -13,7 +13,7 @@ fn options(api: Option<LlmApi>) -> StreamOptions {
 
 /// Sinks of a response in the warm-up.
 fn uncounted(interval: &mut StreamInterval) -> StreamSinks<'_> {
-    StreamSinks { interval, streams: None, llm: None }
+    StreamSinks { interval, streams: None, llm: None, arrived: None }
 }
 
 /// Plays pieces with their times; the response ends at `done`.
@@ -28,15 +28,23 @@ fn play(
     let mut observer = StreamObserver::new(options);
     observer.begin(options, (Nanos(100), Nanos(200)), Nanos(1_000), (200, content_type.as_bytes()));
     for (at, piece) in pieces {
-        let mut sinks =
-            StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm) };
+        let mut sinks = StreamSinks {
+            interval: &mut interval,
+            streams: Some(&mut streams),
+            llm: options.api.map(|_| &mut llm),
+            arrived: None,
+        };
         observer.body(options, piece, Nanos(*at), &mut sinks);
         if observer.has_stopped() {
             break;
         }
     }
-    let mut sinks =
-        StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm) };
+    let mut sinks = StreamSinks {
+        interval: &mut interval,
+        streams: Some(&mut streams),
+        llm: options.api.map(|_| &mut llm),
+        arrived: None,
+    };
     let fault = observer.settle(options, Nanos(done), &mut sinks);
     let end = observer.record(options, StreamEnd::Complete, Nanos(done), fault.is_none(), &mut sinks);
     // Without a warm-up, an interval has the same as the whole.
@@ -106,7 +114,7 @@ fn an_error_is_no_stream_and_what_ends_a_stream_breaks_it_off() {
     let (mut streams, mut interval) = (StreamCounts::default(), StreamInterval::default());
     // The second call has nothing to record.
     for _ in 0..2 {
-        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: None };
+        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: None, arrived: None };
         observer.record(&options, StreamEnd::BrokenOff, Nanos(9), false, &mut sinks);
     }
     assert_eq!((streams.responses, streams.broken_off, streams.without_events), (1, 1, 1));
@@ -173,7 +181,7 @@ proptest! {
         observer.body(&options, &body[..cut], Nanos(4), &mut sinks);
         observer.record(&options, StreamEnd::BrokenOff, Nanos(5), false, &mut sinks);
         observer.begin(&options, (Nanos(100), Nanos(200)), Nanos(1_000), (200, b"text/event-stream"));
-        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm) };
+        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm), arrived: None };
         observer.body(&options, &body, Nanos(2_000), &mut sinks);
         let fault = observer.settle(&options, Nanos(3_000), &mut sinks);
         let end = observer.record(&options, StreamEnd::Complete, Nanos(3_000), fault.is_none(), &mut sinks);
