@@ -6,6 +6,7 @@
 //! - [`arguments`]: arguments by name
 //! - [`form`]: arguments of `weir.load` -> [`weir::load::Options`]
 //! - [`load`]: load generation, interrupted by Ctrl-C
+//! - [`started_load`]: a load that goes on beside the program, and is changed
 //! - [`script`]: users of a load that Python drives
 //! - [`run`]: results of loads
 //! - [`compare`]: comparison of runs
@@ -28,6 +29,7 @@ mod script;
 mod send;
 mod serve;
 mod simulate;
+mod started_load;
 mod stream_args;
 
 use pyo3::prelude::*;
@@ -82,6 +84,8 @@ mod _weir {
     use super::serve::{ServiceHandle, serve};
     #[pymodule_export]
     use super::simulate::run_simulation;
+    #[pymodule_export]
+    use super::started_load::{StartedLoadHandle, start_load};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

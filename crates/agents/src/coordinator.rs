@@ -239,7 +239,8 @@ impl Coordinator {
             }
             let elapsed = clock.now();
             let (number, interval) = second.as_ref().map_or((0, None), |(number, whole)| (*number, Some(whole)));
-            let go_on = watch(&RunProgress { elapsed, ended: ledger.ended(), number, interval, partial: None });
+            let parts = ledger.parts();
+            let go_on = watch(&RunProgress { elapsed, ended: ledger.ended(), number, interval, parts, partial: None });
             match stopped {
                 None if !go_on || ledger.has_failed() || ledger.script_error().is_some() => {
                     (stopped, interrupted) = (Some(elapsed), !go_on);

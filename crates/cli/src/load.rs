@@ -7,6 +7,7 @@ mod live_keys;
 mod live_session;
 #[cfg(feature = "tui")]
 mod live_tui;
+mod load_check;
 mod lua_script;
 #[cfg(feature = "outputs")]
 mod out_args;
@@ -26,13 +27,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, Command, FromArgMatches};
+use clap::{ArgAction, Args};
 
 pub(super) use self::agent_scripts::run_agent;
 pub(super) use self::defaults::SearchDefaults;
-use self::defaults::study_warnings;
 pub(super) use self::exit_code::exit_code;
 use self::live_session::{LiveArgs, LiveSession};
+use self::load_check::parse_flags;
+#[cfg(all(feature = "history", feature = "web"))]
+pub(super) use self::load_check::{check, command, without_secrets};
+pub(super) use self::load_check::{check_flags, flags, parse};
 pub(super) use self::lua_script::{LuaLoad, LuaRole};
 use self::outputs::{LoadOutputs, samplers, step_names};
 use self::python_script::PythonFlags;
@@ -186,52 +190,6 @@ const USERS: &str = "Closed loop (as JMeter)";
 const OPEN: &str = "Open loop";
 const RESULT: &str = "Result";
 
-/// Names of the flags of `weir load`, without dashes.
-pub(super) fn flags() -> Vec<String> {
-    let command = LoadArgs::augment_args(Command::new("load"));
-    command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
-}
-
-/// Options of a load from arguments in a study file; and warnings, of what is in a mix file and not used in a study, or
-/// probably a mistake.
-///
-/// # Errors
-/// One line with the invalid argument.
-pub(super) fn parse(
-    args: &[String],
-    folder: &Path,
-    scripts: &StudyScripts<'_>,
-) -> Result<(Options, Vec<String>), String> {
-    let mut read = parse_args(args)?;
-    read.script_args.check_unused()?;
-    let script = scripts.take(&mut read, folder)?;
-    let mix = read.request_args.read_scenarios(folder, &check_flags)?;
-    let warnings = mix.as_ref().map(study_warnings).unwrap_or_default();
-    read.add_mix(mix)?;
-    Ok((Options { script, ..read.into_options() }, warnings))
-}
-
-/// Checks flags in another place than the command line, without the rest of a load.
-///
-/// # Errors
-/// One line with the invalid argument.
-pub(super) fn check_flags(args: &[String]) -> Result<(), String> {
-    parse_flags(args).map(|_| ())
-}
-
-/// Arguments of flags without a URL.
-fn parse_flags(args: &[String]) -> Result<LoadArgs, String> {
-    let url = ["http://localhost/".to_owned()];
-    let read = parse_args(&[&url, args].concat())?;
-    read.script_args.check_unused().map(|()| read)
-}
-
-fn parse_args(args: &[String]) -> Result<LoadArgs, String> {
-    let command = LoadArgs::augment_args(Command::new("load")).no_binary_name(true).disable_help_flag(true);
-    let read = command.try_get_matches_from(args).and_then(|matches| LoadArgs::from_arg_matches(&matches));
-    read.map_err(|error| super::one_line(&error, "load"))
-}
-
 pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
     match try_run(asked, args, messages, host) {
         Ok(code) => code,
@@ -269,7 +227,8 @@ fn try_run(
     }
     asked.add_mix(mix)?;
     let (format, strict) = (asked.format, asked.strict);
-    let command = redacted(args, &[asked.request_args.secrets(), asked.live_args.secrets()].concat());
+    let command =
+        redacted(&asked.live_args.own_args(args), &[asked.request_args.secrets(), asked.live_args.secrets()].concat());
     let (driving, live_args) = (asked.agent_args.clone(), asked.live_args.clone());
     let options = Options { script: script.for_agents(), ..asked.into_options() };
     if let Some(output) = once {
@@ -287,6 +246,7 @@ fn try_run(
     let mut abort = objectives.watch(&plan);
     let agents = driving.agent_spec(args, Some(plan.connections))?;
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
+    live_args.watch_stdin();
     let options = match setup::set_up(&options, &mut || !interrupt.is_requested()) {
         Ok(options) => options,
         Err(why @ LoadError::Interrupted) => {

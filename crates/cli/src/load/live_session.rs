@@ -1,8 +1,13 @@
 //! What shows and changes a load while it runs: keys of the terminal, the live page, and outputs.
 
+use std::ffi::OsString;
+#[cfg(feature = "web")]
+use std::io;
 use std::sync::{Arc, Mutex, mpsc};
 
 use clap::Args;
+#[cfg(feature = "web")]
+use rustix::process::{Signal, getpid, kill_process};
 
 use super::live_keys::{KEYS, LiveKeys};
 #[cfg(feature = "tui")]
@@ -22,7 +27,7 @@ use weir_measure::{Run, RunProgress};
 #[cfg(feature = "outputs")]
 use weir_outputs::{OutputSubject, RunOutputs};
 #[cfg(feature = "web")]
-use weir_web::{LivePage, PageSubject, WebAddress};
+use weir_web::{LivePage, PageListener, PageSubject, WebAddress};
 
 const LIVE: &str = "Live";
 
@@ -37,6 +42,10 @@ pub(super) struct LiveArgs {
     #[cfg(feature = "web")]
     #[arg(long, value_name = "TOKEN", requires = "web", help_heading = LIVE)]
     web_token: Option<String>,
+    /// end when stdin does, as a run of weir ui
+    #[cfg(feature = "web")]
+    #[arg(long, hide = true, requires = "web")]
+    until_stdin_ends: bool,
     /// full-screen view in the terminal while the load runs
     #[cfg(feature = "tui")]
     #[arg(long, help_heading = LIVE)]
@@ -45,6 +54,10 @@ pub(super) struct LiveArgs {
     #[command(flatten)]
     pub(super) out_args: OutArgs,
 }
+
+/// Arguments that `weir ui` adds, without dashes; the command of a run does not have them.
+#[cfg(feature = "web")]
+const UI_ARGS: [&str; 6] = ["label", "log-format", "out", "save", "until-stdin-ends", "web"];
 
 /// What shows and changes a load while it runs.
 #[derive(Debug, Default)]
@@ -69,6 +82,32 @@ impl LiveArgs {
         return self.web.is_some();
         #[cfg(not(feature = "web"))]
         false
+    }
+
+    /// Ends the run when stdin ends, if the page of `weir ui` has started it: also after that was killed.
+    pub(super) fn watch_stdin(&self) {
+        #[cfg(feature = "web")]
+        if self.until_stdin_ends {
+            std::thread::spawn(|| {
+                let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+                // As Ctrl-C: what was measured is kept.
+                let _ = kill_process(getpid(), Signal::INT);
+            });
+        }
+    }
+
+    /// Command line of the run, without what `weir ui` has added.
+    pub(super) fn own_args(&self, args: &[OsString]) -> Vec<OsString> {
+        #[cfg(feature = "web")]
+        if self.until_stdin_ends {
+            let is_added = |arg: &&OsString| {
+                let name = arg.to_str().and_then(|arg| arg.strip_prefix("--")?.split('=').next());
+                name.is_some_and(|name| UI_ARGS.contains(&name))
+            };
+            let own = args.iter().skip(1).filter(|arg| !is_added(arg)).cloned();
+            return [OsString::from("weir")].into_iter().chain(own).collect();
+        }
+        args.to_vec()
     }
 
     /// Whether there is an output.
@@ -181,11 +220,14 @@ impl LiveSession {
             objectives: objectives.to_vec(),
             reads_events: plan.streams.is_some(),
             interval: plan.interval,
+            model: plan.model(),
+            spins: plan.spin,
             warmup: plan.warmup,
             has_connections: options.has_connections(),
         };
         let logger = weir_server::Logger::new(move |text| messages.note(text));
-        let page = LivePage::start(address.as_ref(), args.web_token.as_deref(), subject, control.clone(), &logger)?;
+        let listener = PageListener { flag: "--web", address: address.as_ref(), token: args.web_token.as_deref() };
+        let page = LivePage::start(listener, subject, control.clone(), &logger)?;
         let [operator, spectator] = page.urls();
         // Also with --quiet: without the token the page cannot be opened.
         messages.always(&format!("live page {operator} (to watch only: {spectator})"));

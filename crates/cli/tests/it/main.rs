@@ -80,3 +80,4 @@ mod serve_wire;
 mod serve_work;
 mod study;
 mod study_file;
+mod ui;

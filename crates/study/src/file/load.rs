@@ -38,7 +38,7 @@ impl fmt::Debug for LoadSyntax<'_> {
 }
 
 /// Flags that the study sets itself, or that have no meaning in a study.
-pub const DISALLOWED_FLAGS: [&str; 45] = [
+pub const DISALLOWED_FLAGS: [&str; 46] = [
     "format",
     "out",
     "jtl",
@@ -62,6 +62,7 @@ pub const DISALLOWED_FLAGS: [&str; 45] = [
     "processes",
     "web",
     "web-token",
+    "until-stdin-ends",
     "tui",
     "out-jsonl",
     "out-prometheus",
