@@ -21,7 +21,7 @@ const INFLUX_TOKEN_VARIABLE: &str = "INFLUX_TOKEN";
 /// Flags of the outputs of a load while it runs.
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct OutArgs {
-    /// file for a JSON line per interval, and the summary; - is stdout
+    /// file for a JSON line per interval; - is stdout
     #[arg(long, value_name = "FILE", help_heading = OUTPUTS)]
     pub(super) out_jsonl: Option<PathBuf>,
     /// Prometheus: address to be scraped at, or URL of remote write; repeatable
