@@ -161,18 +161,17 @@ impl RunOutputs {
         if counts.is_some_and(|counts| counts.steps.len() > self.step_names.len()) {
             self.step_names = StepName::of_facts(&steps());
         }
-        match progress.interval {
-            Some(interval) if progress.number >= self.next => {
-                let start = Nanos(progress.number.saturating_mul(self.subject.interval.0)).max(self.last_end);
-                let end = start + self.subject.interval;
-                // All threads have ended before its end: it is the last one, and shorter.
-                let is_cut = progress.elapsed + MAX_CLOCK_ERROR < end;
-                let end = if is_cut { progress.elapsed.max(start + Nanos::MILLI) } else { end };
+        let interval = progress.interval.filter(|_| progress.number >= self.next);
+        let start = Nanos(progress.number.saturating_mul(self.subject.interval.0)).max(self.last_end);
+        let end = start + self.subject.interval;
+        // If all threads have ended before its end, it is the last one, and belongs to the rest.
+        match interval.filter(|_| progress.elapsed + MAX_CLOCK_ERROR >= end) {
+            Some(interval) => {
                 self.next = progress.number + 1;
-                self.send(interval, (progress.number, start, end), is_cut);
+                self.send(interval, (progress.number, start, end), false);
             }
-            late => {
-                let parts = late.into_iter().chain(progress.partial.map(|(_, partial)| partial));
+            None => {
+                let parts = progress.interval.into_iter().chain(progress.partial.map(|(_, partial)| partial));
                 parts.for_each(|part| self.rest.get_or_insert_default().add(part));
             }
         }
@@ -193,7 +192,9 @@ impl RunOutputs {
         let start = self.last_end;
         let rest = self.rest.take().unwrap_or_default();
         // A run has one interval at least, so that it has a start.
-        if rest != Interval::default() || (self.intervals == 0 && run.is_ok()) {
+        let events = rest.streams.as_ref().map_or(0, |streams| streams.events);
+        let is_empty = rest.ok + rest.failed + rest.iterations + events == 0;
+        if !is_empty || (self.intervals == 0 && run.is_ok()) {
             // Later than the last whole interval, also where its end was still to come.
             let end = self.elapsed.max(start + Nanos::MILLI);
             self.send(&rest, (self.next, start, end), true);
