@@ -113,9 +113,8 @@ impl PythonThread {
         let Some(stream) = &mut user.stream else { return ProgramAction::Await };
         stream.phase = StreamPhase::Failed(kind.name());
         let wait = std::mem::replace(&mut stream.wait, StreamWait::Nothing);
-        let error = || {
-            TaskInput::Error(errors::no_response(&format!("{} {}: {}", exchange.method, exchange.url, kind.name())))
-        };
+        let error =
+            || TaskInput::Error(errors::no_response(&format!("{} {}: {}", exchange.method, exchange.url, kind.name())));
         let input = match wait {
             StreamWait::Nothing => return ProgramAction::Await,
             StreamWait::Event => error(),

@@ -46,7 +46,11 @@ impl PythonThread {
     ///
     /// # Errors
     /// As above.
-    pub(super) fn exchange(&mut self, exchange: TaskExchange, call: &mut ProgramCall<'_>) -> Result<ProgramAction, String> {
+    pub(super) fn exchange(
+        &mut self,
+        exchange: TaskExchange,
+        call: &mut ProgramCall<'_>,
+    ) -> Result<ProgramAction, String> {
         let url = &exchange.url;
         let origin = self.origins.intern(url.is_tls(), url.host(), url.port());
         let origin = origin.ok_or_else(|| format!("'{url}': too many hosts"))?;

@@ -9,9 +9,7 @@ use pyo3::types::PyTuple;
 use weir::decide::Nanos;
 use weir::decide::base::failure::FailureKind;
 use weir::decide::load::shard::Shard;
-use weir::load::program::{
-    ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, StreamPart, ThreadProgram,
-};
+use weir::load::program::{ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, StreamPart, ThreadProgram};
 use weir::machine::lock::lock;
 use weir::scenario::plan::{OriginId, OriginTable};
 

@@ -241,8 +241,7 @@ impl FrameRules {
 
     fn headers(&mut self, verdict: &mut FrameVerdict, header: FrameHeader, payload: &[u8]) {
         verdict.must(PROTOCOL, header.stream == 0);
-        let (is_padded, has_priority) =
-            (header.flags.has(FrameFlags::PADDED), header.flags.has(FrameFlags::PRIORITY));
+        let (is_padded, has_priority) = (header.flags.has(FrameFlags::PADDED), header.flags.has(FrameFlags::PRIORITY));
         let fixed = usize::from(is_padded) + if has_priority { 5 } else { 0 };
         verdict.must(SIZE, payload.len() < fixed);
         let padding = payload.first().filter(|_| is_padded).map_or(0, |padding| usize::from(*padding));

@@ -213,12 +213,7 @@ impl SeededConnection<'_> {
         Ok(())
     }
 
-    fn pass(
-        &mut self,
-        header: FrameHeader,
-        frame: &[u8],
-        verdict: &FrameVerdict,
-    ) -> Result<(), ConnectionError> {
+    fn pass(&mut self, header: FrameHeader, frame: &[u8], verdict: &FrameVerdict) -> Result<(), ConnectionError> {
         let cut = if self.rng.below(8) == 0 { self.rng.below(frame.len() + 1) } else { frame.len() };
         let mut resets = Vec::new();
         let mut end = Ok(());

@@ -56,9 +56,9 @@ impl Worker<'_> {
 
     /// The same over HTTP/2, where an end is carried out.
     pub(super) fn pass_events_on_stream(&mut self, index: u32, key: u32, (at, now): (Nanos, Nanos)) {
-        let is_read = self.read_step(index, Some(key)).is_some_and(|(.., place)| {
-            place.as_ref().is_some_and(|exchange| exchange.passes_events)
-        });
+        let is_read = self
+            .read_step(index, Some(key))
+            .is_some_and(|(.., place)| place.as_ref().is_some_and(|exchange| exchange.passes_events));
         if is_read && self.pass_events(index, Some(key), (at, now)) {
             self.end_read_stream(index, key, now);
         }
@@ -131,11 +131,7 @@ impl Worker<'_> {
     }
 
     /// User of the request whose response is read, the time of its send, and the place of its exchange.
-    fn read_step(
-        &mut self,
-        index: u32,
-        stream: Option<u32>,
-    ) -> Option<(u32, Nanos, &mut Option<Box<StepExchange>>)> {
+    fn read_step(&mut self, index: u32, stream: Option<u32>) -> Option<(u32, Nanos, &mut Option<Box<StepExchange>>)> {
         let slot = self.connections.get(index)?;
         match (stream, &mut slot.streams) {
             (Some(key), Some(streams)) => {
