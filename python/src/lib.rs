@@ -7,6 +7,7 @@
 //! - [`form`]: arguments of `weir.load` -> [`weir::load::Options`]
 //! - [`load`]: load generation, interrupted by Ctrl-C
 //! - [`llm`]: the same for a language model's server
+//! - [`started_load`]: a load that goes on beside the program, and is changed
 //! - [`script`]: users of a load that Python drives
 //! - [`run`]: results of loads
 //! - [`compare`]: comparison of runs
@@ -30,6 +31,7 @@ mod script;
 mod send;
 mod serve;
 mod simulate;
+mod started_load;
 mod stream_args;
 
 use pyo3::prelude::*;
@@ -73,6 +75,8 @@ mod _weir {
     #[pymodule_export]
     use super::script::session::ScriptSession;
     #[pymodule_export]
+    use super::script::task_stream::{ScriptEvent, StreamStep};
+    #[pymodule_export]
     use super::send::group_handle::GroupHandle;
     #[pymodule_export]
     use super::send::mailbox::Mailbox;
@@ -84,6 +88,8 @@ mod _weir {
     use super::serve::{ServiceHandle, serve};
     #[pymodule_export]
     use super::simulate::run_simulation;
+    #[pymodule_export]
+    use super::started_load::{StartedLoadHandle, start_load};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -66,6 +66,7 @@ from weir._sender import Sender
 from weir._serve import Service, serve
 from weir._shared import delete, get, head, options, patch, post, put, request
 from weir._simulate import Metrics, Pairing, Rank, Sample, Simulation, SimulationRun, simulate
+from weir._started_load import StartedLoad, start_load
 from weir._task import tag, task
 from weir._ticket import AsyncBatch, AsyncTicket, Batch, Ticket
 from weir._time import Time
@@ -145,6 +146,7 @@ __all__ = [
     "Simulation",
     "SimulationRun",
     "Stage",
+    "StartedLoad",
     "Step",
     "StepInterval",
     "StepResult",
@@ -175,6 +177,7 @@ __all__ = [
     "serve",
     "simulate",
     "sleep",
+    "start_load",
     "tag",
     "task",
 ]

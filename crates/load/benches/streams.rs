@@ -38,6 +38,7 @@ fn main() {
                 streams: Some(&mut streams),
                 llm: options.api.map(|_| &mut llm),
                 reads: None,
+                arrived: None,
             };
             observer.begin(&options, (Nanos(0), Nanos(0), Nanos(1)), Nanos(2), (200, b"text/event-stream"));
             let mut at = 1_000;

@@ -85,6 +85,7 @@ impl WorkerCounters {
             streams: is_counted.then(|| &mut **streams.get_or_insert_default()),
             llm: options.api.filter(|_| is_counted).map(|_| &mut **llm.get_or_insert_default()),
             reads: None,
+            arrived: None,
         }
     }
 

@@ -110,6 +110,20 @@ impl Trust {
         Self { ok: reasons.is_empty(), reasons }
     }
 
+    /// First reason not to trust the figures so far of a run that goes on, if there is one. Rules that few requests break
+    /// at the start of any run are left out.
+    pub fn doubt_so_far(parts: &[AgentCounts], model: LoadModel, spins: bool) -> Option<String> {
+        let of = |(index, part): (usize, &AgentCounts)| {
+            let counts = &part.counts;
+            let evidence = Evidence { duration_s: 0.0, counts, achieved: 0.0, in_flight_mean: 0.0, model, spins };
+            let rules = [late_sends, saturated, no_response];
+            let has_samples = counts.ended() >= MIN_SUCCESSES;
+            let why = rules.iter().filter(|_| has_samples).find_map(|rule| rule(&evidence))?;
+            Some(if parts.len() > 1 { format!("{}: {why}", agent_label(index, &part.node)) } else { why })
+        };
+        failed_agents(parts).into_iter().next().or_else(|| parts.iter().enumerate().find_map(of))
+    }
+
     /// Adds steps whose percentiles weir's own lateness distorts; a single step is the whole run.
     pub(super) fn with_steps(mut self, steps: &[RunStep]) -> Self {
         let late_steps: Vec<&RunStep> = steps.iter().filter(|step| step.untrusted).collect();

@@ -27,6 +27,8 @@ pub(super) struct LoadOutputs {
     pub(super) jtl: Option<OutputFile>,
     summary: Option<OutputFile>,
     junit: Option<OutputFile>,
+    /// Lines while the run goes on, which something else writes.
+    pub(super) jsonl: Option<OutputFile>,
     #[cfg(feature = "history")]
     saver: Option<RunSaver>,
     /// Saved runs that the summary compares with.
@@ -53,6 +55,10 @@ impl LoadOutputs {
             jtl: open(&asked.jtl)?,
             summary: open(&asked.summary_md)?,
             junit: open(&asked.junit)?,
+            #[cfg(feature = "outputs")]
+            jsonl: open(&asked.live_args.out_args.out_jsonl)?,
+            #[cfg(not(feature = "outputs"))]
+            jsonl: None,
             #[cfg(feature = "history")]
             saver: asked.save_args.open()?,
             base: asked.base.clone(),
@@ -68,7 +74,7 @@ impl LoadOutputs {
         Ok(all)
     }
 
-    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 7] {
+    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 8] {
         [
             ("--out", self.json.as_ref()),
             ("--csv", self.csv.as_ref()),
@@ -77,6 +83,7 @@ impl LoadOutputs {
             ("--jtl", self.jtl.as_ref()),
             ("--summary-md", self.summary.as_ref()),
             ("--junit", self.junit.as_ref()),
+            ("--out-jsonl", self.jsonl.as_ref()),
         ]
     }
 

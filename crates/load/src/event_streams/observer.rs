@@ -15,6 +15,7 @@ use weir_measure::stream_counts::StreamCounts;
 use weir_measure::stream_interval::StreamInterval;
 use weir_measure::stream_timeline::{StreamEnd, StreamTimeline};
 
+use super::arrived_events::ArrivedEvents;
 use super::options::StreamOptions;
 use super::read_wait::ReadWait;
 use weir_scenario::plan::StreamEndRule;
@@ -33,6 +34,8 @@ pub struct StreamSinks<'c> {
     pub llm: Option<&'c mut LlmCounts>,
     /// Wait of reads, which gaps decide about; none if reads do not wait.
     pub reads: Option<&'c mut ReadWait>,
+    /// Where events are kept for a program that reads them.
+    pub arrived: Option<&'c mut ArrivedEvents>,
 }
 
 /// What is wrong with the content of a response, by the number of the event from 1.
@@ -122,6 +125,11 @@ impl StreamObserver {
     pub fn end_by(&mut self, rule: &StreamEndRule) {
         self.max_events = rule.max_events.unwrap_or(self.max_events);
         self.last_text.extend_from_slice(rule.text.as_deref().unwrap_or_default().as_bytes());
+    }
+
+    /// Ends the response here on purpose.
+    pub fn stop(&mut self) {
+        self.has_stopped = true;
     }
 
     /// Forgets the response, which is not recorded.
@@ -263,6 +271,9 @@ fn record_event(
     PieceArrival { at, read_delay }: PieceArrival,
     sinks: &mut StreamSinks<'_>,
 ) {
+    if let Some(arrived) = &mut sinks.arrived {
+        arrived.push(&event);
+    }
     let gap = timeline.record_event(at);
     let mut chunk_gap = None;
     if let Some(api) = options.api {

@@ -64,7 +64,7 @@ impl ResponseObserver for StreamTap<'_> {
 }
 
 /// Status of a head that begins with `HTTP/1.1 200` or `HTTP/2 200`.
-fn status_of(head: &[u8]) -> Option<u16> {
+pub(crate) fn status_of(head: &[u8]) -> Option<u16> {
     let at = head.iter().position(|byte| *byte == b' ')? + 1;
     std::str::from_utf8(head.get(at..at + 3)?).ok()?.parse().ok()
 }

@@ -12,6 +12,7 @@ use weir_measure::run_steps::StepFacts;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin};
 
 use super::{PipelinedRequest, ProgramAction, ReleasedRecord};
+use crate::event_streams::ArrivedEvents;
 use crate::headers::with_headers;
 
 /// Program that drives the users of a load.
@@ -25,6 +26,11 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
     /// Maximum number of connections of a user, from 1: the number of origins that it talks to in turn.
     fn connections_per_user(&self) -> u64 {
         1
+    }
+
+    /// Whether responses may be read as streams of events: those whose sends keep [`Events`](super::KeptParts::Events).
+    fn may_read_events(&self) -> bool {
+        false
     }
 
     /// Whether a call may wait for ever, in a function that nothing interrupts. The load then ends without it.
@@ -71,6 +77,11 @@ pub trait ThreadProgram: fmt::Debug + Send {
 
     /// Continues a user whose wait is over.
     fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction;
+
+    /// Takes the head, or further events, of a response that is read as a stream of events.
+    fn events(&mut self, _part: &StreamPart<'_>, _call: &mut ProgramCall<'_>) -> ProgramAction {
+        ProgramAction::Await
+    }
 
     /// Takes a whole response.
     fn response(&mut self, response: &ProgramResponse<'_>, call: &mut ProgramCall<'_>) -> ProgramAction;
@@ -189,6 +200,21 @@ pub struct ProgramResponse<'a> {
     pub remaining: usize,
     /// Times of a language model's response; `None` for other responses.
     pub llm: Option<LlmTimeline>,
+    /// Last events of a response that is read as a stream.
+    pub events: &'a ArrivedEvents,
+}
+
+/// Part of a response that is read as a stream of events.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamPart<'a> {
+    /// Status.
+    pub status: u16,
+    /// Time from the send to this part.
+    pub service: Nanos,
+    /// Head as it came.
+    pub head: &'a [u8],
+    /// Events that are new; none with the head alone.
+    pub events: &'a ArrivedEvents,
 }
 
 impl ProgramResponse<'_> {

@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::connection::{Flight, LoadConnection};
 use crate::event_streams::{
-    PieceArrival, ReadWait, StreamArrival, StreamObserver, StreamOptions, StreamSinks, StreamTap,
+    ArrivedEvents, PieceArrival, ReadWait, StreamArrival, StreamObserver, StreamOptions, StreamSinks, StreamTap,
 };
 use crate::http2::StreamExchange;
 use crate::steps::{StepExchange, UserTable};
@@ -27,6 +27,8 @@ const UNSENT_PERIOD: Nanos = Nanos::from_millis(50);
 #[derive(Debug)]
 pub(super) struct StreamObservers {
     options: StreamOptions,
+    /// Whether only responses are observed that users of a program read as streams of events.
+    is_for_programs: bool,
     /// When responses to steps are ended on purpose, by the step's index.
     end_rules: Vec<StreamEndRule>,
     /// Whether the kernel has timed the arrival of what was read last.
@@ -43,12 +45,24 @@ impl StreamObservers {
     pub(super) fn new(options: StreamOptions, end_rules: Vec<StreamEndRule>) -> Self {
         Self {
             options,
+            is_for_programs: false,
             end_rules,
             is_stamped: false,
             reads: ReadWait::default(),
             unsent_at: Nanos::ZERO,
             spare: Vec::new(),
         }
+    }
+
+    /// Observers of responses that users of a program read as streams, and of no others.
+    pub(super) fn of_programs() -> Self {
+        Self { is_for_programs: true, ..Self::new(StreamOptions::default(), Vec::new()) }
+    }
+
+    /// Whether the response to a request, of a step or of the plan, is observed.
+    #[inline]
+    pub(super) fn observes(&self, step: Option<&StepExchange>) -> bool {
+        !self.is_for_programs || step.is_some_and(|step| step.passes_events)
     }
 
     /// Notes whether the kernel has timed the arrival of what was read.
@@ -89,6 +103,7 @@ impl Worker<'_> {
         let Some(flight) = slot.flights.front().copied() else { return nothing };
         let mut taken = slot.observer().take().unwrap_or_else(|| observers.take());
         let LoadConnection { decoder, step, .. } = slot;
+        let mut arrived = step.as_mut().filter(|it| it.passes_events).map(|it| std::mem::take(&mut it.arrived));
         let end_rule = step.as_ref().and_then(|step| observers.end_rules.get(step.step as usize));
         let kept = step.as_deref_mut().filter(|step| step.is_kept);
         let cache = match (&kept, users) {
@@ -101,6 +116,7 @@ impl Worker<'_> {
             arrival: arrival_of(&flight, at, observers.is_stamped.then(|| now - at)),
             sinks: StreamSinks {
                 reads: Some(&mut observers.reads),
+                arrived: arrived.as_mut(),
                 ..counters.stream_sinks(&observers.options, flight.intended)
             },
             end_rule,
@@ -114,7 +130,18 @@ impl Worker<'_> {
             *response = decoder.abandon();
         }
         *slot.observer() = Some(taken);
+        if let (Some(arrived), Some(step)) = (arrived, &mut slot.step) {
+            step.arrived = arrived;
+        }
         decoded
+    }
+
+    /// Whether a response over HTTP/2 is observed.
+    #[inline]
+    pub(super) fn observes_stream(&mut self, index: u32, key: u32) -> bool {
+        let Self { connections, observers: Some(observers), .. } = self else { return false };
+        let streams = connections.get(index).and_then(|slot| slot.streams.as_mut());
+        streams.and_then(|streams| streams.get(key)).is_some_and(|it| observers.observes(it.step.as_deref()))
     }
 
     /// Observes the head of a response over HTTP/2.
@@ -143,18 +170,26 @@ impl Worker<'_> {
         let Some(exchange) = streams.get(key) else { return };
         let flight = exchange.flight;
         let Some(mut taken) = exchange.observer().take() else { return };
-        let arrived = at.max(flight.sent.min(now));
+        let step = exchange.step.as_mut().filter(|it| it.passes_events);
+        let mut arrived = step.map(|it| std::mem::take(&mut it.arrived));
+        let came = at.max(flight.sent.min(now));
         let mut tap = StreamTap {
             observer: &mut taken,
             options: &observers.options,
-            arrival: arrival_of(&flight, arrived, observers.is_stamped.then(|| now - arrived)),
-            sinks: counters.stream_sinks(&observers.options, flight.intended),
+            arrival: arrival_of(&flight, came, observers.is_stamped.then(|| now - came)),
+            sinks: StreamSinks {
+                arrived: arrived.as_mut(),
+                ..counters.stream_sinks(&observers.options, flight.intended)
+            },
             end_rule: None,
             step: exchange.step.as_deref_mut().filter(|step| step.is_kept),
         };
         tap.body(bytes);
         let has_stopped = taken.has_stopped();
         *exchange.observer() = Some(taken);
+        if let (Some(arrived), Some(step)) = (arrived, &mut exchange.step) {
+            step.arrived = arrived;
+        }
         if !has_stopped {
             return;
         }
@@ -165,9 +200,18 @@ impl Worker<'_> {
     }
 
     /// Ends the reading of a whole response; what is wrong with its content makes it a failure.
-    pub(super) fn settle_observed(&mut self, observer: Option<&mut Box<StreamObserver>>, outcome: &mut Outcome) {
+    pub(super) fn settle_observed(
+        &mut self,
+        observer: Option<&mut Box<StreamObserver>>,
+        arrived: Option<&mut ArrivedEvents>,
+        outcome: &mut Outcome,
+    ) {
         let (Some(observers), Some(observer)) = (&self.observers, observer) else { return };
-        let mut sinks = self.counters.stream_sinks(&observers.options, outcome.intended);
+        if !observer.is_reading() {
+            return;
+        }
+        let sinks = self.counters.stream_sinks(&observers.options, outcome.intended);
+        let mut sinks = StreamSinks { arrived, ..sinks };
         let fault = observer.settle(&observers.options, outcome.done, &mut sinks);
         if let Some(fault) = fault
             && matches!(outcome.end, RequestEnd::Response(_))
@@ -180,6 +224,9 @@ impl Worker<'_> {
     /// Records what was observed of a whole response, now that it is known whether the request succeeded.
     pub(super) fn record_observed(&mut self, observer: Option<&mut Box<StreamObserver>>, outcome: &Outcome) {
         let (Some(observers), Some(observer)) = (&mut self.observers, observer) else { return };
+        if !observer.is_reading() {
+            return;
+        }
         observers.reads.record_response(outcome.service());
         let end = match outcome.end {
             RequestEnd::Failed(FailureKind::Timeout) => StreamEnd::TimedOut,
@@ -192,7 +239,7 @@ impl Worker<'_> {
     /// Ends the observation of a whole response of the plan over HTTP/1.1.
     pub(super) fn end_observed_on(&mut self, index: u32, outcome: &mut Outcome) {
         let Some(mut observer) = self.connections.get(index).and_then(|slot| slot.observer.take()) else { return };
-        self.settle_observed(Some(&mut observer), outcome);
+        self.settle_observed(Some(&mut observer), None, outcome);
         self.record_observed(Some(&mut observer), outcome);
         if let Some(slot) = self.connections.get(index) {
             slot.observer = Some(observer);
@@ -201,7 +248,7 @@ impl Worker<'_> {
 
     /// Ends the observation of a whole response of the plan over HTTP/2.
     pub(super) fn end_observed(&mut self, mut observer: Option<Box<StreamObserver>>, outcome: &mut Outcome) {
-        self.settle_observed(observer.as_mut(), outcome);
+        self.settle_observed(observer.as_mut(), None, outcome);
         self.record_observed(observer.as_mut(), outcome);
         self.put_observer(observer);
     }

@@ -24,6 +24,7 @@ impl Worker<'_> {
             if self.is_interrupted() || now - begun >= STOP_TIMEOUT {
                 return;
             }
+            self.drop_stream_of(user, now);
             let action = self.ask(user, |users, unix_s| users.stop(user, now, unix_s));
             self.record_unsent(user, now);
             self.act(user, Some(action), now);

@@ -25,6 +25,7 @@ pub mod table;
 pub use self::bars::{BarChart, BarRow};
 pub use self::cells::{CellColumn, ChartCells};
 pub use self::chart::{Chart, ChartLevel, ChartLine, ChartSpan};
+pub use self::manifest::shell_quoted;
 pub use self::render::{STYLE, render};
 pub(crate) use self::run::verdict as verdict_of_run;
 pub use self::run::{date, of_run, percentiles};

@@ -9,7 +9,7 @@ pub const CHART_MODULE: &str = concat!(
     include_str!("script/cells.js"),
     include_str!("script/controls.js"),
     include_str!("script/chart.js"),
-    "export { Chart, element, shape, firstFrom, units };\n"
+    "export { BOTTOM, Chart, TOP, element, firstFrom, scales, shape, units };\n"
 );
 
 /// The files in one function, so that their names are not global.

@@ -134,10 +134,10 @@ class Chart {
     }
     // From the last one: it has its name, and of those before each that has room for it.
     let room = this.right;
-    for (const [at, name] of (this.spec.marks ?? []).toReversed()) {
+    for (const [at, name, tone] of (this.spec.marks ?? []).toReversed()) {
       if (at < this.xScale.from(from) || at > this.xScale.from(to)) continue;
       const x = fixed(this.toX(at));
-      inside.append(shape("path", { class: "level", d: `M${x} ${TOP}V${bottom}` }));
+      inside.append(shape("path", { class: tone ? `level ${tone}` : "level", d: `M${x} ${TOP}V${bottom}` }));
       if (room - x < name.length * 7 + 8) continue;
       named.push([{ x: x + 3, y: bottom - 5 }, name]);
       room = x;
