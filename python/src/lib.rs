@@ -6,8 +6,8 @@
 //! - [`arguments`]: arguments by name
 //! - [`form`]: arguments of `weir.load` -> [`weir::load::Options`]
 //! - [`load`]: load generation, interrupted by Ctrl-C
-//! - [`llm`]: the same for a language model's server
 //! - [`started_load`]: a load that goes on beside the program, and is changed
+//! - [`llm`]: the same for a language model's server
 //! - [`script`]: users of a load that Python drives
 //! - [`run`]: results of loads
 //! - [`compare`]: comparison of runs

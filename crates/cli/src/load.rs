@@ -56,7 +56,7 @@ use super::messages::Messages;
 use super::objectives::Objectives;
 use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
-use super::run::{PlayDetail, PlayOutput, play};
+use super::run::play;
 use crate::python_host::PythonHost;
 use weir_agents::Coordinator;
 use weir_decide::Nanos;
@@ -327,17 +327,6 @@ fn try_run(
 }
 
 impl LoadArgs {
-    /// What is printed of a single iteration.
-    fn play_output(&self) -> PlayOutput {
-        PlayOutput {
-            detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },
-            is_json: self.format == ReportFormat::Json,
-            show_secrets: self.show_secrets,
-            secrets: self.request_args.secrets(),
-            redact: self.request_args.scenario_args.redact.clone(),
-        }
-    }
-
     fn into_options(self) -> Options {
         let [stages, user_stages] = self.stages.map(LoadStagesFlag::by_kind).unwrap_or_default();
         Options {

@@ -1,5 +1,7 @@
 //! Failure of a delivery, as data.
 
+use std::io;
+
 use weir_decide::Nanos;
 
 /// Failure of a delivery.
@@ -23,4 +25,10 @@ impl DeliveryFailure {
     pub(crate) fn final_one(reason: String) -> Self {
         Self { reason, is_retryable: false, retry_after: Nanos::ZERO }
     }
+}
+
+/// Message of the system without its number.
+pub(crate) fn system_message(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error ").next().unwrap_or_default().to_owned()
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
-use super::delivery_failure::DeliveryFailure;
+use super::delivery_failure::{DeliveryFailure, system_message};
 
 /// A file that lines are written to.
 #[derive(Debug)]
@@ -44,9 +44,9 @@ impl FileReceiver {
                 self.end = Some(FileEnd::ReaderGone);
                 Ok(())
             }
-            Err(error) if self.roll_back() => Err(DeliveryFailure::passing(text_of(&error))),
+            Err(error) if self.roll_back() => Err(DeliveryFailure::passing(system_message(&error))),
             Err(error) => {
-                let reason = text_of(&error);
+                let reason = system_message(&error);
                 self.end = Some(FileEnd::Torn(reason.clone()));
                 Err(DeliveryFailure::final_one(reason))
             }
@@ -75,16 +75,10 @@ impl FileReceiver {
     /// Waits until all is on the disk: some file systems report only then that they are full.
     pub(crate) fn sync(&mut self) -> Result<(), DeliveryFailure> {
         match self.file.sync_all() {
-            Err(error) if self.is_regular => Err(DeliveryFailure::final_one(text_of(&error))),
+            Err(error) if self.is_regular => Err(DeliveryFailure::final_one(system_message(&error))),
             _ => Ok(()),
         }
     }
-}
-
-/// Message of the system without its number.
-fn text_of(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error ").next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use weir_decide::Nanos;
 pub struct OutputSubject {
     /// Method; empty with scenarios.
     pub method: String,
-    /// URL without user, password and query; empty with scenarios.
+    /// URL without user, password and query; with scenarios their files and host.
     pub url: String,
     /// Objectives as given.
     pub objectives: Vec<String>,

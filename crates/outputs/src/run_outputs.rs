@@ -51,6 +51,8 @@ pub struct RunOutputs {
     next: u64,
     /// Number of intervals that were handed over.
     intervals: u64,
+    /// End of the last one.
+    last_end: Nanos,
     elapsed: Nanos,
     /// Sum of what belongs to no whole interval.
     rest: Option<Interval>,
@@ -85,6 +87,9 @@ impl DeliveryReport {
     }
 }
 
+/// Difference up to which the clocks of agents may be ahead of this one's.
+const MAX_CLOCK_ERROR: Nanos = Nanos::from_millis(20);
+
 impl RunOutputs {
     /// Starts outputs; `logger` gets addresses of scrapes, and the first failure of each receiver.
     ///
@@ -100,6 +105,7 @@ impl RunOutputs {
             start_unix_ns: None,
             next: 0,
             intervals: 0,
+            last_end: Nanos::ZERO,
             elapsed: Nanos::ZERO,
             rest: None,
             level: None,
@@ -155,20 +161,24 @@ impl RunOutputs {
         if counts.is_some_and(|counts| counts.steps.len() > self.step_names.len()) {
             self.step_names = StepName::of_facts(&steps());
         }
-        match progress.interval {
-            Some(interval) if progress.number >= self.next => {
-                let start = Nanos(progress.number.saturating_mul(self.subject.interval.0));
+        let interval = progress.interval.filter(|_| progress.number >= self.next);
+        let start = Nanos(progress.number.saturating_mul(self.subject.interval.0)).max(self.last_end);
+        let end = start + self.subject.interval;
+        // If all threads have ended before its end, it is the last one, and belongs to the rest.
+        match interval.filter(|_| progress.elapsed + MAX_CLOCK_ERROR >= end) {
+            Some(interval) => {
                 self.next = progress.number + 1;
-                self.send(interval, (progress.number, start, start + self.subject.interval), false);
+                self.send(interval, (progress.number, start, end), false);
             }
-            late => {
-                let parts = late.into_iter().chain(progress.partial.map(|(_, partial)| partial));
+            None => {
+                let parts = progress.interval.into_iter().chain(progress.partial.map(|(_, partial)| partial));
                 parts.for_each(|part| self.rest.get_or_insert_default().add(part));
             }
         }
     }
 
     fn send(&mut self, interval: &Interval, (number, start, end): (u64, Nanos, Nanos), is_rest: bool) {
+        self.last_end = end;
         let end_unix_ns = self.start_unix_ns.unwrap_or(0).saturating_add(end.0);
         let frame = IntervalFrame { number, start, end, end_unix_ns, is_rest, level: self.level };
         let sample = Arc::new(IntervalSample::new(frame, interval, &self.step_names));
@@ -179,10 +189,12 @@ impl RunOutputs {
 
     /// Delivers what is left, and the result of the run or why it failed; within a few seconds.
     pub fn finish(mut self, run: Result<&Run, &str>) -> Vec<DeliveryReport> {
-        let start = Nanos(self.next.saturating_mul(self.subject.interval.0));
+        let start = self.last_end;
         let rest = self.rest.take().unwrap_or_default();
         // A run has one interval at least, so that it has a start.
-        if rest != Interval::default() || (self.intervals == 0 && run.is_ok()) {
+        let events = rest.streams.as_ref().map_or(0, |streams| streams.events);
+        let is_empty = rest.ok + rest.failed + rest.iterations + events == 0;
+        if !is_empty || (self.intervals == 0 && run.is_ok()) {
             // Later than the last whole interval, also where its end was still to come.
             let end = self.elapsed.max(start + Nanos::MILLI);
             self.send(&rest, (self.next, start, end), true);

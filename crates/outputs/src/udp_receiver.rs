@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 
-use super::delivery_failure::DeliveryFailure;
+use super::delivery_failure::{DeliveryFailure, system_message};
 use super::statsd_lines::packed;
 
 /// A StatsD server.
@@ -21,7 +21,7 @@ impl UdpReceiver {
 
     /// Sends lines. What was sent once is not sent again: counters would count twice.
     pub(crate) fn deliver(&mut self, lines: &[u8]) -> Result<(), DeliveryFailure> {
-        let failed = |error: std::io::Error| DeliveryFailure::final_one(error.to_string());
+        let failed = |error: std::io::Error| DeliveryFailure::final_one(system_message(&error));
         let socket = match &self.socket {
             Some(socket) => socket,
             None => self.socket.insert(connected(&self.address)?),
@@ -35,7 +35,7 @@ impl UdpReceiver {
 }
 
 fn connected(address: &str) -> Result<UdpSocket, DeliveryFailure> {
-    let failed = |error: std::io::Error| DeliveryFailure::passing(error.to_string());
+    let failed = |error: std::io::Error| DeliveryFailure::passing(system_message(&error));
     let found: SocketAddr = address
         .to_socket_addrs()
         .map_err(failed)?

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::view_agents::AgentView;
 use super::view_history::ViewHistory;
 use super::view_key::ViewKey;
 use weir_decide::Nanos;
@@ -9,6 +10,7 @@ use weir_decide::base::failure::FailureKind;
 use weir_decide::load::live_load::LevelKind;
 use weir_live::single_line;
 use weir_measure::Histogram;
+use weir_measure::agent_counts::AgentCounts;
 use weir_measure::recorder::Interval;
 use weir_measure::step_counts::StepInterval;
 
@@ -66,6 +68,10 @@ pub struct RunView {
     pub(crate) messages: BTreeMap<&'static str, String>,
     /// First failure of each step.
     pub(crate) samples: BTreeMap<u32, String>,
+    /// Agents; none if this process alone generates the load.
+    pub(crate) agents: Vec<AgentView>,
+    /// Time of the last look at the agents.
+    agents_at: Nanos,
     /// Number of the first step that is shown.
     pub(crate) first_step: usize,
     /// Latest note of an output.
@@ -92,6 +98,8 @@ impl RunView {
             failures: BTreeMap::new(),
             messages: BTreeMap::new(),
             samples: BTreeMap::new(),
+            agents: Vec::new(),
+            agents_at: Nanos::ZERO,
             first_step: 0,
             note: None,
         }
@@ -146,6 +154,17 @@ impl RunView {
         let target = self.load.filter(|load| load.kind == LevelKind::Rate).map(|load| load.level);
         self.history.push(end_s, width.as_secs_f64(), interval, target);
         self.latest = interval.clone();
+    }
+
+    /// Takes the counts of the agents so far; one part is this process.
+    pub fn set_parts(&mut self, parts: &[AgentCounts]) {
+        if parts.len() < 2 {
+            return;
+        }
+        let seconds = (self.elapsed - self.agents_at).as_secs_f64();
+        let of = |(index, part)| AgentView::of(part, self.agents.get(index), seconds);
+        self.agents = parts.iter().enumerate().map(of).collect();
+        self.agents_at = self.elapsed;
     }
 
     /// Changes what is shown.

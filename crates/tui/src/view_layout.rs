@@ -5,6 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::widgets::Widget;
 
 use super::run_view::RunView;
+use super::view_agents::{agent_rows, agent_table};
 use super::view_charts::{chart, rate_label, response_times, throughput, time_label};
 use super::view_head::{figures, foot, progress, title};
 use super::view_tables::{failure_rows, failure_table, step_rows, steps};
@@ -24,34 +25,37 @@ struct PartRows {
     charts: u16,
     steps: u16,
     failures: u16,
+    agents: u16,
 }
 
-/// Divides rows among charts, steps and failures, which want a number of rows each.
-fn divide(rows: u16, steps: u16, failures: u16) -> PartRows {
-    // Heading, one step and the sum; heading and one failure.
-    let (min_steps, min_failures) = (steps.min(3), failures.min(2));
-    let free = rows.saturating_sub(min_steps + min_failures);
+/// Divides rows among charts, and tables that want a number of rows each.
+fn divide(rows: u16, steps: u16, failures: u16, agents: u16) -> PartRows {
+    // Heading, one step and the sum; heading and one row.
+    let (min_steps, min_failures, min_agents) = (steps.min(3), failures.min(2), agents.min(2));
+    let least = min_steps + min_failures + min_agents;
+    let wanted = steps.saturating_add(failures).saturating_add(agents);
+    let free = rows.saturating_sub(least);
     let charts = match free {
         free if free < MIN_CHART_ROWS => 0,
-        // The tables come next to the charts' least.
-        free => (free / 2).max(free.saturating_sub(steps - min_steps + failures - min_failures)),
+        // What the tables do not want, and half of the rest.
+        free => (free / 2).max(rows.saturating_sub(wanted)).clamp(MIN_CHART_ROWS, MAX_CHART_ROWS),
     };
-    let charts = if charts == 0 { 0 } else { charts.clamp(MIN_CHART_ROWS, MAX_CHART_ROWS) };
     let mut left = rows.saturating_sub(charts);
-    let failures = failures.min(left.saturating_sub(min_steps)).min(min_failures.max(left / 3));
+    let failures = failures.min(left.saturating_sub(min_steps + min_agents)).min(min_failures.max(left / 3));
     left -= failures;
-    PartRows { charts, steps: steps.min(left), failures }
+    let agents = agents.min(left.saturating_sub(min_steps)).min(min_agents.max(left / 2));
+    PartRows { charts, steps: steps.min(left - agents), failures, agents }
 }
 
 /// Draws the screen.
 pub(crate) fn render(view: &RunView, area: Rect, buffer: &mut Buffer) {
     let width = area.width;
     let rows = area.height.saturating_sub(HEAD_ROWS + FOOT_ROWS);
-    let parts = divide(rows, step_rows(view), failure_rows(view));
-    let heights = [HEAD_ROWS, parts.charts, parts.steps, parts.failures];
+    let parts = divide(rows, step_rows(view), failure_rows(view), agent_rows(view));
+    let heights = [HEAD_ROWS, parts.charts, parts.steps, parts.failures, parts.agents];
     let heights =
         heights.map(Constraint::Length).into_iter().chain([Constraint::Min(0), Constraint::Length(FOOT_ROWS)]);
-    let [head, charts, step_area, failure_area, _, last] = Layout::vertical(heights).areas(area);
+    let [head, charts, step_area, failure_area, agent_area, _, last] = Layout::vertical(heights).areas(area);
     let [now, latest] = figures(view);
     let lines = [title(view, width), progress(view, width), now, latest];
     for (line, row) in lines.into_iter().zip(head.rows()) {
@@ -70,6 +74,7 @@ pub(crate) fn render(view: &RunView, area: Rect, buffer: &mut Buffer) {
     }
     Widget::render(steps(view, step_area), step_area, buffer);
     Widget::render(failure_table(view, failure_area), failure_area, buffer);
+    Widget::render(agent_table(view), agent_area, buffer);
     if area.height > HEAD_ROWS {
         foot(view).render(last, buffer);
     }
@@ -169,11 +174,12 @@ mod tests {
         }
 
         #[test]
-        fn parts_fit(rows in 0..300_u16, steps in 2..1000_u16, failures in 2..50_u16) {
-            let parts = divide(rows, steps, failures);
-            prop_assert!(parts.charts + parts.steps + parts.failures <= rows, "{parts:?}");
-            prop_assert!(parts.steps <= steps && parts.failures <= failures);
-            prop_assert!(rows < 11 || (parts.charts >= MIN_CHART_ROWS && parts.steps >= 2 && parts.failures >= 2), "{parts:?}");
+        fn parts_fit(rows in 0..300_u16, steps in 2..1000_u16, failures in 2..50_u16, agents in 0..50_u16) {
+            let parts = divide(rows, steps, failures, agents);
+            prop_assert!(parts.charts + parts.steps + parts.failures + parts.agents <= rows, "{parts:?}");
+            prop_assert!(parts.steps <= steps && parts.failures <= failures && parts.agents <= agents);
+            prop_assert!(rows < 13 || parts.agents >= agents.min(2), "{parts:?}");
+            prop_assert!(rows < 13 || (parts.charts >= MIN_CHART_ROWS && parts.steps >= 2 && parts.failures >= 2), "{parts:?}");
         }
     }
 }

@@ -11,8 +11,10 @@ use weir_measure::Histogram;
 use weir_measure::step_counts::StepInterval;
 
 /// Columns of a figure.
-const FIGURE_COLUMNS: u16 = 9;
-/// Columns of a number.
+const FIGURE_COLUMNS: u16 = 10;
+/// Columns that are left for a name.
+const MIN_NAME_COLUMNS: u16 = 10;
+/// Columns of a number of failures.
 const COUNT_COLUMNS: u16 = 11;
 /// Columns of a kind of failure.
 const KIND_COLUMNS: u16 = 12;
@@ -22,47 +24,61 @@ pub(crate) fn step_rows(view: &RunView) -> u16 {
     u16::try_from(view.steps.len() + 2).unwrap_or(u16::MAX)
 }
 
+/// Column of the table of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StepColumn {
+    Rate,
+    Requests,
+    Failed,
+    /// Percentile, in hundredths of a percent.
+    Percentile(u32),
+}
+
+/// Columns in their order, with the order in which they are shown on a wider and wider screen.
+const STEP_COLUMNS: [(StepColumn, &str, usize); 8] = [
+    (StepColumn::Rate, "/s", 0),
+    (StepColumn::Requests, "requests", 4),
+    (StepColumn::Failed, "failed", 1),
+    (StepColumn::Percentile(5000), "p50", 2),
+    (StepColumn::Percentile(9000), "p90", 7),
+    (StepColumn::Percentile(9500), "p95", 5),
+    (StepColumn::Percentile(9900), "p99", 3),
+    (StepColumn::Percentile(10_000), "max", 6),
+];
+
+/// Columns that fit beside a name, in their order.
+fn columns(width: u16) -> Vec<(StepColumn, &'static str)> {
+    let fitting = usize::from(width.saturating_sub(MIN_NAME_COLUMNS) / FIGURE_COLUMNS).max(1);
+    let shown = STEP_COLUMNS.iter().filter(|(_, _, rank)| *rank < fitting);
+    shown.map(|(column, name, _)| (*column, *name)).collect()
+}
+
 /// Steps of the run so far, and all requests; without scenarios the latter alone.
 pub(crate) fn steps<'a>(view: &RunView, area: Rect) -> Table<'a> {
     let width_s = view.subject.interval.as_secs_f64().max(1e-9);
-    let fixed = 6 * FIGURE_COLUMNS + 2 * COUNT_COLUMNS;
-    // A narrow screen has the name, the rate, failures and two percentiles.
-    let is_narrow = area.width < fixed.saturating_add(12);
-    let row = |name: String, rate: f64, counts: (u64, u64), times: &Histogram| {
-        let quantile = |q| if times.count() > 0 { times.quantile(q).to_string() } else { "-".to_owned() };
-        let (requests, failed) = counts;
-        let rate = right(three_digits(rate), Style::new());
-        let failed = right(grouped(failed), failed_style(failed));
-        let figure = |q| right(quantile(q), Style::new());
-        let cells = match is_narrow {
-            true => vec![Text::from(name), rate, failed, figure(0.5), figure(0.99)],
-            false => vec![
-                Text::from(name),
-                rate,
-                right(grouped(requests), Style::new()),
-                failed,
-                figure(0.5),
-                figure(0.9),
-                figure(0.95),
-                figure(0.99),
-                figure(1.0),
-            ],
+    let columns = columns(area.width);
+    let row = |name: String, rate: f64, (requests, failed): (u64, u64), times: &Histogram| {
+        let cell = |column: &StepColumn| match column {
+            StepColumn::Rate => right(three_digits(rate), Style::new()),
+            StepColumn::Requests => right(grouped(requests), Style::new()),
+            StepColumn::Failed => right(grouped(failed), failed_style(failed)),
+            StepColumn::Percentile(_) if times.count() == 0 => right("-".to_owned(), Style::new()),
+            StepColumn::Percentile(hundredths) => {
+                right(times.quantile(f64::from(*hundredths) / 1e4).to_string(), Style::new())
+            }
         };
-        Row::new(cells)
+        let cells = [Text::from(name)].into_iter().chain(columns.iter().map(|(column, _)| cell(column)));
+        Row::new(cells.collect::<Vec<_>>())
     };
-    let name_columns =
-        usize::from(area.width.saturating_sub(if is_narrow { 4 * FIGURE_COLUMNS } else { fixed })).max(1);
+    let fixed = FIGURE_COLUMNS.saturating_mul(u16::try_from(columns.len()).unwrap_or(u16::MAX));
+    let name_columns = usize::from(area.width.saturating_sub(fixed)).max(1);
     let name = |text: &str| format!(" {}", cut(text, name_columns.saturating_sub(2)));
     // Heading and sum stay where not all steps fit.
     let shown = usize::from(area.height.saturating_sub(2));
     let first = view.first_step.min(view.steps.len().saturating_sub(shown));
     let latest = |index: usize| view.latest.steps.get(index).map_or(0, |step: &StepInterval| step.requests);
-    let mut rows: Vec<Row<'a>> = view
-        .steps
-        .iter()
-        .enumerate()
-        .skip(first)
-        .take(shown)
+    let visible = view.steps.iter().enumerate().skip(first).take(shown);
+    let mut rows: Vec<Row<'a>> = visible
         .map(|(index, step)| {
             let rate = latest(index) as f64 / width_s;
             row(name(&view.step_name(index)), rate, (step.requests, step.failed), &step.times)
@@ -70,24 +86,16 @@ pub(crate) fn steps<'a>(view: &RunView, area: Rect) -> Table<'a> {
         .collect();
     let rate = (view.latest.ok + view.latest.failed) as f64 / width_s;
     rows.push(row(name("all"), rate, (view.ok + view.failed, view.failed), &view.times).style(bold()));
-    let hidden = view.steps.len().saturating_sub(shown);
-    let heading = match (view.steps.is_empty(), hidden) {
-        (true, _) => String::new(),
-        (false, 0) => "step".to_owned(),
-        (false, hidden) => format!("step ({} to {}, {hidden} more)", first + 1, first + shown.min(view.steps.len())),
+    let heading = match (view.steps.len(), view.steps.len().saturating_sub(shown)) {
+        (0, _) => String::new(),
+        (_, 0) => "step".to_owned(),
+        (all, _) => format!("step {} to {} of {all}", first + 1, first + shown),
     };
-    let names: &[&str] = match is_narrow {
-        true => &["/s", "failed", "p50", "p99"],
-        false => &["/s", "requests", "failed", "p50", "p90", "p95", "p99", "max"],
-    };
-    let heading = [Text::from(name(&heading))].into_iter().chain(names.iter().map(|name| right((*name).into(), dim())));
-    let widths = names.iter().map(|name| match *name {
-        "requests" => COUNT_COLUMNS,
-        "failed" if !is_narrow => COUNT_COLUMNS,
-        _ => FIGURE_COLUMNS,
-    });
-    let widths = [Constraint::Min(1)].into_iter().chain(widths.map(Constraint::Length)).collect::<Vec<_>>();
-    Table::new(rows, widths).header(Row::new(heading.collect::<Vec<_>>()).style(dim())).column_spacing(0)
+    let names = columns.iter().map(|(_, name)| right((*name).to_owned(), dim()));
+    let heading = [Text::from(name(&heading))].into_iter().chain(names).collect::<Vec<_>>();
+    let widths = columns.iter().map(|_| Constraint::Length(FIGURE_COLUMNS));
+    let widths = [Constraint::Min(1)].into_iter().chain(widths).collect::<Vec<_>>();
+    Table::new(rows, widths).header(Row::new(heading).style(dim())).column_spacing(0)
 }
 
 /// Failure by kind, with its number and a sample.

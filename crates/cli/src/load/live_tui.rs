@@ -63,6 +63,7 @@ impl LiveTui {
                 self.view.name_steps(plan.step_facts().into_iter().map(|facts| facts.name));
             }
             self.view.add(progress.number, interval);
+            self.view.set_parts(progress.parts);
         }
         let has_changed = progress.interval.is_some() || !bytes.is_empty() || self.screen.is_resized();
         // Keys that change the load are forwarded, too.

@@ -21,27 +21,27 @@ const INFLUX_TOKEN_VARIABLE: &str = "INFLUX_TOKEN";
 /// Flags of the outputs of a load while it runs.
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct OutArgs {
-    /// file for a JSON line per interval, and the summary; - is stdout
+    /// file for a JSON line per interval; - is stdout
     #[arg(long, value_name = "FILE", help_heading = OUTPUTS)]
     pub(super) out_jsonl: Option<PathBuf>,
     /// Prometheus: address to be scraped at, or URL of remote write; repeatable
-    #[arg(long = "out-prometheus", value_name = "HOST:PORT|URL", help_heading = OUTPUTS)]
-    prometheus: Vec<PrometheusOutput>,
+    #[arg(long, value_name = "HOST:PORT|URL", help_heading = OUTPUTS)]
+    out_prometheus: Vec<PrometheusOutput>,
     /// OpenTelemetry collector (OTLP/HTTP), e.g. http://localhost:4318; repeatable
-    #[arg(long = "out-otlp", value_name = "URL", value_parser = receiver_url, help_heading = OUTPUTS)]
-    otlp: Vec<String>,
+    #[arg(long, value_name = "URL", value_parser = receiver_url, help_heading = OUTPUTS)]
+    out_otlp: Vec<String>,
     /// InfluxDB, e.g. http://localhost:8086/DATABASE; repeatable
-    #[arg(long = "out-influx", value_name = "URL", value_parser = receiver_url, help_heading = OUTPUTS)]
-    influx: Vec<String>,
+    #[arg(long, value_name = "URL", value_parser = receiver_url, help_heading = OUTPUTS)]
+    out_influx: Vec<String>,
     /// StatsD server (UDP); repeatable
-    #[arg(long = "out-statsd", value_name = "HOST:PORT", value_parser = statsd_address, help_heading = OUTPUTS)]
-    statsd: Vec<String>,
+    #[arg(long, value_name = "HOST:PORT", value_parser = statsd_address, help_heading = OUTPUTS)]
+    out_statsd: Vec<String>,
     /// header for the one receiver that is reached by HTTP; repeatable
     #[arg(long = "out-header", value_name = "'NAME: VALUE'", value_parser = header_line, help_heading = OUTPUTS)]
-    headers: Vec<(String, String)>,
+    out_headers: Vec<(String, String)>,
     /// label of all values of outputs; repeatable
     #[arg(long = "out-label", value_name = "NAME=VALUE", value_parser = label, help_heading = OUTPUTS)]
-    labels: Vec<(String, String)>,
+    out_labels: Vec<(String, String)>,
 }
 
 /// Output for Prometheus.
@@ -107,7 +107,7 @@ fn variable(name: &str) -> Option<String> {
 impl OutArgs {
     /// Whether there is an output.
     pub(super) fn has_any(&self) -> bool {
-        self.out_jsonl.is_some() || !(self.prometheus.is_empty() && self.statsd.is_empty()) || self.has_http()
+        self.out_jsonl.is_some() || !(self.out_prometheus.is_empty() && self.out_statsd.is_empty()) || self.has_http()
     }
 
     fn has_http(&self) -> bool {
@@ -116,22 +116,22 @@ impl OutArgs {
 
     /// URLs of receivers, with what they read.
     fn urls(&self) -> Vec<(&String, HttpFormat)> {
-        let prometheus = self.prometheus.iter().filter_map(|output| match output {
+        let prometheus = self.out_prometheus.iter().filter_map(|output| match output {
             PrometheusOutput::RemoteWrite(url) => Some((url, HttpFormat::RemoteWrite)),
             PrometheusOutput::Scrape(_) => None,
         });
-        let otlp = self.otlp.iter().map(|url| (url, HttpFormat::Otlp));
-        prometheus.chain(otlp).chain(self.influx.iter().map(|url| (url, HttpFormat::Influx))).collect()
+        let otlp = self.out_otlp.iter().map(|url| (url, HttpFormat::Otlp));
+        prometheus.chain(otlp).chain(self.out_influx.iter().map(|url| (url, HttpFormat::Influx))).collect()
     }
 
     /// Labels of all values.
     pub(super) fn labels(&self) -> &[(String, String)] {
-        &self.labels
+        &self.out_labels
     }
 
     /// Credentials in the flags, which messages and results leave out.
     pub(super) fn secrets(&self) -> Vec<String> {
-        let headers = self.headers.iter().map(|(_, value)| value.clone());
+        let headers = self.out_headers.iter().map(|(_, value)| value.clone());
         let http = |(url, format): (&String, _)| HttpOutput { url: url.clone(), headers: Vec::new(), format }.secrets();
         headers.chain(self.urls().into_iter().flat_map(http)).collect()
     }
@@ -141,7 +141,7 @@ impl OutArgs {
     /// # Errors
     /// One line: headers of more than one receiver, or of none; a label that is given twice; a file that cannot be used.
     pub(super) fn specs(&self, file: Option<&OutputFile>) -> Result<Vec<OutputSpec>, String> {
-        let mut names: Vec<&str> = self.labels.iter().map(|(name, _)| name.as_str()).collect();
+        let mut names: Vec<&str> = self.out_labels.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(format!("--out-label: '{}' is given twice", pair[0]));
@@ -150,7 +150,7 @@ impl OutArgs {
         let lines = variable(HEADERS_VARIABLE).unwrap_or_default();
         let lines = lines.lines().filter(|line| !line.trim().is_empty()).map(header_line);
         let lines = lines.collect::<Result<Vec<_>, _>>().map_err(|why| format!("{HEADERS_VARIABLE}: {why}"))?;
-        let given: Vec<(String, String)> = lines.into_iter().chain(self.headers.iter().cloned()).collect();
+        let given: Vec<(String, String)> = lines.into_iter().chain(self.out_headers.iter().cloned()).collect();
         if !given.is_empty() && urls.len() != 1 {
             // Credentials of one must not go to another.
             return Err(format!(
@@ -164,7 +164,7 @@ impl OutArgs {
             let copy = file.file.try_clone().map_err(|error| format!("--out-jsonl: {error}"))?;
             specs.push(OutputSpec::JsonLines(copy, file.name(), file.is_stdout()));
         }
-        specs.extend(self.prometheus.iter().filter_map(|output| match output {
+        specs.extend(self.out_prometheus.iter().filter_map(|output| match output {
             PrometheusOutput::Scrape(address) => Some(OutputSpec::Scrape(address.clone())),
             PrometheusOutput::RemoteWrite(_) => None,
         }));
@@ -180,7 +180,7 @@ impl OutArgs {
             let headers = of_variable.into_iter().chain(given.iter().cloned()).collect();
             specs.push(OutputSpec::Http(HttpOutput { url: url.clone(), headers, format }));
         }
-        specs.extend(self.statsd.iter().cloned().map(OutputSpec::Statsd));
+        specs.extend(self.out_statsd.iter().cloned().map(OutputSpec::Statsd));
         Ok(specs)
     }
 }

@@ -10,10 +10,11 @@ use crate::exit;
 use crate::history::RunSaver;
 use crate::messages::Messages;
 use crate::output::OutputFile;
+use crate::run::{PlayDetail, PlayOutput};
 use weir_load::LoadPlan;
 use weir_load::request_log::RequestLog;
 use weir_measure::Run;
-use weir_report::{csv, junit, page, summary};
+use weir_report::{ReportFormat, csv, junit, page, summary};
 
 /// Variable of GitHub Actions: the file that is shown on the page of a job.
 const JOB_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
@@ -122,6 +123,19 @@ impl LoadOutputs {
             code = exit::USAGE;
         }
         code
+    }
+}
+
+impl LoadArgs {
+    /// What is printed of a single iteration.
+    pub(super) fn play_output(&self) -> PlayOutput {
+        PlayOutput {
+            detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },
+            is_json: self.format == ReportFormat::Json,
+            show_secrets: self.show_secrets,
+            secrets: self.request_args.secrets(),
+            redact: self.request_args.scenario_args.redact.clone(),
+        }
     }
 }
 

@@ -46,6 +46,7 @@ fn a_file_has_each_interval_and_the_summary_as_json_lines() {
     let statuses = |status: &str| lines.iter().filter_map(|line| line["status"][status].as_u64()).sum::<u64>();
     assert_eq!((statuses("200"), statuses("503")), (run.status["200"], run.status["503"]));
     assert_eq!((&lines[1]["target_rate"], &lines[3]["partial"]), (&100.0.into(), &true.into()));
+    assert!(lines[3]["width_s"].as_f64().unwrap() < 0.7, "{}", lines[3]);
     let summary = &lines[4]["run"];
     assert_eq!(summary["requests"]["total"], run.requests.total);
     assert!(summary.get("series").is_none() && summary.get("histogram").is_none(), "{summary}");
@@ -193,7 +194,7 @@ fn a_receiver_that_is_down_costs_a_printed_loss_and_nothing_else() {
         let run = output.json();
         assert_eq!((output.code, run.requests.total, run.requests.failed), (0, 240, 0), "{output:?}");
         let expected = format!("2 of 2 intervals were not delivered to {closed}{path}: connection refused");
-        assert_eq!(output.one_line(), expected);
+        assert!(output.one_line().starts_with(&expected), "{output:?}");
     }
 }
 
@@ -227,7 +228,7 @@ fn requests_are_those_of_their_protocols_and_credentials_are_in_no_result() {
     let receiver = Server::start(|_| Reply::ok(""));
     let weir = Weir::new();
     let target = server.url("/");
-    let base = receiver.url("").replace("http://", "http://me:hidden@");
+    let base = receiver.url("").replace("http://", "http://me:h1dden@");
     let flags = ["load", &target, "-n", "10", "--out", "run.json", "--html", "run.html", "-f", "json"];
     for (flag, header, line) in [
         ("--out-prometheus", "X-Token: s3cret", "POST /api/v1/write HTTP/1.1"),
@@ -238,9 +239,9 @@ fn requests_are_those_of_their_protocols_and_credentials_are_in_no_result() {
         assert_eq!((output.code, output.stderr.as_str()), (0, ""));
         let seen = receiver.seen().last().unwrap().clone();
         assert_eq!((seen.line(), seen.header("x-token")), (line, Some("s3cret")));
-        assert_eq!(seen.header("authorization"), Some("Basic bWU6aGlkZGVu"));
+        assert_eq!(seen.header("authorization"), Some("Basic bWU6aDFkZGVu"));
         let text = [output.stdout, weir.read("run.json"), weir.read("run.html")].concat();
-        assert!(!text.contains("s3cret") && !text.contains("hidden"), "{flag}");
+        assert!(!text.contains("s3cret") && !text.contains("h1dden"), "{flag}");
         Run::from_json(&weir.read("run.json")).unwrap();
     }
     let seen = &receiver.seen()[0];

@@ -115,8 +115,12 @@ impl Worker<'_> {
             options: &observers.options,
             arrival: arrival_of(&flight, at, observers.is_stamped.then(|| now - at)),
             sinks: StreamSinks {
-                reads: Some(&mut observers.reads),
                 arrived: arrived.as_mut(),
+                reads: Some(&mut observers.reads),
+<<<<<<< HEAD
+                arrived: arrived.as_mut(),
+=======
+>>>>>>> main
                 ..counters.stream_sinks(&observers.options, flight.intended)
             },
             end_rule,
