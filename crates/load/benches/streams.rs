@@ -37,13 +37,8 @@ fn main() {
                 interval: &mut interval,
                 streams: Some(&mut streams),
                 llm: options.api.map(|_| &mut llm),
-<<<<<<< HEAD
-                reads: None,
-                arrived: None,
-=======
                 arrived: None,
                 reads: None,
->>>>>>> main
             };
             observer.begin(&options, (Nanos(0), Nanos(0), Nanos(1)), Nanos(2), (200, b"text/event-stream"));
             let mut at = 1_000;

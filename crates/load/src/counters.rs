@@ -84,13 +84,8 @@ impl WorkerCounters {
             interval: self.recorder.interval.streams.get_or_insert_default(),
             streams: is_counted.then(|| &mut **streams.get_or_insert_default()),
             llm: options.api.filter(|_| is_counted).map(|_| &mut **llm.get_or_insert_default()),
-<<<<<<< HEAD
-            reads: None,
-            arrived: None,
-=======
             arrived: None,
             reads: None,
->>>>>>> main
         }
     }
 

@@ -2,13 +2,8 @@
 //!
 //! - [`options`]: format, stall timeout, API of a language model
 //! - [`observer`]: what is looked at as bytes of a response arrive, and what is measured of it
-<<<<<<< HEAD
-//! - [`read_wait`]: how long events may wait to be read together
-//! - `arrived_events`: events on their way to a program
-=======
 //! - `arrived_events`: events on their way to a program
 //! - [`read_wait`]: how long events may wait to be read together
->>>>>>> main
 //! - `tap`: passes a response on to its observer and to its step
 
 mod arrived_events;

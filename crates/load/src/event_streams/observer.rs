@@ -32,17 +32,10 @@ pub struct StreamSinks<'c> {
     pub streams: Option<&'c mut StreamCounts>,
     /// Counts of requests to language models; `None` in the warm-up, and if responses are other streams.
     pub llm: Option<&'c mut LlmCounts>,
-<<<<<<< HEAD
-    /// Wait of reads, which gaps decide about; none if reads do not wait.
-    pub reads: Option<&'c mut ReadWait>,
-    /// Where events are kept for a program that reads them.
-    pub arrived: Option<&'c mut ArrivedEvents>,
-=======
     /// Where events are kept for a program that reads them.
     pub arrived: Option<&'c mut ArrivedEvents>,
     /// Wait of reads, which gaps decide about; none if reads do not wait.
     pub reads: Option<&'c mut ReadWait>,
->>>>>>> main
 }
 
 /// What is wrong with the content of a response, by the number of the event from 1.

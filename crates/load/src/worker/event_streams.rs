@@ -117,10 +117,6 @@ impl Worker<'_> {
             sinks: StreamSinks {
                 arrived: arrived.as_mut(),
                 reads: Some(&mut observers.reads),
-<<<<<<< HEAD
-                arrived: arrived.as_mut(),
-=======
->>>>>>> main
                 ..counters.stream_sinks(&observers.options, flight.intended)
             },
             end_rule,

@@ -64,15 +64,9 @@ function makeCharts({ kind, reads_events }, choose) {
     [{ name: "in flight", hue: 0 }, ...users]);
   const streams = reads_events ? make("Streams", "Of streamed responses.", { name: "time", unit: "ms", scale: "log" },
     [{ name: "first event p50", hue: 0 }, { name: "first event p99", hue: 1 }, { name: "gap p50", hue: 3 }, { name: "gap p99", hue: 5 }]) : null;
-<<<<<<< HEAD
-  const events = reads_events ? make("Events", "Of streamed responses, by when they came.", { ...PER_SECOND, name: "events per second" },
-    [{ name: "events", hue: 0 }]) : null;
-  const cpu = make("CPU of weir", "Of the threads that generate the load.", { name: "cores", unit: "count", scale: "linear" }, [{ name: "cores", hue: 7 }]);
-=======
   const cpu = make("CPU of weir", "Of the threads that generate the load.", { name: "cores", unit: "count", scale: "linear" }, [{ name: "cores", hue: 7 }]);
   const events = reads_events ? make("Events", "Of streamed responses, by when they came.", { ...PER_SECOND, name: "events per second" },
     [{ name: "events", hue: 0 }]) : null;
->>>>>>> main
   const update = (store, load, hello) => {
     const { bins } = store, xs = bins.map((bin) => store.start(bin) + store.seconds(bin) / 2);
     const end = bins.length ? store.start(bins[bins.length - 1]) + store.seconds(bins[bins.length - 1]) : 1;

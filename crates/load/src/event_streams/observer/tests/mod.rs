@@ -18,11 +18,7 @@ fn read_at(at: Nanos) -> PieceArrival {
 
 /// Sinks of a response in the warm-up.
 fn uncounted(interval: &mut StreamInterval) -> StreamSinks<'_> {
-<<<<<<< HEAD
-    StreamSinks { interval, streams: None, llm: None, reads: None, arrived: None }
-=======
     StreamSinks { interval, streams: None, llm: None, arrived: None, reads: None }
->>>>>>> main
 }
 
 /// Plays pieces with their times; the response ends at `done`.
@@ -41,13 +37,8 @@ fn play(
             interval: &mut interval,
             streams: Some(&mut streams),
             llm: options.api.map(|_| &mut llm),
-<<<<<<< HEAD
-            reads: None,
-            arrived: None,
-=======
             arrived: None,
             reads: None,
->>>>>>> main
         };
         observer.body(options, piece, read_at(Nanos(*at)), &mut sinks);
         if observer.has_stopped() {
@@ -58,13 +49,8 @@ fn play(
         interval: &mut interval,
         streams: Some(&mut streams),
         llm: options.api.map(|_| &mut llm),
-<<<<<<< HEAD
-        reads: None,
-        arrived: None,
-=======
         arrived: None,
         reads: None,
->>>>>>> main
     };
     let fault = observer.settle(options, Nanos(done), &mut sinks);
     let end = observer.record(options, StreamEnd::Complete, Nanos(done), fault.is_none(), &mut sinks);
@@ -137,12 +123,8 @@ fn an_error_is_no_stream_and_what_ends_a_stream_breaks_it_off() {
     let (mut streams, mut interval) = (StreamCounts::default(), StreamInterval::default());
     // The second call has nothing to record.
     for _ in 0..2 {
-<<<<<<< HEAD
-        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: None, reads: None, arrived: None };
-=======
         let mut sinks =
             StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: None, arrived: None, reads: None };
->>>>>>> main
         observer.record(&options, StreamEnd::BrokenOff, Nanos(9), false, &mut sinks);
     }
     assert_eq!((streams.responses, streams.broken_off, streams.without_events), (1, 1, 1));
@@ -214,11 +196,7 @@ proptest! {
         observer.body(&options, &body[..cut], read_at(Nanos(4)), &mut sinks);
         observer.record(&options, StreamEnd::BrokenOff, Nanos(5), false, &mut sinks);
         observer.begin(&options, (Nanos(100), Nanos(150), Nanos(200)), Nanos(1_000), (200, b"text/event-stream"));
-<<<<<<< HEAD
-        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm), reads: None, arrived: None };
-=======
         let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm), arrived: None, reads: None };
->>>>>>> main
         observer.body(&options, &body, read_at(Nanos(2_000)), &mut sinks);
         let fault = observer.settle(&options, Nanos(3_000), &mut sinks);
         let end = observer.record(&options, StreamEnd::Complete, Nanos(3_000), fault.is_none(), &mut sinks);
