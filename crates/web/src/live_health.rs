@@ -130,7 +130,7 @@ mod tests {
         let interval = Interval::default();
         for number in 0..4 {
             for part in &mut parts {
-                part.counts.cpu = part.counts.cpu + Nanos::from_millis(100);
+                part.counts.cpu += Nanos::from_millis(100);
                 part.counts.requests += 50;
             }
             let elapsed = Nanos::from_secs(number + 1);
