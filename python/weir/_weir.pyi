@@ -18,6 +18,7 @@ __all__ = [
     "RequestHandle",
     "ResponseHandle",
     "RunHandle",
+    "ScriptEvent",
     "ScriptRequest",
     "ScriptResponse",
     "ScriptSession",
@@ -25,12 +26,14 @@ __all__ = [
     "SentRequestHandle",
     "ServiceHandle",
     "StartedLoadHandle",
+    "StreamStep",
     "__version__",
     "abandon",
     "begin",
     "compare",
     "forked",
     "json_body",
+    "llm",
     "load",
     "quick_request",
     "release_connections",
@@ -45,6 +48,9 @@ __version__: str
 
 def compare(args: Sequence[str], given: Sequence[Sequence[RunHandle] | None]) -> tuple[str, str, str, str]:
     """Run `weir compare ARGS...`, with runs for some sides: JSON, text, Markdown and HTML."""
+
+def llm(args: Sequence[str], command: Sequence[str]) -> tuple[RunHandle, list[str]]:
+    """Run the load of `weir llm ARGS...`: its result, and notes for a person; the GIL is released."""
 
 def load(form: Mapping[str, object], command: Sequence[str], script: object = None) -> RunHandle:
     """Run the load of the form (the arguments of `weir.load`, by name); the GIL is released."""
@@ -310,7 +316,27 @@ class ScriptRequest:
         redirects: bool = True,
         catches: bool = False,
         is_watched: bool = False,
+        is_streamed: bool = False,
     ) -> ScriptRequest: ...
+
+@final
+class StreamStep:
+    """What a task yields within the block of a stream."""
+
+    NextEvent: StreamStep
+    Leave: StreamStep
+
+@final
+class ScriptEvent:
+    """Event of a response that a task reads as a stream."""
+
+    event: str
+    id: str
+    data: str
+    content: bytes
+
+    def json(self) -> Any:
+        """Return the content as JSON."""
 
 def quick_request(
     session: ScriptSession,

@@ -1,5 +1,7 @@
 //! Aggregation of a run's results from its agents: per agent, in total, and by interval.
 
+use std::collections::BTreeMap;
+
 use super::protocol::AgentEvent;
 use super::step_join::StepJoin;
 use weir_decide::Nanos;
@@ -17,6 +19,8 @@ pub struct AgentAggregator {
     /// Counts so far, of each agent.
     parts: Vec<AgentCounts>,
     merger: IntervalMerger,
+    /// Sums of the intervals that agents have not reached whole.
+    partial: BTreeMap<u64, Interval>,
     series: RunSeries,
     ended: u64,
     steps: StepJoin,
@@ -63,6 +67,7 @@ impl AgentAggregator {
             agents: nodes.iter().map(entry).collect(),
             parts: nodes.iter().map(part).collect(),
             merger: IntervalMerger::new(nodes.len() as u64),
+            partial: BTreeMap::new(),
             series: RunSeries::with_interval(interval),
             ended: 0,
             steps: StepJoin::new(nodes.len()),
@@ -116,6 +121,7 @@ impl AgentAggregator {
                 self.steps.join(agent, &mut interval)?;
                 move_counts(part, &mut interval);
                 self.series.add(number, &interval);
+                self.partial.entry(number).or_default().add(&interval);
             }
             AgentEvent::Done(mut counts) => {
                 counts.check()?;
@@ -221,12 +227,21 @@ impl AgentAggregator {
         std::mem::replace(&mut self.steps, StepJoin::new(0))
     }
 
-    /// Counts of each agent, and the series of all.
-    pub fn close(self) -> (Vec<AgentCounts>, RunSeries) {
-        let Self { parts, merger, mut series, .. } = self;
-        for (number, partial) in merger.into_partial() {
-            series.add(number, &partial);
+    /// Intervals that not all agents have reached, in order; later calls return none.
+    pub fn take_partial(&mut self) -> BTreeMap<u64, Interval> {
+        let merger = std::mem::replace(&mut self.merger, IntervalMerger::new(0));
+        let mut partial = std::mem::take(&mut self.partial);
+        for (number, part) in merger.into_partial() {
+            self.series.add(number, &part);
+            partial.entry(number).or_default().add(&part);
         }
+        partial
+    }
+
+    /// Counts of each agent, and the series of all.
+    pub fn close(mut self) -> (Vec<AgentCounts>, RunSeries) {
+        self.take_partial();
+        let Self { parts, series, .. } = self;
         (parts, series)
     }
 }

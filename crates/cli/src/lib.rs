@@ -6,7 +6,8 @@
         feature = "send",
         feature = "serve",
         feature = "simulate",
-        feature = "study"
+        feature = "study",
+        feature = "tokenizer"
     )),
     allow(dead_code, reason = "a command that is left out uses it")
 )]
@@ -24,7 +25,7 @@ mod history;
 mod http2_args;
 mod import;
 mod interrupt;
-mod llm;
+pub mod llm;
 mod load;
 mod messages;
 mod mix_file;
@@ -195,7 +196,7 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         #[cfg(feature = "simulate")]
         CliCommand::Simulate(asked) => simulate::run(&asked, &messages),
         #[cfg(feature = "study")]
-        CliCommand::Study(asked) => study::run(&asked, &args, &messages),
+        CliCommand::Study(asked) => study::run(&asked, &args, &messages, host),
         #[cfg(feature = "study")]
         CliCommand::Guard => study::guard(&messages),
         CliCommand::Agent => load::run_agent(&messages, host),

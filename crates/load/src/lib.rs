@@ -119,7 +119,7 @@ pub fn run(
     let in_parts = plan.control.is_some();
     let mut own = [own_counts(plan.threads)];
     let mut listen = |elapsed: Nanos, told: Option<ProgressEvent>| {
-        let mut number = 0;
+        let (mut number, mut partial) = (0, None);
         let mut take = |interval: &mut Interval| {
             interval.counts.take().iter().for_each(|counts| own[0].counts.add_later(counts));
         };
@@ -134,12 +134,14 @@ pub fn run(
             Some(ProgressEvent::PartialInterval(stretch, mut rest)) => {
                 take(&mut rest);
                 series.add(stretch, &rest);
+                partial = Some((stretch, rest));
                 None
             }
             None => None,
         };
         let parts = if in_parts { own.as_slice() } else { &[] };
-        watch(&RunProgress { elapsed, ended, number, interval: whole.as_ref(), parts })
+        let partial = partial.as_ref().map(|(stretch, rest)| (*stretch, rest));
+        watch(&RunProgress { elapsed, ended, number, interval: whole.as_ref(), parts, partial })
     };
     let DriveResult { counts: last, stopped_at, interrupted, ended_by, ended_at } =
         drive(plan, &StartGate::when_ready(), in_parts, &mut listen, log)?;

@@ -17,4 +17,6 @@ pub struct RunProgress<'a> {
     pub interval: Option<&'a Interval>,
     /// Counts so far of each part that generates the load, an agent or this process, of a load that may be changed.
     pub parts: &'a [AgentCounts],
+    /// Number and counts of an interval that not all threads have reached. Each is reported once, at the end.
+    pub partial: Option<(u64, &'a Interval)>,
 }

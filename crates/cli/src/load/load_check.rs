@@ -7,6 +7,7 @@ use clap::{Args, Command, FromArgMatches};
 
 use super::LoadArgs;
 use super::defaults::study_warnings;
+use super::study_scripts::StudyScripts;
 #[cfg(all(feature = "history", feature = "web"))]
 use crate::objectives::Objectives;
 #[cfg(all(feature = "history", feature = "web"))]
@@ -34,13 +35,18 @@ pub(crate) fn flags() -> Vec<String> {
 ///
 /// # Errors
 /// One line with the invalid argument.
-pub(crate) fn parse(args: &[String], folder: &Path) -> Result<(Options, Vec<String>), String> {
+pub(crate) fn parse(
+    args: &[String],
+    folder: &Path,
+    scripts: &StudyScripts<'_>,
+) -> Result<(Options, Vec<String>), String> {
     let mut read = parse_args(args)?;
     read.script_args.check_unused()?;
+    let script = scripts.take(&mut read, folder)?;
     let mix = read.request_args.read_scenarios(folder, &check_flags)?;
     let warnings = mix.as_ref().map(study_warnings).unwrap_or_default();
     read.add_mix(mix)?;
-    Ok((read.into_options(), warnings))
+    Ok((Options { script, ..read.into_options() }, warnings))
 }
 
 /// Checks the arguments of a load as far as it goes without a request, and returns its secrets. Scripts, and logs that a

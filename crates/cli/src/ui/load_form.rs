@@ -9,7 +9,7 @@ use crate::load;
 use weir_web::RunForm;
 
 /// Options that the page sets itself, or that are about the terminal and files of the command.
-const LEFT_OUT: [&str; 20] = [
+const LEFT_OUT: [&str; 22] = [
     "base",
     "csv",
     "csv-steps",
@@ -21,10 +21,12 @@ const LEFT_OUT: [&str; 20] = [
     "label",
     "once",
     "out",
+    "out-jsonl",
     "save",
     "show-secrets",
     "strict",
     "summary-md",
+    "tui",
     "until-stdin-ends",
     "verbose",
     "version",

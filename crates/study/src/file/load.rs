@@ -38,7 +38,7 @@ impl fmt::Debug for LoadSyntax<'_> {
 }
 
 /// Flags that the study sets itself, or that have no meaning in a study.
-pub const DISALLOWED_FLAGS: [&str; 38] = [
+pub const DISALLOWED_FLAGS: [&str; 46] = [
     "format",
     "out",
     "jtl",
@@ -63,6 +63,14 @@ pub const DISALLOWED_FLAGS: [&str; 38] = [
     "web",
     "web-token",
     "until-stdin-ends",
+    "tui",
+    "out-jsonl",
+    "out-prometheus",
+    "out-otlp",
+    "out-influx",
+    "out-statsd",
+    "out-header",
+    "out-label",
     "once",
     "verbose",
     "show-secrets",
