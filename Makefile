@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test studies check bench build-times fuzz clean
+.PHONY: help demo test studies docs check bench build-times fuzz clean
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
@@ -25,6 +25,10 @@ test: ## all tests: Rust, Python, examples, benchmarks compile, fuzz targets
 studies: ## run every study of studies/ for a minute
 	scripts/setup.sh studies
 	.venv/bin/python studies/run.py all --quick
+
+docs: ## the documentation as a site: target/docs/html/index.html
+	scripts/setup.sh docs
+	.venv/bin/python docs/site/make_site.py
 
 check: ## formatting, lints, types and docs; warnings are errors
 	scripts/setup.sh check

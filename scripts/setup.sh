@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares a machine for a make target: system packages, .venv, and weir in it.
 #
-#     scripts/setup.sh demo|test|studies|check|fuzz|bench
+#     scripts/setup.sh demo|test|studies|docs|check|fuzz|bench
 #
 # A fresh Debian 12 with Rust (stable) is sufficient. Packages are installed where that is allowed (root, or sudo
 # without a password, and apt); elsewhere missing ones are printed in one line, and the exit code is 2. Another call
@@ -14,20 +14,21 @@ python=${PYTHON:-python3}
 main() {
     local purpose=${1:-}
     case $purpose in
-        demo | studies) ;;
+        demo | studies | docs) ;;
         # A browser for pages, npm for the accessibility checker, Redis for queues; tests without their program are
         # skipped.
         test) wants+=(c++ chromium npm redis-server) && spares=(chromium npm redis-server) ;;
         check | fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
-        *) fail "unknown target '$purpose'; choose demo, test, studies, check, fuzz or bench" ;;
+        *) fail "unknown target '$purpose'; choose demo, test, studies, docs, check, fuzz or bench" ;;
     esac
     system
     rust "$purpose"
     case $purpose in
         demo) venv && demonstration ;;
-        test) venv && tools && examples && axe && ray && frameworks && package dev ;;
+        test) venv && tools && examples && axe && ray && frameworks && site && package dev ;;
         studies) venv && tools && package release ;;
+        docs) venv && site && package dev ;;
         check) venv && tools ;;
         bench) venv && tools && package release ;;
         *) ;;
@@ -273,6 +274,11 @@ ray() {
 # Libraries that call language models, for the tests of `weir serve llm`.
 frameworks() {
     optional frameworks "LiteLLM and LangChain" "the service of language models is not tested with them"
+}
+
+# Generator of the documentation's site.
+site() {
+    optional docs Sphinx "the documentation's site cannot be built"
 }
 
 # The package, built in this profile, unless WEIR_PROFILE names another: tests share what is compiled with those in Rust,

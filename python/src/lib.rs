@@ -7,6 +7,7 @@
 //! - [`form`]: arguments of `weir.load` -> [`weir::load::Options`]
 //! - [`load`]: load generation, interrupted by Ctrl-C
 //! - [`started_load`]: a load that goes on beside the program, and is changed
+//! - [`llm`]: the same for a language model's server
 //! - [`script`]: users of a load that Python drives
 //! - [`run`]: results of loads
 //! - [`compare`]: comparison of runs
@@ -22,6 +23,7 @@ mod compare;
 mod errors;
 mod form;
 mod json;
+mod llm;
 mod load;
 mod run;
 mod scenario_args;
@@ -56,6 +58,8 @@ mod _weir {
     use super::client::request::{RequestHandle, SentRequestHandle};
     #[pymodule_export]
     use super::compare::compare_runs;
+    #[pymodule_export]
+    use super::llm::run_llm;
     #[pymodule_export]
     use super::load::load;
     #[pymodule_export]

@@ -67,7 +67,7 @@ def test_a_task_that_leaves_ends_the_response(service: weir.Service, version: di
         async with self.stream("POST", "/sse?events=1000000", name="endless", json={"a": 1}):
             pass
         async with self.stream("GET", "/sse?events=1000000", name="endless") as r:
-            async for event in r.events():
+            async for _ in r.events():
                 taken["waited"] += 1
                 await weir.sleep(0.12)
                 return
@@ -179,8 +179,8 @@ def test_other_responses_of_the_load_are_not_streams(service: weir.Service) -> N
     async def do(self: weir.User) -> None:
         r = await self.get("/ndjson", name="whole")
         r.check(r.text.count("\n") == EVENTS)
-        async with self.stream("GET", "/ndjson", name="events") as r:
-            r.check(len([event async for event in r.events()]) == EVENTS)
+        async with self.stream("GET", "/ndjson", name="events") as s:
+            r.check(len([event async for event in s.events()]) == EVENTS)
 
     run = _play(service.url, do, users=3, loops=2)
     assert (run.requests.ok, run.requests.failed) == (12, 0)
@@ -232,6 +232,7 @@ def test_an_exception_in_the_block_and_the_end_of_the_load_leave_it(service: wei
     assert run.streams is not None
     assert run.streams.stopped == steps["endless"][0] > 2
     assert steps["endless"][1] == 0
+    assert run.requests.unfinished == 1
 
 
 def test_a_block_that_is_entered_by_hand_is_left_with_the_task(service: weir.Service) -> None:

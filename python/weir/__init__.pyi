@@ -26,6 +26,7 @@ from weir._errors import (
 from weir._flags import Flag
 from weir._headers import Headers
 from weir._job import Job, JobResult, JobTypes, SenderStats
+from weir._llm import llm
 from weir._load import Stage, load
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._response import Attempt, Request, Response
@@ -42,9 +43,11 @@ from weir._run import (
     Interval,
     Iterations,
     Llm,
+    LlmPoint,
     Manifest,
     Objective,
     Percentiles,
+    PointTimes,
     Rate,
     Replay,
     Requests,
@@ -53,6 +56,7 @@ from weir._run import (
     ScenarioResult,
     StepInterval,
     StepResult,
+    StreamPoint,
     Streams,
     Target,
     Trust,
@@ -110,6 +114,7 @@ __all__ = [
     "JobResult",
     "JobTypes",
     "Llm",
+    "LlmPoint",
     "Manifest",
     "Metrics",
     "NoResponse",
@@ -118,6 +123,7 @@ __all__ = [
     "Pair",
     "Pairing",
     "Percentiles",
+    "PointTimes",
     "Rank",
     "Rate",
     "Replay",
@@ -144,6 +150,7 @@ __all__ = [
     "Step",
     "StepInterval",
     "StepResult",
+    "StreamPoint",
     "Streams",
     "Success",
     "Target",
@@ -160,6 +167,7 @@ __all__ = [
     "delete",
     "get",
     "head",
+    "llm",
     "load",
     "options",
     "patch",

@@ -207,7 +207,7 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
         raise UsageError("processes is for classes of users; write threads, or on='local' and agents")
     del form["host"]
     lines = _header_lines(headers)
-    command = _call(name, form | {"headers": list(lines) or None})
+    command = _call(name, load.__kwdefaults__ or {}, form | {"headers": list(lines) or None})
     bodies = [] if body is None else [body] if isinstance(body, str | bytes | PathLike) else body
     if json is not None:
         if body is not None:
@@ -312,12 +312,12 @@ def _json_text(value: object) -> str:
         raise UsageError(f"json: {error}") from error
 
 
-def _call(name: str, arguments: Mapping[str, object]) -> list[str]:
-    """Return the call for the manifest: arguments other than defaults, without passwords."""
-    defaults, unset = load.__kwdefaults__ or {}, object()
-    given = [key for key, value in arguments.items() if value is not defaults.get(key, unset)]
-    secrets = set(_texts(arguments["redact"]))  # type: ignore[arg-type]
-    return [name, *(f"{key}={_shown(key, arguments[key], secrets)}" for key in given)]
+def _call(function: str, defaults: Mapping[str, object], arguments: Mapping[str, object]) -> list[str]:
+    """Return a call for the manifest: arguments other than defaults, without passwords."""
+    unset = object()
+    given = [name for name, value in arguments.items() if value is not defaults.get(name, unset)]
+    secrets = set(_texts(arguments.get("redact", ())))  # type: ignore[arg-type]
+    return [function, *(f"{name}={_shown(name, arguments[name], secrets)}" for name in given)]
 
 
 def _shown(name: str, value: object, secrets: set[str]) -> str:

@@ -33,6 +33,7 @@ __all__ = [
     "compare",
     "forked",
     "json_body",
+    "llm",
     "load",
     "quick_request",
     "release_connections",
@@ -47,6 +48,9 @@ __version__: str
 
 def compare(args: Sequence[str], given: Sequence[Sequence[RunHandle] | None]) -> tuple[str, str, str, str]:
     """Run `weir compare ARGS...`, with runs for some sides: JSON, text, Markdown and HTML."""
+
+def llm(args: Sequence[str], command: Sequence[str]) -> tuple[RunHandle, list[str]]:
+    """Run the load of `weir llm ARGS...`: its result, and notes for a person; the GIL is released."""
 
 def load(form: Mapping[str, object], command: Sequence[str], script: object = None) -> RunHandle:
     """Run the load of the form (the arguments of `weir.load`, by name); the GIL is released."""

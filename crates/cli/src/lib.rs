@@ -6,7 +6,8 @@
         feature = "send",
         feature = "serve",
         feature = "simulate",
-        feature = "study"
+        feature = "study",
+        feature = "tokenizer"
     )),
     allow(dead_code, reason = "a command that is left out uses it")
 )]
@@ -24,7 +25,7 @@ mod history;
 mod http2_args;
 mod import;
 mod interrupt;
-mod llm;
+pub mod llm;
 mod load;
 mod messages;
 mod mix_file;

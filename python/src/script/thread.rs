@@ -119,8 +119,8 @@ impl PythonThread {
                     Ok(action) => return action,
                     Err(why) => input = TaskInput::Error(PyValueError::new_err(why)),
                 }
-            } else if let Ok(step) = next.extract::<StreamStep>() {
-                match self.stream_step(py, step, call.user) {
+            } else if let Ok(step) = next.cast::<StreamStep>() {
+                match self.stream_step(py, *step.get(), call.user) {
                     Ok(resumed) => input = resumed,
                     Err(action) => return action,
                 }

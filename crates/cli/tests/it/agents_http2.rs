@@ -12,28 +12,29 @@ use crate::agents::{agents, are_gone};
 const TIMEOUT: Duration = Duration::from_secs(60);
 const AGENTS: usize = 3;
 
-/// A load by HTTP/2 from agents that has sent some requests, and its agents.
-fn under_way(weir: &Weir, service: &Http2Service, flags: &[&str]) -> (Running, Vec<u32>) {
+/// A load by HTTP/2 from agents that has sent some requests, and its agents: so many that each has reported at least one
+/// second.
+fn under_way(weir: &Weir, service: &Http2Service, flags: &[&str], requests: u64) -> (Running, Vec<u32>) {
     let before = service.requests();
     let url = service.url("/");
     let own = ["load", &url, "--h2c", "--format", "json", "-d", "10m", "--on", "local", "--agents", "3"];
     let driver = weir.start(&[&own[..], flags].concat());
     let agents = agents(&driver, AGENTS);
-    // Each has reported at least one second.
-    until("the load to be under way", TIMEOUT, || service.requests() > before + 450);
+    until("the load to be under way", TIMEOUT, || service.requests() > before + requests);
     (driver, agents)
 }
 
 #[test]
 fn an_agent_that_is_killed_in_a_load_by_http2_ends_the_run_with_the_results_of_all() {
-    for flags in [
-        ["-r", "200", "--streams", "8"].as_slice(),
-        &["-c", "6", "--streams", "4"],
-        &["--users", "12", "--streams", "4", "--check", "status == 200"],
+    // Each response takes 20 ms.
+    for (flags, requests) in [
+        (["-r", "200", "--streams", "8"].as_slice(), 450),
+        (&["-c", "6", "--streams", "4"], 3 * 24 * 50),
+        (&["--users", "12", "--streams", "4", "--check", "status == 200"], 3 * 12 * 50),
     ] {
         let service = Http2Service::build().goaway_after(60).start(|_| Http2Reply::after(Duration::from_millis(20)));
         let weir = Weir::new();
-        let (driver, agents) = under_way(&weir, &service, flags);
+        let (driver, agents) = under_way(&weir, &service, flags, requests);
         processes::signal(agents[1], Signal::KILL);
         let output = driver.finish();
         assert_eq!(output.code, 3, "{flags:?} {output:?}");
@@ -54,9 +55,9 @@ fn an_agent_that_is_killed_in_a_load_by_http2_ends_the_run_with_the_results_of_a
 #[test]
 fn ctrl_c_ends_agents_with_streams_and_the_run_has_its_results() {
     let service = Http2Service::build().start(|_| Http2Reply::after(Duration::from_millis(20)));
-    for flags in [["-r", "200", "--streams", "8"], ["-c", "6", "--streams", "4"]] {
+    for (flags, requests) in [(["-r", "200", "--streams", "8"], 450), (["-c", "6", "--streams", "4"], 3 * 24 * 50)] {
         let weir = Weir::new();
-        let (driver, agents) = under_way(&weir, &service, &flags);
+        let (driver, agents) = under_way(&weir, &service, &flags, requests);
         driver.interrupt();
         let output = driver.finish();
         assert_eq!(output.code, 130, "{flags:?} {output:?}");

@@ -27,6 +27,7 @@ mod import_cli;
 mod llm;
 mod llm_capacity;
 mod llm_errors;
+mod llm_result;
 mod load_answers;
 mod load_ci;
 mod load_closed;

@@ -7,6 +7,7 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::arrival_queue::ArrivalQueue;
 use weir_decide::load::shard::Shard;
+use weir_measure::llm_timeline::LlmTimeline;
 use weir_measure::run_steps::StepFacts;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin};
 
@@ -41,6 +42,11 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
     /// `user` is the number on its thread.
     fn blocked_in(&self, _user: u32) -> String {
         "the script".to_owned()
+    }
+
+    /// Whether a user may send again as soon as a response has come, within the same iteration.
+    fn has_follow_ups(&self) -> bool {
+        true
     }
 
     /// Program of one thread, made before the load, in the order of the threads.
@@ -192,6 +198,8 @@ pub struct ProgramResponse<'a> {
     pub body: &'a [u8],
     /// Number of requests of the same send that have no response yet.
     pub remaining: usize,
+    /// Times of a language model's response; `None` for other responses.
+    pub llm: Option<LlmTimeline>,
     /// Last events of a response that is read as a stream.
     pub events: &'a ArrivedEvents,
 }

@@ -278,5 +278,6 @@ impl<'a> ProgramFlows<'a> {
 
 fn response(exchange: &StepExchange, status: u16, service: Nanos, remaining: usize) -> ProgramResponse<'_> {
     let (head, body) = (exchange.head(), exchange.body());
-    ProgramResponse { status, service, head, body, remaining, events: &exchange.arrived }
+    let llm = exchange.observer.as_ref().map(|observer| *observer.llm_timeline());
+    ProgramResponse { status, service, head, body, remaining, llm, events: &exchange.arrived }
 }

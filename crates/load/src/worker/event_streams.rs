@@ -2,11 +2,14 @@
 
 use super::Worker;
 use crate::connection::{Flight, LoadConnection};
-use crate::event_streams::{ArrivedEvents, StreamArrival, StreamObserver, StreamOptions, StreamSinks, StreamTap};
+use crate::event_streams::{
+    ArrivedEvents, PieceArrival, ReadWait, StreamArrival, StreamObserver, StreamOptions, StreamSinks, StreamTap,
+};
 use crate::http2::StreamExchange;
-use crate::steps::StepExchange;
+use crate::steps::{StepExchange, UserTable};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
+use weir_decide::load::feed::Feed;
 use weir_http::wire::{DecodeStep, HeadNotes, ResponseObserver, WireError};
 use weir_http2::connection::ResponseNotes;
 use weir_http2::error_code::ErrorCode;
@@ -17,6 +20,9 @@ use weir_scenario::plan::StreamEndRule;
 /// Maximum number of observers that a thread keeps for the next streams of HTTP/2.
 const MAX_SPARE_OBSERVERS: usize = 1024;
 
+/// Period after a partial write in which its socket is looked at without delay.
+const UNSENT_PERIOD: Nanos = Nanos::from_millis(50);
+
 /// What responses are observed for, and observers without a response.
 #[derive(Debug)]
 pub(super) struct StreamObservers {
@@ -25,13 +31,27 @@ pub(super) struct StreamObservers {
     is_for_programs: bool,
     /// When responses to steps are ended on purpose, by the step's index.
     end_rules: Vec<StreamEndRule>,
+    /// Whether the kernel has timed the arrival of what was read last.
+    is_stamped: bool,
+    /// How long events may wait in their sockets.
+    reads: ReadWait,
+    /// When a request was last left partly written.
+    unsent_at: Nanos,
     #[allow(clippy::vec_box, reason = "a box goes to a stream and comes back as it is")]
     spare: Vec<Box<StreamObserver>>,
 }
 
 impl StreamObservers {
     pub(super) fn new(options: StreamOptions, end_rules: Vec<StreamEndRule>) -> Self {
-        Self { options, is_for_programs: false, end_rules, spare: Vec::new() }
+        Self {
+            options,
+            is_for_programs: false,
+            end_rules,
+            is_stamped: false,
+            reads: ReadWait::default(),
+            unsent_at: Nanos::ZERO,
+            spare: Vec::new(),
+        }
     }
 
     /// Observers of responses that users of a program read as streams, and of no others.
@@ -43,6 +63,16 @@ impl StreamObservers {
     #[inline]
     pub(super) fn observes(&self, step: Option<&StepExchange>) -> bool {
         !self.is_for_programs || step.is_some_and(|step| step.passes_events)
+    }
+
+    /// Notes whether the kernel has timed the arrival of what was read.
+    pub(super) fn note_read(&mut self, is_stamped: bool) {
+        self.is_stamped = is_stamped;
+    }
+
+    /// Notes that a request was left partly written.
+    pub(super) fn note_unsent(&mut self, now: Nanos) {
+        self.unsent_at = now;
     }
 
     fn take(&mut self) -> Box<StreamObserver> {
@@ -65,7 +95,7 @@ impl Worker<'_> {
         index: u32,
         bytes: &[u8],
         is_bodyless: bool,
-        at: Nanos,
+        (at, now): (Nanos, Nanos),
     ) -> Result<DecodeStep, WireError> {
         let nothing = Ok(DecodeStep { used: bytes.len(), response: None });
         let Self { connections, counters, users, cache, observers, .. } = self;
@@ -83,9 +113,10 @@ impl Worker<'_> {
         let mut tap = StreamTap {
             observer: &mut taken,
             options: &observers.options,
-            arrival: arrival_of(&flight, at),
+            arrival: arrival_of(&flight, at, observers.is_stamped.then(|| now - at)),
             sinks: StreamSinks {
                 arrived: arrived.as_mut(),
+                reads: Some(&mut observers.reads),
                 ..counters.stream_sinks(&observers.options, flight.intended)
             },
             end_rule,
@@ -123,7 +154,7 @@ impl Worker<'_> {
         let mut tap = StreamTap {
             observer: &mut taken,
             options: &observers.options,
-            arrival: arrival_of(&flight, at),
+            arrival: arrival_of(&flight, at, None),
             sinks: counters.stream_sinks(&observers.options, flight.intended),
             end_rule: exchange.step.as_ref().and_then(|step| observers.end_rules.get(step.step as usize)),
             step: None,
@@ -141,10 +172,11 @@ impl Worker<'_> {
         let Some(mut taken) = exchange.observer().take() else { return };
         let step = exchange.step.as_mut().filter(|it| it.passes_events);
         let mut arrived = step.map(|it| std::mem::take(&mut it.arrived));
+        let came = at.max(flight.sent.min(now));
         let mut tap = StreamTap {
             observer: &mut taken,
             options: &observers.options,
-            arrival: arrival_of(&flight, at.max(flight.sent.min(now))),
+            arrival: arrival_of(&flight, came, observers.is_stamped.then(|| now - came)),
             sinks: StreamSinks {
                 arrived: arrived.as_mut(),
                 ..counters.stream_sinks(&observers.options, flight.intended)
@@ -191,10 +223,11 @@ impl Worker<'_> {
 
     /// Records what was observed of a whole response, now that it is known whether the request succeeded.
     pub(super) fn record_observed(&mut self, observer: Option<&mut Box<StreamObserver>>, outcome: &Outcome) {
-        let (Some(observers), Some(observer)) = (&self.observers, observer) else { return };
+        let (Some(observers), Some(observer)) = (&mut self.observers, observer) else { return };
         if !observer.is_reading() {
             return;
         }
+        observers.reads.record_response(outcome.service());
         let end = match outcome.end {
             RequestEnd::Failed(FailureKind::Timeout) => StreamEnd::TimedOut,
             _ => StreamEnd::Complete,
@@ -271,6 +304,27 @@ impl Worker<'_> {
         kind
     }
 
+    /// Time that may pass after a read at `now` until the next one; 0 if anything but events may come that is not to
+    /// wait: an arrival needs a connection, one is being made, or a request is partly written. Of connections with
+    /// several streams a read has the events of several responses, whose times would be one; and a user that sends again within its
+    /// iteration would do so late.
+    pub(super) fn read_wait(&mut self, now: Nanos) -> Nanos {
+        let plan = self.shared.plan;
+        let is_shared = plan.pipeline > 1 || self.shared.http2.as_ref().is_some_and(|http2| http2.streams > 1);
+        // The next request of an iteration is intended when the response before it has come.
+        let has_follow_ups =
+            self.users.is_some() && plan.program.as_ref().is_none_or(|program| program.program.has_follow_ups());
+        let has_backlog = matches!(self.feed, Feed::Open(_)) && self.feed.next_due().is_some_and(|due| due <= now);
+        let is_connecting =
+            self.connections.connecting() > 0 || self.users.as_ref().is_some_and(UserTable::is_awaiting);
+        let Some(observers) = self.observers.as_mut().filter(|observers| observers.is_stamped) else {
+            return Nanos::ZERO;
+        };
+        let is_writing = now < observers.unsent_at + UNSENT_PERIOD && observers.unsent_at > Nanos::ZERO;
+        let wait = observers.reads.after(now);
+        if is_shared || has_follow_ups || has_backlog || is_connecting || is_writing { Nanos::ZERO } else { wait }
+    }
+
     /// Fails responses that have stalled.
     pub(super) fn expire_stalled(&mut self, now: Nanos) {
         let Some(StreamObservers { options, .. }) = &self.observers else { return };
@@ -296,7 +350,13 @@ impl Worker<'_> {
     }
 }
 
-/// Times of the request of bytes that came at `at`.
-fn arrival_of(flight: &Flight, at: Nanos) -> StreamArrival {
-    StreamArrival { intended: flight.intended, sent: flight.sent, first_byte: flight.first_byte.unwrap_or(at), at }
+/// Times of the request of bytes that came at `at`, and were read with a delay, if the kernel has timed them.
+fn arrival_of(flight: &Flight, at: Nanos, read_delay: Option<Nanos>) -> StreamArrival {
+    StreamArrival {
+        intended: flight.intended,
+        ready: flight.ready,
+        sent: flight.sent,
+        first_byte: flight.first_byte.unwrap_or(at),
+        piece: PieceArrival { at, read_delay },
+    }
 }

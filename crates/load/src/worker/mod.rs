@@ -91,7 +91,7 @@ pub(super) struct Worker<'a> {
     next_care: Nanos,
     /// Present while the kernel timestamps responses.
     wall: Option<WallOffset>,
-    /// Time of the next look for responses, where the kernel timestamps them.
+    /// Time of the next look for responses, or for events of streams, where the kernel timestamps them.
     next_read: Nanos,
     interval: u64,
     next_tick: Nanos,
@@ -257,6 +257,10 @@ impl<'a> Worker<'a> {
             self.clock.sleep_until(until);
             return false;
         }
+        if self.observers.is_some() && self.next_read - now >= MIN_SLEEP {
+            self.clock.sleep_until(until.min(self.next_read));
+            return false;
+        }
         self.poll(gap, ready);
         true
     }
@@ -280,7 +284,8 @@ impl<'a> Worker<'a> {
     fn drain_events(&mut self, ready: &mut Vec<ReadinessEvent>) {
         if self.wall.is_some() && !ready.is_empty() {
             self.wall = Some(self.clock.wall_offset());
-            self.next_read = self.clock.now() + READ_INTERVAL;
+            let now = self.clock.now();
+            self.next_read = now + if self.observers.is_some() { self.read_wait(now) } else { READ_INTERVAL };
         }
         for event in ready.drain(..) {
             self.handle(event);

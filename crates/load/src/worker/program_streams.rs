@@ -8,6 +8,9 @@ use crate::steps::{FlowEvent, StepExchange, UserAction};
 use weir_decide::Nanos;
 use weir_http2::error_code::ErrorCode;
 
+/// Time that responses which users of a program read as streams of events have for their end, after that of the load.
+const STREAM_GRACE: Nanos = Nanos::from_secs(10);
+
 /// Where the responses are that users of a program read as streams of events.
 #[derive(Debug, Default)]
 pub(super) struct ProgramStreams {
@@ -77,22 +80,35 @@ impl Worker<'_> {
         self.step_response(index, &flight, &answer, (now, now), false);
     }
 
-    /// Drops the response that a user reads as a stream of events, which the end of the load cuts off.
-    pub(super) fn drop_stream_of(&mut self, user: u32, now: Nanos) {
-        let Some(StreamPlace { index, stream, .. }) = self.take_place(user) else { return };
-        match stream {
-            None => self.connections.close(index),
-            Some(key) => {
-                let Some(streams) = self.connections.get(index).and_then(|slot| slot.streams.as_mut()) else { return };
-                let Some(exchange) = streams.take(key) else { return };
-                if let Some(stream) = exchange.stream {
-                    streams.protocol.cancel(stream, ErrorCode::CANCEL);
+    /// Drops responses that users read as streams of events if they go on for too long after the end of the load.
+    pub(super) fn cut_program_streams(&mut self, now: Nanos) {
+        if !self.program_streams.places.is_empty() && now >= self.until + STREAM_GRACE {
+            self.drop_program_streams(now);
+        }
+    }
+
+    /// Drops responses that users read as streams of events, also those without a head: the end of the load cuts them
+    /// off, and an endless one would keep its user from its own end.
+    pub(super) fn drop_program_streams(&mut self, now: Nanos) {
+        let is_read = |step: &Option<Box<StepExchange>>| step.as_ref().is_some_and(|step| step.passes_events);
+        let mut dropped = 0;
+        for index in self.connections.indices() {
+            let Some(slot) = self.connections.get(index) else { continue };
+            let Some(streams) = &mut slot.streams else {
+                if is_read(&slot.step) {
+                    dropped += slot.flights.len() as u64;
+                    self.connections.close(index);
                 }
-                self.recycle(exchange.step);
+                continue;
+            };
+            let taken = streams.take_where(|exchange| is_read(&exchange.step));
+            if !taken.is_empty() {
+                dropped += taken.len() as u64;
                 self.mark_dirty(index);
             }
         }
-        self.counters.withdraw(1, now);
+        self.program_streams.places.clear();
+        self.counters.give_up(dropped, now);
     }
 
     /// Place of the response that a user reads as a stream of events, if it is open.

@@ -48,7 +48,10 @@ impl Worker<'_> {
 
     /// Time when the last byte of a read has arrived.
     #[inline]
-    pub(super) fn arrival(&self, received: &StreamRead, now: Nanos) -> Nanos {
+    pub(super) fn arrival(&mut self, received: &StreamRead, now: Nanos) -> Nanos {
+        if let Some(observers) = &mut self.observers {
+            observers.note_read(self.wall.is_some() && received.received_at.is_some());
+        }
         match (self.wall, received.received_at) {
             (Some(wall), Some(stamp)) => wall.at(stamp).min(now),
             _ => now,
@@ -124,7 +127,7 @@ impl Worker<'_> {
             let is_observed = self.observers.as_ref().is_some_and(|it| it.observes(slot.step.as_deref()));
             let passes_events = slot.step.as_ref().is_some_and(|step| step.passes_events);
             let decoded = match (&mut slot.step, &mut self.users) {
-                _ if is_observed => self.decode_observed(index, bytes, is_bodyless, at),
+                _ if is_observed => self.decode_observed(index, bytes, is_bodyless, (at, now)),
                 (Some(step), Some(users)) if step.is_kept => {
                     let cache = users.exchanges.head_cache(step.step);
                     slot.decoder.push_observed(bytes, is_bodyless, cache, step.as_mut())

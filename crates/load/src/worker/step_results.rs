@@ -10,6 +10,7 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_http::wire::DecodedResponse;
 use weir_measure::outcome::{Outcome, RequestEnd};
+use weir_scenario::plan::FlowFailure;
 
 impl Worker<'_> {
     /// Takes a whole response of a step that arrived at `at`; `is_reusable`: its connection is open, and may be used
@@ -172,7 +173,8 @@ impl Worker<'_> {
         }
         let message = match exchange.and_then(|exchange| exchange.reset_code) {
             _ if self.log.is_none() => String::new(),
-            Some(code) if findings.failures.is_empty() => code.to_string(),
+            // What failed is no more than that.
+            Some(code) if findings.failures.iter().all(|it| matches!(it, FlowFailure::Transfer(_))) => code.to_string(),
             _ => failure_texts(findings, checks).join("; "),
         };
         self.finish_request(outcome, user, step, &message);

@@ -19,12 +19,12 @@ impl Worker<'_> {
         let begun = self.clock.now();
         self.cut_iterations(begun);
         self.is_stopping = true;
+        self.drop_program_streams(begun);
         for user in 0..self.users.as_ref().map_or(0, UserTable::count) {
             let now = self.clock.now();
             if self.is_interrupted() || now - begun >= STOP_TIMEOUT {
                 return;
             }
-            self.drop_stream_of(user, now);
             let action = self.ask(user, |users, unix_s| users.stop(user, now, unix_s));
             self.record_unsent(user, now);
             self.act(user, Some(action), now);

@@ -65,6 +65,8 @@ function makeCharts({ kind, reads_events }, choose) {
   const streams = reads_events ? make("Streams", "Of streamed responses.", { name: "time", unit: "ms", scale: "log" },
     [{ name: "first event p50", hue: 0 }, { name: "first event p99", hue: 1 }, { name: "gap p50", hue: 3 }, { name: "gap p99", hue: 5 }]) : null;
   const cpu = make("CPU of weir", "Of the threads that generate the load.", { name: "cores", unit: "count", scale: "linear" }, [{ name: "cores", hue: 7 }]);
+  const events = reads_events ? make("Events", "Of streamed responses, by when they came.", { ...PER_SECOND, name: "events per second" },
+    [{ name: "events", hue: 0 }]) : null;
   const update = (store, load, hello) => {
     const { bins } = store, xs = bins.map((bin) => store.start(bin) + store.seconds(bin) / 2);
     const end = bins.length ? store.start(bins[bins.length - 1]) + store.seconds(bins[bins.length - 1]) : 1;
@@ -81,6 +83,7 @@ function makeCharts({ kind, reads_events }, choose) {
     cpu.update([line(per((bin) => bin.cpu / 1e9))], end, { marks, spans });
     status.update(stacked(bins, store).map((one) => line(one.y, one)), end, { marks, spans });
     streams?.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => bin.s?.[i] ?? null))), end, { marks, spans });
+    events?.update([line(per((bin) => bin.streams?.events ?? 0))], end, { marks, spans });
     const second = kind === "rate" ? line(bins.map((bin) => bin.backlog)) : stages;
     inside.update([line(bins.map((bin) => bin.in_flight)), second], end, { marks, spans });
   };
