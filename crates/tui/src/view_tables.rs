@@ -13,7 +13,7 @@ use weir_measure::step_counts::StepInterval;
 /// Columns of a figure.
 const FIGURE_COLUMNS: u16 = 10;
 /// Columns that are left for a name.
-const MIN_NAME_COLUMNS: u16 = 10;
+const MIN_NAME_COLUMNS: u16 = 16;
 /// Columns of a number of failures.
 const COUNT_COLUMNS: u16 = 11;
 /// Columns of a kind of failure.
