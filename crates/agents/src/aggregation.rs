@@ -138,8 +138,10 @@ impl AgentAggregator {
     pub fn fail(&mut self, agent: usize, why: String) {
         if let Some(entry) = self.agents.get_mut(agent).filter(|entry| entry.stage < AgentStage::Done) {
             entry.stage = AgentStage::Failed;
-            self.parts.iter_mut().skip(agent).take(1).for_each(|part| part.failure = Some(why.clone()));
             self.merger.remove_source();
+            if let Some(part) = self.parts.get_mut(agent) {
+                part.failure = Some(why);
+            }
         }
     }
 
