@@ -43,6 +43,7 @@ napoleon_use_rtype = False
 html_theme = "furo"
 html_title = "weir"
 html_static_path = [str(_HERE / "static")]
+html_search_scorer = str(_HERE / "scorer.js")
 html_css_files = ["weir.css"]
 html_copy_source = False
 html_show_sourcelink = False
