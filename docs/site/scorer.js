@@ -2,8 +2,8 @@
 // matches are Sphinx's own.
 const WEIGHTS = [
   [/^how-to\//, 12], [/^(start|scenarios|ci|pytest|import|record|live|html-report|agents|coming-from)$/, 8],
-  [/^(changelog|contributing|conduct)$/, -9], [/^(design|benchmarks|studies|source)\//, -5], [/^coming-from\//, -1],
-  [/^(glossary|importers)$/, -2], [/^python-api\//, -2], [/^commands\//, 0],
+  [/^(changelog|contributing|conduct)$/, -9], [/^(design|benchmarks|studies|source)(\/|$)/, -5], [/^coming-from\//, -1],
+  [/^(index|glossary|importers)$/, -2], [/^python-api\//, -2], [/^commands\//, 0],
 ];
 const weightOf = (page) => (WEIGHTS.find(([pattern]) => pattern.test(page)) || [null, 3])[1];
 
