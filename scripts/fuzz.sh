@@ -17,7 +17,7 @@ if ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
 fi
 targets=("$@")
 if [ ${#targets[@]} = 0 ]; then
-    for file in fuzz/fuzz_targets/*.rs; do targets+=("$(basename "$file" .rs)"); done
+    for file in fuzz/src/targets/*.rs; do targets+=("$(basename "$file" .rs)"); done
 fi
 
 # Flags of `cargo fuzz` without the sanitizers, which need nightly; there is hardly any unsafe code to sanitize.
@@ -32,14 +32,21 @@ coverage=(
 )
 host=$(rustc -vV | sed -n 's/^host: //p')
 built=${CARGO_TARGET_DIR:-$PWD/target/fuzz}
-bins=()
-for target in "${targets[@]}"; do bins+=(--bin "$target"); done
 RUSTFLAGS="${coverage[*]}" cargo build --quiet --profile fuzz --locked -p weir-fuzz \
-    --target "$host" --target-dir "$built" "${bins[@]}"
+    --target "$host" --target-dir "$built"
+programs=$built/$host/fuzz/named
+mkdir -p "$programs"
+for target in "${targets[@]}"; do
+    if [ ! -f "fuzz/src/targets/$target.rs" ]; then
+        echo "fuzz: no target '$target'; fuzz/src/targets/ has them" >&2
+        exit 2
+    fi
+    ln -f "$built/$host/fuzz/targets" "$programs/$target"
+done
 
 # Runs one target; returns 1 if an input made it fail.
 run() {
-    local target=$1 corpus=fuzz/corpus/$1 artifacts=fuzz/artifacts/$1 program=$built/$host/fuzz/$1
+    local target=$1 corpus=fuzz/corpus/$1 artifacts=fuzz/artifacts/$1 program=$programs/$1
     local log=$artifacts/log.txt runs found
     mkdir -p "$corpus" "$artifacts"
     # An input may take long by the clock where others use the processor.

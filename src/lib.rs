@@ -9,7 +9,9 @@
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
+//!  │ ├──► tui ──► live ──────────────► measure, decide
 //!  │ ├──► web ───► server, report, load, machine, measure, decide
+//!  │ ├──► outputs ► server, http, machine, measure, decide
 //!  │ ├──► bulk ──► send, live, machine, measure, decide
 //!  │ ├──► study ─► agents, load, report ─► document, machine, measure, decide
 //!  │ ├──► capacity ─► agents, load, machine, measure, decide
@@ -61,8 +63,10 @@
 //! - [`capacity`] search for the highest load at which all objectives are met
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV and HTML
 //! - [`web`] page on which a load is watched and changed while it runs
+//! - [`outputs`] outputs of a load while it runs: JSON lines, Prometheus, OpenTelemetry, InfluxDB, StatsD
 //! - [`history`] store of saved runs, and their trends
 //! - [`live`] progress of a run on the terminal while it goes
+//! - [`tui`] full-screen view of a load in the terminal while it runs
 //! - [`serve`] the test server: services with fault injection
 //! - [`server`] HTTP server framework: event loops, connections, timeouts, exact timers, access log, metrics
 //! - [`machine`] clocks, CPU cores, memory, limits of the system, child processes
@@ -96,6 +100,7 @@ pub use weir_load as load;
 pub use weir_lua as lua;
 pub use weir_machine as machine;
 pub use weir_measure as measure;
+pub use weir_outputs as outputs;
 pub use weir_record as record;
 pub use weir_redis as redis;
 pub use weir_report as report;
@@ -105,4 +110,5 @@ pub use weir_serve as serve;
 pub use weir_server as server;
 pub use weir_simulate as simulate;
 pub use weir_study as study;
+pub use weir_tui as tui;
 pub use weir_web as web;

@@ -124,7 +124,7 @@ def _truth(section: Section) -> Iterator[Goal]:
 
 def _percentiles(case: str, contender: str, trials: list[Trial]) -> Goal:
     """Make one goal for all percentiles, by the one that deviates most relative to its tolerance."""
-    slack_ms = 0.05 if contender.startswith(scenario.ONE) else 0.1
+    slack_ms = 0.05 if contender.startswith((scenario.ONE, truth.HTTP2)) else 0.1
     promise = f"delay {case}, `{contender}`: every percentile within 1% + {1000 * slack_ms:.0f} us of the truth"
     worst: tuple[float, Goal] | None = None
     for name in PERCENTILES:

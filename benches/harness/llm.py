@@ -54,7 +54,9 @@ def _clients(bench: Bench) -> dict[str, Client]:
     programs = bench.programs
 
     def weir(url: str, streams: int, seconds: int, _folder: Path) -> list[str]:
-        flags = ["--model", MODEL, "-c", str(streams), "-d", f"{seconds}s", "--format", "json", "-t", "1"]
+        # Evenly over the time of a token: streams that begin together would have their tokens together.
+        flags = ["--model", MODEL, "-c", str(streams), "--ramp-up", CASES[streams]]
+        flags += ["-d", f"{seconds}s", "--format", "json", "-t", "1"]
         return [str(programs[WEIR]), "llm", url, *flags, "--input-tokens", "8", "--output-tokens", str(TOKENS)]
 
     def guidellm(url: str, streams: int, seconds: int, folder: Path) -> list[str]:

@@ -140,8 +140,9 @@ def _truth(section: Section) -> Iterator[str]:
     )
     yield _frozen_table(section)
     yield (
-        f"A service with known delays, closed with {truth.DELAY_CONNECTIONS} connections and open at"
-        f" {truth.DELAY_RATE:,} requests/s. Each cell is reported / true, in ms; the server measures the true value."
+        f"A service with known delays, closed with {truth.DELAY_CONNECTIONS} requests at a time and open at"
+        f" {truth.DELAY_RATE:,} requests/s, by HTTP/1.1 and by HTTP/2 with {truth.DELAY_STREAMS} streams per"
+        " connection. Each cell is reported / true, in ms; the server measures the true value."
     )
     yield _delay_table(section)
     yield (

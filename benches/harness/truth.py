@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from harness import scenario
-from harness.generators import Generator, Load
+from harness.generators import Generator, Load, read_weir, weir
 from harness.servers import Lean, lean, stopping
 from harness.trial import Bench, Trial, rounds
 
@@ -13,6 +14,9 @@ FREEZE_RATE = 500
 FROZEN_S, PERIOD_S = 1.0, 5.0
 DELAY_RATE = 1_000
 DELAY_CONNECTIONS = 20
+#: By HTTP/2 as many requests at a time, on fewer connections.
+DELAY_STREAMS = 10
+HTTP2 = "weir --h2c"
 SATURATED_CONNECTIONS = 100
 DELAYS = {
     "constant 20 ms": "constant:20ms",
@@ -67,17 +71,30 @@ def _stopped_trial(bench: Bench, generator: Generator, server: Lean, load: Load)
 def _delayed(bench: Bench) -> list[Trial]:
     closed = Load("", bench.plan.delay_s, Path(), connections=DELAY_CONNECTIONS)
     opened = Load("", bench.plan.delay_s, Path(), rate_per_s=DELAY_RATE)
+    streams = replace(closed, connections=DELAY_CONNECTIONS // DELAY_STREAMS, depth=DELAY_STREAMS)
     trials = []
     for case, delay in DELAYS.items():
         for load in (closed, opened):
             for generator in (*bench.generators(["weir"]), scenario.first_step(bench)):
                 trials.append(_delayed_trial(bench, generator, load, case, delay))
+        for load in (streams, replace(opened, depth=DELAY_STREAMS)):
+            trials.append(_delayed_trial(bench, _over_http2(bench), load, case, delay))
     return trials
+
+
+def _over_http2(bench: Bench) -> Generator:
+    """Make a generator of weir whose depth is a number of streams."""
+
+    def arguments(load: Load) -> list[str]:
+        return [*weir(replace(load, depth=1)), "--h2c", "--streams", str(load.depth)]
+
+    return Generator(HTTP2, bench.programs["weir"], arguments, read_weir)
 
 
 def _delayed_trial(bench: Bench, generator: Generator, load: Load, case: str, delay: str) -> Trial:
     flags = ("--delay", delay, "--seed", str(bench.plan.seed), "--spin")
     pace = f"-c {load.connections}" if load.rate_per_s is None else f"-r {load.rate_per_s}"
+    pace += f" --streams {load.depth}" if load.depth > 1 else ""
     label = f"{generator.name} {pace}"
     with lean(*_lean(bench), *flags) as server:
         trial = bench.measure(generator, server, load, case=case, label=label)

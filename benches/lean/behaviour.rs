@@ -2,11 +2,12 @@
 
 use crate::clock::Nanos;
 
-/// Which connection an answer belongs to. Descriptors are used again, generations are not.
+/// Which connection an answer belongs to, and with HTTP/2 which stream. Descriptors are used again, generations are not.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket {
     pub descriptor: usize,
     pub generation: u64,
+    pub stream: u32, // 0: HTTP/1.1
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! The lean server: the least that can answer HTTP/1.1, so that the load generator is what is measured.
+//! The lean server: the least that can answer HTTP/1.1, and HTTP/2 without TLS, so that the load generator is what is
+//! measured.
 //!
 //! One thread and one epoll instance answer every GET with the same small keep-alive response. Around that one seam
 //! (a request has arrived: answer now, or when?) stand the behaviours of `behaviour`: it can stand still for a part of
@@ -20,6 +21,7 @@ mod connection;
 mod delay;
 mod freeze;
 mod server;
+mod streams;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -13,11 +13,14 @@ use rustix::time::Timespec;
 
 use crate::behaviour::{Answer, Behaviour, Ticket};
 use crate::clock::{self, Nanos};
-use crate::connection::Connection;
+use crate::connection::{Arrival, Connection};
+use crate::streams;
 
 const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 38\r\nConnection: keep-alive\r\n\r\n\
     The river does not wait for the dam.\r\n";
+/// Content of the answer.
+pub const BODY: &[u8] = b"The river does not wait for the dam.\r\n";
 const BATCH: usize = 64; // answers in one write
 const BUFFER: usize = 64 * 1024;
 const EVENTS: usize = 1024;
@@ -95,7 +98,14 @@ impl<B: Behaviour> Server<B> {
     fn answer_due(&mut self) {
         while let Some(ticket) = self.behaviour.due(clock::now()) {
             let Some(Some(connection)) = self.connections.get_mut(ticket.descriptor) else { continue };
-            if connection.generation == ticket.generation && connection.send(ANSWER).is_err() {
+            if connection.generation != ticket.generation {
+                continue;
+            }
+            let sent = match ticket.stream {
+                0 => connection.send(ANSWER),
+                stream => connection.send(&streams::answer(stream)),
+            };
+            if sent.is_err() {
                 self.connections[ticket.descriptor] = None;
             }
         }
@@ -151,18 +161,30 @@ impl<B: Behaviour> Server<B> {
 
     /// Answers every request that `bytes` completes: as many as possible with one write.
     fn answer(&mut self, connection: &mut Connection, descriptor: usize, bytes: &[u8]) -> Result<(), Errno> {
-        let ticket = Ticket { descriptor, generation: connection.generation };
+        let ticket = Ticket { descriptor, generation: connection.generation, stream: 0 };
         let now: Nanos = if B::TIMED { clock::now() } else { 0 };
         let mut count = 0; // to be answered now
         let mut asked = Vec::new(); // allocates only for the server's own paths
-        connection.requests(bytes, |head| {
-            if head.starts_with(b"GET /_") {
+        let mut frames = Vec::new(); // allocates only with HTTP/2
+        connection.requests(bytes, |arrival| match arrival {
+            Arrival::Head(head) if head.starts_with(b"GET /_") => {
                 asked.push(String::from_utf8_lossy(head).into_owned());
-                return;
             }
-            self.requests += 1;
-            count += usize::from(self.behaviour.arrived(now, ticket) == Answer::Now);
+            Arrival::Head(_) => {
+                self.requests += 1;
+                count += usize::from(self.behaviour.arrived(now, ticket) == Answer::Now);
+            }
+            Arrival::Stream(stream) => {
+                self.requests += 1;
+                if self.behaviour.arrived(now, Ticket { stream, ..ticket }) == Answer::Now {
+                    frames.extend(streams::answer(stream));
+                }
+            }
+            Arrival::Reply(frame) => frames.extend(frame),
         });
+        if !frames.is_empty() {
+            connection.send(&frames)?;
+        }
         while count > 0 {
             let batch = count.min(BATCH);
             connection.send(&self.answers[..batch * ANSWER.len()])?;

@@ -6,6 +6,8 @@
 //! - [`arguments`]: arguments by name
 //! - [`form`]: arguments of `weir.load` -> [`weir::load::Options`]
 //! - [`load`]: load generation, interrupted by Ctrl-C
+//! - [`started_load`]: a load that goes on beside the program, and is changed
+//! - [`llm`]: the same for a language model's server
 //! - [`script`]: users of a load that Python drives
 //! - [`run`]: results of loads
 //! - [`compare`]: comparison of runs
@@ -21,6 +23,7 @@ mod compare;
 mod errors;
 mod form;
 mod json;
+mod llm;
 mod load;
 mod run;
 mod scenario_args;
@@ -28,6 +31,7 @@ mod script;
 mod send;
 mod serve;
 mod simulate;
+mod started_load;
 mod stream_args;
 
 use pyo3::prelude::*;
@@ -55,6 +59,8 @@ mod _weir {
     #[pymodule_export]
     use super::compare::compare_runs;
     #[pymodule_export]
+    use super::llm::run_llm;
+    #[pymodule_export]
     use super::load::load;
     #[pymodule_export]
     use super::run::RunHandle;
@@ -69,6 +75,8 @@ mod _weir {
     #[pymodule_export]
     use super::script::session::ScriptSession;
     #[pymodule_export]
+    use super::script::task_stream::{ScriptEvent, StreamStep};
+    #[pymodule_export]
     use super::send::group_handle::GroupHandle;
     #[pymodule_export]
     use super::send::mailbox::Mailbox;
@@ -80,6 +88,8 @@ mod _weir {
     use super::serve::{ServiceHandle, serve};
     #[pymodule_export]
     use super::simulate::run_simulation;
+    #[pymodule_export]
+    use super::started_load::{StartedLoadHandle, start_load};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -17,7 +17,7 @@ Name = tuple[str, str]
 """A name, and the place that it is from."""
 
 _TOML_KEY = re.compile(r'\.get\(\s*"([a-z][a-z0-9_]*)"\s*\)')
-_METRIC = re.compile(r'(?:MetricType::\w+,|register\w*\()\s*"([a-z][a-z0-9_]*)"')
+_METRIC = re.compile(r'(?:MetricType::\w+,|register\w*\(|metric\(\s*\[)\s*"([a-z][a-z0-9_]*)"')
 _LABEL = re.compile(r'\(\s*"([a-z][a-z0-9_]*)"\s*,')
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 

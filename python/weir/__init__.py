@@ -7,6 +7,7 @@
 - `load` generates load and returns a `Run`, a typed, read-only record that prints as a report; the same from a shell is
   `weir load http://localhost:8080/ -c 50 -d 10s`. `Scenario` and `Step` are what users do in place of one request.
   `compare` compares runs with statistics.
+- `start_load` starts a load that is changed while it runs: a `StartedLoad`.
 - `serve` starts a test server with fault injection: `with weir.serve("work") as upstream: ...`.
 - `simulate` simulates overload protection in virtual time.
 - `Client` and `AsyncClient` make calls with deadlines, hedging and retries; `get`, `post` and so on do so through one
@@ -46,6 +47,7 @@ _NAMES = {
     "_flags": ("Flag",),
     "_headers": ("Headers",),
     "_job": ("Job", "JobResult", "JobTypes", "SenderStats"),
+    "_llm": ("llm",),
     "_load": ("Stage", "load"),
     "_policy": ("Budget", "Hedge", "Retry", "Success"),
     "_response": ("Attempt", "Request", "Response"),
@@ -62,9 +64,11 @@ _NAMES = {
         "Interval",
         "Iterations",
         "Llm",
+        "LlmPoint",
         "Manifest",
         "Objective",
         "Percentiles",
+        "PointTimes",
         "Rate",
         "Replay",
         "Requests",
@@ -73,6 +77,7 @@ _NAMES = {
         "ScenarioResult",
         "StepInterval",
         "StepResult",
+        "StreamPoint",
         "Streams",
         "Target",
         "Trust",
@@ -82,6 +87,7 @@ _NAMES = {
     "_serve": ("Service", "serve"),
     "_shared": ("delete", "get", "head", "options", "patch", "post", "put", "request"),
     "_simulate": ("Metrics", "Pairing", "Rank", "Sample", "Simulation", "SimulationRun", "simulate"),
+    "_started_load": ("StartedLoad", "start_load"),
     "_task": ("tag", "task"),
     "_ticket": ("AsyncBatch", "AsyncTicket", "Batch", "Ticket"),
     "_time": ("Time",),

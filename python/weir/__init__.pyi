@@ -26,6 +26,7 @@ from weir._errors import (
 from weir._flags import Flag
 from weir._headers import Headers
 from weir._job import Job, JobResult, JobTypes, SenderStats
+from weir._llm import llm
 from weir._load import Stage, load
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._response import Attempt, Request, Response
@@ -42,9 +43,11 @@ from weir._run import (
     Interval,
     Iterations,
     Llm,
+    LlmPoint,
     Manifest,
     Objective,
     Percentiles,
+    PointTimes,
     Rate,
     Replay,
     Requests,
@@ -53,6 +56,7 @@ from weir._run import (
     ScenarioResult,
     StepInterval,
     StepResult,
+    StreamPoint,
     Streams,
     Target,
     Trust,
@@ -62,6 +66,7 @@ from weir._sender import Sender
 from weir._serve import Service, serve
 from weir._shared import delete, get, head, options, patch, post, put, request
 from weir._simulate import Metrics, Pairing, Rank, Sample, Simulation, SimulationRun, simulate
+from weir._started_load import StartedLoad, start_load
 from weir._task import tag, task
 from weir._ticket import AsyncBatch, AsyncTicket, Batch, Ticket
 from weir._time import Time
@@ -109,6 +114,7 @@ __all__ = [
     "JobResult",
     "JobTypes",
     "Llm",
+    "LlmPoint",
     "Manifest",
     "Metrics",
     "NoResponse",
@@ -117,6 +123,7 @@ __all__ = [
     "Pair",
     "Pairing",
     "Percentiles",
+    "PointTimes",
     "Rank",
     "Rate",
     "Replay",
@@ -139,9 +146,11 @@ __all__ = [
     "Simulation",
     "SimulationRun",
     "Stage",
+    "StartedLoad",
     "Step",
     "StepInterval",
     "StepResult",
+    "StreamPoint",
     "Streams",
     "Success",
     "Target",
@@ -158,6 +167,7 @@ __all__ = [
     "delete",
     "get",
     "head",
+    "llm",
     "load",
     "options",
     "patch",
@@ -167,6 +177,7 @@ __all__ = [
     "serve",
     "simulate",
     "sleep",
+    "start_load",
     "tag",
     "task",
 ]

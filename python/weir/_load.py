@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from weir import _weir
 from weir._errors import Interrupted, UsageError
@@ -17,7 +17,7 @@ from weir._time import Time
 from weir._user import User
 from weir._user_script import UserScript
 
-__all__ = ["Stage", "load"]
+__all__ = ["Stage", "load", "load_form"]
 
 Stage: TypeAlias = tuple[float, float, Time]
 """Stage of an open loop: requests per second at its start, at its end, and its length."""
@@ -169,7 +169,27 @@ def load(
     >>> run.response_ms.p99, run.trust.ok, run.slo[0].ok
     (12.4, True, True)
     """
-    form: dict[str, object] = dict(locals())
+    form, command, script = load_form(locals(), "weir.load")
+    try:
+        run = Run._of(_weir.load(form, command, script))
+    finally:
+        if script is not None:
+            script.report()
+    if run.interrupted:
+        raise Interrupted(run)
+    return run
+
+
+def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object], list[str], UserScript | None]:
+    """Turn the arguments of `load` into the form that Rust reads, the call for the manifest, and a script of users."""
+    form: dict[str, object] = dict(arguments)
+    url, host, threads, on, agents, processes, connections, users = (
+        arguments[key] for key in ("url", "host", "threads", "on", "agents", "processes", "connections", "users")
+    )
+    headers, body, json, variables, data, data_order = (
+        arguments[key] for key in ("headers", "body", "json", "variables", "data", "data_order")
+    )
+    auth, slo, redact, check, scenario = (arguments[key] for key in ("auth", "slo", "redact", "check", "scenario"))
     script = None
     driving: dict[str, object] = {"script": None, "launcher": [sys.executable, "-m", "weir"]}
     if is_agent():
@@ -187,7 +207,7 @@ def load(
         raise UsageError("processes is for classes of users; write threads, or on='local' and agents")
     del form["host"]
     lines = _header_lines(headers)
-    command = _call(form | {"headers": list(lines) or None})
+    command = _call(name, load.__kwdefaults__ or {}, form | {"headers": list(lines) or None})
     bodies = [] if body is None else [body] if isinstance(body, str | bytes | PathLike) else body
     if json is not None:
         if body is not None:
@@ -197,8 +217,8 @@ def load(
             lines.append("Content-Type: application/json")
     has_rows = variables is not None or data is not None or data_order != "circular"
     rows = Scenario("", name="", variables=variables, data=data, data_order=data_order) if has_rows else None
-    for name in ("json", "variables", "data", "data_order", "processes"):
-        del form[name]
+    for key in ("json", "variables", "data", "data_order", "processes"):
+        del form[key]
     form.update(driving)
     form.update(
         headers=lines,
@@ -210,14 +230,7 @@ def load(
         scenario=[_form(one) for one in _several(scenario)],
         request_scenario=_form(rows),
     )
-    try:
-        run = Run._of(_weir.load(form, command, script))
-    finally:
-        if script is not None:
-            script.report()
-    if run.interrupted:
-        raise Interrupted(run)
-    return run
+    return form, command, script
 
 
 def _script_of(classes: type[User] | Sequence[type[User]], host: str | None, threads: int | None) -> UserScript:
@@ -299,12 +312,12 @@ def _json_text(value: object) -> str:
         raise UsageError(f"json: {error}") from error
 
 
-def _call(arguments: Mapping[str, object]) -> list[str]:
-    """Return the call for the manifest: arguments other than defaults, without passwords."""
-    defaults, unset = load.__kwdefaults__ or {}, object()
+def _call(function: str, defaults: Mapping[str, object], arguments: Mapping[str, object]) -> list[str]:
+    """Return a call for the manifest: arguments other than defaults, without passwords."""
+    unset = object()
     given = [name for name, value in arguments.items() if value is not defaults.get(name, unset)]
-    secrets = set(_texts(arguments["redact"]))  # type: ignore[arg-type]
-    return ["weir.load", *(f"{name}={_shown(name, arguments[name], secrets)}" for name in given)]
+    secrets = set(_texts(arguments.get("redact", ())))  # type: ignore[arg-type]
+    return [function, *(f"{name}={_shown(name, arguments[name], secrets)}" for name in given)]
 
 
 def _shown(name: str, value: object, secrets: set[str]) -> str:

@@ -29,6 +29,7 @@ from weir._run_parts import (
     Trust,
 )
 from weir._run_replay import Replay
+from weir._run_series import LlmPoint, PointTimes, StreamPoint
 from weir._run_steps import (
     Change,
     Changes,
@@ -55,9 +56,11 @@ __all__ = [
     "Interval",
     "Iterations",
     "Llm",
+    "LlmPoint",
     "Manifest",
     "Objective",
     "Percentiles",
+    "PointTimes",
     "Rate",
     "Replay",
     "Requests",
@@ -66,6 +69,7 @@ __all__ = [
     "ScenarioResult",
     "StepInterval",
     "StepResult",
+    "StreamPoint",
     "Streams",
     "Target",
     "Trust",

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from weir._run_series import StreamPoint
+
 __all__ = [
     "Agent",
     "Bytes",
@@ -265,6 +267,7 @@ class Interval:
         failed_p99_ms: 99th percentile of these times, in milliseconds.
         failed_max_ms: Maximum of these times, in milliseconds.
         failed_histogram: Histogram of these times, in the format of `histogram`; empty without any.
+        streams: Streamed responses; None if responses are not read as streams.
     """
 
     t_s: float
@@ -283,6 +286,7 @@ class Interval:
     failed_p99_ms: float
     failed_max_ms: float
     failed_histogram: str = field(repr=False)
+    streams: StreamPoint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

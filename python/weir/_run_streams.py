@@ -65,8 +65,10 @@ class Llm:
         requests: Requests that succeeded.
         good: Of these, requests that met all objectives; all without objectives.
         objectives: Objectives of each request, such as `ttft:500ms tpot:50ms`; empty without any.
-        with_usage: Of these, requests whose response has the number of its tokens.
-        without_tokens: Of these, requests whose response has no token.
+        with_usage: Of these, requests whose response has the number of its tokens, or whose tokens were counted.
+        with_counted_tokens: Of those with a number, requests whose tokens weir has counted, with a tokenizer, since the
+            server does not.
+        without_tokens: Of all that succeeded, requests whose response has no token.
         input_tokens: Tokens of prompts.
         output_tokens: Tokens of responses.
         chunks: Chunks of responses.
@@ -79,6 +81,12 @@ class Llm:
         chunks_per_s: Chunks per second.
         ttft_ms: Time to first token, from the intended start.
         ttft_service_ms: Time to first token, from the send.
+        ttft_lateness_ms: Lateness of the send, by weir itself, of requests with a token: the part of `ttft_ms` that is
+            the client's.
+        ttft_read_delay_ms: Time from the arrival of the first token, by the kernel's timestamp, until it was read; not
+            part of `ttft_ms`.
+        ttft_unstamped: Requests whose first token has no timestamp of the kernel: the delay until it was read is
+            unknown, and part of their `ttft_ms`.
         chunk_gap_ms: Gaps between chunks.
         tpot_ms: Time per output token behind the first, of responses with two tokens and more.
         e2e_ms: Time from the intended start to the end of the response.
@@ -92,6 +100,7 @@ class Llm:
     good: int
     objectives: str
     with_usage: int
+    with_counted_tokens: int
     without_tokens: int
     input_tokens: int
     output_tokens: int
@@ -105,6 +114,9 @@ class Llm:
     chunks_per_s: float
     ttft_ms: Percentiles
     ttft_service_ms: Percentiles
+    ttft_lateness_ms: Percentiles
+    ttft_read_delay_ms: Percentiles
+    ttft_unstamped: int
     chunk_gap_ms: Percentiles
     tpot_ms: Percentiles
     e2e_ms: Percentiles

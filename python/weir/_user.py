@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from weir import _request_form as form
 from weir import _weir
 from weir._task import tasks_of
+from weir._task_stream import StreamBlock
 from weir._think import think_time
 from weir._time import Time
 
@@ -92,6 +93,7 @@ class User(metaclass=_UserMeta):
     random: random.Random
     """Random choices of the user, the same in each run with the same seed."""
     _has_own_request: ClassVar[bool]
+    _stream: StreamBlock | None = None
     session: _weir.ScriptSession
     """URL before paths, and cookies."""
 
@@ -178,15 +180,63 @@ class User(metaclass=_UserMeta):
         Raises:
             NoResponse: There is no response: connection, timeout or protocol.
         """
+        given = {"name": name, "params": params, "headers": headers, "json": json, "data": data, "files": files}
+        rest = {"cookies": cookies, "auth": auth, "timeout": timeout, "allow_redirects": allow_redirects}
+        return _exchange(self._form(method, url, catch=catch, **given, **rest))
+
+    def stream(self, method: str, url: str, **options: Any) -> StreamBlock:
+        """Send a request whose response is read as a stream of events, within a block.
+
+        The times of its events are recorded as those of `weir load --stream`. What is left of the response at the end
+        of the block is not read; a task sends no other request within it.
+
+        Args:
+            method: Method.
+            url: Path after `host`, or an absolute URL.
+            options: Those of `request`, but for `catch`.
+
+        Returns:
+            A block for ``async with``. Its response has what others have, but for a body, and `events()`.
+
+        Raises:
+            NoResponse: There is no response; or, from `events()`, it breaks off.
+
+        >>> class Reader(weir.User):
+        ...     @weir.task
+        ...     async def read(self):
+        ...         async with self.stream("GET", "/events") as r:
+        ...             async for event in r.events():
+        ...                 if event.data == "[DONE]":
+        ...                     break
+        """
+        return StreamBlock(self, self._form(method, url, is_streamed=True, **options))
+
+    def _form(
+        self,
+        method: str,
+        url: str,
+        *,
+        name: str | None = None,
+        params: Any = None,
+        headers: Any = None,
+        json: Any = None,
+        data: Any = None,
+        files: Any = None,
+        cookies: Any = None,
+        auth: Any = None,
+        timeout: Any = None,
+        allow_redirects: bool = True,
+        catch: bool = False,
+        is_streamed: bool = False,
+    ) -> _weir.ScriptRequest:
         body, kind = form.body_of(json, data, files)
         if params:
             name = name or f"{method} {url}"
             url = form.with_params(url, params)
         timeout_s = form.timeout_s(self.timeout if timeout is None else timeout)
         own = form.headers_of(headers, kind, auth, cookies)
-        return _exchange(
-            _Request(self.session, method.upper(), url, name, own, body, timeout_s, allow_redirects, catch)
-        )
+        parts = (method.upper(), url, name, own, body, timeout_s, allow_redirects, catch, False, is_streamed)
+        return _Request(self.session, *parts)
 
     def _prepare(self) -> None:
         think = self.think

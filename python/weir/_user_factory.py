@@ -116,16 +116,26 @@ def drive(user: Any, errors: TaskErrors) -> Generator[Any, Any, None]:
             if called is not None:
                 yield from called
         except StopUser:
+            yield from _left(user)
             yield False, None
         except Exception as error:
             has_failed = True
             errors.add(f"{owner}.{name}", explained(error))
+        if user._stream is not None:
+            yield from _left(user)
         try:
             wait_s = user._wait()
         except Exception as error:
             errors.add(f"{owner}.think", error)
             wait_s = 1.0
         yield has_failed, wait_s
+
+
+@types.coroutine
+def _left(user: Any) -> Generator[Any, Any, None]:
+    """Leave the block of a stream that the task has entered by hand and not left."""
+    if user._stream is not None:
+        yield from user._stream.leave()
 
 
 @types.coroutine

@@ -18,24 +18,29 @@ __all__ = [
     "RequestHandle",
     "ResponseHandle",
     "RunHandle",
+    "ScriptEvent",
     "ScriptRequest",
     "ScriptResponse",
     "ScriptSession",
     "SenderHandle",
     "SentRequestHandle",
     "ServiceHandle",
+    "StartedLoadHandle",
+    "StreamStep",
     "__version__",
     "abandon",
     "begin",
     "compare",
     "forked",
     "json_body",
+    "llm",
     "load",
     "quick_request",
     "release_connections",
     "run_script",
     "serve",
     "simulate",
+    "start_load",
     "wait",
 ]
 
@@ -44,8 +49,14 @@ __version__: str
 def compare(args: Sequence[str], given: Sequence[Sequence[RunHandle] | None]) -> tuple[str, str, str, str]:
     """Run `weir compare ARGS...`, with runs for some sides: JSON, text, Markdown and HTML."""
 
+def llm(args: Sequence[str], command: Sequence[str]) -> tuple[RunHandle, list[str]]:
+    """Run the load of `weir llm ARGS...`: its result, and notes for a person; the GIL is released."""
+
 def load(form: Mapping[str, object], command: Sequence[str], script: object = None) -> RunHandle:
     """Run the load of the form (the arguments of `weir.load`, by name); the GIL is released."""
+
+def start_load(form: Mapping[str, object], command: Sequence[str]) -> StartedLoadHandle:
+    """Start the load of the form (the arguments of `weir.load`, by name) on a thread of its own."""
 
 def run_script(args: Sequence[str], opener: Callable[..., object]) -> int:
     """Run a command line whose Python script the opener opens; return the exit code."""
@@ -55,6 +66,22 @@ def serve(args: Sequence[str]) -> ServiceHandle:
 
 def simulate(args: Sequence[str]) -> tuple[str, str]:
     """Run `weir simulate ARGS...`: JSON and text; the GIL is released."""
+
+@final
+class StartedLoadHandle:
+    """Load that goes on."""
+
+    def change(self, kind: Literal["rate", "users", "pause", "resume", "stop"], level: float = 0.0) -> float:
+        """Change the load, once it has started; return the time from which the change holds."""
+
+    def is_running(self) -> bool:
+        """Whether it goes on."""
+
+    def end(self) -> None:
+        """End the load as Ctrl-C does; return at once."""
+
+    def result(self, timeout: float | None) -> RunHandle | None:
+        """Wait for the end; None: it has not come within the timeout, in seconds."""
 
 @final
 class ServiceHandle:
@@ -289,7 +316,27 @@ class ScriptRequest:
         redirects: bool = True,
         catches: bool = False,
         is_watched: bool = False,
+        is_streamed: bool = False,
     ) -> ScriptRequest: ...
+
+@final
+class StreamStep:
+    """What a task yields within the block of a stream."""
+
+    NextEvent: StreamStep
+    Leave: StreamStep
+
+@final
+class ScriptEvent:
+    """Event of a response that a task reads as a stream."""
+
+    event: str
+    id: str
+    data: str
+    content: bytes
+
+    def json(self) -> Any:
+        """Return the content as JSON."""
 
 def quick_request(
     session: ScriptSession,

@@ -1,5 +1,7 @@
 //! Aggregation of a run's results from its agents: per agent, in total, and by interval.
 
+use std::collections::BTreeMap;
+
 use super::protocol::AgentEvent;
 use super::step_join::StepJoin;
 use weir_decide::Nanos;
@@ -14,7 +16,11 @@ use weir_measure::series::RunSeries;
 #[derive(Debug)]
 pub struct AgentAggregator {
     agents: Vec<AgentState>,
+    /// Counts so far, of each agent.
+    parts: Vec<AgentCounts>,
     merger: IntervalMerger,
+    /// Sums of the intervals that agents have not reached whole.
+    partial: BTreeMap<u64, Interval>,
     series: RunSeries,
     ended: u64,
     steps: StepJoin,
@@ -23,7 +29,6 @@ pub struct AgentAggregator {
 
 #[derive(Debug)]
 struct AgentState {
-    counts: AgentCounts,
     clock_offset: ClockOffset,
     stage: AgentStage,
     /// Number of the open clock probe, and when it was sent.
@@ -50,8 +55,8 @@ impl AgentAggregator {
     /// Aggregator for agents on these nodes that prepare from `now` on; `interval` is the initial length of an interval
     /// of the series.
     pub fn new(nodes: &[String], interval: Nanos, now: Nanos) -> Self {
-        let entry = |node: &String| AgentState {
-            counts: AgentCounts { node: node.clone(), ..AgentCounts::default() },
+        let part = |node: &String| AgentCounts { node: node.clone(), ..AgentCounts::default() };
+        let entry = |_: &String| AgentState {
             clock_offset: ClockOffset::default(),
             stage: AgentStage::Preparing,
             pending_probe: None,
@@ -60,7 +65,9 @@ impl AgentAggregator {
         };
         Self {
             agents: nodes.iter().map(entry).collect(),
+            parts: nodes.iter().map(part).collect(),
             merger: IntervalMerger::new(nodes.len() as u64),
+            partial: BTreeMap::new(),
             series: RunSeries::with_interval(interval),
             ended: 0,
             steps: StepJoin::new(nodes.len()),
@@ -77,6 +84,7 @@ impl AgentAggregator {
             // Event of an earlier load, or of an agent that has failed.
             return Ok(None);
         };
+        let Some(part) = self.parts.get_mut(agent) else { return Ok(None) };
         entry.last_message = now;
         match news {
             AgentEvent::Hello(_) => {}
@@ -86,7 +94,7 @@ impl AgentAggregator {
                 }
             }
             AgentEvent::Ready(threads) => {
-                entry.counts.threads = threads.min(1 << 16);
+                part.threads = threads.min(1 << 16);
                 entry.stage = AgentStage::Ready;
             }
             AgentEvent::Rejected(why) => return Err(why),
@@ -101,7 +109,7 @@ impl AgentAggregator {
             AgentEvent::Interval(number, mut interval) => {
                 interval.check()?;
                 self.steps.join(agent, &mut interval)?;
-                move_counts(entry, &mut interval);
+                move_counts(part, &mut interval);
                 if let Some(whole) = self.merger.add(number, &interval) {
                     self.ended += whole.ended();
                     self.series.add(number, &whole);
@@ -111,13 +119,14 @@ impl AgentAggregator {
             AgentEvent::PartialInterval(number, mut interval) => {
                 interval.check()?;
                 self.steps.join(agent, &mut interval)?;
-                move_counts(entry, &mut interval);
+                move_counts(part, &mut interval);
                 self.series.add(number, &interval);
+                self.partial.entry(number).or_default().add(&interval);
             }
             AgentEvent::Done(mut counts) => {
                 counts.check()?;
                 self.steps.join_counts(agent, &mut counts.steps)?;
-                entry.counts.counts.add_later(&counts);
+                part.counts.add_later(&counts);
                 entry.stage = AgentStage::Done;
                 self.merger.remove_source();
             }
@@ -128,8 +137,8 @@ impl AgentAggregator {
     /// Marks an agent as failed. Its earlier results count.
     pub fn fail(&mut self, agent: usize, why: String) {
         if let Some(entry) = self.agents.get_mut(agent).filter(|entry| entry.stage < AgentStage::Done) {
-            entry.counts.failure = Some(why);
             entry.stage = AgentStage::Failed;
+            self.parts.iter_mut().skip(agent).take(1).for_each(|part| part.failure = Some(why.clone()));
             self.merger.remove_source();
         }
     }
@@ -150,7 +159,14 @@ impl AgentAggregator {
 
     /// Saves the current clock errors, as those at the start.
     pub fn record_clock_errors(&mut self) {
-        self.agents.iter_mut().for_each(|entry| entry.counts.clock_error = entry.clock_offset.error());
+        for (part, entry) in self.parts.iter_mut().zip(&self.agents) {
+            part.clock_error = entry.clock_offset.error();
+        }
+    }
+
+    /// Counts so far, of each agent.
+    pub fn parts(&self) -> &[AgentCounts] {
+        &self.parts
     }
 
     /// Estimate of an agent's clock offset.
@@ -210,20 +226,29 @@ impl AgentAggregator {
         std::mem::replace(&mut self.steps, StepJoin::new(0))
     }
 
-    /// Counts of each agent, and the series of all.
-    pub fn close(self) -> (Vec<AgentCounts>, RunSeries) {
-        let Self { agents, merger, mut series, .. } = self;
-        for (number, partial) in merger.into_partial() {
-            series.add(number, &partial);
+    /// Intervals that not all agents have reached, in order; later calls return none.
+    pub fn take_partial(&mut self) -> BTreeMap<u64, Interval> {
+        let merger = std::mem::replace(&mut self.merger, IntervalMerger::new(0));
+        let mut partial = std::mem::take(&mut self.partial);
+        for (number, part) in merger.into_partial() {
+            self.series.add(number, &part);
+            partial.entry(number).or_default().add(&part);
         }
-        (agents.into_iter().map(|entry| entry.counts).collect(), series)
+        partial
+    }
+
+    /// Counts of each agent, and the series of all.
+    pub fn close(mut self) -> (Vec<AgentCounts>, RunSeries) {
+        self.take_partial();
+        let Self { parts, series, .. } = self;
+        (parts, series)
     }
 }
 
-/// Moves the counts of an interval to the agent's state.
-fn move_counts(entry: &mut AgentState, interval: &mut Interval) {
+/// Moves the counts of an interval to those of the agent.
+fn move_counts(part: &mut AgentCounts, interval: &mut Interval) {
     if let Some(counts) = interval.counts.take() {
-        entry.counts.counts.add_later(&counts);
+        part.counts.add_later(&counts);
     }
 }
 

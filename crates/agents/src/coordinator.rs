@@ -110,6 +110,11 @@ impl Coordinator {
         let ended_at = clock.now();
         self.script_reports = ledger.take_script_reports();
         let (ended_by, steps) = (ledger.ended_by(), ledger.take_steps());
+        let ended = ledger.ended();
+        for (number, partial) in ledger.take_partial() {
+            let partial = Some((number, &partial));
+            watch(&RunProgress { elapsed: ended_at, ended, partial, ..RunProgress::default() });
+        }
         let (agents, series) = ledger.close();
         let counts: Counts = agents.iter().map(|agent| &agent.counts).sum();
         let stopped = stopped.or_else(|| ended_by.as_ref().map(|_| counts.last_done));
@@ -135,7 +140,7 @@ impl Coordinator {
         watch: &mut ProgressCallback<'_>,
     ) -> Result<Clock, LoadError> {
         self.distribute(options, plan)?;
-        let mut go_on = || watch(&RunProgress { elapsed: Nanos::ZERO, ended: 0, number: 0, interval: None });
+        let mut go_on = || watch(&RunProgress::default());
         let mut next_pulse = Nanos::ZERO;
         while !ledger.is_ready() {
             self.send_heartbeats(ledger, &mut next_pulse);
@@ -234,7 +239,8 @@ impl Coordinator {
             }
             let elapsed = clock.now();
             let (number, interval) = second.as_ref().map_or((0, None), |(number, whole)| (*number, Some(whole)));
-            let go_on = watch(&RunProgress { elapsed, ended: ledger.ended(), number, interval });
+            let parts = ledger.parts();
+            let go_on = watch(&RunProgress { elapsed, ended: ledger.ended(), number, interval, parts, partial: None });
             match stopped {
                 None if !go_on || ledger.has_failed() || ledger.script_error().is_some() => {
                     (stopped, interrupted) = (Some(elapsed), !go_on);

@@ -59,7 +59,7 @@ impl<'a> Driver<'a> {
         command: &'a [String],
         watch: &mut CapacityCallback<'_>,
     ) -> Result<Self, CapacityError> {
-        let progress = &RunProgress { elapsed: Nanos::ZERO, ended: 0, number: 0, interval: None };
+        let progress = &RunProgress::default();
         let mut go_on = || watch(&CapacityEvent::StepProgress { step: 1, load: 0.0, progress });
         let place = |agents| Coordinator::place(agents, &asked.options, &mut go_on);
         Ok(Self {

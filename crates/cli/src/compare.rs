@@ -120,13 +120,20 @@ impl CompareArgs {
         given: Vec<Option<Vec<Run>>>,
         note: &mut dyn FnMut(&str),
     ) -> Result<ComparisonResult, String> {
-        let settings = settings(self)?;
         let mut given = given.into_iter();
         let sides = self.all_sides()?.into_iter().map(|path| match given.next().flatten() {
             Some(runs) => side_of_runs(path, runs),
             None => read_side(path, note),
         });
-        let sides = sides.collect::<Result<Vec<_>, _>>()?;
+        self.compare_sides(sides.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// Compares sides with the first of them.
+    ///
+    /// # Errors
+    /// One line: an invalid setting, or the first difference that forbids the comparison.
+    pub(crate) fn compare_sides(&self, sides: Vec<Side>) -> Result<ComparisonResult, String> {
+        let settings = settings(self)?;
         let obstacles = comparability::obstacles(&sides);
         if let (Some(first), false) = (obstacles.first(), self.force) {
             return Err(format!("{first}; --force compares them anyway"));

@@ -8,7 +8,7 @@ use super::Cli;
 const DOCS: &str = "docs/";
 
 /// Page of each command, relative to [`DOCS`]; a command without an entry has the page of its parent.
-const PAGES: [(&str, &str); 30] = [
+const PAGES: [(&str, &str); 31] = [
     ("weir", "README.md"),
     ("weir load", "load.md"),
     ("weir llm", "llm.md"),
@@ -20,6 +20,7 @@ const PAGES: [(&str, &str); 30] = [
     ("weir compare", "compare.md"),
     ("weir history", "history.md"),
     ("weir trend", "history.md"),
+    ("weir ui", "ui.md"),
     ("weir study", "study.md"),
     ("weir report", "cli.md#weir-report"),
     ("weir serve", "serve.md"),

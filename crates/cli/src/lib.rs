@@ -6,7 +6,8 @@
         feature = "send",
         feature = "serve",
         feature = "simulate",
-        feature = "study"
+        feature = "study",
+        feature = "tokenizer"
     )),
     allow(dead_code, reason = "a command that is left out uses it")
 )]
@@ -24,7 +25,7 @@ mod history;
 mod http2_args;
 mod import;
 mod interrupt;
-mod llm;
+pub mod llm;
 mod load;
 mod messages;
 mod mix_file;
@@ -48,13 +49,15 @@ mod send;
 pub mod serve;
 #[cfg(any(feature = "gate", feature = "serve"))]
 mod server_args;
-#[cfg(any(feature = "gate", feature = "serve"))]
+#[cfg(any(feature = "gate", feature = "serve", all(feature = "history", feature = "web")))]
 mod server_lifecycle;
 #[cfg(feature = "simulate")]
 pub mod simulate;
 mod stream_args;
 #[cfg(feature = "study")]
 mod study;
+#[cfg(all(feature = "history", feature = "web"))]
+mod ui;
 mod usage_error;
 
 use std::ffi::OsString;
@@ -137,6 +140,9 @@ enum CliCommand {
     /// Find where saved runs have become worse or better
     #[cfg(feature = "history")]
     Trend(history::TrendArgs),
+    /// Serve a page that starts loads, shows them, and finds them again
+    #[cfg(all(feature = "history", feature = "web"))]
+    Ui(ui::UiArgs),
     /// Print a saved run in any format
     Report(report::ReportArgs),
     /// Run a test server with fault injection
@@ -190,7 +196,7 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         #[cfg(feature = "simulate")]
         CliCommand::Simulate(asked) => simulate::run(&asked, &messages),
         #[cfg(feature = "study")]
-        CliCommand::Study(asked) => study::run(&asked, &args, &messages),
+        CliCommand::Study(asked) => study::run(&asked, &args, &messages, host),
         #[cfg(feature = "study")]
         CliCommand::Guard => study::guard(&messages),
         CliCommand::Agent => load::run_agent(&messages, host),
@@ -200,6 +206,8 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         CliCommand::History(asked) => history::run(&asked, &messages),
         #[cfg(feature = "history")]
         CliCommand::Trend(asked) => history::run_trend(&asked, &messages),
+        #[cfg(all(feature = "history", feature = "web"))]
+        CliCommand::Ui(asked) => ui::run(&asked, &args, &messages),
         CliCommand::Report(asked) => report::run(&asked, &messages),
     }
 }

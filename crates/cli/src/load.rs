@@ -5,7 +5,12 @@ mod defaults;
 mod exit_code;
 mod live_keys;
 mod live_session;
+#[cfg(feature = "tui")]
+mod live_tui;
+mod load_check;
 mod lua_script;
+#[cfg(feature = "outputs")]
+mod out_args;
 mod outputs;
 mod python_script;
 mod rate_from;
@@ -13,6 +18,7 @@ mod script;
 mod script_args;
 mod search_script;
 mod stages_flag;
+mod study_scripts;
 mod summary;
 
 use std::ffi::OsString;
@@ -21,13 +27,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, Command, FromArgMatches};
+use clap::{ArgAction, Args};
 
-use self::agent_scripts::HostedScripts;
+pub(super) use self::agent_scripts::run_agent;
 pub(super) use self::defaults::SearchDefaults;
-use self::defaults::study_warnings;
 pub(super) use self::exit_code::exit_code;
-use self::live_session::{LiveSession, WebArgs};
+use self::live_session::{LiveArgs, LiveSession};
+use self::load_check::parse_flags;
+#[cfg(all(feature = "history", feature = "web"))]
+pub(super) use self::load_check::{check, command, without_secrets};
+pub(super) use self::load_check::{check_flags, flags, parse};
 pub(super) use self::lua_script::{LuaLoad, LuaRole};
 use self::outputs::{LoadOutputs, samplers, step_names};
 use self::python_script::PythonFlags;
@@ -37,6 +46,7 @@ use self::script_args::ScriptArgs;
 pub(super) use self::search_script::SearchScript;
 use self::stages_flag::LoadStagesFlag;
 pub(super) use self::stages_flag::StagesFlag;
+pub(super) use self::study_scripts::StudyScripts;
 use super::agent_args::AgentArgs;
 use super::exit;
 #[cfg(feature = "history")]
@@ -46,9 +56,9 @@ use super::messages::Messages;
 use super::objectives::Objectives;
 use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
-use super::run::{PlayDetail, PlayOutput, play};
+use super::run::play;
 use crate::python_host::PythonHost;
-use weir_agents::{Coordinator, process};
+use weir_agents::Coordinator;
 use weir_decide::Nanos;
 use weir_decide::base::units;
 use weir_decide::load::notation;
@@ -114,7 +124,7 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     agent_args: AgentArgs,
     #[command(flatten)]
-    web_args: WebArgs,
+    live_args: LiveArgs,
 
     /// play the scenario once and print each request and response
     #[arg(long, help_heading = RESULT)]
@@ -180,63 +190,11 @@ const USERS: &str = "Closed loop (as JMeter)";
 const OPEN: &str = "Open loop";
 const RESULT: &str = "Result";
 
-/// Names of the flags of `weir load`, without dashes.
-pub(super) fn flags() -> Vec<String> {
-    let command = LoadArgs::augment_args(Command::new("load"));
-    command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
-}
-
-/// Options of a load from arguments in a study file; and warnings, of what is in a mix file and not used in a study, or
-/// probably a mistake.
-///
-/// # Errors
-/// One line with the invalid argument.
-pub(super) fn parse(args: &[String], folder: &Path) -> Result<(Options, Vec<String>), String> {
-    let mut read = parse_args(args)?;
-    read.script_args.check_unused()?;
-    let mix = read.request_args.read_scenarios(folder, &check_flags)?;
-    let warnings = mix.as_ref().map(study_warnings).unwrap_or_default();
-    read.add_mix(mix)?;
-    Ok((read.into_options(), warnings))
-}
-
-/// Checks flags in another place than the command line, without the rest of a load.
-///
-/// # Errors
-/// One line with the invalid argument.
-pub(super) fn check_flags(args: &[String]) -> Result<(), String> {
-    parse_flags(args).map(|_| ())
-}
-
-/// Arguments of flags without a URL.
-fn parse_flags(args: &[String]) -> Result<LoadArgs, String> {
-    let url = ["http://localhost/".to_owned()];
-    let read = parse_args(&[&url, args].concat())?;
-    read.script_args.check_unused().map(|()| read)
-}
-
-fn parse_args(args: &[String]) -> Result<LoadArgs, String> {
-    let command = LoadArgs::augment_args(Command::new("load")).no_binary_name(true).disable_help_flag(true);
-    let read = command.try_get_matches_from(args).and_then(|matches| LoadArgs::from_arg_matches(&matches));
-    read.map_err(|error| super::one_line(&error, "load"))
-}
-
 pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
     match try_run(asked, args, messages, host) {
         Ok(code) => code,
         Err(why) => {
             messages.errors(&why);
-            exit::USAGE
-        }
-    }
-}
-
-/// Hidden command of an agent process.
-pub(super) fn run_agent(messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
-    match process::run(&mut HostedScripts::new(host)) {
-        Ok(()) => exit::OK,
-        Err(error) => {
-            messages.error(&format!("internal command of 'weir load --on': {error}"));
             exit::USAGE
         }
     }
@@ -269,8 +227,9 @@ fn try_run(
     }
     asked.add_mix(mix)?;
     let (format, strict) = (asked.format, asked.strict);
-    let command = redacted(args, &[asked.request_args.secrets(), asked.web_args.secrets()].concat());
-    let (driving, web) = (asked.agent_args.clone(), asked.web_args.clone());
+    let command =
+        redacted(&asked.live_args.own_args(args), &[asked.request_args.secrets(), asked.live_args.secrets()].concat());
+    let (driving, live_args) = (asked.agent_args.clone(), asked.live_args.clone());
     let options = Options { script: script.for_agents(), ..asked.into_options() };
     if let Some(output) = once {
         return play(&options, &output, messages);
@@ -287,6 +246,7 @@ fn try_run(
     let mut abort = objectives.watch(&plan);
     let agents = driving.agent_spec(args, Some(plan.connections))?;
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
+    live_args.watch_stdin();
     let options = match setup::set_up(&options, &mut || !interrupt.is_requested()) {
         Ok(options) => options,
         Err(why @ LoadError::Interrupted) => {
@@ -306,12 +266,13 @@ fn try_run(
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
     let interrupt = Arc::new(interrupt);
     let slos: Vec<String> = objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
-    let (plan, mut live) = LiveSession::open(&web, (&options, plan), &slos, &interrupt, messages)?;
-    let mut bar = (!messages.is_quiet()).then(|| {
+    let (plan, mut live) =
+        LiveSession::open(&live_args, (&options, plan), &slos, &interrupt, (messages, outputs.jsonl.as_ref()))?;
+    let mut bar = (!messages.is_quiet() && !live_args.has_tui()).then(|| {
         ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, &step_names(&plan))
     });
     let mut watch = |progress: &weir_measure::RunProgress<'_>| {
-        live.update(progress, bar.as_mut());
+        live.update(progress, bar.as_mut(), (&plan, messages));
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
             messages.note(&line);
         }
@@ -341,7 +302,7 @@ fn try_run(
             return Ok(exit::INTERRUPTED);
         }
         Err(why) => {
-            live.finish(Err(&why.to_string()));
+            live.finish(Err(&why.to_string()), messages);
             return Err(why.to_string());
         }
     };
@@ -360,23 +321,12 @@ fn try_run(
     let of_script = script.done(&run, &reports, messages);
     let kept = outputs.write(&run, log, messages);
     let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
-    live.finish(Ok(&run));
-    let code = exit_code(&run, strict, shown.max(kept).max(ended), messages);
+    let live_code = live.finish(Ok(&run), messages);
+    let code = exit_code(&run, strict, shown.max(kept).max(ended).max(live_code), messages);
     Ok(of_script.unwrap_or(code))
 }
 
 impl LoadArgs {
-    /// What is printed of a single iteration.
-    fn play_output(&self) -> PlayOutput {
-        PlayOutput {
-            detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },
-            is_json: self.format == ReportFormat::Json,
-            show_secrets: self.show_secrets,
-            secrets: self.request_args.secrets(),
-            redact: self.request_args.scenario_args.redact.clone(),
-        }
-    }
-
     fn into_options(self) -> Options {
         let [stages, user_stages] = self.stages.map(LoadStagesFlag::by_kind).unwrap_or_default();
         Options {

@@ -77,6 +77,11 @@ impl OutputFile {
         (self.is_stdout() && other.is_stdout()) || self.identity().is_some_and(|own| other.identity() == Some(own))
     }
 
+    /// Name for messages.
+    pub(super) fn name(&self) -> String {
+        if self.is_stdout() { "stdout".to_owned() } else { self.path.display().to_string() }
+    }
+
     /// Whether it is stdout; the report then goes to stderr.
     pub(super) fn is_stdout(&self) -> bool {
         is_stdout(&self.path)

@@ -9,7 +9,7 @@ use weir_load::program::{ScriptOptions, UserProgram};
 use weir_measure::Run;
 
 /// Python interpreter that this process has.
-pub trait PythonHost: fmt::Debug {
+pub trait PythonHost: fmt::Debug + Sync {
     /// Loads a script.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ pub enum ScriptRole {
 }
 
 /// Python script that is loaded.
-pub trait PythonScript {
+pub trait PythonScript: Send {
     /// Load that the script describes itself, where the command line says nothing.
     fn settings(&self) -> PythonScriptSettings;
 

@@ -9,8 +9,10 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::agent_args::AgentArgs;
 use super::interrupt::Interrupt;
+use super::load::StudyScripts;
 use super::messages::Messages;
 use super::output::OutputFile;
+use super::python_host::PythonHost;
 use super::self_exec::self_command;
 use super::{exit, load};
 use weir_decide::Nanos;
@@ -86,10 +88,10 @@ enum StudyFormat {
 /// Errors, one line each.
 type StudyErrors = Vec<String>;
 
-pub(super) fn run(asked: &StudyArgs, args: &[OsString], messages: &Messages) -> u8 {
+pub(super) fn run(asked: &StudyArgs, args: &[OsString], messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
     let result = match (&asked.command, &asked.file) {
         (Some(StudyCommand::New { file }), _) => write_example(file, messages),
-        (None, Some(file)) => run_study(asked, file, args, messages),
+        (None, Some(file)) => run_study(asked, file, (args, host), messages),
         (None, None) => Err(vec!["name the file of a study, or write one with 'weir study new'".to_owned()]),
     };
     result.unwrap_or_else(|errors| {
@@ -117,11 +119,17 @@ fn write_example(path: &Path, messages: &Messages) -> Result<u8, StudyErrors> {
     Ok(exit::OK)
 }
 
-fn run_study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Messages) -> Result<u8, StudyErrors> {
+fn run_study(
+    asked: &StudyArgs,
+    named: &Path,
+    (args, host): (&[OsString], Option<&dyn PythonHost>),
+    messages: &Messages,
+) -> Result<u8, StudyErrors> {
     let path = if named.is_dir() { named.join("study.toml") } else { named.to_owned() };
     let flags = load::flags();
+    let scripts = StudyScripts::new(args, host);
     let parse = |args: &[String], folder: &Path| {
-        load::parse(args, folder).map(|(options, warnings)| ParsedLoad { options, warnings })
+        load::parse(args, folder, &scripts).map(|(options, warnings)| ParsedLoad { options, warnings })
     };
     let words = LoadSyntax { flags: &flags, parse: &parse };
     let definition = read(&path, &words, asked.quick, messages)?;
@@ -140,6 +148,7 @@ fn run_study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Mess
         load_syntax: &words,
         launcher: &launcher,
         agents: agents.as_ref(),
+        script_report: &|script, report| scripts.add_report(script, report),
         out: &out,
         remeasure: asked.remeasure,
     };
@@ -147,6 +156,7 @@ fn run_study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Mess
     let outcome =
         study::run(&to_run, &|| !interrupt.is_requested(), &mut |news| view.show(news)).map_err(|why| vec![why])?;
     view.finish();
+    scripts.end().map_err(|why| vec![why])?;
     let findings = Findings::new(&definition, &outcome);
     let written = study::write_report(&findings).map_err(|why| vec![why])?;
     if let Some(output) = html {

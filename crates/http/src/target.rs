@@ -171,7 +171,8 @@ fn resolver_message(error: &std::io::Error) -> String {
     text.rsplit(": ").next().unwrap_or(&text).to_owned()
 }
 
-fn percent_decoded(text: &str) -> Option<String> {
+/// Text without the escapes of URLs; None if one is not valid.
+pub fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {

@@ -82,7 +82,8 @@ pub(crate) fn take(
     if let Some((line, code)) = first_unknown {
         let count = lines.iter().filter(|(_, code)| has_code(code)).count();
         let when = if is_after_response { "a script after the response" } else { "a script before the request" };
-        let what = format!("{when}, {count} lines: {}", code.trim());
+        let lines = if count == 1 { "line" } else { "lines" };
+        let what = format!("{when}, {count} {lines}: {}", code.trim());
         builder::omit_at(step, line, OmissionKind::Script, &text::one_line(&what, 140), session);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod dashboard;
 pub mod progress_bar;
+pub mod sparkline;
 pub mod step_progress;
 
 /// Whether escape sequences may be written to a terminal: not with `TERM=dumb` or `NO_COLOR` (see no-color.org).

@@ -7,6 +7,7 @@ use std::time::Duration;
 use console::Term;
 
 use super::dashboard::Dashboard;
+use super::sparkline::Sparkline;
 use super::step_progress::StepProgress;
 use weir_decide::Nanos;
 use weir_decide::load::live_load::{LevelKind, LiveLoad};
@@ -32,6 +33,9 @@ pub struct ProgressBar {
     level: Option<String>,
     /// Summary of the last second, the most important part first.
     last_summary: Vec<String>,
+    /// Rates, and 99th percentiles, of the last seconds.
+    rates: Sparkline,
+    p99s: Sparkline,
     /// Number of columns of the line on the terminal.
     shown_columns: usize,
     /// Time of the next line, without a terminal.
@@ -45,6 +49,8 @@ pub struct ProgressBar {
 const MIN_COLUMNS_WITH_BAR: usize = 64;
 /// Columns of the bar.
 const BAR_COLUMNS: usize = 24;
+/// Maximum columns of a trend.
+const TREND_COLUMNS: usize = 10;
 /// Minimum width that is assumed of a terminal.
 const MIN_COLUMNS: usize = 20;
 /// Interval of lines without a terminal.
@@ -65,6 +71,8 @@ impl ProgressBar {
             extent,
             level: None,
             last_summary: Vec::new(),
+            rates: Sparkline::default(),
+            p99s: Sparkline::default(),
             shown_columns: 0,
             next_line: LINE_INTERVAL,
             steps: StepProgress::default(),
@@ -88,6 +96,8 @@ impl ProgressBar {
         if let Some(second) = progress.interval {
             self.steps.add(second);
             self.last_summary = [self.steps.summary(), summary(second)].concat();
+            self.rates.push((second.ok + second.failed) as f64);
+            self.p99s.push(second.response.quantile(0.99).as_millis_f64());
         }
         let elapsed = progress.elapsed;
         let (fraction, text) = self.progress(progress);
@@ -104,7 +114,7 @@ impl ProgressBar {
         let parts: Vec<String> = parts.into_iter().chain(waiting).collect();
         // A character in the last column would wrap the line.
         let width = usize::from(terminal.size().1).max(MIN_COLUMNS) - 1;
-        let line = fit(fraction, &parts, width);
+        let line = fit(fraction, &parts, &[(is_rate, &self.rates), (is_p99, &self.p99s)], width);
         if self.steps.is_empty() {
             self.draw(&line);
         } else {
@@ -140,9 +150,22 @@ impl ProgressBar {
         let _ = write!(stderr, "\r{line}{rest}").and_then(|()| stderr.flush());
     }
 
+    /// Calls `print`, which writes to the terminal, above the line.
+    pub fn print_above<T>(&mut self, print: impl FnOnce() -> T) -> T {
+        if !self.steps.is_empty() {
+            return self.step_lines.print_above(print);
+        }
+        self.clear_line();
+        print()
+    }
+
     /// Clears the line.
     pub fn finish(mut self) {
         std::mem::take(&mut self.step_lines).finish();
+        self.clear_line();
+    }
+
+    fn clear_line(&mut self) {
         if self.shown_columns > 0 {
             self.draw("");
             let mut stderr = io::stderr().lock();
@@ -167,20 +190,45 @@ fn summary(second: &Interval) -> Vec<String> {
     words
 }
 
-/// Line of the parts that fit into the width, after a bar if the width allows one.
-fn fit(fraction: f64, parts: &[String], width: usize) -> String {
-    let mut line = if width >= MIN_COLUMNS_WITH_BAR { format!("{} ", bar(fraction)) } else { String::new() };
-    for (at, part) in parts.iter().enumerate() {
-        let blanks = if at == 0 { "" } else { "  " };
-        if line.chars().count() + blanks.len() + part.chars().count() > width {
+/// Parts of a line that trends are of.
+fn is_rate(part: &str) -> bool {
+    part.strip_suffix("/s").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn is_p99(part: &str) -> bool {
+    part.starts_with("p99 ")
+}
+
+/// Line of the parts that fit into the width, after a bar if the width allows one; with the trends that fit beside their
+/// parts.
+fn fit(fraction: f64, parts: &[String], trends: &[(fn(&str) -> bool, &Sparkline)], width: usize) -> String {
+    let bar = if width >= MIN_COLUMNS_WITH_BAR { format!("{} ", bar(fraction)) } else { String::new() };
+    let mut columns = bar.chars().count();
+    let mut shown: Vec<String> = Vec::new();
+    for part in parts {
+        let blanks = if shown.is_empty() { 0 } else { 2 };
+        columns += blanks + part.chars().count();
+        if columns > width {
+            columns -= blanks + part.chars().count();
             break;
         }
-        line.push_str(blanks);
-        line.push_str(part);
+        shown.push(part.clone());
+    }
+    let mut free = width - columns;
+    for (is_part, trend) in trends {
+        let part = shown.iter_mut().find(|part| is_part(part));
+        // Beside the figure; one column shows none.
+        let text = trend.text(free.saturating_sub(1).min(TREND_COLUMNS));
+        let columns = text.chars().count();
+        if let Some(part) = part.filter(|_| columns > 1) {
+            part.push(' ');
+            part.push_str(&text);
+            free -= columns + 1;
+        }
     }
     match parts.first() {
-        Some(first) if line.is_empty() => first.chars().take(width).collect(),
-        _ => line,
+        Some(first) if shown.is_empty() && bar.is_empty() => first.chars().take(width).collect(),
+        _ => bar + &shown.join("  "),
     }
 }
 
@@ -197,14 +245,18 @@ mod tests {
     fn the_line_fits_every_width_and_the_most_important_part_comes_first() {
         let parts =
             ["12s/1m30s", "12345/s", "17 failed/s", "p50 12.3ms", "p99 1.25s", "400 waiting"].map(str::to_owned);
+        let mut trend = Sparkline::default();
+        (1..=20).for_each(|value| trend.push(f64::from(value)));
         for width in MIN_COLUMNS - 1..200 {
-            let line = fit(0.3, &parts, width);
+            let line = fit(0.3, &parts, &[(is_rate, &trend), (is_p99, &trend)], width);
             assert!(line.chars().count() <= width, "{width}: {line}");
             assert!(line.contains("12s/1m30s") && line.contains("12345/s"), "{width}: {line}");
         }
-        assert!(fit(0.3, &parts, 199).ends_with("400 waiting"));
+        assert!(fit(0.3, &parts, &[], 199).ends_with("400 waiting"));
+        let with_trends = fit(0.3, &parts, &[(is_rate, &trend), (is_p99, &trend)], 199);
+        assert!(with_trends.contains("12345/s ▅") && with_trends.contains("p99 1.25s ▅"), "{with_trends}");
         let endless = ["9".repeat(80)];
-        assert_eq!(fit(0.0, &endless, 19).chars().count(), 19);
+        assert_eq!(fit(0.0, &endless, &[], 19).chars().count(), 19);
     }
 
     #[test]
@@ -215,7 +267,7 @@ mod tests {
         let lines: Vec<String> = (0..350)
             .filter_map(|tenth| {
                 let elapsed = Nanos::from_millis(100 * tenth);
-                bar.update(&RunProgress { elapsed, ended: 0, number: 0, interval: Some(&second) })
+                bar.update(&RunProgress { elapsed, interval: Some(&second), ..RunProgress::default() })
             })
             .collect();
         assert_eq!(lines.len(), 3, "{lines:?}");

@@ -6,7 +6,7 @@
 //! - [`RequestApi`]: API of an endpoint; [`RequestSettings`]: what all requests of a load have in common
 //! - [`RequestBodies`]: the body of a turn, written when it is needed
 //! - [`ConversationState`]: where a conversation is, and the replies that its next turn repeats
-//! - [`push_reply_text`]: text of a model's response, for the next turn
+//! - [`push_reply_text`]: text of a model's response, for the next turn or to count its tokens
 //!
 //! A file is stored once, as it came; what is made of it are places in its bytes. A body is written from them when it
 //! is sent, so that a thousand requests of 50 KB need no 50 MB.
@@ -29,6 +29,6 @@ pub use self::conversation_state::{ConversationState, ReplySource, TurnAction};
 pub use self::dataset::{Dataset, DatasetError, DatasetKind, ImageReader};
 pub use self::prompt_source::{PromptOrder, PromptSource};
 pub use self::random_prompts::RandomPrompts;
-pub use self::reply_text::push_reply_text;
+pub use self::reply_text::{ReplyParts, push_reply_text};
 pub use self::request::{BodyTemplate, RequestApi, RequestBodies, RequestSettings};
 pub use self::token_count::TokenCount;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use weir_decide::Nanos;
 use weir_events::llm::LlmApi;
-use weir_load::event_streams::{StreamObserver, StreamOptions, StreamSinks};
+use weir_load::event_streams::{PieceArrival, StreamObserver, StreamOptions, StreamSinks};
 use weir_measure::goodput::GoodputObjectives;
 use weir_measure::llm_counts::LlmCounts;
 use weir_measure::stream_counts::StreamCounts;
@@ -37,12 +37,15 @@ fn main() {
                 interval: &mut interval,
                 streams: Some(&mut streams),
                 llm: options.api.map(|_| &mut llm),
+                arrived: None,
+                reads: None,
             };
-            observer.begin(&options, (Nanos(0), Nanos(1)), Nanos(2), (200, b"text/event-stream"));
+            observer.begin(&options, (Nanos(0), Nanos(0), Nanos(1)), Nanos(2), (200, b"text/event-stream"));
             let mut at = 1_000;
             for piece in &pieces {
                 at += 10_000 + (at * 7919) % 1_000_000;
-                observer.body(&options, piece.as_bytes(), Nanos(at), &mut sinks);
+                let arrival = PieceArrival { at: Nanos(at), read_delay: None };
+                observer.body(&options, piece.as_bytes(), arrival, &mut sinks);
             }
             observer.record(&options, StreamEnd::Complete, Nanos(at), true, &mut sinks);
             least = least.min(begin.elapsed().as_secs_f64() * 1e9 / EVENTS as f64);

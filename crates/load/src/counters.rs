@@ -84,6 +84,8 @@ impl WorkerCounters {
             interval: self.recorder.interval.streams.get_or_insert_default(),
             streams: is_counted.then(|| &mut **streams.get_or_insert_default()),
             llm: options.api.filter(|_| is_counted).map(|_| &mut **llm.get_or_insert_default()),
+            arrived: None,
+            reads: None,
         }
     }
 
@@ -91,6 +93,12 @@ impl WorkerCounters {
     pub(super) fn withdraw(&mut self, requests: u64, now: Nanos) {
         self.integrate_to(now);
         self.in_flight -= requests;
+    }
+
+    /// Gives up requests in flight, which the end of the run cuts off.
+    pub(super) fn give_up(&mut self, requests: u64, now: Nanos) {
+        self.withdraw(requests, now);
+        self.recorder.counts.unfinished += requests;
     }
 
     /// Records the end of a request.
@@ -260,7 +268,7 @@ impl WorkerCounters {
     /// Ends the counting with the run.
     pub(super) fn close(&mut self, now: Nanos) {
         self.integrate_to(now);
-        self.recorder.counts.unfinished = self.in_flight;
+        self.recorder.counts.unfinished += self.in_flight;
     }
 
     /// Takes over what a feed has offered.

@@ -43,6 +43,8 @@ use self::request_log::RequestLog;
 pub use self::start_gate::StartGate;
 use weir_decide::Nanos;
 use weir_machine::clock;
+use weir_measure::agent_counts::AgentCounts;
+use weir_measure::live_marks::own_counts;
 use weir_measure::recorder::Interval;
 use weir_measure::run::Manifest;
 use weir_measure::series::RunSeries;
@@ -113,25 +115,42 @@ pub fn run(
     let mut series = RunSeries::with_interval(plan.interval);
     let mut ended = 0;
     let started = clock::unix_s();
+    // A load that may be changed is watched while it runs: then its counts come with each interval.
+    let in_parts = plan.control.is_some();
+    let mut own = [own_counts(plan.threads)];
     let mut listen = |elapsed: Nanos, told: Option<ProgressEvent>| {
-        let mut number = 0;
+        let (mut number, mut partial) = (0, None);
+        let mut take = |interval: &mut Interval| {
+            interval.counts.take().iter().for_each(|counts| own[0].counts.add_later(counts));
+        };
         let whole = match told {
-            Some(ProgressEvent::Interval(stretch, whole)) => {
+            Some(ProgressEvent::Interval(stretch, mut whole)) => {
                 number = stretch;
                 ended += whole.ended();
+                take(&mut whole);
                 series.add(stretch, &whole);
                 Some(whole)
             }
-            Some(ProgressEvent::PartialInterval(stretch, rest)) => {
+            Some(ProgressEvent::PartialInterval(stretch, mut rest)) => {
+                take(&mut rest);
                 series.add(stretch, &rest);
+                partial = Some((stretch, rest));
                 None
             }
             None => None,
         };
-        watch(&RunProgress { elapsed, ended, number, interval: whole.as_ref() })
+        let parts = if in_parts { own.as_slice() } else { &[] };
+        let partial = partial.as_ref().map(|(stretch, rest)| (*stretch, rest));
+        watch(&RunProgress { elapsed, ended, number, interval: whole.as_ref(), parts, partial })
     };
-    let DriveResult { counts, stopped_at, interrupted, ended_by, ended_at } =
-        drive(plan, &StartGate::when_ready(), false, &mut listen, log)?;
+    let DriveResult { counts: last, stopped_at, interrupted, ended_by, ended_at } =
+        drive(plan, &StartGate::when_ready(), in_parts, &mut listen, log)?;
+    let [AgentCounts { mut counts, .. }] = own;
+    if in_parts {
+        counts.add_later(&last);
+    } else {
+        counts = last;
+    }
     let manifest = Manifest { started_unix_s: started, ..manifest(plan, command) };
     let mut facts = plan.facts(counts.last_done, ended_at, stopped_at, interrupted);
     facts.ended_by = ended_by.or(facts.ended_by);

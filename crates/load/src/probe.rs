@@ -65,7 +65,7 @@ fn connect_once(plan: &LoadPlan, address: &SocketAddress, watch: &mut ProgressCa
         if elapsed >= plan.timeout {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        if !watch(&RunProgress { elapsed: Nanos::ZERO, ended: 0, number: 0, interval: None }) {
+        if !watch(&RunProgress::default()) {
             return Err(io::ErrorKind::Interrupted.into());
         }
         poller.wait(POLL_INTERVAL.min(plan.timeout - elapsed), &mut Vec::new())

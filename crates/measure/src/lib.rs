@@ -12,8 +12,9 @@
 //! - `merge`: rules by which counts of threads, agents and intervals become one, and are checked
 //! - [`interval_merger`]: merger of the intervals of several threads or agents
 //! - [`agent_counts`]: figures of one agent of a run
-//! - [`series`]: time series of a run, in bounded memory; [`step_series`]: of its steps
+//! - [`series`]: time series of a run, in bounded memory; [`step_series`]: of its steps; [`stream_series`]: of streams
 //! - [`progress`]: progress of a run, for callbacks
+//! - [`live_marks`]: what happens to a run while it goes on: objectives missed, trust lost
 //! - [`rate`]: rate of requests or iterations
 //! - [`run`]: result of a load test; [`run_facts`]: its assembly; [`run_steps`]: its scenarios; `saved`: reading and writing it as JSON
 //! - [`steady`]: detection of the end of a warm-up by change points
@@ -36,6 +37,7 @@ pub mod histogram;
 pub mod http2_counts;
 pub mod interval_merger;
 mod lateness;
+pub mod live_marks;
 pub mod llm_counts;
 pub mod llm_timeline;
 pub mod load_model;
@@ -63,6 +65,7 @@ pub mod step_counts;
 pub mod step_series;
 pub mod stream_counts;
 pub mod stream_interval;
+pub mod stream_series;
 pub mod stream_timeline;
 pub mod times;
 pub mod trust;

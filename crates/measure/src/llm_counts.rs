@@ -34,6 +34,12 @@ merged! {
         pub ttft: Histogram => sum,
         /// Time to first token, from the send.
         pub ttft_service: Histogram => sum,
+        /// Lateness of the send of requests with a token: the generator's own part of their time to first token.
+        pub ttft_lateness: Histogram => sum,
+        /// Time from the arrival of the first token, by the kernel's timestamp, until it was read.
+        pub ttft_read_delay: Histogram => sum,
+        /// Requests whose first token has no timestamp of the kernel.
+        pub ttft_unstamped: u64 => sum,
         /// Gaps between chunks.
         pub chunk_gaps: Histogram => sum,
         /// Time per output token behind the first, of responses with two tokens and more.
@@ -67,6 +73,11 @@ impl LlmCounts {
             Some(at) => {
                 self.ttft.record(at - timeline.intended);
                 self.ttft_service.record(at - timeline.sent);
+                self.ttft_lateness.record(timeline.sent - timeline.ready);
+                match timeline.first_read_delay {
+                    Some(delay) => self.ttft_read_delay.record(delay),
+                    None => self.ttft_unstamped += 1,
+                }
             }
             None => self.without_tokens += 1,
         }
@@ -93,6 +104,8 @@ impl LlmCounts {
             && self.with_usage <= self.requests
             && self.ttft.count() == self.requests - self.without_tokens.min(self.requests)
             && self.ttft_service.count() == self.ttft.count()
+            && self.ttft_lateness.count() == self.ttft.count()
+            && self.ttft_read_delay.count() + self.ttft_unstamped == self.ttft.count()
             && self.tpot.count() <= self.with_usage
             && self.chunks_with_usage <= self.chunks
     }

@@ -12,10 +12,15 @@ use super::goodput::LlmTimes;
 pub struct LlmTimeline {
     /// Intended start of the request.
     pub intended: Nanos,
+    /// Time from which only the generator itself could delay the send; the send without any such delay.
+    pub ready: Nanos,
     /// Time of the send.
     pub sent: Nanos,
     /// Arrival of the first chunk; none before it.
     pub first_chunk: Option<Nanos>,
+    /// Time from the arrival of the first chunk, by the kernel's timestamp, until it was read; none without a timestamp,
+    /// in which case the arrival is the time of the read.
+    pub first_read_delay: Option<Nanos>,
     /// Arrival of the last chunk so far; 0 before the first.
     pub last_chunk: Nanos,
     /// Number of chunks.
@@ -29,12 +34,14 @@ pub struct LlmTimeline {
 }
 
 impl LlmTimeline {
-    /// Timeline of a request that was sent at `sent`.
+    /// Timeline of a request that was sent at `sent`, without lateness.
     pub fn new(intended: Nanos, sent: Nanos) -> Self {
         Self {
             intended,
+            ready: sent,
             sent,
             first_chunk: None,
+            first_read_delay: None,
             last_chunk: Nanos::ZERO,
             chunks: 0,
             input_tokens: None,

@@ -1,10 +1,11 @@
 //! Progress of a run, for callbacks.
 
+use super::agent_counts::AgentCounts;
 use super::recorder::Interval;
 use weir_decide::Nanos;
 
 /// Progress of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RunProgress<'a> {
     /// Time since the start.
     pub elapsed: Nanos,
@@ -14,4 +15,8 @@ pub struct RunProgress<'a> {
     pub number: u64,
     /// Last complete interval of all threads, when it has just been completed.
     pub interval: Option<&'a Interval>,
+    /// Counts so far of each part that generates the load, an agent or this process, of a load that may be changed.
+    pub parts: &'a [AgentCounts],
+    /// Number and counts of an interval that not all threads have reached. Each is reported once, at the end.
+    pub partial: Option<(u64, &'a Interval)>,
 }

@@ -8,7 +8,7 @@ use super::merge::{at, merged};
 use super::outcome::{Outcome, RequestEnd};
 use super::outcome_counts::OutcomeCounts;
 use super::response_counts::BodyLengths;
-use super::step_counts::StepInterval;
+use super::step_counts::{StepCounts, StepInterval};
 use super::stream_interval::StreamInterval;
 use weir_decide::Nanos;
 
@@ -131,8 +131,16 @@ impl Recorder {
     pub fn take_interval(&mut self) -> Interval {
         let mut taken = std::mem::take(&mut self.interval);
         if let Some(reported) = &mut self.reported {
-            let now = OutcomeCounts { statuses: self.counts.statuses.clone(), failures: self.counts.failures };
+            let first = |(index, step): (u32, &StepCounts)| Some((index, step.samples.first()?.clone()));
+            let now = OutcomeCounts {
+                statuses: self.counts.statuses.clone(),
+                failures: self.counts.failures,
+                details: self.counts.details.clone(),
+                samples: (0..).zip(&self.counts.steps).filter_map(first).collect(),
+            };
             let mut new = now.clone();
+            new.details.retain(|kind, _| !reported.details.contains_key(kind));
+            new.samples.retain(|step, _| !reported.samples.contains_key(step));
             new.statuses.subtract(&reported.statuses);
             new.failures.iter_mut().zip(&reported.failures).for_each(|(all, before)| *all -= before);
             taken.outcomes = Some(Box::new(new));

@@ -98,7 +98,8 @@ impl RunFacts {
 
     fn run_streams(&self, counts: &Counts) -> Option<RunStreams> {
         let none = StreamCounts::default();
-        self.reads_events.then(|| RunStreams::of(counts.streams.as_deref().unwrap_or(&none), self.duration_s()))
+        (self.reads_events || counts.streams.is_some())
+            .then(|| RunStreams::of(counts.streams.as_deref().unwrap_or(&none), self.duration_s()))
     }
 
     fn run_llm(&self, counts: &Counts) -> Option<RunLlm> {

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::goodput::GoodputObjectives;
 use super::histogram::{Histogram, Percentiles};
 use super::llm_counts::LlmCounts;
+use super::llm_timeline::LlmTimeline;
+use weir_decide::Nanos;
 
 /// Requests of a run to a language model, over those that succeeded. Times are in milliseconds. A chunk is an event with
 /// a text that is not empty; tokens are those that the server reports in its usage.
@@ -16,9 +18,12 @@ pub struct RunLlm {
     pub good: u64,
     /// Objectives of each request, such as `ttft:500ms tpot:50ms`; empty without any.
     pub objectives: String,
-    /// Of these, requests whose response has the number of its tokens.
+    /// Of these, requests whose response has the number of its tokens, or whose tokens were counted.
     pub with_usage: u64,
-    /// Of these, requests whose response has no token.
+    /// Of those with a number, requests whose tokens weir has counted, with a tokenizer, since the server does not.
+    #[serde(default)]
+    pub with_counted_tokens: u64,
+    /// Of all that succeeded, requests whose response has no token.
     pub without_tokens: u64,
     /// Tokens of prompts.
     pub input_tokens: u64,
@@ -44,6 +49,16 @@ pub struct RunLlm {
     pub ttft_ms: Percentiles,
     /// Time to first token, from the send.
     pub ttft_service_ms: Percentiles,
+    /// Lateness of the send, by weir itself, of requests with a token: the part of `ttft_ms` that is the client's.
+    #[serde(default)]
+    pub ttft_lateness_ms: Percentiles,
+    /// Time from the arrival of the first token, by the kernel's timestamp, until it was read; not part of `ttft_ms`.
+    #[serde(default)]
+    pub ttft_read_delay_ms: Percentiles,
+    /// Requests whose first token has no timestamp of the kernel: the delay until it was read is unknown, and part of
+    /// their `ttft_ms`.
+    #[serde(default)]
+    pub ttft_unstamped: u64,
     /// Gaps between chunks.
     pub chunk_gap_ms: Percentiles,
     /// Time per output token behind the first, of responses with two tokens and more.
@@ -69,6 +84,7 @@ impl RunLlm {
             good: counts.good,
             objectives: objectives.to_string(),
             with_usage: counts.with_usage,
+            with_counted_tokens: 0,
             without_tokens: counts.without_tokens,
             input_tokens: counts.input_tokens,
             output_tokens: counts.output_tokens,
@@ -82,6 +98,9 @@ impl RunLlm {
             chunks_per_s: per_s(counts.chunks),
             ttft_ms: counts.ttft.percentiles(),
             ttft_service_ms: counts.ttft_service.percentiles(),
+            ttft_lateness_ms: counts.ttft_lateness.percentiles(),
+            ttft_read_delay_ms: counts.ttft_read_delay.percentiles(),
+            ttft_unstamped: counts.ttft_unstamped,
             chunk_gap_ms: counts.chunk_gaps.percentiles(),
             tpot_ms: counts.tpot.percentiles(),
             e2e_ms: counts.e2e.percentiles(),
@@ -90,6 +109,40 @@ impl RunLlm {
             tpot_histogram: counts.tpot.to_base64(),
             e2e_histogram: counts.e2e.to_base64(),
         }
+    }
+
+    /// Adds the tokens of requests whose responses have no number of them: each is in all other counts, and its usage is
+    /// in the timeline now. `duration_s` is the length of the window in seconds.
+    ///
+    /// # Errors
+    /// A damaged histogram, in a run from a file.
+    pub fn add_counted(
+        &mut self,
+        requests: &[(LlmTimeline, Nanos)],
+        objectives: &GoodputObjectives,
+        duration_s: f64,
+    ) -> Result<(), String> {
+        let mut tpot = self.tpot_times()?;
+        let mut chunks = self.tokens_per_chunk.map_or(0.0, |tokens| self.output_tokens as f64 / tokens);
+        for (timeline, done) in requests {
+            let times = timeline.times(*done);
+            self.with_usage += 1;
+            self.with_counted_tokens += 1;
+            self.input_tokens += timeline.input_tokens.unwrap_or(0);
+            self.output_tokens += timeline.output_tokens.unwrap_or(0);
+            chunks += timeline.chunks as f64;
+            if let Some(tpot_of_request) = times.tpot.filter(|_| timeline.output_tokens > Some(1)) {
+                tpot.record(tpot_of_request);
+            }
+            // Without a number of tokens it has missed an objective of TPOT.
+            self.good += u64::from(objectives.tpot.is_some() && objectives.are_met(&times));
+        }
+        let per_s = |n: u64| n as f64 / duration_s;
+        self.goodput_per_s = per_s(self.good);
+        (self.input_tokens_per_s, self.output_tokens_per_s) = (per_s(self.input_tokens), per_s(self.output_tokens));
+        self.tokens_per_chunk = (chunks > 0.0).then(|| self.output_tokens as f64 / chunks);
+        (self.tpot_ms, self.tpot_histogram) = (tpot.percentiles(), tpot.to_base64());
+        Ok(())
     }
 
     /// Histogram of the times to first token.

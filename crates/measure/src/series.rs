@@ -12,6 +12,7 @@ use super::histogram::Histogram;
 use super::packed_histogram::{packed_sum, unpacked};
 use super::recorder::Interval;
 use super::step_series::{StepPoint, StepSeries};
+use super::stream_series::{PackedStreamPoint, StreamPoint};
 use weir_decide::Nanos;
 
 /// Maximum number of points of a series.
@@ -53,6 +54,9 @@ pub struct SeriesPoint {
     pub failed_max_ms: f64,
     /// Histogram of these times, in the format of `histogram`; empty without any.
     pub failed_histogram: String,
+    /// Streamed responses; `None` if responses are not read as streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<StreamPoint>,
 }
 
 impl SeriesPoint {
@@ -78,6 +82,7 @@ struct PackedPoint {
     interval: IntervalCounts,
     histogram: Vec<u8>,
     failed: Vec<u8>,
+    streams: Option<Box<PackedStreamPoint>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -145,7 +150,7 @@ impl RunSeries {
 
 impl PackedPoint {
     fn empty() -> Self {
-        Self { interval: IntervalCounts::default(), histogram: Vec::new(), failed: Vec::new() }
+        Self { interval: IntervalCounts::default(), histogram: Vec::new(), failed: Vec::new(), streams: None }
     }
 
     /// Histogram of successes.
@@ -164,6 +169,9 @@ impl PackedPoint {
         if other.failed_response.count() > 0 {
             self.failed = packed_sum(&self.failed, &other.failed_response);
         }
+        if let Some(streams) = &other.streams {
+            self.streams.get_or_insert_default().add(streams);
+        }
     }
 
     fn merge(&mut self, later: &Self) {
@@ -179,6 +187,9 @@ impl PackedPoint {
             in_flight: counts.in_flight,
             ..Interval::default()
         });
+        if let Some(streams) = &later.streams {
+            self.streams.get_or_insert_default().merge(streams);
+        }
     }
 
     fn point(&self, t_s: f64, width_s: f64) -> SeriesPoint {
@@ -200,6 +211,7 @@ impl PackedPoint {
             failed_p99_ms: failures.quantile(0.99).as_millis_f64(),
             failed_max_ms: failures.max().as_millis_f64(),
             failed_histogram: failures.to_base64(),
+            streams: self.streams.as_ref().map(|streams| streams.point()),
         }
     }
 }

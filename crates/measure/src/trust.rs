@@ -9,14 +9,15 @@
 //! 3. the generator saturated its core: the limit is its own, or that of the script which drives its users;
 //! 4. Little's law, N = X R (Little 1961): requests in the system, averaged over time, equal throughput times mean
 //!    response time. The three figures are measured separately; where the law is violated, one of them is wrong;
-//! 5. requests without a response are in no percentile, so percentiles are of the lucky ones.
+//! 5. requests without a response are in no percentile, so percentiles are of the lucky ones;
+//! 6. times to first token contain a part that is the generator's own: its late sends.
 //!
 //! Rule 2 applies to each step of a scenario, too: one step may be late where the whole is not.
 //!
-//! With agents, rules 2 and 3 apply to each of them, and two more to all:
+//! With agents, rules 2, 3 and 6 apply to each of them, and two more to all:
 //!
-//! 6. they did not start together: then the load was not the planned one;
-//! 7. one was lost: then part of the load is missing.
+//! 7. they did not start together: then the load was not the planned one;
+//! 8. one was lost: then part of the load is missing.
 
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,10 @@ const IDLE_CPU_FRACTION: f64 = 0.5;
 pub const MAX_CPU_FRACTION: f64 = 0.95;
 /// Fraction of a thread's time from which on a script is what the thread does most.
 const MAIN_SCRIPT_FRACTION: f64 = 0.5;
+/// Maximum part of the median time to first token that is the generator's own, as a fraction of it, ...
+const MAX_TTFT_FRACTION: f64 = 0.01;
+/// ... beside this time in milliseconds, which a wake-up takes.
+const TOLERATED_TTFT_MS: f64 = 0.05;
 /// Maximum time between the starts of agents, in milliseconds.
 pub const MAX_SKEW_MS: f64 = 10.0;
 /// Maximum error of the agents' clocks, in milliseconds.
@@ -82,10 +87,8 @@ pub struct Evidence<'a> {
 impl Trust {
     /// Applies every rule.
     pub fn judge(evidence: &Evidence<'_>) -> Self {
-        let reasons: Vec<String> = [too_few_samples, late_sends, saturated, littles_law, no_response]
-            .iter()
-            .filter_map(|rule| rule(evidence))
-            .collect();
+        let rules = [too_few_samples, late_sends, late_first_tokens, saturated, littles_law, no_response];
+        let reasons: Vec<String> = rules.iter().filter_map(|rule| rule(evidence)).collect();
         Self { ok: reasons.is_empty(), reasons }
     }
 
@@ -94,7 +97,7 @@ impl Trust {
     pub fn judge_agents(whole: &Evidence<'_>, agents: &[AgentCounts], figures: &[Agent]) -> Self {
         let mut reasons: Vec<String> = failed_agents(agents).into_iter().chain(skewed_start(figures)).collect();
         reasons.extend([too_few_samples, littles_law, no_response].iter().filter_map(|rule| rule(whole)));
-        for rule in [late_sends, saturated] {
+        for rule in [late_sends, late_first_tokens, saturated] {
             let of = |(index, agent): (usize, &AgentCounts)| {
                 let why = rule(&Evidence { counts: &agent.counts, ..*whole })?;
                 Some(format!("{}: {why}", agent_label(index, &agent.node)))
@@ -105,6 +108,20 @@ impl Trust {
             reasons.extend((more > 0).then(|| format!("The same applies to {more} more agents.")));
         }
         Self { ok: reasons.is_empty(), reasons }
+    }
+
+    /// First reason not to trust the figures so far of a run that goes on, if there is one. Rules that few requests break
+    /// at the start of any run are left out.
+    pub fn doubt_so_far(parts: &[AgentCounts], model: LoadModel, spins: bool) -> Option<String> {
+        let of = |(index, part): (usize, &AgentCounts)| {
+            let counts = &part.counts;
+            let evidence = Evidence { duration_s: 0.0, counts, achieved: 0.0, in_flight_mean: 0.0, model, spins };
+            let rules = [late_sends, saturated, no_response];
+            let has_samples = counts.ended() >= MIN_SUCCESSES;
+            let why = rules.iter().filter(|_| has_samples).find_map(|rule| rule(&evidence))?;
+            Some(if parts.len() > 1 { format!("{}: {why}", agent_label(index, &part.node)) } else { why })
+        };
+        failed_agents(parts).into_iter().next().or_else(|| parts.iter().enumerate().find_map(of))
     }
 
     /// Adds steps whose percentiles weir's own lateness distorts; a single step is the whole run.
@@ -196,6 +213,19 @@ fn late_sends(e: &Evidence<'_>) -> Option<String> {
             lateness.quantile(0.99),
             times.response.quantile(0.5),
             times.response.quantile(0.99),
+        )
+    })
+}
+
+/// Own part of the times to first token, unless lateness distorts response times as well.
+fn late_first_tokens(e: &Evidence<'_>) -> Option<String> {
+    let llm = e.counts.llm.as_deref()?;
+    let [own, ttft] = [&llm.ttft_lateness, &llm.ttft].map(|times| times.quantile(0.5).as_millis_f64());
+    let is_distorted = own > ttft * MAX_TTFT_FRACTION + TOLERATED_TTFT_MS;
+    (is_distorted && late_sends(e).is_none()).then(|| {
+        format!(
+            "weir's own part of the time to first token is {own:.3} ms at the median, of {ttft:.3} ms: it sent late. \
+             Use more threads (-t), fewer requests at a time, or another machine."
         )
     })
 }

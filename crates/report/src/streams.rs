@@ -1,7 +1,7 @@
 //! Streams of events, and what language models send in them.
 
 use super::ansi::AnsiPaint;
-use super::number_format::{bytes, count, percentage, rate};
+use super::number_format::{bytes, count, ms, percentage, rate};
 use super::times_table::times_table;
 use weir_measure::Run;
 use weir_measure::histogram::Percentiles;
@@ -81,6 +81,26 @@ pub(crate) fn tokens(llm: &RunLlm) -> Vec<String> {
     let without_usage = llm.requests.saturating_sub(llm.with_usage);
     if without_usage > 0 {
         words.push(format!("{} responses without usage", count(without_usage)));
+    }
+    words
+}
+
+/// What weir itself has added to the times to first token, and with what delay it has read the tokens.
+pub(crate) fn own_part(llm: &RunLlm) -> Vec<String> {
+    let both = |times: &Percentiles| format!("{} p50, {} p99", ms(times.p50), ms(times.p99));
+    let mut words = Vec::new();
+    // A response in one piece has its first token when it ends.
+    if llm.chunks <= llm.requests && llm.chunk_gap_ms.max == 0.0 {
+        return words;
+    }
+    if llm.ttft_ms.max > 0.0 {
+        words.push(format!("late sends of weir: {}", both(&llm.ttft_lateness_ms)));
+    }
+    if llm.ttft_read_delay_ms.max > 0.0 {
+        words.push(format!("not in it, reading after the arrival: {}", both(&llm.ttft_read_delay_ms)));
+    }
+    if llm.ttft_unstamped > 0 {
+        words.push(format!("{} requests whose reading delay is in it, and not known", count(llm.ttft_unstamped)));
     }
     words
 }

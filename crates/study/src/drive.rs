@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
+use super::ScriptReport;
 use super::cpu_sets::{CpuSets, pin_to};
 use super::definition::{Definition, StudyLoad};
 use super::file::{LoadSyntax, options};
@@ -76,15 +77,21 @@ impl LoadDrive {
         };
         definition.loads.iter().filter(|load| load.is_driven_at(point)).map(one).collect()
     }
+
+    /// Whether a script drives its users.
+    pub(super) fn has_script(&self) -> bool {
+        self.load.options.script.is_some()
+    }
 }
 
-/// Places agents for each load; local agents run on the cores of the load.
+/// Places agents for each load, or for each load with a script those of the second specification; local agents run on
+/// the cores of the load.
 ///
 /// # Errors
 /// They cannot be placed, or it was interrupted.
 pub(super) fn place_agents(
     drives: &mut [LoadDrive],
-    agents: &agents::AgentSpec,
+    (agents, of_scripts): (Option<&agents::AgentSpec>, &agents::AgentSpec),
     split: &CpuSets,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<(), LoadError> {
@@ -92,6 +99,7 @@ pub(super) fn place_agents(
         let place = || -> Result<(), LoadError> {
             pin_to(&split.load_cpus);
             for drive in drives {
+                let Some(agents) = agents.or(drive.has_script().then_some(of_scripts)) else { continue };
                 drive.coordinator = Some(Mutex::new(Coordinator::place(agents, &drive.load.options, &mut || go_on())?));
             }
             Ok(())
@@ -108,6 +116,7 @@ pub(super) fn place_agents(
 pub(super) fn warm_up(
     drives: &[LoadDrive],
     split: &CpuSets,
+    report: &ScriptReport<'_>,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<(Option<WarmUpResult>, Option<String>), LoadError> {
     let loads: Vec<(&LoadDrive, &CheckedLoad)> =
@@ -134,7 +143,7 @@ pub(super) fn warm_up(
         }
         go_on() && !steady.load(Relaxed) && !hopeless.load(Relaxed)
     };
-    let runs = side_by_side(&loads, split, &look)?;
+    let runs = side_by_side(&loads, split, report, &look)?;
     let duration_s = runs.iter().map(|run| run.duration_s).fold(0.0, f64::max);
     Ok((Some(WarmUpResult { duration_s, steady: steady.load(Relaxed) }), runs.iter().find_map(lost_agent)))
 }
@@ -146,15 +155,17 @@ pub(super) fn warm_up(
 pub(super) fn measure(
     drives: &[LoadDrive],
     split: &CpuSets,
+    report: &ScriptReport<'_>,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Run>, LoadError> {
     let loads: Vec<(&LoadDrive, &CheckedLoad)> = drives.iter().map(|drive| (drive, &drive.load)).collect();
-    side_by_side(&loads, split, &|_, _| go_on())
+    side_by_side(&loads, split, report, &|_, _| go_on())
 }
 
 fn side_by_side(
     loads: &[(&LoadDrive, &CheckedLoad)],
     split: &CpuSets,
+    report: &ScriptReport<'_>,
     look: &(dyn Fn(usize, &RunProgress<'_>) -> bool + Sync),
 ) -> Result<Vec<Run>, LoadError> {
     let drive = |index: usize| {
@@ -163,7 +174,14 @@ fn side_by_side(
         let mut watch = |progress: &RunProgress<'_>| look(index, progress);
         match &drive.coordinator {
             None => load::run(plan, &[], &mut watch, None),
-            Some(crew) => lock(crew).run(options, plan, &[], &mut watch),
+            Some(crew) => {
+                let mut crew = lock(crew);
+                let run = crew.run(options, plan, &[], &mut watch);
+                if let Some(script) = &options.script {
+                    crew.take_script_reports().iter().for_each(|left| report(script, left));
+                }
+                run
+            }
         }
     };
     thread::scope(|scope| {

@@ -44,6 +44,7 @@ pub mod text;
 mod time_series;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use serde_json::json;
@@ -65,11 +66,14 @@ use self::results_folder::ResultsFolder;
 use self::runner::MeasurementRunner;
 use weir_agents as agents;
 use weir_decide::Nanos;
+use weir_load::program::ScriptOptions;
 use weir_machine::clock::{self, Clock};
 use weir_report::page::render;
 
+/// Function that takes what a script has left at the end of a load.
+pub type ScriptReport<'a> = dyn Fn(&ScriptOptions, &str) + Sync + 'a;
+
 /// Study to run.
-#[derive(Debug)]
 pub struct StudyOptions<'a> {
     /// The study.
     pub definition: &'a Definition,
@@ -79,10 +83,18 @@ pub struct StudyOptions<'a> {
     pub launcher: &'a Launcher,
     /// Agents that generate the load, instead of this process.
     pub agents: Option<&'a agents::AgentSpec>,
+    /// Takes what a script has left at the end of a load.
+    pub script_report: &'a ScriptReport<'a>,
     /// Results folder.
     pub out: &'a Path,
     /// Whether saved measurements are deleted and measured again.
     pub remeasure: bool,
+}
+
+impl fmt::Debug for StudyOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StudyOptions").field("out", &self.out).field("agents", &self.agents).finish_non_exhaustive()
+    }
 }
 
 /// Progress event of a study.
@@ -168,7 +180,7 @@ pub fn run(
     go_on: &(dyn Fn() -> bool + Sync),
     report: &mut dyn FnMut(&StudyEvent<'_>),
 ) -> Result<StudyOutcome, String> {
-    let StudyOptions { definition, load_syntax, launcher, agents, out, remeasure } = *asked;
+    let StudyOptions { definition, load_syntax, launcher, agents, script_report, out, remeasure } = *asked;
     let folder = ResultsFolder::open(out)?;
     let wrong = |error: std::io::Error| format!("cannot write to {}: {error}", out.display());
     if remeasure {
@@ -203,7 +215,7 @@ pub fn run(
         true => BTreeMap::new(),
         false => set_up(&mut programs, definition, report),
     };
-    let runner = MeasurementRunner { programs, load_syntax, agents };
+    let runner = MeasurementRunner { programs, load_syntax, agents, script_report };
     let (mut took, mut made) = (0.0, 0_u32);
     for place in todo {
         if !go_on() || !in_time() {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread;
 
+use super::ScriptReport;
 use super::cpu_sets::{CpuSets, pin_to};
 use super::definition::Variant;
 use super::drive::{self, LoadDrive};
@@ -24,7 +25,6 @@ use weir_machine::supervisor::ProgramExit;
 use weir_measure::Run;
 
 /// Runner of the measurements of a study, one at a time.
-#[derive(Debug)]
 pub(super) struct MeasurementRunner<'a> {
     /// Programs of the study.
     pub(super) programs: StudyPrograms<'a>,
@@ -32,6 +32,8 @@ pub(super) struct MeasurementRunner<'a> {
     pub(super) load_syntax: &'a LoadSyntax<'a>,
     /// Agents that generate the load, instead of this process.
     pub(super) agents: Option<&'a agents::AgentSpec>,
+    /// Takes what a script has left at the end of a load.
+    pub(super) script_report: &'a ScriptReport<'a>,
 }
 
 impl MeasurementRunner<'_> {
@@ -123,8 +125,16 @@ impl MeasurementRunner<'_> {
         let point = &self.programs.definition.points()[place.point];
         let mut drives = LoadDrive::all(self.programs.definition, values, point, place.repeat, self.load_syntax)
             .map_err(MeasurementError::without_output)?;
-        if let Some(agents) = self.agents {
-            let placed = drive::place_agents(&mut drives, agents, self.programs.cpu_sets, self.programs.go_on);
+        if self.agents.is_some() || drives.iter().any(LoadDrive::has_script) {
+            // What drives users of a script is a process of its own.
+            let own = agents::AgentSpec {
+                backend: agents::Backend::Local,
+                agents: Some(1),
+                per_node: 1,
+                launcher: self.programs.launcher.to_vec(),
+            };
+            let specs = (self.agents, &own);
+            let placed = drive::place_agents(&mut drives, specs, self.programs.cpu_sets, self.programs.go_on);
             placed.map_err(|error| running.failure(error.to_string()))?;
         }
         let sampling =
@@ -132,11 +142,11 @@ impl MeasurementRunner<'_> {
         let go_on = || (self.programs.go_on)() && is_there() && sampling.excess_memory_bytes().is_none();
         let ran = thread::scope(|scope| {
             let watching = sampling.begin_on(scope, running.guard(), self.programs.cpu_sets);
-            let warm_up = drive::warm_up(&drives, self.programs.cpu_sets, &go_on);
+            let warm_up = drive::warm_up(&drives, self.programs.cpu_sets, self.script_report, &go_on);
             // Samples count from here on.
             let from = sampling.now();
             let runs = match &warm_up {
-                Ok((_, None)) if go_on() => drive::measure(&drives, self.programs.cpu_sets, &go_on),
+                Ok((_, None)) if go_on() => drive::measure(&drives, self.programs.cpu_sets, self.script_report, &go_on),
                 _ => Ok(Vec::new()),
             };
             sampling.stop();

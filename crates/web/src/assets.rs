@@ -1,4 +1,6 @@
-//! Files of the page.
+//! Files of the pages.
+
+use std::sync::LazyLock;
 
 /// A file of the page.
 #[derive(Clone, Copy, Debug)]
@@ -7,24 +9,62 @@ pub(crate) struct PageAsset {
     pub(crate) text: &'static str,
 }
 
+/// Page of a load, between the parts that other pages add.
+const HTML: &str = concat!(
+    include_str!("assets/head.html"),
+    include_str!("assets/top.html"),
+    include_str!("assets/live.html"),
+    include_str!("assets/foot.html")
+);
+const UI_HTML: &str = concat!(
+    include_str!("assets/head.html"),
+    include_str!("assets/ui_head.html"),
+    include_str!("assets/top.html"),
+    include_str!("assets/ui_nav.html"),
+    include_str!("assets/live.html"),
+    include_str!("assets/ui.html"),
+    include_str!("assets/foot.html")
+);
+const UI_SCRIPT: &str = concat!(
+    include_str!("assets/ui_views.js"),
+    include_str!("assets/ui_history.js"),
+    include_str!("assets/ui_trends.js"),
+    include_str!("assets/ui_form.js"),
+    include_str!("assets/ui.js"),
+);
 const SCRIPT: &str = concat!(
     include_str!("assets/quantiles.js"),
     include_str!("assets/store.js"),
     include_str!("assets/stream.js"),
     include_str!("assets/charts.js"),
+    include_str!("assets/heat.js"),
     include_str!("assets/controls.js"),
     include_str!("assets/live.js"),
 );
 
-/// File of a path.
+/// One file, since the first paint waits for each: that of reports, and what is new.
+static PAGE_STYLE: LazyLock<String> =
+    LazyLock::new(|| [weir_report::page::STYLE, include_str!("assets/live.css")].concat());
+
+/// File of the page of a load.
 pub(crate) fn asset(path: &str) -> Option<PageAsset> {
     let (content_type, text) = match path {
-        "/" => ("text/html; charset=utf-8", include_str!("assets/index.html")),
-        "/report.css" => ("text/css; charset=utf-8", weir_report::page::STYLE),
-        "/live.css" => ("text/css; charset=utf-8", include_str!("assets/live.css")),
+        "/" => ("text/html; charset=utf-8", HTML),
+        "/page.css" => ("text/css; charset=utf-8", PAGE_STYLE.as_str()),
         "/charts.js" => ("text/javascript; charset=utf-8", weir_report::page::CHART_MODULE),
         "/live.js" => ("text/javascript; charset=utf-8", SCRIPT),
         _ => return None,
+    };
+    Some(PageAsset { content_type, text })
+}
+
+/// File of the page of `weir ui`.
+pub(crate) fn ui_asset(path: &str) -> Option<PageAsset> {
+    let (content_type, text) = match path {
+        "/" => ("text/html; charset=utf-8", UI_HTML),
+        "/ui.css" => ("text/css; charset=utf-8", include_str!("assets/ui.css")),
+        "/ui.js" => ("text/javascript; charset=utf-8", UI_SCRIPT),
+        _ => return asset(path),
     };
     Some(PageAsset { content_type, text })
 }
@@ -33,11 +73,11 @@ pub(crate) fn asset(path: &str) -> Option<PageAsset> {
 mod tests {
     use super::*;
 
-    const PATHS: [&str; 5] = ["/", "/report.css", "/live.css", "/charts.js", "/live.js"];
+    const PATHS: [&str; 6] = ["/", "/page.css", "/charts.js", "/live.js", "/ui.css", "/ui.js"];
 
     #[test]
     fn the_page_is_small_and_names_no_foreign_host() {
-        let all: Vec<PageAsset> = PATHS.into_iter().filter_map(asset).collect();
+        let all: Vec<PageAsset> = PATHS.into_iter().filter_map(ui_asset).collect();
         assert_eq!(all.len(), PATHS.len());
         let bytes: usize = all.iter().map(|asset| asset.text.len()).sum();
         assert!(bytes <= 300 << 10, "{bytes} bytes");

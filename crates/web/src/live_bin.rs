@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_measure::Histogram;
 use weir_measure::recorder::Interval;
@@ -36,6 +37,8 @@ pub(crate) struct LiveBin {
     pub(crate) status: BTreeMap<u16, u64>,
     /// Requests without a response, by kind.
     pub(crate) failures: BTreeMap<&'static str, u64>,
+    /// CPU time of what generates the load, in nanoseconds.
+    pub(crate) cpu: u64,
     /// Steps of scenarios.
     pub(crate) steps: Vec<BinStep>,
     /// Streamed responses; none if responses are not read as streams.
@@ -113,7 +116,7 @@ impl BinTimes {
 
 impl LiveBin {
     /// Interval number `n`.
-    pub(crate) fn of(n: u64, interval: &Interval) -> Self {
+    pub(crate) fn of(n: u64, interval: &Interval, cpu: Nanos) -> Self {
         let outcomes = interval.outcomes.as_deref();
         let kinds = outcomes.into_iter().flat_map(|outcomes| FailureKind::ALL.iter().zip(outcomes.failures));
         Self {
@@ -125,6 +128,7 @@ impl LiveBin {
             in_flight: interval.in_flight,
             backlog: interval.backlog,
             iterations: interval.iterations,
+            cpu: cpu.0,
             times: BinTimes::of(&interval.response),
             failed_times: BinTimes::of(&interval.failed_response),
             status: outcomes.map(|outcomes| outcomes.statuses.iter().collect()).unwrap_or_default(),
@@ -149,6 +153,7 @@ impl LiveBin {
         self.bytes += later.bytes;
         (self.in_flight, self.backlog) = (later.in_flight, later.backlog);
         self.iterations += later.iterations;
+        self.cpu += later.cpu;
         self.times.add(&later.times);
         self.failed_times.add(&later.failed_times);
         later.status.iter().for_each(|(status, n)| *self.status.entry(*status).or_default() += n);

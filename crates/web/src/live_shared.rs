@@ -7,11 +7,13 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::access::{AccessRules, WebRole};
+use super::live_health::LiveHealth;
 use super::live_store::{LiveStore, MAX_BINS};
 use weir_decide::Nanos;
 use weir_decide::load::live_load::{LevelKind, LoadChange};
 use weir_load::LoadControl;
 use weir_machine::lock::lock;
+use weir_measure::LoadModel;
 use weir_report::page::{ChartLevel, ValueUnit};
 
 /// What a run is about, for its page.
@@ -29,6 +31,10 @@ pub struct PageSubject {
     pub warmup: Nanos,
     /// Whether responses are read as streams of events.
     pub reads_events: bool,
+    /// Kind of loop.
+    pub model: LoadModel,
+    /// Whether it busy-waits.
+    pub spins: bool,
     /// Whether the levels of a closed loop are connections, and not users.
     pub has_connections: bool,
 }
@@ -42,6 +48,7 @@ pub(crate) struct LiveShared {
     /// Name of the run, by which a page notices another one at the same address.
     pub(crate) run: String,
     pub(crate) store: Mutex<LiveStore>,
+    pub(crate) health: Mutex<LiveHealth>,
     pub(crate) end: Mutex<Option<Value>>,
     /// Number of the state that pages are shown without a new interval.
     pub(crate) ticks: AtomicU64,
@@ -105,7 +112,12 @@ impl LiveShared {
             LoadChange::Resume => "resume",
             LoadChange::Stop => "stop",
         };
+        let health = lock(&self.health);
+        let (marks, parts) = (health.marks(), health.parts());
+        drop(health);
         json!({
+            "marks": marks,
+            "parts": parts,
             "elapsed_s": elapsed.map(Nanos::as_secs_f64),
             "until_s": seconds(load.until()),
             "is_paused": load.is_paused(),

@@ -8,6 +8,8 @@
 //! - [`blocked`]: calls that do not return
 //! - [`command`]: `weir load -s FILE.py` in a Python process
 //! - [`quick_request`]: requests from the arguments that most have
+//! - [`task_requests`]: requests that tasks send; [`task_stream`], [`stream_calls`]: responses that they read as streams
+//!   of events
 //! - [`step_cache`]: indices of steps by their requests
 //! - [`references`]: number of references to a Python object
 //! - [`thread_state`]: Python's state of the worker thread
@@ -25,6 +27,9 @@ pub(crate) mod response;
 pub(crate) mod session;
 mod shared_program;
 mod step_cache;
+mod stream_calls;
+mod task_requests;
+pub(crate) mod task_stream;
 mod thread;
 mod thread_state;
 mod user;

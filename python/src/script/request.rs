@@ -27,6 +27,8 @@ pub(crate) struct ScriptRequest {
     pub(super) catches: bool,
     /// Whether the task may decide about the response later than before its next request.
     pub(super) is_watched: bool,
+    /// Whether the task reads the response as a stream of events.
+    pub(super) is_streamed: bool,
 }
 
 impl ScriptRequest {
@@ -43,6 +45,7 @@ impl ScriptRequest {
             follows_redirects: true,
             catches: false,
             is_watched: false,
+            is_streamed: false,
         }
     }
 
@@ -56,7 +59,7 @@ impl ScriptRequest {
 impl ScriptRequest {
     #[new]
     #[pyo3(signature = (session, method, url, name=None, headers=None, body=None, timeout=None, redirects=true,
-        catches=false, is_watched=false))]
+        catches=false, is_watched=false, is_streamed=false))]
     #[expect(clippy::too_many_arguments, reason = "what a request has")]
     fn new(
         session: Py<ScriptSession>,
@@ -69,6 +72,7 @@ impl ScriptRequest {
         redirects: bool,
         catches: bool,
         is_watched: bool,
+        is_streamed: bool,
     ) -> PyResult<Self> {
         let headers = match headers {
             Some(headers) => headers.iter().map(|(name, value)| header(&name, &value)).collect::<PyResult<_>>()?,
@@ -82,6 +86,7 @@ impl ScriptRequest {
             follows_redirects: redirects,
             catches,
             is_watched,
+            is_streamed,
             ..Self::plain(session, method, url)
         })
     }

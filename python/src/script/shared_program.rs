@@ -25,6 +25,10 @@ impl UserProgram for SharedProgram {
         self.0.names.facts()
     }
 
+    fn may_read_events(&self) -> bool {
+        true
+    }
+
     fn may_block(&self) -> bool {
         true
     }

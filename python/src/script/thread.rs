@@ -9,9 +9,7 @@ use pyo3::types::PyTuple;
 use weir::decide::Nanos;
 use weir::decide::base::failure::FailureKind;
 use weir::decide::load::shard::Shard;
-use weir::load::program::{
-    KeptParts, ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, ProgramSend, ThreadProgram,
-};
+use weir::load::program::{ProgramAction, ProgramCall, ProgramOrigin, ProgramResponse, StreamPart, ThreadProgram};
 use weir::machine::lock::lock;
 use weir::scenario::plan::{OriginId, OriginTable};
 
@@ -20,8 +18,9 @@ use super::references::is_only_reference;
 use super::request::ScriptRequest;
 use super::response::ScriptResponse;
 use super::step_cache::StepCache;
+use super::task_stream::StreamStep;
 use super::thread_state::KeptThreadState;
-use super::user::{PythonUser, TaskExchange, UserDriver};
+use super::user::{PythonUser, UserDriver};
 use crate::errors;
 
 /// Longest wait of a task, in seconds: a century.
@@ -30,23 +29,23 @@ const MAX_WAIT_S: f64 = 3e9;
 /// Users of the worker thread.
 #[derive(Debug)]
 pub(super) struct PythonThread {
-    program: Arc<PythonProgram>,
-    factory: Py<PyAny>,
+    pub(super) program: Arc<PythonProgram>,
+    pub(super) factory: Py<PyAny>,
     /// Numbers of its users in the whole load.
     numbers: Shard,
     /// Users by their places on the thread; each is made when it begins.
     users: Vec<Option<PythonUser>>,
-    steps: StepCache,
-    origins: OriginTable,
-    buffer: Vec<u8>,
+    pub(super) steps: StepCache,
+    pub(super) origins: OriginTable,
+    pub(super) buffer: Vec<u8>,
     /// Number of records that were held back.
-    held: u64,
+    pub(super) held: u64,
     /// Dropped last: what is above is Python's.
     state: Option<KeptThreadState>,
 }
 
 /// What a task is resumed with.
-enum TaskInput {
+pub(super) enum TaskInput {
     Value(Py<PyAny>),
     Error(PyErr),
 }
@@ -78,6 +77,7 @@ impl PythonThread {
                 driver,
                 scenario,
                 exchange: None,
+                stream: None,
                 watched: Vec::new(),
                 due: Nanos::ZERO,
                 next_start: Nanos::ZERO,
@@ -88,12 +88,12 @@ impl PythonThread {
         Ok(())
     }
 
-    fn user(&mut self, number: u32) -> Option<&mut PythonUser> {
+    pub(super) fn user(&mut self, number: u32) -> Option<&mut PythonUser> {
         self.users.get_mut(number as usize)?.as_mut()
     }
 
     /// Resumes a user until it sends, waits or ends its task.
-    fn advance(&mut self, py: Python<'_>, input: TaskInput, call: &mut ProgramCall<'_>) -> ProgramAction {
+    pub(super) fn advance(&mut self, py: Python<'_>, input: TaskInput, call: &mut ProgramCall<'_>) -> ProgramAction {
         let action = self.play(py, input, call);
         if let Some(user) = self.user(call.user).filter(|user| !user.watched.is_empty()) {
             user.release(py, false, call);
@@ -119,6 +119,11 @@ impl PythonThread {
                     Ok(action) => return action,
                     Err(why) => input = TaskInput::Error(PyValueError::new_err(why)),
                 }
+            } else if let Ok(step) = next.cast::<StreamStep>() {
+                match self.stream_step(py, *step.get(), call.user) {
+                    Ok(resumed) => input = resumed,
+                    Err(action) => return action,
+                }
             } else if let Ok(end) = next.cast::<PyTuple>() {
                 return match end.extract() {
                     Ok((has_failed, wait_s)) => self.end_task(py, has_failed, wait_s, call),
@@ -137,49 +142,6 @@ impl PythonThread {
                 input = TaskInput::Error(foreign(&next));
             }
         }
-    }
-
-    fn send(
-        &mut self,
-        request: &Bound<'_, ScriptRequest>,
-        call: &mut ProgramCall<'_>,
-    ) -> Result<ProgramAction, String> {
-        let asked = request.get();
-        let url = TaskExchange::url_of(asked)?;
-        let scenario = self.user(call.user).map_or(0, |user| user.scenario);
-        let known = self.steps.get(scenario, asked);
-        let step = known.unwrap_or_else(|| {
-            let name = asked.step_name();
-            let step = self.program.names.index(self.program.scenario(scenario), &name);
-            self.steps.insert(step);
-            let listed = (scenario, name, asked.name.as_ref().unwrap_or(&asked.url), &asked.method);
-            // Users that have no use for it do not have the method.
-            let _ = self.factory.bind(request.py()).call_method1("add_step", listed);
-            step
-        });
-        self.exchange(TaskExchange::new(request, url, step), call)
-    }
-
-    /// Sends the request of an exchange.
-    fn exchange(&mut self, exchange: TaskExchange, call: &mut ProgramCall<'_>) -> Result<ProgramAction, String> {
-        let url = &exchange.url;
-        let origin = self.origins.intern(url.is_tls(), url.host(), url.port());
-        let origin = origin.ok_or_else(|| format!("'{url}': too many hosts"))?;
-        exchange.write(&mut self.buffer)?;
-        call.put_request(&self.buffer);
-        let timeout = exchange.request.get().timeout_s.map(seconds);
-        let send = ProgramSend {
-            step: exchange.step,
-            origin,
-            intended: self.user(call.user).map_or(call.now, |user| user.due),
-            timeout,
-            is_bodyless: exchange.method == "HEAD",
-            keeps: KeptParts::HeadAndBody,
-        };
-        if let Some(user) = self.user(call.user) {
-            user.exchange = Some(exchange);
-        }
-        Ok(ProgramAction::Send(send))
     }
 
     fn end_task(
@@ -279,6 +241,10 @@ impl ThreadProgram for PythonThread {
         Python::attach(|py| self.advance(py, TaskInput::Value(py.None()), call))
     }
 
+    fn events(&mut self, part: &StreamPart<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
+        Python::attach(|py| self.stream_part(py, part, call))
+    }
+
     fn response(&mut self, response: &ProgramResponse<'_>, call: &mut ProgramCall<'_>) -> ProgramAction {
         Python::attach(|py| {
             let Some(mut exchange) = self.user(call.user).and_then(|user| user.exchange.take()) else {
@@ -299,6 +265,9 @@ impl ThreadProgram for PythonThread {
                 }
                 Err(why) => Some(why),
             };
+            if problem.is_none() && self.user(call.user).is_some_and(|user| user.stream.is_some()) {
+                return self.stream_ended(py, &exchange, response, call);
+            }
             let mut made = exchange.into_response(response);
             if let Some(why) = problem {
                 call.fail(why.clone());
@@ -316,6 +285,9 @@ impl ThreadProgram for PythonThread {
             let Some(user) = self.user(call.user) else { return ProgramAction::End { ok: false } };
             let Some(exchange) = user.exchange.take() else { return ProgramAction::End { ok: false } };
             (user.has_failed, user.due) = (true, call.now);
+            if user.stream.is_some() {
+                return self.stream_failed(py, &exchange, kind, call);
+            }
             let request = exchange.request.get();
             if !request.catches {
                 let what = format!("{} {}: {}", exchange.method, exchange.url, kind.name());
@@ -345,7 +317,7 @@ impl ThreadProgram for PythonThread {
                 }
                 Err(error) => return ProgramAction::Abort(described(py, &error)),
             }
-            (user.exchange, user.due, call.scenario) = (None, call.now, user.scenario);
+            (user.exchange, user.stream, user.due, call.scenario) = (None, None, call.now, user.scenario);
             user.release(py, true, call);
             self.advance(py, TaskInput::Value(py.None()), call)
         })
@@ -374,7 +346,7 @@ impl Drop for PythonThread {
     }
 }
 
-fn seconds(seconds: f64) -> Nanos {
+pub(super) fn seconds(seconds: f64) -> Nanos {
     Nanos((seconds.clamp(0.0, MAX_WAIT_S) * 1e9) as u64)
 }
 
@@ -387,7 +359,7 @@ fn foreign(awaited: &Bound<'_, PyAny>) -> PyErr {
 }
 
 /// Exception as one line.
-fn described(py: Python<'_>, error: &PyErr) -> String {
+pub(super) fn described(py: Python<'_>, error: &PyErr) -> String {
     let name = error.get_type(py).qualname().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
     let text = error.value(py).to_string();
     if text.is_empty() { name } else { format!("{name}: {text}") }

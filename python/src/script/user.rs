@@ -14,9 +14,10 @@ use super::references::is_only_reference;
 use super::request::ScriptRequest;
 use super::response::{ScriptResponse, TaskVerdict, has_field};
 use super::session::{SessionState, unix_s};
+use super::task_stream::TaskStream;
 use weir::load::program::request::redirect::{MAX_REDIRECTS, is_redirect, keeps_body, method_after};
 use weir::load::program::request::{RequestParts, SentForm, absolute, write_request};
-use weir::load::program::{ProgramCall, ProgramResponse, ReleasedRecord};
+use weir::load::program::{ProgramCall, ProgramResponse, ReleasedRecord, StreamPart};
 use weir::machine::lock::lock;
 
 /// Generator or greenlet of a user.
@@ -79,6 +80,8 @@ pub(super) struct PythonUser {
     pub(super) driver: UserDriver,
     pub(super) scenario: u32,
     pub(super) exchange: Option<TaskExchange>,
+    /// Response that its task reads as a stream of events.
+    pub(super) stream: Option<TaskStream>,
     /// Responses about which its task has not decided, by the numbers that their records are held back under.
     pub(super) watched: Vec<(u64, Py<ScriptResponse>)>,
     /// Time at which the next request should be sent: the intended start of the iteration, the arrival of the last
@@ -183,7 +186,7 @@ impl TaskExchange {
     /// # Errors
     /// One line, if there were too many redirects, or the location is invalid.
     pub(super) fn redirect_of(&self, response: &ProgramResponse<'_>) -> Result<Option<HttpUrl>, String> {
-        if !is_redirect(response.status) || !self.request.get().follows_redirects {
+        if !self.follows(response.status) {
             return Ok(None);
         }
         let location = response.with_headers(|fields| {
@@ -215,6 +218,18 @@ impl TaskExchange {
         let head = (response.head, response.body);
         let Self { request, method, url, history, .. } = self;
         ScriptResponse::new((response.status, method), request, url, head, response.service, history)
+    }
+
+    /// Response whose body is to come, as the task gets it.
+    pub(super) fn begun_response(&self, py: Python<'_>, part: &StreamPart<'_>) -> ScriptResponse {
+        let history = self.history.iter().map(|one| one.clone_ref(py)).collect();
+        let (request, url) = (self.request.clone_ref(py), self.url.clone());
+        ScriptResponse::new((part.status, self.method.clone()), request, url, (part.head, b""), part.service, history)
+    }
+
+    /// Whether a response of this status is followed to where it redirects.
+    pub(super) fn follows(&self, status: u16) -> bool {
+        is_redirect(status) && self.request.get().follows_redirects
     }
 
     /// Response in place of one that never came.

@@ -123,6 +123,18 @@ fn verdict(run: &StoredRun) -> String {
     }
 }
 
+/// Run as the page of `weir ui` lists it: as in the JSON, with figures as text.
+#[cfg(feature = "web")]
+pub(crate) fn run_row(run: &StoredRun) -> serde_json::Value {
+    let mut value = row(run);
+    value["shown"] = json!({
+        "started": started(run.started_unix_s),
+        "figures": COLUMNS.map(|(name, _)| json!([name, figure(run, name)])),
+        "verdict": verdict(run),
+    });
+    value
+}
+
 fn row(run: &StoredRun) -> serde_json::Value {
     let figures: serde_json::Map<String, serde_json::Value> =
         run.figures.iter().map(|(name, value)| (name.clone(), json!(value))).collect();

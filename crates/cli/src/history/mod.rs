@@ -14,14 +14,20 @@ mod trend_report;
 mod trend_text;
 
 pub(crate) use self::list::HistoryArgs;
+#[cfg(feature = "web")]
+pub(crate) use self::list::run_row;
+#[cfg(feature = "web")]
+pub(crate) use self::save_args::figures_of;
 pub(crate) use self::save_args::{RunSaver, SaveArgs};
 pub(crate) use self::stored_result::stored_run;
 pub(crate) use self::trend::TrendArgs;
+#[cfg(feature = "web")]
+pub(crate) use self::trend_report::trend_reports;
 use super::exit;
 use super::messages::Messages;
 
 /// Store where no other is named.
-const DEFAULT_STORE: &str = ".weir/runs.db";
+pub(crate) const DEFAULT_STORE: &str = ".weir/runs.db";
 
 pub(super) fn run(asked: &HistoryArgs, messages: &Messages) -> u8 {
     asked.run(messages).map_or_else(|why| messages.usage_error(&why), |()| exit::OK)

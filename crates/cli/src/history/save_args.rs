@@ -84,16 +84,21 @@ impl RunSaver {
     /// # Errors
     /// One line, if the store cannot be written.
     pub(crate) fn save(mut self, run: &Run) -> Result<(), String> {
-        let result = ToolResult::of_run(run.clone());
-        let of_objectives = run.slo.iter().filter_map(|slo| slo.objective.split(['<', '>']).next());
-        let mut figures: Vec<(String, f64)> = Vec::new();
-        for name in FIGURES.into_iter().chain(of_objectives) {
-            let Ok(selector) = name.trim().parse::<MetricSelector>() else { continue };
-            let name = selector.metric().name;
-            if let Some(value) = selector.value(&result).filter(|_| figures.iter().all(|(known, _)| *known != name)) {
-                figures.push((name, value));
-            }
-        }
-        self.store.save(run, &self.note, &figures).map(drop).map_err(|error| format!("--save: {error}"))
+        self.store.save(run, &self.note, &figures_of(run)).map(drop).map_err(|error| format!("--save: {error}"))
     }
+}
+
+/// Figures of a run by the names of `weir compare`: the usual ones, and those of its objectives.
+pub(crate) fn figures_of(run: &Run) -> Vec<(String, f64)> {
+    let result = ToolResult::of_run(run.clone());
+    let of_objectives = run.slo.iter().filter_map(|slo| slo.objective.split(['<', '>']).next());
+    let mut figures: Vec<(String, f64)> = Vec::new();
+    for name in FIGURES.into_iter().chain(of_objectives) {
+        let Ok(selector) = name.trim().parse::<MetricSelector>() else { continue };
+        let name = selector.metric().name;
+        if let Some(value) = selector.value(&result).filter(|_| figures.iter().all(|(known, _)| *known != name)) {
+            figures.push((name, value));
+        }
+    }
+    figures
 }

@@ -13,7 +13,6 @@ use crate::messages::Messages;
 use crate::output::print;
 use weir_decide::base::units;
 use weir_history::{LikeRuns, RunFilter, RunStore};
-use weir_measure::change_points::ChangeSettings;
 use weir_report::comparison::MetricSelector;
 
 /// Examples at the end of the help.
@@ -86,14 +85,13 @@ impl TrendArgs {
     }
 
     fn report(&self, group: LikeRuns) -> TrendReport {
-        let settings = ChangeSettings { min_effect: self.min_effect, ..ChangeSettings::default() };
         let metrics = if self.metrics.is_empty() { default_metrics(&group) } else { self.metrics.clone() };
-        let trends = metrics.iter().filter_map(|metric| group.trend(&metric.metric(), &settings)).collect();
-        TrendReport { group, trends }
+        TrendReport::new(group, &metrics, self.min_effect)
     }
 }
 
-fn default_metrics(group: &LikeRuns) -> Vec<MetricSelector> {
+/// Metrics of a trend where none is named.
+pub(super) fn default_metrics(group: &LikeRuns) -> Vec<MetricSelector> {
     let Some(last) = group.runs.last() else { return Vec::new() };
     let has_all = |names: &&&[&str]| names.iter().all(|name| last.figure(name).is_some());
     let names = DEFAULTS.iter().find(has_all).copied().unwrap_or_default();

@@ -19,6 +19,15 @@ pub(super) fn render(reports: &[TrendReport]) -> String {
 }
 
 fn group(report: &TrendReport) -> Vec<String> {
+    let mut lines = heading(report);
+    for trend in &report.trends {
+        lines.extend(course(trend, &report.group.runs));
+    }
+    lines
+}
+
+/// What a group is, in lines.
+pub(super) fn heading(report: &TrendReport) -> Vec<String> {
     let runs = &report.group.runs;
     let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
         return vec![format!("{} runs that are not trusted or were interrupted", report.group.left_out)];
@@ -35,9 +44,6 @@ fn group(report: &TrendReport) -> Vec<String> {
     if runs.len() < MIN_RUNS {
         lines.push(format!("below {MIN_RUNS} runs hardly any change can be told from chance"));
     }
-    for trend in &report.trends {
-        lines.extend(course(trend, runs));
-    }
     lines
 }
 
@@ -49,6 +55,15 @@ fn course(trend: &Trend, runs: &[StoredRun]) -> Vec<String> {
     let quiet = if trend.changes.is_empty() { "  no change" } else { "" };
     let mut lines =
         vec![String::new(), format!("{:<12}{}  {last}{quiet}", trend.metric.name, blocks(&values, COURSE_COLUMNS))];
+    lines.extend(changes(trend, runs).into_iter().map(|line| format!("  {line}")));
+    lines
+}
+
+/// Changes of a level, a sentence each.
+pub(super) fn changes(trend: &Trend, runs: &[StoredRun]) -> Vec<String> {
+    let unit = ValueUnit::of(&trend.metric);
+    let shown = |value: f64| unit.format(value).replace('\u{a0}', "");
+    let mut lines = Vec::new();
     for change in &trend.changes {
         let (at, before) = trend.runs_of(change);
         let (run, before) = (&runs[at], &runs[before]);
@@ -57,7 +72,7 @@ fn course(trend: &Trend, runs: &[StoredRun]) -> Vec<String> {
             commit => format!("#{} ({commit})", run.id),
         };
         lines.push(format!(
-            "  {} with {} of {}: {} to {}{}; before it {}",
+            "{} with {} of {}: {} to {}{}; before it {}",
             if trend.is_worse(change) { "worse" } else { "better" },
             commit(run),
             started(run.started_unix_s),

@@ -1,13 +1,15 @@
 //! Conversations with a language model as the program of a load.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::llm_shared::LlmShared;
 use super::llm_thread::LlmThread;
 use super::prompt_args::LlmPrompts;
-use weir_llm::{RequestBodies, RequestSettings};
+use super::uncounted::{UncountedReplies, UncountedReply};
+use weir_llm::{PromptSource, RequestBodies, RequestSettings};
 use weir_load::LoadPlan;
 use weir_load::program::{ProgramThread, ThreadProgram, UserProgram};
+use weir_machine::lock::lock;
 use weir_measure::run_steps::StepFacts;
 
 /// Name of the one scenario.
@@ -23,11 +25,24 @@ impl LlmProgram {
     /// # Errors
     /// One line, if the API lacks what is asked for.
     pub(super) fn new(settings: RequestSettings, prompts: LlmPrompts, plan: &LoadPlan) -> Result<Self, String> {
-        let LlmPrompts { source, replies, think, .. } = prompts;
+        let LlmPrompts { source, replies, think, counts_tokens, .. } = prompts;
+        let uncounted = counts_tokens.then(|| Mutex::new(UncountedReplies::new(plan.warmup)));
         let has_turns = source.has_turns();
         let bodies = RequestBodies::new(settings, source)?;
         let head = plan.requests.first().map(|request| head_without_length(&request.bytes)).unwrap_or_default();
-        Ok(Self(Arc::new(LlmShared { bodies, replies, think, head, seed: plan.seed, has_turns })))
+        Ok(Self(Arc::new(LlmShared { bodies, replies, think, head, seed: plan.seed, has_turns, uncounted })))
+    }
+}
+
+impl LlmProgram {
+    /// Responses since the last call whose tokens the server has not reported.
+    pub(super) fn take_uncounted(&self) -> Vec<UncountedReply> {
+        self.0.uncounted.as_ref().map(|uncounted| lock(uncounted).take()).unwrap_or_default()
+    }
+
+    /// Prompts of all requests.
+    pub(super) fn prompts(&self) -> &PromptSource {
+        self.0.bodies.prompts()
     }
 }
 
@@ -51,6 +66,10 @@ impl UserProgram for LlmProgram {
         let facts =
             |name: &&str| StepFacts { name: (*name).to_owned(), scenario: SCENARIO.to_owned(), checks: Vec::new() };
         names.iter().map(facts).collect()
+    }
+
+    fn has_follow_ups(&self) -> bool {
+        self.0.has_turns
     }
 
     fn thread(&self, _: ProgramThread) -> Result<Box<dyn ThreadProgram>, String> {

@@ -1,5 +1,8 @@
 //! What the threads of a program share.
 
+use std::sync::Mutex;
+
+use super::uncounted::UncountedReplies;
 use weir_llm::{ReplySource, RequestBodies};
 use weir_load::steps::ThinkTime;
 
@@ -14,4 +17,6 @@ pub(super) struct LlmShared {
     pub(super) seed: u64,
     /// Whether a conversation has several turns.
     pub(super) has_turns: bool,
+    /// Responses whose tokens are counted after the run; `None` without a tokenizer.
+    pub(super) uncounted: Option<Mutex<UncountedReplies>>,
 }

@@ -9,8 +9,9 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::base::rng::SeededRng;
 use weir_events::StreamFormat;
-use weir_llm::{ConversationState, TurnAction, push_reply_text};
+use weir_llm::{ConversationState, ReplyParts, TurnAction, push_reply_text};
 use weir_load::program::{KeptParts, ProgramAction, ProgramCall, ProgramResponse, ProgramSend, ThreadProgram};
+use weir_machine::lock::lock;
 
 /// Stream of random numbers that think times are made from.
 const THINK_SALT: u64 = 0x6c6c_6d05;
@@ -54,7 +55,11 @@ impl LlmThread {
         ProgramAction::Send(ProgramSend {
             step: u32::from(shared.has_turns && state.turn() > 0),
             intended: state.intended(),
-            keeps: if needs_reply { KeptParts::HeadAndBody } else { KeptParts::HeadAndErrorBody },
+            keeps: if needs_reply || shared.uncounted.is_some() {
+                KeptParts::HeadAndBody
+            } else {
+                KeptParts::HeadAndErrorBody
+            },
             ..ProgramSend::default()
         })
     }
@@ -98,9 +103,16 @@ impl ThreadProgram for LlmThread {
         let shared = Arc::clone(&self.shared);
         let prompts = shared.bodies.prompts();
         let state = self.user(call.user);
+        if let (Some(uncounted), Some(timeline)) = (&shared.uncounted, response.llm) {
+            let (api, format) = (shared.bodies.settings().api.reads(), StreamFormat::of_content_type(&content_type));
+            lock(uncounted).add(state, timeline, call.now, |text| {
+                push_reply_text(api, ReplyParts::Generated, format, response.body, text);
+            });
+        }
         let reply = state.needs_reply(prompts, shared.replies).then(|| {
             let (format, mut text) = (StreamFormat::of_content_type(&content_type), Vec::new());
-            push_reply_text(shared.bodies.settings().api.reads(), format, response.body, &mut text);
+            let api = shared.bodies.settings().api.reads();
+            push_reply_text(api, ReplyParts::Content, format, response.body, &mut text);
             text
         });
         let think = think(&shared, state);

@@ -8,6 +8,7 @@ use clap::Args;
 use super::super::load::StagesFlag;
 use super::searched_load::SearchedLoad;
 use super::sweep_values::SweepValues;
+use super::token_counter::TokenCounter;
 use crate::capacity::SearchArgs;
 #[cfg(feature = "history")]
 use crate::history::SaveArgs;
@@ -33,6 +34,9 @@ pub(super) struct LlmLoadArgs {
     /// closed loop: conversations at a time [default: 8]; open loop: maximum [default: 1000]
     #[arg(short, long, value_name = "N", visible_alias = "max-concurrency", value_parser = units::count, help_heading = LOAD)]
     concurrency: Option<u64>,
+    /// closed loop: time over which conversations start, evenly [default: 0s]
+    #[arg(long, value_name = "TIME", value_parser = units::seconds, help_heading = LOAD)]
+    ramp_up: Option<Duration>,
     /// open loop: conversations per second, independent of responses: 4, 0.5, 30/m
     #[arg(short, long, value_name = "RATE", visible_alias = "request-rate", value_parser = units::rate, help_heading = LOAD)]
     rate: Option<f64>,
@@ -73,6 +77,10 @@ pub(super) struct LlmLoadArgs {
     /// objective of the run, e.g. "errors<1%"; repeatable; exit code 1
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
     pub(super) slos: Vec<Slo>,
+    /// model's tokenizer.json, for tokens that the server does not report
+    #[cfg(feature = "tokenizer")]
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    tokenizer: Option<PathBuf>,
     /// exit code 3 if the run is not trusted
     #[arg(long, help_heading = RESULT)]
     pub(super) strict: bool,
@@ -97,6 +105,18 @@ impl LlmLoadArgs {
     /// Seed of all random choices.
     pub(super) fn seed(&self) -> u64 {
         self.seed.unwrap_or(0)
+    }
+
+    /// Counter of tokens that the server does not report; none without the flag.
+    ///
+    /// # Errors
+    /// One line, if the file cannot be read.
+    pub(super) fn token_counter(&self) -> Result<Option<TokenCounter>, String> {
+        #[cfg(feature = "tokenizer")]
+        let counter = self.tokenizer.as_deref().map(TokenCounter::open).transpose();
+        #[cfg(not(feature = "tokenizer"))]
+        let counter = Ok(None);
+        counter
     }
 
     /// Values of the sweep, if there is one.
@@ -136,6 +156,7 @@ impl LlmLoadArgs {
             ("--stages", self.stages.is_some()),
             ("--rate", self.rate.is_some()),
             ("--concurrency", self.concurrency.is_some() && !searched.is_of_rate()),
+            ("--ramp-up", self.ramp_up.is_some()),
             ("--num-prompts", self.num_prompts.is_some()),
             ("--duration", self.duration.is_some()),
             ("--csv", self.csv.is_some()),
@@ -143,10 +164,33 @@ impl LlmLoadArgs {
             ("--save", self.save_args.path().is_some()),
             ("--format vllm", self.format == LlmReportFormat::Vllm),
         ];
+        #[cfg(feature = "tokenizer")]
+        if self.tokenizer.is_some() {
+            return Err("--tokenizer counts after a run, and --capacity judges each second; leave one out".to_owned());
+        }
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) => Err(format!("{flag} and --capacity do not go together; see --from, --to, --step-time")),
             None => Ok(Some(searched)),
         }
+    }
+
+    /// Whether the load is an open loop.
+    fn is_open(&self) -> bool {
+        self.rate.is_some()
+            || self.stages.is_some()
+            || self.sweep.as_ref().is_some_and(SweepValues::is_of_rate)
+            || self.capacity.is_some_and(SearchedLoad::is_of_rate)
+    }
+
+    /// Checks that conversations that start over a time are those of a closed loop.
+    ///
+    /// # Errors
+    /// One line, if they are not.
+    pub(super) fn check_ramp_up(&self) -> Result<(), String> {
+        if self.ramp_up.is_some() && self.is_open() {
+            return Err("--ramp-up is for a closed loop; write a rising rate as --stages 0-8/1m".to_owned());
+        }
+        Ok(())
     }
 
     /// Objectives of each request; none without the flag.
@@ -162,14 +206,15 @@ impl LlmLoadArgs {
 
     /// Options of a load to an endpoint.
     pub(super) fn options(&self, endpoint: Options) -> Options {
-        let is_open = self.rate.is_some()
-            || self.stages.is_some()
-            || self.sweep.as_ref().is_some_and(SweepValues::is_of_rate)
-            || self.capacity.is_some_and(SearchedLoad::is_of_rate);
-        let default_connections = (!is_open).then_some(DEFAULT_CONCURRENCY);
+        let default_concurrency = (!self.is_open()).then_some(DEFAULT_CONCURRENCY);
+        let concurrency = self.concurrency.or(default_concurrency);
+        // Only users start over a time.
+        let (connections, users) = if self.ramp_up.is_some() { (None, concurrency) } else { (concurrency, None) };
         let has_end = self.duration.is_some() || self.num_prompts.is_some() || self.stages.is_some();
         Options {
-            connections: self.concurrency.or(default_connections),
+            connections,
+            users,
+            ramp_up: self.ramp_up,
             threads: Some(self.threads.unwrap_or(1)),
             requests: self.num_prompts,
             duration: self.duration.or((!has_end).then_some(DEFAULT_DURATION)),

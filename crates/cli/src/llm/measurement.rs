@@ -3,6 +3,8 @@
 use super::super::interrupt::Interrupt;
 use super::super::messages::Messages;
 use super::super::objectives::Objectives;
+use super::llm_program::LlmProgram;
+use super::token_counter::TokenCounter;
 use weir_live::progress_bar::{Extent, ProgressBar};
 use weir_load::{self as load, LoadError, LoadPlan};
 use weir_measure::{Run, RunProgress};
@@ -15,6 +17,8 @@ pub(super) struct LlmMeasurement<'m> {
     /// Command line for the manifest, without secrets.
     pub(super) command: &'m [String],
     pub(super) objectives: &'m Objectives,
+    /// Counter of tokens that the server does not report, and the program that has the texts.
+    pub(super) counter: Option<(&'m TokenCounter, &'m LlmProgram)>,
 }
 
 impl LlmMeasurement<'_> {
@@ -38,6 +42,9 @@ impl LlmMeasurement<'_> {
         }
         match run {
             Ok(mut run) => {
+                if let Some((counter, program)) = self.counter {
+                    counter.count(program, plan, &mut run)?;
+                }
                 self.objectives.judge(&mut run, self.objectives.watch(plan), self.interrupt.is_requested());
                 Ok(Some(run))
             }

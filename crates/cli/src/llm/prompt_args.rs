@@ -67,6 +67,8 @@ pub(super) struct LlmPrompts {
     pub(super) source: PromptSource,
     pub(super) replies: ReplySource,
     pub(super) think: ThinkTime,
+    /// Whether tokens are counted after the run where the server does not.
+    pub(super) counts_tokens: bool,
     /// Notes for a person.
     pub(super) notes: Vec<String>,
 }
@@ -117,6 +119,7 @@ impl PromptArgs {
                 Some(ReplyArg::Dataset) | None => ReplySource::Dataset,
             },
             think: self.think.unwrap_or_default(),
+            counts_tokens: false,
             notes,
         })
     }

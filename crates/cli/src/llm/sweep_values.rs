@@ -69,6 +69,9 @@ impl SweepValues {
     pub(super) fn loads(&self, options: &Options) -> Vec<Options> {
         let load = |value: &f64| match self.flag {
             SweepFlag::Rate => Options { rate: Some(*value), ..options.clone() },
+            SweepFlag::Concurrency if options.ramp_up.is_some() => {
+                Options { users: Some(*value as u64), ..options.clone() }
+            }
             SweepFlag::Concurrency => Options { connections: Some(*value as u64), ..options.clone() },
         };
         self.values.iter().map(load).collect()

@@ -1,9 +1,11 @@
 //! Scripts that drive the users of an agent.
 
 use super::lua_script::{LuaLoad, LuaRole};
+use crate::exit;
+use crate::messages::Messages;
 use crate::python_host::{PythonHost, PythonScript, ScriptRole};
 use crate::script_path::is_python;
-use weir_agents::AgentScripts;
+use weir_agents::{AgentScripts, process};
 use weir_load::program::ScriptOptions;
 use weir_load::{AgentPosition, LoadPlan, Options};
 
@@ -49,5 +51,16 @@ impl AgentScripts for HostedScripts<'_> {
         let (_, opened) = self.python.as_ref().filter(|_| std::mem::take(&mut self.is_running))?;
         // The report of a script that fails at the end is its traceback.
         opened.report().ok()
+    }
+}
+
+/// Hidden command of an agent process.
+pub(crate) fn run_agent(messages: &Messages, host: Option<&dyn PythonHost>) -> u8 {
+    match process::run(&mut HostedScripts::new(host)) {
+        Ok(()) => exit::OK,
+        Err(error) => {
+            messages.error(&format!("internal command of 'weir load --on': {error}"));
+            exit::USAGE
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,8 +35,12 @@ impl LiveKeys {
         stdin.is_terminal() && io::stderr().is_terminal() && is_foreground()
     }
 
-    /// Reads keys; `is_interrupted` gives it back at once.
-    pub(super) fn listen(control: &LoadControl, is_interrupted: impl Fn() -> bool + Send + 'static) -> Option<Self> {
+    /// Reads keys, and forwards them, too; `is_interrupted` gives the terminal back at once.
+    pub(super) fn listen(
+        control: &LoadControl,
+        is_interrupted: impl Fn() -> bool + Send + 'static,
+        forward: Option<Sender<u8>>,
+    ) -> Option<Self> {
         let stdin = io::stdin();
         let before = tcgetattr(&stdin).ok()?;
         let mut by_key = before.clone();
@@ -52,6 +57,8 @@ impl LiveKeys {
                 let Some(key) = terminal.key() else { continue };
                 // What does not go with the load, or comes too late, changes nothing; the progress line shows the load.
                 let _ = change_of(key, &control).map(|change| control.change(change));
+                // The view may be gone already.
+                let _ = forward.as_ref().map(|forward| forward.send(key));
             }
         });
         match reader {

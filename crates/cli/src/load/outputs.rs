@@ -10,10 +10,11 @@ use crate::exit;
 use crate::history::RunSaver;
 use crate::messages::Messages;
 use crate::output::OutputFile;
+use crate::run::{PlayDetail, PlayOutput};
 use weir_load::LoadPlan;
 use weir_load::request_log::RequestLog;
 use weir_measure::Run;
-use weir_report::{csv, junit, page, summary};
+use weir_report::{ReportFormat, csv, junit, page, summary};
 
 /// Variable of GitHub Actions: the file that is shown on the page of a job.
 const JOB_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
@@ -27,6 +28,8 @@ pub(super) struct LoadOutputs {
     pub(super) jtl: Option<OutputFile>,
     summary: Option<OutputFile>,
     junit: Option<OutputFile>,
+    /// Lines while the run goes on, which something else writes.
+    pub(super) jsonl: Option<OutputFile>,
     #[cfg(feature = "history")]
     saver: Option<RunSaver>,
     /// Saved runs that the summary compares with.
@@ -53,6 +56,10 @@ impl LoadOutputs {
             jtl: open(&asked.jtl)?,
             summary: open(&asked.summary_md)?,
             junit: open(&asked.junit)?,
+            #[cfg(feature = "outputs")]
+            jsonl: open(&asked.live_args.out_args.out_jsonl)?,
+            #[cfg(not(feature = "outputs"))]
+            jsonl: None,
             #[cfg(feature = "history")]
             saver: asked.save_args.open()?,
             base: asked.base.clone(),
@@ -68,7 +75,7 @@ impl LoadOutputs {
         Ok(all)
     }
 
-    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 7] {
+    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 8] {
         [
             ("--out", self.json.as_ref()),
             ("--csv", self.csv.as_ref()),
@@ -77,6 +84,7 @@ impl LoadOutputs {
             ("--jtl", self.jtl.as_ref()),
             ("--summary-md", self.summary.as_ref()),
             ("--junit", self.junit.as_ref()),
+            ("--out-jsonl", self.jsonl.as_ref()),
         ]
     }
 
@@ -115,6 +123,19 @@ impl LoadOutputs {
             code = exit::USAGE;
         }
         code
+    }
+}
+
+impl LoadArgs {
+    /// What is printed of a single iteration.
+    pub(super) fn play_output(&self) -> PlayOutput {
+        PlayOutput {
+            detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },
+            is_json: self.format == ReportFormat::Json,
+            show_secrets: self.show_secrets,
+            secrets: self.request_args.secrets(),
+            redact: self.request_args.scenario_args.redact.clone(),
+        }
     }
 }
 

@@ -125,7 +125,7 @@ impl PythonLoad {
         let processes = asked.python_args.processes;
         let is_single = matches!(processes, None | Some(ProcessCount::Exactly(1))) && !asked.agent_args.has_agents();
         let role = if is_single { ScriptRole::Single } else { ScriptRole::Coordinator };
-        let (script, settings) = open_script(host, &mut options, &mut asked.request_args, role)?;
+        let (script, settings) = open_script_for(host, &mut options, &mut asked.request_args, role)?;
         let is_open = asked.rate.is_some() || asked.stages.is_some();
         if !is_open && asked.connections.is_none() {
             asked.users = asked.users.or(settings.users);
@@ -185,15 +185,13 @@ impl ProcessCount {
 ///
 /// # Errors
 /// One line; details are printed already.
-pub(super) fn open_script(
+pub(super) fn open_script_for(
     host: &dyn PythonHost,
     options: &mut ScriptOptions,
     request_args: &mut RequestArgs,
     role: ScriptRole,
 ) -> Result<(Box<dyn PythonScript>, PythonScriptSettings), String> {
-    let script = host.open(options, role)?;
-    let settings = script.settings();
-    options.scenarios.clone_from(&settings.scenarios);
+    let (script, settings) = open_script(host, options, role)?;
     if request_args.url().is_empty() {
         let url = settings.url.clone().ok_or_else(|| no_url(&options.path))?;
         request_args.set_url(url);
@@ -201,7 +199,23 @@ pub(super) fn open_script(
     Ok((script, settings))
 }
 
-fn no_url(path: &Path) -> String {
+/// Opens a script, and takes the names of its scenarios over.
+///
+/// # Errors
+/// One line; details are printed already.
+pub(super) fn open_script(
+    host: &dyn PythonHost,
+    options: &mut ScriptOptions,
+    role: ScriptRole,
+) -> Result<(Box<dyn PythonScript>, PythonScriptSettings), String> {
+    let script = host.open(options, role)?;
+    let settings = script.settings();
+    options.scenarios.clone_from(&settings.scenarios);
+    Ok((script, settings))
+}
+
+/// Message of a script without a URL.
+pub(super) fn no_url(path: &Path) -> String {
     let name = path.display();
     format!("{name}: no class has a host; write it there, or the URL: weir load -s {name} http://localhost:8080")
 }

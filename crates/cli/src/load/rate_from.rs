@@ -38,6 +38,12 @@ struct LogRate {
 }
 
 impl RateFromArgs {
+    /// Whether a log is given.
+    #[cfg(all(feature = "history", feature = "web"))]
+    pub(super) fn is_given(&self) -> bool {
+        !self.rate_from.is_empty()
+    }
+
     /// Reads the log, if one is given, in the format of `log`; `length` cuts the load off.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::python_script::open_script;
+use super::python_script::open_script_for;
 use crate::agent_args::AgentArgs;
 use crate::python_host::{PythonHost, PythonScript, ScriptRole};
 use crate::python_process::replace_process;
@@ -42,7 +42,7 @@ impl SearchScript {
         let python = match (is_python, host) {
             (true, None) => return Err(replace_process(args)),
             (true, Some(host)) => {
-                let (script, _) = open_script(host, &mut options, request_args, ScriptRole::Coordinator)?;
+                let (script, _) = open_script_for(host, &mut options, request_args, ScriptRole::Coordinator)?;
                 script.coordinate(1)?;
                 Some(script)
             }

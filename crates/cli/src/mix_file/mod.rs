@@ -52,7 +52,7 @@ pub(super) struct MixFile {
 }
 
 /// Flags of `weir load` that are keys of `[load]`.
-const LOAD_KEYS: [&str; 18] = [
+pub(super) const LOAD_KEYS: [&str; 18] = [
     "users",
     "ramp_up",
     "loops",

@@ -23,7 +23,7 @@ fn bodies(server: &Server) -> BTreeMap<Vec<u8>, u64> {
 }
 
 /// Process IDs of a driver's agents; waits until there are `count`.
-fn agents(driver: &Running, count: usize) -> Vec<u32> {
+pub(crate) fn agents(driver: &Running, count: usize) -> Vec<u32> {
     let is_agent =
         |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.ends_with(b"\0agent-process\0"));
     let mut found = Vec::new();
@@ -34,7 +34,7 @@ fn agents(driver: &Running, count: usize) -> Vec<u32> {
     found
 }
 
-fn are_gone(agents: &[u32]) -> bool {
+pub(crate) fn are_gone(agents: &[u32]) -> bool {
     agents.iter().filter_map(|pid| ProcessStat::of(*pid)).all(|stat| stat.is_zombie)
 }
 

@@ -4,7 +4,7 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 30] = [
+const COMMANDS: [(&[&str], &[&str]); 31] = [
     (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
     (&["llm"], &["llm.md", "history.md"]),
@@ -12,6 +12,7 @@ const COMMANDS: [(&[&str], &[&str]); 30] = [
     (&["compare"], &["compare.md"]),
     (&["history"], &["history.md"]),
     (&["trend"], &["history.md"]),
+    (&["ui"], &["ui.md"]),
     (&["study"], &["study.md", "agents.md"]),
     (&["study", "new"], &["study.md"]),
     (&["report"], &["cli.md"]),

@@ -45,7 +45,7 @@ fn a_collection_is_imported_and_loaded_in_two_commands() {
         weir: shop.env: 1 variable\n\
         weir: next: weir load -s shop.hurl --variables-file shop.env\n\
         weir: left out: 1 script\n\
-        weir:   shop.json:5: script: a script before the request, 1 lines: pm.sendRequest('http://h');\n";
+        weir:   shop.json:5: script: a script before the request, 1 line: pm.sendRequest('http://h');\n";
     assert_eq!(import.stderr, expected);
     let load = weir.run(&[
         "load",

@@ -1,6 +1,7 @@
 //! The binary from outside: commands, servers and their peers on real sockets.
 
 mod agents;
+mod agents_http2;
 mod capacity;
 mod cli_help;
 mod cli_output;
@@ -26,6 +27,7 @@ mod import_cli;
 mod llm;
 mod llm_capacity;
 mod llm_errors;
+mod llm_result;
 mod load_answers;
 mod load_ci;
 mod load_closed;
@@ -36,9 +38,11 @@ mod load_http2_ends;
 mod load_http2_hostile;
 mod load_live;
 mod load_open;
+mod load_outputs;
 mod load_requests;
 mod load_streams;
 mod load_tls;
+mod load_tui;
 mod lua_agents;
 mod lua_errors;
 mod lua_scripts;
@@ -77,3 +81,4 @@ mod serve_wire;
 mod serve_work;
 mod study;
 mod study_file;
+mod ui;

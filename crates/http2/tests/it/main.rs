@@ -5,6 +5,9 @@ mod hpack;
 mod hpack_examples;
 mod messages;
 mod peer;
+mod seeded;
+#[path = "../seeded_peer/mod.rs"]
+mod seeded_peer;
 mod server;
 mod splitting;
 mod streams;

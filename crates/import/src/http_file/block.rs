@@ -15,6 +15,10 @@ pub(super) struct HttpBlock<'a> {
     pub(super) script_before: Vec<(u32, String)>,
     /// Lines of the request, from the first one that is not a comment.
     pub(super) lines: Vec<(u32, &'a str)>,
+    /// Lines of httpyac's scripts after the request.
+    pub(super) script_after: Vec<(u32, String)>,
+    /// httpyac's checks after `??`.
+    pub(super) checks: Vec<(u32, &'a str)>,
 }
 
 /// Blocks of a file.
@@ -22,16 +26,35 @@ pub(super) fn blocks(source: &str) -> Vec<HttpBlock<'_>> {
     let mut found = Vec::new();
     let mut block = HttpBlock::default();
     let mut is_script = false;
+    let mut is_httpyac_script = false;
     for (number, line) in (1_u32..).zip(source.lines()) {
         let trimmed = line.trim();
         if let Some(title) = line.strip_prefix("###") {
             found.push(std::mem::take(&mut block));
             block.title = title.trim_start_matches('#').trim();
             is_script = false;
+            is_httpyac_script = false;
+            continue;
+        }
+        if is_httpyac_script || begins_httpyac_script(trimmed) {
+            let script = if block.lines.is_empty() { &mut block.script_before } else { &mut block.script_after };
+            let is_mark = trimmed == "}}" || !is_httpyac_script;
+            if !is_mark {
+                script.push((number, trimmed.to_owned()));
+            }
+            is_httpyac_script = trimmed != "}}";
             continue;
         }
         if !block.lines.is_empty() {
-            block.lines.push((number, line));
+            if let Some(check) = trimmed.strip_prefix("??") {
+                block.checks.push((number, check.trim()));
+            } else if !block.script_after.is_empty() && is_request_line(line) {
+                // After a script httpyac begins another request without a line of `###`.
+                found.push(std::mem::take(&mut block));
+                block.lines.push((number, line));
+            } else {
+                block.lines.push((number, line));
+            }
             continue;
         }
         if is_script {
@@ -62,6 +85,19 @@ pub(super) fn blocks(source: &str) -> Vec<HttpBlock<'_>> {
     }
     found.push(block);
     found
+}
+
+/// Whether a line begins a script of httpyac: `{{`, `{{+after`, `{{@request`, but no variable.
+fn begins_httpyac_script(line: &str) -> bool {
+    line.strip_prefix("{{").is_some_and(|event| {
+        let event = event.trim_start_matches(['+', '@']);
+        event.chars().all(|c| c.is_ascii_alphanumeric())
+    })
+}
+
+fn is_request_line(line: &str) -> bool {
+    let (method, url) = line.split_once(' ').unwrap_or((line, ""));
+    method.len() >= 3 && method.chars().all(|c| c.is_ascii_uppercase()) && !url.trim().is_empty()
 }
 
 /// Name and value of `@name = value`.

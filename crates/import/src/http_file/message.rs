@@ -1,6 +1,6 @@
 //! Requests of a block: the request line, headers, the body, and scripts after it.
 
-use weir_hurl::{MultipartField, MultipartValue, OptionName, Template};
+use weir_hurl::{ExpectedResponse, ExpectedStatus, MultipartField, MultipartValue, OptionName, Template};
 
 use super::block::HttpBlock;
 use super::reference::ResponseReferences;
@@ -25,7 +25,13 @@ pub(super) fn read(
     scenario: &mut ImportedScenario,
 ) {
     block.comments.iter().for_each(|comment| session.note(comment));
-    let Some((line, first)) = block.lines.first().copied() else { return };
+    let Some((line, first)) = block.lines.first().copied() else {
+        // A script of the whole file.
+        if let Some((line, code)) = block.script_before.iter().find(|(_, code)| script::has_code(code)) {
+            session.omit(*line, OmissionKind::Script, format!("a script of the file: {}", code.trim()));
+        }
+        return;
+    };
     let first = first.trim();
     if first.starts_with("curl ") {
         let command: Vec<&str> = block.lines.iter().map(|(_, line)| *line).collect();
@@ -55,6 +61,12 @@ pub(super) fn read(
     builder::take_basic_auth(&mut step);
     if !block.script_before.is_empty() {
         script::take(&block.script_before, false, &mut step, reader.session);
+    }
+    if !block.script_after.is_empty() {
+        script::take(&block.script_after, true, &mut step, reader.session);
+    }
+    for (line, check) in &block.checks {
+        httpyac_check(*line, check, &mut step, reader.session);
     }
     session.push(scenario, step);
 }
@@ -323,6 +335,17 @@ fn annotations(block: &HttpBlock<'_>, step: &mut ImportedStep, session: &mut Imp
     // Both editors follow redirects.
     if follows && !step.is_disabled {
         step.request.set_flag(OptionName::Location);
+    }
+}
+
+/// `status == 200` after `??`; other checks are omissions.
+fn httpyac_check(line: u32, check: &str, step: &mut ImportedStep, session: &mut ImportSession) {
+    let status = check.strip_prefix("status").and_then(|rest| rest.trim_start().strip_prefix("=="));
+    match status.and_then(|code| code.trim().parse::<u16>().ok()).filter(|code| (100..600).contains(code)) {
+        Some(code) => {
+            step.response.get_or_insert_with(ExpectedResponse::default).status = ExpectedStatus::Code(code);
+        }
+        None => builder::omit_at(step, line, OmissionKind::Check, &format!("?? {check}"), session),
     }
 }
 

@@ -16,7 +16,8 @@ use crate::tree::parse_json;
 /// Reads a file, or an environment of JetBrains.
 pub(crate) fn read(source: &str, session: &mut ImportSession) -> Result<Vec<ImportedScenario>, Mismatch> {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
-    if source.trim_start().starts_with('{') {
+    let beginning = source.trim_start();
+    if beginning.starts_with('{') && !beginning.starts_with("{{") {
         return environment(source, session).map(|()| Vec::new());
     }
     let mut scenario = ImportedScenario::default();

@@ -262,9 +262,15 @@ impl<'s> InsomniaReader<'s> {
         let Some(own) = node.get("authentication").filter(|own| own.is_map() && !own.is_true("disabled")) else {
             return;
         };
-        let attributes = own.members().filter_map(|(name, value)| Some((name.into_owned(), value.scalar()?)));
-        let auth =
-            ApiAuth { kind: own.text_of("type").unwrap_or_default(), attributes: attributes.collect(), line: own.line };
+        let mut auth = ApiAuth { kind: own.text_of("type").unwrap_or_default(), line: own.line, ..ApiAuth::default() };
+        for (name, value) in own.members() {
+            let Some(source) = value.scalar() else { continue };
+            // A token may come from another response.
+            if source.contains("{%") {
+                auth.templates.insert(name.clone().into_owned(), self.template(&source, value.line));
+            }
+            auth.attributes.insert(name.into_owned(), source);
+        }
         auth.apply(step, self.session);
     }
 }

@@ -36,11 +36,11 @@ fn a_collection_has_its_folders_variables_authentication_and_checks() {
     let made = import(&files, &ImportSettings::default()).unwrap();
     let expected = "# @name login\nPOST {{scheme}}://shop/login\nX-Id: {{newUuid}}\n[Options]\nlocation: true\n{\"user\": \"{{user}}\"}\nHTTP 200\n\
         [Captures]\ntoken: jsonpath \"$.token\"\n\n\
-        # left out: a script before the request, 1 lines: pm.sendRequest('http://h', () => {});\n# @name item\n\
+        # left out: a script before the request, 1 line: pm.sendRequest('http://h', () => {});\n# @name item\n\
         GET {{scheme}}://shop/items/7?x=1\nAuthorization: Bearer {{token}}\n[Options]\nlocation: true\n";
     let expected = expected.replace(
-        "# left out: a script before the request, 1 lines: pm.sendRequest('http://h', () => {});\n# @name item\n",
-        "# @name item\n# left out: a script before the request, 1 lines: pm.sendRequest('http://h', () => {});\n",
+        "# left out: a script before the request, 1 line: pm.sendRequest('http://h', () => {});\n# @name item\n",
+        "# @name item\n# left out: a script before the request, 1 line: pm.sendRequest('http://h', () => {});\n",
     );
     assert_eq!(to_hurl(&made.scenarios[0]), expected);
     let names: Vec<&str> = made.variables.iter().map(|variable| variable.name.as_str()).collect();
@@ -74,6 +74,18 @@ fn insomnia_orders_requests_and_takes_values_of_responses() {
     assert!(shown.contains(expected), "{shown}");
     assert_eq!(value(&import, "api_key"), Some("k-1"));
     assert_eq!(omissions(&import), ["file:9: request: the websocket request live"]);
+}
+
+#[test]
+fn insomnia_takes_a_token_of_its_authentication_from_a_response() {
+    let text = "type: collection.insomnia.rest/5.0\nname: shop\ncollection:\n  - name: login\n    url: http://h/login\n    \
+        method: POST\n    meta: {id: r1}\n  - name: items\n    url: http://h/items\n    method: GET\n    authentication: {type: \
+        bearer, token: \"{% response 'body', 'r1', 'b64::JC50b2tlbg==::46b', 'never', 60 %}\"}\n    meta: {id: r2}\n";
+    let shown = hurl(text);
+    assert!(
+        shown.contains("token: jsonpath \"$.token\"") && shown.contains("Authorization: Bearer {{token}}"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -77,3 +77,23 @@ fn handlers_of_jetbrains_are_captures_or_omissions() {
     let lines: Vec<String> = omissions(&import).iter().map(|line| line.chars().take(15).collect()).collect();
     assert_eq!(lines, ["file:12: script", "file:16: reques"]);
 }
+
+#[test]
+fn scripts_and_checks_of_httpyac_are_no_bodies() {
+    let text = "{{\n  exports.date = new Date();\n}}\n###\n{{\n  sign(request);\n}}\nGET http://h/a\nX: {{date}}\n\n?? status == 200\n\
+        ?? js response.parsedBody.id == 1\n\n{{+after\n  ok(response.body);\n}}\n\nGET http://h/b\n\n###\nPOST http://h/c\n\n{{body}}\n";
+    let import = imported(text);
+    let expected = "\nX: {{date}}\n[Options]\nlocation: true\nHTTP 200\n\n\
+        GET http://h/b\n[Options]\nlocation: true\n\nPOST http://h/c\n[Options]\nlocation: true\n{{body}}\n";
+    let shown = crate::to_hurl(&import.scenarios[0]);
+    assert_eq!(shown.split_once("GET http://h/a").unwrap().1, expected);
+    let expected = [
+        "file:2: script: a script of the file: exports.date = new Date();",
+        "file:6: script: a script before the request, 1 line: sign(request);",
+        "file:12: check: ?? js response.parsedBody.id == 1",
+        "file:15: script: a script after the response, 1 line: ok(response.body);",
+    ];
+    let mut found = omissions(&import);
+    found.sort_by_key(|line| line.split(':').nth(1).and_then(|line| line.parse::<u32>().ok()));
+    assert_eq!(found, expected);
+}

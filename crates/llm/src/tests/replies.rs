@@ -7,7 +7,7 @@ use super::*;
 
 fn reply(api: LlmApi, format: StreamFormat, body: &str) -> String {
     let mut out = Vec::new();
-    push_reply_text(api, format, body.as_bytes(), &mut out);
+    push_reply_text(api, ReplyParts::Content, format, body.as_bytes(), &mut out);
     String::from_utf8(out).unwrap_or_default()
 }
 
@@ -80,4 +80,36 @@ fn halves_of_a_surrogate_pair_find_each_other() {
     let text: String =
         serde_json::from_str(&format!("\"{}\"", reply(LlmApi::Chat, StreamFormat::Sse, body))).unwrap_or_default();
     assert_eq!(text, "\u{1f600}");
+}
+
+#[test]
+fn all_that_was_generated_has_reasoning_and_calls_of_tools() {
+    for (api, body, expected) in [
+        (
+            LlmApi::Chat,
+            "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n\
+             data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}}]}\n\n\
+             data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n",
+            "hmf{}a",
+        ),
+        (
+            LlmApi::Responses,
+            "data: {\"type\":\"response.reasoning_text.delta\",\"delta\":\"hm\"}\n\n\
+             data: {\"type\":\"response.function_call_arguments.delta\",\"delta\":\"{}\"}\n\n\
+             data: {\"type\":\"response.reasoning_text.done\",\"delta\":\"twice\"}\n\n\
+             data: {\"type\":\"response.output_text.delta\",\"delta\":\"a\"}\n\n",
+            "hm{}a",
+        ),
+        (
+            LlmApi::Messages,
+            "data: {\"delta\":{\"thinking\":\"hm\"}}\n\ndata: {\"delta\":{\"partial_json\":\"{}\"}}\n\n\
+             data: {\"delta\":{\"text\":\"a\"}}\n\n",
+            "hm{}a",
+        ),
+        (LlmApi::Ollama, "data: {\"message\":{\"thinking\":\"hm\",\"content\":\"a\"}}\n\n", "hma"),
+    ] {
+        let mut out = Vec::new();
+        push_reply_text(api, ReplyParts::Generated, StreamFormat::Sse, body.as_bytes(), &mut out);
+        assert_eq!(String::from_utf8(out).as_deref(), Ok(expected), "{api:?}");
+    }
 }

@@ -2,12 +2,18 @@
 //!
 //! - [`options`]: format, stall timeout, API of a language model
 //! - [`observer`]: what is looked at as bytes of a response arrive, and what is measured of it
+//! - `arrived_events`: events on their way to a program
+//! - [`read_wait`]: how long events may wait to be read together
 //! - `tap`: passes a response on to its observer and to its step
 
+mod arrived_events;
 pub mod observer;
 pub mod options;
+pub mod read_wait;
 mod tap;
 
-pub use self::observer::{StreamObserver, StreamSinks};
+pub use self::arrived_events::{ArrivedEvent, ArrivedEvents};
+pub use self::observer::{PieceArrival, StreamObserver, StreamSinks};
 pub use self::options::StreamOptions;
-pub(crate) use self::tap::{StreamArrival, StreamTap};
+pub use self::read_wait::ReadWait;
+pub(crate) use self::tap::{StreamArrival, StreamTap, status_of};

@@ -15,7 +15,9 @@ use weir_measure::stream_counts::StreamCounts;
 use weir_measure::stream_interval::StreamInterval;
 use weir_measure::stream_timeline::{StreamEnd, StreamTimeline};
 
+use super::arrived_events::ArrivedEvents;
 use super::options::StreamOptions;
+use super::read_wait::ReadWait;
 use weir_scenario::plan::StreamEndRule;
 
 /// Lowest status of responses that are errors, and not read as streams.
@@ -30,6 +32,10 @@ pub struct StreamSinks<'c> {
     pub streams: Option<&'c mut StreamCounts>,
     /// Counts of requests to language models; `None` in the warm-up, and if responses are other streams.
     pub llm: Option<&'c mut LlmCounts>,
+    /// Where events are kept for a program that reads them.
+    pub arrived: Option<&'c mut ArrivedEvents>,
+    /// Wait of reads, which gaps decide about; none if reads do not wait.
+    pub reads: Option<&'c mut ReadWait>,
 }
 
 /// What is wrong with the content of a response, by the number of the event from 1.
@@ -51,6 +57,15 @@ impl ContentFault {
     }
 }
 
+/// Arrival of a piece of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PieceArrival {
+    /// Time of the arrival: the kernel's, or that of the read.
+    pub at: Nanos,
+    /// Time until it was read; none if the arrival is the time of the read.
+    pub read_delay: Option<Nanos>,
+}
+
 /// Observer of one response after another.
 #[derive(Clone, Debug)]
 pub struct StreamObserver {
@@ -62,6 +77,8 @@ pub struct StreamObserver {
     max_events: u64,
     /// Text of an event after which the response ends; none if empty.
     last_text: Vec<u8>,
+    /// Delay with which the last piece was read, if the kernel has timed its arrival.
+    read_delay: Option<Nanos>,
     is_reading: bool,
     has_stopped: bool,
     fault: Option<ContentFault>,
@@ -77,6 +94,7 @@ impl StreamObserver {
             bytes: 0,
             max_events: u64::MAX,
             last_text: Vec::new(),
+            read_delay: None,
             is_reading: false,
             has_stopped: false,
             fault: None,
@@ -84,18 +102,19 @@ impl StreamObserver {
     }
 
     /// Begins a response, which has come since `at`, and has this status and `Content-Type`; the latter empty without
-    /// one. The response to an error is not read as a stream: its one event would say nothing about those of others.
+    /// one. The times are those of the request: its intended start, when only the generator itself could delay it, and
+    /// its send. The response to an error is not read as a stream: its one event would say nothing about those of others.
     pub fn begin(
         &mut self,
         options: &StreamOptions,
-        (intended, sent): (Nanos, Nanos),
+        (intended, ready, sent): (Nanos, Nanos, Nanos),
         at: Nanos,
         (status, content_type): (u16, &[u8]),
     ) {
         self.reader.restart(options.format.unwrap_or_else(|| StreamFormat::of_content_type(content_type)));
         self.timeline = StreamTimeline::new(intended, sent);
         self.timeline.record_bytes(at);
-        self.llm = LlmTimeline::new(intended, sent);
+        self.llm = LlmTimeline { ready: ready.min(sent), ..LlmTimeline::new(intended, sent) };
         (self.bytes, self.has_stopped, self.fault) = (0, false, None);
         self.is_reading = status < FIRST_ERROR_STATUS;
         self.max_events = options.max_events.unwrap_or(u64::MAX);
@@ -106,6 +125,11 @@ impl StreamObserver {
     pub fn end_by(&mut self, rule: &StreamEndRule) {
         self.max_events = rule.max_events.unwrap_or(self.max_events);
         self.last_text.extend_from_slice(rule.text.as_deref().unwrap_or_default().as_bytes());
+    }
+
+    /// Ends the response here on purpose.
+    pub fn stop(&mut self) {
+        self.has_stopped = true;
     }
 
     /// Forgets the response, which is not recorded.
@@ -123,10 +147,16 @@ impl StreamObserver {
         self.has_stopped
     }
 
-    /// Reads a piece of the body that came at `at`; returns the number of bytes up to the last event that was asked for,
+    /// Reads a piece of the body; returns the number of bytes up to the last event that was asked for,
     /// or all. What is behind it is not read, and [`Self::has_stopped`].
     #[inline]
-    pub fn body(&mut self, options: &StreamOptions, piece: &[u8], at: Nanos, sinks: &mut StreamSinks<'_>) -> usize {
+    pub fn body(
+        &mut self,
+        options: &StreamOptions,
+        piece: &[u8],
+        PieceArrival { at, read_delay }: PieceArrival,
+        sinks: &mut StreamSinks<'_>,
+    ) -> usize {
         if !self.is_reading {
             return piece.len();
         }
@@ -135,12 +165,13 @@ impl StreamObserver {
         }
         let before = self.bytes;
         self.bytes += piece.len() as u64;
+        self.read_delay = read_delay;
         let mut rest = piece;
         while let Some(event) = self.reader.next_event(&mut rest) {
             let end = event.end;
             let is_last = !self.last_text.is_empty() && memchr::memmem::find(event.data, &self.last_text).is_some();
             let parts = (&mut self.timeline, &mut self.llm, &mut self.fault);
-            record_event(parts, options, event, at, sinks);
+            record_event(parts, options, event, PieceArrival { at, read_delay }, sinks);
             if is_last || self.timeline.events >= self.max_events {
                 self.has_stopped = true;
                 self.bytes = end;
@@ -181,7 +212,8 @@ impl StreamObserver {
         if !self.has_stopped
             && let Some(event) = self.reader.end()
         {
-            record_event((&mut self.timeline, &mut self.llm, &mut self.fault), options, event, done, sinks);
+            let arrival = PieceArrival { at: done, read_delay: self.read_delay };
+            record_event((&mut self.timeline, &mut self.llm, &mut self.fault), options, event, arrival, sinks);
         }
         self.fault
     }
@@ -236,9 +268,12 @@ fn record_event(
     (timeline, llm, fault): (&mut StreamTimeline, &mut LlmTimeline, &mut Option<ContentFault>),
     options: &StreamOptions,
     event: StreamEvent<'_>,
-    at: Nanos,
+    PieceArrival { at, read_delay }: PieceArrival,
     sinks: &mut StreamSinks<'_>,
 ) {
+    if let Some(arrived) = &mut sinks.arrived {
+        arrived.push(&event);
+    }
     let gap = timeline.record_event(at);
     let mut chunk_gap = None;
     if let Some(api) = options.api {
@@ -250,6 +285,9 @@ fn record_event(
                 }
                 if event.token.is_some() {
                     chunk_gap = llm.record_chunk(at);
+                    if llm.chunks == 1 {
+                        llm.first_read_delay = read_delay;
+                    }
                 }
             }
             Err(_) => {
@@ -259,6 +297,9 @@ fn record_event(
         }
     }
     sinks.interval.record_event(gap);
+    if let Some(reads) = &mut sinks.reads {
+        reads.record_event(gap);
+    }
     if let (Some(gap), Some(streams)) = (gap, &mut sinks.streams) {
         streams.record_gap(gap);
     }

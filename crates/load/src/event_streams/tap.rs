@@ -3,7 +3,7 @@
 use weir_decide::Nanos;
 use weir_http::wire::{HeadNotes, ResponseObserver};
 
-use super::observer::{StreamObserver, StreamSinks};
+use super::observer::{PieceArrival, StreamObserver, StreamSinks};
 use super::options::StreamOptions;
 use crate::headers::with_headers;
 use crate::steps::StepExchange;
@@ -14,12 +14,14 @@ use weir_scenario::plan::StreamEndRule;
 pub(crate) struct StreamArrival {
     /// Intended start of the request.
     pub(crate) intended: Nanos,
+    /// Time from which only weir itself could delay it.
+    pub(crate) ready: Nanos,
     /// Time of the send.
     pub(crate) sent: Nanos,
     /// Arrival of the first byte of the response.
     pub(crate) first_byte: Nanos,
     /// Arrival of these bytes.
-    pub(crate) at: Nanos,
+    pub(crate) piece: PieceArrival,
 }
 
 /// Passes a response on to its observer, and to the step that keeps of it what it looks into.
@@ -37,10 +39,11 @@ pub(crate) struct StreamTap<'a> {
 
 impl ResponseObserver for StreamTap<'_> {
     fn head(&mut self, head: &[u8], notes: HeadNotes) {
-        let StreamArrival { intended, sent, first_byte, .. } = self.arrival;
+        let StreamArrival { intended, ready, sent, first_byte, .. } = self.arrival;
         if let Some(status) = status_of(head) {
             with_content_type(head, |content_type| {
-                self.observer.begin(self.options, (intended, sent), first_byte, (status, content_type));
+                let times = (intended, ready, sent);
+                self.observer.begin(self.options, times, first_byte, (status, content_type));
             });
             if let Some(rule) = self.end_rule {
                 self.observer.end_by(rule);
@@ -52,7 +55,7 @@ impl ResponseObserver for StreamTap<'_> {
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        let read = self.observer.body(self.options, bytes, self.arrival.at, &mut self.sinks);
+        let read = self.observer.body(self.options, bytes, self.arrival.piece, &mut self.sinks);
         if let Some(step) = &mut self.step {
             // What is behind the last event that was asked for is not the step's.
             ResponseObserver::body(*step, &bytes[..read]);
@@ -61,7 +64,7 @@ impl ResponseObserver for StreamTap<'_> {
 }
 
 /// Status of a head that begins with `HTTP/1.1 200` or `HTTP/2 200`.
-fn status_of(head: &[u8]) -> Option<u16> {
+pub(crate) fn status_of(head: &[u8]) -> Option<u16> {
     let at = head.iter().position(|byte| *byte == b' ')? + 1;
     std::str::from_utf8(head.get(at..at + 3)?).ok()?.parse().ok()
 }

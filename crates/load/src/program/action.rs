@@ -10,8 +10,11 @@ pub enum ProgramAction {
     Send(ProgramSend),
     /// Waits; [`woken`](super::ThreadProgram::woken) is called at this time.
     WaitUntil(Nanos),
-    /// Nothing: other responses to the same send are still to come.
+    /// Nothing: other responses to the same send, or events of the response, are still to come.
     Await,
+    /// Ends the response that is read as a stream of events where it is; [`response`](super::ThreadProgram::response)
+    /// follows.
+    EndStream,
     /// Ends the iteration; `ok`: it counts as a success.
     End {
         /// Whether the iteration counts as a success.
@@ -53,6 +56,8 @@ pub enum KeptParts {
     HeadAndErrorBody,
     /// Its head and body.
     HeadAndBody,
+    /// Its head, and the events of its body as they arrive: [`events`](super::ThreadProgram::events).
+    Events,
 }
 
 /// One of several requests that are sent together on a connection.

@@ -23,5 +23,8 @@ pub use self::action::{KeptParts, PipelinedRequest, ProgramAction, ProgramSend, 
 pub(crate) use self::remote_program::RemoteProgram;
 pub use self::script_options::ScriptOptions;
 pub use self::step_names::StepNames;
-pub use self::user_program::{ProgramCall, ProgramOrigin, ProgramResponse, ProgramThread, ThreadProgram, UserProgram};
+pub use self::user_program::{
+    ProgramCall, ProgramOrigin, ProgramResponse, ProgramThread, StreamPart, ThreadProgram, UserProgram,
+};
 pub use self::user_shape::UserShape;
+pub use crate::event_streams::{ArrivedEvent, ArrivedEvents};

@@ -7,10 +7,12 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::arrival_queue::ArrivalQueue;
 use weir_decide::load::shard::Shard;
+use weir_measure::llm_timeline::LlmTimeline;
 use weir_measure::run_steps::StepFacts;
 use weir_scenario::plan::{FlowFailure, OriginId, RequestBytes, RequestOrigin};
 
 use super::{PipelinedRequest, ProgramAction, ReleasedRecord};
+use crate::event_streams::ArrivedEvents;
 use crate::headers::with_headers;
 
 /// Program that drives the users of a load.
@@ -26,6 +28,11 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
         1
     }
 
+    /// Whether responses may be read as streams of events: those whose sends keep [`Events`](super::KeptParts::Events).
+    fn may_read_events(&self) -> bool {
+        false
+    }
+
     /// Whether a call may wait for ever, in a function that nothing interrupts. The load then ends without it.
     fn may_block(&self) -> bool {
         false
@@ -35,6 +42,11 @@ pub trait UserProgram: fmt::Debug + Send + Sync {
     /// `user` is the number on its thread.
     fn blocked_in(&self, _user: u32) -> String {
         "the script".to_owned()
+    }
+
+    /// Whether a user may send again as soon as a response has come, within the same iteration.
+    fn has_follow_ups(&self) -> bool {
+        true
     }
 
     /// Program of one thread, made before the load, in the order of the threads.
@@ -65,6 +77,11 @@ pub trait ThreadProgram: fmt::Debug + Send {
 
     /// Continues a user whose wait is over.
     fn woken(&mut self, call: &mut ProgramCall<'_>) -> ProgramAction;
+
+    /// Takes the head, or further events, of a response that is read as a stream of events.
+    fn events(&mut self, _part: &StreamPart<'_>, _call: &mut ProgramCall<'_>) -> ProgramAction {
+        ProgramAction::Await
+    }
 
     /// Takes a whole response.
     fn response(&mut self, response: &ProgramResponse<'_>, call: &mut ProgramCall<'_>) -> ProgramAction;
@@ -181,6 +198,23 @@ pub struct ProgramResponse<'a> {
     pub body: &'a [u8],
     /// Number of requests of the same send that have no response yet.
     pub remaining: usize,
+    /// Times of a language model's response; `None` for other responses.
+    pub llm: Option<LlmTimeline>,
+    /// Last events of a response that is read as a stream.
+    pub events: &'a ArrivedEvents,
+}
+
+/// Part of a response that is read as a stream of events.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamPart<'a> {
+    /// Status.
+    pub status: u16,
+    /// Time from the send to this part.
+    pub service: Nanos,
+    /// Head as it came.
+    pub head: &'a [u8],
+    /// Events that are new; none with the head alone.
+    pub events: &'a ArrivedEvents,
 }
 
 impl ProgramResponse<'_> {

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use weir_decide::Nanos;
 use weir_http::wire::{HeadNotes, ResponseObserver};
+use weir_http2::error_code::ErrorCode;
 use weir_scenario::plan::{OriginId, RequestBytes};
 
 use super::kept_response::{KeptBody, KeptResponse};
-use crate::event_streams::StreamObserver;
+use crate::event_streams::{ArrivedEvents, StreamObserver, status_of};
 use crate::headers::with_headers;
 use crate::program::{KeptParts, PipelinedRequest};
 
@@ -36,6 +37,14 @@ pub(crate) struct StepExchange {
     pub(super) kept: KeptResponse,
     /// Observer of the response as a stream; `None` if responses are not observed, or none has come.
     pub(crate) observer: Option<Box<StreamObserver>>,
+    /// Whether events of the response are passed on to the user as they arrive.
+    pub(crate) passes_events: bool,
+    /// Whether the head of the response was passed on.
+    pub(crate) has_passed_head: bool,
+    /// Events that are to be passed on.
+    pub(crate) arrived: ArrivedEvents,
+    /// Code with which its stream ended without a whole response (HTTP/2).
+    pub(crate) reset_code: Option<ErrorCode>,
 }
 
 impl StepExchange {
@@ -49,10 +58,13 @@ impl StepExchange {
     ) {
         (self.step, self.origin, self.is_bodyless, self.timeout) = (step, origin, is_bodyless, timeout);
         self.is_kept = keeps != KeptParts::Nothing;
+        self.reset_code = None;
+        self.passes_events = false;
+        self.arrived.clear(MAX_SPARE_BYTES);
         self.notes = HeadNotes::default();
         self.kept.clear(match keeps {
             KeptParts::HeadAndBody => KeptBody::Whole,
-            KeptParts::HeadAndErrorBody => KeptBody::OfErrors,
+            KeptParts::HeadAndErrorBody | KeptParts::Events => KeptBody::OfErrors,
             KeptParts::Nothing | KeptParts::Head => KeptBody::Nothing,
         });
         if let Some(observer) = &mut self.observer {
@@ -69,6 +81,23 @@ impl StepExchange {
     /// Whether the bytes of the body are looked at.
     pub(crate) fn looks_into_body(&self) -> bool {
         self.kept.keeps_body() || self.observer.as_ref().is_some_and(|observer| observer.is_reading())
+    }
+
+    /// Lets events of the response be passed on to the user as they arrive.
+    pub(crate) fn pass_events(&mut self) {
+        (self.passes_events, self.has_passed_head) = (true, false);
+    }
+
+    /// Status of the response, if it has a part that is to be passed on.
+    pub(crate) fn part_to_pass(&self) -> Option<u16> {
+        let has_part = self.passes_events && (!self.has_passed_head || !self.arrived.is_empty());
+        if has_part { status_of(self.head()) } else { None }
+    }
+
+    /// Forgets what was passed on.
+    pub(crate) fn set_passed(&mut self) {
+        self.has_passed_head = true;
+        self.arrived.clear(MAX_SPARE_BYTES);
     }
 
     /// Number of requests in it.
@@ -98,6 +127,16 @@ impl StepExchange {
     #[inline]
     pub(crate) fn is_bodyless(&self, nth: u32) -> bool {
         self.pipelined.get(nth as usize).map_or(self.is_bodyless, |request| request.is_bodyless)
+    }
+
+    /// Prepares another exchange, which is new, for one of the requests that are sent together.
+    pub(crate) fn split_into(&self, nth: u32, part: &mut Self) {
+        let start = self.start_of(nth);
+        let [written, shared] = self.request.parts_from(start);
+        part.request.written.extend(written.iter().chain(shared).take(self.length_of(nth)));
+        part.prepare((self.step, self.origin), self.is_bodyless(nth), KeptParts::Nothing, self.timeout);
+        part.is_kept = self.is_kept;
+        part.kept.clear_as(&self.kept);
     }
 
     /// Drops what one large request or response has needed.

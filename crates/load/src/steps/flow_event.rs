@@ -18,6 +18,8 @@ pub(crate) enum FlowEvent<'a> {
     Stop,
     /// A request of a step has failed; `remaining` further ones of the same send fail as well.
     Failed { step: u32, kind: FailureKind, remaining: usize },
+    /// The head or events of a response that is read as a stream, `service` after its send.
+    Events { exchange: &'a StepExchange, status: u16, service: Nanos },
     /// A whole response, which took `service`; `remaining` further ones of the same send are to come.
     Response { exchange: &'a StepExchange, status: u16, service: Nanos, remaining: usize },
 }
@@ -28,7 +30,7 @@ impl FlowEvent<'_> {
         match self {
             Self::Begin | Self::Woken | Self::Stop => None,
             Self::Failed { step, .. } => Some(*step),
-            Self::Response { exchange, .. } => Some(exchange.step),
+            Self::Events { exchange, .. } | Self::Response { exchange, .. } => Some(exchange.step),
         }
     }
 }
@@ -40,8 +42,10 @@ pub(crate) enum FlowNext {
     Send(FlowSend),
     /// The user waits until this time.
     WaitUntil(Nanos),
-    /// Nothing: further responses are to come.
+    /// Nothing: further responses, or events, are to come.
     Await,
+    /// The response that is read as a stream ends where it is.
+    EndStream,
     /// The iteration ends.
     End { ok: bool },
     /// The thread ends.

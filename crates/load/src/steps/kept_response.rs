@@ -51,6 +51,11 @@ impl KeptResponse {
         self.clear(self.keeps);
     }
 
+    /// Empties it for a response of which another one's parts are kept.
+    pub(in crate::steps) fn clear_as(&mut self, other: &Self) {
+        self.clear(other.keeps);
+    }
+
     /// Whether more of the body is kept.
     pub(in crate::steps) fn keeps_body(&self) -> bool {
         self.body.len() < self.max_bytes

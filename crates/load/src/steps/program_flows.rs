@@ -15,7 +15,8 @@ use super::flow_event::{FlowEvent, FlowNext, FlowSend};
 use super::redaction::Redaction;
 use super::{OriginResolver, ResolvedOrigin, StepExchange};
 use crate::program::{
-    PipelinedRequest, ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, ThreadProgram, UserProgram,
+    PipelinedRequest, ProgramAction, ProgramCall, ProgramResponse, ReleasedRecord, StreamPart, ThreadProgram,
+    UserProgram,
 };
 
 /// Program of a load, and the way to its hosts.
@@ -133,6 +134,10 @@ impl<'a> ProgramFlows<'a> {
             FlowEvent::Woken => self.program.woken(&mut call),
             FlowEvent::Stop => self.program.stop(&mut call),
             FlowEvent::Failed { kind, remaining, .. } => self.program.failed(*kind, *remaining, &mut call),
+            FlowEvent::Events { exchange, status, service } => {
+                let (head, events) = (exchange.head(), &exchange.arrived);
+                self.program.events(&StreamPart { status: *status, service: *service, head, events }, &mut call)
+            }
             FlowEvent::Response { exchange, status, service, remaining } => {
                 let response = response(exchange, *status, *service, *remaining);
                 self.program.response(&response, &mut call)
@@ -167,6 +172,7 @@ impl<'a> ProgramFlows<'a> {
             }),
             ProgramAction::WaitUntil(at) => FlowNext::WaitUntil(at),
             ProgramAction::Await => FlowNext::Await,
+            ProgramAction::EndStream => FlowNext::EndStream,
             ProgramAction::End { ok } => FlowNext::End { ok },
             ProgramAction::StopThread => FlowNext::Stop,
             ProgramAction::Abort(reason) => {
@@ -191,6 +197,11 @@ impl<'a> ProgramFlows<'a> {
         let taken = self.script_time;
         self.script_time.longest = Nanos::ZERO;
         taken
+    }
+
+    /// Whether responses may be read as streams of events.
+    pub(crate) fn may_read_events(&self) -> bool {
+        self.plan.program.may_read_events()
     }
 
     /// Whether users do something at their end.
@@ -266,5 +277,7 @@ impl<'a> ProgramFlows<'a> {
 }
 
 fn response(exchange: &StepExchange, status: u16, service: Nanos, remaining: usize) -> ProgramResponse<'_> {
-    ProgramResponse { status, service, head: exchange.head(), body: exchange.body(), remaining }
+    let (head, body) = (exchange.head(), exchange.body());
+    let llm = exchange.observer.as_ref().map(|observer| *observer.llm_timeline());
+    ProgramResponse { status, service, head, body, remaining, llm, events: &exchange.arrived }
 }

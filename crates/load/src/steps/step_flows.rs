@@ -96,7 +96,7 @@ impl<'a> StepFlows<'a> {
         match event {
             FlowEvent::Begin => self.step(user, buffers, |flow, context| flow.begin(context, intended, now)),
             FlowEvent::Woken => self.step(user, buffers, |flow, context| flow.woken(context, now)),
-            FlowEvent::Stop => None,
+            FlowEvent::Stop | FlowEvent::Events { .. } => None,
             FlowEvent::Failed { kind, .. } => {
                 self.step(user, buffers, |flow, context| flow.failed(context, *kind, now))
             }

@@ -55,6 +55,8 @@ pub(crate) enum UserAction {
     Send(Send),
     /// Waits; the table wakes it.
     Wait,
+    /// Ends the response that it reads as a stream.
+    EndStream,
     /// Has ended an iteration.
     End(EndedIteration),
     /// Ends its thread.

@@ -177,6 +177,11 @@ impl<'a> UserTable<'a> {
         self.follow(user, &FlowEvent::Woken, now, unix_s)
     }
 
+    /// Whether responses may be read as streams of events.
+    pub(crate) fn may_read_events(&self) -> bool {
+        matches!(&self.flows, UserFlows::Program(flows) if flows.may_read_events())
+    }
+
     /// Whether users do something at their end.
     pub(crate) fn stops_users(&self) -> bool {
         matches!(&self.flows, UserFlows::Program(flows) if flows.stops_users())
@@ -217,7 +222,7 @@ impl<'a> UserTable<'a> {
         self.follow(user, event, now, unix_s)
     }
 
-    /// Takes a response that was complete at `at`.
+    /// Takes a response that was complete at `at`, or a part of one.
     pub(crate) fn response(&mut self, user: u32, event: &FlowEvent<'_>, at: Nanos, unix_s: i64) -> UserAction {
         if let Some(slot) = self.users.get_mut(user as usize) {
             slot.has_reached = true;
@@ -270,6 +275,7 @@ impl<'a> UserTable<'a> {
                 has_sent: slot.has_sent,
                 has_reached: slot.has_reached,
             }),
+            Some(FlowNext::EndStream) => UserAction::EndStream,
             Some(FlowNext::Stop) => UserAction::Stop,
             Some(FlowNext::Await) | None => UserAction::Wait,
         }

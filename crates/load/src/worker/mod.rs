@@ -13,6 +13,7 @@ mod held_record;
 mod http2;
 mod periodic;
 mod program_call;
+mod program_streams;
 mod readiness;
 mod receive;
 mod requests;
@@ -28,8 +29,9 @@ use std::sync::mpsc::Sender;
 pub(super) use self::context::{RunControl, WorkerContext, WorkerReport};
 use self::event_streams::StreamObservers;
 use self::held_record::HeldRecord;
-use self::http2::MovedRequest;
+use self::http2::{MovedRequest, SplitSends};
 pub(super) use self::program_call::{OpenCall, ProgramCallSlot};
+use self::program_streams::ProgramStreams;
 use super::connections::ConnectionTable;
 use super::counters::WorkerCounters;
 use super::http2::StreamGroups;
@@ -73,6 +75,8 @@ pub(super) struct Worker<'a> {
     unix_s: i64,
     /// Observers of responses as streams; `None` if responses are not observed.
     observers: Option<StreamObservers>,
+    /// Responses that users of a program read as streams of events.
+    program_streams: ProgramStreams,
     /// Connections with more data than one turn reads.
     unread: Vec<ReadinessEvent>,
     /// Connections with streams that have something to write.
@@ -81,11 +85,13 @@ pub(super) struct Worker<'a> {
     groups: StreamGroups,
     /// Requests whose connections have ended before they were processed.
     moved: VecDeque<MovedRequest>,
+    /// Sends of several requests on streams.
+    split_sends: SplitSends,
     /// Time of the next look at connections with streams.
     next_care: Nanos,
     /// Present while the kernel timestamps responses.
     wall: Option<WallOffset>,
-    /// Time of the next look for responses, where the kernel timestamps them.
+    /// Time of the next look for responses, or for events of streams, where the kernel timestamps them.
     next_read: Nanos,
     interval: u64,
     next_tick: Nanos,
@@ -125,6 +131,11 @@ impl<'a> Worker<'a> {
             counters
         };
         let is_open = !matches!(plan.pacing, super::plan::Pacing::Closed(_));
+        let reads_events = users.as_ref().is_some_and(UserTable::may_read_events);
+        let observers = match plan.streams {
+            Some(options) => Some(StreamObservers::new(options, plan.stream_ends())),
+            None => reads_events.then(StreamObservers::of_programs),
+        };
         // Events that wait for a late thread keep their times.
         let stamped = (is_open || plan.streams.is_some()) && !plan.spin;
         Ok(Self {
@@ -147,11 +158,13 @@ impl<'a> Worker<'a> {
             is_stopping: false,
             trace,
             unix_s: 0,
-            observers: plan.streams.map(|options| StreamObservers::new(options, plan.stream_ends())),
+            observers,
+            program_streams: ProgramStreams::default(),
             unread: Vec::new(),
             unwritten: Vec::new(),
             groups: StreamGroups::default(),
             moved: VecDeque::new(),
+            split_sends: SplitSends::default(),
             next_care: Nanos::ZERO,
             wall: stamped.then(|| clock.wall_offset()),
             next_read: Nanos::ZERO,
@@ -244,6 +257,10 @@ impl<'a> Worker<'a> {
             self.clock.sleep_until(until);
             return false;
         }
+        if self.observers.is_some() && self.next_read - now >= MIN_SLEEP {
+            self.clock.sleep_until(until.min(self.next_read));
+            return false;
+        }
         self.poll(gap, ready);
         true
     }
@@ -267,7 +284,8 @@ impl<'a> Worker<'a> {
     fn drain_events(&mut self, ready: &mut Vec<ReadinessEvent>) {
         if self.wall.is_some() && !ready.is_empty() {
             self.wall = Some(self.clock.wall_offset());
-            self.next_read = self.clock.now() + READ_INTERVAL;
+            let now = self.clock.now();
+            self.next_read = now + if self.observers.is_some() { self.read_wait(now) } else { READ_INTERVAL };
         }
         for event in ready.drain(..) {
             self.handle(event);

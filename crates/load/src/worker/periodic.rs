@@ -13,6 +13,7 @@ impl Worker<'_> {
         self.expire(now);
         self.expire_stalled(now);
         self.expire_moved(now);
+        self.cut_program_streams(now);
         self.care_for_streams(now);
         let backlog = self.feed.backlog(now);
         self.counters.record_backlog(backlog);

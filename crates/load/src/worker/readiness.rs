@@ -59,6 +59,10 @@ impl Worker<'_> {
         let Some(slot) = self.connections.get(index) else { return };
         let written = slot.write(requests, now);
         let flushed = written.and_then(|()| slot.stream.flush());
+        if let Some(observers) = self.observers.as_mut().filter(|_| slot.has_unsent() || slot.stream.has_pending_tls())
+        {
+            observers.note_unsent(now);
+        }
         // A peer that has closed may still have sent a response (413, say): reading shows which it is.
         if let Err(error) = flushed
             && !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)

@@ -48,7 +48,10 @@ impl Worker<'_> {
 
     /// Time when the last byte of a read has arrived.
     #[inline]
-    pub(super) fn arrival(&self, received: &StreamRead, now: Nanos) -> Nanos {
+    pub(super) fn arrival(&mut self, received: &StreamRead, now: Nanos) -> Nanos {
+        if let Some(observers) = &mut self.observers {
+            observers.note_read(self.wall.is_some() && received.received_at.is_some());
+        }
         match (self.wall, received.received_at) {
             (Some(wall), Some(stamp)) => wall.at(stamp).min(now),
             _ => now,
@@ -121,21 +124,27 @@ impl Worker<'_> {
             if self.counters.counts().server.is_none() {
                 self.counters.find_server(bytes);
             }
+            let is_observed = self.observers.as_ref().is_some_and(|it| it.observes(slot.step.as_deref()));
+            let passes_events = slot.step.as_ref().is_some_and(|step| step.passes_events);
             let decoded = match (&mut slot.step, &mut self.users) {
-                _ if self.observers.is_some() => self.decode_observed(index, bytes, is_bodyless, at),
+                _ if is_observed => self.decode_observed(index, bytes, is_bodyless, (at, now)),
                 (Some(step), Some(users)) if step.is_kept => {
                     let cache = users.exchanges.head_cache(step.step);
                     slot.decoder.push_observed(bytes, is_bodyless, cache, step.as_mut())
                 }
                 _ => slot.decoder.push(bytes, is_bodyless, &mut self.cache),
             };
-            let step = match decoded {
+            let mut step = match decoded {
                 Ok(step) => step,
                 Err(error) => {
                     self.fail(index, FailureKind::Protocol, || error.to_string());
                     return false;
                 }
             };
+            if passes_events && step.response.is_none() && self.pass_events(index, None, (at, now)) {
+                step.used = bytes.len();
+                step.response = self.connections.get(index).and_then(|slot| slot.decoder.abandon());
+            }
             bytes = &bytes[step.used..];
             let Some(answer) = step.response else { continue };
             let Some(slot) = self.connections.get(index) else { return false };

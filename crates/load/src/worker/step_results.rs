@@ -10,6 +10,7 @@ use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_http::wire::DecodedResponse;
 use weir_measure::outcome::{Outcome, RequestEnd};
+use weir_scenario::plan::FlowFailure;
 
 impl Worker<'_> {
     /// Takes a whole response of a step that arrived at `at`; `is_reusable`: its connection is open, and may be used
@@ -24,14 +25,15 @@ impl Worker<'_> {
     ) {
         let timeout = self.shared.plan.timeout;
         let Some(slot) = self.connections.get(index) else { return };
-        let (user, origin, remaining) = (slot.user, slot.origin, slot.flights.len());
+        let (user, origin, pipelined) = (slot.user, slot.origin, slot.flights.len());
         let Some(exchange) = slot.step.take() else { return };
         let length = exchange.length_of(flight.request);
         let outcome = flight.completed(answer, at, length, exchange.timeout.unwrap_or(timeout));
-        let (action, exchange) = self.examine_response(user, exchange, flight, outcome, at, remaining);
-        if let Some(exchange) = exchange {
+        let elsewhere = self.split_sends.end_request(user);
+        let (action, exchange) = self.examine_response(user, exchange, flight, outcome, at, pipelined + elsewhere);
+        if pipelined > 0 {
             if let Some(slot) = self.connections.get(index) {
-                slot.step = Some(exchange);
+                slot.step = exchange;
             }
             if matches!(action, UserAction::Stop) {
                 self.act(user, Some(action), now);
@@ -49,7 +51,22 @@ impl Worker<'_> {
         } else {
             self.connections.close(index);
         }
-        self.act(user, Some(action), now);
+        self.recycle(exchange);
+        self.act_on_last(user, action, elsewhere, now);
+    }
+
+    /// Keeps the buffers of an exchange that has ended.
+    pub(super) fn recycle(&mut self, exchange: Option<Box<StepExchange>>) {
+        if let (Some(exchange), Some(users)) = (exchange, &mut self.users) {
+            users.exchanges.put(exchange);
+        }
+    }
+
+    /// Does what a user does next, unless other requests of the same send are `left`: then only an end counts.
+    pub(super) fn act_on_last(&mut self, user: u32, action: UserAction, left: usize, now: Nanos) {
+        if left == 0 || matches!(action, UserAction::Stop) {
+            self.act(user, Some(action), now);
+        }
     }
 
     /// Lets a user look at a whole response that arrived at `at`, and records it; returns what the user does next. With
@@ -63,7 +80,8 @@ impl Worker<'_> {
         at: Nanos,
         remaining: usize,
     ) -> (UserAction, Option<Box<StepExchange>>) {
-        self.settle_observed(exchange.observer.as_mut(), &mut outcome);
+        let StepExchange { observer, arrived, passes_events, .. } = exchange.as_mut();
+        self.settle_observed(observer.as_mut(), passes_events.then_some(arrived), &mut outcome);
         let action = match outcome.end {
             RequestEnd::Response(status) => {
                 let event = FlowEvent::Response { exchange: &exchange, status, service: at - flight.sent, remaining };
@@ -111,11 +129,14 @@ impl Worker<'_> {
         let mut last = None;
         for (nth, flight) in flights.iter().enumerate() {
             let bytes_out = written.bytes_of(nth, exchange.length_of(flight.request));
-            let remaining = flights.len() - nth - 1;
-            let event = FlowEvent::Failed { step: exchange.step, kind, remaining };
-            last = Some(self.step_failed(user, &flight.failed(kind, now, bytes_out), &event, Some(exchange), now));
+            let left = flights.len() - nth - 1 + self.split_sends.end_request(user);
+            let event = FlowEvent::Failed { step: exchange.step, kind, remaining: left };
+            let action = self.step_failed(user, &flight.failed(kind, now, bytes_out), &event, Some(exchange), now);
+            last = Some((action, left));
         }
-        self.act(user, last, now);
+        if let Some((action, left)) = last {
+            self.act_on_last(user, action, left, now);
+        }
     }
 
     pub(super) fn step_failed(
@@ -150,8 +171,12 @@ impl Worker<'_> {
             // The receiver is gone once the run is abandoned.
             let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
         }
-        let has_message = self.log.is_some() && !findings.failures.is_empty();
-        let message = if has_message { failure_texts(findings, checks).join("; ") } else { String::new() };
+        let message = match exchange.and_then(|exchange| exchange.reset_code) {
+            _ if self.log.is_none() => String::new(),
+            // What failed is no more than that.
+            Some(code) if findings.failures.iter().all(|it| matches!(it, FlowFailure::Transfer(_))) => code.to_string(),
+            _ => failure_texts(findings, checks).join("; "),
+        };
         self.finish_request(outcome, user, step, &message);
     }
 

@@ -19,6 +19,7 @@ impl Worker<'_> {
         let begun = self.clock.now();
         self.cut_iterations(begun);
         self.is_stopping = true;
+        self.drop_program_streams(begun);
         for user in 0..self.users.as_ref().map_or(0, UserTable::count) {
             let now = self.clock.now();
             if self.is_interrupted() || now - begun >= STOP_TIMEOUT {

@@ -3,7 +3,6 @@
 use super::connect::CONNECT_RETRY_DELAY;
 use super::{MAX_STARTS, Worker};
 use crate::connection::{ConnectionPhase, Flight, LoadConnection};
-use crate::http2::StreamExchange;
 use crate::program::KeptParts;
 use crate::steps::{EndedIteration, FlowEvent, Send, UserAction, UserRest, UserTable};
 use weir_decide::Nanos;
@@ -134,6 +133,10 @@ impl Worker<'_> {
         while let Some(action) = next {
             next = match action {
                 UserAction::Wait => None,
+                UserAction::EndStream => {
+                    self.end_stream_of(user, now);
+                    None
+                }
                 UserAction::Send(send) if now >= self.until && !self.is_stopping => {
                     self.counters.counts().scenario(send.scenario).cut += 1;
                     None
@@ -279,11 +282,13 @@ impl Worker<'_> {
         std::mem::swap(&mut step.pipelined, &mut users.pipelined);
         let keeps = if self.trace.is_some() { KeptParts::HeadAndBody } else { send.keeps };
         step.prepare((send.step, send.origin), send.is_bodyless, keeps, send.timeout);
+        if send.keeps == KeptParts::Events {
+            step.pass_events();
+        }
         let requests = u32::try_from(step.requests()).unwrap_or(u32::MAX);
         let flight = |nth| Flight::of_step(send.number, send.intended, ready, nth);
         if slot.streams.is_some() {
-            let exchange = StreamExchange::new(flight(0), send.user, Some(step), &self.shared.plan.requests, now);
-            return self.push_exchange(index, exchange);
+            return self.put_on_streams(index, &send, step, ready, now);
         }
         slot.step = Some(step);
         slot.idle_since = None;

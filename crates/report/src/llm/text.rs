@@ -105,6 +105,9 @@ fn notices(llm: &RunLlm) -> Vec<String> {
     } else if without_usage > 0 {
         words.push(format!("{} responses without usage: their tokens are not counted", count(without_usage)));
     }
+    if llm.with_counted_tokens > 0 {
+        words.push(format!("tokens of {} responses counted by the tokenizer", count(llm.with_counted_tokens)));
+    }
     if llm.without_tokens > 0 && llm.chunks > 0 {
         words.push(format!("{} responses without a token", count(llm.without_tokens)));
     }
@@ -151,6 +154,12 @@ fn itself(run: &Run, llm: &RunLlm, paint: AnsiPaint) -> Vec<String> {
         let per_chunk = run.cpu_us_per_request * run.requests.total as f64 / llm.chunks as f64;
         lines.push(
             paint.line("", &[format!("{} CPU per chunk, all work of its request included", ms(per_chunk / 1e3))]),
+        );
+        lines.extend(
+            streams::own_part(llm)
+                .iter()
+                .enumerate()
+                .map(|(at, words)| paint.line(if at == 0 { "of TTFT" } else { "" }, std::slice::from_ref(words))),
         );
     }
     lines

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ChartAxis, Tone, ValueUnit};
+use super::{ChartAxis, ChartCells, Tone, ValueUnit};
 use weir_measure::slo::{Slo, SloCriterion, TimeKind};
 
 /// A chart.
@@ -18,6 +18,8 @@ pub struct Chart {
     pub y: ChartAxis,
     /// What is drawn; the first ones stand out most.
     pub lines: Vec<ChartLine>,
+    /// Heat map behind the lines.
+    pub cells: Option<ChartCells>,
     /// Stretches of the x axis that mean something, such as a warm-up.
     pub spans: Vec<ChartSpan>,
     /// Values of the y axis that mean something, such as a deadline.
@@ -75,19 +77,23 @@ pub struct ChartLevel {
 impl ChartLevel {
     /// Level of an objective on response times or on the rate of successes, on an axis of the unit.
     pub fn of_objective(objective: &str, unit: &ValueUnit) -> Option<Self> {
-        let objective_read: Slo = objective.parse().ok()?;
-        let at = match (unit, objective_read.criterion()) {
-            (
-                ValueUnit::Milliseconds,
-                Some(
-                    SloCriterion::InTime { kind: TimeKind::Response, limit, .. }
-                    | SloCriterion::Mean { kind: TimeKind::Response, limit },
-                ),
-            ) => limit.as_millis_f64(),
-            (ValueUnit::PerSecond, _) => objective_read.min_rate()?,
+        let at = match unit {
+            ValueUnit::Milliseconds => return Self::of_times(objective, TimeKind::Response),
+            ValueUnit::PerSecond => objective.parse::<Slo>().ok()?.min_rate()?,
             _ => return None,
         };
         (at > 0.0).then(|| Self { at, name: objective.to_owned() })
+    }
+
+    /// Level of an objective on times of a kind, on an axis of milliseconds.
+    pub fn of_times(objective: &str, kind: TimeKind) -> Option<Self> {
+        let limit = match objective.parse::<Slo>().ok()?.criterion()? {
+            SloCriterion::InTime { kind: judged, limit, .. } | SloCriterion::Mean { kind: judged, limit } => {
+                (judged == kind).then(|| limit.as_millis_f64())?
+            }
+            _ => return None,
+        };
+        (limit > 0.0).then(|| Self { at: limit, name: objective.to_owned() })
     }
 }
 
@@ -156,6 +162,7 @@ impl Chart {
             x,
             y,
             lines: Vec::new(),
+            cells: None,
             spans: Vec::new(),
             levels: Vec::new(),
             group: String::new(),
@@ -178,7 +185,7 @@ impl Chart {
 
     /// Whether there is anything to draw.
     pub fn is_empty(&self) -> bool {
-        self.lines.iter().all(|line| line.values().next().is_none())
+        self.cells.is_none() && self.lines.iter().all(|line| line.values().next().is_none())
     }
 
     /// Which of the colours each line has: a number, or the one of failures.
@@ -259,6 +266,9 @@ pub(super) fn to_json(charts: &[&Chart]) -> Value {
         });
         if !chart.choice.is_empty() {
             fields["choice"] = json!(chart.choice);
+        }
+        if let Some(cells) = &chart.cells {
+            fields["cells"] = cells.to_json(number);
         }
         all.push(fields);
     }

@@ -34,7 +34,7 @@ pub fn rerun_command(command: &[String]) -> Vec<Block> {
 }
 
 /// Argument quoted for a shell.
-fn shell_quoted(arg: &str) -> String {
+pub fn shell_quoted(arg: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !arg.is_empty() && arg.chars().all(harmless) {
         arg.to_owned()

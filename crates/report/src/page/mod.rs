@@ -4,7 +4,7 @@
 //! [`of_run`] makes that of a run; studies, comparisons and capacity searches have their own functions. [`render()`]
 //! makes HTML of all of them and is the only place where text becomes HTML.
 //!
-//! - [`chart`]: lines over an axis, with bands; [`bars`]: bars of values
+//! - [`chart`]: lines over an axis, with bands; [`cells`]: heat map behind them; [`bars`]: bars of values
 //! - [`table`]: tables of figures
 //! - [`svg`]: static picture of a chart, without the script
 //! - [`manifest`]: last section of every report
@@ -12,6 +12,7 @@
 //!   verbatim
 
 pub mod bars;
+pub mod cells;
 pub mod chart;
 mod html;
 pub mod manifest;
@@ -22,7 +23,9 @@ pub mod svg;
 pub mod table;
 
 pub use self::bars::{BarChart, BarRow};
+pub use self::cells::{CellColumn, ChartCells};
 pub use self::chart::{Chart, ChartLevel, ChartLine, ChartSpan};
+pub use self::manifest::shell_quoted;
 pub use self::render::{STYLE, render};
 pub(crate) use self::run::verdict as verdict_of_run;
 pub use self::run::{date, of_run, percentiles};

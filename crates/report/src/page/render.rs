@@ -167,6 +167,9 @@ fn write_chart(html: &mut Html, chart: &Chart, index: usize) {
             .text(&line.name)
             .raw("</li>");
     }
+    if let Some(cells) = &chart.cells {
+        html.raw("<li class=\"ramp\"><i></i>").text(&cells.name).raw("</li>");
+    }
     html.raw("</ul>\n<div class=\"plot\">");
     svg::draw(html, chart);
     html.raw("</div>\n</figure>\n");

@@ -6,9 +6,10 @@ pub const CHART_MODULE: &str = concat!(
     include_str!("script/axis.js"),
     include_str!("script/dom.js"),
     include_str!("script/lines.js"),
+    include_str!("script/cells.js"),
     include_str!("script/controls.js"),
     include_str!("script/chart.js"),
-    "export { Chart, element, shape, firstFrom, units };\n"
+    "export { BOTTOM, Chart, TOP, element, firstFrom, scales, shape, units };\n"
 );
 
 /// The files in one function, so that their names are not global.
@@ -18,6 +19,7 @@ pub(super) const SCRIPT: &str = concat!(
     include_str!("script/axis.js"),
     include_str!("script/dom.js"),
     include_str!("script/lines.js"),
+    include_str!("script/cells.js"),
     include_str!("script/controls.js"),
     include_str!("script/chart.js"),
     include_str!("script/start.js"),

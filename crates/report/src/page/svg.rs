@@ -1,7 +1,8 @@
 //! A chart as a still picture: what is seen without the script, on paper, and in documents.
 
+use super::cells::SHADES;
 use super::html::Html;
-use super::{BarRow, Chart, ChartLine};
+use super::{BarRow, Chart, ChartCells, ChartLine};
 use crate::axis::AxisRange;
 
 const STYLE: &str = include_str!("chart.css");
@@ -91,6 +92,9 @@ fn body(html: &mut Html, chart: &Chart) {
     let longest = y_ticks.iter().map(|tick| tick.label.chars().count()).max().unwrap_or(0);
     frame.left = 14.0 + longest as f64 * CHARACTER_WIDTH;
     let x_ticks = frame.x.ticks_across(7.0, frame.width() / CHARACTER_WIDTH);
+    if let Some(cells) = &chart.cells {
+        draw_cells(html, &frame, cells);
+    }
     for span in &chart.spans {
         let (from, to) = (frame.x(span.from), frame.x(span.to));
         rectangle(html, "span", [from, TOP_MARGIN, (to - from).max(0.0), HEIGHT - BOTTOM_MARGIN - TOP_MARGIN]);
@@ -124,6 +128,20 @@ fn body(html: &mut Html, chart: &Chart) {
     }
 }
 
+/// Cells of a heat map: a path for each shade.
+fn draw_cells(html: &mut Html, frame: &ChartFrame<'_>, cells: &ChartCells) {
+    for shade in 1..=SHADES {
+        let shape = |[left, right, low, high]: [f64; 4]| {
+            let [left, right, low, high] = [frame.x(left), frame.x(right), frame.y(low), frame.y(high)];
+            format!("M{left} {low}H{right}V{high}H{left}Z")
+        };
+        let course: String = cells.of_shade(shade).map(shape).collect();
+        if !course.is_empty() {
+            path(html, "cells s", &shade.to_string(), &course);
+        }
+    }
+}
+
 /// The points of a line, if they are so few that each of them is looked at.
 fn dots(html: &mut Html, frame: &ChartFrame<'_>, line: &ChartLine, hue: &str) {
     const MAX_DOTS: usize = 40;
@@ -151,9 +169,11 @@ pub(super) fn bar(html: &mut Html, bar: &BarRow, most: f64) {
 }
 
 fn frame(chart: &Chart) -> ChartFrame<'_> {
-    let xs = chart.lines.iter().flat_map(|line| line.x.iter().copied());
+    let of_cells = chart.cells.iter().flat_map(ChartCells::x_values);
+    let xs = chart.lines.iter().flat_map(|line| line.x.iter().copied()).chain(of_cells);
     let levels = chart.levels.iter().map(|level| level.at);
-    let ys = chart.lines.iter().flat_map(ChartLine::values).chain(levels);
+    let bounds = chart.cells.iter().flat_map(|cells| [cells.bounds.first(), cells.bounds.last()]).flatten().copied();
+    let ys = chart.lines.iter().flat_map(ChartLine::values).chain(levels).chain(bounds);
     ChartFrame { x: AxisRange::across(&chart.x, xs), y: AxisRange::upwards(&chart.y, ys), left: 0.0 }
 }
 

@@ -11,13 +11,15 @@ use weir_measure::histogram::Percentiles;
 use weir_measure::llm_counts::LlmCounts;
 use weir_measure::llm_timeline::LlmTimeline;
 use weir_measure::outcome::{Outcome, RequestEnd};
-use weir_measure::recorder::Recorder;
+use weir_measure::recorder::{Interval, Recorder};
 use weir_measure::run::{Manifest, Requests, Run, RunTarget};
 use weir_measure::run_facts::RunFacts;
 use weir_measure::run_llm::RunLlm;
 use weir_measure::run_steps::{RunStep, StepFacts};
+use weir_measure::run_streams::RunStreams;
 use weir_measure::series::RunSeries;
 use weir_measure::slo::Slo;
+use weir_measure::stream_interval::StreamInterval;
 use weir_measure::{Counts, LoadModel};
 
 /// Simulated request: response time, wait before the send, time to connect, and its end.
@@ -221,6 +223,7 @@ pub(crate) fn language_model() -> Run {
     for i in 0..198 {
         let (intended, sent) = (Nanos::from_millis(i * 10), Nanos::from_millis(i * 10 + scatter(i, 2)));
         let mut timeline = LlmTimeline::new(intended, sent);
+        (timeline.ready, timeline.first_read_delay) = (sent - Nanos(12_000), Some(Nanos(38_000)));
         let mut at = sent + Nanos::from_millis(80 + scatter(i * 3, 90));
         for chunk in 0..10 {
             timeline.record_chunk(at).into_iter().for_each(|gap| counts.record_gap(gap));
@@ -239,6 +242,35 @@ pub(crate) fn language_model() -> Run {
     run.slo = Vec::new();
     let sample = FailureSample { reason: "status 429: too many tokens per minute".into(), response: String::new() };
     run.steps = vec![RunStep { samples: vec![sample], ..shop().steps[0].clone() }];
+    run
+}
+
+/// The same with its streams over 12 s: gaps around 10 ms, and in each second one of 0 and one of 80 ms.
+pub(crate) fn streamed() -> Run {
+    let mut run = language_model();
+    run.streams = Some(RunStreams { responses: 24, complete: 24, events: 744, ..RunStreams::default() });
+    let mut series = RunSeries::default();
+    for second in 0..12 {
+        let mut streams = StreamInterval { llm_requests: 2, good: 1, output_tokens: 60, ..StreamInterval::default() };
+        for i in 0..60 {
+            let gap = match i {
+                0 => Nanos::ZERO,
+                1 => Nanos::from_millis(80),
+                i => Nanos::from_millis(9) + Nanos(scatter(second * 60 + i, 2_000_000)),
+            };
+            streams.record_event(Some(gap));
+            streams.chunk_gaps.record(gap);
+        }
+        for ms in [60 + second, 90] {
+            streams.record_event(None);
+            streams.first_event.record(Nanos::from_millis(ms - 10));
+            streams.ttft.record(Nanos::from_millis(ms));
+            streams.tpot.record(Nanos(10_000_000 + ms * 1_000));
+            streams.e2e.record(Nanos::from_millis(400 + ms));
+        }
+        series.add(second, &Interval { streams: Some(Box::new(streams)), ..Interval::default() });
+    }
+    run.series = series.points(12.0);
     run
 }
 

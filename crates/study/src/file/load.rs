@@ -38,7 +38,7 @@ impl fmt::Debug for LoadSyntax<'_> {
 }
 
 /// Flags that the study sets itself, or that have no meaning in a study.
-pub const DISALLOWED_FLAGS: [&str; 37] = [
+pub const DISALLOWED_FLAGS: [&str; 46] = [
     "format",
     "out",
     "jtl",
@@ -62,6 +62,15 @@ pub const DISALLOWED_FLAGS: [&str; 37] = [
     "processes",
     "web",
     "web-token",
+    "until-stdin-ends",
+    "tui",
+    "out-jsonl",
+    "out-prometheus",
+    "out-otlp",
+    "out-influx",
+    "out-statsd",
+    "out-header",
+    "out-label",
     "once",
     "verbose",
     "show-secrets",

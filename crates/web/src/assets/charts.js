@@ -2,17 +2,23 @@
 
 const AXIS_X = { name: "since the start", unit: "s", scale: "linear" };
 
+/// Figure of a chart, before its lines are drawn.
+function figureOf(title, note, lines, number) {
+  const legend = element("ul", { class: "legend" });
+  lines.forEach(({ name, hue }) => legend.append(element("li", { class: `h${hue}` }, element("i"), name)));
+  const caption = element("figcaption", {}, element("h3", {}, title), element("p", {}, note));
+  const figure = element("figure", { class: "chart" }, caption, legend, element("div", { class: "plot" }));
+  figure.dataset.chart = number;
+  return figure;
+}
+
 class LiveChart extends Chart {
   /// Figure and chart; `choose` is called with a range of seconds, or null.
   static make(title, note, y, lines, peers, choose) {
-    const legend = element("ul", { class: "legend" });
-    lines.forEach(({ name, hue }) => legend.append(element("li", { class: `h${hue}` }, element("i"), name)));
-    const caption = element("figcaption", {}, element("h3", {}, title), element("p", {}, note));
-    const figure = element("figure", { class: "chart" }, caption, legend, element("div", { class: "plot" }));
-    figure.dataset.chart = peers.length;
+    const figure = figureOf(title, note, lines, peers.length);
     document.getElementById("plots").append(figure);
     const spec = { title, axes: [{ ...AXIS_X }, y], lines: lines.map((line) => ({ ...line, xs: [], y: [] })), levels: [], spans: [], marks: [], group: "time" };
-    const chart = new LiveChart(figure, spec, peers);
+    const chart = new this(figure, spec, peers);
     chart.chosen = choose;
     // A chart out of sight is drawn when it comes into it.
     new IntersectionObserver((entries) => {
@@ -50,25 +56,34 @@ function makeCharts({ kind, reads_events }, choose) {
     [{ name: "ok", hue: 0 }, { name: "failed", hue: "bad" }, ...level]);
   const times = make("Response time", "Of successes, from the intended start.", { name: "response time", unit: "ms", scale: "log" },
     [{ name: "p50", hue: 0 }, { name: "p95", hue: 3 }, { name: "p99", hue: 1 }, { name: "max", hue: 2 }]);
+  const heat = HeatChart.make("Heat map of response times", "Darker: more requests.", { name: "response time", unit: "ms", scale: "log" },
+    [{ name: "p50", hue: 8 }, { name: "p99", hue: 1 }], peers, choose);
   const status = make("Outcomes", "Responses by status, stacked.", { ...PER_SECOND }, CLASSES.map(([name, hue]) => ({ name, hue })));
   const users = kind === "rate" ? [{ name: "waiting for a connection", hue: 1 }] : [{ name: kind, hue: 2 }];
   const inside = make("In the system", "At the end of each interval.", { name: "requests", unit: "count", scale: "linear" },
     [{ name: "in flight", hue: 0 }, ...users]);
   const streams = reads_events ? make("Streams", "Of streamed responses.", { name: "time", unit: "ms", scale: "log" },
     [{ name: "first event p50", hue: 0 }, { name: "first event p99", hue: 1 }, { name: "gap p50", hue: 3 }, { name: "gap p99", hue: 5 }]) : null;
+  const cpu = make("CPU of weir", "Of the threads that generate the load.", { name: "cores", unit: "count", scale: "linear" }, [{ name: "cores", hue: 7 }]);
+  const events = reads_events ? make("Events", "Of streamed responses, by when they came.", { ...PER_SECOND, name: "events per second" },
+    [{ name: "events", hue: 0 }]) : null;
   const update = (store, load, hello) => {
     const { bins } = store, xs = bins.map((bin) => store.start(bin) + store.seconds(bin) / 2);
     const end = bins.length ? store.start(bins[bins.length - 1]) + store.seconds(bins[bins.length - 1]) : 1;
     const per = (of) => bins.map((bin) => store.rate(of(bin), bin));
     const line = (y, more) => ({ xs, y, ...more });
-    const marks = marksOf(load?.changes ?? [], kind);
+    const events = (load?.marks ?? []).map(([at, isBad, word]) => [at, word, isBad ? "bad" : "good"]);
+    const marks = [...marksOf(load?.changes ?? [], kind), ...events].sort((a, b) => a[0] - b[0]);
     const spans = hello.warmup_s > 0 ? [[0, hello.warmup_s, "warm-up"]] : [];
     const stages = stepsOf(load?.stages ?? [], end);
     rate.update([line(per((bin) => bin.ok)), line(per((bin) => bin.failed)), ...(kind === "rate" ? [stages] : [])], end,
       { marks, spans, levels: hello.rate_objectives });
     times.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => bin.q[i]))), end, { marks, spans, levels: hello.time_objectives });
+    heat.updateHeat(bins, store, end, { marks, spans });
+    cpu.update([line(per((bin) => bin.cpu / 1e9))], end, { marks, spans });
     status.update(stacked(bins, store).map((one) => line(one.y, one)), end, { marks, spans });
     streams?.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => bin.s?.[i] ?? null))), end, { marks, spans });
+    events?.update([line(per((bin) => bin.streams?.events ?? 0))], end, { marks, spans });
     const second = kind === "rate" ? line(bins.map((bin) => bin.backlog)) : stages;
     inside.update([line(bins.map((bin) => bin.in_flight)), second], end, { marks, spans });
   };

@@ -1,20 +1,25 @@
 // Form by which the load is changed: number and slider, pause, stop.
 
 class Controls {
-  constructor(kind) {
+  constructor() {
     const get = (id) => document.getElementById(id);
-    Object.assign(this, { kind, form: get("controls"), level: get("level"), slider: get("slider"), pause: get("pause"), stop: get("stop"), answer: get("answer") });
-    get("level-name").textContent = kind;
-    get("level-unit").textContent = kind === "rate" ? "requests/s" : "";
-    if (kind !== "rate") { this.level.min = 1; this.level.step = 1; }
-    this.form.hidden = false;
-    this.highest = 0;
+    Object.assign(this, { form: get("controls"), level: get("level"), slider: get("slider"), pause: get("pause"), stop: get("stop"), answer: get("answer") });
     this.slider.addEventListener("input", () => { this.level.value = this.ofSlider(); this.touched = true; });
     this.slider.addEventListener("change", () => this.set());
     this.level.addEventListener("input", () => { this.touched = true; });
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.set(); });
     this.pause.addEventListener("click", () => this.send(this.isPaused ? "resume" : "pause"));
     this.stop.addEventListener("click", () => this.send("stop"));
+  }
+
+  /// Shows the form for a run.
+  begin(kind) {
+    byId("level-name").textContent = kind;
+    byId("level-unit").textContent = kind === "rate" ? "requests/s" : "";
+    [this.level.min, this.level.step] = kind === "rate" ? [0, "any"] : [1, 1];
+    this.form.hidden = false;
+    this.answer.textContent = "";
+    Object.assign(this, { kind, highest: 0, touched: false });
   }
 
   /// Level of the slider: from nothing to twice the highest, in steps of a percent.

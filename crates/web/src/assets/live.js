@@ -4,11 +4,19 @@ const byId = (id) => document.getElementById(id);
 const page = { store: null, hello: null, load: null, charts: null, controls: null, isOver: false, isLost: false };
 let isDue = false;
 
+/// Forgets a run that another one follows.
+function forgetRun() {
+  byId("plots").replaceChildren();
+  byId("end").hidden = true;
+  page.controls?.end();
+  Object.assign(page, { store: null, hello: null, load: null, charts: null, isOver: false, isLost: false });
+}
+
 /// Draws once per frame, whatever has come.
 function draw() {
   if (isDue || !page.store) return;
   isDue = true;
-  requestAnimationFrame(() => { isDue = false; render(); });
+  requestAnimationFrame(() => { isDue = false; if (page.store) render(); });
 }
 
 function render() {
@@ -31,24 +39,50 @@ function showFigures() {
     figures.push(["events", units.count.show(events), per(events)], ["first event", time(first[0]), `p99 ${time(first[1])}`], ["gap", time(gaps[0]), `p99 ${time(gaps[1])}`]);
     if (tokens) figures.push(["tokens", units.count.show(tokens), per(tokens)]);
   }
-  byId("figures").replaceChildren(...figures.map(([name, value, note]) => {
-    const figure = element("div", name === "failed" && all.failed ? { class: "bad" } : {}, element("dt", {}, name), element("dd", {}, element("data", {}, value), element("span", {}, note ?? "")));
+  figures.forEach(([name, value, note], i) => {
+    const figure = byId("figures").children[i] ?? byId("figures").appendChild(element("div", {}, element("dt"), element("dd", {}, element("data"), element("span"))));
     figure.dataset.name = name;
-    return figure;
-  }));
+    figure.className = name === "failed" && all.failed ? "bad" : "";
+    setText(figure.firstChild, name);
+    setText(figure.lastChild.firstChild, value);
+    setText(figure.lastChild.lastChild, note ?? "");
+  });
+  while (byId("figures").children.length > figures.length) byId("figures").lastChild.remove();
   const words = range ? `Chosen: ${units.s.show(all.from)} to ${units.s.show(all.to)}, ${units.s.show(all.seconds)}.` : "The whole run so far.";
   if (byId("range").textContent !== words) byId("range").textContent = words;
-  const cells = (row) => row.map((text, i) => element(i ? "td" : "th", i ? { class: "n" } : { scope: "row" }, text));
-  const fill = (id, rows) => {
-    byId(`${id}-section`).hidden = !rows.length;
-    byId(id).tBodies[0].replaceChildren(...rows.map((row) => element("tr", {}, ...cells(row))));
-  };
   fill("steps", page.hello.steps.map((name, i) => {
-    const [requests, failed, checks, sum] = all.steps[i] ?? [0, 0, 0, 0];
+    const [requests, failed, checks, sum] = [0, 1, 2, 3].map((k) => all.steps[FIGURES_OF_A_STEP * i + k] ?? 0);
     return [name, units.count.show(requests), per(requests), units.count.show(failed), units.count.show(checks), requests ? time(sum / requests / 1e6) : none];
   }));
   const failures = [...Object.entries(all.status).filter(([status]) => status >= 400), ...Object.entries(all.failures)];
   fill("failures", failures.sort((a, b) => b[1] - a[1]).map(([kind, n]) => [kind, units.count.show(n), units.fraction.show(n / ended)]));
+}
+
+/// Text of an element, written only if it is another: the layout of what stays is not done again.
+function setText(node, words) {
+  if (node.textContent !== words) node.textContent = words;
+}
+
+/// Rows of a table, in place of those before; the first cell is a heading, the others are numbers but for the last
+/// `words` ones.
+function fill(id, rows, words = 0) {
+  byId(`${id}-section`).hidden = !rows.length;
+  const body = byId(id).tBodies[0];
+  rows.forEach((row, r) => {
+    const line = body.rows[r] ?? body.appendChild(element("tr", {}, ...row.map((_, i) => element(i ? "td" : "th", i === 0 ? { scope: "row" } : i < row.length - words ? { class: "n" } : {}))));
+    row.forEach((text, i) => setText(line.cells[i], text));
+  });
+  while (body.rows.length > rows.length) body.lastChild.remove();
+}
+
+/// What generates the load: this process, or agents.
+function showParts({ parts }) {
+  const isOwn = parts.length === 1 && !parts[0].node;
+  setText(byId("parts-heading"), isOwn ? "Load generator" : "Agents");
+  const ms = units.ms.show;
+  fill("parts", parts.map((part, i) => [isOwn ? "weir" : `${i + 1} on ${part.node}`, units.count.show(part.threads), units.per_s.show(part.rate), units.count.show(part.requests),
+    ms(part.late_ms[0]), ms(part.late_ms[1]), units.fraction.show(part.cpu), isOwn ? "\u2013" : ms(part.offset_ms), isOwn ? "\u2013" : `\u00b1${ms(part.clock_ms)}`, part.doubt ?? "good"]), 1);
+  parts.forEach((part, i) => byId("parts").tBodies[0].rows[i].classList.toggle("bad", Boolean(part.doubt)));
 }
 
 function showState() {
@@ -64,6 +98,9 @@ function showState() {
   byId("state").classList.toggle("lost", isLost);
   byId("progress").hidden = load.until_s === null;
   byId("progress").value = load.until_s ? Math.min(1, elapsed / load.until_s) : 0;
+  showParts(load);
+  fill("events", load.marks.map(([at, , , sentence]) => [units.s.show(at), sentence]), 1);
+  load.marks.forEach(([, isBad], i) => byId("events").tBodies[0].rows[i].classList.toggle("bad", isBad));
   byId("changes-section").hidden = !load.changes.length;
   byId("changes").tBodies[0].replaceChildren(...load.changes.slice(-50).map(([at, name, value]) => element("tr", {},
     element("th", { scope: "row" }, units.s.show(at)), element("td", {}, name === "rate" ? `rate ${units.per_s.show(value)}` : name === "users" ? `${value} ${hello.kind}` : name))));
@@ -97,25 +134,28 @@ function showEnd(end) {
 }
 
 addEventListener("beforeprint", () => page.charts?.redraw());
-follow(() => page.store?.next ?? null, {
+// The heat map has the colours of its time.
+for (const where of [matchMedia("(prefers-color-scheme: dark)"), document.querySelector(".switch")]) where.addEventListener("change", () => page.charts?.redraw());
+follow(() => page.store && page.store.next !== null ? `?since=${page.store.next}&run=${page.hello.run}` : "", {
   connected: () => { page.isLost = false; },
   rejected: (why) => { byId("state").textContent = why; byId("state").classList.add("lost"); },
   lost: () => { page.isLost = true; showState(); if (!page.load) byId("state").textContent = "weir is not reached; trying again"; },
   hello: (hello) => {
-    if (page.hello) {
-      if (page.hello.run !== hello.run) location.reload();
-      return;
-    }
+    if (page.hello?.run === hello.run) return;
+    if (page.hello) forgetRun();
     page.hello = hello;
     document.title = `${hello.title} \u00b7 weir`;
     byId("title").textContent = hello.title;
     page.store = new Store(hello.max_bins, hello.interval_s);
     page.charts = makeCharts(hello, draw);
-    if (hello.may_change) page.controls = new Controls(hello.kind);
+    if (hello.may_change) (page.controls ??= new Controls()).begin(hello.kind);
+    page.onHello?.();
   },
   bins: (bins) => { page.store.take(bins); draw(); },
   load: (load) => { page.load = load; page.controls?.show(load); draw(); showState(); },
   end: showEnd,
+  run: (state) => page.onRun?.(state),
 });
 
-export { Store, page, render };
+export { Store, authorization, byId, figureOf, forgetRun, page, reason, render };
+import { BOTTOM, Chart, TOP, element, scales, units } from "/charts.js";

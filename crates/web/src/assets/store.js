@@ -1,22 +1,25 @@
 // Intervals of the run in bounded memory. Neighbours are merged when there are too many, by the rule of live_store.rs.
 
-const POINT_QUANTILES = [0.5, 0.95, 0.99, 1];
+const POINT_QUANTILES = [0.5, 0.95, 0.99, 1], STREAM_TIMES = ["first", "gaps"], FIGURES_OF_A_STEP = 4;
 
 class Store {
   constructor(maxBins, interval) {
-    Object.assign(this, { maxBins, interval, bins: [], shift: 1, next: null, end: Infinity });
+    Object.assign(this, { maxBins, interval, bins: [], shift: 1, next: null, end: Infinity, sum: new TimeSum(), kept: null });
   }
 
   /// Takes bins from the server; `all`: they are all that there is.
   take({ all, next, bins }) {
     if (all) Object.assign(this, { bins: [], shift: 1 });
     for (const bin of bins) {
+      // What the server has in lists of lists, in arrays of numbers: a day of it is some megabytes.
       bin.times = unpackTimes(bin.times);
-      bin.failed_times = unpackTimes(bin.failed_times);
-      for (const name of ["first", "gaps"]) if (bin.streams) bin.streams[name] = unpackTimes(bin.streams[name]);
+      bin.steps = Float64Array.from(bin.steps.flat());
+      delete bin.failed_times;
+      if (bin.streams) for (const name of STREAM_TIMES) bin.streams[name] = unpackTimes(bin.streams[name]);
       this.add(bin);
     }
     this.next = next;
+    this.kept = null;
   }
 
   add(bin) {
@@ -56,20 +59,31 @@ class Store {
     return this.bins.filter((bin) => middle(bin) >= range[0] && middle(bin) <= range[1]);
   }
 
-  /// Figures of a range: sums, and percentiles of all its times.
+  /// Figures of a range: sums, and percentiles of all its times. Those of the last call stay until there are new bins.
   figures(range) {
-    const bins = this.within(range), sum = (of) => bins.reduce((all, bin) => all + of(bin), 0);
-    const seconds = sum((bin) => this.seconds(bin)), times = sumTimes(bins.map((bin) => bin.times));
-    const [p50, p95, p99, max] = quantilesOf(times, POINT_QUANTILES);
-    const ok = sum((bin) => bin.ok), failed = sum((bin) => bin.failed), last = bins[bins.length - 1];
-    const total = { status: {}, failures: {}, steps: [] };
-    for (const bin of bins) mergeMaps(total, bin);
-    const [from, to] = bins.length ? [this.start(bins[0]), this.start(last) + this.seconds(last)] : [0, 0];
+    const key = `${range} ${this.end}`;
+    if (this.kept?.key !== key) this.kept = { key, figures: this.sumUp(range) };
+    return this.kept.figures;
+  }
+
+  sumUp(range) {
+    const bins = this.within(range), last = bins[bins.length - 1];
+    const total = { seconds: 0, ok: 0, failed: 0, bytes: 0, iterations: 0, cpu: 0, status: {}, failures: {}, steps: new Float64Array(0) };
+    const sum = (of) => {
+      this.sum.clear();
+      for (const bin of bins) if (of(bin)) this.sum.add(of(bin));
+      return this.sum.times();
+    };
+    for (const bin of bins) {
+      total.seconds += this.seconds(bin);
+      mergeCounts(total, bin);
+    }
+    const times = sum((bin) => bin.times), [p50, p95, p99, max] = quantilesOf(times, POINT_QUANTILES);
+    const [from, to] = last ? [this.start(bins[0]), this.start(last) + this.seconds(last)] : [0, 0];
     const ofStreams = bins.flatMap((bin) => bin.streams ? [bin.streams] : []);
     const streams = ofStreams.length ? { events: ofStreams.reduce((all, one) => all + one.events, 0), tokens: ofStreams.reduce((all, one) => all + one.tokens, 0),
-      first: quantilesOf(sumTimes(ofStreams.map((one) => one.first)), [0.5, 0.99]), gaps: quantilesOf(sumTimes(ofStreams.map((one) => one.gaps)), [0.5, 0.99]) } : null;
-    return { streams, from, to, seconds, ok, failed, p50, p95, p99, max, mean: meanOf(times), bytes: sum((bin) => bin.bytes),
-      iterations: sum((bin) => bin.iterations), inFlight: last?.in_flight ?? 0, backlog: last?.backlog ?? 0, ...total };
+      ...Object.fromEntries(STREAM_TIMES.map((name) => [name, quantilesOf(sum((bin) => bin.streams?.[name]), [0.5, 0.99])])) } : null;
+    return { ...total, streams, from, to, p50, p95, p99, max, mean: meanOf(times), inFlight: last?.in_flight ?? 0, backlog: last?.backlog ?? 0 };
   }
 }
 
@@ -77,30 +91,36 @@ class Store {
 function summarize(bin) {
   bin.q = quantilesOf(bin.times, POINT_QUANTILES);
   bin.classes = classesOf(bin);
-  if (bin.streams) bin.s = ["first", "gaps"].flatMap((name) => quantilesOf(bin.streams[name], [0.5, 0.99]));
+  if (bin.streams) bin.s = STREAM_TIMES.flatMap((name) => quantilesOf(bin.streams[name], [0.5, 0.99]));
 }
 
 function merge(bin, later) {
   bin.w = later.n + later.w - bin.n;
-  for (const key of ["ok", "failed", "bytes", "iterations"]) bin[key] += later[key];
   [bin.in_flight, bin.backlog] = [later.in_flight, later.backlog];
   bin.times = mergeTimes(bin.times, later.times);
-  bin.failed_times = mergeTimes(bin.failed_times, later.failed_times);
-  mergeMaps(bin, later);
+  mergeCounts(bin, later);
   if (!later.streams) return;
   if (!bin.streams) { bin.streams = later.streams; return; }
   const { streams } = bin;
   for (const name of ["events", "tokens"]) streams[name] += later.streams[name];
-  for (const name of ["first", "gaps"]) streams[name] = mergeTimes(streams[name], later.streams[name]);
+  for (const name of STREAM_TIMES) streams[name] = mergeTimes(streams[name], later.streams[name]);
 }
 
-function mergeMaps(bin, later) {
-  for (const key of ["status", "failures"]) {
-    for (const [name, n] of Object.entries(later[key])) bin[key][name] = (bin[key][name] ?? 0) + n;
+/// Counts that are added up.
+const SUMS = ["ok", "failed", "bytes", "iterations", "cpu"], SUMS_BY_NAME = ["status", "failures"];
+
+/// Adds the counts of a bin: what is in it once, by status and kind of failure, and by step.
+function mergeCounts(to, bin) {
+  for (const key of SUMS) to[key] += bin[key];
+  for (const key of SUMS_BY_NAME) {
+    const all = to[key], own = bin[key];
+    for (const name in own) all[name] = (all[name] ?? 0) + own[name];
   }
-  // In place: there may be fifty steps in each of a thousand bins.
-  for (let i = 0; i < later.steps.length; i++) {
-    const own = bin.steps[i] ??= [0, 0, 0, 0], step = later.steps[i];
-    for (let k = 0; k < 4; k++) own[k] += step[k];
+  if (to.steps.length < bin.steps.length) {
+    const longer = new Float64Array(bin.steps.length);
+    longer.set(to.steps);
+    to.steps = longer;
   }
+  const all = to.steps, own = bin.steps;
+  for (let i = 0; i < own.length; i++) all[i] += own[i];
 }

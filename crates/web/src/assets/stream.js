@@ -3,23 +3,23 @@
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
 
 /// Token of the address. It stays in the address, so that the page can be reloaded; the server never sees it there.
-const authorization = () => ({ Authorization: `Bearer ${decodeURIComponent(location.hash.slice(1))}` });
+const authorization = () => ({ Authorization: `Bearer ${decodeURIComponent(location.hash.slice(1).split("/")[0])}` });
 
-/// Reads events until the run is over; `on` has a function for each. A connection that is lost is made again, and goes on
+/// Reads events until the run is over, or for ever if others may follow; `on` has a function for each. A connection that is lost is made again, and goes on
 /// where the last one ended.
 async function follow(since, on) {
-  let failed = 0;
+  let failed = 0, goesOn = false;
   for (;;) {
     try {
-      const known = since();
-      const response = await fetch(`/api/events${known === null ? "" : `?since=${known}`}`, { headers: authorization() });
+      const response = await fetch(`/api/events${since()}`, { headers: authorization() });
       if (response.status === 401) { on.rejected(await reason(response)); return; }
       if (!response.ok) throw new Error(await reason(response));
       failed = 0;
       on.connected();
       for await (const [name, data] of eventsOf(response.body)) {
         on[name]?.(data);
-        if (name === "end") return;
+        goesOn ||= name === "run";
+        if (name === "end" && !goesOn) return;
       }
     } catch (error) {
       console.debug(error);

@@ -5,6 +5,7 @@ mod failures;
 mod measurements;
 mod packages;
 mod processes;
+mod scripts;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -16,7 +16,7 @@ const CARE_INTERVAL: Nanos = Nanos::SECOND;
 
 impl Worker<'_> {
     /// Notes that a connection has something to write.
-    pub(super) fn mark_dirty(&mut self, index: u32) {
+    pub(in crate::worker) fn mark_dirty(&mut self, index: u32) {
         if let Some(streams) = self.streams_of(index)
             && !std::mem::replace(&mut streams.is_dirty, true)
         {

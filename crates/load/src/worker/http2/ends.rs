@@ -9,20 +9,21 @@ use crate::steps::FlowEvent;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::Feed;
+use weir_http2::error_code::ErrorCode;
 
 impl Worker<'_> {
     /// Records a request without a response. True for one of the plan, whose user the caller continues; users of
     /// scenarios go on by themselves.
     pub(super) fn fail_exchange(&mut self, exchange: StreamExchange, kind: FailureKind, now: Nanos) -> bool {
-        self.fail_exchange_by(exchange, kind, "", now)
+        self.fail_exchange_by(exchange, kind, None, now)
     }
 
-    /// The same, with a message for the log.
+    /// The same, with the code that has ended its stream, for the log.
     pub(super) fn fail_exchange_by(
         &mut self,
         mut exchange: StreamExchange,
         kind: FailureKind,
-        message: &str,
+        code: Option<ErrorCode>,
         now: Nanos,
     ) -> bool {
         let intended = exchange.flight.intended;
@@ -30,19 +31,20 @@ impl Worker<'_> {
         let StreamExchange { flight, user, step, observer, bytes_out, .. } = exchange;
         self.put_observer(observer);
         let outcome = flight.failed(kind, now, bytes_out as usize);
-        let Some(step) = step else {
+        let Some(mut step) = step else {
             self.counters.end(&outcome);
             if let Some(log) = &mut self.log {
-                log.push(&outcome, user, self.connections.in_use(), 0, message);
+                let message = code.map(|code| code.to_string()).unwrap_or_default();
+                log.push(&outcome, user, self.connections.in_use(), 0, &message);
             }
             return true;
         };
-        let event = FlowEvent::Failed { step: step.step, kind, remaining: 0 };
+        step.reset_code = code;
+        let left = self.split_sends.end_request(user);
+        let event = FlowEvent::Failed { step: step.step, kind, remaining: left };
         let action = self.step_failed(user, &outcome, &event, Some(&step), now);
-        if let Some(users) = &mut self.users {
-            users.exchanges.put(step);
-        }
-        self.act(user, Some(action), now);
+        self.recycle(Some(step));
+        self.act_on_last(user, action, left, now);
         false
     }
 

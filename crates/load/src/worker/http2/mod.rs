@@ -3,8 +3,10 @@
 mod care;
 mod ends;
 mod placing;
+mod split_sends;
 
 pub(super) use self::placing::MovedRequest;
+pub(super) use self::split_sends::SplitSends;
 
 use super::Worker;
 use super::receive::MAX_READS;
@@ -95,8 +97,9 @@ impl Worker<'_> {
 
     fn take_event(&mut self, index: u32, event: Event<'_>, at: Nanos, now: Nanos) {
         match event {
-            Event::Data { key, bytes } if self.observers.is_some() => {
+            Event::Data { key, bytes } if self.observes_stream(index, key) => {
                 self.observe_data(index, key, bytes, (at, now));
+                self.pass_events_on_stream(index, key, (at, now));
             }
             Event::Data { key, bytes } => {
                 let streams = self.connections.get(index).and_then(|slot| slot.streams.as_mut());
@@ -112,8 +115,9 @@ impl Worker<'_> {
                 if self.counters.counts().server.is_none() {
                     self.counters.find_server_field(text);
                 }
-                if self.observers.is_some() {
+                if self.observes_stream(index, key) {
                     self.observe_head(index, key, &head, at);
+                    self.pass_events_on_stream(index, key, (at, now));
                 }
             }
             Event::Ended { key, totals } => self.stream_ended(index, key, &totals, at, now),
@@ -186,8 +190,10 @@ impl Worker<'_> {
         let mut outcome = flight.completed(&answer, at, bytes_out as usize, timeout);
         match step {
             Some(step) => {
-                let (action, _) = self.examine_response(user, step, &flight, outcome, at, 0);
-                self.act(user, Some(action), now);
+                let left = self.split_sends.end_request(user);
+                let (action, exchange) = self.examine_response(user, step, &flight, outcome, at, left);
+                self.recycle(exchange);
+                self.act_on_last(user, action, left, now);
             }
             None => {
                 self.end_observed(observer, &mut outcome);
@@ -227,7 +233,7 @@ impl Worker<'_> {
         let kind = exchange.failure_kind(kind);
         self.counters.record_detail(kind, || why);
         let user = exchange.user;
-        if self.fail_exchange_by(exchange, kind, &code.to_string(), now) {
+        if self.fail_exchange_by(exchange, kind, Some(code), now) {
             self.next_on_streams(index, user, now, now);
         }
     }

@@ -6,10 +6,11 @@ use super::super::connect::CONNECT_RETRY_DELAY;
 use super::super::{MAX_STARTS, Worker};
 use crate::connection::{ConnectionPhase, Flight};
 use crate::http2::{ConnectionStreams, StreamExchange, StreamGroup};
-use crate::steps::{FlowEvent, Send, UserAction, UserTable};
+use crate::steps::{Send, StepExchange, UserAction};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::load::feed::{DueRequest, Feed};
+use weir_http::wire::WireRequest;
 use weir_scenario::plan::OriginId;
 
 /// Idle time after which a connection is looked at before it is used: a service may have ended it.
@@ -259,10 +260,6 @@ impl Worker<'_> {
 
     /// Sends the request of the table on the connection of the user's group, or on a new one.
     pub(in crate::worker) fn send_on_stream(&mut self, send: Send, now: Nanos) -> Option<UserAction> {
-        let requests = self.users.as_ref().map_or(1, UserTable::requests);
-        if requests > 1 {
-            return self.fail_pipelined_step(&send, requests, now);
-        }
         let group = self.group_for(send.user, Some((send.scenario, send.origin)));
         if let Some(index) = group.and_then(|group| self.live_connection(group, now)) {
             self.put_request(index, send, send.ready, now);
@@ -282,13 +279,29 @@ impl Worker<'_> {
         self.open_for(send, now)
     }
 
-    /// Fails requests that a script sends together, as HTTP/1.1 permits.
-    fn fail_pipelined_step(&mut self, send: &Send, requests: usize, now: Nanos) -> Option<UserAction> {
-        let kind = FailureKind::Protocol;
-        self.counters.record_detail(kind, || "requests that are sent together (pipelining) need HTTP/1.1".into());
-        let failed = Flight::of_step(send.number, send.intended, send.ready, 0).failed(kind, now, 0);
-        let event = |remaining| FlowEvent::Failed { step: send.step, kind, remaining };
-        (0..requests).rev().map(|remaining| self.step_failed(send.user, &failed, &event(remaining), None, now)).last()
+    /// Gives a connection the requests of a step: one, or several that a program sends together, which travel as so
+    /// many streams.
+    pub(in crate::worker) fn put_on_streams(
+        &mut self,
+        index: u32,
+        send: &Send,
+        step: Box<StepExchange>,
+        ready: Nanos,
+        now: Nanos,
+    ) {
+        let flight = Flight::of_step(send.number, send.intended, ready, 0);
+        let exchange = |plan: &[WireRequest], step| StreamExchange::new(flight, send.user, Some(step), plan, now);
+        if step.requests() == 1 {
+            return self.push_exchange(index, exchange(&self.shared.plan.requests, step));
+        }
+        self.split_sends.begin(send.user, step.requests());
+        for nth in 0..step.requests() as u32 {
+            let Some(users) = &mut self.users else { return };
+            let mut part = users.exchanges.take();
+            step.split_into(nth, &mut part);
+            self.push_exchange(index, exchange(&self.shared.plan.requests, part));
+        }
+        self.recycle(Some(step));
     }
 
     /// Group of a user's requests; `None` for those of the schedule, which go to any connection.

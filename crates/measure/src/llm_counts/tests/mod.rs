@@ -7,7 +7,9 @@ use super::*;
 #[derive(Clone, Debug)]
 struct Whole {
     intended: u64,
+    ready: u64,
     sent: u64,
+    read_delay: Option<u64>,
     chunks: Vec<u64>,
     usage: Option<(u64, u64)>,
     done: u64,
@@ -16,19 +18,25 @@ struct Whole {
 fn whole() -> impl Strategy<Value = Whole> {
     let gaps = prop::collection::vec(0..100_000_000_u64, 0..12);
     let usage = prop::option::of((0..5_000_u64, 0..40_u64));
-    (0..1_000_u64, 0..1_000_u64, gaps, usage, 0..1_000_000_u64).prop_map(|(intended, late, gaps, usage, rest)| {
-        let mut at = intended + late;
-        let mut next = |gap: u64| {
-            at += gap;
-            at
-        };
-        let chunks: Vec<u64> = gaps.into_iter().map(&mut next).collect();
-        Whole { intended, sent: intended + late, chunks, usage, done: next(rest) }
-    })
+    let own = (0..500_u64, prop::option::of(0..1_000_u64));
+    (0..1_000_u64, 500..1_000_u64, own, gaps, usage, 0..1_000_000_u64).prop_map(
+        |(intended, late, own, gaps, usage, rest)| {
+            let mut at = intended + late;
+            let mut next = |gap: u64| {
+                at += gap;
+                at
+            };
+            let chunks: Vec<u64> = gaps.into_iter().map(&mut next).collect();
+            let (ready, sent) = (intended + own.0, intended + late);
+            Whole { intended, ready, sent, read_delay: own.1, chunks, usage, done: next(rest) }
+        },
+    )
 }
 
 fn record(counts: &mut LlmCounts, whole: &Whole, objectives: &GoodputObjectives) {
     let mut timeline = LlmTimeline::new(Nanos(whole.intended), Nanos(whole.sent));
+    timeline.ready = Nanos(whole.ready);
+    timeline.first_read_delay = whole.read_delay.map(Nanos);
     for at in &whole.chunks {
         if let Some(gap) = timeline.record_chunk(Nanos(*at)) {
             counts.record_gap(gap);
@@ -76,6 +84,9 @@ fn naive(all: &[Whole], ttft_limit: u64, tpot_limit: u64) -> LlmCounts {
         broken_events: 0,
         ttft: histogram(firsts().map(|(whole, at)| at - whole.intended)),
         ttft_service: histogram(firsts().map(|(whole, at)| at - whole.sent)),
+        ttft_lateness: histogram(firsts().map(|(whole, _)| whole.sent - whole.ready)),
+        ttft_read_delay: histogram(firsts().filter_map(|(whole, _)| whole.read_delay)),
+        ttft_unstamped: firsts().filter(|(whole, _)| whole.read_delay.is_none()).count() as u64,
         chunk_gaps: histogram(all.iter().flat_map(|whole| whole.chunks.windows(2).map(|pair| pair[1] - pair[0]))),
         tpot: histogram(all.iter().filter(|whole| whole.usage.is_some_and(|usage| usage.1 > 1)).filter_map(tpot)),
         e2e: histogram(all.iter().map(|whole| whole.done - whole.intended)),

@@ -1,5 +1,6 @@
 //! Each rule with a sound and a faulty run.
 
+use super::super::llm_counts::LlmCounts;
 use super::super::load_model::LoadModel;
 use super::super::outcome::{Outcome, RequestEnd};
 use super::super::recorder::Recorder;
@@ -66,6 +67,22 @@ fn each_fault_is_one_reason() {
     for (evidence, words) in cases {
         let reasons = reasons(&evidence);
         assert!(reasons.len() == 1 && reasons[0].contains(words), "{words}: {reasons:?}");
+    }
+}
+
+#[test]
+fn times_to_first_token_are_distorted_by_late_sends_beyond_a_hundredth_and_a_wake_up() {
+    let judged = |ttft_us: u64, late_us: u64| {
+        let mut llm = LlmCounts::default();
+        llm.ttft.record(Nanos(ttft_us * 1_000));
+        llm.ttft_lateness.record(Nanos(late_us * 1_000));
+        let counts = Counts { llm: Some(Box::new(llm)), ..counts(1000, 500, 30) };
+        reasons(&Evidence { in_flight_mean: 50.0, ..evidence(&counts) })
+    };
+    assert_eq!([judged(100_000, 1_000), judged(1_000, 55)], [Vec::<String>::new(), Vec::new()]);
+    for (ttft_us, late_us) in [(100_000, 1_100), (1_000, 65)] {
+        let found = judged(ttft_us, late_us);
+        assert!(found.len() == 1 && found[0].contains("own part of the time to first token"), "{found:?}");
     }
 }
 

@@ -4,6 +4,7 @@ mod method;
 mod plots;
 mod step_plots;
 mod steps;
+mod stream_plots;
 mod streams;
 mod tables;
 
@@ -143,7 +144,20 @@ fn key_figures(run: &Run) -> Vec<KeyFigure> {
         _ => failed.with_note(ValueUnit::Fraction.format(run.error_fraction())).in_tone(Tone::Bad),
     };
     let mut all = vec![rate, KeyFigure::new("requests", run.requests.total as f64, ValueUnit::Count), failed];
-    if run.requests.ok > 0 {
+    if let Some(llm) = run.llm.as_ref().filter(|llm| llm.chunks > 0) {
+        let tokens = ValueUnit::Other("tokens/s".into());
+        if llm.with_usage > 0 {
+            all.push(KeyFigure::new("output tokens", llm.output_tokens_per_s, tokens));
+        }
+        let times = [
+            ("TTFT", llm.ttft_ms.p50, "p50"),
+            ("TTFT", llm.ttft_ms.p99, "p99"),
+            ("TPOT", llm.tpot_ms.p50, "p50"),
+            ("end to end", llm.e2e_ms.p99, "p99"),
+        ];
+        let times = times.into_iter().filter(|(_, ms, _)| *ms > 0.0);
+        all.extend(times.map(|(name, ms, note)| KeyFigure::new(name, ms, ValueUnit::Milliseconds).with_note(note)));
+    } else if run.requests.ok > 0 {
         let spread = &run.response_ms;
         let times = [("p50", spread.p50), ("p99", spread.p99), ("p99.9", spread.p999), ("max", spread.max)];
         all.extend(

@@ -1,8 +1,9 @@
 //! Streams of a run: how they ended, their events, and tokens of language models.
 
 use super::plots::percentiles;
+use super::stream_plots::stream_course;
 use crate::page::{Block, Section};
-use crate::streams::{ends, events, goodput, times, tokens};
+use crate::streams::{ends, events, goodput, own_part, times, tokens};
 use weir_measure::{Histogram, Run};
 
 pub(super) fn streams(run: &Run) -> Section {
@@ -17,6 +18,10 @@ pub(super) fn streams(run: &Run) -> Section {
              the first, and a chunk gap the time between two events with tokens."
                 .to_owned(),
         );
+        let own = own_part(llm);
+        if !own.is_empty() {
+            sentences.push(format!("Of TTFT: {}.", own.join("; ")));
+        }
     }
     let mut blocks = vec![Block::Text(sentences.join(" "))];
     let named = histograms(run);
@@ -27,6 +32,7 @@ pub(super) fn streams(run: &Run) -> Section {
         chart.x.name = "fraction at most as long".into();
         blocks.push(Block::Chart(chart));
     }
+    blocks.extend(stream_course(run));
     blocks.extend(super::tables::spreads("Times of streams", &times(run)).map(Block::Table));
     Section::new("Streams", blocks)
 }

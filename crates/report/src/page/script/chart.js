@@ -15,6 +15,7 @@ class Chart {
       const first = this.x.scale === "log" ? firstFrom(xs, Number.MIN_VALUE) : 0;
       if (first < xs.length) { low = Math.min(low, xs[first]); high = Math.max(high, xs[xs.length - 1]); }
     }
+    for (const v of spec.cells?.x ?? []) { low = Math.min(low, v); high = Math.max(high, v); }
     if (low === Infinity) [low, high] = this.x.scale === "log" ? [1, 10] : [0, 0.9];
     if (high <= low) high = this.x.scale === "linear" ? low + 1 : this.x.scale === "log" ? low * 10 : 0.9;
     this.whole = [this.xScale.at(low), this.xScale.at(high)];
@@ -42,6 +43,7 @@ class Chart {
       return value;
     });
     if (this.spec.choice) list.prepend(this.choices());
+    if (this.spec.cells) list.querySelector(".ramp").append(this.most = element("data"));
     list.append(this.where);
   }
 
@@ -123,6 +125,7 @@ class Chart {
     clip.append(shape("rect", { x: left - 12, y: 0, width: this.right - left + 24, height: bottom + 4 }));
     const inside = shape("g", { "clip-path": `url(#${id})` });
     const named = []; // above the lines, to be legible
+    if (this.spec.cells) drawCells(this, inside, this.spec.cells);
     for (const [start, end, name] of this.spec.spans) {
       const [a, b] = [this.toX(start), this.toX(end)].map((x) => Math.min(Math.max(x, left), this.right));
       if (b - a < 1) continue;
@@ -131,10 +134,10 @@ class Chart {
     }
     // From the last one: it has its name, and of those before each that has room for it.
     let room = this.right;
-    for (const [at, name] of (this.spec.marks ?? []).toReversed()) {
+    for (const [at, name, tone] of (this.spec.marks ?? []).toReversed()) {
       if (at < this.xScale.from(from) || at > this.xScale.from(to)) continue;
       const x = fixed(this.toX(at));
-      inside.append(shape("path", { class: "level", d: `M${x} ${TOP}V${bottom}` }));
+      inside.append(shape("path", { class: tone ? `level ${tone}` : "level", d: `M${x} ${TOP}V${bottom}` }));
       if (room - x < name.length * 7 + 8) continue;
       named.push([{ x: x + 3, y: bottom - 5 }, name]);
       room = x;
@@ -186,6 +189,7 @@ class Chart {
       for (let i = start; i < end; i++) { see(line.y[i]); see(line.low?.[i]); see(line.high?.[i]); }
     }
     this.spec.levels.forEach(([v]) => see(v));
+    this.spec.cells?.y.forEach(see);
     if (low === Infinity) return this.y.scale === "log" ? [1, 10] : [0, 1];
     if (this.y.scale === "log") return [low / 1.15, high * 1.15];
     const base = Math.min(low, 0);
@@ -215,6 +219,7 @@ class Chart {
     if (cursor === null) {
       this.where.textContent = "";
       this.values.forEach((value) => { value.textContent = ""; value.removeAttribute("value"); });
+      if (this.most) this.most.textContent = "";
       plot.setAttribute("aria-valuetext", "no place chosen; arrow keys choose one");
       return;
     }
@@ -245,6 +250,10 @@ class Chart {
         this.marks.append(shape("circle", { class: `dot h${line.hue}`, cx, cy, r: 4 }));
       }
     });
+    if (this.most) {
+      this.most.textContent = densest(this, this.spec.cells, cursor);
+      if (this.most.textContent) said.push(`${this.spec.cells.name} ${this.most.textContent}`);
+    }
     this.where.textContent = "at " + show(this.x, cursor);
     // The legend never shrinks: the chart would move away from under the pointer.
     this.list.style.minHeight = `${this.list.offsetHeight}px`;

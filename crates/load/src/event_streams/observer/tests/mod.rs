@@ -11,9 +11,14 @@ fn options(api: Option<LlmApi>) -> StreamOptions {
     StreamOptions { format: None, stall_timeout: None, max_events: None, api, objectives: GoodputObjectives::default() }
 }
 
+/// Piece that is read 30 ns after its arrival.
+fn read_at(at: Nanos) -> PieceArrival {
+    PieceArrival { at, read_delay: Some(Nanos(30)) }
+}
+
 /// Sinks of a response in the warm-up.
 fn uncounted(interval: &mut StreamInterval) -> StreamSinks<'_> {
-    StreamSinks { interval, streams: None, llm: None }
+    StreamSinks { interval, streams: None, llm: None, arrived: None, reads: None }
 }
 
 /// Plays pieces with their times; the response ends at `done`.
@@ -26,17 +31,27 @@ fn play(
     let (mut streams, mut llm) = (StreamCounts::default(), LlmCounts::default());
     let mut interval = StreamInterval::default();
     let mut observer = StreamObserver::new(options);
-    observer.begin(options, (Nanos(100), Nanos(200)), Nanos(1_000), (200, content_type.as_bytes()));
+    observer.begin(options, (Nanos(100), Nanos(150), Nanos(200)), Nanos(1_000), (200, content_type.as_bytes()));
     for (at, piece) in pieces {
-        let mut sinks =
-            StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm) };
-        observer.body(options, piece, Nanos(*at), &mut sinks);
+        let mut sinks = StreamSinks {
+            interval: &mut interval,
+            streams: Some(&mut streams),
+            llm: options.api.map(|_| &mut llm),
+            arrived: None,
+            reads: None,
+        };
+        observer.body(options, piece, read_at(Nanos(*at)), &mut sinks);
         if observer.has_stopped() {
             break;
         }
     }
-    let mut sinks =
-        StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm) };
+    let mut sinks = StreamSinks {
+        interval: &mut interval,
+        streams: Some(&mut streams),
+        llm: options.api.map(|_| &mut llm),
+        arrived: None,
+        reads: None,
+    };
     let fault = observer.settle(options, Nanos(done), &mut sinks);
     let end = observer.record(options, StreamEnd::Complete, Nanos(done), fault.is_none(), &mut sinks);
     // Without a warm-up, an interval has the same as the whole.
@@ -67,6 +82,8 @@ fn a_chat_is_measured_by_its_tokens() {
     assert_eq!((llm.chunks, llm.broken_events, llm.input_tokens, llm.output_tokens), (3, 0, 7, 5));
     // To 3 digits: 10,000 - 100, and (18,000 - 10,000) / 4.
     let near = |time: Nanos, exact: u64| time.0.abs_diff(exact) <= exact / 500;
+    // Of the first chunk, and not of those behind it.
+    assert_eq!((llm.ttft_lateness.max(), llm.ttft_read_delay.max(), llm.ttft_unstamped), (Nanos(50), Nanos(30), 0));
     assert!(near(llm.ttft.max(), 9_900) && near(llm.tpot.max(), 2_000) && near(llm.e2e.max(), 19_900), "{llm:?}");
 }
 
@@ -75,10 +92,10 @@ fn content_that_is_broken_or_reports_an_error_is_a_fault_by_its_event() {
     let chat = options(Some(LlmApi::Chat));
     let fault = |pieces: &[&[u8]], content_type: &str| {
         let mut observer = StreamObserver::new(&chat);
-        observer.begin(&chat, (Nanos(1), Nanos(2)), Nanos(3), (200, content_type.as_bytes()));
+        observer.begin(&chat, (Nanos(1), Nanos(1), Nanos(2)), Nanos(3), (200, content_type.as_bytes()));
         pieces.iter().for_each(|piece| {
             assert_eq!(
-                observer.body(&chat, piece, Nanos(4), &mut uncounted(&mut StreamInterval::default())),
+                observer.body(&chat, piece, read_at(Nanos(4)), &mut uncounted(&mut StreamInterval::default())),
                 piece.len()
             );
         });
@@ -97,16 +114,17 @@ fn content_that_is_broken_or_reports_an_error_is_a_fault_by_its_event() {
 fn an_error_is_no_stream_and_what_ends_a_stream_breaks_it_off() {
     let options = options(None);
     let mut observer = StreamObserver::new(&options);
-    observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), (500, b"text/event-stream"));
+    observer.begin(&options, (Nanos(1), Nanos(1), Nanos(2)), Nanos(3), (500, b"text/event-stream"));
     assert!(!observer.is_reading());
     assert_eq!(observer.failure_kind(FailureKind::Closed), FailureKind::Closed);
-    observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
+    observer.begin(&options, (Nanos(1), Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
     assert_eq!(observer.failure_kind(FailureKind::Closed), FailureKind::BrokenOff);
     assert_eq!(observer.failure_kind(FailureKind::Timeout), FailureKind::Timeout);
     let (mut streams, mut interval) = (StreamCounts::default(), StreamInterval::default());
     // The second call has nothing to record.
     for _ in 0..2 {
-        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: None };
+        let mut sinks =
+            StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: None, arrived: None, reads: None };
         observer.record(&options, StreamEnd::BrokenOff, Nanos(9), false, &mut sinks);
     }
     assert_eq!((streams.responses, streams.broken_off, streams.without_events), (1, 1, 1));
@@ -123,11 +141,16 @@ fn a_response_ends_after_the_events_that_were_asked_for() {
     let until = StreamEndRule { max_events: None, text: Some("2".to_owned()) };
     let mut observer = StreamObserver::new(&two);
     let sse: (u16, &[u8]) = (200, b"text/event-stream");
-    observer.begin(&StreamOptions::default(), (Nanos(1), Nanos(2)), Nanos(3), sse);
+    observer.begin(&StreamOptions::default(), (Nanos(1), Nanos(1), Nanos(2)), Nanos(3), sse);
     observer.end_by(&until);
     let read = |observer: &mut StreamObserver, piece: &[u8]| {
         (
-            observer.body(&StreamOptions::default(), piece, Nanos(4), &mut uncounted(&mut StreamInterval::default())),
+            observer.body(
+                &StreamOptions::default(),
+                piece,
+                read_at(Nanos(4)),
+                &mut uncounted(&mut StreamInterval::default()),
+            ),
             observer.has_stopped(),
         )
     };
@@ -135,7 +158,7 @@ fn a_response_ends_after_the_events_that_were_asked_for() {
     assert_eq!(read(&mut observer, b"ta: 2\n\ndata: 3\n\n"), (7, true));
     assert_eq!(read(&mut observer, b"data: 4\n\n"), (0, true));
     // The next response has no such rule.
-    observer.begin(&StreamOptions::default(), (Nanos(1), Nanos(2)), Nanos(3), sse);
+    observer.begin(&StreamOptions::default(), (Nanos(1), Nanos(1), Nanos(2)), Nanos(3), sse);
     assert_eq!(read(&mut observer, b"data: 2\n\n"), (9, false));
 }
 
@@ -151,10 +174,10 @@ fn a_response_that_ends_within_an_event_is_unfinished_and_a_last_line_is_none_su
 fn a_stall_counts_from_the_last_event() {
     let options = StreamOptions { stall_timeout: Some(Nanos(500)), ..options(None) };
     let mut observer = StreamObserver::new(&options);
-    observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
+    observer.begin(&options, (Nanos(1), Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
     assert_eq!(observer.stalls_at(&options), Nanos::NEVER);
-    observer.body(&options, b"data: 1\n\n", Nanos(1_000), &mut uncounted(&mut StreamInterval::default()));
-    observer.body(&options, b": comment\n", Nanos(1_400), &mut uncounted(&mut StreamInterval::default()));
+    observer.body(&options, b"data: 1\n\n", read_at(Nanos(1_000)), &mut uncounted(&mut StreamInterval::default()));
+    observer.body(&options, b": comment\n", read_at(Nanos(1_400)), &mut uncounted(&mut StreamInterval::default()));
     assert_eq!(observer.stalls_at(&options), Nanos(1_500));
 }
 
@@ -169,12 +192,12 @@ proptest! {
         let (mut interval, mut observer) = (StreamInterval::default(), StreamObserver::new(&options));
         // In the warm-up.
         let mut sinks = uncounted(&mut interval);
-        observer.begin(&options, (Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
-        observer.body(&options, &body[..cut], Nanos(4), &mut sinks);
+        observer.begin(&options, (Nanos(1), Nanos(1), Nanos(2)), Nanos(3), (200, b"text/event-stream"));
+        observer.body(&options, &body[..cut], read_at(Nanos(4)), &mut sinks);
         observer.record(&options, StreamEnd::BrokenOff, Nanos(5), false, &mut sinks);
-        observer.begin(&options, (Nanos(100), Nanos(200)), Nanos(1_000), (200, b"text/event-stream"));
-        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm) };
-        observer.body(&options, &body, Nanos(2_000), &mut sinks);
+        observer.begin(&options, (Nanos(100), Nanos(150), Nanos(200)), Nanos(1_000), (200, b"text/event-stream"));
+        let mut sinks = StreamSinks { interval: &mut interval, streams: Some(&mut streams), llm: options.api.map(|_| &mut llm), arrived: None, reads: None };
+        observer.body(&options, &body, read_at(Nanos(2_000)), &mut sinks);
         let fault = observer.settle(&options, Nanos(3_000), &mut sinks);
         let end = observer.record(&options, StreamEnd::Complete, Nanos(3_000), fault.is_none(), &mut sinks);
         prop_assert_eq!((end, streams, llm), expected);

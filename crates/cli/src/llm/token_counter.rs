@@ -1,0 +1,68 @@
+//! Tokens of texts by a tokenizer's file, after the run.
+
+#[cfg(feature = "tokenizer")]
+use std::path::Path;
+
+#[cfg(feature = "tokenizer")]
+use tokenizers::Tokenizer;
+
+use super::llm_program::LlmProgram;
+use weir_decide::Nanos;
+use weir_load::LoadPlan;
+use weir_measure::Run;
+use weir_measure::llm_timeline::LlmTimeline;
+
+/// Counts tokens as a model does.
+#[derive(Debug)]
+pub(super) struct TokenCounter(#[cfg(feature = "tokenizer")] Tokenizer);
+
+impl TokenCounter {
+    /// Counter of a tokenizer's file, `tokenizer.json` of a model.
+    ///
+    /// # Errors
+    /// One line, if it cannot be read.
+    #[cfg(feature = "tokenizer")]
+    pub(super) fn open(path: &Path) -> Result<Self, String> {
+        let name = path.display();
+        let content = std::fs::read(path).map_err(|error| format!("--tokenizer: cannot read '{name}': {error}"))?;
+        let tokenizer = Tokenizer::from_bytes(&content).map_err(|error| {
+            let why = error.to_string().replace(char::is_control, " ");
+            format!("--tokenizer: '{name}' is not a tokenizer: {why}; give the tokenizer.json of the model")
+        })?;
+        Ok(Self(tokenizer))
+    }
+
+    /// Adds the tokens of responses whose tokens the server has not reported to a run of the plan.
+    ///
+    /// # Errors
+    /// One line, if a text cannot be tokenized.
+    pub(super) fn count(&self, program: &LlmProgram, plan: &LoadPlan, run: &mut Run) -> Result<(), String> {
+        let replies = program.take_uncounted();
+        let Some(llm) = run.llm.as_mut().filter(|_| !replies.is_empty()) else { return Ok(()) };
+        let mut counted: Vec<(LlmTimeline, Nanos)> = Vec::with_capacity(replies.len());
+        let mut prompt = Vec::new();
+        for reply in replies {
+            prompt.clear();
+            let has_prompt = program.prompts().push_prompt_text(&reply.state, &mut prompt);
+            let input = if has_prompt { Some(self.tokens(&prompt)?) } else { None };
+            let mut timeline = reply.timeline;
+            timeline.record_usage(input, Some(self.tokens(&reply.text)?));
+            counted.push((timeline, reply.done));
+        }
+        let objectives = plan.streams.map(|streams| streams.objectives).unwrap_or_default();
+        llm.add_counted(&counted, &objectives, run.duration_s)
+    }
+
+    /// Number of tokens of the content of a JSON string.
+    fn tokens(&self, content: &[u8]) -> Result<u64, String> {
+        let quoted = [b"\"", content, b"\""].concat();
+        // What a server has sent may be no valid string: then its bytes are what there is.
+        let text: String =
+            serde_json::from_slice(&quoted).unwrap_or_else(|_| String::from_utf8_lossy(content).into_owned());
+        #[cfg(feature = "tokenizer")]
+        let count = self.0.encode_fast(text, false).map(|found| found.len() as u64);
+        #[cfg(not(feature = "tokenizer"))]
+        let count = Err::<u64, String>(format!("left out of this build: {} characters", text.len()));
+        count.map_err(|error| format!("--tokenizer: {error}"))
+    }
+}

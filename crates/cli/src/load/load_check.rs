@@ -1,0 +1,100 @@
+//! Arguments of a load in other places than the command line: in study files, mix files and forms.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::{Args, Command, FromArgMatches};
+
+use super::LoadArgs;
+use super::defaults::study_warnings;
+use super::study_scripts::StudyScripts;
+#[cfg(all(feature = "history", feature = "web"))]
+use crate::objectives::Objectives;
+#[cfg(all(feature = "history", feature = "web"))]
+use crate::request_args::redacted;
+#[cfg(all(feature = "history", feature = "web"))]
+use crate::script_path::{is_python, is_script};
+#[cfg(all(feature = "history", feature = "web"))]
+use weir_decide::Nanos;
+#[cfg(all(feature = "history", feature = "web"))]
+use weir_load::LoadPlan;
+use weir_load::Options;
+
+/// Arguments of `weir load`, without the name of the program.
+pub(crate) fn command() -> Command {
+    LoadArgs::augment_args(Command::new("load")).no_binary_name(true).disable_help_flag(true)
+}
+
+/// Names of the flags of `weir load`, without dashes.
+pub(crate) fn flags() -> Vec<String> {
+    command().get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
+}
+
+/// Options of a load from arguments in a study file; and warnings, of what is in a mix file and not used in a study, or
+/// probably a mistake.
+///
+/// # Errors
+/// One line with the invalid argument.
+pub(crate) fn parse(
+    args: &[String],
+    folder: &Path,
+    scripts: &StudyScripts<'_>,
+) -> Result<(Options, Vec<String>), String> {
+    let mut read = parse_args(args)?;
+    read.script_args.check_unused()?;
+    let script = scripts.take(&mut read, folder)?;
+    let mix = read.request_args.read_scenarios(folder, &check_flags)?;
+    let warnings = mix.as_ref().map(study_warnings).unwrap_or_default();
+    read.add_mix(mix)?;
+    Ok((Options { script, ..read.into_options() }, warnings))
+}
+
+/// Checks the arguments of a load as far as it goes without a request, and returns its secrets. Scripts, and logs that a
+/// rate is from, are read when the load starts.
+///
+/// # Errors
+/// One line with the first mistake.
+#[cfg(all(feature = "history", feature = "web"))]
+pub(crate) fn check(args: &[String]) -> Result<Vec<String>, String> {
+    let mut read = parse_args(args)?;
+    let secrets = read.request_args.secrets();
+    let is_of_script =
+        |arg: &String| arg.starts_with("--scenario=") && (is_python(Path::new(arg)) || is_script(Path::new(arg)));
+    if args.iter().any(is_of_script) || read.rate_from_args.is_given() {
+        return Ok(secrets);
+    }
+    read.script_args.check_unused()?;
+    let mix = read.request_args.read_scenarios(Path::new(""), &check_flags)?;
+    let window = read.abort_after.map(Nanos::from);
+    let mut objectives = Objectives::of_flags(read.slos.clone(), read.abort.clone(), window)?;
+    objectives.slos.extend(mix.iter().flat_map(|mix| mix.slos.iter().cloned()));
+    read.add_mix(mix)?;
+    let plan = LoadPlan::new(&read.into_options()).map_err(|error| error.to_string())?;
+    objectives.check(&plan).map(|()| secrets)
+}
+
+/// Arguments without secrets.
+#[cfg(all(feature = "history", feature = "web"))]
+pub(crate) fn without_secrets(args: &[String], secrets: &[String]) -> Vec<String> {
+    redacted(&args.iter().map(OsString::from).collect::<Vec<_>>(), secrets)
+}
+
+/// Checks flags in another place than the command line, without the rest of a load.
+///
+/// # Errors
+/// One line with the invalid argument.
+pub(crate) fn check_flags(args: &[String]) -> Result<(), String> {
+    parse_flags(args).map(|_| ())
+}
+
+/// Arguments of flags without a URL.
+pub(super) fn parse_flags(args: &[String]) -> Result<LoadArgs, String> {
+    let url = ["http://localhost/".to_owned()];
+    let read = parse_args(&[&url, args].concat())?;
+    read.script_args.check_unused().map(|()| read)
+}
+
+fn parse_args(args: &[String]) -> Result<LoadArgs, String> {
+    let read = command().try_get_matches_from(args).and_then(|matches| LoadArgs::from_arg_matches(&matches));
+    read.map_err(|error| crate::one_line(&error, "load"))
+}

@@ -1,0 +1,65 @@
+//! `weir ui`: a page that starts loads, shows and changes them while they run, and finds them afterwards.
+//!
+//! - [`UiArgs`]: arguments; [`run`]: the server
+//! - `load_form`: options of `weir load` as a form, and a form as arguments
+//! - `form_toml`: a form as a mix file
+//! - `run_library`: saved runs, of a store or a folder
+//! - `ui_commands`: what the page asks for
+
+mod form_toml;
+mod load_form;
+mod run_library;
+mod ui_commands;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use self::run_library::RunLibrary;
+use self::ui_commands::UiCommands;
+use super::history::DEFAULT_STORE;
+use super::messages::Messages;
+use super::self_exec::self_command;
+use super::server_lifecycle::ServerLifecycle;
+use weir_server::Logger;
+use weir_web::{PageListener, UiPage, WebAddress};
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "Examples:\n  weir ui\n  weir ui --listen 127.0.0.1:9000 --store results/";
+
+/// Page for loads.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct UiArgs {
+    /// listen address [default: 127.0.0.1:8089, or a free port]
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<WebAddress>,
+    /// store of saved runs, or folder of results (--out)
+    #[arg(long, value_name = "FILE|FOLDER", default_value = DEFAULT_STORE)]
+    store: PathBuf,
+    /// token of the page's address [default: random]; needed for addresses of other machines
+    #[arg(long, value_name = "TOKEN")]
+    web_token: Option<String>,
+}
+
+/// Serves the page until a signal; the run that is going on is ended and saved.
+pub(super) fn run(asked: &UiArgs, args: &[OsString], messages: &Messages) -> u8 {
+    try_run(asked, args, *messages).unwrap_or_else(|why| messages.usage_error(&why))
+}
+
+fn try_run(asked: &UiArgs, args: &[OsString], messages: Messages) -> Result<u8, String> {
+    let library = RunLibrary::open(&asked.store)?;
+    let backend = UiCommands::new(library, self_command(args));
+    let logger = Logger::new(move |text| messages.note(text));
+    let mut lifecycle = ServerLifecycle::new(&[])?;
+    let listener = PageListener { flag: "--listen", address: asked.listen.as_ref(), token: asked.web_token.as_deref() };
+    let page = UiPage::start(listener, Arc::new(backend), &logger)?;
+    let [operator, spectator] = page.urls();
+    // Also with --quiet: without the token the page cannot be opened.
+    messages.always(&format!("page {operator} (to watch only: {spectator})"));
+    let end = lifecycle.run_until_signal(&page.url(), || {})?;
+    let killer = page.killer();
+    Ok(lifecycle.finish(end, move || killer.kill(), move || page.stop()))
+}

@@ -1,0 +1,180 @@
+//! What the page asks of the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::form_toml::mix_text;
+use super::load_form;
+use super::run_library::RunLibrary;
+use crate::compare;
+use crate::history::{run_row, trend_reports};
+use crate::load;
+use weir_history::RunFilter;
+use weir_machine::clock;
+use weir_measure::Run;
+use weir_report::comparison::{SavedRun, Side};
+use weir_report::page::{self, shell_quoted};
+use weir_report::read::ToolResult;
+use weir_web::{DocumentRequest, RunCommand, RunForm, RunQuery, UiBackend};
+
+/// Maximum number of runs in a list.
+const MAX_LISTED_RUNS: u64 = 500;
+/// Maximum number of runs that are compared.
+const MAX_COMPARED_RUNS: usize = 50;
+
+/// What the page asks of the command line.
+#[derive(Debug)]
+pub(super) struct UiCommands {
+    library: RunLibrary,
+    /// Program and arguments before the subcommand.
+    program: Vec<OsString>,
+}
+
+impl UiCommands {
+    pub(super) fn new(library: RunLibrary, program: Vec<OsString>) -> Self {
+        Self { library, program }
+    }
+
+    /// Arguments that save a run where the page finds it.
+    fn saving(&self, form: &RunForm) -> Vec<String> {
+        match &self.library {
+            RunLibrary::Store(path) => {
+                let label = (!form.label.is_empty()).then(|| format!("--label={}", form.label));
+                [format!("--save={}", path.display())].into_iter().chain(label).collect()
+            }
+            RunLibrary::Folder(folder, _) => {
+                let now = chrono::DateTime::from_timestamp_millis((clock::unix_s() * 1e3) as i64).unwrap_or_default();
+                let now = now.format("%Y%m%d-%H%M%S%.3f");
+                let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+                let label: String = form.label.chars().map(|c| if is_plain(c) { c } else { '-' }).take(60).collect();
+                let name =
+                    if label.trim_matches(['-', '.']).is_empty() { "run" } else { label.trim_start_matches('.') };
+                vec![format!("--out={}", folder.join(format!("{name}-{now}.json")).display())]
+            }
+        }
+    }
+}
+
+impl UiBackend for UiCommands {
+    fn options(&self) -> Value {
+        load_form::groups()
+    }
+
+    fn preview(&self, form: &RunForm) -> Result<Value, String> {
+        let args = load_form::arguments(form)?;
+        let problem = load::check(&args).err();
+        let (toml, request, why_not) = match mix_text(form) {
+            Ok(mix) => (Some(mix.toml), mix.request, None),
+            Err(why) => (None, None, Some(why)),
+        };
+        Ok(json!({
+            "command": command_line(&args),
+            "problem": problem,
+            "toml": toml,
+            "request": request,
+            "no_toml": why_not,
+        }))
+    }
+
+    fn command(&self, form: &RunForm) -> Result<RunCommand, String> {
+        let args = load_form::arguments(form)?;
+        let secrets = load::check(&args)?;
+        let added = ["load", "--log-format=json", "--web=127.0.0.1:0", "--until-stdin-ends"];
+        let own = added.into_iter().map(str::to_owned).chain(self.saving(form)).chain(args.iter().cloned());
+        let words = self.program.iter().cloned().chain(own.map(OsString::from)).collect();
+        Ok(RunCommand { words, shown: command_line(&load::without_secrets(&args, &secrets)) })
+    }
+
+    fn form_of(&self, run: i64) -> Result<Value, String> {
+        let run = self.library.run(run)?;
+        let [_, name, args @ ..] = run.manifest.command.as_slice() else {
+            return Err("the run does not say what made it".to_owned());
+        };
+        if name != "load" {
+            return Err(format!("the run was made by {}, not by weir load", run.manifest.command.join(" ")));
+        }
+        let form = load_form::form_of(args)?;
+        Ok(json!({ "url": form.url, "options": form.options, "label": form.label }))
+    }
+
+    fn runs(&self, query: &RunQuery) -> Result<Value, String> {
+        let mut runs = self.library.runs(&filter_of(query, Some(MAX_LISTED_RUNS)))?;
+        runs.reverse();
+        Ok(json!({ "runs": runs.iter().map(run_row).collect::<Vec<_>>(), "max": MAX_LISTED_RUNS }))
+    }
+
+    fn trends(&self, query: &RunQuery) -> Result<Value, String> {
+        let runs = self.library.runs(&filter_of(query, None))?;
+        Ok(json!({ "groups": trend_reports(runs) }))
+    }
+
+    fn document(&self, request: &DocumentRequest) -> Result<String, String> {
+        match request.runs.as_slice() {
+            [] => Err("no run is chosen".to_owned()),
+            [id] => Ok(page::render(&page::of_run(&self.library.run(*id)?))),
+            ids if ids.len() > MAX_COMPARED_RUNS => Err(format!("{MAX_COMPARED_RUNS} runs are compared at most")),
+            ids => {
+                let sides = ids.iter().map(|id| Ok(side(*id, self.library.run(*id)?)));
+                let sides = sides.collect::<Result<Vec<_>, String>>()?;
+                let names = sides.iter().map(|side| OsString::from(&side.name));
+                let force = request.force.then(|| OsString::from("--force"));
+                let args: Vec<OsString> = names.chain(force).collect();
+                let compared = compare::parse(args.clone())?.compare_sides(sides)?;
+                let shown = args.iter().map(|arg| arg.to_string_lossy().into_owned());
+                let command = ["weir", "compare"].into_iter().map(str::to_owned).chain(shown).collect::<Vec<_>>();
+                Ok(compared.html(&command))
+            }
+        }
+    }
+
+    fn saved_since(&self, started_unix_s: f64) -> Option<i64> {
+        let runs = self.library.runs(&RunFilter { limit: Some(1), ..RunFilter::default() }).ok()?;
+        // The clock of the start is read before the process begins.
+        runs.last().filter(|run| run.started_unix_s >= started_unix_s).map(|run| run.id)
+    }
+
+    fn uploads(&self) -> PathBuf {
+        self.library.uploads()
+    }
+}
+
+fn side(id: i64, run: Run) -> Side {
+    let name = format!("#{id}");
+    Side { runs: vec![SavedRun { file: name.clone(), result: ToolResult::of_run(run) }], name }
+}
+
+fn filter_of(query: &RunQuery, limit: Option<u64>) -> RunFilter {
+    RunFilter { plan: query.target.clone(), label: query.label.clone(), commit: query.commit.clone(), limit }
+}
+
+/// Command line as a person writes it: `--name value`.
+fn command_line(args: &[String]) -> String {
+    let word = |arg: &String| match arg.strip_prefix("--").and_then(|_| arg.split_once('=')) {
+        Some((name, value)) if needs_equals(name, value) => format!("{name}={}", shell_quoted(value)),
+        Some((name, value)) => format!("{name} {}", shell_quoted(value)),
+        None => shell_quoted(arg),
+    };
+    ["weir load".to_owned()].into_iter().chain(args.iter().map(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a value cannot follow its option as a word of its own.
+fn needs_equals(name: &str, value: &str) -> bool {
+    value.starts_with('-') || load_form::is_optional_value(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command_line;
+
+    #[test]
+    fn a_command_line_can_be_pasted_into_a_shell() {
+        let args = ["http://h/a?b=c&d", "--rate=5", "--slo=p99<1s", "--header=-A: b", "--http2=only", "--spin"];
+        let args: Vec<String> = args.map(str::to_owned).to_vec();
+        assert_eq!(
+            command_line(&args),
+            "weir load 'http://h/a?b=c&d' --rate 5 --slo 'p99<1s' --header='-A: b' --http2=only --spin"
+        );
+    }
+}

@@ -1,0 +1,22 @@
+//! Full-screen view of a load in the terminal while it runs.
+//!
+//! - [`RunView`]: PURE: what is shown, from the intervals of the run; `view_history`: its last minutes
+//! - `view_layout`: PURE: the screen at any size, from `view_head`, `view_charts`, `view_tables` and `view_agents`
+//! - [`ViewKey`]: PURE: keys that change the view
+//! - [`TuiScreen`]: edge: the terminal's alternate screen
+//!
+//! Reasons: `docs/design/live.md`.
+
+mod run_view;
+mod tui_screen;
+mod view_agents;
+mod view_charts;
+mod view_head;
+mod view_history;
+mod view_key;
+mod view_layout;
+mod view_tables;
+
+pub use self::run_view::{RunView, ViewLoad, ViewSubject};
+pub use self::tui_screen::TuiScreen;
+pub use self::view_key::{KeyReader, ViewKey};

@@ -1,0 +1,73 @@
+//! The terminal's alternate screen.
+
+use std::io::{self, BufWriter, Stderr, Write};
+
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
+use ratatui::layout::Size;
+
+use super::run_view::RunView;
+use super::view_layout::{render, text};
+
+/// The terminal's alternate screen, on stderr; dropping it gives back what was there before.
+#[derive(Debug)]
+pub struct TuiScreen {
+    terminal: Terminal<CrosstermBackend<BufWriter<Stderr>>>,
+    /// Size that was drawn last.
+    size: Size,
+    /// Whether the screen shows the terminal's own lines, with a copy.
+    is_away: bool,
+}
+
+impl TuiScreen {
+    /// Takes the screen.
+    ///
+    /// # Errors
+    /// The terminal cannot be written, or has no size.
+    pub fn open() -> io::Result<Self> {
+        let terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(io::stderr())))?;
+        execute!(io::stderr(), EnterAlternateScreen, Hide)?;
+        Ok(Self { terminal, size: Size::default(), is_away: false })
+    }
+
+    /// Whether the size is another than what was drawn.
+    pub fn is_resized(&self) -> bool {
+        self.terminal.size().is_ok_and(|size| size != self.size)
+    }
+
+    /// Draws the view; a closed terminal is ignored.
+    pub fn draw(&mut self, view: &RunView) {
+        if self.is_away {
+            return;
+        }
+        self.size = self.terminal.size().unwrap_or(self.size);
+        let _ = self.terminal.draw(|frame| render(view, frame.area(), frame.buffer_mut()));
+    }
+
+    /// Leaves the screen and prints the view as text, or comes back.
+    pub fn toggle_copy(&mut self, view: &RunView) {
+        self.is_away = !self.is_away;
+        // A closed terminal is ignored.
+        if self.is_away {
+            let size = self.terminal.size().unwrap_or(self.size);
+            let copy = text(view, size.width, size.height);
+            let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
+            let _ = writeln!(io::stderr(), "{copy}\nweir: c goes back to the screen");
+        } else {
+            let _ = execute!(io::stderr(), EnterAlternateScreen, Hide);
+            let _ = self.terminal.clear();
+            self.draw(view);
+        }
+    }
+}
+
+impl Drop for TuiScreen {
+    fn drop(&mut self) {
+        if !self.is_away {
+            let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
+        }
+    }
+}

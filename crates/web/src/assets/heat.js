@@ -1,0 +1,77 @@
+// Heat map of response times: how many were how long, over time. A percentile is one line; two kinds of requests, fast
+// ones and slow ones, are two bands.
+
+/// Rows of the map: by the logarithm of the time.
+const ROWS_PER_DOUBLING = 6;
+
+class HeatChart extends LiveChart {
+  /// Takes the bins to be drawn.
+  updateHeat(bins, store, end, extra) {
+    // The range of the map is that of its times; the line is what keys and pointer read.
+    const lowest = bins.map((bin) => bin.times.cells.length ? cellTimes[bin.times.cells[0]] / 1e6 : null);
+    Object.assign(this, { bins, store, lowest });
+    const xs = bins.map((bin) => store.start(bin) + store.seconds(bin) / 2);
+    this.update([{ xs, y: bins.map((bin) => bin.q[0]) }, { xs, y: bins.map((bin) => bin.q[2]) }], end, extra);
+  }
+
+  rangeOfY(lines, from, to) {
+    let [least, most] = [Infinity, 0];
+    const [start, stop] = this.inSight({ xs: this.spec.lines[0].xs }, from, to);
+    for (let i = start; i < stop; i++) {
+      if (this.lowest?.[i] > 0) least = Math.min(least, this.lowest[i]);
+      most = Math.max(most, this.bins?.[i]?.q[3] ?? 0);
+    }
+    return most > 0 ? [least / 1.15, most * 1.15] : [1, 10];
+  }
+
+  draw() {
+    super.draw();
+    if (!this.bins || !this.toX || !this.plot.clientWidth) return;
+    const width = Math.max(1, Math.round(this.right - this.left)), bottom = (this.plot.clientHeight || 240) - BOTTOM;
+    this.canvas ??= element("canvas", { class: "heat", "aria-hidden": "true" });
+    const [lowMs, highMs] = [this.msOf(bottom), this.msOf(TOP)];
+    const base = cellOf(lowMs * 1e6), cellsOfRow = CELLS_PER_DOUBLING / ROWS_PER_DOUBLING;
+    const rows = Math.max(1, Math.ceil((cellOf(highMs * 1e6) - base) / cellsOfRow)), columns = Math.min(width, Math.max(1, this.bins.length));
+    const grid = this.gridOf(columns, rows, base, cellsOfRow);
+    Object.assign(this.canvas, { width: columns, height: rows });
+    this.canvas.style.cssText = `left:${this.left}px;top:${TOP}px;width:${width}px;height:${bottom - TOP}px`;
+    this.plot.prepend(this.canvas);
+    paintGrid(this.canvas, grid, getComputedStyle(this.canvas).color);
+  }
+
+  msOf(px) {
+    const bottom = (this.plot.clientHeight || 240) - BOTTOM, { at, from } = scales[this.y.scale];
+    const [low, high] = this.rangeOfY([], ...(this.view ?? this.whole)).map(at);
+    return from(low + (1 - (px - TOP) / (bottom - TOP)) * (high - low));
+  }
+
+  /// Number of requests per second in each place.
+  gridOf(columns, rows, base, cellsOfRow) {
+    const [from, to] = this.view ?? this.whole, grid = new Float64Array(columns * rows), { store } = this;
+    const columnOf = (s) => Math.floor((s - from) / (to - from) * columns);
+    for (const bin of this.bins) {
+      const start = store.start(bin), seconds = store.seconds(bin);
+      const first = Math.max(0, columnOf(start)), last = Math.min(columns - 1, Math.max(columnOf(start + seconds) - 1, columnOf(start)));
+      if (first > last || !seconds) continue;
+      const { cells, counts } = bin.times;
+      for (let i = 0; i < cells.length; i++) {
+        const row = rows - 1 - Math.floor((cells[i] - base) / cellsOfRow);
+        if (row < 0 || row >= rows) continue;
+        for (let column = first; column <= last; column++) grid[row * columns + column] += counts[i] / seconds;
+      }
+    }
+    return grid;
+  }
+}
+
+/// Colours a grid: the more requests, the less is seen of the ground; by the root, so that single ones are seen, too.
+function paintGrid(canvas, grid, colour) {
+  const [red, green, blue] = colour.match(/[\d.]+/g).map(Number), most = Math.sqrt(grid.reduce((a, b) => Math.max(a, b), 0));
+  const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, canvas.height), { data } = image;
+  for (let i = 0; i < grid.length; i++) {
+    if (!grid[i]) continue;
+    data[4 * i] = red; data[4 * i + 1] = green; data[4 * i + 2] = blue;
+    data[4 * i + 3] = 30 + 225 * Math.sqrt(grid[i]) / most;
+  }
+  context.putImageData(image, 0, 0);
+}
