@@ -2,6 +2,7 @@
 
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ napoleon_use_rtype = False
 html_theme = "furo"
 html_title = "weir"
 html_static_path = [str(_HERE / "static")]
+html_search_scorer = str(_HERE / "scorer.js")
 html_css_files = ["weir.css"]
 html_copy_source = False
 html_show_sourcelink = False
@@ -69,11 +71,14 @@ def _public_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, contnod
     return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", public, node, contnode)
 
 
+@cache
+def _tree(env: BuildEnvironment) -> Navigation:
+    return Navigation(env)
+
+
 def _navigation(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Element | None) -> None:
     """Put the quick table of contents in the place of Sphinx's own."""
-    if not hasattr(app, "_weir_navigation"):
-        app._weir_navigation = Navigation(app.env)  # type: ignore[attr-defined]
-    html = app._weir_navigation.html(page, lambda name: app.builder.get_relative_uri(page, name))  # type: ignore[attr-defined]
+    html = _tree(app.env).html(page, lambda name: str(app.builder.get_relative_uri(page, name)))
     context["toctree"] = lambda **_: html
     if 'class="highlight' not in context.get("body", ""):
         # Nothing to copy.

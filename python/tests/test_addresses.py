@@ -12,7 +12,7 @@ def table(file: str, name: str) -> dict[str, str]:
     text = (ROOT / file).read_text("utf-8")
     body = text.partition(f"[{name}]\n")[2] if name else text
     lines = body.partition("\n[")[0].splitlines()
-    return dict(found.groups() for line in lines if (found := re.match(r'^([\w-]+) = "(.*)"$', line)))
+    return {found[1]: found[2] for line in lines if (found := re.match(r'^([\w-]+) = "(.*)"$', line))}
 
 
 def addresses() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The documentation's site: it builds without a warning, and its checks find what they are for."""
+"""The documentation's site: it builds without a warning, has all that it is to have, and is searched in a browser."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import importlib.util
 import json
 import re
 import sys
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import ModuleType
+from urllib.parse import quote
 
 import pytest
+from browser import Browser
 from naming import ROOT
 from programs import finished
 
@@ -24,14 +28,6 @@ def needs_sphinx() -> None:
     ]
     if missing:
         pytest.skip(f"no {', '.join(missing)}; scripts/setup.sh test installs the group docs")
-
-
-@pytest.fixture(scope="module")
-def website() -> Iterator[ModuleType]:
-    """Package of the site's parts."""
-    sys.path.insert(0, str(SITE))
-    yield importlib.import_module("website")
-    sys.path.remove(str(SITE))
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +55,8 @@ def test_each_command_has_a_page_with_its_flags(built: Path) -> None:
         listed = finished(sys.executable, "-m", "weir", *command.split("/"), "--help").stdout
         flags = re.findall(r"^ +(?:-\w, )?(--[a-z][a-z0-9-]+)", listed, re.M)
         assert flags
-        anchors = [f'id="cmdoption-weir-{command.replace("/", "-")}-{flag.lstrip("-")}"' for flag in flags]
-        # The first spelling of a flag is its anchor, and may be the short one.
-        assert [
-            flag for flag, anchor in zip(flags, anchors, strict=True) if flag not in page and anchor not in page
-        ] == []
+        base = f"cmdoption-weir-{command.replace('/', '-')}"
+        assert [flag for flag in flags if f'id="{base}-{flag.lstrip("-")}"' not in page] == []
 
 
 def test_python_names_have_entries(built: Path) -> None:
@@ -87,64 +80,74 @@ def test_llms_txt_lists_pages_that_exist(built: Path) -> None:
     assert {"load.md", "commands/load.md", "python-api/load.md", "schemas/run.md"} <= set(listed)
 
 
-def test_the_checks_find_dead_links_foreign_hosts_and_heavy_pages(website: ModuleType, tmp_path: Path) -> None:
-    check = importlib.import_module("website.check")
-    (tmp_path / "a.html").write_text(
-        '<link rel="stylesheet" href="s.css"><a href="b.html#there">1</a><a href="b.html#not">2</a>'
-        '<a href="c.html">3</a>'
-        '<a href="https://example.org/">4</a><script src="https://cdn.example/x.js"></script><img src="p.png">'
-    )
-    (tmp_path / "b.html").write_text(f'<p id="there">{"x" * check.MAX_PAGE_BYTES}</p>')
-    (tmp_path / "s.css").write_text(
-        "@import url(https://fonts.example/f.css); a { background: url(data:image/png;base64,) }"
-    )
-    (tmp_path / "p.png").write_bytes(b"")
-    found = "\n".join(check.faults(tmp_path))
-    assert "b.html#not has an anchor that is not there" in found
-    assert "c.html leads nowhere" in found
-    assert "loads https://cdn.example/x.js from another host" in found
-    assert "s.css: loads https://fonts.example/f.css" in found
-    assert "the picture p.png has no text" in found
-    assert "b.html: 200,026 bytes" in found
-    assert len(found.splitlines()) == 6
+RESULTS = """new Promise((done) => {
+    const list = () => [...document.querySelectorAll("#search-results li a")].map((a) => a.getAttribute("href"));
+    const look = () => Search._pulse_status < 0 ? done(list()) : setTimeout(look, 20);
+    look();
+})"""
+"""Addresses of results, in order, once the search has ended."""
+
+MAX_RANK = 5
+"""A result below it is not seen without scrolling."""
+
+TASKS = {
+    "make the build fail when p99 is over 200 ms": ("fail build", "ci.html", "--slo"),
+    "which status codes came when": ("status codes when", "how-to/read-a-report.html", "--csv"),
+    "add a hedge": ("hedge", "gate/policies.html", "after ="),
+    "log in before the requests": ("login token", "how-to/login.html", "[Captures]"),
+    "find out how many users a service takes": ("capacity users", "how-to/capacity.html", "--closed"),
+    "see whether a change made it slower": ("compare commits", "how-to/two-commits.html", "weir compare"),
+    "send failed jobs again": ("send failed jobs again", "how-to/queue.html", "weir send retry"),
+    "replay an access log at twice the speed": ("replay access log speed", "replay.html", "--speed"),
+    "load from several machines": ("several machines", "agents.html", "--on"),
+    "what does a field of the JSON mean": ("lateness_ms", "schemas/run.html", "lateness_ms"),
+}
+"""Tasks: what is typed, the page that has it, and what is to be found there."""
 
 
-def test_help_is_read_with_all_of_its_parts(website: ModuleType) -> None:
-    commands = importlib.import_module("website.commands")
-    shown = commands.parse(
-        "Do it\n\nUsage: weir it [OPTIONS] <A>\n\nArguments:\n  <A>  first,\n       and more\n\n"
-        "Options:\n  -n, --number <N>\n"
-        "          number [default: 1]\n\n          Possible values:\n          - 1: one\n\n      --quiet  silence\n\n"
-        "Examples:\n  weir it a\n  weir it b\n\nReference: docs/it.md\n"
-    )
-    assert (shown.about, shown.usage, shown.reference) == ("Do it", "weir it [OPTIONS] <A>", "docs/it.md")
-    assert shown.examples == ["weir it a", "weir it b"]
-    assert [(entry.name, entry.text) for entry in shown.arguments] == [("<A>", "first, and more")]
-    assert [(entry.name, entry.text) for entry in shown.groups["Options"]] == [
-        ("-n, --number <N>", "number [default: 1] Possible values: - 1: one"),
-        ("--quiet", "silence"),
-    ]
+class _Handler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing."""
 
 
-def test_links_in_code_are_no_links(website: ModuleType) -> None:
-    links = importlib.import_module("website.links")
-    text = "[a](b.md#c) `[d](e.md)`\n```\n[f](g.md)\n```\n[h\ni](https://example.org) ![j](k.svg)\n"
-    assert links.targets(text) == ["b.md#c", "https://example.org", "k.svg"]
-    assert links.rewritten(text, str.upper).count("E.MD") == 0
-    assert [target for target in links.targets(text) if links.is_local(target)] == ["b.md#c", "k.svg"]
+@pytest.fixture(scope="module")
+def address(built: Path) -> Iterator[str]:
+    """Address of the site, as `python -m http.server` serves it."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(built))) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
 
 
-def test_a_page_without_a_place_is_an_error(website: ModuleType) -> None:
-    contents = importlib.import_module("website.contents")
-    page = importlib.import_module("website.page").Page
-    pages = {
-        "load": page("load", "docs/load.md", "# Load\n[s](load/streams.md)"),
-        "load/streams": page("load/streams", "", ""),
-    }
-    contents.arrange(pages, {"load"})
-    assert pages["load"].children == ["load/streams"]
-    pages["load/http2"] = page("load/http2", "docs/load/http2.md", "")
-    with pytest.raises(contents.ContentsError, match=r"docs/load.md: has no link to load/http2"):
-        contents.arrange(pages, {"load"})
-    with pytest.raises(contents.ContentsError, match=r"docs/x.md: has no row in docs/README.md"):
-        contents.arrange({"x": page("x", "docs/x.md", "")}, set())
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_is_solved_from_the_search(task: str, address: str, browser: Browser) -> None:
+    query, page, text = TASKS[task]
+    browser.size(1280, 800)
+    browser.open(f"{address}/search.html?q={quote(query)}")
+    results = [result.partition("#")[0].partition("?")[0] for result in browser.evaluate(RESULTS)]
+    found = list(dict.fromkeys(results))
+    assert page in found[:MAX_RANK], found[:20]
+    browser.open(f"{address}/{page}")
+    assert text in browser.evaluate("document.querySelector('article').innerText")
+
+
+def test_search_needs_no_server(built: Path, browser: Browser) -> None:
+    browser.open(f"{(built / 'search.html').as_uri()}?q=hedge")
+    assert browser.evaluate(RESULTS)
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+@pytest.mark.parametrize(
+    "page", ["index.html", "load.html", "commands/load.html", "python-api/load.html", "glossary.html"]
+)
+def test_a_page_fits_its_window_and_loads_nothing_from_elsewhere(
+    page: str, width: int, address: str, browser: Browser
+) -> None:
+    browser.size(width, 800)
+    browser.open(f"{address}/{page}")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    loaded = browser.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert loaded
+    assert [url for url in loaded if not url.startswith(address)] == []

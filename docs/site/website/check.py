@@ -17,7 +17,7 @@ HEAVY = {"genindex.html": "all names on one page", "search.html": "the index of 
 
 _LOADED = {"script": "src", "img": "src", "source": "src", "iframe": "src", "object": "data", "embed": "src"}
 _LOADED_LINKS = {"stylesheet", "icon", "preload", "modulepreload", "preconnect", "dns-prefetch", "manifest"}
-_STYLE_URL = re.compile(r"(?:url\(\s*|@import\s+)['\"]?([^'\")\s;]+)")
+_STYLE_URL = re.compile(r"(?:(?:@import\s+)?url\(\s*|@import\s+)['\"]?([^'\")\s;]+)")
 
 
 @dataclass

@@ -4,7 +4,7 @@ from pygments.lexer import RegexLexer, bygroups
 from pygments.token import Comment, Keyword, Name, Number, String, Text
 
 
-class HurlLexer(RegexLexer):
+class HurlLexer(RegexLexer):  # type: ignore[misc]
     """Lexer of hurl's format, for the blocks of the documentation."""
 
     name = "Hurl"

@@ -20,6 +20,8 @@ _SCENARIO_PARTS = [
 
 PAGES = {
     "load": ("weir.load", "`weir.load` and the types of its options.", ("_load", "_time")),
+    "started-load": ("weir.start_load", "loads that are changed while they run.", ("_started_load",)),
+    "llm": ("weir.llm", "load tests of language models.", ("_llm",)),
     "run": ("weir.Run", "the result of a load test.", ("_run:Run",)),
     "results": ("Parts of a run in Python", "the objects of a `weir.Run`.", ("_run:Percentiles", *_PARTS)),
     "scenario-results": ("Results of scenarios in Python", "steps, iterations, checks.", tuple(_SCENARIO_PARTS)),

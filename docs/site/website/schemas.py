@@ -31,7 +31,7 @@ def pages(root: Path) -> Iterator[Page]:
 
 
 def _text(name: str, schema: dict[str, Any]) -> str:
-    title = f"{name}: {schema['title'].lower()}"
+    title = f"JSON: {schema['title'].lower()}"
     objects = {inner for inner, definition in schema.get("$defs", {}).items() if "properties" in definition}
     parts = [
         f'# {title}\n\n{_described(schema)}\n\nThe schema (JSON Schema, 2020-12): <a href="../{name}">{name}</a>\n'
@@ -57,7 +57,7 @@ def _table(schema: dict[str, Any], objects: set[str]) -> str:
 
 def _properties(schema: dict[str, Any], above: str = "") -> list[tuple[str, dict[str, Any]]]:
     """Properties, with those of objects that have no name of their own after a dot."""
-    found = []
+    found: list[tuple[str, dict[str, Any]]] = []
     for name, of in schema.get("properties", {}).items():
         if not isinstance(of, dict):
             found.append((above + name, {}))

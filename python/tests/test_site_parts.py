@@ -1,0 +1,85 @@
+"""Parts of the documentation's site that need no Sphinx: links, the table of contents, help texts, checks."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from naming import ROOT
+
+SITE = ROOT / "docs" / "site"
+
+
+@pytest.fixture(scope="module")
+def website() -> Iterator[ModuleType]:
+    """Package of the site's parts."""
+    sys.path.insert(0, str(SITE))
+    yield importlib.import_module("website")
+    sys.path.remove(str(SITE))
+
+
+def test_the_checks_find_dead_links_foreign_hosts_and_heavy_pages(website: ModuleType, tmp_path: Path) -> None:
+    check = importlib.import_module("website.check")
+    (tmp_path / "a.html").write_text(
+        '<link rel="stylesheet" href="s.css"><a href="b.html#there">1</a><a href="b.html#not">2</a>'
+        '<a href="c.html">3</a>'
+        '<a href="https://example.org/">4</a><script src="https://cdn.example/x.js"></script><img src="p.png">'
+    )
+    (tmp_path / "b.html").write_text(f'<p id="there">{"x" * check.MAX_PAGE_BYTES}</p>')
+    (tmp_path / "s.css").write_text(
+        "@import url(https://fonts.example/f.css); a { background: url(data:image/png;base64,) }"
+    )
+    (tmp_path / "p.png").write_bytes(b"")
+    found = "\n".join(check.faults(tmp_path))
+    assert "b.html#not has an anchor that is not there" in found
+    assert "c.html leads nowhere" in found
+    assert "loads https://cdn.example/x.js from another host" in found
+    assert "s.css: loads https://fonts.example/f.css" in found
+    assert "the picture p.png has no text" in found
+    assert "b.html: 200,018 bytes" in found
+    assert len(found.splitlines()) == 6
+
+
+def test_help_is_read_with_all_of_its_parts(website: ModuleType) -> None:
+    commands = importlib.import_module("website.commands")
+    shown = commands.parse(
+        "Do it\n\nUsage: weir it [OPTIONS] <A>\n\nArguments:\n  <A>  first,\n       and more\n\n"
+        "Options:\n  -n, --number <N>\n"
+        "          number [default: 1]\n\n          Possible values:\n          - 1: one\n\n      --quiet  silence\n\n"
+        "Examples:\n  weir it a\n  weir it b\n\nReference: docs/it.md\n"
+    )
+    assert (shown.about, shown.usage, shown.reference) == ("Do it", "weir it [OPTIONS] <A>", "docs/it.md")
+    assert shown.examples == ["weir it a", "weir it b"]
+    assert [(entry.name, entry.text) for entry in shown.arguments] == [("<A>", "first, and more")]
+    assert [(entry.name, entry.text) for entry in shown.groups["Options"]] == [
+        ("-n, --number <N>", "number [default: 1] Possible values: - 1: one"),
+        ("--quiet", "silence"),
+    ]
+
+
+def test_links_in_code_are_no_links(website: ModuleType) -> None:
+    links = importlib.import_module("website.links")
+    text = "[a](b.md#c) `[d](e.md)`\n```\n[f](g.md)\n```\n[h\ni](https://example.org) ![j](k.svg)\n"
+    assert links.targets(text) == ["b.md#c", "https://example.org", "k.svg"]
+    assert links.rewritten(text, str.upper).count("E.MD") == 0
+    assert [target for target in links.targets(text) if links.is_local(target)] == ["b.md#c", "k.svg"]
+
+
+def test_a_page_without_a_place_is_an_error(website: ModuleType) -> None:
+    contents = importlib.import_module("website.contents")
+    page = importlib.import_module("website.page").Page
+    pages = {
+        "load": page("load", "docs/load.md", "# Load\n[s](load/streams.md)"),
+        "load/streams": page("load/streams", "", ""),
+    }
+    contents.arrange(pages, {"load"})
+    assert pages["load"].children == ["load/streams"]
+    pages["load/http2"] = page("load/http2", "docs/load/http2.md", "")
+    with pytest.raises(contents.ContentsError, match=r"docs/load.md: has no link to load/http2"):
+        contents.arrange(pages, {"load"})
+    with pytest.raises(contents.ContentsError, match=r"docs/x.md: has no row in docs/README.md"):
+        contents.arrange({"x": page("x", "docs/x.md", "")}, set())
