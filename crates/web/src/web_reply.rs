@@ -45,7 +45,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// What a request is answered with before its path is looked at, or the role of its sender.
+/// Response to a request before its path is looked at, or the role of its sender.
 pub(crate) enum Admission {
     /// A file of the page, or a rejection.
     Done(Response<ResponseBody>),
