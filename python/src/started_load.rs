@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use weir::agents::{AgentSpec, Coordinator};
 use weir::decide::load::live_load::LoadChange;
 use weir::load::{ControlError, LoadControl, LoadPlan, Options, setup};
+use weir::machine::clock;
 use weir::machine::lock::lock;
 use weir::measure::slo::Slo;
 use weir::measure::{Run, RunProgress};
@@ -48,7 +49,6 @@ enum LoadOutcome {
 /// Starts the load that the arguments describe. What is wrong with them is an error here, what happens later one of the
 /// result.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "Python hands over owned values")]
 pub(crate) fn start_load(
     py: Python<'_>,
     form: &Bound<'_, PyDict>,
@@ -63,7 +63,7 @@ pub(crate) fn start_load(
         let state = Arc::new(LoadState::default());
         let own = Arc::clone(&state);
         let run = move || {
-            let outcome = match own.run(options, plan, &slos, agents.as_ref(), &command) {
+            let outcome = match own.run(&options, plan, &slos, agents.as_ref(), &command) {
                 Ok(run) => LoadOutcome::Done(Arc::new(run)),
                 Err(error) => LoadOutcome::Failed(error),
             };
@@ -79,14 +79,14 @@ pub(crate) fn start_load(
 impl LoadState {
     fn run(
         &self,
-        options: Options,
+        options: &Options,
         mut plan: LoadPlan,
         slos: &[Slo],
         agents: Option<&AgentSpec>,
         command: &[String],
     ) -> PyResult<Run> {
         let mut go_on = || !self.is_ended.load(Ordering::Relaxed);
-        let options = setup::set_up(&options, &mut go_on).map_err(|e| errors::load(&e))?;
+        let options = setup::set_up(options, &mut go_on).map_err(|e| errors::load(&e))?;
         if plan.has_setup() {
             plan = LoadPlan::new(&options).map_err(|e| errors::plan(&e))?;
         }
@@ -121,7 +121,8 @@ impl LoadState {
                 Some(Err(why)) => return Err(errors::usage(&why.to_string())),
             }
             go_on()?;
-            thread::sleep(POLL_INTERVAL);
+            // Until it has ended, or a moment later.
+            let _ = self.ended.wait_timeout(lock(&self.outcome), POLL_INTERVAL);
         }
     }
 }
@@ -138,7 +139,7 @@ impl StartedLoadHandle {
             "resume" => LoadChange::Resume,
             _ => LoadChange::Stop,
         };
-        let changed = py.detach(|| self.0.change(change, || Python::attach(|py| py.check_signals())))?;
+        let changed = py.detach(|| self.0.change(change, || Python::attach(Python::check_signals)))?;
         changed.ok_or_else(|| errors::usage("the load is over"))
     }
 
@@ -156,12 +157,12 @@ impl StartedLoadHandle {
     #[pyo3(signature = (timeout))]
     fn result(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<RunHandle>> {
         let limit = timeout.map(|timeout| Duration::try_from_secs_f64(timeout).unwrap_or_default());
-        let began = Instant::now();
+        let began = clock::monotonic();
+        let elapsed = || Duration::from_nanos((clock::monotonic() - began).0);
         loop {
             let is_over = py.detach(|| {
                 let outcome = lock(&self.0.outcome);
-                let left =
-                    limit.map_or(POLL_INTERVAL, |limit| limit.saturating_sub(began.elapsed()).min(POLL_INTERVAL));
+                let left = limit.map_or(POLL_INTERVAL, |limit| limit.saturating_sub(elapsed()).min(POLL_INTERVAL));
                 let waited = self.0.ended.wait_timeout_while(outcome, left, |now| matches!(now, LoadOutcome::Running));
                 waited.is_ok_and(|(now, _)| !matches!(*now, LoadOutcome::Running))
             });
@@ -173,7 +174,7 @@ impl StartedLoadHandle {
                 };
             }
             py.check_signals()?;
-            if limit.is_some_and(|limit| began.elapsed() >= limit) {
+            if limit.is_some_and(|limit| elapsed() >= limit) {
                 return Ok(None);
             }
         }

@@ -136,9 +136,10 @@ impl AgentAggregator {
 
     /// Marks an agent as failed. Its earlier results count.
     pub fn fail(&mut self, agent: usize, why: String) {
-        if let Some(entry) = self.agents.get_mut(agent).filter(|entry| entry.stage < AgentStage::Done) {
+        let entry = self.agents.get_mut(agent).filter(|entry| entry.stage < AgentStage::Done);
+        if let (Some(entry), Some(part)) = (entry, self.parts.get_mut(agent)) {
             entry.stage = AgentStage::Failed;
-            self.parts.iter_mut().skip(agent).take(1).for_each(|part| part.failure = Some(why.clone()));
+            part.failure = Some(why);
             self.merger.remove_source();
         }
     }

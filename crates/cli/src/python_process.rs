@@ -24,7 +24,16 @@ _script.main()
 /// Starts the interpreter in place of this process; returns why it could not.
 pub(super) fn replace_process(args: &[OsString]) -> String {
     let interpreter = interpreter();
-    let error = Command::new(&interpreter).arg("-c").arg(BOOTSTRAP).args(args.get(1..).unwrap_or_default()).exec();
+    // Programs of a study find this one beside them, whatever the interpreter is.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let own = std::env::current_exe().ok().and_then(|own| own.parent().map(Path::to_owned));
+    let path = std::env::join_paths(std::env::split_paths(&path).chain(own)).unwrap_or(path);
+    let error = Command::new(&interpreter)
+        .env("PATH", path)
+        .arg("-c")
+        .arg(BOOTSTRAP)
+        .args(args.get(1..).unwrap_or_default())
+        .exec();
     format!("cannot start {}: {error}; set {PYTHON} to a Python with the package weir", interpreter.display())
 }
 

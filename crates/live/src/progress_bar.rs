@@ -190,6 +190,9 @@ fn summary(second: &Interval) -> Vec<String> {
     words
 }
 
+/// Trend of a part of a line: whether a part is the one, and the values.
+type LineTrend<'a> = (fn(&str) -> bool, &'a Sparkline);
+
 /// Parts of a line that trends are of.
 fn is_rate(part: &str) -> bool {
     part.strip_suffix("/s").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -201,7 +204,7 @@ fn is_p99(part: &str) -> bool {
 
 /// Line of the parts that fit into the width, after a bar if the width allows one; with the trends that fit beside their
 /// parts.
-fn fit(fraction: f64, parts: &[String], trends: &[(fn(&str) -> bool, &Sparkline)], width: usize) -> String {
+fn fit(fraction: f64, parts: &[String], trends: &[LineTrend<'_>], width: usize) -> String {
     let bar = if width >= MIN_COLUMNS_WITH_BAR { format!("{} ", bar(fraction)) } else { String::new() };
     let mut columns = bar.chars().count();
     let mut shown: Vec<String> = Vec::new();

@@ -79,12 +79,14 @@ impl LiveMarks {
         &self.marks
     }
 
-    /// Looks at interval `number`, and at the counts so far of each part that generates the load.
-    pub fn add(&mut self, number: u64, interval: &Interval, parts: &[AgentCounts]) {
-        let at = Nanos(self.interval.0.saturating_mul(number + 1));
-        if Nanos(self.interval.0.saturating_mul(number)) < self.warmup {
+    /// Looks at interval `number`, and at the counts so far of each part that generates the load; at nothing before the
+    /// end of the warm-up or after `until`, the end of the load.
+    pub fn add(&mut self, number: u64, interval: &Interval, parts: &[AgentCounts], until: Nanos) {
+        let (from, at) = (self.interval.0.saturating_mul(number), self.interval.0.saturating_mul(number + 1));
+        if Nanos(from) < self.warmup || Nanos(at) > until {
             return;
         }
+        let at = Nanos(at);
         self.judge_objectives(at, interval);
         self.judge_trust(at, parts);
     }
@@ -182,7 +184,12 @@ mod tests {
     fn a_missed_objective_is_marked_once_with_its_time_and_again_when_it_is_met() {
         let mut marks = watch("errors<10%");
         for number in 0..40 {
-            marks.add(number, &if (20..25).contains(&number) { second(50, 50) } else { second(100, 0) }, &[]);
+            marks.add(
+                number,
+                &if (20..25).contains(&number) { second(50, 50) } else { second(100, 0) },
+                &[],
+                Nanos::NEVER,
+            );
         }
         let found: Vec<_> = marks.marks().iter().map(|mark| (mark.at.as_secs_f64(), &mark.event)).collect();
         assert_eq!(found.len(), 2, "{found:?}");
@@ -190,6 +197,15 @@ mod tests {
         assert!((22.0..24.0).contains(&found[0].0) && (33.0..36.0).contains(&found[1].0), "{found:?}");
         assert!(matches!(found[0].1, LiveEvent::Missed(slo, _) if slo == "errors<10%"), "{found:?}");
         assert_eq!(found[1].1, &LiveEvent::Met("errors<10%".to_owned()));
+    }
+
+    #[test]
+    fn the_warm_up_and_what_comes_after_the_load_are_no_evidence() {
+        let mut marks = watch("errors<10%");
+        (0..2).for_each(|number| marks.add(number, &second(0, 1000), &[], Nanos::from_secs(20)));
+        (2..20).for_each(|number| marks.add(number, &second(100, 0), &[], Nanos::from_secs(20)));
+        (20..40).for_each(|number| marks.add(number, &second(0, 100), &[], Nanos::from_secs(20)));
+        assert_eq!(marks.marks(), []);
     }
 
     #[test]
@@ -201,7 +217,7 @@ mod tests {
         parts[0].counts = recorder.take_counts();
         for number in 0..10 {
             parts[0].counts.cpu_utilization = if number < 5 { 0.4 } else { 0.99 };
-            marks.add(number, &second(100, 0), &parts);
+            marks.add(number, &second(100, 0), &parts, Nanos::NEVER);
         }
         let [mark] = marks.marks() else { panic!("{:?}", marks.marks()) };
         assert_eq!(mark.at, Nanos::from_secs(6));
@@ -216,7 +232,7 @@ mod tests {
                 &["errors<30%".parse().expect("an objective")], (LoadModel::Open, false), Nanos::SECOND, Nanos::ZERO);
             let (mut was_missed, mut turns) = (false, Vec::new());
             for (number, (ok, failed)) in seconds.iter().enumerate() {
-                marks.add(number as u64, &second(*ok, *failed), &[]);
+                marks.add(number as u64, &second(*ok, *failed), &[], Nanos::NEVER);
                 let Some(from) = (number + 1).checked_sub(10) else { continue };
                 let window = &seconds[from..=number];
                 let (ok, failed) = window.iter().fold((0, 0), |(a, b), (ok, failed)| (a + ok, b + failed));

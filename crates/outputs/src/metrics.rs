@@ -57,8 +57,13 @@ pub(crate) const INFO: MetricInfo = metric(
 );
 pub(crate) const ELAPSED: MetricInfo =
     metric(["weir_load_elapsed_seconds", "weir.load.elapsed"], Gauge, "s", &[], "Time since the start of the run");
-pub(crate) const TARGET_RATE: MetricInfo =
-    metric(["weir_load_target_rate", "weir.load.target.rate"], Gauge, "", &[], "Arrival rate that is set; open loop");
+pub(crate) const TARGET_RATE: MetricInfo = metric(
+    ["weir_load_target_rate", "weir.load.target.rate"],
+    Gauge,
+    "",
+    &[],
+    "Arrivals per second that are set: requests, or iterations of scenarios; open loop",
+);
 pub(crate) const TARGET_USERS: MetricInfo = metric(
     ["weir_load_target_users", "weir.load.target.users"],
     Gauge,

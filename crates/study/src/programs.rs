@@ -104,8 +104,10 @@ impl StudyPrograms<'_> {
         }
         path.extend(std::env::var_os("PATH").iter().flat_map(std::env::split_paths));
         // "weir" in a study file is this program, wherever it is installed.
-        let own = self.launcher.last().map(Path::new).and_then(Path::parent);
-        path.extend(own.filter(|own| !own.as_os_str().is_empty()).map(Path::to_owned));
+        let folder_of = |word: &OsString| Path::new(word).parent().map(Path::to_owned);
+        let own = [self.launcher.last(), self.launcher.first()].into_iter().flatten().filter_map(folder_of);
+        // Text that an interpreter runs is no path, and cannot be in PATH.
+        path.extend(own.filter(|own| own.is_absolute() && std::env::join_paths([own]).is_ok()));
         let path: OsString = std::env::join_paths(path).unwrap_or_default();
         environment.insert("PATH".to_owned(), path.to_string_lossy().into_owned());
         for (name, value) in &program.environment {

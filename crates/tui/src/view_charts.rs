@@ -20,9 +20,10 @@ pub(crate) struct ChartSeries {
 pub(crate) fn throughput(view: &RunView) -> Vec<ChartSeries> {
     let series = |name, color, points| ChartSeries { name, color, points };
     let set = view.history.values(|point| point.target_per_s);
+    let name = if view.steps.is_empty() { "requests/s" } else { "iterations/s" };
     let rates = view.history.values(|point| Some(point.rate_per_s));
     let set = (!set.is_empty()).then(|| series("set", Color::DarkGray, set));
-    set.into_iter().chain([series("requests/s", Color::Cyan, rates)]).collect()
+    set.into_iter().chain([series(name, Color::Cyan, rates)]).collect()
 }
 
 /// Response times.

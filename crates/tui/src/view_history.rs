@@ -15,7 +15,7 @@ pub(crate) struct ViewHistory {
 pub(crate) struct ViewPoint {
     /// End, in seconds since the start of the run.
     pub(crate) end_s: f64,
-    /// Requests per second.
+    /// Requests per second, or iterations with scenarios: what the rate that is set is of.
     pub(crate) rate_per_s: f64,
     /// Arrival rate that is set; none in a closed loop.
     pub(crate) target_per_s: Option<f64>,
@@ -36,7 +36,7 @@ impl ViewHistory {
         }
         let times = &interval.response;
         let quantile = |q| (times.count() > 0).then(|| times.quantile(q).as_millis_f64());
-        let rate_per_s = if width_s > 0.0 { (interval.ok + interval.failed) as f64 / width_s } else { 0.0 };
+        let rate_per_s = if width_s > 0.0 { interval.ended() as f64 / width_s } else { 0.0 };
         let (p50_ms, p99_ms) = (quantile(0.5), quantile(0.99));
         self.points.push_back(ViewPoint { end_s, rate_per_s, target_per_s, p50_ms, p99_ms });
     }

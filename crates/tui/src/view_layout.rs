@@ -40,11 +40,13 @@ fn divide(rows: u16, steps: u16, failures: u16, agents: u16) -> PartRows {
         // What the tables do not want, and half of the rest.
         free => (free / 2).max(rows.saturating_sub(wanted)).clamp(MIN_CHART_ROWS, MAX_CHART_ROWS),
     };
-    let mut left = rows.saturating_sub(charts);
+    let left = rows.saturating_sub(charts);
+    let wanted_failures = failures;
     let failures = failures.min(left.saturating_sub(min_steps + min_agents)).min(min_failures.max(left / 3));
-    left -= failures;
-    let agents = agents.min(left.saturating_sub(min_steps)).min(min_agents.max(left / 2));
-    PartRows { charts, steps: steps.min(left - agents), failures, agents }
+    let others = left - failures;
+    let agents = agents.min(others.saturating_sub(min_steps)).min(min_agents.max(others / 2));
+    let steps = steps.min(others - agents);
+    PartRows { charts, steps, failures: wanted_failures.min(left - agents - steps), agents }
 }
 
 /// Draws the screen.

@@ -13,7 +13,7 @@ use weir_measure::step_counts::StepInterval;
 /// Columns of a figure.
 const FIGURE_COLUMNS: u16 = 10;
 /// Columns that are left for a name.
-const MIN_NAME_COLUMNS: u16 = 10;
+const MIN_NAME_COLUMNS: u16 = 16;
 /// Columns of a number of failures.
 const COUNT_COLUMNS: u16 = 11;
 /// Columns of a kind of failure.
@@ -105,27 +105,25 @@ struct FailureRow {
     sample: String,
 }
 
-/// Failures of the run so far: kinds, statuses, and steps with their first failure.
+/// Failures of the run so far: kinds and steps, which have a first one, and then statuses.
 fn failures(view: &RunView) -> Vec<FailureRow> {
     let kinds = view.failures.iter().map(|(kind, n)| {
         let sample = view.messages.get(kind).cloned().unwrap_or_default();
         FailureRow { kind: (*kind).to_owned(), count: *n, sample }
     });
+    let steps = view.steps.iter().enumerate().filter(|(_, step)| step.failed > 0).filter_map(|(index, step)| {
+        let sample = view.samples.get(&u32::try_from(index).ok()?)?;
+        let sample = format!("{}: {sample}", view.step_name(index));
+        Some(FailureRow { kind: "step".to_owned(), count: step.failed, sample })
+    });
     let statuses = view.statuses.iter().filter(|(status, _)| **status >= 400);
     let statuses =
         statuses.map(|(status, n)| FailureRow { kind: format!("status {status}"), count: *n, sample: String::new() });
-    let mut rows: Vec<FailureRow> = kinds.chain(statuses).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.count));
-    let steps = view.steps.iter().enumerate().filter(|(_, step)| step.failed > 0).filter_map(|(index, step)| {
-        let sample = view.samples.get(&u32::try_from(index).ok()?)?;
-        Some(FailureRow {
-            kind: "step".to_owned(),
-            count: step.failed,
-            sample: format!("{}: {sample}", view.step_name(index)),
-        })
-    });
-    rows.extend(steps);
-    rows
+    let sorted = |mut rows: Vec<FailureRow>| {
+        rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+        rows
+    };
+    [sorted(kinds.chain(steps).collect()), sorted(statuses.collect())].into_iter().flatten().collect()
 }
 
 /// Rows of the table of failures, with its heading.

@@ -8,7 +8,6 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,6 +15,7 @@ use tokio::sync::watch;
 
 use super::access::WebRole;
 use super::ui_backend::{RunCommand, UiBackend};
+use weir_machine::clock;
 use weir_machine::lock::lock;
 
 /// Messages that are kept of a run, and the length of each in characters.
@@ -150,7 +150,7 @@ impl ChildRuns {
         }
         let mut words = command.words.iter();
         let program = words.next().ok_or("no program")?;
-        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        let started = clock::unix_s();
         let mut child = Command::new(program)
             .args(words)
             .stdin(Stdio::piped())

@@ -65,9 +65,13 @@ pub(crate) async fn relay(runs: Arc<ChildRuns>, role: WebRole, query: Option<Str
         }
         if let Some(page) = state.page.filter(|_| state.number != relayed) {
             relayed = state.number;
-            // A page that has lost a run comes again, and gets what it has missed.
-            if !relay_run(&page, role, &path, &parts).await && runs.state().is_running {
-                return;
+            match relay_run(&page, role, &path, &parts).await {
+                RelayedEvents::Whole => {}
+                // The run has ended, or is about to.
+                RelayedEvents::Nothing => relayed = 0,
+                // A page that has lost a run comes again, and gets what it has missed.
+                RelayedEvents::Part if runs.state().is_running => return,
+                RelayedEvents::Part => {}
             }
         }
         tokio::select! {
@@ -77,29 +81,40 @@ pub(crate) async fn relay(runs: Arc<ChildRuns>, role: WebRole, query: Option<Str
     }
 }
 
-/// Passes the events of a run on, and returns whether its end was among them. Events that are not whole are left out.
-async fn relay_run(page: &ChildPage, role: WebRole, path: &str, parts: &mpsc::Sender<Bytes>) -> bool {
-    let Ok(response) = ask(page, role, Method::GET, path, Bytes::new()).await else { return false };
+/// What has been passed on of the events of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RelayedEvents {
+    Nothing,
+    /// Not its end.
+    Part,
+    /// All, or as much as the page has waited for.
+    Whole,
+}
+
+/// Passes the events of a run on. Events that are not whole are left out.
+async fn relay_run(page: &ChildPage, role: WebRole, path: &str, parts: &mpsc::Sender<Bytes>) -> RelayedEvents {
+    let Ok(response) = ask(page, role, Method::GET, path, Bytes::new()).await else { return RelayedEvents::Nothing };
     if response.status() != StatusCode::OK {
-        return false;
+        return RelayedEvents::Nothing;
     }
     let mut body = response.into_body();
-    let (mut unsent, mut has_end) = (BytesMut::new(), false);
+    let (mut unsent, mut relayed) = (BytesMut::new(), RelayedEvents::Nothing);
     loop {
         let frame = tokio::select! {
             frame = body.frame() => frame,
-            () = parts.closed() => return true,
+            () = parts.closed() => return RelayedEvents::Whole,
         };
-        let Some(Ok(frame)) = frame else { return has_end };
+        let Some(Ok(frame)) = frame else { return relayed };
         let Ok(data) = frame.into_data() else { continue };
         // Only what is new, and the line break before it, may have the end of an event.
         let from = unsent.len().saturating_sub(1);
         unsent.extend_from_slice(&data);
         let Some(at) = unsent[from..].windows(2).rposition(|pair| pair == b"\n\n") else { continue };
         let whole = unsent.split_to(from + at + 2).freeze();
-        has_end |= whole.starts_with(b"event: end\n") || whole.windows(12).any(|part| part == b"\nevent: end\n");
+        let has_end = whole.starts_with(b"event: end\n") || whole.windows(12).any(|part| part == b"\nevent: end\n");
+        relayed = if has_end { RelayedEvents::Whole } else { RelayedEvents::Part };
         if parts.send(whole).await.is_err() {
-            return true;
+            return RelayedEvents::Whole;
         }
     }
 }

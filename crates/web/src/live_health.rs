@@ -45,9 +45,11 @@ impl LiveHealth {
     }
 
     /// Looks at the progress of a run; returns the CPU time that the load has taken since the last look.
-    pub(crate) fn add(&mut self, progress: &RunProgress<'_>) -> Nanos {
+    ///
+    /// After `until`, the end of the load, what is left of it comes in, which says nothing of the service under load.
+    pub(crate) fn add(&mut self, progress: &RunProgress<'_>, until: Nanos) -> Nanos {
         let Some(interval) = progress.interval else { return Nanos::ZERO };
-        self.marks.add(progress.number, interval, progress.parts);
+        self.marks.add(progress.number, interval, progress.parts, until);
         let seconds = (progress.elapsed - self.at).as_secs_f64();
         let of = |(index, part): (usize, &AgentCounts)| self.part(part, self.parts.get(index), seconds);
         let parts: Vec<PartHealth> = progress.parts.iter().enumerate().map(of).collect();
@@ -128,15 +130,15 @@ mod tests {
         let interval = Interval::default();
         for number in 0..4 {
             for part in &mut parts {
-                part.counts.cpu = part.counts.cpu + Nanos::from_millis(100);
+                part.counts.cpu += Nanos::from_millis(100);
                 part.counts.requests += 50;
             }
             let elapsed = Nanos::from_secs(number + 1);
             let progress =
                 RunProgress { elapsed, number, interval: Some(&interval), parts: &parts, ..RunProgress::default() };
-            assert_eq!(health.add(&progress), Nanos::from_millis(200));
+            assert_eq!(health.add(&progress, Nanos::NEVER), Nanos::from_millis(200));
         }
-        assert_eq!(health.add(&RunProgress::default()), Nanos::ZERO);
+        assert_eq!(health.add(&RunProgress::default(), Nanos::NEVER), Nanos::ZERO);
         let shown = health.parts();
         assert_eq!((shown[0]["rate"].as_f64(), shown[1]["threads"].as_u64()), (Some(50.0), Some(1)), "{shown}");
     }

@@ -67,7 +67,7 @@ impl LivePage {
     /// Takes the progress of the run.
     pub fn update(&self, progress: &RunProgress<'_>) {
         if let Some(interval) = progress.interval {
-            let cpu = lock(&self.shared.health).add(progress);
+            let cpu = lock(&self.shared.health).add(progress, self.shared.control.load().until());
             lock(&self.shared.store).add(LiveBin::of(progress.number, interval, cpu));
             self.shared.ticks.fetch_add(1, Ordering::Relaxed);
             self.shared.wake();

@@ -16,7 +16,7 @@ use super::access::WebRole;
 use super::assets::asset;
 use super::event_body::{EventBody, event};
 use super::live_shared::LiveShared;
-use super::web_reply::{Admission, OpenStream, admit, error, json_reply, reply, since};
+use super::web_reply::{OpenStream, admit, error, json_reply, reply, since};
 use weir_decide::load::live_load::LoadChange;
 use weir_server::{RequestContext, ResponseBody, Service, ServiceReply, Timer};
 
@@ -53,8 +53,8 @@ impl LiveService {
         turn: &RequestContext,
     ) -> Response<ResponseBody> {
         let role = match admit(&self.0.rules, &request, asset) {
-            Admission::Done(reply) => return reply,
-            Admission::Data(role) => role,
+            Ok(role) => role,
+            Err(reply) => return *reply,
         };
         let path = request.uri().path();
         match (request.method(), path) {

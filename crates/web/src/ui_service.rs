@@ -19,7 +19,7 @@ use super::live_service::{MAX_CHANGE_BYTES, MAX_UNREAD_PARTS};
 use super::ui_backend::{DocumentRequest, RunForm, RunQuery, UiBackend};
 use super::ui_page::UiShared;
 use super::upload_folder::{MAX_UPLOAD_BYTES, UploadFolder};
-use super::web_reply::{Admission, OpenStream, access_headers, admit, document, error, json_reply, query_value, reply};
+use super::web_reply::{OpenStream, access_headers, admit, document, error, json_reply, query_value, reply};
 use weir_machine::lock::lock;
 use weir_server::{RequestContext, ResponseBody, Service, ServiceReply, Timer};
 
@@ -56,8 +56,8 @@ impl UiService {
             return reply;
         }
         let role = match admit(&self.0.rules, &request, ui_asset) {
-            Admission::Done(reply) => return reply,
-            Admission::Data(role) => role,
+            Ok(role) => role,
+            Err(reply) => return *reply,
         };
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         match (&method, path.as_str()) {

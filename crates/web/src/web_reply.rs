@@ -45,34 +45,25 @@ impl Drop for OpenStream {
     }
 }
 
-/// Response to a request before its path is looked at, or the role of its sender.
-pub(crate) enum Admission {
-    /// A file of the page, or a rejection.
-    Done(Response<ResponseBody>),
-    /// A request for data, of a known sender.
-    Data(WebRole),
-}
-
-/// Checks host, origin and token of a request; files of the page need no token.
+/// Checks host, origin and token of a request for data, and returns the role of its sender. Files of the page need no
+/// token.
+///
+/// # Errors
+/// The response: a file of the page, or a rejection.
 pub(crate) fn admit<B>(
     rules: &AccessRules,
     request: &Request<B>,
     asset: impl FnOnce(&str) -> Option<PageAsset>,
-) -> Admission {
+) -> Result<WebRole, Box<Response<ResponseBody>>> {
     let headers = access_headers(request.headers());
-    if let Err(denial) = rules.check_site(headers) {
-        return Admission::Done(denied(denial));
-    }
+    rules.check_site(headers).map_err(|denial| Box::new(denied(denial)))?;
     if let Some(PageAsset { content_type, text }) = asset(request.uri().path()) {
-        return Admission::Done(match *request.method() {
+        return Err(Box::new(match *request.method() {
             Method::GET => reply(StatusCode::OK, content_type, Bytes::from_static(text.as_bytes()).into()),
             _ => error(405, "only GET"),
-        });
+        }));
     }
-    match rules.role(headers) {
-        Ok(role) => Admission::Data(role),
-        Err(denial) => Admission::Done(denied(denial)),
-    }
+    rules.role(headers).map_err(|denial| Box::new(denied(denial)))
 }
 
 fn denied(denial: AccessDenial) -> Response<ResponseBody> {

@@ -12,7 +12,7 @@ use weir_measure::slo::Slo;
 use weir_report::{ReportFormat, csv, page, render};
 
 static REAL: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../seeds/run/open.json")).expect("a saved run"));
+    LazyLock::new(|| serde_json::from_str(include_str!("../../seeds/run/open.json")).expect("a saved run"));
 
 static OBJECTIVES: LazyLock<Vec<Slo>> = LazyLock::new(|| {
     let texts = ["p99<1s", "service.p50<=0us", "mean<1ms", "max<2m", "errors<1%", "rate>10", "p100>1s"];

@@ -53,7 +53,7 @@ pub(super) fn mix_text(form: &RunForm) -> Result<MixText, String> {
         true => (if is_file { "" } else { form.url.as_str() }, None),
         false => {
             let (base, path) = split_url(&form.url);
-            (base, request_text(path, &options)?.into())
+            (base, request_text(&path, &options)?.into())
         }
     };
     let mut left_out = Vec::new();
@@ -126,7 +126,7 @@ fn split_url(url: &str) -> (&str, String) {
 }
 
 /// The request as a scenario of one step.
-fn request_text(path: String, options: &FormOptions<'_>) -> Result<String, String> {
+fn request_text(path: &str, options: &FormOptions<'_>) -> Result<String, String> {
     let body = options.one("body");
     let method = options.one("method").unwrap_or(if body.is_some() { "POST" } else { "GET" });
     let mut lines = vec![format!("{method} {path}")];

@@ -11,9 +11,10 @@ use weir_testing::{Raw, Running, Server, Weir, until};
 /// No answer of the page takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A page; the process ends before its folder goes.
 struct Ui {
-    weir: Weir,
     running: Running,
+    weir: Weir,
     address: String,
     operator: String,
     spectator: String,
@@ -70,7 +71,7 @@ impl Ui {
         let mut raw = Raw::connect(&self.address);
         let host = &self.address;
         raw.send(format!("GET /api/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n"));
-        Events { raw, text: String::new() }
+        Events { raw, text: Vec::new() }
     }
 
     fn runs(&self) -> Vec<Value> {
@@ -88,23 +89,23 @@ impl Ui {
 
 struct Events {
     raw: Raw,
-    text: String,
+    text: Vec<u8>,
 }
 
 impl Events {
     /// Next event of any kind.
     fn any(&mut self) -> (String, Value) {
         loop {
-            while let Some((event, rest)) = self.text.split_once("\n\n") {
-                let (event, rest) = (event.to_owned(), rest.to_owned());
-                self.text = rest;
-                if let Some((_, event)) = event.split_once("event: ") {
-                    let (name, data) = event.split_once("\ndata: ").unwrap();
-                    return (name.to_owned(), serde_json::from_str(data).unwrap());
-                }
-            }
             let byte = self.raw.take(1);
-            self.text.push(char::from(byte[0]));
+            self.text.push(byte[0]);
+            if !self.text.ends_with(b"\n\n") {
+                continue;
+            }
+            let block = String::from_utf8(std::mem::take(&mut self.text)).unwrap();
+            if let Some((_, event)) = block.trim_end().split_once("event: ") {
+                let (name, data) = event.split_once("\ndata: ").unwrap();
+                return (name.to_owned(), serde_json::from_str(data).unwrap_or_else(|why| panic!("{why}: {event}")));
+            }
         }
     }
 
@@ -187,7 +188,9 @@ fn runs_are_compared_and_have_trends() {
     assert_eq!(ids(&json!({ "target": "open loop" })), [4]);
     assert_eq!(ids(&json!({ "commit": "zzz" })), [] as [i64; 0]);
     let groups = ui.asked("/api/trends", &json!({}))["groups"].clone();
-    assert_eq!((groups[0]["runs"].as_i64(), groups[0]["points"].as_array().unwrap().len()), (Some(3), 3), "{groups}");
+    // On a busy machine some are not trusted, and left out.
+    let [shown, left_out] = ["runs", "left_out"].map(|key| groups[0][key].as_u64().unwrap());
+    assert_eq!((shown + left_out, groups[0]["points"].as_array().unwrap().len() as u64), (3, shown), "{groups}");
     let html = ui.document(&json!({ "runs": [1, 2] }));
     assert!(html.contains("#1") && html.contains("#2"), "{html}");
     assert!(ui.error("/api/documents", &json!({ "runs": [1, 4] })).contains("--force compares them anyway"));
@@ -242,10 +245,8 @@ fn the_toml_of_a_form_is_the_same_load() {
     let output = weir.run(&["load", "-s", "mix.toml", "-q", "--out", "run.json"]);
     assert_eq!(output.code, 0, "{output:?}");
     let run: Value = serde_json::from_str(&weir.read("run.json")).unwrap();
-    assert_eq!(
-        (run["requests"]["total"].as_i64(), run["slo"][0]["objective"].as_str()),
-        (Some(20), Some("errors<50%"))
-    );
+    let objective = run["slo"][0]["objective"].as_str().unwrap().replace(' ', "");
+    assert_eq!((run["requests"]["total"].as_i64(), objective.as_str()), (Some(20), "errors<50%"));
     assert_eq!(server.requests(), 20);
 }
 
@@ -295,7 +296,14 @@ fn uploads_stay_in_their_folder_and_are_the_files_of_a_run() {
         let (status, body) = upload(name, b"x");
         assert_eq!(status, 422, "{name}: {body}");
     }
-    assert_eq!(upload("big.csv", &vec![b'x'; (16 << 20) + 1]).0, 413);
+    let mut raw = Raw::connect(&ui.address);
+    raw.send(format!(
+        "POST /api/files?name=big.csv HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n",
+        ui.address,
+        ui.operator,
+        (16 << 20) + 1
+    ));
+    assert_eq!(raw.answer().status, 413);
     assert_eq!(fs::read_dir(ui.weir.path(".weir/uploads")).unwrap().count(), 1);
     let mut events = ui.events(&ui.operator);
     let options = json!([["scenario", ".weir/uploads/visit.hurl"], ["requests", "12"], ["users", "2"]]);

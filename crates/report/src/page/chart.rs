@@ -19,7 +19,7 @@ pub struct Chart {
     /// What is drawn; the first ones stand out most.
     pub lines: Vec<ChartLine>,
     /// Heat map behind the lines.
-    pub cells: Option<ChartCells>,
+    pub cells: Option<Box<ChartCells>>,
     /// Stretches of the x axis that mean something, such as a warm-up.
     pub spans: Vec<ChartSpan>,
     /// Values of the y axis that mean something, such as a deadline.

@@ -169,7 +169,7 @@ pub(super) fn bar(html: &mut Html, bar: &BarRow, most: f64) {
 }
 
 fn frame(chart: &Chart) -> ChartFrame<'_> {
-    let of_cells = chart.cells.iter().flat_map(ChartCells::x_values);
+    let of_cells = chart.cells.iter().flat_map(|cells| cells.x_values());
     let xs = chart.lines.iter().flat_map(|line| line.x.iter().copied()).chain(of_cells);
     let levels = chart.levels.iter().map(|level| level.at);
     let bounds = chart.cells.iter().flat_map(|cells| [cells.bounds.first(), cells.bounds.last()]).flatten().copied();

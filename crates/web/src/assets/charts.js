@@ -87,7 +87,7 @@ function makeCharts({ kind, reads_events }, choose) {
     const second = kind === "rate" ? line(bins.map((bin) => bin.backlog)) : stages;
     inside.update([line(bins.map((bin) => bin.in_flight)), second], end, { marks, spans });
   };
-  return { update, redraw: () => peers.forEach((chart) => chart.draw()), view: () => rate.view };
+  return { update, redraw: () => peers.forEach((chart) => { chart.size = chart.colour = null; chart.draw(); }), view: () => rate.view };
 }
 
 /// Levels of stages as points: two at each step.

@@ -26,8 +26,8 @@ class HeatChart extends LiveChart {
 
   draw() {
     super.draw();
-    if (!this.bins || !this.toX || !this.plot.clientWidth) return;
-    const width = Math.max(1, Math.round(this.right - this.left)), bottom = (this.plot.clientHeight || 240) - BOTTOM;
+    if (!this.bins || !this.size) return;
+    const width = Math.max(1, Math.round(this.right - this.left)), bottom = this.size[1] - BOTTOM;
     this.canvas ??= element("canvas", { class: "heat", "aria-hidden": "true" });
     const [lowMs, highMs] = [this.msOf(bottom), this.msOf(TOP)];
     const base = cellOf(lowMs * 1e6), cellsOfRow = CELLS_PER_DOUBLING / ROWS_PER_DOUBLING;
@@ -36,11 +36,11 @@ class HeatChart extends LiveChart {
     Object.assign(this.canvas, { width: columns, height: rows });
     this.canvas.style.cssText = `left:${this.left}px;top:${TOP}px;width:${width}px;height:${bottom - TOP}px`;
     this.plot.prepend(this.canvas);
-    paintGrid(this.canvas, grid, getComputedStyle(this.canvas).color);
+    paintGrid(this.canvas, grid, this.colour ??= getComputedStyle(this.canvas).color);
   }
 
   msOf(px) {
-    const bottom = (this.plot.clientHeight || 240) - BOTTOM, { at, from } = scales[this.y.scale];
+    const bottom = this.size[1] - BOTTOM, { at, from } = scales[this.y.scale];
     const [low, high] = this.rangeOfY([], ...(this.view ?? this.whole)).map(at);
     return from(low + (1 - (px - TOP) / (bottom - TOP)) * (high - low));
   }

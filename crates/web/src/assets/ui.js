@@ -3,6 +3,7 @@
 import { authorization, byId, figureOf, forgetRun, page, reason } from "/live.js";
 import { Chart, element } from "/charts.js";
 
+byId("live").before(byId("run-state"));
 page.onHello = showPlace;
 page.onRun = (state) => {
   const isNew = ui.state && ui.state.number !== state.number;

@@ -103,7 +103,7 @@ fn gaps(run: &Run, (title, axis): (&str, &str), kind: TimeKind, times: TimesOf, 
     if has_zero {
         chart.note += " The lowest row has gaps of 0 as well: events that arrived together.";
     }
-    chart.cells = ChartCells::of_times("gaps", &intervals);
+    chart.cells = ChartCells::of_times("gaps", &intervals).map(Box::new);
     chart.lines = vec![
         line("p50", |times| times.p50).in_hue(INK_HUE),
         line("p99", |times| times.p99).in_hue(P99_HUE),

@@ -23,7 +23,7 @@ class Chart {
     this.legend();
     this.tools();
     listenTo(this);
-    new ResizeObserver(() => this.draw()).observe(this.plot);
+    new ResizeObserver(() => { this.size = null; this.draw(); }).observe(this.plot);
   }
 
   // --- Legend and buttons
@@ -101,8 +101,9 @@ class Chart {
   // --- Drawing
 
   draw() {
-    const width = this.plot.clientWidth, height = this.plot.clientHeight || 240;
-    if (!width) return;
+    // Read once: after another chart was drawn, the question makes the browser lay out the page anew.
+    const [width, height] = this.size ??= [this.plot.clientWidth, this.plot.clientHeight || 240];
+    if (!width) { this.size = null; return; }
     if (width !== this.right + RIGHT) this.list.style.minHeight = "";
     const [from, to] = this.view ?? this.whole;
     const lines = this.spec.lines.filter((_, i) => !this.hidden.has(i));
