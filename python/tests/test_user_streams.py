@@ -51,7 +51,7 @@ def test_events_reach_a_task_as_they_arrive(service: weir.Service, version: dict
     assert run.streams is not None
     assert (run.streams.responses, run.streams.complete, run.streams.events) == (1, 1, EVENTS)
     assert run.streams.first_event_ms.min >= 49
-    assert run.streams.gap_ms.min >= 20
+    assert run.streams.gap_ms.mean >= 30
     assert weir.Run.from_json(run.to_json()) == run
 
 
