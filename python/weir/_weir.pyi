@@ -335,8 +335,7 @@ class ScriptEvent:
     data: str
     content: bytes
 
-    def json(self) -> Any:
-        """Return the content as JSON."""
+    def json(self) -> Any: ...
 
 def quick_request(
     session: ScriptSession,
@@ -380,12 +379,8 @@ class ScriptResponse:
     def json(self, **options: Any) -> Any:
         """Return the body as JSON."""
 
-    def set_on_leave(self, call: Callable[[], None]) -> None:
-        """Set the function that is called at the end of the response's block."""
-
-    def call_on_leave(self) -> None:
-        """Call this function."""
-
+    def set_on_leave(self, call: Callable[[], None]) -> None: ...
+    def call_on_leave(self) -> None: ...
     def check(self, condition: bool, reason: str | None = None) -> bool:
         """Count the response as a failure unless the condition holds."""
 
@@ -398,9 +393,7 @@ class ScriptResponse:
     def raise_for_status(self) -> None:
         """Raise an exception for a status from 400 on."""
 
-    def close(self) -> None:
-        """Do nothing."""
-
+    def close(self) -> None: ...
     def __enter__(self) -> ScriptResponse: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
