@@ -62,6 +62,12 @@ impl ConversationState {
         &self.replies
     }
 
+    /// Appends the texts of all messages that the request of the turn has, as content of a JSON string; false without
+    /// any, for the body of a batch.
+    pub fn push_prompt_text(&self, prompts: &PromptSource, out: &mut Vec<u8>) -> bool {
+        prompts.push_prompt_text((self.conversation, self.turn), &self.replies, out)
+    }
+
     /// Whether the next turn repeats what the server replies to this one.
     pub fn needs_reply(&self, prompts: &PromptSource, source: ReplySource) -> bool {
         let is_last = self.turn + 1 >= prompts.turns(self.conversation);

@@ -3,7 +3,6 @@
 use weir_decide::Nanos;
 use weir_decide::base::rng::SeededRng;
 
-use super::conversation_state::ConversationState;
 use super::dataset::{ChatRole, ContentPart, Dataset, DatasetMessage, PartKind, RecordContent, TextSpan};
 use super::json_text::{push_escaped, string_content};
 use super::random_prompts::{RandomPrompts, push_prefix, stream};
@@ -265,9 +264,13 @@ impl PromptSource {
 
     /// Appends the texts of all messages that the request of a conversation's turn has, as content of a JSON string;
     /// false without any, for the body of a batch.
-    pub fn push_prompt_text(&self, state: &ConversationState, out: &mut Vec<u8>) -> bool {
-        let conversation = state.conversation();
-        let TurnContent::Messages(messages) = self.turn(conversation, state.turn(), state.replies()) else {
+    pub(crate) fn push_prompt_text(
+        &self,
+        (conversation, turn): (u64, usize),
+        replies: &[Option<Vec<u8>>],
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let TurnContent::Messages(messages) = self.turn(conversation, turn, replies) else {
             return false;
         };
         for (index, message) in messages.iter().enumerate() {

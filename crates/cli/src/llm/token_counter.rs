@@ -43,7 +43,7 @@ impl TokenCounter {
         let mut prompt = Vec::new();
         for reply in replies {
             prompt.clear();
-            let has_prompt = program.prompts().push_prompt_text(&reply.state, &mut prompt);
+            let has_prompt = reply.state.push_prompt_text(program.prompts(), &mut prompt);
             let input = if has_prompt { Some(self.tokens(&prompt)?) } else { None };
             let mut timeline = reply.timeline;
             timeline.record_usage(input, Some(self.tokens(&reply.text)?));
