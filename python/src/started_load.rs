@@ -131,6 +131,7 @@ impl LoadState {
 impl StartedLoadHandle {
     /// Changes the load, once it has started; the time from which the change holds, in seconds since its start.
     #[pyo3(signature = (kind, level=0.0))]
+    #[allow(clippy::redundant_closure_for_method_calls, reason = "the method itself is of one lifetime only")]
     fn change(&self, py: Python<'_>, kind: &str, level: f64) -> PyResult<f64> {
         let change = match kind {
             "rate" => LoadChange::Rate(level),
@@ -139,7 +140,7 @@ impl StartedLoadHandle {
             "resume" => LoadChange::Resume,
             _ => LoadChange::Stop,
         };
-        let changed = py.detach(|| self.0.change(change, || Python::attach(Python::check_signals)))?;
+        let changed = py.detach(|| self.0.change(change, || Python::attach(|py| py.check_signals())))?;
         changed.ok_or_else(|| errors::usage("the load is over"))
     }
 
