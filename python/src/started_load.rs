@@ -131,6 +131,7 @@ impl LoadState {
 impl StartedLoadHandle {
     /// Changes the load, once it has started; the time from which the change holds, in seconds since its start.
     #[pyo3(signature = (kind, level=0.0))]
+    #[allow(clippy::redundant_closure_for_method_calls, reason = "the method itself is of one lifetime only")]
     fn change(&self, py: Python<'_>, kind: &str, level: f64) -> PyResult<f64> {
         let change = match kind {
             "rate" => LoadChange::Rate(level),
