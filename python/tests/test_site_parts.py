@@ -12,6 +12,7 @@ import pytest
 from naming import ROOT
 
 SITE = ROOT / "docs" / "site"
+MAX_LINES = 250
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +84,8 @@ def test_a_page_without_a_place_is_an_error(website: ModuleType) -> None:
         contents.arrange(pages, {"load"})
     with pytest.raises(contents.ContentsError, match=r"docs/x.md: has no row in docs/README.md"):
         contents.arrange({"x": page("x", "docs/x.md", "")}, set())
+
+
+def test_pages_are_short_enough_to_be_read() -> None:
+    lengths = {path.relative_to(ROOT): len(path.read_text("utf-8").splitlines()) for path in ROOT.glob("docs/**/*.md")}
+    assert {str(page): lines for page, lines in lengths.items() if lines > MAX_LINES} == {}
