@@ -1,12 +1,14 @@
 //! Full-screen view of a load in the terminal while it runs.
 //!
-//! - [`RunView`]: PURE: what is shown, from the intervals of the run; `view_history`: its last minutes
+//! - [`RunView`]: PURE: what is shown, from the intervals of the run; `view_history`: its last minutes; `agent_view`: an
+//!   agent
 //! - `view_layout`: PURE: the screen at any size, from `view_head`, `view_charts`, `view_tables` and `view_agents`
 //! - [`ViewKey`]: PURE: keys that change the view
 //! - [`TuiScreen`]: edge: the terminal's alternate screen
 //!
 //! Reasons: `docs/design/live.md`.
 
+mod agent_view;
 mod run_view;
 mod tui_screen;
 mod view_agents;

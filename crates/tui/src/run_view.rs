@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::view_agents::AgentView;
+use super::agent_view::AgentView;
 use super::view_history::ViewHistory;
 use super::view_key::ViewKey;
 use weir_decide::Nanos;

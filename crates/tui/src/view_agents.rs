@@ -7,26 +7,6 @@ use ratatui::widgets::{Row, Table};
 
 use super::run_view::RunView;
 use super::view_head::{bold, cut, dim, failed_style, grouped, three_digits};
-use weir_decide::Nanos;
-use weir_live::single_line;
-use weir_measure::agent_counts::AgentCounts;
-
-/// Agent of a load.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct AgentView {
-    node: String,
-    requests: u64,
-    failed: u64,
-    /// Requests per second since the last look.
-    rate_per_s: f64,
-    /// 99th percentile of the lateness of its own.
-    lateness: Nanos,
-    /// CPU utilization of its busiest thread, in [0, 1].
-    cpu: f64,
-    clock_error: Nanos,
-    /// Why it was lost.
-    failure: Option<String>,
-}
 
 /// Columns of a figure.
 const FIGURE_COLUMNS: u16 = 10;
@@ -34,24 +14,6 @@ const FIGURE_COLUMNS: u16 = 10;
 const COUNT_COLUMNS: u16 = 12;
 /// CPU utilization from which an agent has no time left.
 const BUSY_CPU: f64 = 0.9;
-
-impl AgentView {
-    /// Agent with these counts, after another look `seconds` ago.
-    pub(crate) fn of(part: &AgentCounts, before: Option<&Self>, seconds: f64) -> Self {
-        let counts = &part.counts;
-        let new = counts.requests.saturating_sub(before.map_or(0, |before| before.requests));
-        Self {
-            node: single_line(&part.node),
-            requests: counts.requests,
-            failed: counts.requests.saturating_sub(counts.ok),
-            rate_per_s: if seconds > 0.0 { new as f64 / seconds } else { 0.0 },
-            lateness: counts.lateness.quantile(0.99),
-            cpu: counts.cpu_utilization,
-            clock_error: part.clock_error,
-            failure: part.failure.as_deref().map(single_line),
-        }
-    }
-}
 
 /// Rows of the table, with its heading; none without agents.
 pub(crate) fn agent_rows(view: &RunView) -> u16 {
