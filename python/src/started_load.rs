@@ -139,7 +139,7 @@ impl StartedLoadHandle {
             "resume" => LoadChange::Resume,
             _ => LoadChange::Stop,
         };
-        let changed = py.detach(|| self.0.change(change, || Python::attach(Python::check_signals)))?;
+        let changed = py.detach(|| self.0.change(change, || Python::attach(|py| py.check_signals())))?;
         changed.ok_or_else(|| errors::usage("the load is over"))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The verdict on a run is that of its end. While it goes on a user needs the instants: when did the service begin to miss
 //! an objective, and since when are weir's own figures in doubt? An objective is judged over the last ten seconds, as a
-//! condition that ends a run early, so that a bad moment alone leaves no mark. Trust is judged over the run so far, by the
+//! condition that ends a run early, so that a bad moment alone makes none. Trust is judged over the run so far, by the
 //! rules that do not depend on its end.
 
 use std::collections::VecDeque;

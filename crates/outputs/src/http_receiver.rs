@@ -6,7 +6,7 @@ use base64::Engine;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, Collected, Limited};
 
 use super::delivery_failure::DeliveryFailure;
 use super::http_output::{HttpFormat, HttpOutput};
@@ -140,7 +140,7 @@ impl HttpReceiver {
 
 /// Body of a response; of one that cannot be read, nothing.
 async fn read(body: IncomingBody) -> Bytes {
-    Limited::new(body, MAX_RESPONSE_BYTES).collect().await.map(|body| body.to_bytes()).unwrap_or_default()
+    Limited::new(body, MAX_RESPONSE_BYTES).collect().await.map(Collected::to_bytes).unwrap_or_default()
 }
 
 /// A status with the start of the response's text, which says what the receiver has against the data.

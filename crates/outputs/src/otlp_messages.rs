@@ -19,19 +19,19 @@ pub(crate) struct ResourceMetrics {
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct OtlpResource {
     #[prost(message, repeated, tag = "1")]
-    pub(crate) attributes: Vec<KeyValue>,
+    pub(crate) attributes: Vec<OtlpAttribute>,
 }
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ScopeMetrics {
     #[prost(message, optional, tag = "1")]
-    pub(crate) scope: Option<InstrumentationScope>,
+    pub(crate) scope: Option<OtlpScope>,
     #[prost(message, repeated, tag = "2")]
     pub(crate) metrics: Vec<OtlpMetric>,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(crate) struct InstrumentationScope {
+pub(crate) struct OtlpScope {
     #[prost(string, tag = "1")]
     pub(crate) name: String,
     #[prost(string, tag = "2")]
@@ -94,7 +94,7 @@ pub(crate) struct NumberPoint {
     #[prost(oneof = "PointNumber", tags = "4, 6")]
     pub(crate) value: Option<PointNumber>,
     #[prost(message, repeated, tag = "7")]
-    pub(crate) attributes: Vec<KeyValue>,
+    pub(crate) attributes: Vec<OtlpAttribute>,
 }
 
 #[derive(Clone, Copy, PartialEq, Oneof)]
@@ -108,7 +108,7 @@ pub(crate) enum PointNumber {
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct HistogramPoint {
     #[prost(message, repeated, tag = "1")]
-    pub(crate) attributes: Vec<KeyValue>,
+    pub(crate) attributes: Vec<OtlpAttribute>,
     #[prost(fixed64, tag = "2")]
     pub(crate) start_time_unix_nano: u64,
     #[prost(fixed64, tag = "3")]
@@ -135,16 +135,16 @@ pub(crate) struct OtlpBuckets {
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(crate) struct KeyValue {
+pub(crate) struct OtlpAttribute {
     #[prost(string, tag = "1")]
     pub(crate) key: String,
     #[prost(message, optional, tag = "2")]
-    pub(crate) value: Option<AnyValue>,
+    pub(crate) value: Option<OtlpText>,
 }
 
 /// Value that is text.
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(crate) struct AnyValue {
+pub(crate) struct OtlpText {
     #[prost(string, optional, tag = "1")]
     pub(crate) string_value: Option<String>,
 }
@@ -153,20 +153,20 @@ pub(crate) struct AnyValue {
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ExportMetricsResponse {
     #[prost(message, optional, tag = "1")]
-    pub(crate) partial_success: Option<PartialSuccess>,
+    pub(crate) partial_success: Option<PointRejection>,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(crate) struct PartialSuccess {
+pub(crate) struct PointRejection {
     #[prost(int64, tag = "1")]
     pub(crate) rejected_data_points: i64,
     #[prost(string, tag = "2")]
     pub(crate) error_message: String,
 }
 
-impl KeyValue {
+impl OtlpAttribute {
     /// Attribute with a text.
     pub(crate) fn text(key: &str, value: &str) -> Self {
-        Self { key: key.to_owned(), value: Some(AnyValue { string_value: Some(value.to_owned()) }) }
+        Self { key: key.to_owned(), value: Some(OtlpText { string_value: Some(value.to_owned()) }) }
     }
 }

@@ -9,9 +9,8 @@ use super::interval_sample::{IntervalFrame, IntervalSample};
 use super::metric_totals::{MetricFamily, MetricPoint, MetricTotals, MetricValue};
 use super::metrics::MetricKind;
 use super::otlp_messages::{
-    ExportMetricsRequest, ExportMetricsResponse, HistogramPoint, InstrumentationScope, KeyValue, NumberPoint,
-    OtlpBuckets, OtlpData, OtlpGauge, OtlpHistogram, OtlpMetric, OtlpResource, OtlpSum, PointNumber, ResourceMetrics,
-    ScopeMetrics,
+    ExportMetricsRequest, ExportMetricsResponse, HistogramPoint, NumberPoint, OtlpAttribute, OtlpBuckets, OtlpData,
+    OtlpGauge, OtlpHistogram, OtlpMetric, OtlpResource, OtlpScope, OtlpSum, PointNumber, ResourceMetrics, ScopeMetrics,
 };
 use super::output_subject::OutputSubject;
 
@@ -35,9 +34,9 @@ impl OtlpEncoder {
         let version = env!("CARGO_PKG_VERSION");
         let own = [("service.name", "weir"), ("service.version", version)];
         let labels = self.totals.subject().labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let attributes = own.into_iter().chain(labels).map(|(name, value)| KeyValue::text(name, value)).collect();
+        let attributes = own.into_iter().chain(labels).map(|(name, value)| OtlpAttribute::text(name, value)).collect();
         let metrics = self.totals.families().iter().map(|family| metric(family, &sample.frame)).collect();
-        let scope = InstrumentationScope { name: "weir".to_owned(), version: version.to_owned() };
+        let scope = OtlpScope { name: "weir".to_owned(), version: version.to_owned() };
         let resource_metrics = vec![ResourceMetrics {
             resource: Some(OtlpResource { attributes }),
             scope_metrics: vec![ScopeMetrics { scope: Some(scope), metrics }],
@@ -51,7 +50,7 @@ fn metric(family: &MetricFamily<'_>, frame: &IntervalFrame) -> OtlpMetric {
     let start_time_unix_nano = frame.end_unix_ns.saturating_sub(frame.end.0);
     let attributes = |point: &MetricPoint<'_>| {
         let pairs = info.labels.iter().zip(&point.labels);
-        pairs.filter(|(_, value)| !value.is_empty()).map(|(name, value)| KeyValue::text(name, value)).collect()
+        pairs.filter(|(_, value)| !value.is_empty()).map(|(name, value)| OtlpAttribute::text(name, value)).collect()
     };
     let number = |point: &MetricPoint<'_>| NumberPoint {
         start_time_unix_nano,
@@ -117,7 +116,7 @@ pub(crate) fn rejection(response: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::otlp_messages::PartialSuccess;
+    use crate::otlp_messages::PointRejection;
     use crate::tests::samples::{START_UNIX_NS, sample, subject};
 
     #[test]
@@ -133,7 +132,7 @@ mod tests {
         let ok = &requests.data_points[0];
         assert_eq!(
             (ok.value, ok.attributes.clone()),
-            (Some(PointNumber::Int(20)), vec![KeyValue::text("result", "ok")])
+            (Some(PointNumber::Int(20)), vec![OtlpAttribute::text("result", "ok")])
         );
         assert_eq!((ok.start_time_unix_nano, ok.time_unix_nano), (START_UNIX_NS, START_UNIX_NS + 2_000_000_000));
         let OtlpData::Histogram(times) = data("weir.load.response") else { panic!("a histogram") };
@@ -148,7 +147,7 @@ mod tests {
     #[test]
     fn what_a_collector_rejects_is_read() {
         let partial = |rejected_data_points| {
-            let partial = PartialSuccess { rejected_data_points, error_message: "too old".to_owned() };
+            let partial = PointRejection { rejected_data_points, error_message: "too old".to_owned() };
             ExportMetricsResponse { partial_success: Some(partial) }.encode_to_vec()
         };
         assert_eq!(rejection(&partial(3)).as_deref(), Some("3 data points were rejected: too old"));

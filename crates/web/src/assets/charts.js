@@ -72,8 +72,8 @@ function makeCharts({ kind, reads_events }, choose) {
     const end = bins.length ? store.start(bins[bins.length - 1]) + store.seconds(bins[bins.length - 1]) : 1;
     const per = (of) => bins.map((bin) => store.rate(of(bin), bin));
     const line = (y, more) => ({ xs, y, ...more });
-    const events = (load?.marks ?? []).map(([at, isBad, word]) => [at, word, isBad ? "bad" : "good"]);
-    const marks = [...marksOf(load?.changes ?? [], kind), ...events].sort((a, b) => a[0] - b[0]);
+    const happened = (load?.marks ?? []).map(([at, isBad, word]) => [at, word, isBad ? "bad" : "good"]);
+    const marks = [...marksOf(load?.changes ?? [], kind), ...happened].sort((a, b) => a[0] - b[0]);
     const spans = hello.warmup_s > 0 ? [[0, hello.warmup_s, "warm-up"]] : [];
     const stages = stepsOf(load?.stages ?? [], end);
     rate.update([line(per((bin) => bin.ok)), line(per((bin) => bin.failed)), ...(kind === "rate" ? [stages] : [])], end,
