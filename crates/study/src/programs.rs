@@ -106,7 +106,7 @@ impl StudyPrograms<'_> {
         // "weir" in a study file is this program, wherever it is installed.
         let folder_of = |word: &OsString| Path::new(word).parent().map(Path::to_owned);
         let own = [self.launcher.last(), self.launcher.first()].into_iter().flatten().filter_map(folder_of);
-        // Text that an interpreter runs is no path, and cannot be in PATH.
+        // Text that an interpreter runs is not a path, and cannot be in PATH.
         path.extend(own.filter(|own| own.is_absolute() && std::env::join_paths([own]).is_ok()));
         let path: OsString = std::env::join_paths(path).unwrap_or_default();
         environment.insert("PATH".to_owned(), path.to_string_lossy().into_owned());
