@@ -31,6 +31,7 @@ mod shown_documents;
 mod ui_backend;
 mod ui_page;
 mod ui_service;
+mod ui_shared;
 mod upload_folder;
 mod web_address;
 mod web_reply;

@@ -3,12 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::access::AccessRules;
 use super::child_run::ChildRuns;
 use super::page_server::{PageListener, page_urls};
-use super::shown_documents::ShownDocuments;
 use super::ui_backend::UiBackend;
 use super::ui_service::UiService;
+use super::ui_shared::UiShared;
 use super::upload_folder::UploadFolder;
 use weir_server::{Logger, RunningServer};
 
@@ -17,16 +16,6 @@ use weir_server::{Logger, RunningServer};
 pub struct UiPage {
     shared: Arc<UiShared>,
     server: RunningServer,
-}
-
-/// What requests of the page share.
-#[derive(Debug)]
-pub(crate) struct UiShared {
-    pub(crate) rules: AccessRules,
-    pub(crate) backend: Arc<dyn UiBackend>,
-    pub(crate) runs: Arc<ChildRuns>,
-    pub(crate) documents: Mutex<ShownDocuments>,
-    pub(crate) uploads: UploadFolder,
 }
 
 /// Handle by which another thread ends a run at once.

@@ -17,7 +17,7 @@ use super::event_body::EventBody;
 use super::event_relay::{change, relay};
 use super::live_service::{MAX_CHANGE_BYTES, MAX_UNREAD_PARTS};
 use super::ui_backend::{DocumentRequest, RunForm, RunQuery, UiBackend};
-use super::ui_page::UiShared;
+use super::ui_shared::UiShared;
 use super::upload_folder::{MAX_UPLOAD_BYTES, UploadFolder};
 use super::web_reply::{OpenStream, access_headers, admit, document, error, json_reply, query_value, reply};
 use weir_machine::lock::lock;

@@ -1,7 +1,7 @@
 //! `weir history` and `weir trend`: saved runs, and how they have changed.
 //!
 //! - [`HistoryArgs`], `list`: the runs of a store
-//! - `trend`, `trend_report`, `trend_text`: changes of their level
+//! - `trend`, `trend_report`, `trend_text`, `trend_page`: changes of their level
 //! - [`SaveArgs`]: flags that save a run; `commit`: of which code it is
 //! - [`stored_run`]: runs of a store as arguments of other commands
 
@@ -10,6 +10,8 @@ mod list;
 mod save_args;
 mod stored_result;
 mod trend;
+#[cfg(feature = "web")]
+mod trend_page;
 mod trend_report;
 mod trend_text;
 
@@ -22,7 +24,7 @@ pub(crate) use self::save_args::{RunSaver, SaveArgs};
 pub(crate) use self::stored_result::stored_run;
 pub(crate) use self::trend::TrendArgs;
 #[cfg(feature = "web")]
-pub(crate) use self::trend_report::trend_reports;
+pub(crate) use self::trend_page::trend_reports;
 use super::exit;
 use super::messages::Messages;
 

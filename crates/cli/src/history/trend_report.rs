@@ -2,17 +2,9 @@
 
 use serde_json::{Value, json};
 
-#[cfg(feature = "web")]
-use super::trend::default_metrics;
-#[cfg(feature = "web")]
-use super::{started, trend_text};
-#[cfg(feature = "web")]
-use weir_history::StoredRun;
 use weir_history::{LikeRuns, Trend};
 use weir_measure::change_points::ChangeSettings;
 use weir_report::comparison::MetricSelector;
-#[cfg(feature = "web")]
-use weir_report::page::ValueUnit;
 
 /// Like runs and their trends.
 pub(super) struct TrendReport {
@@ -60,35 +52,4 @@ impl TrendReport {
             "trends": self.trends.iter().map(of_trend).collect::<Vec<_>>(),
         })
     }
-}
-
-/// Smallest change that matters on the page of `weir ui`, as that of `weir trend`.
-#[cfg(feature = "web")]
-const MIN_EFFECT: f64 = 0.03;
-
-/// Trends of runs as the page of `weir ui` draws them: as in the JSON of `weir trend`, with the runs and the sentences
-/// of its text.
-#[cfg(feature = "web")]
-pub(crate) fn trend_reports(runs: Vec<StoredRun>) -> Vec<Value> {
-    let shown = |group: LikeRuns| {
-        let metrics = default_metrics(&group);
-        let report = TrendReport::new(group, &metrics, MIN_EFFECT);
-        let mut value = report.json();
-        let runs = report.group.runs.iter();
-        value["points"] =
-            runs.map(|run| json!([run.id, started(run.started_unix_s), run.note.commit, run.note.label])).collect();
-        value["heading"] = trend_text::heading(&report).into();
-        for (at, trend) in report.trends.iter().enumerate() {
-            value["trends"][at]["sentences"] = trend_text::changes(trend, &report.group.runs).into();
-            value["trends"][at]["axis"] = match ValueUnit::of(&trend.metric) {
-                ValueUnit::Milliseconds => "ms",
-                ValueUnit::PerSecond => "per_s",
-                ValueUnit::Fraction => "fraction",
-                _ => "count",
-            }
-            .into();
-        }
-        value
-    };
-    LikeRuns::group(runs).into_iter().map(shown).collect()
 }

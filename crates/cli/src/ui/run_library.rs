@@ -1,9 +1,9 @@
 //! Saved runs that the page shows: those of a store, or of a folder of results.
 
 use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::SystemTime;
 
 use crate::history::figures_of;
 use weir_history::{HistoryError, RunFilter, RunNote, RunReference, RunStore, StoredRun};
@@ -26,8 +26,8 @@ pub(super) enum RunLibrary {
 #[derive(Debug)]
 pub(super) struct ResultFile {
     path: PathBuf,
-    /// Time of the last change, and size.
-    stamp: (Option<SystemTime>, u64),
+    /// Time of the last change in seconds and nanoseconds, and size.
+    stamp: (i64, i64, u64),
     /// Nothing: not a run of weir, or gone.
     run: Option<StoredRun>,
 }
@@ -118,12 +118,12 @@ fn look_at(folder: &Path, known: &mut Vec<ResultFile>) -> Result<(), String> {
     found.sort_by(|(a, _), (b, _)| a.cmp(b));
     for file in known.iter_mut().filter(|file| found.iter().all(|(path, _)| *path != file.path)) {
         file.run = None;
-        file.stamp = (None, 0);
+        file.stamp = (0, 0, 0);
     }
     for (path, metadata) in found {
-        let stamp = (metadata.modified().ok(), metadata.len());
+        let stamp = (metadata.mtime(), metadata.mtime_nsec(), metadata.len());
         let at = known.iter().position(|file| file.path == path).unwrap_or_else(|| {
-            known.push(ResultFile { path: path.clone(), stamp: (None, 0), run: None });
+            known.push(ResultFile { path: path.clone(), stamp: (0, 0, 0), run: None });
             known.len() - 1
         });
         if known[at].stamp != stamp {
