@@ -58,9 +58,12 @@ def test_a_load_ends_by_itself_with_a_result(service: Service) -> None:
     run = load.result(timeout=60)
     assert run.requests.total == 20
     assert run.changes is None
-    for change in (lambda: load.set_rate(5), load.pause, load.stop):
-        with pytest.raises(weir.UsageError, match="the load is over"):
-            change()
+    with pytest.raises(weir.UsageError, match="the load is over"):
+        load.set_rate(5)
+    with pytest.raises(weir.UsageError, match="the load is over"):
+        load.pause()
+    with pytest.raises(weir.UsageError, match="the load is over"):
+        load.stop()
 
 
 def test_what_does_not_go_with_the_load_is_an_error_and_changes_nothing(service: Service) -> None:

@@ -74,10 +74,8 @@ def click(browser: Browser, script: str) -> None:
 def saved(folder: Path, service: Service, count: int, **options: Any) -> None:
     """Save runs in the store of the folder."""
     for _ in range(count):
-        assert (
-            programs.weir("load", service.url, "-n", "150", "-c", "2", "-q", "--save", *options.get("flags", ())).code
-            == 0
-        )
+        flags = ["-n", "150", "-c", "2", "-q", "--save", *options.get("flags", ())]
+        assert programs.weir("load", service.url, *flags).returncode == 0
 
 
 def test_a_run_is_started_changed_stopped_and_found(browser: Browser, service: Service, start_ui: StartUi) -> None:
