@@ -22,7 +22,6 @@ class Ui:
     process: Any
     url: str
     spectator_url: str
-    folder: Path
 
     def at(self, *parts: object) -> str:
         """Address of a view."""
@@ -43,7 +42,7 @@ def start_ui(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StartU
         processes.append(process)
         assert process.stderr
         operator, spectator = re.findall(r"http://\S+/#[\w-]+", process.stderr.readline())
-        return Ui(process, operator, spectator, tmp_path)
+        return Ui(process, operator, spectator)
 
     yield start_ui
     for process in processes:
@@ -71,11 +70,10 @@ def click(browser: Browser, script: str) -> None:
     browser.mouse("Released", x, y, "left")
 
 
-def saved(folder: Path, service: Service, count: int, **options: Any) -> None:
-    """Save runs in the store of the folder."""
+def saved(service: Service, count: int, *flags: str) -> None:
+    """Save runs in the store of the current folder, which is that of the page."""
     for _ in range(count):
-        flags = ["-n", "150", "-c", "2", "-q", "--save", *options.get("flags", ())]
-        assert programs.weir("load", service.url, *flags).returncode == 0
+        assert programs.weir("load", service.url, "-n", "150", "-c", "2", "-q", "--save", *flags).returncode == 0
 
 
 def test_a_run_is_started_changed_stopped_and_found(browser: Browser, service: Service, start_ui: StartUi) -> None:
@@ -137,8 +135,8 @@ def test_a_run_is_started_changed_stopped_and_found(browser: Browser, service: S
 
 def test_runs_are_filtered_compared_and_have_trends(browser: Browser, service: Service, start_ui: StartUi) -> None:
     ui = start_ui()
-    saved(ui.folder, service, 2, flags=("--label", "main"))
-    saved(ui.folder, service, 1, flags=("--label", "other"))
+    saved(service, 2, "--label", "main")
+    saved(service, 1, "--label", "other")
     browser.size(1280, 900)
     browser.open(ui.at("history"))
     rows = "document.querySelectorAll('#runs tr[data-run]').length"
@@ -195,7 +193,7 @@ def test_a_scenario_is_uploaded_and_loaded(browser: Browser, service: Service, s
 
 def test_a_spectator_sees_runs_and_starts_none(browser: Browser, service: Service, start_ui: StartUi) -> None:
     ui = start_ui()
-    saved(ui.folder, service, 1)
+    saved(service, 1)
     browser.open(ui.spectator_url + "/new")
     wait(browser, "document.getElementById('run-headline').textContent === 'No run yet'")
     assert browser.evaluate("[...document.querySelectorAll('#views a')].map((a) => a.textContent)") == [
@@ -226,7 +224,7 @@ def test_it_fits_narrow_windows_and_keeps_the_rules_of_accessibility(
     browser: Browser, service: Service, start_ui: StartUi, scheme: str
 ) -> None:
     ui = start_ui()
-    saved(ui.folder, service, 3)
+    saved(service, 3)
     browser.prefer(scheme)
     ready = {
         ("live",): "!document.getElementById('run-state').hidden",
