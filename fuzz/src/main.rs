@@ -4,6 +4,7 @@
 
 #[path = "../../crates/http2/tests/seeded_peer/allocation.rs"]
 mod allocation;
+mod stream_pieces;
 
 use std::path::Path;
 use std::sync::LazyLock;

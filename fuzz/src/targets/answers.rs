@@ -9,6 +9,7 @@ use std::iter;
 use weir_http::wire::{DecodedResponse, Decoder, HeadCache};
 
 use crate::allocation::live_bytes;
+use crate::stream_pieces::pieces;
 
 /// Maximum head of the decoder.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -50,18 +51,6 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>, bodyless: bool, skip: bool
         }
         Err(_) => (responses, false),
     }
-}
-
-/// Cuts the stream into pieces of these sizes, over and over.
-fn pieces<'a>(stream: &'a [u8], sizes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-    let mut rest = stream;
-    let mut sizes = sizes.iter().cycle();
-    iter::from_fn(move || {
-        let size = usize::from(*sizes.next()?).max(1).min(rest.len());
-        let (piece, after) = rest.split_at(size);
-        rest = after;
-        (!piece.is_empty()).then_some(piece)
-    })
 }
 
 const PARTS: [&str; 22] = [

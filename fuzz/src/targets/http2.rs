@@ -15,6 +15,7 @@ use weir_http2::frame::{FrameFlags, FrameHeader, FrameKind};
 mod driven_client;
 
 use crate::allocation;
+use crate::stream_pieces::pieces;
 use driven_client::DrivenClient;
 
 /// Requests that are open before the stream.
@@ -69,18 +70,6 @@ fn receive<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Received {
     }
     client.send_bodies();
     (seen, client.connection().output().to_vec(), end)
-}
-
-/// Cuts the stream into pieces of these sizes, over and over.
-fn pieces<'a>(stream: &'a [u8], sizes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-    let mut rest = stream;
-    let mut sizes = sizes.iter().cycle();
-    iter::from_fn(move || {
-        let size = usize::from(*sizes.next()?).max(1).min(rest.len());
-        let (piece, after) = rest.split_at(size);
-        rest = after;
-        (!piece.is_empty()).then_some(piece)
-    })
 }
 
 /// A stream of frames: each is kind, flags, stream and length of a payload, which follows.

@@ -9,6 +9,8 @@ use std::iter;
 use weir_http::client::response::{HeadParser, ResponseContext};
 use weir_http::wire::{Decoder, HeadCache};
 
+use crate::stream_pieces::pieces;
+
 #[derive(Debug, PartialEq)]
 struct Read {
     status: u16,
@@ -57,18 +59,6 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, context: ResponseContext) ->
     head.body.close().ok()?;
     let status = head.status.as_u16();
     Some(Read { status, headers: listed(&head.headers), body, trailers, keep_alive: head.keep_alive, used })
-}
-
-/// Cuts the stream into pieces of these sizes, over and over.
-fn pieces<'a>(stream: &'a [u8], sizes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-    let mut rest = stream;
-    let mut sizes = sizes.iter().cycle();
-    iter::from_fn(move || {
-        let size = usize::from(*sizes.next()?).max(1).min(rest.len());
-        let (piece, after) = rest.split_at(size);
-        rest = after;
-        (!piece.is_empty()).then_some(piece)
-    })
 }
 
 crate::target!(|data: &[u8]| {
