@@ -9,7 +9,7 @@
         feature = "study",
         feature = "tokenizer"
     )),
-    allow(dead_code, reason = "a command that is left out uses it")
+    allow(dead_code, unused_imports, unused_mut, reason = "a command that is left out uses it")
 )]
 
 mod access_log;
