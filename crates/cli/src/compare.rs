@@ -120,6 +120,8 @@ impl CompareArgs {
         given: Vec<Option<Vec<Run>>>,
         note: &mut dyn FnMut(&str),
     ) -> Result<ComparisonResult, String> {
+        // A mistake in the arguments comes before one in the files.
+        settings(self)?;
         let mut given = given.into_iter();
         let sides = self.all_sides()?.into_iter().map(|path| match given.next().flatten() {
             Some(runs) => side_of_runs(path, runs),
