@@ -57,7 +57,8 @@ def fill(browser: Browser, name: str, value: str) -> None:
 
 
 def click(browser: Browser, script: str) -> None:
-    """Click on what a script finds, with the mouse."""
+    """Click on what a script finds, with the mouse, as soon as it is shown."""
+    wait(browser, f"({script})?.offsetParent != null")
     x, y = browser.evaluate(f"""
         (() => {{
             const found = {script};
@@ -73,7 +74,18 @@ def click(browser: Browser, script: str) -> None:
 def saved(service: Service, count: int, *flags: str) -> None:
     """Save runs in the store of the current folder, which is that of the page."""
     for _ in range(count):
-        assert programs.weir("load", service.url, "-n", "150", "-c", "2", "-q", "--save", *flags).returncode == 0
+        load = ["load", service.url, "--rate", "100", "-d", "1500ms", "-q", "--save"]
+        assert programs.weir(*load, *flags).returncode in (0, 3)
+
+
+# Runs of a busy machine are not trusted, and have no trend.
+TRENDS = "(document.querySelectorAll('#trends figure').length > 2 || document.querySelector('#trends .help') !== null)"
+
+
+def complaints(browser: Browser) -> list[Any]:
+    """Return what the browser complains of, except of a stream of events that has ended: the page asks again."""
+    words = ("/api/events", "network error")
+    return [it for it in browser.complaints() if not any(word in str(it) for word in words)]
 
 
 def test_a_run_is_started_changed_stopped_and_found(browser: Browser, service: Service, start_ui: StartUi) -> None:
@@ -114,21 +126,19 @@ def test_a_run_is_started_changed_stopped_and_found(browser: Browser, service: S
     assert "main" in text(browser, "runs")
     # A second one, from the first: without leaving the page.
     click(browser, "document.querySelector('#runs tbody a')")
-    wait(
-        browser,
-        "[...document.querySelectorAll('#document-buttons button')].some((b) => b.textContent === 'Run it again')",
-    )
     click(
         browser,
         "[...document.querySelectorAll('#document-buttons button')].find((b) => b.textContent === 'Run it again')",
     )
     wait(browser, f"document.getElementById('command').textContent === {shown!r}")
-    assert browser.evaluate("document.getElementById('run-label').value") == "main"
+    wait(browser, "location.hash.endsWith('/new')")
     click(browser, "document.getElementById('start')")
-    wait(browser, f"{figure('requests')} > 20 && document.getElementById('end').hidden")
+    # Of the second run: the page has forgotten the first one.
+    wait(browser, "document.querySelector('#views [aria-current]').textContent === 'Live'")
+    wait(browser, "document.getElementById('state').textContent.includes(' of 2:00')")
     browser.evaluate("document.getElementById('stop').click()")
     wait(browser, "document.getElementById('run-words').textContent === 'Saved as run #2.'")
-    assert browser.complaints() == []
+    assert complaints(browser) == []
     origin = ui.url.split("#")[0]
     assert all(url.startswith((origin, "blob:")) for url in browser.requests())
 
@@ -140,7 +150,7 @@ def test_runs_are_filtered_compared_and_have_trends(browser: Browser, service: S
     browser.size(1280, 900)
     browser.open(ui.at("history"))
     rows = "document.querySelectorAll('#runs tr[data-run]').length"
-    wait(browser, f"{rows} === 3 && document.querySelectorAll('#trends figure').length > 2")
+    wait(browser, f"{rows} === 3 && {TRENDS}")
     fill(browser, "by-label", "other")
     wait(browser, f"{rows} === 1")
     fill(browser, "by-label", "")
@@ -157,7 +167,7 @@ def test_runs_are_filtered_compared_and_have_trends(browser: Browser, service: S
     browser.open("about:blank")
     browser.open(ui.at("compare", 1, 3))
     wait(browser, "document.getElementById('frame').src.includes('/documents/')")
-    assert browser.complaints() == []
+    assert complaints(browser) == []
 
 
 def test_a_scenario_is_uploaded_and_loaded(browser: Browser, service: Service, start_ui: StartUi) -> None:
@@ -188,7 +198,7 @@ def test_a_scenario_is_uploaded_and_loaded(browser: Browser, service: Service, s
     wait(browser, "document.getElementById('run-headline').textContent === 'The run is over'")
     assert "caught" not in browser.evaluate("document.title")
     assert browser.evaluate("document.querySelectorAll('main img, main script').length") == 0
-    assert browser.complaints() == []
+    assert complaints(browser) == []
 
 
 def test_a_spectator_sees_runs_and_starts_none(browser: Browser, service: Service, start_ui: StartUi) -> None:
@@ -228,7 +238,7 @@ def test_it_fits_narrow_windows_and_keeps_the_rules_of_accessibility(
     browser.prefer(scheme)
     ready = {
         ("live",): "!document.getElementById('run-state').hidden",
-        ("history",): "document.querySelectorAll('#trends figure').length > 2",
+        ("history",): TRENDS,
         ("new",): "document.getElementById('command').textContent",
         ("run", 1): "document.getElementById('frame').src.includes('/documents/')",
     }
