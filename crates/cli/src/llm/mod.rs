@@ -1,6 +1,6 @@
 //! `weir llm`: load of a language model's server, in tokens.
 //!
-//! - [`LlmCommandArgs`]: the command line; `load_args`, `endpoint_args`, `prompt_args`: its parts
+//! - `LlmCommandArgs`: the command line; `load_args`, `endpoint_args`, `prompt_args`: its parts
 //! - `llm_program`, `llm_shared`, `llm_thread`: conversations as users of a load
 //! - `error_body`: what a server says of an error
 //! - `uncounted`, `token_counter`: tokens that a server does not report

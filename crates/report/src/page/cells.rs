@@ -35,7 +35,7 @@ pub struct CellColumn {
     pub from: f64,
     /// End.
     pub to: f64,
-    /// Shade of each row, from the bottom to the top: 0 without times, up to [`SHADES`].
+    /// Shade of each row, from the bottom to the top: 0 without times, up to `SHADES`.
     pub shades: Vec<u8>,
 }
 
