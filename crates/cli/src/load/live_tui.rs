@@ -24,7 +24,7 @@ impl LiveTui {
     /// Takes the screen; `keys` are those that do not change the load.
     ///
     /// # Errors
-    /// One line: there is no terminal that it could be drawn on.
+    /// One line: stdin or stderr is not a terminal, or it cannot be used.
     pub(super) fn open(
         (options, plan): (&Options, &LoadPlan),
         objectives: &[String],

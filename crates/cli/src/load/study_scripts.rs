@@ -12,7 +12,7 @@ use weir_load::program::ScriptOptions;
 use weir_machine::lock::lock;
 
 /// Scripts that drive the users of a study's loads, in processes of their own. One in Python is opened here once, for
-/// what it says of its load, and for the exceptions of its tasks.
+/// the load that it defines, and for the exceptions of its tasks.
 pub(crate) struct StudyScripts<'a> {
     args: &'a [OsString],
     host: Option<&'a dyn PythonHost>,
@@ -31,7 +31,7 @@ impl<'a> StudyScripts<'a> {
         Self { args, host, opened: Mutex::default() }
     }
 
-    /// Takes the script out of the arguments of a load, if there is one, and what it says itself of the load. Its path
+    /// Takes the script out of the arguments of a load, if there is one, and applies the load that it defines. Its path
     /// is relative to a folder. Without an interpreter in this process another one takes the process over.
     ///
     /// # Errors

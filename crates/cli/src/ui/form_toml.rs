@@ -43,7 +43,7 @@ pub(super) fn mix_text(form: &RunForm) -> Result<MixText, String> {
     let is_file = !form.url.contains("://") && (form.url.ends_with(".hurl") || form.url.ends_with(".toml"));
     scenarios.extend(is_file.then_some(form.url.as_str()));
     if scenarios.iter().any(|path| path.ends_with(".toml")) {
-        return Err("the scenario is a TOML file; options of the form replace what it says".to_owned());
+        return Err("the scenario is a TOML file; options of the form override its values".to_owned());
     }
     if let Some(path) = scenarios.iter().find(|path| !path.ends_with(".hurl")) {
         return Err(format!("{path} is named on the command line only"));

@@ -12,7 +12,7 @@ use crate::agents::{agents, are_gone};
 const TIMEOUT: Duration = Duration::from_secs(60);
 const AGENTS: usize = 3;
 
-/// A load by HTTP/2 from agents that has sent some requests, and its agents: so many that each has reported at least one
+/// A load by HTTP/2 from agents that has sent some requests, and its agents: enough requests for each to have reported one
 /// second.
 fn under_way(weir: &Weir, service: &Http2Service, flags: &[&str], requests: u64) -> (Running, Vec<u32>) {
     let before = service.requests();
