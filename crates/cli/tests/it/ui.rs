@@ -168,6 +168,7 @@ fn a_run_is_started_changed_stopped_and_found() {
     assert!(!html.contains("secret-7") && !html.contains("--web"));
     let again = ui.asked("/api/form", &json!(1));
     assert_eq!((again["url"].as_str(), again["options"].as_array().unwrap().len()), (Some(&*url), 4), "{again}");
+    assert_eq!(again["label"], "main");
 }
 
 #[test]

@@ -4,14 +4,13 @@ use std::borrow::Cow;
 
 use http::Method;
 
-use super::attributes::{push_server_address, span_name, truncate};
-use super::span::{AttributeValue, SpanKind, TraceSpan};
-use weir_call::TraceContext;
 use weir_call::attempt_log::{AttemptStatus, AttemptTrace, CallTrace, launch_reason};
 use weir_decide::Nanos;
 use weir_decide::call::hedge::LaunchReason;
 use weir_decide::call::policy::AttemptFailure;
+use weir_http::traceparent::TraceContext;
 use weir_machine::clock::WallOffset;
+use weir_otlp::{AttributeValue, SpanKind, TraceSpan, push_server_address, span_name, truncate};
 
 /// Facts about a call beside its attempts.
 #[derive(Clone, Copy, Debug)]
@@ -156,7 +155,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::otlp::attributes::MAX_TEXT_BYTES;
+    use weir_otlp::MAX_TEXT_BYTES;
     use proptest::prelude::*;
     use weir_decide::admission::{self, Priority, Rejection};
     use weir_decide::base::failure::FailureKind;
