@@ -129,8 +129,8 @@ def load(
         scale: Factor of that rate (default 1).
         speed: Factor of its speed (default 1): 60 makes a minute of an hour.
         mix_from: Access log whose requests are sent, by how often it has them, in place of one request; or several.
-        log_pattern: Format of the lines of a log: a name, or a pattern of nginx, Apache or Envoy. Default: told from the
-            lines.
+        log_pattern: Format of the lines of a log: a name, or a pattern of nginx, Apache or Envoy. Default: told from
+            the lines.
         method: Request method. Default: GET, or POST with a body.
         headers: Names and values. They replace default headers of the same name; an empty value removes one.
         body: Text (sent as UTF-8), bytes, or the path (`pathlib.Path`) of a file; of several, each request takes one at
