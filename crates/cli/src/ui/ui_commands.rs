@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::form_toml::mix_text;
 use super::load_form;
-use super::run_library::RunLibrary;
+use super::run_library::{NO_LABEL, RunLibrary};
 use crate::compare;
 use crate::history::{run_row, trend_reports};
 use crate::load;
