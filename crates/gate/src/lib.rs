@@ -10,9 +10,9 @@
 //!
 //! Calls themselves, with their attempts, are in [`weir_call`].
 
+mod call_spans;
 mod caller;
 mod cluster_hash;
-mod call_spans;
 pub mod config;
 mod config_cell;
 mod distributed_limit;

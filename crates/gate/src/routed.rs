@@ -6,9 +6,9 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
+use super::call_spans::CallSpanFacts;
 use super::headers;
 use super::local_responses::{self, ErrorFormat};
-use super::call_spans::CallSpanFacts;
 use super::runtime::GateRoute;
 use super::tracing::{TracedCall, Tracer};
 use weir_call::attempt_log::CallTrace;

@@ -68,10 +68,13 @@ fn a_collection_is_imported_and_loaded_in_two_commands() {
 /// The body of the error page has a token, too, so that only the status tells the failure.
 #[test]
 fn a_step_with_a_capture_fails_at_an_error_page() {
-    let (weir, server) = (Weir::new(), Server::start(|seen| match seen.line().split(' ').nth(1) {
-        Some("/login") => Reply::raw("HTTP/1.1 404 Not Found\r\nContent-Length: 14\r\n\r\n{\"token\": \"t\"}"),
-        _ => Reply::ok("{}"),
-    }));
+    let (weir, server) = (
+        Weir::new(),
+        Server::start(|seen| match seen.line().split(' ').nth(1) {
+            Some("/login") => Reply::raw("HTTP/1.1 404 Not Found\r\nContent-Length: 14\r\n\r\n{\"token\": \"t\"}"),
+            _ => Reply::ok("{}"),
+        }),
+    );
     weir.write("shop.json", collection());
     let host = format!("host={}", server.url(""));
     let run = weir.run(&["run", "shop.json", "--variable", &host]);
@@ -92,7 +95,7 @@ fn a_load_takes_a_file_of_another_tool_directly() {
     assert_eq!(run["requests"]["failed"], 0, "{run:#}");
     let played = weir.run(&["run", "shop.json", "--variable", &host]);
     assert_eq!(played.code, 0, "{}", played.stderr);
-    assert!(played.stdout.ends_with("passed: 2 steps, 2 requests, 0 checks\n"), "{}", played.stdout);
+    assert!(played.stdout.ends_with("passed: 2 steps, 2 requests, 1 check\n"), "{}", played.stdout);
 }
 
 #[test]
