@@ -139,7 +139,9 @@ fn the_loads_of_a_search_are_on_one_line_of_time() {
     let (first, last) = (&lines[0], lines.last().unwrap());
     assert_eq!((first["type"].as_str(), last["type"].as_str()), (Some("start"), Some("summary")));
     assert_eq!(last["capacity"]["passes"], report["passes"]);
-    assert_eq!(sum(&lines, "ok") + sum(&lines, "failed"), server.requests());
+    // Requests in flight at the end of a load are cut off with it.
+    let counted = sum(&lines, "ok") + sum(&lines, "failed");
+    assert!(counted <= server.requests() && counted + 10 > server.requests(), "{counted} of {}", server.requests());
     let intervals: Vec<&Value> = lines.iter().filter(|line| line["type"] == "interval").collect();
     for pair in intervals.windows(2) {
         let end = |line: &Value| line["t_s"].as_f64().unwrap() + line["width_s"].as_f64().unwrap();
