@@ -10,7 +10,6 @@
 //!   throttle
 //! - `attempt`: one attempt; `headers`: its own headers; `upload`: a request body that the caller still sends;
 //!   `counts`: counters
-//! - [`TraceContext`]: W3C trace context
 //!
 //! What to launch, what to cancel and when to respond is decided in [`weir_decide::call::hedge`] and done here.
 
@@ -29,7 +28,6 @@ mod request;
 mod response;
 mod state;
 mod success;
-mod traceparent;
 mod upload;
 mod upstream;
 mod upstream_guard;
@@ -43,5 +41,5 @@ pub use self::plan::CallPlan;
 pub use self::request::CallRequest;
 pub use self::response::{CallFailure, CallFailureReason, CallResponse};
 pub use self::success::{InvalidSchema, Success};
-pub use self::traceparent::TraceContext;
 pub use self::upstream::{Upstream, UpstreamHost};
+pub use weir_http::traceparent::TraceContext;

@@ -3,9 +3,9 @@
 use http::{HeaderMap, Method};
 
 use super::plan::CallPlan;
-use super::traceparent::TraceContext;
 use weir_decide::Nanos;
 use weir_decide::admission::Priority;
+use weir_http::traceparent::TraceContext;
 
 /// Request of a call.
 #[derive(Debug)]

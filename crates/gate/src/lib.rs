@@ -6,12 +6,13 @@
 //!   `json_merge`, `local_responses`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
-//! - `health_checks`: active health checks; `metrics`: Prometheus metrics; [`otlp`], `tracing`: traces for a collector
+//! - `health_checks`: active health checks; `metrics`: Prometheus metrics; `call_spans`, `tracing`: traces for a collector
 //!
 //! Calls themselves, with their attempts, are in [`weir_call`].
 
 mod caller;
 mod cluster_hash;
+mod call_spans;
 pub mod config;
 mod config_cell;
 mod distributed_limit;
@@ -21,7 +22,6 @@ mod health_checks;
 mod json_merge;
 mod local_responses;
 mod metrics;
-pub mod otlp;
 mod rewrite;
 mod routed;
 mod routes;
@@ -37,10 +37,10 @@ use std::time::Duration;
 use self::config::Config;
 use self::config_cell::ConfigCell;
 use self::distributed_limits::{DistributedLimits, RenewalThread};
-use self::otlp::{Exporter, ExporterCloseHandle, ExporterError};
 use self::runtime::GateRuntime;
 use self::service::Service;
 use weir_decide::Nanos;
+use weir_otlp::{Exporter, ExporterCloseHandle, ExporterError};
 use weir_server::{self as server, Logger, RunningServer, ServerError};
 
 /// Options of a gateway beside its configuration.

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 
 use super::headers;
 use super::local_responses::{self, ErrorFormat};
-use super::otlp::CallSpanFacts;
+use super::call_spans::CallSpanFacts;
 use super::runtime::GateRoute;
 use super::tracing::{TracedCall, Tracer};
 use weir_call::attempt_log::CallTrace;

@@ -16,7 +16,6 @@ use super::distributed_limits::DistributedLimits;
 use super::headers;
 use super::local_responses::{self, ErrorFormat};
 use super::metrics::GateMetrics;
-use super::otlp::SpanSender;
 use super::routed::RoutedRequest;
 use super::routes::RouteMatch;
 use super::tracing::Tracer;
@@ -24,6 +23,7 @@ use weir_call::CallEngine;
 use weir_decide::Nanos;
 use weir_http::client::{Client, Options as ClientOptions};
 use weir_http::path::{PathRule, normalize};
+use weir_otlp::SpanSender;
 use weir_server::{self as server, RequestContext, ServiceReply, Timer};
 
 /// The gateway, for all event loops.

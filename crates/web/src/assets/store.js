@@ -114,7 +114,9 @@ class Total {
 function summarize(bin) {
   bin.q = quantilesOf(bin.times, POINT_QUANTILES);
   bin.classes = classesOf(bin);
-  if (bin.streams) bin.s = STREAM_TIMES.flatMap((name) => quantilesOf(bin.streams[name], [0.5, 0.99]));
+  if (!bin.streams) return;
+  bin.s = STREAM_TIMES.flatMap((name) => quantilesOf(bin.streams[name], [0.5, 0.99]));
+  [bin.longestGap] = quantilesOf(bin.streams.gaps, [1]);
 }
 
 function merge(bin, later) {

@@ -5,10 +5,10 @@ use http::Method;
 use super::span::AttributeValue;
 
 /// Maximum length of a text from outside in a span, so that a queue of spans is bounded in bytes.
-pub(super) const MAX_TEXT_BYTES: usize = 1024;
+pub const MAX_TEXT_BYTES: usize = 1024;
 
 /// Name and first attributes of a span. Unknown methods are named `HTTP`, so that the number of names is bounded.
-pub(super) fn span_name(method: &Method) -> (&'static str, Vec<(&'static str, AttributeValue)>) {
+pub fn span_name(method: &Method) -> (&'static str, Vec<(&'static str, AttributeValue)>) {
     // Capacity for all attributes of a span.
     let mut attributes = Vec::with_capacity(10);
     let known = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
@@ -26,7 +26,7 @@ pub(super) fn span_name(method: &Method) -> (&'static str, Vec<(&'static str, At
 }
 
 /// Host and port, from `host`, `host:port` or `[::1]:port`.
-pub(super) fn push_server_address(attributes: &mut Vec<(&'static str, AttributeValue)>, host: &str) {
+pub fn push_server_address(attributes: &mut Vec<(&'static str, AttributeValue)>, host: &str) {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, port.parse::<u16>().ok()),
         _ => (host, None),
@@ -41,7 +41,7 @@ pub(super) fn push_server_address(attributes: &mut Vec<(&'static str, AttributeV
 }
 
 /// The text, cut to [`MAX_TEXT_BYTES`].
-pub(super) fn truncate(text: &str) -> &str {
+pub fn truncate(text: &str) -> &str {
     let end = (0..=MAX_TEXT_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }

@@ -46,6 +46,8 @@ pub enum ExporterError {
     Target(TargetError),
     /// TLS cannot be set up.
     Tls(TlsError),
+    /// Invalid header, in one line.
+    Header(String),
     /// The system has no thread, poller or timer.
     System(io::Error),
 }
@@ -57,6 +59,7 @@ impl fmt::Display for ExporterError {
         match self {
             Self::Target(error) => error.fmt(f),
             Self::Tls(error) => error.fmt(f),
+            Self::Header(why) => f.write_str(why),
             Self::System(error) => write!(f, "cannot export traces: {error}"),
         }
     }
@@ -76,8 +79,22 @@ impl Exporter {
     /// # Errors
     /// See [`ExporterError`].
     pub fn start(url: &str, service_name: &str, logger: Logger) -> Result<Self, ExporterError> {
+        Self::start_with(url, &[], service_name, logger)
+    }
+
+    /// The same, with further headers of each request: names and values.
+    ///
+    /// # Errors
+    /// See [`ExporterError`].
+    pub fn start_with(
+        url: &str,
+        headers: &[(String, String)],
+        service_name: &str,
+        logger: Logger,
+    ) -> Result<Self, ExporterError> {
         let target = Target::parse(url).map_err(ExporterError::Target)?;
-        let address = CollectorAddress::new(&target).map_err(ExporterError::Tls)?;
+        let mut address = CollectorAddress::new(&target).map_err(ExporterError::Tls)?;
+        headers.iter().try_for_each(|(name, value)| address.insert(name, value)).map_err(ExporterError::Header)?;
         let (sender, received) = SpanSender::channel(logger);
         let (closing, closed) = watch::channel(None);
         let (ready, is_ready) = std_mpsc::channel();

@@ -54,13 +54,15 @@ impl LiveTui {
         // Before the load is read, so that a copy has the changes of the keys before it.
         let bytes: Vec<u8> = self.keys.try_iter().collect();
         let load = control.load();
-        let level = load.latest_level(progress.elapsed);
+        let level = (!load.is_recorded()).then(|| load.latest_level(progress.elapsed));
         let (kind, is_paused) = (load.kind(), load.is_paused());
         let load = ViewLoad { kind, level, is_paused, until: control.until() };
         self.view.set_state(progress.elapsed, progress.ended, Some(load));
         if let Some(interval) = progress.interval {
             if self.view.lacks_names(interval) {
-                self.view.name_steps(plan.step_facts().into_iter().map(|facts| facts.name));
+                let named = progress.named_steps;
+                let steps = if named.is_empty() { plan.step_facts() } else { named.to_vec() };
+                self.view.name_steps(steps.into_iter().map(|facts| facts.name));
             }
             self.view.add(progress.number, interval);
             self.view.set_parts(progress.parts);
@@ -78,6 +80,16 @@ impl LiveTui {
             self.drawn_s = Some(now_s);
             self.screen.draw(&self.view);
         }
+    }
+
+    /// Leaves the screen: the process is about to stop.
+    pub(super) fn suspend(&mut self) {
+        self.screen.suspend();
+    }
+
+    /// Takes the screen again.
+    pub(super) fn resume(&mut self) {
+        self.screen.resume(&self.view);
     }
 
     /// Shows a note in place of the keys.

@@ -10,7 +10,7 @@ use crate::output::OutputFile;
 use weir_http::target::{Target, percent_decoded};
 use weir_outputs::{HttpFormat, HttpOutput, METRICS, OutputSpec, ScrapeAddress};
 
-const OUTPUTS: &str = "Outputs while it runs";
+pub(super) const OUTPUTS: &str = "Outputs while it runs";
 /// Variable with headers, one per line.
 const HEADERS_VARIABLE: &str = "WEIR_OUT_HEADERS";
 /// Variable of OpenTelemetry: `NAME=VALUE,...`, with values as in URLs.
@@ -63,6 +63,20 @@ impl FromStr for PrometheusOutput {
 fn receiver_url(text: &str) -> Result<String, String> {
     let is_url = text.contains("://") && Target::parse(text).is_ok();
     if is_url { Ok(text.to_owned()) } else { Err("write it as http://HOST:PORT or https://HOST:PORT".to_owned()) }
+}
+
+/// URL of a collector's traces, of that of its metrics.
+fn traces_url(url: &str) -> Result<String, String> {
+    let (address, query) = url.split_once('?').map_or((url, None), |(address, query)| (address, Some(query)));
+    let after_scheme = address.find("://").map_or(0, |at| at + 3);
+    let path = address[after_scheme..].find('/').map_or("", |at| &address[after_scheme + at..]);
+    let base = match path {
+        "" | "/" => address.trim_end_matches('/'),
+        _ => address
+            .strip_suffix("/v1/metrics")
+            .ok_or("--trace: the path of traces is not known; write --out-otlp with the path /v1/metrics, or without one")?,
+    };
+    Ok(format!("{base}/v1/traces{}", query.map(|query| format!("?{query}")).unwrap_or_default()))
 }
 
 fn statsd_address(text: &str) -> Result<String, String> {
@@ -124,6 +138,19 @@ impl OutArgs {
         prometheus.chain(otlp).chain(self.out_influx.iter().map(|url| (url, HttpFormat::Influx))).collect()
     }
 
+    /// URLs of collectors of traces, beside those of metrics, with their headers.
+    ///
+    /// # Errors
+    /// One line: there is none, or a path of which that of traces is not known.
+    pub(super) fn trace_collectors(&self) -> Result<Vec<(String, Vec<(String, String)>)>, String> {
+        let headers = self.http_headers()?;
+        let with_headers = |url: &String| {
+            let of_variable = otlp_headers(&variable(OTLP_HEADERS_VARIABLE).unwrap_or_default());
+            Ok((traces_url(url)?, of_variable.into_iter().chain(headers.iter().cloned()).collect()))
+        };
+        self.out_otlp.iter().map(with_headers).collect()
+    }
+
     /// Labels of all values.
     pub(super) fn labels(&self) -> &[(String, String)] {
         &self.out_labels
@@ -136,16 +163,8 @@ impl OutArgs {
         headers.chain(self.urls().into_iter().flat_map(http)).collect()
     }
 
-    /// Outputs; `file` is that of `--out-jsonl`.
-    ///
-    /// # Errors
-    /// One line: headers of more than one receiver, or of none; a label that is given twice; a file that cannot be used.
-    pub(super) fn specs(&self, file: Option<&OutputFile>) -> Result<Vec<OutputSpec>, String> {
-        let mut names: Vec<&str> = self.out_labels.iter().map(|(name, _)| name.as_str()).collect();
-        names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("--out-label: '{}' is given twice", pair[0]));
-        }
+    /// Headers for the one receiver that is reached by HTTP.
+    fn http_headers(&self) -> Result<Vec<(String, String)>, String> {
         let urls = self.urls();
         let lines = variable(HEADERS_VARIABLE).unwrap_or_default();
         let lines = lines.lines().filter(|line| !line.trim().is_empty()).map(header_line);
@@ -159,6 +178,21 @@ impl OutArgs {
                 urls.len()
             ));
         }
+        Ok(given)
+    }
+
+    /// Outputs; `file` is that of `--out-jsonl`.
+    ///
+    /// # Errors
+    /// One line: headers of more than one receiver, or of none; a label that is given twice; a file that cannot be used.
+    pub(super) fn specs(&self, file: Option<&OutputFile>) -> Result<Vec<OutputSpec>, String> {
+        let mut names: Vec<&str> = self.out_labels.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("--out-label: '{}' is given twice", pair[0]));
+        }
+        let urls = self.urls();
+        let given = self.http_headers()?;
         let mut specs = Vec::new();
         if let Some(file) = file {
             let copy = file.file.try_clone().map_err(|error| format!("--out-jsonl: {error}"))?;
@@ -196,6 +230,18 @@ mod tests {
             otlp_headers("Authorization=Basic%20YTpi+w==, x=1%,,y"),
             [own("Authorization", "Basic YTpi+w=="), own("x", "1%")]
         );
+    }
+
+    #[test]
+    fn traces_go_beside_metrics() {
+        for (metrics, traces) in [
+            ("http://h:4318", "http://h:4318/v1/traces"),
+            ("http://h:4318/", "http://h:4318/v1/traces"),
+            ("https://me:pw@h/otlp/v1/metrics?a=b", "https://me:pw@h/otlp/v1/traces?a=b"),
+        ] {
+            assert_eq!(traces_url(metrics), Ok(traces.to_owned()));
+        }
+        assert!(traces_url("http://h/metrics").is_err());
     }
 
     #[test]

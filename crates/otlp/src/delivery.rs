@@ -25,19 +25,19 @@ const BACKOFF: Backoff = Backoff { min: Nanos::from_millis(200), max: Nanos::fro
 
 /// State of the exporter's thread.
 #[derive(Debug)]
-pub(super) struct SpanDelivery {
-    pub(super) collector: Collector,
-    pub(super) service_name: String,
-    pub(super) queue: mpsc::Receiver<TraceSpan>,
-    pub(super) batch: Vec<TraceSpan>,
-    pub(super) shared: Arc<ExporterState>,
-    pub(super) logger: Logger,
-    pub(super) reported: ReportedErrors,
+pub(crate) struct SpanDelivery {
+    pub(crate) collector: Collector,
+    pub(crate) service_name: String,
+    pub(crate) queue: mpsc::Receiver<TraceSpan>,
+    pub(crate) batch: Vec<TraceSpan>,
+    pub(crate) shared: Arc<ExporterState>,
+    pub(crate) logger: Logger,
+    pub(crate) reported: ReportedErrors,
 }
 
 /// Failures that have been logged.
 #[derive(Debug, Default)]
-pub(super) struct ReportedErrors {
+pub(crate) struct ReportedErrors {
     /// Number of dropped spans when the collector began to fail; None while it does not.
     dropped_at_failure: Option<u64>,
     partial_success: bool,
@@ -45,7 +45,7 @@ pub(super) struct ReportedErrors {
 
 impl SpanDelivery {
     /// Sends spans until the exporter closes, then the rest of the queue within the grace period.
-    pub(super) async fn run(mut self, mut closing: watch::Receiver<Option<Nanos>>) {
+    pub(crate) async fn run(mut self, mut closing: watch::Receiver<Option<Nanos>>) {
         let timer = self.collector.timer.clone();
         let mut graceless = closing.clone();
         let end = async move {

@@ -1,20 +1,15 @@
 //! One request to a collector, and the meaning of its response.
 
-use std::sync::Arc;
-
-use base64::Engine;
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Response};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, Response};
 use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 
 use weir_decide::Nanos;
-use weir_decide::delivery::limit_headers::retry_after;
-use weir_http::client::{Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol};
+use weir_http::client::{Client, IncomingBody, PostTarget, wait_of};
 use weir_http::target::Target;
 use weir_http::tls::TlsError;
-use weir_machine::clock;
 use weir_machine::timer::Timer;
 
 /// Timeout of a request: the default of `OTEL_EXPORTER_OTLP_TIMEOUT`.
@@ -26,71 +21,61 @@ const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
 /// Address of a collector.
 #[derive(Debug)]
-pub(super) struct CollectorAddress {
-    pub(super) url: String,
-    origin: Arc<Origin>,
-    path: String,
-    headers: HeaderMap,
+pub(crate) struct CollectorAddress {
+    pub(crate) url: String,
+    post: PostTarget,
 }
 
 /// A collector, from one event loop.
 #[derive(Debug)]
-pub(super) struct Collector {
-    pub(super) address: CollectorAddress,
-    pub(super) client: Client,
-    pub(super) timer: Timer,
+pub(crate) struct Collector {
+    pub(crate) address: CollectorAddress,
+    pub(crate) client: Client,
+    pub(crate) timer: Timer,
 }
 
 /// Accepted spans.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ExportSuccess {
+pub(crate) struct ExportSuccess {
     /// Number of spans that the collector rejected.
-    pub(super) rejected_spans: u64,
+    pub(crate) rejected_spans: u64,
     /// Message of the collector.
-    pub(super) message: String,
+    pub(crate) message: String,
 }
 
 /// Failed export.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ExportFailure {
-    pub(super) reason: String,
+pub(crate) struct ExportFailure {
+    pub(crate) reason: String,
     /// Whether the batch may be sent again.
-    pub(super) is_retryable: bool,
+    pub(crate) is_retryable: bool,
     /// Retry-After of the response, or zero.
-    pub(super) retry_after: Nanos,
+    pub(crate) retry_after: Nanos,
 }
 
 impl CollectorAddress {
     /// The address of a URL, whose default path is `/v1/traces`.
-    pub(super) fn new(target: &Target) -> Result<Self, TlsError> {
-        // All collectors support HTTP/1.1, which is enough for one request at a time.
-        let reach = ConnectOptions { protocol: Protocol::Http1, max_connections: Some(1), ..ConnectOptions::default() };
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("weir/", env!("CARGO_PKG_VERSION"))));
-        if let Some(userinfo) = &target.userinfo {
-            let text = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(userinfo));
-            // Base64 is a valid header value.
-            if let Ok(mut value) = HeaderValue::try_from(text) {
-                value.set_sensitive(true);
-                headers.insert(AUTHORIZATION, value);
-            }
-        }
+    pub(crate) fn new(target: &Target) -> Result<Self, TlsError> {
         let path = if target.path == "/" { "/v1/traces" } else { &target.path };
         let url = target.url.strip_suffix(&target.path).unwrap_or(&target.url);
-        Ok(Self {
-            url: format!("{url}{path}"),
-            origin: Arc::new(Origin::new(target, &reach)?),
-            path: path.to_owned(),
-            headers,
-        })
+        let mut post = PostTarget::new(target, path.to_owned(), "application/json")?;
+        // Both are valid in a header.
+        let _ = post.insert(ACCEPT.as_str(), "application/json");
+        Ok(Self { url: format!("{url}{path}"), post })
+    }
+
+    /// Sets a header of the user's.
+    pub(crate) fn insert(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match [ACCEPT, CONTENT_TYPE].iter().any(|own| name.eq_ignore_ascii_case(own.as_str())) {
+            true => Ok(()),
+            false => self.post.insert(name, value),
+        }
     }
 }
 
 impl Collector {
     /// Sends one request, with a timeout.
-    pub(super) async fn post(&self, body: Bytes) -> Result<ExportSuccess, ExportFailure> {
+    pub(crate) async fn post(&self, body: Bytes) -> Result<ExportSuccess, ExportFailure> {
         tokio::select! {
             done = self.exchange(body) => done,
             () = self.timer.sleep(REQUEST_TIMEOUT) => {
@@ -100,15 +85,7 @@ impl Collector {
     }
 
     async fn exchange(&self, body: Bytes) -> Result<ExportSuccess, ExportFailure> {
-        let request = OutgoingRequest {
-            method: &Method::POST,
-            target: &self.address.path,
-            headers: &self.address.headers,
-            extra_headers: &[],
-            body: OutgoingBody::Bytes(body),
-            upgrade: false,
-        };
-        match self.client.send(&self.address.origin, request).await {
+        match self.address.post.post(&self.client, body).await {
             Ok(response) if response.status().is_success() => Ok(read_success(response).await),
             Ok(response) => Err(export_failure(response.status().as_u16(), response.headers())),
             Err(error) => {
@@ -120,12 +97,11 @@ impl Collector {
 
 /// The failure of a status. By the protocol exactly 429, 502, 503 and 504 are retryable.
 fn export_failure(status: u16, headers: &HeaderMap) -> ExportFailure {
-    let wait = headers.get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?, clock::wall()));
     let is_retryable = matches!(status, 429 | 502..=504);
     ExportFailure {
         reason: format!("status {status}"),
         is_retryable,
-        retry_after: wait.unwrap_or_default().min(MAX_RETRY_AFTER),
+        retry_after: wait_of(headers, MAX_RETRY_AFTER),
     }
 }
 
@@ -185,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_given_is_kept() {
-        let at = |url| (address(url).path, address(url).url);
+        let at = |url| (address(url).post.path().to_owned(), address(url).url);
         let own = |path: &str, url: &str| (path.to_owned(), url.to_owned());
         assert_eq!(at("http://h:4318"), own("/v1/traces", "http://h:4318/v1/traces"));
         assert_eq!(at("http://h:4318/"), own("/v1/traces", "http://h:4318/v1/traces"));
@@ -196,7 +172,6 @@ mod tests {
     #[test]
     fn a_password_goes_into_a_header_and_not_into_a_message() {
         let address = address("http://me:secret@h:4318");
-        assert_eq!(address.headers[AUTHORIZATION], "Basic bWU6c2VjcmV0");
         assert!(!format!("{address:?}").contains("secret") && !format!("{address:?}").contains("bWU6"));
         assert_eq!(address.url, "http://h:4318/v1/traces");
     }
@@ -206,19 +181,6 @@ mod tests {
         let again = |status| export_failure(status, &HeaderMap::new()).is_retryable;
         let named: Vec<u16> = (100..600).filter(|status| again(*status)).collect();
         assert_eq!(named, [429, 502, 503, 504]);
-    }
-
-    #[test]
-    fn retry_after_is_read_and_bounded() {
-        let wait = |text: &str| {
-            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_str(text).unwrap())]);
-            export_failure(503, &headers).retry_after
-        };
-        assert_eq!(wait("7"), Nanos::from_secs(7));
-        assert_eq!(wait("4000000000"), MAX_RETRY_AFTER);
-        assert_eq!(wait("Fri, 31 Dec 9999 23:59:59 GMT"), MAX_RETRY_AFTER);
-        assert_eq!(wait("Thu, 01 Jan 1970 00:00:00 GMT"), Nanos::ZERO);
-        assert_eq!(wait("soon"), Nanos::ZERO);
     }
 
     #[test]

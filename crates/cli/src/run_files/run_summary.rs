@@ -12,7 +12,7 @@ use weir_report::comparison::markdown;
 
 /// Comparison of a run with those at `base`, as Markdown. What cannot be compared is a line that says why: the run was
 /// made, and its summary is still true.
-pub(super) fn comparison_with(base: &Path, run: &Run, messages: &Messages) -> String {
+pub(crate) fn comparison_with(base: &Path, run: &Run, messages: &Messages) -> String {
     let args = [base.as_os_str(), OsStr::new("this run")].map(OsStr::to_owned);
     let compared = compare::parse(args)
         .and_then(|asked| asked.compare(vec![None, Some(vec![run.clone()])], &mut |text| messages.note(text)));
@@ -26,7 +26,7 @@ pub(super) fn comparison_with(base: &Path, run: &Run, messages: &Messages) -> St
 }
 
 /// Appends a summary to the file that is shown on the page of a job.
-pub(super) fn append_to_job_page(path: &OsStr, summary: &str) -> io::Result<()> {
+pub(crate) fn append_to_job_page(path: &OsStr, summary: &str) -> io::Result<()> {
     let mut file = File::options().append(true).create(true).open(path)?;
     // One write, so that loads side by side do not mix.
     file.write_all(format!("{summary}\n").as_bytes())

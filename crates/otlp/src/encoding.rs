@@ -10,7 +10,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::span::{AttributeValue, SpanKind, TraceSpan};
 
 /// The request body for these spans of one service.
-pub(super) fn request(service_name: &str, spans: &[TraceSpan]) -> Vec<u8> {
+pub(crate) fn request(service_name: &str, spans: &[TraceSpan]) -> Vec<u8> {
     let name = KeyValue { key: "service.name", value: AnyValue::Text(service_name) };
     let request = ExportRequest {
         resource_spans: [ResourceSpans {

@@ -1,35 +1,40 @@
-//! Output files of a load.
+//! Output files of a run, shared by `load`, `llm` and `replay`.
+//!
+//! - [`RunFileArgs`]: their flags
+//! - [`RunFiles`]: the files, opened before the run; `run_summary`: the summary, and the page of a job
+
+mod run_file_args;
+mod run_summary;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::LoadArgs;
-use super::summary::{append_to_job_page, comparison_with};
+pub(crate) use self::run_file_args::RunFileArgs;
+use self::run_summary::{append_to_job_page, comparison_with};
 use crate::exit;
 #[cfg(feature = "history")]
 use crate::history::RunSaver;
 use crate::messages::Messages;
-use crate::output::OutputFile;
-use crate::run::{PlayDetail, PlayOutput};
-use weir_load::LoadPlan;
+use crate::output::{OutputFile, colors, print};
 use weir_load::request_log::RequestLog;
 use weir_measure::Run;
-use weir_report::{ReportFormat, csv, junit, page, summary};
+use weir_report::{csv, junit, page, summary};
 
 /// Variable of GitHub Actions: the file that is shown on the page of a job.
 const JOB_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 
 /// Output files of a run.
-pub(super) struct LoadOutputs {
+#[derive(Debug)]
+pub(crate) struct RunFiles {
     json: Option<OutputFile>,
     csv: Option<OutputFile>,
-    pub(super) csv_steps: Option<OutputFile>,
+    csv_steps: Option<OutputFile>,
     html: Option<OutputFile>,
-    pub(super) jtl: Option<OutputFile>,
+    jtl: Option<OutputFile>,
     summary: Option<OutputFile>,
     junit: Option<OutputFile>,
     /// Lines while the run goes on, which something else writes.
-    pub(super) jsonl: Option<OutputFile>,
+    jsonl: Option<OutputFile>,
     #[cfg(feature = "history")]
     saver: Option<RunSaver>,
     /// Saved runs that the summary compares with.
@@ -39,8 +44,12 @@ pub(super) struct LoadOutputs {
     strict: bool,
 }
 
-impl LoadOutputs {
-    pub(super) fn open(asked: &LoadArgs) -> Result<Self, String> {
+impl RunFiles {
+    /// Opens the files, and that of the lines while the run goes on; `strict` is whether a run that is not trusted fails.
+    ///
+    /// # Errors
+    /// One line: a file cannot be written, or two are the same one.
+    pub(crate) fn open(asked: &RunFileArgs, jsonl: Option<&Path>, strict: bool) -> Result<Self, String> {
         let open = |path: &Option<PathBuf>| OutputFile::open(path.as_deref());
         let job_page = std::env::var_os(JOB_SUMMARY).filter(|path| !path.is_empty());
         if asked.base.is_some() && asked.summary_md.is_none() && job_page.is_none() {
@@ -56,15 +65,12 @@ impl LoadOutputs {
             jtl: open(&asked.jtl)?,
             summary: open(&asked.summary_md)?,
             junit: open(&asked.junit)?,
-            #[cfg(feature = "outputs")]
-            jsonl: open(&asked.live_args.out_args.out_jsonl)?,
-            #[cfg(not(feature = "outputs"))]
-            jsonl: None,
+            jsonl: OutputFile::open(jsonl)?,
             #[cfg(feature = "history")]
             saver: asked.save_args.open()?,
             base: asked.base.clone(),
             job_page,
-            strict: asked.strict,
+            strict,
         };
         OutputFile::ensure_distinct(&all.by_flag())?;
         for (flag, output) in all.by_flag() {
@@ -88,13 +94,34 @@ impl LoadOutputs {
         ]
     }
 
-    /// Whether one of the files is stdout.
-    pub(super) fn uses_stdout(&self) -> bool {
-        self.by_flag().iter().any(|(_, output)| output.is_some_and(OutputFile::is_stdout))
+    /// File of the lines while the run goes on.
+    pub(crate) fn jsonl(&self) -> Option<&OutputFile> {
+        self.jsonl.as_ref()
+    }
+
+    /// Log of all requests, if it is asked for, whose samplers have these labels and URLs.
+    ///
+    /// # Errors
+    /// One line, if the file cannot be written.
+    pub(crate) fn request_log(&self, samplers: &[(String, String)]) -> Result<Option<RequestLog>, String> {
+        let Some(jtl) = &self.jtl else { return Ok(None) };
+        let file = jtl.file.try_clone().map_err(|error| format!("--jtl: {error}"))?;
+        let pairs = samplers.iter().map(|(label, url)| (label.as_str(), url.as_str()));
+        Ok(Some(RequestLog::new(file, !jtl.is_stdout(), pairs)))
+    }
+
+    /// Prints the report of the run, which `render` makes with or without colours; returns the exit code.
+    pub(crate) fn print(&self, messages: &Messages, render: impl FnOnce(bool) -> String) -> u8 {
+        let taken = self.by_flag().iter().any(|(_, output)| output.is_some_and(OutputFile::is_stdout));
+        let shown = match taken && messages.is_quiet() {
+            true => Ok(()),
+            false => print(&render(colors() && !taken), taken),
+        };
+        shown.map_or_else(|why| messages.usage_error(&why), |()| exit::OK)
     }
 
     /// Writes all files, also after one failed; returns the exit code.
-    pub(super) fn write(self, run: &Run, log: Option<RequestLog>, messages: &Messages) -> u8 {
+    pub(crate) fn write(self, run: &Run, log: Option<RequestLog>, messages: &Messages) -> u8 {
         let has_summary = self.summary.is_some() || self.job_page.is_some();
         let shown = has_summary.then(|| {
             let comparison = self.base.as_deref().map(|base| comparison_with(base, run, messages));
@@ -124,32 +151,4 @@ impl LoadOutputs {
         }
         code
     }
-}
-
-impl LoadArgs {
-    /// What is printed of a single iteration.
-    pub(super) fn play_output(&self) -> PlayOutput {
-        PlayOutput {
-            detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },
-            is_json: self.format == ReportFormat::Json,
-            show_secrets: self.show_secrets,
-            secrets: self.request_args.secrets(),
-            redact: self.request_args.scenario_args.redact.clone(),
-        }
-    }
-}
-
-/// Labels and URLs in a log: of each step, or of the one request.
-pub(super) fn samplers(plan: &LoadPlan) -> Vec<(String, String)> {
-    let url = plan.target.url.clone();
-    match &plan.scenarios {
-        Some(mix) => step_names(plan).into_iter().zip(mix.step_urls()).collect(),
-        None if plan.has_users() => step_names(plan).into_iter().map(|name| (name, url.clone())).collect(),
-        None => vec![(plan.target.path.split('?').next().unwrap_or("/").to_owned(), url)],
-    }
-}
-
-/// Names of the steps of a plan; none without scenarios.
-pub(super) fn step_names(plan: &LoadPlan) -> Vec<String> {
-    plan.step_facts().into_iter().map(|step| step.name).collect()
 }

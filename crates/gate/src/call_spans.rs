@@ -4,45 +4,44 @@ use std::borrow::Cow;
 
 use http::Method;
 
-use super::attributes::{push_server_address, span_name, truncate};
-use super::span::{AttributeValue, SpanKind, TraceSpan};
-use weir_call::TraceContext;
 use weir_call::attempt_log::{AttemptStatus, AttemptTrace, CallTrace, launch_reason};
 use weir_decide::Nanos;
 use weir_decide::call::hedge::LaunchReason;
 use weir_decide::call::policy::AttemptFailure;
+use weir_http::traceparent::TraceContext;
 use weir_machine::clock::WallOffset;
+use weir_otlp::{AttributeValue, SpanKind, TraceSpan, push_server_address, span_name, truncate};
 
 /// Facts about a call beside its attempts.
 #[derive(Clone, Copy, Debug)]
-pub struct CallSpanFacts<'a> {
+pub(super) struct CallSpanFacts<'a> {
     /// Trace ID; not 0.
-    pub trace_id: u128,
+    pub(super) trace_id: u128,
     /// ID of the call's span; not 0.
-    pub span_id: u64,
+    pub(super) span_id: u64,
     /// ID of the caller's span, if it sent one.
-    pub parent: Option<u64>,
+    pub(super) parent: Option<u64>,
     /// Name of the route, if one matched.
-    pub route: Option<&'a str>,
+    pub(super) route: Option<&'a str>,
     /// Method of the caller's request.
-    pub method: &'a Method,
+    pub(super) method: &'a Method,
     /// Path of the caller's request. A query is left out of spans, since it may hold secrets.
-    pub path: &'a str,
+    pub(super) path: &'a str,
     /// Host of the caller's request, with its port or without.
-    pub host: Option<&'a str>,
+    pub(super) host: Option<&'a str>,
     /// Status of the response; None if the caller disconnected before, or its connection was reset.
-    pub status: Option<u16>,
+    pub(super) status: Option<u16>,
     /// Outcome of the call, as in `weir_gate_calls_total`.
-    pub outcome: &'static str,
+    pub(super) outcome: &'static str,
     /// Time when the head of the request was read.
-    pub began: Nanos,
+    pub(super) began: Nanos,
     /// Time of the response's head, or of the caller's disconnection.
-    pub ended: Nanos,
+    pub(super) ended: Nanos,
 }
 
 /// Span ID of an attempt, from its number (from 0) and the call's span ID. It is sent upstream as the parent. Neither 0
 /// nor the call's own.
-pub fn attempt_span_id(call: u64, number: u32) -> u64 {
+pub(super) fn attempt_span_id(call: u64, number: u32) -> u64 {
     TraceContext { trace_id: 0, span_id: call, flags: 0 }.of_attempt(number).span_id
 }
 
@@ -50,7 +49,7 @@ pub fn attempt_span_id(call: u64, number: u32) -> u64 {
 ///
 /// By OpenTelemetry's conventions a server span is an error if the status is 500 or above, and a client span if the
 /// attempt has failed. A cancelled attempt is not an error: most hedges end that way.
-pub fn spans_of_call(call: &CallSpanFacts<'_>, trace: Option<&CallTrace>, wall: &WallOffset) -> Vec<TraceSpan> {
+pub(super) fn spans_of_call(call: &CallSpanFacts<'_>, trace: Option<&CallTrace>, wall: &WallOffset) -> Vec<TraceSpan> {
     let attempts = trace.map_or(&[][..], |trace| &trace.attempts);
     let mut spans = Vec::with_capacity(1 + attempts.len());
     spans.push(call_span(call, trace, wall));
@@ -156,7 +155,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::otlp::attributes::MAX_TEXT_BYTES;
+    use weir_otlp::MAX_TEXT_BYTES;
     use proptest::prelude::*;
     use weir_decide::admission::{self, Priority, Rejection};
     use weir_decide::base::failure::FailureKind;

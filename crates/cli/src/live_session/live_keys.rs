@@ -10,15 +10,22 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
-use weir_decide::load::live_load::{LevelKind, LoadChange};
+use weir_decide::load::live_load::{LevelKind, LiveLoad, LoadChange};
 use weir_load::LoadControl;
 
-/// Keys, for the line at the start.
-pub(super) const KEYS: &str = "keys: + and - change the load by a tenth, space pauses, q stops";
+/// Keys of a load, for the line at the start.
+pub(super) fn words(load: &LiveLoad) -> &'static str {
+    match load.is_recorded() {
+        true => "key: q stops",
+        false => "keys: + and - change the load by a tenth, space pauses, q stops",
+    }
+}
 
 /// Keys of a terminal while a load runs; dropping it gives the terminal back.
 #[derive(Debug)]
 pub(super) struct LiveKeys {
+    /// Modes of the terminal before, and while keys are read.
+    modes: [Termios; 2],
     ended: Arc<AtomicBool>,
     reader: Option<JoinHandle<()>>,
 }
@@ -29,10 +36,22 @@ const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 impl LiveKeys {
     /// Whether there is a terminal to read keys of.
     pub(super) fn are_possible() -> bool {
-        let stdin = io::stdin();
-        // In the background, a change of the terminal would stop the process.
-        let is_foreground = || tcgetpgrp(&stdin).is_ok_and(|group| group == getpgrp());
-        stdin.is_terminal() && io::stderr().is_terminal() && is_foreground()
+        io::stdin().is_terminal() && io::stderr().is_terminal() && Self::is_foreground()
+    }
+
+    /// Whether the process has the terminal: in the background, a change of it would stop the process.
+    pub(super) fn is_foreground() -> bool {
+        tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+    }
+
+    /// Gives the terminal back, for a while.
+    pub(super) fn suspend(&self) {
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.modes[0]);
+    }
+
+    /// Takes the terminal again.
+    pub(super) fn resume(&self) {
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.modes[1]);
     }
 
     /// Reads keys, and forwards them, too; `is_interrupted` gives the terminal back at once.
@@ -50,6 +69,7 @@ impl LiveKeys {
         let ended = Arc::new(AtomicBool::new(false));
         let (is_over, control) = (Arc::clone(&ended), control.clone());
         // Gives it back also if there is no thread.
+        let modes = [before.clone(), by_key];
         let terminal = KeyTerminal(before);
         let reader = thread::Builder::new().name("weir-keys".into()).spawn(move || {
             let terminal = terminal;
@@ -62,7 +82,7 @@ impl LiveKeys {
             }
         });
         match reader {
-            Ok(reader) => Some(Self { ended, reader: Some(reader) }),
+            Ok(reader) => Some(Self { modes, ended, reader: Some(reader) }),
             Err(_) => None,
         }
     }
@@ -86,6 +106,11 @@ impl KeyTerminal {
         let stdin = io::stdin();
         let mut files = [PollFd::new(&stdin, PollFlags::IN)];
         let ready = poll(&mut files, Some(&POLL_INTERVAL)).is_ok_and(|ready| ready > 0);
+        if ready && !LiveKeys::is_foreground() {
+            // The keys are those of the shell; to read them would stop the process.
+            let _ = poll(&mut [], Some(&POLL_INTERVAL));
+            return None;
+        }
         let mut key = [0];
         // Not by the buffered stdin, which would take more than one.
         (ready && rustix::io::read(&stdin, &mut key).is_ok_and(|read| read == 1)).then_some(key[0])

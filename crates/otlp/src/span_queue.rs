@@ -12,23 +12,23 @@ use weir_server::Logger;
 /// Maximum spans in the queue; further ones are dropped and counted.
 const MAX_QUEUED_SPANS: usize = 4096;
 /// Maximum spans in one request; a full batch is sent at once.
-pub(super) const MAX_BATCH_SPANS: usize = 512;
+pub(crate) const MAX_BATCH_SPANS: usize = 512;
 
 /// Sender of spans from one event loop.
 #[derive(Clone, Debug)]
 pub struct SpanSender {
     queue: mpsc::Sender<TraceSpan>,
-    pub(super) shared: Arc<ExporterState>,
-    pub(super) logger: Logger,
+    pub(crate) shared: Arc<ExporterState>,
+    pub(crate) logger: Logger,
 }
 
 /// State shared by senders and the thread.
 #[derive(Debug, Default)]
-pub(super) struct ExporterState {
+pub(crate) struct ExporterState {
     /// Notified when a batch is full.
-    pub(super) batch_ready: Notify,
-    pub(super) exported: AtomicU64,
-    pub(super) dropped: AtomicU64,
+    pub(crate) batch_ready: Notify,
+    pub(crate) exported: AtomicU64,
+    pub(crate) dropped: AtomicU64,
     has_overflowed: AtomicBool,
 }
 
@@ -42,14 +42,14 @@ pub struct SpanCounts {
 }
 
 impl ExporterState {
-    pub(super) fn counts(&self) -> SpanCounts {
+    pub(crate) fn counts(&self) -> SpanCounts {
         SpanCounts { exported: self.exported.load(Relaxed), dropped: self.dropped.load(Relaxed) }
     }
 }
 
 impl SpanSender {
     /// An empty queue, and its receiver.
-    pub(super) fn channel(logger: Logger) -> (Self, mpsc::Receiver<TraceSpan>) {
+    pub(crate) fn channel(logger: Logger) -> (Self, mpsc::Receiver<TraceSpan>) {
         let (queue, received) = mpsc::channel(MAX_QUEUED_SPANS);
         (Self { queue, shared: Arc::default(), logger }, received)
     }
