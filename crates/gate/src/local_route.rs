@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderValue, Response, StatusCode, Uri, header};
 
-use super::config::{FixedResponse, RedirectRule, RouteAction};
+use super::config::{FixedReply, RedirectRule, RouteAction};
 use super::local_responses;
 use super::rewrite::path_and_query;
 use super::routing::Captures;
@@ -25,7 +25,7 @@ pub(super) struct LocalRoute {
 /// Reply of a route without an upstream.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LocalReply {
-    Fixed(FixedResponse),
+    Fixed(FixedReply),
     Redirect(RedirectRule),
 }
 

@@ -9,11 +9,11 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
+use super::gate_route::GateRoute;
 use super::headers;
 use super::local_responses::{self, ErrorFormat};
 use super::otlp::CallSpanFacts;
 use super::request_limits::body_too_large;
-use super::gate_route::GateRoute;
 use super::tracing::{TracedCall, Tracer};
 use weir_call::attempt_log::CallTrace;
 use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};

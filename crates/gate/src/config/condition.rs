@@ -14,7 +14,7 @@ pub struct Condition {
     /// The value.
     pub source: ConditionSource,
     /// Test of the value.
-    pub test: ValueTest,
+    pub test: ValueCondition,
 }
 
 /// Value that a condition is about. With several values of one name, one has to pass the test.
@@ -32,7 +32,7 @@ pub enum ConditionSource {
 
 /// Test of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ValueTest {
+pub enum ValueCondition {
     /// Any value.
     Present,
     /// No value.
@@ -40,17 +40,17 @@ pub enum ValueTest {
     /// One of these values.
     OneOf(Vec<String>),
     /// A value that matches as a whole.
-    Matches(Expression),
+    Matches(ValuePattern),
 }
 
 /// A regular expression for a whole value; equal if its text is.
 #[derive(Clone, Debug)]
-pub struct Expression {
+pub struct ValuePattern {
     text: String,
     regex: Regex,
 }
 
-impl Expression {
+impl ValuePattern {
     /// Compiles an expression.
     ///
     /// # Errors
@@ -67,18 +67,18 @@ impl Expression {
     }
 }
 
-impl PartialEq for Expression {
+impl PartialEq for ValuePattern {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
 }
 
-impl Eq for Expression {}
+impl Eq for ValuePattern {}
 
 impl fmt::Display for Condition {
     /// As part of a route's name in metrics and logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.test == ValueTest::Absent {
+        if self.test == ValueCondition::Absent {
             f.write_str("!")?;
         }
         match &self.source {
@@ -88,9 +88,9 @@ impl fmt::Display for Condition {
             ConditionSource::Grpc => return f.write_str("grpc"),
         }
         match &self.test {
-            ValueTest::Present | ValueTest::Absent => Ok(()),
-            ValueTest::OneOf(values) => write!(f, "={}", values.join("|")),
-            ValueTest::Matches(expression) => write!(f, "~{}", expression.text),
+            ValueCondition::Present | ValueCondition::Absent => Ok(()),
+            ValueCondition::OneOf(values) => write!(f, "={}", values.join("|")),
+            ValueCondition::Matches(expression) => write!(f, "~{}", expression.text),
         }
     }
 }
@@ -139,12 +139,12 @@ fn members(
 }
 
 /// Parses a value, a list of values, true, false or `{ regex = "..." }`.
-fn value_test(node: &DocumentNode<'_>) -> Option<ValueTest> {
+fn value_test(node: &DocumentNode<'_>) -> Option<ValueCondition> {
     if let Some(present) = node.value().as_bool() {
-        return Some(if present { ValueTest::Present } else { ValueTest::Absent });
+        return Some(if present { ValueCondition::Present } else { ValueCondition::Absent });
     }
     if node.is_string() {
-        return Some(ValueTest::OneOf(vec![node.string()?.to_owned()]));
+        return Some(ValueCondition::OneOf(vec![node.string()?.to_owned()]));
     }
     if node.is_table() {
         let table = node.table()?;
@@ -154,16 +154,16 @@ fn value_test(node: &DocumentNode<'_>) -> Option<ValueTest> {
             table.error("regex missing", r#"write it as { regex = "v[0-9]+" }"#);
             return None;
         };
-        let compiled = Expression::new(expression.string()?);
+        let compiled = ValuePattern::new(expression.string()?);
         let compiled = compiled.map_err(|(what, remedy)| expression.error(what, remedy));
-        return compiled.ok().map(ValueTest::Matches);
+        return compiled.ok().map(ValueCondition::Matches);
     }
     if node.value().is_array() {
         let list = node.list()?;
         if list.is_empty() {
             node.error("empty list", r#"write it as ["a", "b"], or true for any value"#);
         }
-        return Some(ValueTest::OneOf(list.iter().filter_map(|it| it.string().map(str::to_owned)).collect()));
+        return Some(ValueCondition::OneOf(list.iter().filter_map(|it| it.string().map(str::to_owned)).collect()));
     }
     node.expected(
         "condition",

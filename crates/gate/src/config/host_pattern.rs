@@ -7,14 +7,14 @@ use super::rewrite::is_authority;
 
 /// Host that a route is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum HostPattern {
+pub enum HostMatch {
     /// This name, in lower case, without port and the root's dot.
     Exact(String),
     /// All names that end with this: `.example.org` for `*.example.org`.
     Suffix(String),
 }
 
-impl fmt::Display for HostPattern {
+impl fmt::Display for HostMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exact(name) => f.write_str(name),
@@ -24,12 +24,12 @@ impl fmt::Display for HostPattern {
 }
 
 /// Parses a host, or a list of hosts.
-pub(super) fn host_patterns(node: &DocumentNode<'_>) -> Vec<HostPattern> {
+pub(super) fn host_patterns(node: &DocumentNode<'_>) -> Vec<HostMatch> {
     let nodes = if node.value().is_array() { node.list().unwrap_or_default() } else { vec![node.clone()] };
     if nodes.is_empty() {
         node.error("empty list", r#"write it as ["example.org"], or leave it out for any host"#);
     }
-    let mut hosts: Vec<HostPattern> = Vec::new();
+    let mut hosts: Vec<HostMatch> = Vec::new();
     for node in &nodes {
         let Some(host) = host_pattern(node) else { continue };
         if hosts.contains(&host) {
@@ -41,7 +41,7 @@ pub(super) fn host_patterns(node: &DocumentNode<'_>) -> Vec<HostPattern> {
     hosts
 }
 
-fn host_pattern(node: &DocumentNode<'_>) -> Option<HostPattern> {
+fn host_pattern(node: &DocumentNode<'_>) -> Option<HostMatch> {
     let text = node.string()?;
     let wildcard = text.strip_prefix("*.");
     let name = wildcard.unwrap_or(text);
@@ -51,5 +51,5 @@ fn host_pattern(node: &DocumentNode<'_>) -> Option<HostPattern> {
     }
     // The root's dot is not part of the name.
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    Some(if wildcard.is_some() { HostPattern::Suffix(format!(".{name}")) } else { HostPattern::Exact(name) })
+    Some(if wildcard.is_some() { HostMatch::Suffix(format!(".{name}")) } else { HostMatch::Exact(name) })
 }

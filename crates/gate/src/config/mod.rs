@@ -28,15 +28,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 
-pub use self::condition::{Condition, ConditionSource, Expression, ValueTest};
+pub use self::condition::{Condition, ConditionSource, ValueCondition, ValuePattern};
 pub use self::health::{HealthCheck, HealthProbe};
-pub use self::host_pattern::HostPattern;
+pub use self::host_pattern::HostMatch;
 pub use self::parse::parse;
 pub(crate) use self::pattern::{
     MAX_SEGMENT_CAPTURES, PathSegment, captures as path_captures, segments as path_segments,
 };
 pub use self::proxies::{Network, Proxies};
-pub use self::redirect::{FixedResponse, RedirectRule, RouteAction};
+pub use self::redirect::{FixedReply, RedirectRule, RouteAction};
 pub use self::request_limit::RequestLimits;
 pub use self::smart::{FlagConfig, SMART_CONFIG, from_flags, smart};
 pub use self::traffic::{KeySource, MirrorRule, WeightedUpstream};
@@ -195,7 +195,7 @@ pub struct RouteConfig {
     /// Methods; empty for all.
     pub methods: Vec<Method>,
     /// Hosts; empty for any.
-    pub hosts: Vec<HostPattern>,
+    pub hosts: Vec<HostMatch>,
     /// Conditions on headers, cookies and query; all have to hold.
     pub conditions: Vec<Condition>,
     /// What becomes of the requests.

@@ -42,9 +42,9 @@ enum SegmentPart<'p> {
 }
 
 /// Error of a path, and its remedy.
-type PatternError = (String, String);
+type PathError = (String, String);
 
-fn invalid<T>(what: impl Into<String>) -> Result<T, PatternError> {
+fn invalid<T>(what: impl Into<String>) -> Result<T, PathError> {
     Err((what.into(), r#"write it as "/fixed/{one}/{id:[0-9]+}/{*rest}""#.to_owned()))
 }
 
@@ -52,7 +52,7 @@ fn invalid<T>(what: impl Into<String>) -> Result<T, PatternError> {
 ///
 /// # Errors
 /// The error and its remedy.
-pub(crate) fn segments(path: &str) -> Result<Vec<PathSegment<'_>>, PatternError> {
+pub(crate) fn segments(path: &str) -> Result<Vec<PathSegment<'_>>, PathError> {
     let Some(inner) = path.strip_prefix('/') else { return invalid("a path begins with \"/\"") };
     let mut all: Vec<PathSegment<'_>> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
@@ -81,7 +81,7 @@ pub(crate) fn segments(path: &str) -> Result<Vec<PathSegment<'_>>, PatternError>
 ///
 /// # Errors
 /// The error and its remedy.
-pub(crate) fn captures(path: &str) -> Result<Vec<&str>, PatternError> {
+pub(crate) fn captures(path: &str) -> Result<Vec<&str>, PathError> {
     let mut names = Vec::new();
     for segment in segments(path)? {
         match segment {
@@ -94,7 +94,7 @@ pub(crate) fn captures(path: &str) -> Result<Vec<&str>, PatternError> {
 }
 
 /// Splits at slashes outside of braces.
-fn split_segments(inner: &str) -> Result<Vec<&str>, PatternError> {
+fn split_segments(inner: &str) -> Result<Vec<&str>, PathError> {
     let (mut all, mut from, mut depth) = (Vec::new(), 0, 0_u32);
     for (at, byte) in inner.bytes().enumerate() {
         match byte {
@@ -115,7 +115,7 @@ fn split_segments(inner: &str) -> Result<Vec<&str>, PatternError> {
     Ok(all)
 }
 
-fn segment(text: &str) -> Result<PathSegment<'_>, PatternError> {
+fn segment(text: &str) -> Result<PathSegment<'_>, PathError> {
     if let Some(name) = text.strip_prefix("{*").and_then(|rest| rest.strip_suffix('}')) {
         check_name(name, text)?;
         return Ok(PathSegment::Rest(name));
@@ -129,7 +129,7 @@ fn segment(text: &str) -> Result<PathSegment<'_>, PatternError> {
     }
 }
 
-fn segment_parts(text: &str) -> Result<Vec<SegmentPart<'_>>, PatternError> {
+fn segment_parts(text: &str) -> Result<Vec<SegmentPart<'_>>, PathError> {
     let mut parts = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -170,7 +170,7 @@ fn closing_brace(text: &str) -> Option<usize> {
     })
 }
 
-fn check_name(name: &str, shown: &str) -> Result<(), PatternError> {
+fn check_name(name: &str, shown: &str) -> Result<(), PathError> {
     if name.starts_with('*') {
         return invalid(format!("invalid segment {shown:?}: a capture of the rest has nothing beside it"));
     }
@@ -180,7 +180,7 @@ fn check_name(name: &str, shown: &str) -> Result<(), PatternError> {
     Ok(())
 }
 
-fn segment_pattern<'p>(parts: &[SegmentPart<'p>]) -> Result<SegmentPattern<'p>, PatternError> {
+fn segment_pattern<'p>(parts: &[SegmentPart<'p>]) -> Result<SegmentPattern<'p>, PathError> {
     let (mut source, mut names, mut fixed_bytes) = ("^".to_owned(), Vec::new(), 0);
     for part in parts {
         match part {
@@ -210,7 +210,7 @@ fn segment_pattern<'p>(parts: &[SegmentPart<'p>]) -> Result<SegmentPattern<'p>, 
 ///
 /// # Errors
 /// The error and its remedy.
-pub(super) fn compile(expression: &str) -> Result<Regex, PatternError> {
+pub(super) fn compile(expression: &str) -> Result<Regex, PathError> {
     let compiled = RegexBuilder::new(expression).size_limit(MAX_EXPRESSION_BYTES).build();
     compiled.map_err(|error| {
         let text = error.to_string();

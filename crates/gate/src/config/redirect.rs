@@ -14,14 +14,14 @@ pub enum RouteAction {
     #[default]
     Forward,
     /// The same response for all.
-    Respond(FixedResponse),
+    Respond(FixedReply),
     /// A redirect.
     Redirect(RedirectRule),
 }
 
 /// A fixed response with headers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FixedResponse {
+pub struct FixedReply {
     /// Status, type and body.
     pub response: LocalResponse,
     /// Further headers.
@@ -80,7 +80,7 @@ pub(super) fn action(table: &DocumentTable<'_>, captures: &[&str]) -> RouteActio
 }
 
 /// Parses `{ status = 200, content_type = "text/plain", body = "ok\n", headers = { ... } }`.
-fn fixed_response(node: &DocumentNode<'_>) -> FixedResponse {
+fn fixed_response(node: &DocumentNode<'_>) -> FixedReply {
     let mut own = Vec::new();
     let response = response::local_response_with(node, 200, "", |table| {
         let Some(node) = table.get("headers") else { return };
@@ -90,7 +90,7 @@ fn fixed_response(node: &DocumentNode<'_>) -> FixedResponse {
             node.error("\"content-type\" has a key of its own", "write content_type");
         }
     });
-    FixedResponse { response, headers: own }
+    FixedReply { response, headers: own }
 }
 
 /// Parses `{ status = 308, scheme = "https", host = "example.org", path = "/new/{rest}", query = "drop" }`.

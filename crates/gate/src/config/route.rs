@@ -15,8 +15,8 @@ use super::rewrite::rewrite;
 use super::traffic::{key_source, weighted_upstreams};
 use super::upstream::unknown;
 use super::{
-    Condition, ConditionSource, HostPattern, KeySource, MirrorRule, PolicyConfig, ResponseRule, Rewrite, RouteAction,
-    RouteConfig, ValueTest, WeightedUpstream, pattern, policy, protection, response, traffic,
+    Condition, ConditionSource, HostMatch, KeySource, MirrorRule, PolicyConfig, ResponseRule, Rewrite, RouteAction,
+    RouteConfig, ValueCondition, WeightedUpstream, pattern, policy, protection, response, traffic,
 };
 use crate::routing::{RouteConflict, conflicts};
 use weir_decide::call::policy::RetryableMethodClass;
@@ -89,7 +89,7 @@ struct RouteMatchConfig<'a> {
     node: DocumentNode<'a>,
     pattern: String,
     methods: Vec<Method>,
-    hosts: Vec<HostPattern>,
+    hosts: Vec<HostMatch>,
     conditions: Vec<Condition>,
 }
 
@@ -114,7 +114,7 @@ fn route_match<'a>(table: &DocumentTable<'a>, paths: PathRule) -> Option<RouteMa
             methods.error("the method of a gRPC call is POST", "leave it out");
         }
         methods = vec![Method::POST];
-        conditions.push(Condition { source: ConditionSource::Grpc, test: ValueTest::Present });
+        conditions.push(Condition { source: ConditionSource::Grpc, test: ValueCondition::Present });
         let pattern = grpc_path(&node)?;
         return Some(RouteMatchConfig { node, pattern, methods, hosts, conditions });
     }

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header};
 
-use crate::config::{Condition, ConditionSource, ValueTest};
+use crate::config::{Condition, ConditionSource, ValueCondition};
 use weir_decide::call::grpc::is_grpc;
 
 impl Condition {
@@ -40,7 +40,7 @@ pub(crate) fn cookies<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<I
     })
 }
 
-impl ValueTest {
+impl ValueCondition {
     fn passes<'v>(&self, mut values: impl Iterator<Item = &'v [u8]>) -> bool {
         match self {
             Self::Present => values.next().is_some(),

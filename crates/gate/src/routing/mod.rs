@@ -24,7 +24,7 @@ pub(crate) use self::captures::Captures;
 pub(crate) use self::condition::cookies;
 pub(crate) use self::conflict::{RouteConflict, conflicts};
 use self::path_tree::PathTree;
-use super::config::{Condition, HostPattern, RouteConfig, path_captures};
+use super::config::{Condition, HostMatch, RouteConfig, path_captures};
 
 /// Table of all routes.
 #[derive(Clone, Debug, Default)]
@@ -100,10 +100,10 @@ impl Routes {
         Ok(table)
     }
 
-    fn of_host(&mut self, host: &HostPattern) -> &mut HostRoutes {
+    fn of_host(&mut self, host: &HostMatch) -> &mut HostRoutes {
         match host {
-            HostPattern::Exact(name) => self.exact.entry(name.clone()).or_default(),
-            HostPattern::Suffix(suffix) => {
+            HostMatch::Exact(name) => self.exact.entry(name.clone()).or_default(),
+            HostMatch::Suffix(suffix) => {
                 let at = match self.suffixes.iter().position(|(known, _)| known == suffix) {
                     Some(at) => at,
                     None => {

@@ -6,12 +6,12 @@ mod oracle;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::{RequestFacts, RouteConflict, RouteMatch, Routes, conflicts};
-use crate::config::{Condition, ConditionSource, Expression, HostPattern, RouteConfig, ValueTest};
+use crate::config::{Condition, ConditionSource, HostMatch, RouteConfig, ValueCondition, ValuePattern};
 
-fn host(text: &str) -> HostPattern {
+fn host(text: &str) -> HostMatch {
     match text.strip_prefix('*') {
-        Some(suffix) => HostPattern::Suffix(suffix.to_owned()),
-        None => HostPattern::Exact(text.to_owned()),
+        Some(suffix) => HostMatch::Suffix(suffix.to_owned()),
+        None => HostMatch::Exact(text.to_owned()),
     }
 }
 
@@ -24,12 +24,12 @@ fn route(methods: &str, hosts: &str, path: &str) -> RouteConfig {
     }
 }
 
-fn header(name: &'static str, test: ValueTest) -> Condition {
+fn header(name: &'static str, test: ValueCondition) -> Condition {
     Condition { source: ConditionSource::Header(HeaderName::from_static(name)), test }
 }
 
-fn one_of(values: &[&str]) -> ValueTest {
-    ValueTest::OneOf(values.iter().map(ToString::to_string).collect())
+fn one_of(values: &[&str]) -> ValueCondition {
+    ValueCondition::OneOf(values.iter().map(ToString::to_string).collect())
 }
 
 fn with(mut route: RouteConfig, conditions: &[Condition]) -> RouteConfig {
@@ -122,7 +122,7 @@ fn a_host_comes_before_a_wildcard_and_that_before_any() {
 
 #[test]
 fn methods_come_before_conditions_and_more_conditions_before_fewer() {
-    let beta = || header("x-beta", ValueTest::Present);
+    let beta = || header("x-beta", ValueCondition::Present);
     let routes = [
         route("", "", "/x"),
         route("GET", "", "/x"),
@@ -149,7 +149,7 @@ fn a_method_is_not_allowed_only_if_nothing_else_is_in_the_way() {
     let routes = [
         route("GET", "", "/x"),
         route("POST PUT", "", "/{one}"),
-        with(route("PATCH", "", "/x"), &[header("x-beta", ValueTest::Present)]),
+        with(route("PATCH", "", "/x"), &[header("x-beta", ValueCondition::Present)]),
         route("DELETE", "other.example", "/x"),
     ];
     for (method, host, path, expected) in [
@@ -166,7 +166,7 @@ fn a_method_is_not_allowed_only_if_nothing_else_is_in_the_way() {
 #[test]
 fn conditions_look_at_headers_cookies_and_the_query() {
     let condition = |source, test| Condition { source, test };
-    let regex = |text| ValueTest::Matches(Expression::new(text).unwrap());
+    let regex = |text| ValueCondition::Matches(ValuePattern::new(text).unwrap());
     let cookie = || ConditionSource::Cookie("side".to_owned());
     let query = || ConditionSource::Query("a b".to_owned());
     for (condition, target, lines, expected) in [
@@ -174,21 +174,26 @@ fn conditions_look_at_headers_cookies_and_the_query() {
         (header("x-a", one_of(&["1"])), "/", &[("x-a", "11")], false),
         (header("x-a", regex("1|2")), "/", &[("x-a", "12")], false),
         (header("x-a", regex("[12]+")), "/", &[("x-a", "12")], true),
-        (header("x-a", ValueTest::Absent), "/", &[("x-a", "")], false),
-        (header("x-a", ValueTest::Absent), "/", &[("x-b", "")], true),
+        (header("x-a", ValueCondition::Absent), "/", &[("x-a", "")], false),
+        (header("x-a", ValueCondition::Absent), "/", &[("x-b", "")], true),
         (condition(cookie(), one_of(&["b"])), "/", &[("cookie", "a=1; side=b;c")], true),
         (condition(cookie(), one_of(&["b"])), "/", &[("cookie", "a=1; xside=b; side =b=")], false),
-        (condition(cookie(), ValueTest::Present), "/", &[("cookie", "a=1"), ("cookie", "side=")], true),
+        (condition(cookie(), ValueCondition::Present), "/", &[("cookie", "a=1"), ("cookie", "side=")], true),
         (condition(query(), one_of(&["c d"])), "/?x&a+b=c%20d", &[], true),
         (condition(query(), one_of(&["c d"])), "/?a+b=c", &[], false),
-        (condition(query(), ValueTest::Absent), "/?", &[], true),
+        (condition(query(), ValueCondition::Absent), "/?", &[], true),
         (
-            condition(ConditionSource::Grpc, ValueTest::Present),
+            condition(ConditionSource::Grpc, ValueCondition::Present),
             "/",
             &[("content-type", "application/grpc+proto")],
             true,
         ),
-        (condition(ConditionSource::Grpc, ValueTest::Present), "/", &[("content-type", "application/json")], false),
+        (
+            condition(ConditionSource::Grpc, ValueCondition::Present),
+            "/",
+            &[("content-type", "application/json")],
+            false,
+        ),
     ] {
         let shown = format!("{condition} {target} {lines:?}");
         let routes = [with(route("", "", "/"), &[condition])];
@@ -199,11 +204,11 @@ fn conditions_look_at_headers_cookies_and_the_query() {
 
 #[test]
 fn routes_that_match_the_same_or_nothing_are_reported() {
-    let regex = |text| ValueTest::Matches(Expression::new(text).unwrap());
+    let regex = |text| ValueCondition::Matches(ValuePattern::new(text).unwrap());
     let routes = [
         route("GET", "", "/x/{a}"),
         route("PUT GET", "", "/x/{b}"),
-        with(route("", "", "/y"), &[header("x-a", ValueTest::Present)]),
+        with(route("", "", "/y"), &[header("x-a", ValueCondition::Present)]),
         with(route("", "", "/y"), &[header("x-a", one_of(&["1"]))]),
         with(route("", "", "/y"), &[header("x-b", one_of(&["1"]))]),
         with(route("", "a b", "/z"), &[header("x-a", regex("1."))]),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::super::{Captures, RequestFacts, RouteConflict, RouteMatch, Routes, conflicts};
 use super::{header, one_of, route, with};
-use crate::config::{Condition, ConditionSource, HostPattern, RouteConfig, ValueTest};
+use crate::config::{Condition, ConditionSource, HostMatch, RouteConfig, ValueCondition};
 
 const HOSTS: [&str; 5] = ["", "a.x", "*.x", "*.b.x", "a.x *.b.x"];
 const PATHS: [&str; 10] = ["/", "/{*r}", "/u", "/u/v", "/{s}", "/{s}/v", "/u/{*r}", "/u{s}/v", "/{s:[uv]}", "/{s}/{t}"];
@@ -15,11 +15,11 @@ fn conditions() -> Vec<Vec<Condition>> {
     let x = |test| header("x-a", test);
     vec![
         vec![],
-        vec![x(ValueTest::Present)],
-        vec![x(ValueTest::Absent)],
+        vec![x(ValueCondition::Present)],
+        vec![x(ValueCondition::Absent)],
         vec![x(one_of(&["1"]))],
         vec![x(one_of(&["1", "2"]))],
-        vec![x(one_of(&["2"])), header("x-b", ValueTest::Present)],
+        vec![x(one_of(&["2"])), header("x-b", ValueCondition::Present)],
     ]
 }
 
@@ -47,9 +47,9 @@ fn host_rank(route: &RouteConfig, host: &str) -> Option<usize> {
     if route.hosts.is_empty() {
         return Some(usize::MAX);
     }
-    let rank = |pattern: &HostPattern| match pattern {
-        HostPattern::Exact(name) => (name == host).then_some(0),
-        HostPattern::Suffix(suffix) => (host.ends_with(suffix) && host != suffix).then(|| 1000 - suffix.len()),
+    let rank = |pattern: &HostMatch| match pattern {
+        HostMatch::Exact(name) => (name == host).then_some(0),
+        HostMatch::Suffix(suffix) => (host.ends_with(suffix) && host != suffix).then(|| 1000 - suffix.len()),
     };
     route.hosts.iter().filter_map(rank).min()
 }
@@ -80,10 +80,10 @@ fn meets(condition: &Condition, headers: &HeaderMap) -> bool {
     let ConditionSource::Header(name) = &condition.source else { panic!("{condition}") };
     let value = headers.get(name).map(|value| value.to_str().unwrap());
     match &condition.test {
-        ValueTest::Present => value.is_some(),
-        ValueTest::Absent => value.is_none(),
-        ValueTest::OneOf(all) => value.is_some_and(|value| all.iter().any(|one| one == value)),
-        ValueTest::Matches(_) => panic!("{condition}"),
+        ValueCondition::Present => value.is_some(),
+        ValueCondition::Absent => value.is_none(),
+        ValueCondition::OneOf(all) => value.is_some_and(|value| all.iter().any(|one| one == value)),
+        ValueCondition::Matches(_) => panic!("{condition}"),
     }
 }
 

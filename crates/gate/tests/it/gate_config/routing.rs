@@ -5,8 +5,8 @@ use weir_decide::Nanos;
 use weir_decide::call::policy::BudgetRule;
 use weir_decide::upstream::hosts::{BalancePolicy, OutlierComparison, OutlierRule};
 use weir_gate::config::{
-    Condition, ConditionSource, Expression, FixedResponse, HealthProbe, HostPattern, KeySource, LocalResponse,
-    MirrorRule, QueryRule, RedirectRule, RequestLimits, RouteAction, ValueTest, WeightedUpstream,
+    Condition, ConditionSource, FixedReply, HealthProbe, HostMatch, KeySource, LocalResponse, MirrorRule, QueryRule,
+    RedirectRule, RequestLimits, RouteAction, ValueCondition, ValuePattern, WeightedUpstream,
 };
 
 use super::parsed;
@@ -30,22 +30,22 @@ fn matches_are_read() {
     );
     let [route, service, method] = &config.routes[..] else { panic!("{config:?}") };
     assert_eq!(route.path, "/v{n:[0-9]+}/{*rest}");
-    assert_eq!(route.hosts, [HostPattern::Exact("api.example".into()), HostPattern::Suffix(".example".into())]);
+    assert_eq!(route.hosts, [HostMatch::Exact("api.example".into()), HostMatch::Suffix(".example".into())]);
     let header = |name| ConditionSource::Header(HeaderName::from_static(name));
-    let one_of = |values: &[&str]| ValueTest::OneOf(values.iter().map(ToString::to_string).collect());
+    let one_of = |values: &[&str]| ValueCondition::OneOf(values.iter().map(ToString::to_string).collect());
     let conditions = [
         (header("x-a"), one_of(&["1"])),
-        (header("x-b"), ValueTest::Present),
-        (ConditionSource::Cookie("c".into()), ValueTest::Absent),
+        (header("x-b"), ValueCondition::Present),
+        (ConditionSource::Cookie("c".into()), ValueCondition::Absent),
         (ConditionSource::Query("q".into()), one_of(&["1", "2"])),
-        (ConditionSource::Query("r".into()), ValueTest::Matches(Expression::new("a|b").unwrap())),
+        (ConditionSource::Query("r".into()), ValueCondition::Matches(ValuePattern::new("a|b").unwrap())),
     ];
     assert_eq!(route.conditions, conditions.map(|(source, test)| Condition { source, test }));
     let limits = RequestLimits { max_body_bytes: Some(1 << 20), max_head_bytes: Some(16 << 10), max_headers: Some(50) };
     assert_eq!(route.limits, limits);
     let pair = |name, value| (HeaderName::from_static(name), HeaderValue::from_static(value));
     assert_eq!((&route.rewrite.add, &route.rewrite.response_add), (&vec![pair("x-a", "b")], &vec![pair("x-c", "d")]));
-    let grpc = Condition { source: ConditionSource::Grpc, test: ValueTest::Present };
+    let grpc = Condition { source: ConditionSource::Grpc, test: ValueCondition::Present };
     for (route, path) in [(service, "/echo.Echo/{method}"), (method, "/echo.Echo/Say")] {
         assert_eq!((route.path.as_str(), &route.methods[..]), (path, &[Method::POST][..]));
         assert_eq!(route.conditions, [grpc.clone()]);
@@ -71,7 +71,7 @@ fn routes_without_an_upstream_are_read() {
     let response =
         LocalResponse { status: 201, content_type: HeaderValue::from_static("text/html"), body: "<p>".into() };
     let headers = vec![(HeaderName::from_static("x-a"), HeaderValue::from_static("b"))];
-    assert_eq!(config.routes[0].action, RouteAction::Respond(FixedResponse { response, headers }));
+    assert_eq!(config.routes[0].action, RouteAction::Respond(FixedReply { response, headers }));
     let full = RedirectRule {
         status: 308,
         scheme: Some("https".into()),

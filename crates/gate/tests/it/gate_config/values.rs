@@ -17,7 +17,7 @@ use weir_decide::upstream::client_throttle::ThrottleRule;
 use weir_decide::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir_gate::config::{
     self, CallerFrom, DeadlineFrom, DeadlineLocation, DistributedLimitConfig, HealthCheck, HealthProbe, HostConfig,
-    HostPattern, HostRule, LocalResponse, PriorityRule, Proxies, QueryRule,
+    HostMatch, HostRule, LocalResponse, PriorityRule, Proxies, QueryRule,
 };
 use weir_http::client::{Http2Limits, Protocol};
 use weir_http::path::PathRule;
@@ -288,7 +288,7 @@ fn routes_are_read() {
     let route = &config.routes[0];
     assert_eq!(
         (route.path.as_str(), &route.hosts[..]),
-        ("/api/{user}/{*rest}", &[HostPattern::Exact("api.example".into())][..])
+        ("/api/{user}/{*rest}", &[HostMatch::Exact("api.example".into())][..])
     );
     assert_eq!(
         (&route.methods[..], route.policy.name.as_str()),

@@ -5,7 +5,7 @@ use crate::base::rng::SeededRng;
 
 /// A host as it really is.
 #[derive(Clone, Copy)]
-struct World {
+struct HostBehavior {
     /// Fraction of attempts that fail.
     failing: f64,
     mean_ms: f64,
@@ -33,7 +33,7 @@ impl Hour {
         Self { hosts, random, now: Nanos::ZERO, sent: vec![0; MAX_HOSTS], failed: 0, in_flight, number: 0 }
     }
 
-    fn run(&mut self, seconds: u64, world: impl Fn(Nanos, usize) -> World) {
+    fn run(&mut self, seconds: u64, world: impl Fn(Nanos, usize) -> HostBehavior) {
         let end = self.now + Nanos::from_secs(seconds);
         loop {
             let next = self.now + Nanos((self.random.exponential() / CALLS_PER_S * 1e9) as u64);
@@ -67,7 +67,7 @@ impl Hour {
     }
 }
 
-const GOOD: World = World { failing: 0.0, mean_ms: 20.0 };
+const GOOD: HostBehavior = HostBehavior { failing: 0.0, mean_ms: 20.0 };
 
 fn rule() -> OutlierRule {
     let comparison = OutlierComparison {
@@ -85,7 +85,7 @@ fn in_hours_without_a_fault_of_one_host_none_is_ejected() {
         let mut hour =
             Hour::new(HostBalancer::new(&[1; 4], balance, OutlierRule { consecutive_failures: 0, ..rule() }), 1);
         // Latencies that differ by half, a few failures everywhere, and a stall of all each minute.
-        let world = |now: Nanos, host: usize| World {
+        let world = |now: Nanos, host: usize| HostBehavior {
             failing: if now.0 / 1_000_000_000 % 60 == 0 { 0.3 } else { 0.01 },
             mean_ms: 20.0 + 10.0 * (host % 2) as f64,
         };
@@ -100,7 +100,7 @@ fn in_hours_without_a_fault_of_one_host_none_is_ejected() {
 #[test]
 fn a_host_that_fails_a_third_of_its_attempts_costs_few_of_them() {
     let mut hour = Hour::new(HostBalancer::new(&[1; 4], BalancePolicy::RoundRobin, rule()), 2);
-    let world = |_, host| World { failing: if host == 2 { 0.33 } else { 0.0 }, ..GOOD };
+    let world = |_, host| HostBehavior { failing: if host == 2 { 0.33 } else { 0.0 }, ..GOOD };
     hour.run(3600, world);
     let sent = hour.take_sent();
     let part = sent[2] as f64 / sent.iter().sum::<u64>() as f64;
@@ -112,7 +112,7 @@ fn a_host_that_fails_a_third_of_its_attempts_costs_few_of_them() {
 fn a_host_that_becomes_slow_loses_its_attempts_and_has_them_again_when_it_is_well() {
     let mut hour = Hour::new(HostBalancer::new(&[1; 4], BalancePolicy::RoundRobin, rule()), 3);
     hour.hosts.set_slow_start(Nanos::from_secs(30));
-    let slow = |_, host| World { mean_ms: if host == 0 { 200.0 } else { 20.0 }, ..GOOD };
+    let slow = |_, host| HostBehavior { mean_ms: if host == 0 { 200.0 } else { 20.0 }, ..GOOD };
     hour.run(600, |_, _| GOOD);
     hour.take_sent();
     hour.run(1800, slow);
@@ -131,7 +131,7 @@ fn a_host_that_becomes_slow_loses_its_attempts_and_has_them_again_when_it_is_wel
 fn a_dependency_that_fails_for_an_hour_ejects_no_more_than_half_and_leaves_nothing_behind() {
     let mut hour = Hour::new(HostBalancer::new(&[1; 4], BalancePolicy::RoundRobin, rule()), 4);
     for _ in 0..60 {
-        hour.run(60, |_, _| World { failing: 0.9, ..GOOD });
+        hour.run(60, |_, _| HostBehavior { failing: 0.9, ..GOOD });
         let left = (0..4).filter(|host| !hour.hosts.is_ejected(hour.now, *host)).count();
         assert!(left >= 2, "{left}");
     }
