@@ -148,7 +148,10 @@ mod tests {
             (["weir", "load", "--qps"], "; did you mean '--rate'? see 'weir load --help'"),
             (["weir", "load", "--limit"], "found; see 'weir load --help'"),
             (["weir", "send", "--rate"], "found; see 'weir send --help'"),
-            (["weir", "send", "--on"], "found; agents are for weir load, llm, capacity and study; see 'weir send --help'"),
+            (
+                ["weir", "send", "--on"],
+                "found; agents are for weir load, llm, capacity and study; see 'weir send --help'",
+            ),
         ] {
             assert!(message_of(&args).ends_with(hint), "{args:?}: {}", message_of(&args));
         }

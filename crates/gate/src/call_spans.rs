@@ -155,13 +155,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use weir_otlp::MAX_TEXT_BYTES;
     use proptest::prelude::*;
     use weir_decide::admission::{self, Priority, Rejection};
     use weir_decide::base::failure::FailureKind;
     use weir_http::client::{ConnectOptions, Origin};
     use weir_http::target::Target;
     use weir_machine::clock::{Clock, unix_s};
+    use weir_otlp::MAX_TEXT_BYTES;
 
     const CALL: CallSpanFacts<'_> = CallSpanFacts {
         trace_id: 7,

@@ -226,13 +226,24 @@ mod tests {
     fn what_is_not_taken_in_time_is_counted() {
         let (tracing, requests) = RequestTracing::new(1.0);
         let sampler = tracing.sampler(0);
-        let span = RequestSpan { context: TraceContext { trace_id: 1, span_id: 1, flags: 1 }, head: SampledHead::default() };
+        let span =
+            RequestSpan { context: TraceContext { trace_id: 1, span_id: 1, flags: 1 }, head: SampledHead::default() };
         let wall = weir_machine::clock::Clock::starting_in(weir_decide::Nanos::ZERO).wall_offset();
         let at = weir_decide::Nanos::ZERO;
         let end = RequestEnd::Response(200);
         let (bytes_in, body_in, bytes_out) = (0, 0, 0);
         let outcome = Outcome {
-            number: 0, intended: at, ready: at, sent: at, first_byte: at, done: at, connect: at, end, bytes_in, body_in, bytes_out,
+            number: 0,
+            intended: at,
+            ready: at,
+            sent: at,
+            first_byte: at,
+            done: at,
+            connect: at,
+            end,
+            bytes_in,
+            body_in,
+            bytes_out,
         };
         for _ in 0..MAX_WAITING + 3 {
             sampler.report(&span, 0, &outcome, &wall, String::new());

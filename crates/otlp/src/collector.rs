@@ -98,11 +98,7 @@ impl Collector {
 /// The failure of a status. By the protocol exactly 429, 502, 503 and 504 are retryable.
 fn export_failure(status: u16, headers: &HeaderMap) -> ExportFailure {
     let is_retryable = matches!(status, 429 | 502..=504);
-    ExportFailure {
-        reason: format!("status {status}"),
-        is_retryable,
-        retry_after: wait_of(headers, MAX_RETRY_AFTER),
-    }
+    ExportFailure { reason: format!("status {status}"), is_retryable, retry_after: wait_of(headers, MAX_RETRY_AFTER) }
 }
 
 /// Reads the response of a success. An unreadable body is ignored, since the status means that the spans were accepted.

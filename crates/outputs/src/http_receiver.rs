@@ -54,7 +54,8 @@ impl HttpAddress {
         };
         let post = PostTarget::new(&target, output.path(&target), content_type);
         let mut post = post.map_err(|error| error.to_string())?;
-        let is_fixed = |name: &str| [CONTENT_ENCODING, CONTENT_TYPE].iter().any(|own| name.eq_ignore_ascii_case(own.as_str()));
+        let is_fixed =
+            |name: &str| [CONTENT_ENCODING, CONTENT_TYPE].iter().any(|own| name.eq_ignore_ascii_case(own.as_str()));
         let own = output.headers.iter().filter(|(name, _)| !is_fixed(name));
         let pairs = own.map(|(name, value)| (name.as_str(), value.as_str())).chain(more.iter().copied());
         for (name, value) in pairs {

@@ -19,9 +19,9 @@ use super::udp_receiver::UdpReceiver;
 use weir_decide::Nanos;
 use weir_decide::load::live_load::LevelKind;
 use weir_machine::clock;
+use weir_measure::RunProgress;
 use weir_measure::recorder::Interval;
 use weir_measure::run_steps::StepFacts;
-use weir_measure::RunProgress;
 use weir_server::Logger;
 
 /// Output of a run.

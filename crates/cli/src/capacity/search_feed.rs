@@ -57,9 +57,8 @@ impl SearchFeed {
 
     /// Delivers what is left, and the result of the search or why it failed; returns the exit code.
     pub(crate) fn finish(self, result: Result<&CapacityReport, &str>, messages: &Messages) -> u8 {
-        let end = || {
-            result.map_or_else(|why| OutEnd::Failure(why.to_owned()), |report| OutEnd::Capacity(report.to_json()))
-        };
+        let end =
+            || result.map_or_else(|why| OutEnd::Failure(why.to_owned()), |report| OutEnd::Capacity(report.to_json()));
         self.outputs.finish(end, messages)
     }
 }

@@ -72,9 +72,9 @@ fn traces_url(url: &str) -> Result<String, String> {
     let path = address[after_scheme..].find('/').map_or("", |at| &address[after_scheme + at..]);
     let base = match path {
         "" | "/" => address.trim_end_matches('/'),
-        _ => address
-            .strip_suffix("/v1/metrics")
-            .ok_or("--trace: the path of traces is not known; write --out-otlp with the path /v1/metrics, or without one")?,
+        _ => address.strip_suffix("/v1/metrics").ok_or(
+            "--trace: the path of traces is not known; write --out-otlp with the path /v1/metrics, or without one",
+        )?,
     };
     Ok(format!("{base}/v1/traces{}", query.map(|query| format!("?{query}")).unwrap_or_default()))
 }

@@ -158,13 +158,7 @@ impl OutSession {
 
     pub(crate) fn begin_run(&mut self, _: Nanos) {}
 
-    pub(crate) fn update(
-        &mut self,
-        _: &RunProgress<'_>,
-        _: Option<(LevelKind, f64)>,
-        _: &dyn Fn() -> Vec<StepFacts>,
-    ) {
-    }
+    pub(crate) fn update(&mut self, _: &RunProgress<'_>, _: Option<(LevelKind, f64)>, _: &dyn Fn() -> Vec<StepFacts>) {}
 
     pub(crate) fn finish(self, _: impl FnOnce() -> OutEnd, _: &Messages) -> u8 {
         exit::OK

@@ -80,15 +80,13 @@ impl SpanFeed {
 fn span(request: &SampledRequest, step: Option<&str>, is_tls: bool) -> TraceSpan {
     let head = &request.head;
     let text = |text: &str| AttributeValue::from(truncate(text).to_owned());
-    let millis = |later: u64, earlier: u64| i64::try_from(later.saturating_sub(earlier) / 1_000_000).unwrap_or(i64::MAX);
+    let millis =
+        |later: u64, earlier: u64| i64::try_from(later.saturating_sub(earlier) / 1_000_000).unwrap_or(i64::MAX);
     let mut attributes = vec![("http.request.method", text(&head.method)), ("url.path", text(&head.path))];
     attributes.push(("url.scheme", if is_tls { "https".into() } else { "http".into() }));
     push_server_address(&mut attributes, &head.host);
     attributes.extend(step.map(|step| ("weir.step", text(step))));
-    attributes.push((
-        "weir.wait_ms",
-        AttributeValue::Int(millis(request.sent_unix_ns, request.intended_unix_ns)),
-    ));
+    attributes.push(("weir.wait_ms", AttributeValue::Int(millis(request.sent_unix_ns, request.intended_unix_ns))));
     let error = match request.end {
         RequestEnd::Response(status) | RequestEnd::Checked { status, .. } => {
             attributes.push(("http.response.status_code", status.into()));

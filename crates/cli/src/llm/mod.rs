@@ -31,8 +31,8 @@ use std::sync::Arc;
 use clap::Args;
 
 pub(crate) use self::agent_load::agent_plan;
-pub use self::call::{LlmCall, LlmCallError, parse};
 use self::agent_load::on_agents;
+pub use self::call::{LlmCall, LlmCallError, parse};
 use self::endpoint_args::EndpointArgs;
 use self::load_args::LlmLoadArgs;
 use self::measurement::LlmMeasurement;
@@ -112,7 +112,8 @@ fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Res
     let files = RunFiles::open(&load_args.file_args, live_args.jsonl(), load_args.strict)?;
     let log = files.request_log(&samplers(&plan))?;
     let slos: Vec<String> = objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
-    let (plan, mut live) = LiveSession::open(live_args, (&options, plan), &slos, &interrupt, (messages, files.jsonl()))?;
+    let (plan, mut live) =
+        LiveSession::open(live_args, (&options, plan), &slos, &interrupt, (messages, files.jsonl()))?;
     live_args.watch_stdin();
     let run = match measurement.run((&options, &plan), Some(&mut live), log.as_ref()) {
         Ok(Some(run)) => run,

@@ -68,10 +68,13 @@ fn a_collection_is_imported_and_loaded_in_two_commands() {
 /// The body of the error page has a token, too, so that only the status tells the failure.
 #[test]
 fn a_step_with_a_capture_fails_at_an_error_page() {
-    let (weir, server) = (Weir::new(), Server::start(|seen| match seen.line().split(' ').nth(1) {
-        Some("/login") => Reply::raw("HTTP/1.1 404 Not Found\r\nContent-Length: 14\r\n\r\n{\"token\": \"t\"}"),
-        _ => Reply::ok("{}"),
-    }));
+    let (weir, server) = (
+        Weir::new(),
+        Server::start(|seen| match seen.line().split(' ').nth(1) {
+            Some("/login") => Reply::raw("HTTP/1.1 404 Not Found\r\nContent-Length: 14\r\n\r\n{\"token\": \"t\"}"),
+            _ => Reply::ok("{}"),
+        }),
+    );
     weir.write("shop.json", collection());
     let host = format!("host={}", server.url(""));
     let run = weir.run(&["run", "shop.json", "--variable", &host]);

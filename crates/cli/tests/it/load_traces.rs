@@ -161,7 +161,8 @@ fn a_collector_that_rejects_spans_costs_a_printed_loss_and_nothing_else() {
         true => Reply::status(400, "no traces"),
         false => Reply::ok("{}"),
     });
-    let flags = ["load", &server.url("/"), "-n", "50", "-c", "2", "--trace", "1", "--out-otlp", &collector.url(""), "-q"];
+    let flags =
+        ["load", &server.url("/"), "-n", "50", "-c", "2", "--trace", "1", "--out-otlp", &collector.url(""), "-q"];
     let output = weir.run(&flags);
     assert_eq!((output.code, server.requests()), (0, 50));
     assert!(output.one_line().contains("50 of 50 spans were not delivered"), "{output:?}");

@@ -126,8 +126,7 @@ fn without_a_terminal_it_is_one_line() {
 #[test]
 fn the_terminal_is_given_back_while_the_process_is_stopped() {
     let (server, weir) = (Server::hello(), Weir::new());
-    let mut terminal =
-        Terminal::start(&weir, &["load", &server.url("/"), "--rate", "20", "-d", "60s", "--tui"], &[]);
+    let mut terminal = Terminal::start(&weir, &["load", &server.url("/"), "--rate", "20", "-d", "60s", "--tui"], &[]);
     server.wait_for("requests", |counts| counts.requests > 20);
     let count = |terminal: &Terminal, what: &str| terminal.text().matches(what).count();
     let (enter, leave) = ("\u{1b}[?1049h", "\u{1b}[?1049l");

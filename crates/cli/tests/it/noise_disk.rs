@@ -28,7 +28,18 @@ fn a_run_on_a_full_disk_is_reported_and_the_saved_ones_stay() {
     assert!(output.one_line().starts_with("--save: ") && output.one_line().contains("full"), "{output:?}");
     // Full before its end: the report is there.
     fs::remove_file(&ballast).unwrap();
-    let running = weir.start(&["load", &server.url("/"), "--rate", "50", "-d", "3s", "-q", "--format", "json", "--save=small/runs.db"]);
+    let running = weir.start(&[
+        "load",
+        &server.url("/"),
+        "--rate",
+        "50",
+        "-d",
+        "3s",
+        "-q",
+        "--format",
+        "json",
+        "--save=small/runs.db",
+    ]);
     server.wait_for("requests", |counts| counts.requests > before + 20);
     let ballast = disk.fill();
     let output = running.finish();
@@ -37,7 +48,8 @@ fn a_run_on_a_full_disk_is_reported_and_the_saved_ones_stay() {
     fs::remove_file(&ballast).unwrap();
     assert_eq!(weir.run(&flags).code, 0);
     let listed = weir.run(&["history", "small/runs.db", "--format", "json"]);
-    let runs: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap_or_else(|why| panic!("{why}: {listed:?}"));
+    let runs: serde_json::Value =
+        serde_json::from_str(&listed.stdout).unwrap_or_else(|why| panic!("{why}: {listed:?}"));
     assert_eq!(runs["runs"].as_array().unwrap().len(), 2, "{runs}");
 }
 
@@ -83,7 +95,10 @@ fn an_upload_to_a_full_disk_is_an_error_and_leaves_nothing() {
         let entries = fs::read_dir(place.join("uploads")).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     };
-    assert_eq!((names(), fs::read(place.join("uploads/a.csv")).unwrap()), (vec!["a.csv".to_owned()], b"user\nann\n".to_vec()));
+    assert_eq!(
+        (names(), fs::read(place.join("uploads/a.csv")).unwrap()),
+        (vec!["a.csv".to_owned()], b"user\nann\n".to_vec())
+    );
     fs::remove_file(&ballast).unwrap();
     assert_eq!(upload(&[b'x'; 500_000]).0, 200);
 }
@@ -93,7 +108,8 @@ fn two_pages_share_a_store() {
     let (server, weir) = (Server::hello(), Weir::new());
     let store = weir.path("runs.db").display().to_string();
     let pages = [Ui::start_in(weir, &["--store", &store]), Ui::start(&["--store", &store])];
-    let form = json!({ "url": server.url("/"), "label": "both", "options": [["requests", "200"], ["connections", "2"]] });
+    let form =
+        json!({ "url": server.url("/"), "label": "both", "options": [["requests", "200"], ["connections", "2"]] });
     for page in &pages {
         assert_eq!(page.asked("/api/start", &form)["number"], 1);
     }

@@ -98,7 +98,8 @@ fn a_load_of_a_model_has_the_files_and_outputs_of_a_load() {
 #[test]
 fn agents_share_the_conversations_with_a_model() {
     let (weir, serving) = (Weir::new(), Serving::start(&MODEL));
-    let flags = ["llm", &serving.url, "--model", "m", "-n", "24", "-c", "4", "--format", "json", "-q", "--goodput", "e2e:30s"];
+    let flags =
+        ["llm", &serving.url, "--model", "m", "-n", "24", "-c", "4", "--format", "json", "-q", "--goodput", "e2e:30s"];
     let alone = weir.run(&flags).json();
     let records = |serving: &Serving| -> Vec<Value> {
         serving.get("/record").text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -117,10 +118,9 @@ fn agents_share_the_conversations_with_a_model() {
     let named = lines.iter().flat_map(|line| line["steps"].as_array().into_iter().flatten());
     assert!(named.clone().count() > 0 && named.clone().all(|step| step["step"] == "request"), "{lines:?}");
     let (weir, url) = (Weir::new(), serving.url.as_str());
-    for (flags, why) in [
-        (&["--on", "ray://h:1"][..], "--on local"),
-        (&["--on", "local", "--jtl", "x"], "--jtl and --on"),
-    ] {
+    for (flags, why) in
+        [(&["--on", "ray://h:1"][..], "--on local"), (&["--on", "local", "--jtl", "x"], "--jtl and --on")]
+    {
         let output = weir.run(&[&["llm", url, "--model", "m", "-n", "1"], flags].concat());
         assert!(output.code == 2 && output.one_line().contains(why), "{output:?}");
     }

@@ -111,10 +111,14 @@ mod tests {
     #[test]
     fn retry_after_is_read_and_bounded() {
         let max = Nanos::from_secs(300);
-        let wait = |text: &str| wait_of(&HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_str(text).unwrap())]), max);
+        let wait =
+            |text: &str| wait_of(&HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_str(text).unwrap())]), max);
         assert_eq!(wait("7"), Nanos::from_secs(7));
         assert_eq!(wait("4000000000"), max);
         assert_eq!(wait("Fri, 31 Dec 9999 23:59:59 GMT"), max);
-        assert_eq!([wait("Thu, 01 Jan 1970 00:00:00 GMT"), wait("soon"), wait_of(&HeaderMap::new(), max)], [Nanos::ZERO; 3]);
+        assert_eq!(
+            [wait("Thu, 01 Jan 1970 00:00:00 GMT"), wait("soon"), wait_of(&HeaderMap::new(), max)],
+            [Nanos::ZERO; 3]
+        );
     }
 }

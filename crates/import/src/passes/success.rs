@@ -4,9 +4,7 @@
 //! `HTTP *`, after which a user would go on with what an error page has. So a status below 400 is asserted, before
 //! anything is captured. A step with nothing but a request needs no assertion: weir has the same rule for it.
 
-use weir_hurl::{
-    Assertion, ExpectedResponse, ExpectedStatus, PlainQuery, PredicateKind, PredicateOperator, QueryKind,
-};
+use weir_hurl::{Assertion, ExpectedResponse, ExpectedStatus, PlainQuery, PredicateKind, PredicateOperator, QueryKind};
 
 use crate::collection::Import;
 use crate::request::StatusRule;

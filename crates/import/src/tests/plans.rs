@@ -100,7 +100,8 @@ fn a_sampler_succeeds_below_400_unless_its_assertion_ignores_the_status() {
     };
     let ignored = "<boolProp name=\"Assertion.assume_success\">true</boolProp>";
     for (flag, success) in [("", "status < 400"), (ignored, "status >= 100")] {
-        let expected = format!("# @name a\n# @success {success}\nGET http://h\nHTTP *\n[Asserts]\nbody contains \"tea\"\n");
+        let expected =
+            format!("# @name a\n# @success {success}\nGET http://h\nHTTP *\n[Asserts]\nbody contains \"tea\"\n");
         assert_eq!(to_hurl(&imported(&plan(flag)).scenarios[0]), expected);
     }
 }
