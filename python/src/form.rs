@@ -93,6 +93,7 @@ impl LoadRequest {
                 window_bytes: form.take("h2_window")?,
             },
             streams: stream_options(&form)?,
+            traces_requests: false,
             unix_socket: form.take("unix_socket")?,
             connect_to: form.take("connect_to")?,
             tls: TlsOptions {

@@ -177,8 +177,17 @@ impl Client {
             let socket = Box::pin(connect::connect_origin(&origin, &self.state.timer)).await?;
             update_counts(&self.state.counts, |counts| counts.connected += 1);
             lease.socket = Some(socket);
+            lease.connected = self.state.last_sweep();
         }
         Ok(lease)
+    }
+
+    /// Connects to an origin, TLS included, and closes the connection.
+    ///
+    /// # Errors
+    /// The failure, if there is no connection.
+    pub async fn probe(&self, to: &Origin) -> Result<(), SendError> {
+        Box::pin(connect::connect_origin(to, &self.state.timer)).await.map(drop)
     }
 
     /// Counts of connections and requests.
