@@ -51,7 +51,7 @@ impl RoutedRequest<'_> {
         priority: Priority,
         mirror_random: u64,
     ) -> ServiceReply {
-        if let Err(too_large) = self.route.limits.check_body(body.size_hint().lower()) {
+        if let Some(too_large) = self.route.limits.check_body(body.size_hint().lower()) {
             return self.error_format.format(too_large).into();
         }
         let began = self.context.began();
@@ -221,10 +221,10 @@ impl RoutedRequest<'_> {
             () = self.context.sleep_until(deadline), if deadline < Nanos::NEVER => return Err(self.route.deadline_response()),
         };
         match prefix {
-            Ok(BodyPrefix::Complete(bytes)) => {
-                self.route.limits.check_body(bytes.len() as u64)?;
-                Ok((OutgoingBody::Bytes(bytes), None))
-            }
+            Ok(BodyPrefix::Complete(bytes)) => match self.route.limits.check_body(bytes.len() as u64) {
+                Some(too_large) => Err(too_large),
+                None => Ok((OutgoingBody::Bytes(bytes), None)),
+            },
             Ok(BodyPrefix::Streaming(upload)) => {
                 let (upload, is_too_large) = self.route.limits.limit_body(Box::pin(upload));
                 Ok((OutgoingBody::Stream(upload), is_too_large))

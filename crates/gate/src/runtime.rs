@@ -109,7 +109,8 @@ impl GateRuntime {
         for asked in &config.routes {
             let action = match LocalReply::of(&asked.action) {
                 Some(reply) => {
-                    setup.local_routes.push(LocalRoute::new(route_name(asked), reply, before));
+                    let kept = before.map_or(&[][..], |before| &before.local_routes);
+                    setup.local_routes.push(LocalRoute::new(route_name(asked), reply, kept));
                     RuntimeAction::Local(setup.local_routes.len() - 1)
                 }
                 None => {

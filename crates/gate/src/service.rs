@@ -134,7 +134,7 @@ impl server::Service for Service {
                 return error_format.format(reply).into();
             }
         };
-        if let Err(too_large) = route.limits.check_head(&parts, &headers) {
+        if let Some(too_large) = route.limits.check_head(&parts, &headers) {
             return error_format.format(too_large).into();
         }
         let target_deadline = match route.target_deadline(&captures, parts.uri.query()) {

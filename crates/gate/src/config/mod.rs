@@ -7,6 +7,7 @@ mod file;
 mod headers;
 mod health;
 mod host_pattern;
+mod key_source;
 mod parse;
 mod pattern;
 mod policy;
@@ -31,6 +32,7 @@ use http::{HeaderName, HeaderValue, Method};
 pub use self::condition::{Condition, ConditionSource, ValueCondition, ValuePattern};
 pub use self::health::{HealthCheck, HealthProbe};
 pub use self::host_pattern::HostMatch;
+pub use self::key_source::KeySource;
 pub use self::parse::parse;
 pub(crate) use self::pattern::{
     MAX_SEGMENT_CAPTURES, PathSegment, captures as path_captures, segments as path_segments,
@@ -39,7 +41,7 @@ pub use self::proxies::{Network, Proxies};
 pub use self::redirect::{FixedReply, RedirectRule, RouteAction};
 pub use self::request_limit::RequestLimits;
 pub use self::smart::{FlagConfig, SMART_CONFIG, from_flags, smart};
-pub use self::traffic::{KeySource, MirrorRule, WeightedUpstream};
+pub use self::traffic::{MirrorRule, WeightedUpstream};
 pub use self::units::{budget, quantile};
 use weir_decide::Nanos;
 use weir_decide::admission::{AdmissionConfig, Priority};

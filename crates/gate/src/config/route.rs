@@ -7,12 +7,13 @@ use http::Method;
 use super::caller::{CallerConfig, caller_config};
 use super::condition::conditions;
 use super::host_pattern::host_patterns;
+use super::key_source::key_source;
 use super::problem::Diagnostics;
 use super::read::{DocumentNode, DocumentTable};
 use super::redirect::action;
 use super::request_limit::request_limits;
 use super::rewrite::rewrite;
-use super::traffic::{key_source, weighted_upstreams};
+use super::traffic::weighted_upstreams;
 use super::upstream::unknown;
 use super::{
     Condition, ConditionSource, HostMatch, KeySource, MirrorRule, PolicyConfig, ResponseRule, Rewrite, RouteAction,

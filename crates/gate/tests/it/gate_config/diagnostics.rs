@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use weir_gate::config;
+use weir_gate::config::{self, RouteAction};
 
 use super::{document, lines, parsed};
 
@@ -80,7 +80,12 @@ proptest! {
     fn any_text_is_parsed_or_rejected(text in prop_oneof![any::<String>(), pieces()]) {
         let count = text.split('\n').count();
         let problems = match config::parse(&text, Path::new("/nowhere")) {
-            Ok(config) => config.warnings,
+            Ok(config) => {
+                for route in &config.routes {
+                    prop_assert_eq!(route.action == RouteAction::Forward, !route.upstreams.is_empty());
+                }
+                config.warnings
+            }
             Err(problems) => {
                 prop_assert!(!problems.is_empty());
                 problems
