@@ -2,45 +2,55 @@
 //!
 //! - [`config`]: the configuration, as data; `runtime`: the runtime made from it; `config_cell`: the current one,
 //!   replaced by reloads
-//! - `service`: routing of requests; `routed`: a request on its route; `routes`, `caller`, `rewrite`, `headers`,
-//!   `json_merge`, `local_responses`: their parts
+//! - `service`: a request from routing to reply; `routing`: the most specific route that matches; `gate_route`: a route
+//!   with calls, `local_route`: one without; `routed`: a request on its route; `caller`, `key_source`, `side_choice`,
+//!   `mirror`, `request_limits`, `rewrite`, `headers`, `json_merge`, `local_responses`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
-//! - `health_checks`: active health checks; `metrics`: Prometheus metrics; [`otlp`], `tracing`: traces for a collector
+//! - `health_checks`, `grpc_health`: active health checks; `resolver`: names of upstreams; `metrics`: Prometheus metrics;
+//!   `call_spans`, `tracing`: traces for a collector
 //!
 //! Calls themselves, with their attempts, are in [`weir_call`].
 
+mod call_spans;
 mod caller;
 mod cluster_hash;
 pub mod config;
 mod config_cell;
 mod distributed_limit;
 mod distributed_limits;
+mod gate_route;
+mod grpc_health;
 mod headers;
 mod health_checks;
 mod json_merge;
+mod key_source;
 mod local_responses;
+mod local_route;
 mod metrics;
-pub mod otlp;
+mod mirror;
+mod request_limits;
+mod resolver;
 mod rewrite;
 mod routed;
-mod routes;
+mod routing;
 mod runtime;
 mod service;
+mod side_choice;
 mod tracing;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use self::config::Config;
 use self::config_cell::ConfigCell;
 use self::distributed_limits::{DistributedLimits, RenewalThread};
-use self::otlp::{Exporter, ExporterCloseHandle, ExporterError};
 use self::runtime::GateRuntime;
 use self::service::Service;
 use weir_decide::Nanos;
+use weir_otlp::{Exporter, ExporterCloseHandle, ExporterError};
 use weir_server::{self as server, Logger, RunningServer, ServerError};
 
 /// Options of a gateway beside its configuration.
@@ -50,7 +60,7 @@ pub struct Options {
     pub call_logger: Option<Logger>,
     /// Export of traces.
     pub otlp: Option<OtlpOptions>,
-    /// Seed of retry backoff jitter.
+    /// Seed of retry backoff jitter, and of the hashes by which callers keep their upstreams and hosts.
     pub seed: u64,
 }
 
@@ -128,6 +138,8 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
         options,
         span_sender: exporter.as_ref().map(Exporter::sender).zip(sample_fraction),
         has_health_checks: AtomicBool::new(false),
+        thread_count: AtomicU64::new(0),
+        logger: server.logger.clone(),
         distributed_limits: distributed_limits.clone(),
     };
     let server = server::Options { uses_receive_timestamps: true, ..server.clone() };
