@@ -51,6 +51,7 @@ main() {
 # A load of a service that the same command serves, with `weir` as the arguments say: the first two commands of a reader.
 first_report() {
     local out=$work/service.out url code pid
+    rm -f "$out"
     "$@" serve httpbin --port 0 -q >"$out" &
     pid=$!
     # The first line has the address; the service takes connections by then.
@@ -138,6 +139,8 @@ try_rpm() {
     command -v rpm >/dev/null || { skip rpm "rpm is not installed"; return; }
     clean_root || { skip rpm "no clean root: needs root and debootstrap"; return; }
     cp "$rpm" "$root/tmp/weir.rpm"
+    # Folders that a package of Fedora's base system has, and Debian's smallest set lacks.
+    mkdir -p "$root"/usr/lib/sysusers.d "$root"/usr/share/{fish/vendor_completions.d,licenses,zsh/site-functions}
     files_of "$root" >"$work/before"
     # The root is Debian's: its libraries are not in the database of rpm.
     local in_root=(rpm --root "$root" --dbpath /tmp/rpmdb --nodeps)
@@ -149,17 +152,19 @@ try_rpm() {
     step "rpm: no trace is left" no_trace
 }
 
-# A root with Debian's smallest set of packages, in $root.
+# A root with Debian's smallest set of packages, in $root: a copy of the one that debootstrap has made.
 clean_root() {
-    root=$work/root-$suite
+    local made=$work/root-$suite
+    root=$work/root
     [ "$(id -u)" = 0 ] || return 1
     command -v debootstrap >/dev/null || return 1
-    if ! [ -f "$root/.ready" ]; then
+    if ! [ -f "$made/.ready" ]; then
         say "        making a clean root by debootstrap (a minute)"
-        rm -rf "$root"
-        debootstrap --variant=minbase "$suite" "$root" http://deb.debian.org/debian >"$work/debootstrap.log" 2>&1 || return 1
-        touch "$root/.ready"
+        rm -rf "$made"
+        debootstrap --variant=minbase "$suite" "$made" http://deb.debian.org/debian >"$work/debootstrap.log" 2>&1 || return 1
+        touch "$made/.ready"
     fi
+    rm -rf "$root" && cp -a "$made" "$root"
 }
 
 # Paths of a root with the contents of /etc, without what dpkg and useradd keep of every change.
