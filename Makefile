@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test studies docs check bench build-times fuzz clean
+.PHONY: help demo test studies docs check bench build-times fuzz packages package-binary package-wheel package-sdist package-deb package-rpm package-oci try-packages package-lists release clean
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
@@ -12,7 +12,7 @@ SECONDS := 10
 BENCH := all
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 
 demo: ## start a service, load it in two ways, and explain the results (40 s)
 	@scripts/setup.sh demo
@@ -51,6 +51,21 @@ build-times: ## what building and testing cost, cold and after a change; over tw
 fuzz: ## search for inputs that break the parsers; SECONDS=10 for each target
 	scripts/setup.sh fuzz
 	scripts/fuzz.sh $(SECONDS)
+
+packages: ## all packages for x86_64 Linux, in dist/; or one: make package-wheel, -sdist, -binary, -deb, -rpm, -oci
+	scripts/package.sh all
+
+package-binary package-wheel package-sdist package-deb package-rpm package-oci:
+	scripts/package.sh $(@:package-%=%)
+
+try-packages: ## install the packages in dist/ in clean folders, run them, and remove them; root for deb and oci
+	scripts/package/try.sh
+
+package-lists: ## bill of materials, licences and checksums of what is in dist/
+	scripts/package/lists.sh
+
+release: ## version, changes, all packages, checksums, SBOM and licences; VERSION=1.2.3
+	scripts/release.sh "$(VERSION)"
 
 clean: ## remove everything built or installed
 	rm -rf target fuzz/corpus .venv dist .mypy_cache .ruff_cache .pytest_cache

@@ -15,9 +15,12 @@ main() {
     local purpose=${1:-}
     case $purpose in
         demo | studies | docs) ;;
-        # A browser for pages, npm for the accessibility checker, Redis for queues; tests without their program are
-        # skipped.
-        test) wants+=(c++ chromium npm redis-server) && spares=(chromium npm redis-server) ;;
+        # A browser for pages, npm for the accessibility checker, Redis for queues, shells for completions, a formatter for
+        # manual pages; tests without their program are skipped.
+        test)
+            spares=(chromium npm redis-server fish groff zsh)
+            wants+=(c++ "${spares[@]}")
+            ;;
         check | fuzz) wants+=(c++) ;;      # fuzz targets contain libFuzzer, which is C++
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
         *) fail "unknown target '$purpose'; choose demo, test, studies, docs, check, fuzz or bench" ;;
@@ -68,6 +71,7 @@ package_of() {
         python) echo python3 ;;
         venv) echo python3-venv ;;
         ab) echo apache2-utils ;;
+        groff) echo groff-base ;;
         h2load) echo nghttp2-client ;;
         civetweb | microhttpd) echo "lib$1-dev" ;;
         *) echo "$1" ;;

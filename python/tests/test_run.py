@@ -2,8 +2,11 @@
 
 import copy
 import dataclasses
+import html
 import json
 import pickle
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +130,41 @@ def test_nothing_can_be_changed(run: weir.Run) -> None:
 def test_the_series_adds_up(run: weir.Run) -> None:
     assert sum(interval.ok for interval in run.series) == run.requests.ok
     assert run.series[0].t_s == 0
+
+
+def test_a_notebook_shows_the_whole_report_in_a_frame(run: weir.Run) -> None:
+    shown = run._repr_html_()
+    assert shown.startswith('<iframe srcdoc="')
+    assert shown.endswith("</iframe>")
+    assert shown.count('"') == 8  # quotes of the report itself are escaped
+    source = shown.partition('srcdoc="')[2].partition('"')[0]
+    assert html.unescape(source) == run.html()
+
+
+class FakeFrame:
+    """Data frame that keeps what it is made of."""
+
+    def __init__(self, data: dict[str, list[Any]]) -> None:
+        """Keep the columns."""
+        self.data, self.index = data, ""
+
+    def set_index(self, name: str) -> "FakeFrame":
+        """Keep the name of the index."""
+        self.index = name
+        return self
+
+
+def test_the_series_becomes_a_data_frame(run: weir.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=FakeFrame))
+    frame = run.to_pandas()
+    assert frame.index == "t_s"
+    assert sum(frame.data["ok"]) == run.requests.ok
+    assert frame.data["p99_ms"] == [interval.p99_ms for interval in run.series]
+    assert {len(values) for values in frame.data.values()} == {len(run.series)}
+    assert not any("histogram" in name for name in frame.data)
+
+
+def test_without_pandas_the_error_says_how_to_install_it(run: weir.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        run.to_pandas()

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from weir import _weir
 from weir._page import write_page
+from weir._run_notebook import data_frame, framed
 from weir._run_parts import (
     Agent,
     Bytes,
@@ -261,6 +262,23 @@ class Run:
             OSError: The file cannot be written.
         """
         return write_page(self._handle.html(), path)
+
+    def to_pandas(self) -> Any:
+        """Convert the time series to a data frame of pandas, which has to be installed.
+
+        Returns:
+            A row per interval, indexed by its start in seconds (`t_s`), with the fields of `Interval` as columns:
+            ``run.to_pandas()[["p50_ms", "p99_ms"]].plot()``. Those of streams begin with ``stream_`` and ``llm_``;
+            histograms are left out.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        return data_frame(self.series)
+
+    def _repr_html_(self) -> str:
+        """Return the HTML report for a notebook."""
+        return framed(self.html())
 
     def __str__(self) -> str:
         """Return the text report."""

@@ -8,7 +8,7 @@ use super::Cli;
 const DOCS: &str = "docs/";
 
 /// Page of each command, relative to [`DOCS`]; a command without an entry has the page of its parent.
-const PAGES: [(&str, &str); 31] = [
+const PAGES: [(&str, &str); 34] = [
     ("weir", "README.md"),
     ("weir load", "load.md"),
     ("weir llm", "llm.md"),
@@ -40,6 +40,9 @@ const PAGES: [(&str, &str); 31] = [
     ("weir send edit", "send/store.md"),
     ("weir send purge", "send/store.md"),
     ("weir simulate", "simulate.md"),
+    ("weir doctor", "doctor.md"),
+    ("weir completions", "cli.md#weir-completions"),
+    ("weir man", "cli.md#weir-man"),
 ];
 
 /// Command line of the program.

@@ -16,7 +16,9 @@ mod access_log;
 mod agent_args;
 mod capacity;
 pub mod compare;
+mod completions;
 mod connection_args;
+mod doctor;
 #[cfg(feature = "gate")]
 mod gate;
 mod help;
@@ -29,6 +31,7 @@ mod live_session;
 pub mod llm;
 mod load;
 pub mod log_load;
+mod man_pages;
 mod messages;
 mod mix_file;
 mod mix_from;
@@ -83,6 +86,15 @@ pub mod exit {
     pub const UNTRUSTED: u8 = 3;
     /// Interrupted; what was measured has been written.
     pub const INTERRUPTED: u8 = 130;
+
+    /// Each code with its meaning, for the manual.
+    pub(super) const MEANINGS: [(u8, &str); 5] = [
+        (OK, "done; all objectives met"),
+        (OBJECTIVE, "an objective was missed, a condition ended the run, or a side of a comparison is worse"),
+        (USAGE, "bad usage or setup, or a file could not be written"),
+        (UNTRUSTED, "no request succeeded; or the run is not trusted, and --strict was given; or an agent was lost"),
+        (INTERRUPTED, "interrupted; the results so far are written"),
+    ];
 }
 
 /// Load-test HTTP services; with a test server, a gateway and a job sender
@@ -160,6 +172,12 @@ enum CliCommand {
     /// Simulate overload protection in virtual time
     #[cfg(feature = "simulate")]
     Simulate(Box<simulate::SimulateArgs>),
+    /// Check this machine for what distorts a measurement
+    Doctor(doctor::DoctorArgs),
+    /// Print the completion script of a shell
+    Completions(completions::CompletionsArgs),
+    /// Write manual pages, one per command
+    Man(man_pages::ManArgs),
     /// Supervise a program that a study has started
     #[cfg(feature = "study")]
     #[command(name = weir_study::GUARD, hide = true)]
@@ -212,6 +230,9 @@ pub fn run_with(args: impl IntoIterator<Item = OsString>, host: Option<&dyn Pyth
         #[cfg(all(feature = "history", feature = "web"))]
         CliCommand::Ui(asked) => ui::run(&asked, &args, &messages),
         CliCommand::Report(asked) => report::run(&asked, &messages),
+        CliCommand::Doctor(asked) => doctor::run(&asked, &messages),
+        CliCommand::Completions(asked) => completions::run(&asked, &messages),
+        CliCommand::Man(asked) => man_pages::run(&asked, &messages),
     }
 }
 

@@ -137,6 +137,14 @@ fn configuration(options: &TlsOptions) -> Result<ClientConfig, TlsError> {
     Ok(config)
 }
 
+/// Number of usable CA certificates in the system's store.
+///
+/// # Errors
+/// If there is none.
+pub fn native_root_count() -> Result<usize, TlsError> {
+    native_roots().map(|roots| roots.len())
+}
+
 fn native_roots() -> Result<RootCertStore, TlsError> {
     let mut store = RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();

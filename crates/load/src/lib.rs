@@ -30,6 +30,7 @@ pub mod request_tracing;
 pub mod setup;
 mod start_gate;
 pub mod steps;
+mod stolen_time_meter;
 mod worker;
 
 use std::fmt;
@@ -43,6 +44,7 @@ pub use self::options::{Options, RequestBodySource};
 pub use self::plan::{AgentPosition, LoadPlan, Pacing, PlanError};
 use self::request_log::RequestLog;
 pub use self::start_gate::StartGate;
+use self::stolen_time_meter::StolenTimeMeter;
 use weir_decide::Nanos;
 use weir_machine::clock;
 use weir_measure::agent_counts::AgentCounts;
@@ -145,6 +147,7 @@ pub fn run(
         let partial = partial.as_ref().map(|(stretch, rest)| (*stretch, rest));
         watch(&RunProgress { elapsed, ended, number, interval: whole.as_ref(), parts, partial, named_steps: &[] })
     };
+    let meter = StolenTimeMeter::start();
     let DriveResult { counts: last, stopped_at, interrupted, ended_by, ended_at } =
         drive(plan, &StartGate::when_ready(), in_parts, &mut listen, log)?;
     let [AgentCounts { mut counts, .. }] = own;
@@ -156,5 +159,6 @@ pub fn run(
     let manifest = Manifest { started_unix_s: started, ..manifest(plan, command) };
     let mut facts = plan.facts(counts.last_done, ended_at, stopped_at, interrupted);
     facts.ended_by = ended_by.or(facts.ended_by);
+    facts.stolen = meter.read();
     Ok(Run::of(facts, &counts, &[], &series, manifest))
 }

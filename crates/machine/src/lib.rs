@@ -1,6 +1,7 @@
 //! Access to the machine: clocks, limits, memory, processes, timers.
 //!
 //! - [`clock`]: the only module that reads the time
+//! - [`doctor`]: what of this machine distorts a measurement
 //! - [`executor`]: executor of hyper's own tasks
 //! - [`lock`]: locks whose poison is ignored
 //! - [`memory`]: return of freed memory to the system
@@ -9,6 +10,7 @@
 //! - [`timer`]: exact timers on an event loop
 
 pub mod clock;
+pub mod doctor;
 pub mod executor;
 pub mod lock;
 pub mod memory;
@@ -29,7 +31,12 @@ const RESERVED_FILES: u64 = 128;
 
 /// Maximum number of connections within the limit of open files.
 pub fn max_connections() -> u64 {
-    getrlimit(Resource::Nofile).maximum.map_or(u64::MAX, |most| most.saturating_sub(RESERVED_FILES))
+    getrlimit(Resource::Nofile).maximum.map_or(u64::MAX, connections_within)
+}
+
+/// Maximum number of connections within a limit of open files.
+fn connections_within(files: u64) -> u64 {
+    files.saturating_sub(RESERVED_FILES)
 }
 
 /// Raises the limit of open files to `wanted`, plus those that the process has anyway.

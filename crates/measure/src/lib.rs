@@ -63,6 +63,7 @@ pub mod slo;
 pub mod steady;
 pub mod step_counts;
 pub mod step_series;
+pub mod stolen_time;
 pub mod stream_counts;
 pub mod stream_interval;
 pub mod stream_series;

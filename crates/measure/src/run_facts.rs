@@ -14,6 +14,7 @@ use super::run_steps::{RunIterations, RunScenario, RunStep, StepFacts};
 use super::run_streams::RunStreams;
 use super::series::RunSeries;
 use super::step_counts::{IterationCounts, StepCounts};
+use super::stolen_time::StolenTime;
 use super::stream_counts::StreamCounts;
 use super::trust::{Evidence, Trust};
 use weir_decide::Nanos;
@@ -51,6 +52,8 @@ pub struct RunFacts {
     pub scenarios: Vec<String>,
     /// Steps of the scenarios; empty without scenarios.
     pub steps: Vec<StepFacts>,
+    /// CPU time that the machine took from the generator, if it is this process.
+    pub stolen: StolenTime,
 }
 
 impl RunFacts {
@@ -147,7 +150,7 @@ impl Run {
             [] => Trust::judge(&evidence),
             agents => Trust::judge_agents(&evidence, agents, &figures),
         };
-        let trust = trust.with_steps(&steps);
+        let trust = trust.with_steps(&steps).with_stolen_time(&facts.stolen, &evidence);
         let (total, failed) = (counts.ended(), counts.failed_response());
         Self {
             weir: env!("CARGO_PKG_VERSION").into(),

@@ -26,6 +26,7 @@ use super::counts::Counts;
 use super::lateness::is_any_distorted;
 use super::load_model::LoadModel;
 use super::run_steps::RunStep;
+use super::stolen_time::StolenTime;
 use weir_decide::Nanos;
 
 #[cfg(test)]
@@ -146,6 +147,14 @@ impl Trust {
             response.p99,
         ));
         self.ok = false;
+        self
+    }
+
+    /// Adds the time that the machine took from the generator, where the generator was late or had no time left.
+    pub(super) fn with_stolen_time(mut self, stolen: &StolenTime, evidence: &Evidence<'_>) -> Self {
+        if [late_sends, late_first_tokens, saturated].iter().any(|rule| rule(evidence).is_some()) {
+            self.reasons.extend(stolen.causes());
+        }
         self
     }
 }

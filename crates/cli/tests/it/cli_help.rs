@@ -4,7 +4,7 @@
 use weir_testing::Weir;
 
 /// Each command with its pages, relative to `docs/`; a name that ends with a slash is a folder.
-const COMMANDS: [(&[&str], &[&str]); 31] = [
+const COMMANDS: [(&[&str], &[&str]); 34] = [
     (&["load"], &["load.md", "history.md", "scripts.md", "agents.md", "scripts/"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
     (&["llm"], &["llm.md", "history.md"]),
@@ -36,6 +36,9 @@ const COMMANDS: [(&[&str], &[&str]); 31] = [
     (&["send", "edit"], &["send.md", "send/"]),
     (&["send", "purge"], &["send.md", "send/"]),
     (&["simulate"], &["simulate.md"]),
+    (&["doctor"], &["doctor.md"]),
+    (&["completions"], &["cli.md"]),
+    (&["man"], &["cli.md"]),
 ];
 
 fn help(command: &[&str]) -> String {

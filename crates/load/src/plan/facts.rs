@@ -6,6 +6,7 @@ use weir_decide::Nanos;
 use weir_measure::end_reason::EndReason;
 use weir_measure::run::RunTarget;
 use weir_measure::run_facts::RunFacts;
+use weir_measure::stolen_time::StolenTime;
 use weir_scenario::plan::StreamEndRule;
 
 impl LoadPlan {
@@ -57,6 +58,8 @@ impl LoadPlan {
             ended_by: self.data_end.clone().filter(|_| is_early).map(EndReason::DataRows),
             scenarios: self.scenario_names(),
             steps: self.step_facts(),
+            // Measured by the one that runs the plan.
+            stolen: StolenTime::default(),
         }
     }
 }

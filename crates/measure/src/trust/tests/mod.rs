@@ -204,6 +204,26 @@ fn a_saturated_thread_and_late_sends_are_faults_of_the_generator() {
     assert!(run(0.97, 30).is_generator_fault());
 }
 
+#[test]
+fn time_that_the_machine_took_is_a_cause_where_weir_was_late_and_nothing_elsewhere() {
+    let run = |late_us: u64, steal_fraction: f64, throttled_ms: u64| {
+        let stolen = StolenTime { steal_fraction, throttled: Nanos::from_millis(throttled_ms) };
+        let facts = RunFacts { end: Nanos::from_secs(10), stolen, ..RunFacts::default() };
+        Run::of(facts, &counts(1000, 10, late_us), &[], &RunSeries::default(), Manifest::default()).trust
+    };
+    let has_cause =
+        |trust: &Trust| trust.reasons.iter().any(|reason| reason.contains("steal") || reason.contains("quota"));
+    assert!(!has_cause(&run(30, 0.2, 500)), "the sends were on time");
+    assert!(!has_cause(&run(2_500, 0.001, 0)), "the machine took next to nothing");
+    let stolen = run(2_500, 0.032, 120);
+    let [.., steal, quota] = stolen.reasons.as_slice() else { panic!("{stolen:?}") };
+    assert!(
+        steal.contains("3.2% of this machine's CPU time") && quota.contains("stopped its threads for 120"),
+        "{stolen:?}"
+    );
+    assert!(!stolen.ok && stolen.reasons.iter().any(|reason| reason.contains("weir itself sent late")));
+}
+
 /// Run of two steps: one of 900 requests on time, and one of requests that were sent late.
 fn run_of_steps(late_requests: u64, late_us: u64) -> Run {
     let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);

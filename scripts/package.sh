@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# Builds packages of weir for x86_64 Linux into dist/. `make packages` and the release workflow run this.
+#
+#     scripts/package.sh binary|wheel|sdist|deb|rpm|oci|all
+#
+# The command and the extension are linked by zig against glibc 2.17, so that they run on any distribution since 2014.
+# WEIR_PROFILE names another profile of cargo than dist. SOURCE_DATE_EPOCH is the time in archives, by default that of
+# the last commit. Tools are installed below target/package/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+PATH=$PATH:$HOME/.cargo/bin:/usr/local/go/bin
+
+glibc=2.17
+triple=x86_64-unknown-linux-gnu
+profile=${WEIR_PROFILE:-dist}
+version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+# The same as Python writes it: 1.2.3rc1 for 1.2.3-rc.1.
+py_version=$(sed 's/-alpha\./a/; s/-beta\./b/; s/-rc\./rc/' <<<"$version")
+work=$PWD/target/package
+tools=$work/tools
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 1577836800)}
+export SOURCE_DATE_EPOCH
+# Linked programs: the folder of a profile is its name, but that of dev.
+built=target/$triple/${profile/#dev/debug}
+name=weir-$version-x86_64-linux
+
+say() { echo "package: $*" >&2; }
+
+fail() {
+    say "$*"
+    exit 2
+}
+
+main() {
+    [ $# -gt 0 ] || fail "which package? choose binary, wheel, sdist, deb, rpm, oci or all"
+    [ "$(uname -m)" = x86_64 ] || fail "packages are built on x86_64 only; this is $(uname -m)"
+    mkdir -p dist "$work"
+    local package
+    for package in "$@"; do
+        case $package in
+            binary | wheel | sdist | deb | rpm | oci) "$package" ;;
+            all) binary && wheel && sdist && deb && rpm && oci ;;
+            *) fail "unknown package '$package'; choose binary, wheel, sdist, deb, rpm, oci or all" ;;
+        esac
+    done
+}
+
+# --- Tools
+
+python_tools() {
+    local wanted=("ziglang==0.15.2" "cargo-zigbuild==0.24.1" "maturin>=1.9,<2")
+    if [ "$(cat "$tools/stamp" 2>/dev/null)" != "${wanted[*]}" ]; then
+        say "installing zig, cargo-zigbuild and maturin"
+        "${PYTHON:-python3}" -m venv --clear "$tools"
+        "$tools/bin/pip" install --quiet --disable-pip-version-check "${wanted[@]}"
+        echo "${wanted[*]}" >"$tools/stamp"
+    fi
+    export PATH=$tools/bin:$PATH
+}
+
+# Packager of .deb and .rpm; a Go module.
+nfpm() {
+    local version=v2.48.0
+    if ! [ -x "$work/nfpm-$version" ]; then
+        command -v go >/dev/null || fail "Go is missing; it builds nfpm, which makes .deb and .rpm"
+        say "building nfpm $version"
+        GOBIN=$work GOFLAGS=-mod=mod go install "github.com/goreleaser/nfpm/v2/cmd/nfpm@$version"
+        mv "$work/nfpm" "$work/nfpm-$version"
+    fi
+    "$work/nfpm-$version" "$@"
+}
+
+# --- The command
+
+# Linked command, its manual and completions, once per call.
+command_built() {
+    [ -z "${is_built:-}" ] || return 0
+    python_tools
+    say "building weir $version ($profile, glibc $glibc)"
+    # Both packages are named, so that the extension has the same features and shares what is compiled.
+    cargo zigbuild --locked --profile "$profile" --target "$triple.$glibc" -p weir-cli -p weir-python --bin weir
+    python3 scripts/package/glibc.py "$glibc" "$built/weir"
+    rm -rf "$work/man" "$work/completions"
+    "$built/weir" man --quiet "$work/man"
+    gzip --no-name --best "$work"/man/*.1
+    mkdir -p "$work/completions"
+    "$built/weir" completions bash >"$work/completions/weir"
+    "$built/weir" completions zsh >"$work/completions/_weir"
+    "$built/weir" completions fish >"$work/completions/weir.fish"
+    is_built=yes
+}
+
+binary() {
+    command_built
+    local folder=$work/$name
+    rm -rf "$folder"
+    install -D -m 755 "$built/weir" "$folder/weir"
+    install -m 644 LICENSE README.md CHANGELOG.md "$folder"
+    cp -r "$work/man" "$work/completions" "$folder"
+    archive "$work" "$name" "dist/$name.tar.gz"
+}
+
+# The same bytes from the same files: sorted, without owners, with one time.
+archive() {
+    tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw,a-s \
+        -C "$1" -cf - "$2" | gzip --no-name --best >"$3"
+    say "$3: $(stat -c %s "$3" | numfmt --to=iec --format=%.1f)"
+}
+
+# --- Python
+
+wheel() {
+    command_built
+    local scripts=python/weir.data/scripts
+    mkdir -p $scripts
+    cp "$built/weir" $scripts/weir
+    rm -f "dist/weir_http-$py_version"-*.whl
+    # The extension is abi3: one wheel for Python 3.10 and later.
+    maturin build --profile "$profile" --target "$triple" --zig --compatibility manylinux2014 --out dist --quiet
+    local wheel=("dist/weir_http-$py_version"-*.whl)
+    python3 scripts/package/glibc.py "$glibc" "${wheel[0]}"
+    say "${wheel[0]}: $(stat -c %s "${wheel[0]}" | numfmt --to=iec --format=%.1f)"
+}
+
+sdist() {
+    python_tools
+    maturin sdist --out dist --quiet
+    say "dist/weir_http-$py_version.tar.gz: $(stat -c %s "dist/weir_http-$py_version.tar.gz" | numfmt --to=iec --format=%.1f)"
+}
+
+# --- Distributions
+
+deb() { system_package deb "weir_${version}_amd64.deb"; }
+
+rpm() { system_package rpm "weir-$version.x86_64.rpm"; }
+
+# A package of the system: its kind, and its file in dist/.
+system_package() {
+    command_built
+    VERSION=$version WEIR=$built/weir MAN=$work/man COMPLETIONS=$work/completions \
+        nfpm package --config extras/nfpm.yaml --packager "$1" --target "dist/$2" >/dev/null
+    say "dist/$2: $(stat -c %s "dist/$2" | numfmt --to=iec --format=%.1f)"
+}
+
+# Image of one layer, without a daemon.
+oci() {
+    command_built
+    python3 scripts/package/oci_image.py "$built/weir" "$version" "dist/$name.oci.tar"
+    say "dist/$name.oci.tar: $(stat -c %s "dist/$name.oci.tar" | numfmt --to=iec --format=%.1f)"
+}
+
+main "$@"
