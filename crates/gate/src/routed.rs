@@ -48,6 +48,9 @@ impl RoutedRequest<'_> {
                 .into_iter()
                 .flatten()
                 .fold(self.route.plan.policy.deadline, Nanos::min);
+        if self.context.is_described() {
+            self.context.set_progress(Some(&self.route.label), "reading_body");
+        }
         let spread = self.engine.spread();
         if !body.is_end_stream()
             && let Some(failed) = self.engine.shed_early(&self.route.plan, priority, spread, deadline)
@@ -79,6 +82,9 @@ impl RoutedRequest<'_> {
             priority,
             spread,
         };
+        if self.context.is_described() {
+            self.context.set_progress(None, "calling");
+        }
         let on_cancel = |trace: CallTrace| {
             if self.context.is_logged() {
                 self.context.log_attempts(trace.json());
@@ -232,7 +238,8 @@ impl RoutedRequest<'_> {
         }
         let host = headers.get(header::HOST).cloned();
         let trusted = route.proxies.contains(self.context.peer().ip());
-        headers::set_forwarded(headers, self.context.client_address(), host.as_ref(), trusted);
+        let scheme = if self.context.tls().is_some() { "https" } else { "http" };
+        headers::set_forwarded(headers, self.context.client_address(), host.as_ref(), scheme, trusted);
         route.rewrite_request(headers);
     }
 

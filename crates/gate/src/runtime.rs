@@ -15,9 +15,10 @@ use super::config::{
 };
 use super::distributed_limit::DistributedLimit;
 use super::json_merge::JsonMerge;
+use super::listener_runtime::ListenerRuntime;
 use super::local_responses;
 use super::rewrite;
-use super::routes::{Captures, Routes};
+use super::routes::Captures;
 use weir_call::{CallPlan, PermitPool, Success, Upstream, UpstreamHost};
 use weir_decide::Nanos;
 use weir_decide::admission::{self, Rejection};
@@ -35,7 +36,8 @@ use weir_server::ResponseBody;
 /// Runtime of a configuration.
 #[derive(Debug)]
 pub(super) struct GateRuntime {
-    pub(super) route_table: Routes,
+    /// Listeners, in the server's order.
+    pub(super) listeners: Vec<ListenerRuntime>,
     /// Rules of the normal form of paths.
     pub(super) path_rule: PathRule,
     /// Routes, in the configuration's order.
@@ -70,6 +72,8 @@ pub(super) struct UpstreamRuntime {
 pub(super) struct GateRoute {
     /// Name in metrics and logs.
     pub(super) name: String,
+    /// The same, for the list of calls in flight.
+    pub(super) label: Arc<str>,
     /// Name of the upstream.
     pub(super) upstream: String,
     pub(super) plan: CallPlan,
@@ -100,7 +104,7 @@ impl GateRuntime {
         now: Nanos,
         cluster_salt: Option<u64>,
     ) -> Result<Self, String> {
-        let table = Routes::new(config)?;
+        let listeners = ListenerRuntime::all(config, before.map(|before| before.listeners.as_slice()))?;
         let mut upstreams = Vec::new();
         for asked in &config.upstreams {
             let is_same =
@@ -112,13 +116,8 @@ impl GateRuntime {
             };
             upstreams.push((asked.name.clone(), service));
         }
-        let mut setup = Self {
-            route_table: table,
-            path_rule: config.path_rule,
-            routes: Vec::new(),
-            upstreams,
-            budgets: HashMap::new(),
-        };
+        let mut setup =
+            Self { listeners, path_rule: config.path_rule, routes: Vec::new(), upstreams, budgets: HashMap::new() };
         for asked in &config.routes {
             let upstream = setup.upstream(&asked.upstream).ok_or_else(|| format!("no upstream {}", asked.upstream))?;
             let mut route =
@@ -233,11 +232,10 @@ impl GateRoute {
         let mut plan = CallPlan::new(policy.policy.clone(), success, upstream);
         plan.permits = asked.admission.as_ref().map(|terms| Arc::new(PermitPool::new(terms, now)));
         plan.deadline_headers.clone_from(&policy.deadlines_out);
-        let methods: Vec<&str> = asked.methods.iter().map(Method::as_str).collect();
-        let parts = [&methods.join(","), asked.host.as_deref().unwrap_or_default(), &asked.path];
-        let name = parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ");
+        let name = asked.name();
         let rate = cluster_salt.and(asked.rate).map(|rule| rate_limit_id(&name, &rule));
         Ok(Self {
+            label: name.as_str().into(),
             name,
             upstream: asked.upstream.clone(),
             plan,

@@ -2,8 +2,10 @@
 
 mod caller;
 mod cluster;
+mod difference;
 mod file;
 mod headers;
+mod listener;
 mod parse;
 mod pattern;
 mod policy;
@@ -22,9 +24,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 
+pub use self::caller::CertificateField;
+pub use self::difference::{ChangeKind, ConfigChange, differences};
+pub use self::listener::ListenerConfig;
 pub use self::parse::parse;
 pub(crate) use self::pattern::captures;
-pub use self::proxies::{Network, Proxies};
 pub use self::smart::{FlagConfig, SMART_CONFIG, from_flags, smart};
 pub use self::units::{budget, quantile};
 use weir_decide::Nanos;
@@ -42,18 +46,26 @@ use weir_http::client::{Http2Limits, Protocol};
 use weir_http::path::PathRule;
 use weir_http::tls::TlsOptions;
 use weir_redis::RedisAddress;
+pub use weir_server::tls::ServerTlsOptions;
+use weir_server::{BuiltinPaths, ListenAddress};
+pub use weir_server::{Network, Proxies};
 
 /// A whole configuration, validated.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// `HOST:PORT` to listen on; `--listen` comes first.
-    pub listen: Option<String>,
+    /// Address to listen on, without `listeners`; `--listen` comes first.
+    pub listen: Option<ListenAddress>,
+    /// Addresses to listen on, each with its protocols and routes; empty for one.
+    pub listeners: Vec<ListenerConfig>,
+    /// Address of the admin listener; None for none. `--admin` comes first.
+    pub admin: Option<ListenAddress>,
     /// Event-loop threads, 1 to 256; `--workers` comes first.
     pub workers: Option<usize>,
-    /// Path of the metrics; empty for none.
-    pub metrics: String,
-    /// Path that returns 200 while the gateway runs; empty for none.
-    pub health: String,
+    /// Path of the metrics on the public listeners; empty for none. None: `/metrics`, or none with an admin listener.
+    pub metrics: Option<String>,
+    /// Path of the health check on the public listeners; empty for none. None: `/healthz`, or none with an admin
+    /// listener.
+    pub health: Option<String>,
     /// Networks of the proxies whose forwarding headers are kept and extended.
     pub trusted_proxies: Arc<Proxies>,
     /// Rules of the normal form of paths.
@@ -177,7 +189,7 @@ pub struct SuccessRule {
 }
 
 /// One route: which requests go to which upstream, by which policy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RouteConfig {
     /// Path with captures: `/path/{name}/{*rest}`.
     pub path: String,
@@ -185,6 +197,8 @@ pub struct RouteConfig {
     pub methods: Vec<Method>,
     /// Host in lower case, without port; None for any.
     pub host: Option<String>,
+    /// Names of the listeners that have the route; empty for all.
+    pub listeners: Vec<String>,
     /// Name of the upstream.
     pub upstream: String,
     /// Policy of the route's calls.
@@ -208,9 +222,11 @@ pub struct RouteConfig {
 /// Rule for the priority of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriorityRule {
-    /// Header with the priority; None if the route sets it.
+    /// Header with the priority.
     pub header: Option<HeaderName>,
-    /// Values of the header, and the priority of each.
+    /// Part of the caller's certificate that decides the priority, in place of a header.
+    pub certificate: Option<CertificateField>,
+    /// Values of the header or the certificate, and the priority of each.
     pub values: Vec<(String, Priority)>,
     /// Priority without such a value.
     pub default: Priority,
@@ -225,6 +241,8 @@ pub enum CallerFrom {
     Header(HeaderName),
     /// This capture of the route's path.
     Path(String),
+    /// This part of the caller's certificate.
+    Certificate(CertificateField),
 }
 
 /// Changes to a route's requests and responses.
@@ -323,9 +341,11 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: None,
+            listeners: Vec::new(),
+            admin: None,
             workers: None,
-            metrics: "/metrics".to_owned(),
-            health: "/healthz".to_owned(),
+            metrics: None,
+            health: None,
             trusted_proxies: Arc::default(),
             path_rule: PathRule::default(),
             upstreams: Vec::new(),
@@ -336,6 +356,18 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// Paths of the gateway's own on its public listeners.
+    pub fn builtin_paths(&self) -> BuiltinPaths {
+        let path = |own: &Option<String>, default: &str| match own {
+            Some(path) => path.clone(),
+            None if self.admin.is_some() => String::new(),
+            None => default.to_owned(),
+        };
+        BuiltinPaths { metrics: path(&self.metrics, "/metrics"), health: path(&self.health, "/healthz") }
+    }
+}
+
 impl RouteConfig {
     /// A route that passes requests of this path on unchanged, with one attempt each.
     pub fn forward_all(upstream: &str, path: &str) -> Self {
@@ -343,6 +375,7 @@ impl RouteConfig {
             path: path.to_owned(),
             methods: Vec::new(),
             host: None,
+            listeners: Vec::new(),
             upstream: upstream.to_owned(),
             policy: PolicyConfig::new(policy::DEFAULT_POLICY),
             admission: None,

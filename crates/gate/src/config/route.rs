@@ -3,7 +3,7 @@
 use http::Method;
 
 use super::caller::{CallerConfig, caller_config};
-use super::problem::Diagnostics;
+use super::problem::{Diagnostics, suggestion};
 use super::read::{DocumentNode, DocumentTable};
 use super::rewrite::{is_authority, rewrite};
 use super::upstream::unknown;
@@ -16,6 +16,7 @@ use weir_http::path::PathRule;
 pub(super) struct RouteScope<'n> {
     pub(super) upstreams: Vec<&'n str>,
     pub(super) policies: Vec<(&'n str, Option<PolicyConfig>)>,
+    pub(super) listeners: Vec<&'n str>,
     /// Rules of the normal form of paths.
     pub(super) path_rule: PathRule,
 }
@@ -42,6 +43,7 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
     let deadline_from = part("deadline_from").and_then(|table| response::deadline_from(&table, &captures));
     let response = part("response").map_or_else(ResponseRule::default, |table| response::response_rule(&table));
     let limit = protection::route_admission(&table);
+    let listeners = table.get("listeners").map(|node| listener_names(&node, &names.listeners)).unwrap_or_default();
     let CallerConfig { priority, caller, rate } = caller_config(&table, &captures);
     table.check_unknown_keys();
     let RouteMatchConfig { path, methods, host } = matched?;
@@ -51,6 +53,7 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
         path: text.to_owned(),
         methods,
         host,
+        listeners,
         upstream: upstream.unwrap_or_default(),
         policy,
         admission: limit,
@@ -142,6 +145,39 @@ fn upstream(table: &DocumentTable<'_>, names: &RouteScope<'_>) -> Option<String>
     Some(name.to_owned())
 }
 
+impl RouteConfig {
+    /// Name in metrics and logs: methods, host, path and listeners.
+    pub fn name(&self) -> String {
+        let methods: Vec<&str> = self.methods.iter().map(Method::as_str).collect();
+        // Routes of several listeners may have the same path.
+        let listeners: String = self.listeners.iter().map(|name| format!("@{name}")).collect();
+        let parts = [&methods.join(","), self.host.as_deref().unwrap_or_default(), &self.path, &listeners];
+        parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Parses `["public", "internal"]`.
+fn listener_names(node: &DocumentNode<'_>, known: &[&str]) -> Vec<String> {
+    let list = node.list();
+    if list.as_ref().is_some_and(Vec::is_empty) {
+        node.error("empty list", "leave it out for all listeners");
+    }
+    let mut names = Vec::new();
+    for node in list.unwrap_or_default() {
+        let Some(name) = node.string() else { continue };
+        if !known.contains(&name) {
+            let remedy = if known.is_empty() {
+                "write [[listeners]] with this name".to_owned()
+            } else {
+                suggestion(name, known)
+            };
+            node.error(format!("unknown listener {}", node.display()), remedy);
+        }
+        names.push(name.to_owned());
+    }
+    names
+}
+
 /// A route's policy, and its name unless it is written in the route.
 fn route_policy(table: &DocumentTable<'_>, names: &RouteScope<'_>) -> (Option<PolicyConfig>, Option<String>) {
     let Some(node) = table.get("policy") else { return (Some(PolicyConfig::new(policy::DEFAULT_POLICY)), None) };
@@ -180,6 +216,10 @@ pub(super) fn check_duplicates(routes: &[ParsedRoute<'_>], notes: &Diagnostics<'
     for (index, ParsedRoute { route, path, .. }) in routes.iter().enumerate() {
         let same = seen.entry((pattern::shape(&route.path), &route.host)).or_default();
         for earlier in same.iter().map(|earlier| &routes[*earlier]) {
+            let (theirs, ours) = (&earlier.route.listeners, &route.listeners);
+            if !theirs.is_empty() && !ours.is_empty() && !theirs.iter().any(|name| ours.contains(name)) {
+                continue;
+            }
             let both = earlier.route.methods.iter().find(|method| route.methods.contains(method));
             if both.is_some() || route.methods.is_empty() && earlier.route.methods.is_empty() {
                 let what = match both {
