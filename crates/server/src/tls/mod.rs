@@ -225,8 +225,13 @@ fn certified_key(
     let chain = certificates(&read("cert", &files.cert)?).map_err(|why| failed("cert", &files.cert, why))?;
     let key = PrivateKeyDer::from_pem_slice(&read("key", &files.key)?)
         .map_err(|_| failed("key", &files.key, "no private key (PEM) in it".to_owned()))?;
-    let mut certified = CertifiedKey::from_der(chain, key, provider)
-        .map_err(|error| ServerTlsError::Mismatch(index, error.to_string()))?;
+    let mut certified = CertifiedKey::from_der(chain, key, provider).map_err(|error| {
+        let why = match error {
+            rustls::Error::InconsistentKeys(_) => "the key is of another certificate".to_owned(),
+            other => other.to_string(),
+        };
+        ServerTlsError::Mismatch(index, why)
+    })?;
     if let Some(path) = &files.ocsp {
         let response = read("ocsp", path)?;
         // An OCSP response is a SEQUENCE; a PEM file would be sent as it is, and break every handshake of strict clients.
