@@ -1,7 +1,7 @@
 """Benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|streams|llm|serve|gate|client|smart|overload|
-                           harm|send|delivery|shared|verdicts|agents|all|page] [--quick] [--pairs 5]
+    python benches/run.py [closed|open|truth|memory|scenario|scripts|http2|streams|llm|watched|serve|gate|client|smart|
+                           overload|harm|send|delivery|shared|verdicts|agents|all|page] [--quick] [--pairs 5]
                            [--minutes 10] [--publish]
 
 `benches/peers.sh` installs the peers; a missing one is reported and left out. Every run is saved
@@ -43,6 +43,7 @@ from harness import (
     streams,
     truth,
     verdicts,
+    watched,
 )
 from harness.plan import Plan
 from harness.trial import Bench, Trial
@@ -57,6 +58,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "http2": http2.measure,
     "streams": streams.measure,
     "llm": llm.measure,
+    "watched": watched.measure,
     "serve": served.measure,
     "gate": gated.measure,
     "client": clients.measure,

@@ -26,7 +26,7 @@ main() {
     rust "$purpose"
     case $purpose in
         demo) venv && demonstration ;;
-        test) venv && tools && examples && axe && ray && frameworks && site && package dev ;;
+        test) venv && tools && suite ;;
         studies) venv && tools && package release ;;
         docs) venv && site && package dev ;;
         check) venv && tools ;;
@@ -144,6 +144,14 @@ demonstration() {
     examples &
     local packages=$!
     command_alone
+    wait "$packages"
+}
+
+# What the tests need: packages that they use, and meanwhile weir.
+suite() {
+    { examples && axe && ray && frameworks && site; } &
+    local packages=$!
+    package dev
     wait "$packages"
 }
 

@@ -30,6 +30,9 @@ follow() {
     local shown=$!
     wait "$running" || status=$?
     wait "$shown"
+    # In this shell: another one has no children yet.
+    times >"$kept/times"
+    printf -- '-- %s: ended after %s s; processor time of all that has ended: %s\n' "$name" "$SECONDS" "$(tail -1 "$kept/times")"
     if [ "$status" != 0 ]; then
         failed+=("$name ($*) ended with $status")
         mapfile -t -O "${#failed[@]}" failed < <(named "$log")
@@ -63,7 +66,7 @@ export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(nproc)))}
 # Targets of fuzzing are built with instrumentation, by their script.
 packages=(--workspace --exclude weir-fuzz --locked)
 step build cargo test "${packages[@]}" --no-run
-fuzz=(nice -n 19 scripts/fuzz.sh 3)
+fuzz=(nice -n 19 scripts/fuzz.sh --shared 3)
 start fuzz "${fuzz[@]}"
 fuzzing=$started
 step rust cargo test "${packages[@]}" --no-fail-fast

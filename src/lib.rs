@@ -11,6 +11,7 @@
 //! cli ──► live ─────────────────────► measure, decide
 //!  │ ├──► tui ──► live ──────────────► measure, decide
 //!  │ ├──► web ───► server, report, load, machine, measure, decide
+//!  │ ├──► otlp ───► server, http, machine, decide
 //!  │ ├──► outputs ► server, http, machine, measure, decide
 //!  │ ├──► bulk ──► send, live, machine, measure, decide
 //!  │ ├──► study ─► agents, load, report ─► document, machine, measure, decide
@@ -23,7 +24,7 @@
 //!  │ ├──► load ──► scenario, hurl, events, json, http, machine, measure, decide
 //!  │ ├──► record ─► import, http, machine, decide
 //!  │ ├──► serve ─► server, events ──► machine, decide
-//!  │ ├──► gate ──► server, call, http, document, redis
+//!  │ ├──► gate ──► otlp, server, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
 //!  │ └──► send ──► call, http, redis, machine, decide
 //!  │                            └───► http
@@ -63,6 +64,7 @@
 //! - [`capacity`] search for the highest load at which all objectives are met
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV and HTML
 //! - [`web`] page on which a load is watched and changed while it runs
+//! - [`otlp`] OpenTelemetry traces: spans, and their export to a collector
 //! - [`outputs`] outputs of a load while it runs: JSON lines, Prometheus, OpenTelemetry, InfluxDB, StatsD
 //! - [`history`] store of saved runs, and their trends
 //! - [`live`] progress of a run on the terminal while it goes
@@ -100,6 +102,7 @@ pub use weir_load as load;
 pub use weir_lua as lua;
 pub use weir_machine as machine;
 pub use weir_measure as measure;
+pub use weir_otlp as otlp;
 pub use weir_outputs as outputs;
 pub use weir_record as record;
 pub use weir_redis as redis;

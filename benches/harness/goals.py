@@ -27,6 +27,7 @@ from harness import (
     streams_page,
     truth,
     verdicts_goals,
+    watched_page,
 )
 from harness.results import Section, Value
 from harness.trial import Trial
@@ -47,6 +48,7 @@ def judge(section: Section) -> list[Goal]:
         "http2": http2_page.judge,
         "streams": streams_page.judge,
         "llm": llm_page.judge,
+        "watched": watched_page.judge,
         "serve": serve_goals.judge,
         "gate": gate_goals.judge,
         "client": client_goals.judge,

@@ -24,6 +24,7 @@ from harness import (
     streams_page,
     truth,
     verdicts_page,
+    watched_page,
 )
 from harness.goals import PERCENTILES, judge
 from harness.results import MARK, Section
@@ -230,6 +231,7 @@ WRITERS: dict[str, Callable[[Section], Iterator[str]]] = {
     "scripts": scripts_page.write,
     "http2": http2_page.write,
     "streams": streams_page.write,
+    "watched": watched_page.write,
     "llm": llm_page.write,
     "serve": serve_page.write,
     "gate": gate_page.write,

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::path::PathBuf;
 use weir::agents;
+use weir::cli::log_load::LogLoad;
 use weir::decide::Nanos;
 use weir::decide::load::live_load::LevelKind;
 use weir::decide::load::notation;
@@ -48,7 +49,14 @@ impl LoadRequest {
             Some(LoadStagesArg(LevelKind::Rate, stages)) => (stages, Vec::new()),
             None => (Vec::new(), Vec::new()),
         };
-        let options = Options {
+        let logs = LogLoad {
+            rate_from: form.take("rate_from")?,
+            scale: form.take("scale")?,
+            speed: form.take("speed")?,
+            mix_from: form.take("mix_from")?,
+            log_pattern: form.take("log_pattern")?,
+        };
+        let mut options = Options {
             url: form.take("url")?,
             scenarios: form.take::<Vec<ScenarioArg>>("scenario")?.into_iter().map(|scenario| scenario.0).collect(),
             request_scenario: form
@@ -85,6 +93,7 @@ impl LoadRequest {
                 window_bytes: form.take("h2_window")?,
             },
             streams: stream_options(&form)?,
+            traces_requests: false,
             unix_socket: form.take("unix_socket")?,
             connect_to: form.take("connect_to")?,
             tls: TlsOptions {
@@ -100,6 +109,9 @@ impl LoadRequest {
             script: form.take::<Option<ScriptArg>>("script")?.map(|script| script.0),
         };
         form.is_empty()?;
+        // A log may be long.
+        let py = form.0.py();
+        py.detach(|| logs.apply(&mut options)).map_err(|why| errors::flags(&why))?;
         Ok(Self { options, slos: slos.into_iter().map(|o| o.0).collect(), agents })
     }
 }

@@ -30,6 +30,7 @@ mod scenario_args;
 mod script;
 mod send;
 mod serve;
+mod signals;
 mod simulate;
 mod started_load;
 mod stream_args;

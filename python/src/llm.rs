@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use weir::cli::llm::{self, LlmCallError};
 
 use crate::errors;
 use crate::run::RunHandle;
+use crate::signals::SignalWatch;
 
 /// Runs the load of `weir llm ARGS...`; returns it, and notes for a person. `command` is recorded in the manifest.
 ///
@@ -16,30 +16,15 @@ use crate::run::RunHandle;
 #[pyo3(name = "llm")]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands over owned values")]
 pub(crate) fn run_llm(py: Python<'_>, args: Vec<OsString>, command: Vec<String>) -> PyResult<(RunHandle, Vec<String>)> {
-    let mut raised: Option<PyErr> = None;
+    let mut signals = SignalWatch::default();
     let run = py.detach(|| {
         let call = llm::parse(args).map_err(|reason| errors::flags(&reason))?;
-        let mut go_on = || {
-            let go_on = Python::try_attach(|py| match py.check_signals() {
-                Ok(()) => raised.is_none(),
-                Err(error) => {
-                    raised = Some(error);
-                    false
-                }
-            });
-            // Without an interpreter to attach to, Python is shutting down.
-            go_on.unwrap_or(false)
-        };
-        let run = call.run(&command, &mut go_on).map_err(|error| match error {
+        let run = call.run(&command, &mut || signals.goes_on()).map_err(|error| match error {
             LlmCallError::Load(error) => errors::load(&error),
             LlmCallError::Tokens(reason) => errors::flags(&reason),
         })?;
         Ok((run, call.notes().to_vec()))
     });
-    match (raised, run) {
-        (Some(error), Ok(_)) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => Err(error),
-        (_, Ok((run, notes))) => Ok((RunHandle(run), notes)),
-        // Ctrl-C while connecting takes precedence over an error of the connection.
-        (raised, Err(error)) => Err(raised.or_else(|| py.check_signals().err()).unwrap_or(error)),
-    }
+    let (run, notes) = signals.settle(py, run)?;
+    Ok((RunHandle(run), notes))
 }

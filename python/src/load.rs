@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use weir::agents::Coordinator;
@@ -13,6 +12,7 @@ use crate::errors;
 use crate::form::LoadRequest;
 use crate::run::RunHandle;
 use crate::script::command::OpenedScript;
+use crate::signals::SignalWatch;
 
 /// Runs the load that the arguments describe, with the users of a script, if it has one. `command` is recorded in the manifest.
 ///
@@ -28,7 +28,7 @@ pub(crate) fn load(
     script: Option<Py<PyAny>>,
 ) -> PyResult<RunHandle> {
     let LoadRequest { options, slos, agents } = LoadRequest::read(form)?;
-    let (mut raised, mut reports): (Option<PyErr>, Vec<String>) = (None, Vec::new());
+    let (mut signals, mut reports) = (SignalWatch::default(), Vec::new());
     let run = py.detach(|| {
         let mut plan = LoadPlan::new(&options).map_err(|e| errors::plan(&e))?;
         if let Some(agents) = &agents {
@@ -40,17 +40,7 @@ pub(crate) fn load(
             let program = script.shared(&plan, &headers).map_err(|why| errors::usage(&why))?;
             plan = plan.driven_by(Arc::new(program), &options).map_err(|e| errors::plan(&e))?;
         }
-        let mut go_on = || {
-            let go_on = Python::try_attach(|py| match py.check_signals() {
-                Ok(()) => raised.is_none(),
-                Err(error) => {
-                    raised = Some(error);
-                    false
-                }
-            });
-            // Without an interpreter to attach to, Python is shutting down.
-            go_on.unwrap_or(false)
-        };
+        let mut go_on = || signals.goes_on();
         let options = setup::set_up(&options, &mut go_on).map_err(|e| errors::load(&e))?;
         if plan.has_setup() {
             plan = LoadPlan::new(&options).map_err(|e| errors::plan(&e))?;
@@ -72,12 +62,7 @@ pub(crate) fn load(
         torn_down.map_err(|e| errors::load(&e))?;
         Ok(run)
     });
-    let mut run = match (raised, run) {
-        (Some(error), Ok(_)) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => return Err(error),
-        (_, Ok(run)) => run,
-        // Ctrl-C while connecting takes precedence over an error of the connection.
-        (raised, Err(error)) => return Err(raised.or_else(|| py.check_signals().err()).unwrap_or(error)),
-    };
+    let mut run = signals.settle(py, run)?;
     run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
     Ok(RunHandle(run))
 }

@@ -114,14 +114,23 @@ class Browser:
 
     def open(self, url: str) -> float:
         """Open a page and return the seconds until all of it, its charts too, was painted once."""
+        # What the page before says of its end is not about this one: its server may be gone.
+        self._navigate("about:blank")
         self._events.clear()
         began = time.monotonic()
-        self.ask("Page.navigate", url=url)
-        until = began + PATIENCE
-        while not any(name == "Page.loadEventFired" for name, _ in self._events):
-            self._keep(self._next(until))
+        self._navigate(url)
         self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         return time.monotonic() - began
+
+    def _navigate(self, url: str) -> None:
+        loaded = self._loads()
+        self.ask("Page.navigate", url=url)
+        until = time.monotonic() + PATIENCE
+        while self._loads() == loaded:
+            self._keep(self._next(until))
+
+    def _loads(self) -> int:
+        return sum(name == "Page.loadEventFired" for name, _ in self._events)
 
     def evaluate(self, script: str) -> Any:
         """Run a script in the page and return its value, once that is there."""

@@ -157,3 +157,27 @@ def test_other_threads_run_meanwhile(service: Service) -> None:
     for thread in threads:
         thread.join()
     assert [run.requests.ok for run in done] == [20, 20, 20]
+
+
+def access_log(path: Path, paths: list[str]) -> Path:
+    """A log of requests that end within three seconds, a third in each."""
+    lines = [
+        f'::1 - - [26/Nov/2025:12:00:{3 * n // len(paths):02} +0000] "GET {target} HTTP/1.1" 200 5 "-" "a" 0.000'
+        for n, target in enumerate(paths)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_log_gives_a_load_its_rate_and_its_requests(service: Service, tmp_path: Path) -> None:
+    log = access_log(tmp_path / "access.log", [f"/{'ab'[n % 3 == 0]}" for n in range(60)])
+    run = weir.load(service.url, rate_from=log, scale=2, speed=3)
+    assert run.requests.total == pytest.approx(120, abs=2)
+    assert run.duration_s == pytest.approx(1, abs=0.2)
+    before = len(service.seen)
+    mixed = weir.load(service.url, mix_from=[str(log)], requests=300, connections=2, seed=1)
+    assert mixed.requests.total == 300
+    assert len(service.seen) - before == 300
+    names = {step.name: step.requests for step in mixed.steps}
+    assert len(names) == 2
+    assert sorted(names.values())[0] == pytest.approx(100, abs=40)

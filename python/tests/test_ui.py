@@ -82,12 +82,6 @@ def saved(service: Service, count: int, *flags: str) -> None:
 TRENDS = "(document.querySelectorAll('#trends figure').length > 2 || document.querySelector('#trends .help') !== null)"
 
 
-def complaints(browser: Browser) -> list[Any]:
-    """Return what the browser complains of, except of a stream of events that has ended: the page asks again."""
-    words = ("/api/events", "network error")
-    return [it for it in browser.complaints() if not any(word in str(it) for word in words)]
-
-
 def test_a_run_is_started_changed_stopped_and_found(browser: Browser, service: Service, start_ui: StartUi) -> None:
     ui = start_ui()
     browser.size(1280, 900)
@@ -138,7 +132,7 @@ def test_a_run_is_started_changed_stopped_and_found(browser: Browser, service: S
     wait(browser, "document.getElementById('state').textContent.includes(' of 2:00')")
     browser.evaluate("document.getElementById('stop').click()")
     wait(browser, "document.getElementById('run-words').textContent === 'Saved as run #2.'")
-    assert complaints(browser) == []
+    assert browser.complaints() == []
     origin = ui.url.split("#")[0]
     assert all(url.startswith((origin, "blob:")) for url in browser.requests())
 
@@ -167,7 +161,7 @@ def test_runs_are_filtered_compared_and_have_trends(browser: Browser, service: S
     browser.open("about:blank")
     browser.open(ui.at("compare", 1, 3))
     wait(browser, "document.getElementById('frame').src.includes('/documents/')")
-    assert complaints(browser) == []
+    assert browser.complaints() == []
 
 
 def test_a_scenario_is_uploaded_and_loaded(browser: Browser, service: Service, start_ui: StartUi) -> None:
@@ -198,7 +192,7 @@ def test_a_scenario_is_uploaded_and_loaded(browser: Browser, service: Service, s
     wait(browser, "document.getElementById('run-headline').textContent === 'The run is over'")
     assert "caught" not in browser.evaluate("document.title")
     assert browser.evaluate("document.querySelectorAll('main img, main script').length") == 0
-    assert complaints(browser) == []
+    assert browser.complaints() == []
 
 
 def test_a_spectator_sees_runs_and_starts_none(browser: Browser, service: Service, start_ui: StartUi) -> None:

@@ -51,6 +51,11 @@ def load(
     rate: float | None = None,
     arrivals: str = "constant",
     stages: str | Sequence[Stage] | None = None,
+    rate_from: _Path | Sequence[_Path] | None = None,
+    scale: float | None = None,
+    speed: float | None = None,
+    mix_from: _Path | Sequence[_Path] | None = None,
+    log_pattern: str | None = None,
     method: str | None = None,
     headers: Mapping[str, str] | Iterable[tuple[str, str]] | None = None,
     body: _Body | Sequence[_Body] | None = None,
@@ -120,6 +125,12 @@ def load(
             "gamma:BURSTINESS".
         stages: Arrival rate over time: ``"0-200/30s,200/1m"``, or tuples (from per second, to per second, time). With a
             ``u`` the number of users of a closed loop over time: ``"0-50u/30s,50u/1m"``.
+        rate_from: Access log whose rate over time the load has, or several in order; `duration` cuts it off.
+        scale: Factor of that rate (default 1).
+        speed: Factor of its speed (default 1): 60 makes a minute of an hour.
+        mix_from: Access log whose requests are sent, by how often it has them, in place of one request; or several.
+        log_pattern: Format of the lines of a log: a name, or a pattern of nginx, Apache or Envoy. Default: told from
+            the lines.
         method: Request method. Default: GET, or POST with a body.
         headers: Names and values. They replace default headers of the same name; an empty value removes one.
         body: Text (sent as UTF-8), bytes, or the path (`pathlib.Path`) of a file; of several, each request takes one at
@@ -226,6 +237,8 @@ def load_form(arguments: Mapping[str, Any], name: str) -> tuple[dict[str, object
         auth=_user_and_password(auth),
         slo=[] if slo is None else [slo] if isinstance(slo, str) else slo,
         redact=_texts(redact),
+        rate_from=_paths(arguments["rate_from"]),
+        mix_from=_paths(arguments["mix_from"]),
         check=[] if check is None else [check] if isinstance(check, str) else check,
         scenario=[_form(one) for one in _several(scenario)],
         request_scenario=_form(rows),
@@ -283,6 +296,12 @@ def _form(scenario: Scenario | None) -> dict[str, object] | None:
 
 def _texts(given: str | Sequence[str]) -> list[str]:
     return [given] if isinstance(given, str) else list(given)
+
+
+def _paths(given: _Path | Sequence[_Path] | None) -> list[_Path]:
+    if given is None:
+        return []
+    return [given] if isinstance(given, str | PathLike) else list(given)
 
 
 def _header_lines(headers: Mapping[str, str] | Iterable[tuple[str, str]] | None) -> list[str]:

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed precondition fails the test")]
 
 use std::env;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -45,4 +46,47 @@ fn the_example_loads_a_service_and_prints_the_run() {
     let out = run("load", &server.url("/"));
     assert!(out.contains("200 total") && out.contains("successes in a second"), "{out}");
     assert_eq!(server.requests(), 200);
+}
+
+/// Whether the documentation in a source text has a block of Rust, which rustdoc compiles and runs.
+fn has_documented_example(text: &str) -> bool {
+    let mut is_inside = false;
+    let docs =
+        text.lines().filter_map(|line| line.trim_start().strip_prefix("///").or(line.trim_start().strip_prefix("//!")));
+    for language in docs.filter_map(|line| line.trim_start().strip_prefix("```")) {
+        is_inside = !is_inside;
+        if is_inside && ["", "rust", "no_run", "should_panic", "compile_fail"].contains(&language.trim()) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Each crate that may have examples in its documentation takes seconds of `cargo test`, whether it has any or not.
+#[test]
+fn examples_in_documentation_are_run_where_there_are_any() {
+    assert!(has_documented_example("/// ```\n/// f();\n/// ```\n"));
+    assert!(!has_documented_example("/// ```text\n/// f();\n/// ```\n"));
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
+    for one in fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path()) {
+        let mut folders = vec![one.join("src")];
+        let mut has_any = false;
+        while let Some(folder) = folders.pop() {
+            for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    has_any |= has_documented_example(&fs::read_to_string(&path).unwrap());
+                }
+            }
+        }
+        let manifest = fs::read_to_string(one.join("Cargo.toml")).unwrap();
+        let is_run = !manifest.contains("\ndoctest = false\n");
+        assert_eq!(
+            is_run,
+            has_any,
+            "{}: doctest = false is for crates without examples, and for all of them",
+            one.display()
+        );
+    }
 }

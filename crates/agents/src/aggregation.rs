@@ -10,6 +10,7 @@ use weir_measure::agent_counts::AgentCounts;
 use weir_measure::end_reason::EndReason;
 use weir_measure::interval_merger::IntervalMerger;
 use weir_measure::recorder::Interval;
+use weir_measure::run_steps::StepFacts;
 use weir_measure::series::RunSeries;
 
 /// Aggregated results of a run. Invalid events of an agent are errors, and leave them unchanged.
@@ -223,6 +224,11 @@ impl AgentAggregator {
     }
 
     /// Steps of scripts by their names.
+    pub(crate) fn named_steps(&self) -> &[StepFacts] {
+        self.steps.facts()
+    }
+
+    /// Takes the join of the steps.
     pub(crate) fn take_steps(&mut self) -> StepJoin {
         std::mem::replace(&mut self.steps, StepJoin::new(0))
     }

@@ -112,8 +112,8 @@ impl Coordinator {
         let (ended_by, steps) = (ledger.ended_by(), ledger.take_steps());
         let ended = ledger.ended();
         for (number, partial) in ledger.take_partial() {
-            let partial = Some((number, &partial));
-            watch(&RunProgress { elapsed: ended_at, ended, partial, ..RunProgress::default() });
+            let (partial, named_steps) = (Some((number, &partial)), steps.facts());
+            watch(&RunProgress { elapsed: ended_at, ended, partial, named_steps, ..RunProgress::default() });
         }
         let (agents, series) = ledger.close();
         let counts: Counts = agents.iter().map(|agent| &agent.counts).sum();
@@ -121,7 +121,7 @@ impl Coordinator {
         let mut facts = plan.facts(counts.last_done, ended_at, stopped, interrupted);
         facts.ended_by = ended_by.or(facts.ended_by);
         if plan.program.is_some() {
-            facts.steps = steps.facts();
+            facts.steps = steps.facts().to_vec();
         }
         let threads = agents.iter().map(|agent| agent.threads).sum();
         let mut run = Run::of(facts, &counts, &agents, &series, Manifest { threads, ..manifest });
@@ -240,7 +240,8 @@ impl Coordinator {
             let elapsed = clock.now();
             let (number, interval) = second.as_ref().map_or((0, None), |(number, whole)| (*number, Some(whole)));
             let parts = ledger.parts();
-            let go_on = watch(&RunProgress { elapsed, ended: ledger.ended(), number, interval, parts, partial: None });
+            let (ended, named_steps) = (ledger.ended(), ledger.named_steps());
+            let go_on = watch(&RunProgress { elapsed, ended, number, interval, parts, partial: None, named_steps });
             match stopped {
                 None if !go_on || ledger.has_failed() || ledger.script_error().is_some() => {
                     (stopped, interrupted) = (Some(elapsed), !go_on);

@@ -12,6 +12,8 @@ use super::protocol::ScriptStep;
 #[derive(Debug)]
 pub(crate) struct StepJoin {
     names: StepNames,
+    /// Joint steps in the order of their indices.
+    facts: Vec<StepFacts>,
     /// Joint indices of the steps of each agent.
     indices: Vec<Vec<u32>>,
 }
@@ -19,7 +21,7 @@ pub(crate) struct StepJoin {
 impl StepJoin {
     /// Join of the steps of this number of agents.
     pub(crate) fn new(agents: usize) -> Self {
-        Self { names: StepNames::default(), indices: vec![Vec::new(); agents] }
+        Self { names: StepNames::default(), facts: Vec::new(), indices: vec![Vec::new(); agents] }
     }
 
     /// Takes the next steps of an agent.
@@ -32,6 +34,7 @@ impl StepJoin {
             return Err(format!("more than {} steps", StepNames::MAX_COUNT));
         }
         indices.extend(steps.iter().map(|step| self.names.index(&step.scenario, &step.name)));
+        self.facts = self.names.facts();
         Ok(())
     }
 
@@ -76,8 +79,8 @@ impl StepJoin {
     }
 
     /// Joint steps in the order of their indices; empty without names.
-    pub(crate) fn facts(&self) -> Vec<StepFacts> {
-        self.names.facts()
+    pub(crate) fn facts(&self) -> &[StepFacts] {
+        &self.facts
     }
 
     /// Sorts the steps of a run as the first agent has them, then the second, and so on: which agent was heard first
@@ -136,9 +139,9 @@ mod tests {
             }
             let joined: std::collections::BTreeMap<String, u64> = join
                 .facts()
-                .into_iter()
+                .iter()
                 .enumerate()
-                .map(|(index, facts)| (facts.name, total.steps.get(index).map_or(0, |step| step.requests)))
+                .map(|(index, facts)| (facts.name.clone(), total.steps.get(index).map_or(0, |step| step.requests)))
                 .collect();
             prop_assert_eq!(joined, expected);
         }
@@ -163,8 +166,8 @@ mod tests {
         join.name(0, &[step("a"), step("b")]).expect("few steps");
         let mut steps: Vec<RunStep> = join
             .facts()
-            .into_iter()
-            .map(|facts| RunStep { name: facts.name, scenario: facts.scenario, ..RunStep::default() })
+            .iter()
+            .map(|facts| RunStep { name: facts.name.clone(), scenario: facts.scenario.clone(), ..RunStep::default() })
             .collect();
         join.sort(&mut steps);
         assert_eq!(steps.iter().map(|step| step.name.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);

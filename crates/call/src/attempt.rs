@@ -10,9 +10,9 @@ use http_body_util::BodyExt;
 
 use super::body::{BufferedBody, CallBody};
 use super::headers::{AttemptHeaders, HeaderList};
+use super::host_permit::HostPermit;
 use super::request::CallRequest;
 use super::success::grpc_failure;
-use super::upstream::HostPermit;
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
 use weir_decide::call::grpc::Codes;

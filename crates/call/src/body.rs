@@ -11,8 +11,8 @@ use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use tokio::task::AbortHandle;
 
+use super::host_permit::HostPermit;
 use super::permits::CallPermit;
-use super::upstream::HostPermit;
 use weir_http::client::{IncomingBody, SendError, UpgradedConnection};
 use weir_machine::timer::Sleep;
 

@@ -6,9 +6,9 @@ use std::fmt::{self, Write};
 use http::{HeaderName, HeaderValue};
 
 use super::plan::CallPlan;
-use super::traceparent::TraceContext;
 use weir_decide::Nanos;
 use weir_decide::call::deadline::DeadlineFormat;
+use weir_http::traceparent::TraceContext;
 
 /// Headers of one attempt.
 pub(super) type HeaderList = Vec<(HeaderName, HeaderValue)>;

@@ -8,9 +8,8 @@
 //!   [`attempt_log`]: the attempt log
 //! - [`PermitPool`]: concurrency limits; `admission`: admission of a call; `upstream_guard`: circuit breaker and
 //!   throttle
-//! - `attempt`: one attempt; `headers`: its own headers; `upload`: a request body that the caller still sends;
+//! - `attempt`: one attempt; `host_permit`: its host and permits; `headers`: its own headers; `upload`: a request body that the caller still sends;
 //!   `counts`: counters
-//! - [`TraceContext`]: W3C trace context
 //!
 //! What to launch, what to cancel and when to respond is decided in [`weir_decide::call::hedge`] and done here.
 
@@ -22,6 +21,7 @@ mod counts;
 mod engine;
 mod engine_state;
 mod headers;
+mod host_permit;
 mod permits;
 mod plan;
 mod pulse;
@@ -29,7 +29,6 @@ mod request;
 mod response;
 mod state;
 mod success;
-mod traceparent;
 mod upload;
 mod upstream;
 mod upstream_guard;
@@ -43,5 +42,6 @@ pub use self::plan::CallPlan;
 pub use self::request::CallRequest;
 pub use self::response::{CallFailure, CallFailureReason, CallResponse};
 pub use self::success::{InvalidSchema, Success};
-pub use self::traceparent::TraceContext;
-pub use self::upstream::{Upstream, UpstreamHost};
+pub use self::upstream::{HostState, Upstream, UpstreamHost};
+pub use weir_decide::upstream::hosts::HostSlot;
+pub use weir_http::traceparent::TraceContext;

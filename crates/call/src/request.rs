@@ -3,9 +3,9 @@
 use http::{HeaderMap, Method};
 
 use super::plan::CallPlan;
-use super::traceparent::TraceContext;
 use weir_decide::Nanos;
 use weir_decide::admission::Priority;
+use weir_http::traceparent::TraceContext;
 
 /// Request of a call.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub struct CallRequest<'a> {
     pub trace: Option<TraceContext>,
     /// Priority under overload.
     pub priority: Priority,
+    /// Key of the call, by which an upstream with consistent hashing chooses its host.
+    pub key: Option<u64>,
     /// Order within a priority: higher values are shed later; see [`super::CallEngine::spread`].
     pub spread: u8,
 }
@@ -43,6 +45,7 @@ impl<'a> CallRequest<'a> {
             upgrade: false,
             trace: None,
             priority: Priority::Normal,
+            key: None,
             spread: 0,
         }
     }

@@ -8,11 +8,11 @@ use super::attempt_log::{AttemptStatus, CallTrace};
 use super::body::CallBody;
 use super::counts::CallOutcome;
 use super::engine_state::EngineState;
+use super::host_permit::BlameRule;
 use super::permits::{CallPermit, PermitOutcome};
 use super::request::CallRequest;
 use super::response::{CallFailure, CallFailureReason, CallResponse};
 use super::upload::{UploadState, track_upload};
-use super::upstream::BlameRule;
 use weir_decide::Nanos;
 use weir_decide::admission::{self, AbandonReason};
 use weir_decide::base::failure::FailureKind;
@@ -109,8 +109,8 @@ impl<'a> CallState<'a> {
         };
         let upstream = &request.plan.upstream;
         let mut host_permit =
-            upstream.acquire_host(&engine.timer, now, blame_rule, self.attempted_hosts, reason, permits);
-        self.attempted_hosts |= 1 << host_permit.host;
+            upstream.acquire_host(&engine.timer, now, blame_rule, (self.attempted_hosts, request.key), reason, permits);
+        self.attempted_hosts |= 1 << host_permit.host.index;
         debug_assert_eq!(
             self.call_trace.attempts.len(),
             number as usize,

@@ -3,27 +3,19 @@
 mod agent_scripts;
 mod defaults;
 mod exit_code;
-mod live_keys;
-mod live_session;
-#[cfg(feature = "tui")]
-mod live_tui;
 mod load_check;
 mod lua_script;
-#[cfg(feature = "outputs")]
-mod out_args;
-mod outputs;
 mod python_script;
 mod rate_from;
+mod samplers;
 mod script;
 mod script_args;
 mod search_script;
 mod stages_flag;
 mod study_scripts;
-mod summary;
 
 use std::ffi::OsString;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,15 +24,14 @@ use clap::{ArgAction, Args};
 pub(super) use self::agent_scripts::run_agent;
 pub(super) use self::defaults::SearchDefaults;
 pub(super) use self::exit_code::exit_code;
-use self::live_session::{LiveArgs, LiveSession};
 use self::load_check::parse_flags;
 #[cfg(all(feature = "history", feature = "web"))]
 pub(super) use self::load_check::{check, command, without_secrets};
 pub(super) use self::load_check::{check_flags, flags, parse};
 pub(super) use self::lua_script::{LuaLoad, LuaRole};
-use self::outputs::{LoadOutputs, samplers, step_names};
 use self::python_script::PythonFlags;
-use self::rate_from::RateFromArgs;
+pub(super) use self::rate_from::RateFromArgs;
+pub(super) use self::samplers::samplers;
 use self::script::LoadScript;
 use self::script_args::ScriptArgs;
 pub(super) use self::search_script::SearchScript;
@@ -49,14 +40,13 @@ pub(super) use self::stages_flag::StagesFlag;
 pub(super) use self::study_scripts::StudyScripts;
 use super::agent_args::AgentArgs;
 use super::exit;
-#[cfg(feature = "history")]
-use super::history::SaveArgs;
 use super::interrupt::Interrupt;
+use super::live_session::{LiveArgs, LiveSession, step_names};
 use super::messages::Messages;
 use super::objectives::Objectives;
-use super::output::{OutputFile, colors, print};
 use super::request_args::{RequestArgs, redacted};
-use super::run::play;
+use super::run::{PlayDetail, PlayOutput, play};
+use super::run_files::{RunFileArgs, RunFiles};
 use crate::python_host::PythonHost;
 use weir_agents::Coordinator;
 use weir_decide::Nanos;
@@ -64,7 +54,6 @@ use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
 use weir_live::progress_bar::{Extent, ProgressBar};
-use weir_load::request_log::RequestLog;
 use weir_load::setup;
 use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_measure::slo::Slo;
@@ -156,33 +145,8 @@ pub(super) struct LoadArgs {
     /// report format on stdout
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text, help_heading = RESULT)]
     format: ReportFormat,
-    /// file for the run as JSON; - is stdout
-    #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
-    out: Option<PathBuf>,
-    /// file for a JMeter log (CSV), one line per request
-    #[arg(long, value_name = "FILE", help_heading = RESULT)]
-    jtl: Option<PathBuf>,
-    /// file for the time series as CSV
-    #[arg(long, value_name = "FILE", help_heading = RESULT)]
-    csv: Option<PathBuf>,
-    /// file for a table of the steps as CSV
-    #[arg(long, value_name = "FILE", help_heading = RESULT)]
-    csv_steps: Option<PathBuf>,
-    /// file for the HTML report
-    #[arg(long, value_name = "FILE", help_heading = RESULT)]
-    html: Option<PathBuf>,
-    /// file for a summary in Markdown
-    #[arg(long, value_name = "FILE", help_heading = RESULT)]
-    summary_md: Option<PathBuf>,
-    /// file for the objectives as JUnit XML
-    #[arg(long, value_name = "FILE", help_heading = RESULT)]
-    junit: Option<PathBuf>,
-    #[cfg(feature = "history")]
     #[command(flatten)]
-    save_args: SaveArgs,
-    /// saved runs that the summary compares with
-    #[arg(long, value_name = "RUN|FOLDER", help_heading = RESULT)]
-    base: Option<PathBuf>,
+    file_args: RunFileArgs,
 }
 
 const CLOSED: &str = "Closed loop (as ab, wrk)";
@@ -209,10 +173,11 @@ fn try_run(
 ) -> Result<u8, String> {
     asked.read_rate(messages)?;
     let mut script = LoadScript::open(&mut asked, args, host)?;
-    if asked.agent_args.has_agents() && asked.jtl.is_some() {
+    if asked.agent_args.has_agents() && asked.file_args.jtl.is_some() {
         return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
     }
-    let outputs = LoadOutputs::open(&asked)?;
+    let files = RunFiles::open(&asked.file_args, asked.live_args.jsonl(), asked.strict)?;
+    let has_step_table = asked.file_args.csv_steps.is_some();
     asked.request_args.read_stdin()?;
     let once = asked.once.then(|| asked.play_output());
     let mix = asked.request_args.read_scenarios(Path::new(""), &check_flags)?;
@@ -230,11 +195,15 @@ fn try_run(
     let command =
         redacted(&asked.live_args.own_args(args), &[asked.request_args.secrets(), asked.live_args.secrets()].concat());
     let (driving, live_args) = (asked.agent_args.clone(), asked.live_args.clone());
-    let options = Options { script: script.for_agents(), ..asked.into_options() };
+    let traces_requests = live_args.has_traces() && !script.is_any();
+    if driving.has_agents() && live_args.has_traces() {
+        return Err("--trace and --on do not go together; agents send counts, and not each request".to_owned());
+    }
+    let options = Options { script: script.for_agents(), traces_requests, ..asked.into_options() };
     if let Some(output) = once {
         return play(&options, &output, messages);
     }
-    if outputs.csv_steps.is_some() && options.scenarios.is_empty() && !script.is_python() {
+    if has_step_table && options.scenarios.is_empty() && !script.is_python() {
         return Err("--csv-steps needs a scenario; name one with -s FILE".to_owned());
     }
     let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
@@ -257,17 +226,11 @@ fn try_run(
     };
     // With what the setups have captured; without any it is the same again.
     let plan = if plan.has_setup() { LoadPlan::new(&options).map_err(|e| e.to_string())? } else { plan };
-    let samplers = samplers(&plan);
-    let begin = |it: &OutputFile| {
-        let file = it.file.try_clone()?;
-        let pairs = samplers.iter().map(|(label, url)| (label.as_str(), url.as_str()));
-        Ok(RequestLog::new(file, !it.is_stdout(), pairs))
-    };
-    let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
+    let log = files.request_log(&samplers(&plan))?;
     let interrupt = Arc::new(interrupt);
     let slos: Vec<String> = objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
     let (plan, mut live) =
-        LiveSession::open(&live_args, (&options, plan), &slos, &interrupt, (messages, outputs.jsonl.as_ref()))?;
+        LiveSession::open(&live_args, (&options, plan), &slos, &interrupt, (messages, files.jsonl()))?;
     let mut bar = (!messages.is_quiet() && !live_args.has_tui()).then(|| {
         ProgressBar::of_steps(Extent { until: plan.until, requests: plan.expected_requests() }, &step_names(&plan))
     });
@@ -312,14 +275,9 @@ fn try_run(
         text::failures(&run).into_iter().chain(text::scenario_failures(&run)).for_each(|words| messages.note(&words));
         run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not trusted: {reason}")));
     }
-    let taken = outputs.uses_stdout();
-    let shown = match taken && messages.is_quiet() {
-        true => Ok(()),
-        false => print(&render(&run, format, colors() && !taken), taken),
-    };
-    let shown = shown.map_or_else(|why| messages.usage_error(&why), |()| exit::OK);
+    let shown = files.print(messages, |colors| render(&run, format, colors));
     let of_script = script.done(&run, &reports, messages);
-    let kept = outputs.write(&run, log, messages);
+    let kept = files.write(&run, log, messages);
     let ended = torn_down.map_or(exit::USAGE, |()| exit::OK);
     let live_code = live.finish(Ok(&run), messages);
     let code = exit_code(&run, strict, shown.max(kept).max(ended).max(live_code), messages);
@@ -327,6 +285,17 @@ fn try_run(
 }
 
 impl LoadArgs {
+    /// What is printed of a single iteration.
+    fn play_output(&self) -> PlayOutput {
+        PlayOutput {
+            detail: if self.verbose { PlayDetail::Full } else { PlayDetail::Short },
+            is_json: self.format == ReportFormat::Json,
+            show_secrets: self.show_secrets,
+            secrets: self.request_args.secrets(),
+            redact: self.request_args.scenario_args.redact.clone(),
+        }
+    }
+
     fn into_options(self) -> Options {
         let [stages, user_stages] = self.stages.map(LoadStagesFlag::by_kind).unwrap_or_default();
         Options {

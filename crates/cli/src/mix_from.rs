@@ -24,6 +24,11 @@ pub(super) struct MixFromArgs {
 }
 
 impl MixFromArgs {
+    /// Arguments of these logs, in this format.
+    pub(super) fn new(mix_from: Vec<PathBuf>, log_pattern: Option<String>) -> Self {
+        Self { mix_from, log_pattern }
+    }
+
     /// Whether a log is given.
     pub(super) fn is_given(&self) -> bool {
         !self.mix_from.is_empty()

@@ -90,6 +90,11 @@ pub(super) fn message(error: &clap::Error, asked: &Command) -> String {
     {
         return format!("this build of weir has no '{given}'; build it with the feature {given}");
     }
+    if let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg)
+        && flag.split('=').next() == Some("--on")
+    {
+        return format!("{line}; agents are for weir load, llm, capacity and study; see '{name} --help'");
+    }
     let hint = suggestion(error, asked).map_or_else(String::new, |text| format!("did you mean '{text}'? "));
     format!("{line}; {hint}see '{name} --help'")
 }
@@ -143,6 +148,10 @@ mod tests {
             (["weir", "load", "--qps"], "; did you mean '--rate'? see 'weir load --help'"),
             (["weir", "load", "--limit"], "found; see 'weir load --help'"),
             (["weir", "send", "--rate"], "found; see 'weir send --help'"),
+            (
+                ["weir", "send", "--on"],
+                "found; agents are for weir load, llm, capacity and study; see 'weir send --help'",
+            ),
         ] {
             assert!(message_of(&args).ends_with(hint), "{args:?}: {}", message_of(&args));
         }

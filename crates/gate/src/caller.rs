@@ -8,8 +8,8 @@ use http::{HeaderMap, HeaderValue};
 
 use super::cluster_hash::cluster_hash;
 use super::config::{CallerFrom, CertificateField, PriorityRule, Proxies, RouteConfig};
-use super::headers;
-use super::routes::Captures;
+use super::key_source::network;
+use super::routing::Captures;
 use weir_decide::Nanos;
 use weir_decide::admission::{Priority, Rejection, RejectionReason};
 use weir_decide::ratelimit::fair_priority::{PriorityFairness, PriorityFairnessRule};
@@ -143,22 +143,8 @@ impl CallerPolicy {
             Some(name) if self.is_shared => cluster_hash(&[b"name", name]),
             Some(name) => self.hasher.hash_one(name),
             // Without a name a caller is identified by its address.
-            None if self.is_shared => cluster_hash(&[b"network", &self.network(headers, peer)]),
-            None => self.hasher.hash_one(self.network(headers, peer)),
-        }
-    }
-
-    /// The caller's IPv4 address, or its IPv6 /64, since one caller has all addresses of that.
-    fn network(&self, headers: &HeaderMap, peer: IpAddr) -> [u8; 8] {
-        match headers::client_address(headers, peer, &self.config.proxies) {
-            IpAddr::V4(address) => {
-                let [a, b, c, d] = address.octets();
-                [0, 0, 0, 0, a, b, c, d]
-            }
-            IpAddr::V6(address) => {
-                let [a, b, c, d, e, f, g, h, ..] = address.octets();
-                [a, b, c, d, e, f, g, h]
-            }
+            None if self.is_shared => cluster_hash(&[b"network", &network(headers, peer, &self.config.proxies)]),
+            None => self.hasher.hash_one(network(headers, peer, &self.config.proxies)),
         }
     }
 }

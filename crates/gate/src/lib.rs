@@ -3,16 +3,19 @@
 //! - [`config`]: the configuration, as data; `runtime`: the runtime made from it; `config_cell`: the current one,
 //!   replaced by reloads
 //! - `listener_runtime`: listeners, and the routes of each; `certificate_watch`: certificates whose files change
-//! - `service`: routing of requests; `routed`: a request on its route; `routes`, `caller`, `rewrite`, `headers`,
-//!   `json_merge`, `local_responses`: their parts
+//! - `service`: a request from routing to reply; `routing`: the most specific route that matches; `gate_route`: a route
+//!   with calls, `local_route`: one without; `routed`: a request on its route; `caller`, `key_source`, `side_choice`,
+//!   `mirror`, `request_limits`, `rewrite`, `headers`, `json_merge`, `local_responses`: their parts
 //! - `distributed_limit`: a cluster-wide limit; `cluster_hash`: its name at all gateways; `distributed_limits`: this
 //!   gateway's allocations, and the thread that renews them
 //! - `admin`: the admin listener
-//! - `health_checks`: active health checks; `metrics`: Prometheus metrics; [`otlp`], `tracing`: traces for a collector
+//! - `health_checks`, `grpc_health`: active health checks; `resolver`: names of upstreams; `metrics`: Prometheus metrics;
+//!   `call_spans`, `tracing`: traces for a collector
 //!
 //! Calls themselves, with their attempts, are in [`weir_call`].
 
 mod admin;
+mod call_spans;
 mod caller;
 mod certificate_watch;
 mod cluster_hash;
@@ -20,23 +23,30 @@ pub mod config;
 mod config_cell;
 mod distributed_limit;
 mod distributed_limits;
+mod gate_route;
+mod grpc_health;
 mod headers;
 mod health_checks;
 mod json_merge;
+mod key_source;
 mod listener_runtime;
 mod local_responses;
+mod local_route;
 mod metrics;
-pub mod otlp;
+mod mirror;
+mod request_limits;
+mod resolver;
 mod rewrite;
 mod routed;
-mod routes;
+mod routing;
 mod runtime;
 mod service;
+mod side_choice;
 mod tracing;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use self::admin::AdminServer;
@@ -44,10 +54,10 @@ use self::certificate_watch::CertificateWatch;
 use self::config::{Config, ListenerConfig};
 use self::config_cell::ConfigCell;
 use self::distributed_limits::{DistributedLimits, RenewalThread};
-use self::otlp::{Exporter, ExporterCloseHandle, ExporterError};
 use self::runtime::GateRuntime;
 use self::service::Service;
 use weir_decide::Nanos;
+use weir_otlp::{Exporter, ExporterCloseHandle, ExporterError};
 pub use weir_server::StopReport;
 use weir_server::tls::{ServerTls, ServerTlsError};
 use weir_server::{self as server, BoundAddress, ListenAddress, ListenerOptions, Logger, RunningServer, ServerError};
@@ -59,7 +69,7 @@ pub struct Options {
     pub call_logger: Option<Logger>,
     /// Export of traces.
     pub otlp: Option<OtlpOptions>,
-    /// Seed of retry backoff jitter.
+    /// Seed of retry backoff jitter, and of the hashes by which callers keep their upstreams and hosts.
     pub seed: u64,
 }
 
@@ -148,6 +158,8 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
         options,
         span_sender: exporter.as_ref().map(Exporter::sender).zip(sample_fraction),
         has_health_checks: AtomicBool::new(false),
+        thread_count: AtomicU64::new(0),
+        logger: server.logger.clone(),
         distributed_limits: distributed_limits.clone(),
     };
     let mut tls = Vec::new();

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
+use http::{HeaderValue, Response, StatusCode, Uri, header};
 
 use super::config::{Config, ListenerConfig};
 use super::local_responses;
-use super::routes::{RouteMatch, Routes};
+use super::routing::{RequestFacts, RouteMatch, Routes};
 use weir_server::ResponseBody;
 
 /// One listener.
@@ -32,11 +32,11 @@ impl ListenerRoutes {
         let is_here =
             |names: &[String]| names.is_empty() || listener.is_some_and(|it| names.iter().any(|name| name == it));
         if config.routes.iter().all(|route| is_here(&route.listeners)) {
-            return Ok(Self { table: Routes::new(config)?, indexes: None });
+            return Ok(Self { table: Routes::new(&config.routes)?, indexes: None });
         }
         let here = config.routes.iter().enumerate().filter(|(_, route)| is_here(&route.listeners));
-        let (indexes, routes) = here.map(|(index, route)| (index, route.clone())).unzip();
-        let table = Routes::new(&Config { routes, ..Config::default() })?;
+        let (indexes, routes): (_, Vec<_>) = here.map(|(index, route)| (index, route.clone())).unzip();
+        let table = Routes::new(&routes)?;
         Ok(Self { table, indexes: Some(indexes) })
     }
 }
@@ -73,8 +73,8 @@ impl ListenerRuntime {
     }
 
     /// Finds the route of a request by its path in normal form.
-    pub(super) fn find<'a>(&'a self, method: &Method, host: Option<&str>, path: &'a str) -> RouteMatch<'a> {
-        match (self.routes.table.find(method, host, path), &self.routes.indexes) {
+    pub(super) fn find<'a>(&'a self, request: &RequestFacts<'a>) -> RouteMatch<'a> {
+        match (self.routes.table.find(request), &self.routes.indexes) {
             (RouteMatch::Route { index, captures }, Some(indexes)) => match indexes.get(index) {
                 Some(index) => RouteMatch::Route { index: *index, captures },
                 None => RouteMatch::NotFound,

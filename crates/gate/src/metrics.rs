@@ -12,6 +12,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::config_cell::ConfigCell;
 use super::distributed_limits::{DistributedLimits, State as Cluster};
+use super::gate_route::GateRoute;
 use weir_decide::admission::Slots;
 use weir_decide::upstream::circuit_breaker::State;
 use weir_machine::lock::lock;
@@ -40,6 +41,17 @@ fn encode_family<M: EncodeMetric>(
     Ok(())
 }
 
+/// Calls of a route by outcome, over all its upstreams.
+fn sum_outcomes(route: &GateRoute) -> [(&'static str, u64); 5] {
+    let mut sums = route.plan().counts.outcomes();
+    for side in &route.sides[1..] {
+        for (sum, (_, count)) in sums.iter_mut().zip(side.plan.counts.outcomes()) {
+            sum.1 += count;
+        }
+    }
+    sums
+}
+
 impl Collector for GateMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let setup = self.config_cell.get();
@@ -49,29 +61,44 @@ impl Collector for GateMetrics {
 
         let calls = setup.routes.iter().flat_map(|route| {
             let label = move |outcome: &str| vec![("route", route.name.clone()), ("outcome", outcome.to_owned())];
-            route.plan.counts.outcomes().map(|(outcome, count)| counter(label(outcome), count))
+            sum_outcomes(route).map(|(outcome, count)| counter(label(outcome), count))
         });
         encode_family(e, MetricType::Counter, "gate_calls", "Calls by outcome", calls)?;
         let route = |name: &str| vec![("route", name.to_owned())];
-        let rejections = setup.routes.iter().flat_map(|one| {
-            let seen = one.plan.counts.rejections().filter(|(_, _, n)| *n > 0);
+        let sides = setup.routes.iter().flat_map(|one| one.sides.iter().map(move |side| (one, side)));
+        let rejections = sides.flat_map(|(one, side)| {
+            let seen = side.plan.counts.rejections().filter(|(_, _, n)| *n > 0);
             seen.map(move |(reason, priority, n)| {
-                let names = [("route", one.name.as_str()), ("upstream", &one.upstream), ("reason", reason.name())];
+                let names = [("route", one.name.as_str()), ("upstream", &side.upstream), ("reason", reason.name())];
                 let labels = names.into_iter().chain([("priority", priority.name())]);
                 counter(labels.map(|(label, value)| (label, value.to_owned())).collect(), n)
             })
         });
         encode_family(e, MetricType::Counter, "gate_rejected", "Rejected calls by reason and priority", rejections)?;
-        let skipped = setup.routes.iter().map(|one| counter(route(&one.name), one.plan.counts.budget_exhausted()));
+        let skipped = setup.routes.iter().map(|one| {
+            let skipped = one.sides.iter().map(|side| side.plan.counts.budget_exhausted()).sum();
+            counter(route(&one.name), skipped)
+        });
         let help = "Extra attempts skipped because the budget was spent or no slot was free";
         encode_family(e, MetricType::Counter, "gate_attempts_skipped", help, skipped)?;
         let now = self.config_cell.now();
         let remaining = setup.routes.iter().filter_map(|one| {
-            let remaining = lock(one.plan.budget.as_ref()?).remaining(now);
+            // Of a route with several upstreams, the least.
+            let budgets = one.sides.iter().filter_map(|side| side.plan.budget.as_ref());
+            let remaining = budgets.map(|budget| lock(budget).remaining(now)).min()?;
             Some(gauge(route(&one.name), remaining.into()))
         });
         let help = "Extra attempts that the budget allows now";
         encode_family(e, MetricType::Gauge, "gate_retry_budget_remaining", help, remaining)?;
+        let local = setup.local_routes.iter().map(|one| counter(route(&one.name), one.count()));
+        let help = "Requests on routes that the gateway answers itself";
+        encode_family(e, MetricType::Counter, "gate_local_responses", help, local)?;
+        let mirrored = setup.routes.iter().filter_map(|one| Some((one, one.mirror.as_ref()?)));
+        let mirrored = mirrored.flat_map(|(one, mirror)| {
+            let label = |outcome: &str| vec![("route", one.name.clone()), ("outcome", outcome.to_owned())];
+            mirror.outcomes().map(|(outcome, count)| counter(label(outcome), count))
+        });
+        encode_family(e, MetricType::Counter, "gate_mirrored", "Copies of requests by outcome", mirrored)?;
         let cluster = self.distributed_limits.as_ref().map(|sharing| (sharing.config.name.as_str(), sharing.state()));
         let named = |name: &str| vec![("cluster", name.to_owned())];
         let of_cluster = |value: fn(&Cluster) -> f64| cluster.map(|(name, state)| gauge(named(name), value(&state)));
@@ -115,7 +142,7 @@ impl Collector for GateMetrics {
         encode_family(e, MetricType::Gauge, "gate_attempts_in_flight", help, in_flight)?;
         let permits = || {
             let of_upstreams = all.iter().map(|(name, one)| (of(name), one.upstream.permits()));
-            let of_routes = setup.routes.iter().map(|one| (route(&one.name), one.plan.permits.as_ref()));
+            let of_routes = setup.routes.iter().map(|one| (route(&one.name), one.plan().permits.as_ref()));
             of_upstreams.chain(of_routes).filter_map(|(labels, pool)| Some((labels, pool?)))
         };
         let slots =
@@ -147,11 +174,17 @@ impl Collector for GateMetrics {
             all.iter().filter_map(|(name, one)| Some(gauge(of(name), one.upstream.throttled_fraction(now)?)));
         let help = "Fraction of calls not sent because of 429 and 503 responses";
         encode_family(e, MetricType::Gauge, "gate_throttled_fraction", help, throttled)?;
+        let panicking = all
+            .iter()
+            .filter(|(_, one)| one.health_check.is_some())
+            .map(|(name, one)| gauge(of(name), f64::from(u8::from(one.upstream.is_panicking()))));
+        let help = "1 while so few hosts pass their health checks that all get attempts";
+        encode_family(e, MetricType::Gauge, "gate_panic", help, panicking)?;
         let ejected = all.iter().flat_map(|(name, one)| {
-            let hosts = one.upstream.hosts().iter().zip(one.upstream.ejected_hosts(now));
-            hosts.map(move |(host, is_ejected)| {
-                gauge(label(name, "host", host.origin.name()), f64::from(u8::from(is_ejected)))
-            })
+            one.upstream
+                .hosts(now)
+                .into_iter()
+                .map(move |host| gauge(label(name, "host", host.origin.name()), f64::from(u8::from(host.is_ejected))))
         });
         encode_family(e, MetricType::Gauge, "gate_host_ejected", "1 while a host is ejected", ejected)
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use http::Uri;
 
 use super::config::{QueryRule, Rewrite};
-use super::routes::Captures;
+use super::routing::Captures;
 
 /// Path and query of an upstream request. `path` is the caller's in normal form; a kept query is passed on byte by
 /// byte.
@@ -18,9 +18,20 @@ pub(super) fn target<'a>(rule: &Rewrite, captures: &Captures<'_>, path: &str, ur
             return original.into();
         }
     }
-    let mut target = rule.path.as_ref().map_or_else(|| path.to_owned(), |path| expand_template(path, captures));
-    let query = match &rule.query {
-        QueryRule::Keep => uri.query().map(Cow::Borrowed),
+    path_and_query(rule.path.as_deref(), &rule.query, captures, path, uri.query()).into()
+}
+
+/// A path and a query from templates; without a template the path is the caller's.
+pub(super) fn path_and_query(
+    template: Option<&str>,
+    query_rule: &QueryRule,
+    captures: &Captures<'_>,
+    path: &str,
+    query: Option<&str>,
+) -> String {
+    let mut target = template.map_or_else(|| path.to_owned(), |template| expand_template(template, captures));
+    let query = match query_rule {
+        QueryRule::Keep => query.map(Cow::Borrowed),
         QueryRule::Drop => None,
         QueryRule::Set(query) => Some(Cow::Owned(expand_template(query, captures))),
     };
@@ -28,7 +39,7 @@ pub(super) fn target<'a>(rule: &Rewrite, captures: &Captures<'_>, path: &str, ur
         target.push('?');
         target.push_str(&query);
     }
-    target.into()
+    target
 }
 
 /// The template with the values of its captures; an unknown one is empty.
@@ -50,17 +61,18 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
     use super::*;
-    use crate::config::{Config, RouteConfig};
-    use crate::routes::{RouteMatch, Routes};
+    use crate::config::RouteConfig;
+    use crate::routing::{RequestFacts, RouteMatch, Routes};
     use weir_http::path::{PathRule, normalize};
 
     fn rewritten(path: Option<&str>, query: QueryRule, asked: &str) -> String {
-        let config =
-            Config { routes: vec![RouteConfig::forward_all("upstream", "/api/{id}/{*rest}")], ..Config::default() };
-        let (routes, uri) = (Routes::new(&config).unwrap(), asked.parse::<Uri>().unwrap());
+        let routes = [RouteConfig::forward_all("upstream", "/api/{id}/{*rest}")];
+        let (routes, uri) = (Routes::new(&routes).unwrap(), asked.parse::<Uri>().unwrap());
         let rule = PathRule { pass_ambiguous: true, ..PathRule::default() };
         let normal = normalize(uri.path(), rule).unwrap();
-        let RouteMatch::Route { captures: held, .. } = routes.find(&http::Method::GET, None, &normal) else {
+        let (method, headers) = (http::Method::GET, http::HeaderMap::new());
+        let request = RequestFacts { method: &method, host: None, path: &normal, query: None, headers: &headers };
+        let RouteMatch::Route { captures: held, .. } = routes.find(&request) else {
             panic!("no route for {asked}");
         };
         let rewrite = Rewrite { path: path.map(str::to_owned), query, ..Rewrite::default() };

@@ -1,18 +1,22 @@
 //! A request on its route: its deadline, its body and headers, its call, and the reply.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
+use super::call_spans::CallSpanFacts;
+use super::gate_route::GateRoute;
 use super::headers;
 use super::local_responses::{self, ErrorFormat};
-use super::otlp::CallSpanFacts;
-use super::runtime::GateRoute;
+use super::request_limits::body_too_large;
 use super::tracing::{TracedCall, Tracer};
 use weir_call::attempt_log::CallTrace;
-use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallRequest, CallResponse};
+use weir_call::{CallBody, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse};
 use weir_decide::Nanos;
 use weir_decide::admission::Priority;
 use weir_http::client::OutgoingBody;
@@ -24,12 +28,19 @@ pub(super) struct RoutedRequest<'a> {
     pub(super) call_logger: Option<&'a Logger>,
     pub(super) engine: &'a CallEngine,
     pub(super) route: &'a GateRoute,
+    /// Plan of the side that the call goes to.
+    pub(super) plan: &'a CallPlan,
+    /// Key by which the upstream chooses a host, with consistent hashing.
+    pub(super) key: Option<u64>,
+    /// Set-Cookie of the response, for a caller that is to keep its side.
+    pub(super) set_cookie: Option<HeaderValue>,
     pub(super) context: &'a RequestContext,
     pub(super) tracer: Option<&'a Tracer>,
     pub(super) error_format: ErrorFormat,
 }
 
 impl RoutedRequest<'_> {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one request")]
     pub(super) async fn forward(
         &self,
         parts: &Parts,
@@ -38,27 +49,28 @@ impl RoutedRequest<'_> {
         target_deadline: Option<Nanos>,
         target: &str,
         priority: Priority,
+        mirror_random: u64,
     ) -> ServiceReply {
+        if let Err(too_large) = self.route.limits.check_body(body.size_hint().lower()) {
+            return self.error_format.format(too_large).into();
+        }
         let began = self.context.began();
         let upgrade = headers::upgrade(&headers).filter(|_| parts.version == Version::HTTP_11);
         let header_deadline = self.caller_deadline(&headers);
         // The shortest of the policy's and the caller's.
         let deadline = began
-            + [header_deadline, target_deadline]
-                .into_iter()
-                .flatten()
-                .fold(self.route.plan.policy.deadline, Nanos::min);
+            + [header_deadline, target_deadline].into_iter().flatten().fold(self.plan.policy.deadline, Nanos::min);
         if self.context.is_described() {
             self.context.set_progress(Some(&self.route.label), "reading_body");
         }
         let spread = self.engine.spread();
         if !body.is_end_stream()
-            && let Some(failed) = self.engine.shed_early(&self.route.plan, priority, spread, deadline)
+            && let Some(failed) = self.engine.shed_early(self.plan, priority, spread, deadline)
         {
             return self.reject(parts, &headers, failed);
         }
-        let body = match self.read_body(parts, body, deadline).await {
-            Ok(body) => body,
+        let (body, is_too_large) = match self.read_body(parts, body, deadline).await {
+            Ok(read) => read,
             Err(response) => return self.error_format.format(response).into(),
         };
         let traced = self.tracer.and_then(|tracer| tracer.begin(&headers));
@@ -72,7 +84,7 @@ impl RoutedRequest<'_> {
         }
         self.sanitize_headers(parts, &mut headers, upgrade.as_ref());
         let request = CallRequest {
-            plan: &self.route.plan,
+            plan: self.plan,
             method: &parts.method,
             target,
             headers: &headers,
@@ -80,10 +92,14 @@ impl RoutedRequest<'_> {
             upgrade: upgrade.is_some(),
             trace: traced.map(|traced| traced.context),
             priority,
+            key: self.key,
             spread,
         };
         if self.context.is_described() {
             self.context.set_progress(None, "calling");
+        }
+        if let Some(mirror) = &self.route.mirror {
+            mirror.copy(self.engine, mirror_random, &request, &body);
         }
         let on_cancel = |trace: CallTrace| {
             if self.context.is_logged() {
@@ -95,13 +111,14 @@ impl RoutedRequest<'_> {
         if !matches!(ended, Err(CallFailure { reason: CallFailureReason::Rejected(_), .. })) {
             self.route.caller_policy.record_accepted(self.engine.timer().now());
         }
-        self.finish(parts, &headers, traced, ended, upgrade.is_some())
+        let is_too_large = is_too_large.is_some_and(|exceeded| exceeded.get());
+        self.finish(parts, &headers, traced, ended, upgrade.is_some(), is_too_large)
     }
 
     /// The reply to a call that was rejected before it was made.
     pub(super) fn reject(&self, parts: &Parts, headers: &HeaderMap, failed: CallFailure) -> ServiceReply {
         let traced = self.tracer.and_then(|tracer| tracer.begin(headers));
-        self.finish(parts, headers, traced, Err(failed), false)
+        self.finish(parts, headers, traced, Err(failed), false, false)
     }
 
     /// Reports the outcome of a call, and returns its reply.
@@ -112,6 +129,7 @@ impl RoutedRequest<'_> {
         traced: Option<TracedCall>,
         ended: Result<CallResponse, CallFailure>,
         upgrade: bool,
+        is_too_large: bool,
     ) -> ServiceReply {
         let (trace, outcome) = match &ended {
             Ok(response) => (&response.call_trace, "succeeded"),
@@ -127,7 +145,7 @@ impl RoutedRequest<'_> {
         let reported = (traced.is_some() || self.call_logger.is_some()).then(|| trace.clone());
         let reply = match ended {
             Ok(response) => self.success_reply(response, upgrade),
-            Err(failed) => self.failure_response(failed).into(),
+            Err(failed) => self.failure_response(failed, is_too_large).into(),
         };
         if let Some(trace) = reported {
             let status = reply.status().map(|status| status.as_u16());
@@ -189,15 +207,16 @@ impl RoutedRequest<'_> {
         .min()
     }
 
-    /// Reads the request's body into memory if it may have to be sent again; otherwise it is streamed.
+    /// Reads the request's body into memory if it may have to be sent again; otherwise it is streamed. With it comes
+    /// whether a streamed body turns out to be longer than the route allows.
     async fn read_body(
         &self,
         parts: &Parts,
         body: Incoming,
         deadline: Nanos,
-    ) -> Result<OutgoingBody, Response<ResponseBody>> {
+    ) -> Result<(OutgoingBody, Option<Rc<Cell<bool>>>), Response<ResponseBody>> {
         if body.is_end_stream() {
-            return Ok(OutgoingBody::Empty);
+            return Ok((OutgoingBody::Empty, None));
         }
         // A body of unknown length may go on while the response comes.
         let is_buffered = body.size_hint().exact().is_some() || self.route.is_retryable(&parts.method);
@@ -208,8 +227,14 @@ impl RoutedRequest<'_> {
             () = self.context.sleep_until(deadline), if deadline < Nanos::NEVER => return Err(self.route.deadline_response()),
         };
         match prefix {
-            Ok(BodyPrefix::Complete(bytes)) => Ok(OutgoingBody::Bytes(bytes)),
-            Ok(BodyPrefix::Streaming(upload)) => Ok(OutgoingBody::Stream(Box::pin(upload))),
+            Ok(BodyPrefix::Complete(bytes)) => {
+                self.route.limits.check_body(bytes.len() as u64)?;
+                Ok((OutgoingBody::Bytes(bytes), None))
+            }
+            Ok(BodyPrefix::Streaming(upload)) => {
+                let (upload, is_too_large) = self.route.limits.limit_body(Box::pin(upload));
+                Ok((OutgoingBody::Stream(upload), is_too_large))
+            }
             Err(_) => Err(local_responses::text(StatusCode::BAD_REQUEST, "the body broke off")),
         }
     }
@@ -223,7 +248,7 @@ impl RoutedRequest<'_> {
         if parts.version == Version::HTTP_2 {
             headers::join_cookies(headers);
         }
-        if route.plan.success.inspects_bodies() {
+        if self.plan.success.inspects_bodies() {
             // Bodies are checked as they are sent, uncompressed.
             headers.remove(header::ACCEPT_ENCODING);
         }
@@ -258,7 +283,7 @@ impl RoutedRequest<'_> {
         }
         headers::remove_hop_by_hop(&mut head.headers);
         headers::remove_content_headers(head.status, &mut head.headers);
-        self.route.rewrite_response(&mut head.headers);
+        self.edit_response(&mut head.headers);
         let body = match self.route.merge() {
             Some(merge) => body.map_buffered(|bytes| merge.apply(bytes)).inspect(|_| {
                 head.headers.remove(header::CONTENT_LENGTH);
@@ -270,7 +295,15 @@ impl RoutedRequest<'_> {
         Response::from_parts(head, server_body(body)).into()
     }
 
-    fn failure_response(&self, failed: CallFailure) -> Response<ResponseBody> {
+    /// The route's changes to an upstream's response, and the cookie of the caller's side.
+    fn edit_response(&self, headers: &mut HeaderMap) {
+        self.route.rewrite_response(headers);
+        if let Some(cookie) = &self.set_cookie {
+            headers.append(header::SET_COOKIE, cookie.clone());
+        }
+    }
+
+    fn failure_response(&self, failed: CallFailure, is_too_large: bool) -> Response<ResponseBody> {
         let CallFailure { reason, last_response, call_trace } = failed;
         match reason {
             CallFailureReason::DeadlineExceeded => return self.error_format.format(self.route.deadline_response()),
@@ -279,6 +312,9 @@ impl RoutedRequest<'_> {
             }
             CallFailureReason::AllFailed => {}
         }
+        if let Some(max) = self.route.limits.max_body_bytes.filter(|_| is_too_large) {
+            return self.error_format.format(body_too_large(max));
+        }
         if let Some(own) = local_responses::bad_request(&call_trace).or_else(|| self.route.failure_response()) {
             return self.error_format.format(own);
         }
@@ -286,7 +322,7 @@ impl RoutedRequest<'_> {
             Some((mut head, body)) => {
                 headers::remove_hop_by_hop(&mut head.headers);
                 headers::remove_content_headers(head.status, &mut head.headers);
-                self.route.rewrite_response(&mut head.headers);
+                self.edit_response(&mut head.headers);
                 head.version = Version::HTTP_11;
                 Response::from_parts(head, server_body(body))
             }

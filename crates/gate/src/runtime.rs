@@ -1,37 +1,28 @@
 //! The runtime of a configuration: origins, upstreams, plans and the table of routes.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use http::{HeaderMap, HeaderName, Method, Response, StatusCode, Uri, header};
+use rustls::ClientConfig;
 
-use super::caller::{CallerPolicy, CallerPolicyConfig};
+use super::caller::CallerPolicyConfig;
 use super::cluster_hash::cluster_hash;
-use super::config::{
-    Config, DeadlineFrom, DeadlineLocation, HealthCheck, HostRule, LocalResponse, Proxies, ResponseRule, Rewrite,
-    RouteConfig, SuccessRule, UpstreamConfig,
-};
+use super::config::{Config, HealthCheck, RouteConfig, UpstreamConfig};
 use super::distributed_limit::DistributedLimit;
-use super::json_merge::JsonMerge;
+use super::gate_route::{GateRoute, RouteSide, route_name};
 use super::listener_runtime::ListenerRuntime;
-use super::local_responses;
-use super::rewrite;
-use super::routes::Captures;
-use weir_call::{CallPlan, PermitPool, Success, Upstream, UpstreamHost};
+use super::local_route::{LocalReply, LocalRoute};
+use super::mirror::Mirror;
+use weir_call::{Upstream, UpstreamHost};
 use weir_decide::Nanos;
-use weir_decide::admission::{self, Rejection};
-use weir_decide::call::deadline::DeadlineFormat;
-use weir_decide::call::hedge::ResendRule;
 use weir_decide::call::policy::BudgetRule;
 use weir_decide::call::retry_budget::RetryBudget;
-use weir_decide::ratelimit::per_caller::CallerRule;
 use weir_http::client::{ConnectOptions, Origin};
 use weir_http::path::PathRule;
 use weir_http::target::Target;
 use weir_http::tls::{Tls, TlsOptions};
-use weir_server::ResponseBody;
 
 /// Runtime of a configuration.
 #[derive(Debug)]
@@ -40,11 +31,24 @@ pub(super) struct GateRuntime {
     pub(super) listeners: Vec<ListenerRuntime>,
     /// Rules of the normal form of paths.
     pub(super) path_rule: PathRule,
-    /// Routes, in the configuration's order.
+    /// What becomes of a request, by the index of its route in the configuration.
+    pub(super) actions: Vec<RuntimeAction>,
+    /// Routes with calls.
     pub(super) routes: Vec<GateRoute>,
+    /// Routes without.
+    pub(super) local_routes: Vec<LocalRoute>,
     pub(super) upstreams: Vec<(String, UpstreamRuntime)>,
     /// Budgets, by policy and upstream.
     budgets: HashMap<(String, String), SharedBudget>,
+}
+
+/// A route's place in the runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RuntimeAction {
+    /// Index of a route with calls.
+    Forward(usize),
+    /// Index of a route without.
+    Local(usize),
 }
 
 /// Budget of one policy's calls to one upstream.
@@ -61,34 +65,12 @@ struct SharedBudget {
 pub(super) struct UpstreamRuntime {
     pub(super) upstream: Arc<Upstream>,
     pub(super) health_check: Option<HealthCheck>,
+    /// TLS towards its hosts, if one of them has it.
+    pub(super) tls: Option<Arc<ClientConfig>>,
     /// Its configuration: a reload that does not change it keeps connections and health.
-    config: UpstreamConfig,
+    pub(super) config: UpstreamConfig,
     /// Hash of its certificate files.
     certificates_digest: u64,
-}
-
-/// Runtime of a route.
-#[derive(Debug)]
-pub(super) struct GateRoute {
-    /// Name in metrics and logs.
-    pub(super) name: String,
-    /// The same, for the list of calls in flight.
-    pub(super) label: Arc<str>,
-    /// Name of the upstream.
-    pub(super) upstream: String,
-    pub(super) plan: CallPlan,
-    pub(super) caller_deadlines: Vec<(HeaderName, DeadlineFormat)>,
-    pub(super) buffer: usize,
-    pub(super) proxies: Arc<Proxies>,
-    pub(super) caller_policy: Arc<CallerPolicy>,
-    /// ID of its rate limit among cluster-wide limits.
-    rate_limit_id: Option<u64>,
-    /// Configuration of its concurrency limit.
-    admission_config: Option<admission::AdmissionConfig>,
-    deadline_from: Option<DeadlineFrom>,
-    rewrite: Rewrite,
-    response_rule: ResponseRule,
-    merge: Option<JsonMerge>,
 }
 
 impl GateRuntime {
@@ -116,35 +98,92 @@ impl GateRuntime {
             };
             upstreams.push((asked.name.clone(), service));
         }
-        let mut setup =
-            Self { listeners, path_rule: config.path_rule, routes: Vec::new(), upstreams, budgets: HashMap::new() };
+        let mut setup = Self {
+            listeners,
+            path_rule: config.path_rule,
+            actions: Vec::new(),
+            routes: Vec::new(),
+            local_routes: Vec::new(),
+            upstreams,
+            budgets: HashMap::new(),
+        };
         for asked in &config.routes {
-            let upstream = setup.upstream(&asked.upstream).ok_or_else(|| format!("no upstream {}", asked.upstream))?;
-            let mut route =
-                GateRoute::new(asked, Arc::clone(&upstream.upstream), &config.trusted_proxies, now, cluster_salt)?;
-            let of_this = |before: &&GateRoute| before.name == route.name;
-            if let Some(before) = before.and_then(|before| before.routes.iter().find(of_this)) {
-                route.plan.counts = Arc::clone(&before.plan.counts);
-                if before.admission_config == asked.admission {
-                    route.plan.permits.clone_from(&before.plan.permits);
+            let action = match LocalReply::of(&asked.action) {
+                Some(reply) => {
+                    setup.local_routes.push(LocalRoute::new(route_name(asked), reply, before));
+                    RuntimeAction::Local(setup.local_routes.len() - 1)
                 }
-                if before.caller_policy.has_config(&CallerPolicyConfig::of(asked, &config.trusted_proxies)) {
-                    route.caller_policy = Arc::clone(&before.caller_policy);
+                None => {
+                    let route = setup.route(config, asked, before, now, cluster_salt)?;
+                    setup.routes.push(route);
+                    RuntimeAction::Forward(setup.routes.len() - 1)
                 }
-            }
-            if let Some(terms) = asked.policy.policy.budget.filter(|_| asked.policy.policy.allows_extra_attempts()) {
-                let key = (asked.policy.name.clone(), asked.upstream.clone());
-                let kept = before.and_then(|before| before.existing_budget(&key, terms, &route.plan.upstream));
-                let number = budget_limit_id(&key, terms);
-                let ledger =
-                    || if cluster_salt.is_some() { RetryBudget::shared(terms) } else { RetryBudget::new(terms) };
-                let fresh = || SharedBudget { config: terms, budget: Arc::new(Mutex::new(ledger())), limit_id: number };
-                let account = setup.budgets.entry(key).or_insert_with(|| kept.unwrap_or_else(fresh));
-                route.plan.budget = Some(Arc::clone(&account.budget));
-            }
-            setup.routes.push(route);
+            };
+            setup.actions.push(action);
         }
         Ok(setup)
+    }
+
+    /// A route with calls, with what is kept of before.
+    fn route(
+        &mut self,
+        config: &Config,
+        asked: &RouteConfig,
+        before: Option<&Self>,
+        now: Nanos,
+        cluster_salt: Option<u64>,
+    ) -> Result<GateRoute, String> {
+        let find = |name: &str| self.upstream(name).ok_or_else(|| format!("no upstream {name}"));
+        let sides = asked.upstreams.iter().map(|side| {
+            let found = find(&side.name)?;
+            Ok((side.name.clone(), Arc::clone(&found.upstream), found.config.hash_by.clone()))
+        });
+        let sides = sides.collect::<Result<Vec<_>, String>>()?;
+        let mirror_upstream = asked.mirror.as_ref().map(|mirror| find(&mirror.upstream)).transpose()?;
+        let mirror_upstream = mirror_upstream.map(|found| Arc::clone(&found.upstream));
+        let mut route = GateRoute::new(asked, sides, &config.trusted_proxies, now, cluster_salt)?;
+        let kept_route = before.and_then(|before| before.routes.iter().find(|kept| kept.name == route.name));
+        if let (Some(rule), Some(upstream)) = (&asked.mirror, mirror_upstream) {
+            let kept = kept_route.and_then(|kept| kept.mirror.as_ref());
+            route.mirror = Some(Mirror::new_or_kept(rule, upstream, kept));
+        }
+        if let Some(kept) = kept_route {
+            for side in &mut route.sides {
+                if let Some(before) = kept.sides.iter().find(|before| before.upstream == side.upstream) {
+                    side.plan.counts = Arc::clone(&before.plan.counts);
+                }
+                if kept.admission_config == asked.admission {
+                    side.plan.permits.clone_from(&kept.sides[0].plan.permits);
+                }
+            }
+            if kept.caller_policy.has_config(&CallerPolicyConfig::of(asked, &config.trusted_proxies)) {
+                route.caller_policy = Arc::clone(&kept.caller_policy);
+            }
+        }
+        if let Some(terms) = asked.policy.policy.budget.filter(|_| asked.policy.policy.allows_extra_attempts()) {
+            for side in &mut route.sides {
+                self.set_budget(side, &asked.policy.name, terms, before, cluster_salt);
+            }
+        }
+        Ok(route)
+    }
+
+    /// Sets the budget that all calls of a policy to an upstream share.
+    fn set_budget(
+        &mut self,
+        side: &mut RouteSide,
+        policy: &str,
+        terms: BudgetRule,
+        before: Option<&Self>,
+        cluster_salt: Option<u64>,
+    ) {
+        let key = (policy.to_owned(), side.upstream.clone());
+        let kept = before.and_then(|before| before.existing_budget(&key, terms, &side.plan.upstream));
+        let number = budget_limit_id(&key, terms);
+        let ledger = || if cluster_salt.is_some() { RetryBudget::shared(terms) } else { RetryBudget::new(terms) };
+        let fresh = || SharedBudget { config: terms, budget: Arc::new(Mutex::new(ledger())), limit_id: number };
+        let account = self.budgets.entry(key).or_insert_with(|| kept.unwrap_or_else(fresh));
+        side.plan.budget = Some(Arc::clone(&account.budget));
     }
 
     /// Limits that can be cluster-wide.
@@ -181,30 +220,48 @@ impl UpstreamRuntime {
         let mut hosts = Vec::new();
         for host in &asked.hosts {
             let target = Target::parse(&host.url).map_err(|error| error.to_string())?;
-            let reach = ConnectOptions {
-                socket: host.socket.clone(),
-                tls: tls.clone(),
-                server_name: asked.server_name.clone(),
-                protocol: asked.protocol,
-                http2: asked.http2,
-                connect_timeout: asked.connect_timeout,
-                stall_timeout: asked.stall_timeout,
-                idle_timeout: Some(asked.idle_timeout),
-                max_connections: asked.max_connections,
-            };
+            let reach = connect_options(asked, host.socket.clone(), tls.clone());
             let origin = Origin::new(&target, &reach).map_err(|error| error.to_string())?;
             hosts.push(UpstreamHost { origin: Arc::new(origin), weight: host.weight });
         }
-        let mut upstream = Upstream::new(hosts, asked.balance, asked.health).with_guard(asked.breaker, asked.throttle);
+        let mut upstream = Upstream::new(hosts, asked.balance, asked.health)
+            .with_guard(asked.breaker, asked.throttle)
+            .with_slow_start(asked.slow_start.unwrap_or(Nanos::ZERO));
+        if asked.resolve.is_some() {
+            upstream = upstream.with_changing_hosts();
+        }
         if let Some(terms) = &asked.admission {
             upstream = upstream.with_admission(terms, now);
         }
         Ok(Self {
             upstream: Arc::new(upstream),
             health_check: asked.health_check.clone(),
+            tls,
             config: asked.clone(),
             certificates_digest: certificates,
         })
+    }
+}
+
+/// Connection options of an upstream's hosts.
+pub(super) fn connect_options(
+    asked: &UpstreamConfig,
+    socket: Option<PathBuf>,
+    tls: Option<Arc<ClientConfig>>,
+) -> ConnectOptions {
+    ConnectOptions {
+        socket,
+        address: None,
+        tls,
+        server_name: asked.server_name.clone(),
+        protocol: asked.protocol,
+        http2: asked.http2,
+        connect_timeout: asked.connect_timeout,
+        stall_timeout: asked.stall_timeout,
+        idle_timeout: Some(asked.idle_timeout),
+        max_connections: asked.max_connections,
+        max_requests: asked.max_connection_requests,
+        max_age: asked.max_connection_age,
     }
 }
 
@@ -217,163 +274,9 @@ fn digest(tls: &TlsOptions) -> u64 {
     hasher.finish()
 }
 
-impl GateRoute {
-    fn new(
-        asked: &RouteConfig,
-        upstream: Arc<Upstream>,
-        proxies: &Arc<Proxies>,
-        now: Nanos,
-        cluster_salt: Option<u64>,
-    ) -> Result<Self, String> {
-        let policy = &asked.policy;
-        let mut success = success_check(&policy.success)?;
-        // Bodies to merge into must be JSON, and complete.
-        success.json |= !asked.response.merge.is_empty();
-        let mut plan = CallPlan::new(policy.policy.clone(), success, upstream);
-        plan.permits = asked.admission.as_ref().map(|terms| Arc::new(PermitPool::new(terms, now)));
-        plan.deadline_headers.clone_from(&policy.deadlines_out);
-        let name = asked.name();
-        let rate = cluster_salt.and(asked.rate).map(|rule| rate_limit_id(&name, &rule));
-        Ok(Self {
-            label: name.as_str().into(),
-            name,
-            upstream: asked.upstream.clone(),
-            plan,
-            caller_deadlines: policy.deadlines_in.clone(),
-            buffer: policy.max_buffer_bytes,
-            proxies: Arc::clone(proxies),
-            caller_policy: Arc::new(CallerPolicy::new(CallerPolicyConfig::of(asked, proxies), cluster_salt)),
-            rate_limit_id: rate,
-            admission_config: asked.admission.clone(),
-            deadline_from: asked.deadline_from.clone(),
-            rewrite: asked.rewrite.clone(),
-            merge: JsonMerge::new(&asked.response.merge),
-            response_rule: asked.response.clone(),
-        })
-    }
-
-    /// Whether a request of this method may be sent more than once.
-    pub(super) fn is_retryable(&self, method: &Method) -> bool {
-        let policy = &self.plan.policy;
-        policy.allows_extra_attempts()
-            && ResendRule::of(policy.retryable_methods, method.as_str()) == ResendRule::Always
-    }
-
-    /// The caller's deadline in the target, or the response to an invalid one.
-    pub(super) fn target_deadline(
-        &self,
-        captures: &Captures<'_>,
-        query: Option<&str>,
-    ) -> Result<Option<Nanos>, &LocalResponse> {
-        let Some(from) = &self.deadline_from else { return Ok(None) };
-        let text = match &from.location {
-            DeadlineLocation::Path(name) => captures.get(name).map(Cow::Borrowed),
-            DeadlineLocation::Query(name) => form_urlencoded::parse(query.unwrap_or_default().as_bytes())
-                .find(|(key, _)| key == name.as_str())
-                .map(|(_, value)| value),
-        };
-        let number = text.as_deref().and_then(parse_integer).ok_or(&from.invalid_response)?;
-        match u64::try_from(number) {
-            Ok(number) if number > from.above => Ok(Some(Nanos(from.unit.0.saturating_mul(number)))),
-            _ => Err(&from.too_low_response),
-        }
-    }
-
-    /// Path and query of the upstream request.
-    pub(super) fn target<'a>(&self, captures: &Captures<'_>, path: &str, uri: &'a Uri) -> Cow<'a, str> {
-        rewrite::target(&self.rewrite, captures, path, uri)
-    }
-
-    pub(super) fn rewrite_request(&self, headers: &mut HeaderMap) {
-        match &self.rewrite.host {
-            HostRule::Keep => {}
-            HostRule::Upstream => drop(headers.remove(header::HOST)),
-            HostRule::Set(host) => drop(headers.insert(header::HOST, host.clone())),
-        }
-        edit_headers(headers, &self.rewrite.remove, &self.rewrite.set);
-    }
-
-    pub(super) fn rewrite_response(&self, headers: &mut HeaderMap) {
-        edit_headers(headers, &self.rewrite.response_remove, &self.rewrite.response_set);
-    }
-
-    pub(super) fn merge(&self) -> Option<&JsonMerge> {
-        self.merge.as_ref()
-    }
-
-    /// The response when the deadline has passed.
-    pub(super) fn deadline_response(&self) -> Response<ResponseBody> {
-        let plain = || local_responses::text(StatusCode::GATEWAY_TIMEOUT, "no success before the deadline");
-        self.response_rule.deadline_exceeded.as_ref().map_or_else(plain, LocalResponse::response)
-    }
-
-    /// The custom response when all attempts have failed, if there is one.
-    pub(super) fn failure_response(&self) -> Option<Response<ResponseBody>> {
-        self.response_rule.failed.as_ref().map(LocalResponse::response)
-    }
-
-    /// The response to a rejected call.
-    pub(super) fn rejection_response(&self, rejection: Rejection) -> Response<ResponseBody> {
-        let mut response = local_responses::rejected(rejection);
-        if let Some(own) = &self.response_rule.rejected {
-            *response.body_mut() = ResponseBody::from(own.body.clone());
-            response.headers_mut().insert(header::CONTENT_TYPE, own.content_type.clone());
-        }
-        response
-    }
-}
-
-/// ID of a cluster-wide rate limit. Gateways with different settings share none: during a rollout there are two limits.
-fn rate_limit_id(route: &str, rule: &CallerRule) -> u64 {
-    let CallerRule { limit, per, burst, .. } = rule;
-    cluster_hash(&[b"rate", route.as_bytes(), &limit.to_be_bytes(), &per.0.to_be_bytes(), &burst.to_be_bytes()])
-}
-
 /// ID of a cluster-wide budget.
 fn budget_limit_id((policy, upstream): &(String, String), rule: BudgetRule) -> u64 {
     let BudgetRule { fraction, min_per_window, window } = rule;
     let numbers = [&fraction.to_be_bytes()[..], &min_per_window.to_be_bytes(), &window.0.to_be_bytes()].concat();
     cluster_hash(&[b"budget", policy.as_bytes(), upstream.as_bytes(), &numbers])
-}
-
-/// Parses a whole number with an optional sign; numbers out of range saturate.
-fn parse_integer(text: &str) -> Option<i64> {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let limit = if text.starts_with('-') { i64::MIN } else { i64::MAX };
-    Some(text.parse().unwrap_or(limit))
-}
-
-fn edit_headers(headers: &mut HeaderMap, remove: &[HeaderName], set: &[(HeaderName, http::HeaderValue)]) {
-    for name in remove {
-        headers.remove(name);
-    }
-    for (name, value) in set {
-        headers.insert(name, value.clone());
-    }
-}
-
-fn success_check(rule: &SuccessRule) -> Result<Success, String> {
-    let mut success = Success::default();
-    success.statuses.clone_from(&rule.statuses);
-    success.headers.clone_from(&rule.headers);
-    success.json = rule.json;
-    success.max_body_bytes = rule.max_body_bytes;
-    success.grpc = rule.grpc;
-    match &rule.schema {
-        Some(schema) => success.with_schema(schema).map_err(|error| error.to_string()),
-        None => Ok(success),
-    }
-}
-
-impl LocalResponse {
-    /// The response.
-    pub(super) fn response(&self) -> Response<ResponseBody> {
-        let mut response = Response::new(ResponseBody::from(self.body.clone()));
-        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        response.headers_mut().insert(header::CONTENT_TYPE, self.content_type.clone());
-        response
-    }
 }

@@ -1,9 +1,10 @@
 //! The gateway as a service of the server: routing of requests.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::request::Parts;
 use http::uri::Scheme;
@@ -13,18 +14,22 @@ use prometheus_client::registry::Registry;
 
 use super::config_cell::{CachedRuntime, ConfigCell};
 use super::distributed_limits::DistributedLimits;
+use super::gate_route::RouteSide;
 use super::headers;
+use super::key_source;
 use super::local_responses::{self, ErrorFormat};
 use super::metrics::GateMetrics;
-use super::otlp::SpanSender;
 use super::routed::RoutedRequest;
-use super::routes::RouteMatch;
+use super::routing::{RequestFacts, RouteMatch};
+use super::runtime::RuntimeAction;
 use super::tracing::Tracer;
 use weir_call::CallEngine;
 use weir_decide::Nanos;
+use weir_decide::base::rng::SeededRng;
 use weir_http::client::{Client, Options as ClientOptions};
 use weir_http::path::{PathRule, normalize};
-use weir_server::{self as server, RequestContext, ServiceReply, Timer};
+use weir_otlp::SpanSender;
+use weir_server::{self as server, Logger, RequestContext, ServiceReply, Timer};
 
 /// The gateway, for all event loops.
 #[derive(Debug)]
@@ -33,8 +38,12 @@ pub(super) struct Service {
     pub(super) options: super::Options,
     /// Exporter of traces, and the sampled fraction.
     pub(super) span_sender: Option<(SpanSender, f64)>,
-    /// Whether an event loop runs the health checks already.
+    /// Logger of the gateway.
+    pub(super) logger: Logger,
+    /// Whether an event loop runs health checks and resolver already.
     pub(super) has_health_checks: AtomicBool,
+    /// Event loops so far.
+    pub(super) thread_count: AtomicU64,
     /// Cluster-wide limits, if the gateway is in a cluster.
     pub(super) distributed_limits: Option<Arc<DistributedLimits>>,
 }
@@ -45,7 +54,21 @@ pub(super) struct GateThread {
     engine: CallEngine,
     runtime: CachedRuntime,
     tracer: Option<Tracer>,
+    /// Random numbers for the upstreams of calls and for copies.
+    random: Cell<SeededRng>,
 }
+
+impl GateThread {
+    fn random_bits(&self) -> u64 {
+        let mut random = self.random.get();
+        let bits = random.bits();
+        self.random.set(random);
+        bits
+    }
+}
+
+/// Stream of the seed's random numbers.
+const ROUTE_STREAM: u64 = 0x726f_7574;
 
 impl server::Service for Service {
     type Local = GateThread;
@@ -56,10 +79,13 @@ impl server::Service for Service {
         tokio::task::spawn_local(sweep_connections(client, timer.clone()));
         if !self.has_health_checks.swap(true, Ordering::Relaxed) {
             super::health_checks::start(Arc::clone(&self.config_cell), engine.clone());
+            super::resolver::start(Arc::clone(&self.config_cell), engine.clone(), self.logger.clone());
         }
         let tracer =
             self.span_sender.as_ref().map(|(sender, fraction)| Tracer::new(sender.clone(), *fraction, timer.clock()));
-        Ok(GateThread { engine, runtime: self.config_cell.cached(timer.clock()), tracer })
+        let number = self.thread_count.fetch_add(1, Ordering::Relaxed);
+        let random = Cell::new(SeededRng::new(self.options.seed, ROUTE_STREAM + number));
+        Ok(GateThread { engine, runtime: self.config_cell.cached(timer.clock()), tracer, random })
     }
 
     fn register_metrics(&self, registry: &mut Registry) {
@@ -92,8 +118,15 @@ impl server::Service for Service {
             Ok(path) => path,
             Err(ambiguity) => return bad(&format!("ambiguous path: {ambiguity}")),
         };
-        let (route, captures) = match listener.find(&parts.method, host.as_deref(), &path) {
-            RouteMatch::Route { index, captures } => (&runtime.routes[index], captures),
+        let facts = RequestFacts {
+            method: &parts.method,
+            host: host.as_deref(),
+            path: &path,
+            query: parts.uri.query(),
+            headers: &headers,
+        };
+        let (index, captures) = match listener.find(&facts) {
+            RouteMatch::Route { index, captures } => (index, captures),
             RouteMatch::MethodNotAllowed { allow } => {
                 return error_format.format(local_responses::not_allowed(&allow)).into();
             }
@@ -101,22 +134,45 @@ impl server::Service for Service {
                 return error_format.format(local_responses::text(StatusCode::NOT_FOUND, "no route matches")).into();
             }
         };
+        let route = match runtime.actions[index] {
+            RuntimeAction::Forward(index) => &runtime.routes[index],
+            RuntimeAction::Local(index) => {
+                let reply = runtime.local_routes[index].respond(&captures, host.as_deref(), &path, &parts.uri);
+                return error_format.format(reply).into();
+            }
+        };
+        if let Err(too_large) = route.limits.check_head(&parts, &headers) {
+            return error_format.format(too_large).into();
+        }
         let target_deadline = match route.target_deadline(&captures, parts.uri.query()) {
             Ok(deadline) => deadline,
             Err(invalid) => return error_format.format(invalid.response()).into(),
         };
         let target = route.target(&captures, &path, &parts.uri);
-        let tracer = local.tracer.as_ref();
-        let call_logger = self.options.call_logger.as_ref();
-        let routed = RoutedRequest { call_logger, engine: &local.engine, route, context, tracer, error_format };
+        let (seed, peer) = (self.options.seed, context.peer().ip());
+        let side = route.side_chooser.choose(&headers, peer, &route.proxies, seed, || local.random_bits());
+        let RouteSide { plan, hash_by, .. } = &route.sides[side.index];
+        let key = hash_by.as_ref().and_then(|by| key_source::key(by, &headers, peer, &route.proxies, seed));
+        let routed = RoutedRequest {
+            call_logger: self.options.call_logger.as_ref(),
+            engine: &local.engine,
+            route,
+            plan,
+            key,
+            set_cookie: side.set_cookie,
+            context,
+            tracer: local.tracer.as_ref(),
+            error_format,
+        };
         let client = tls.and_then(|tls| tls.client.as_ref());
         let (priority, rejection) =
             route.caller_policy.check(local.engine.timer().now(), &headers, &captures, context.peer().ip(), client);
         if let Some(rejection) = rejection {
-            let failed = local.engine.reject(&route.plan, priority, context.began(), rejection);
+            let failed = local.engine.reject(routed.plan, priority, context.began(), rejection);
             return routed.reject(&parts, &headers, failed);
         }
-        routed.forward(&parts, headers, body, target_deadline, &target, priority).await
+        let mirror_random = if route.mirror.is_some() { local.random_bits() } else { 0 };
+        routed.forward(&parts, headers, body, target_deadline, &target, priority, mirror_random).await
     }
 }
 

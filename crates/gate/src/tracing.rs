@@ -5,11 +5,13 @@ use std::hash::{BuildHasher, RandomState};
 
 use http::HeaderMap;
 
-use super::otlp::{CallSpanFacts, SpanSender, sampled, spans_of_call};
-use weir_call::TraceContext;
+use super::call_spans::{CallSpanFacts, spans_of_call};
 use weir_call::attempt_log::CallTrace;
 use weir_decide::base::rng::SeededRng;
+use weir_http::trace_sampling::sampled;
+use weir_http::traceparent::TraceContext;
 use weir_machine::clock::Clock;
+use weir_otlp::SpanSender;
 
 /// Tracer of one event loop.
 #[derive(Debug)]

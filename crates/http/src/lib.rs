@@ -6,6 +6,7 @@
 //! - [`wire`]: encoding of requests and decoding of responses, without sockets
 //! - [`tls`]: TLS configuration
 //! - [`stream`]: one non-blocking connection
+//! - [`traceparent`], [`trace_sampling`]: trace contexts in headers, and which traces are sampled
 //! - [`kernel_timestamps`]: kernel receive timestamps
 
 pub mod client;
@@ -14,4 +15,6 @@ pub mod path;
 pub mod stream;
 pub mod target;
 pub mod tls;
+pub mod trace_sampling;
+pub mod traceparent;
 pub mod wire;

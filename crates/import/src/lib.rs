@@ -60,7 +60,7 @@ pub use self::importer::{ImportFile, import};
 pub use self::kind::ImportKind;
 pub use self::omission::{Omission, OmissionKind, count_omissions};
 pub use self::recorded::RecordedValue;
-pub use self::request::{ImportedBody, ImportedRequest, ImportedStep};
+pub use self::request::{ImportedBody, ImportedRequest, ImportedStep, StatusRule};
 pub use self::settings::ImportSettings;
 pub use self::static_file::is_static_file;
 pub use self::write::{to_curl, to_hurl, to_json, to_mix, to_variables_file};

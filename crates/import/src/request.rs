@@ -25,10 +25,31 @@ pub struct ImportedStep {
     pub request: ImportedRequest,
     /// What the response must be, and what is taken from it.
     pub response: Option<ExpectedResponse>,
+    /// Which statuses are a success, where neither the status nor a check of the response says it.
+    pub success: Option<StatusRule>,
     /// Values of the response that was recorded and that requests of the recording have, too.
     pub recorded: Vec<RecordedValue>,
     /// Whether the step is written as a comment and is not played.
     pub is_disabled: bool,
+}
+
+/// Statuses that are a success: a comment `# @success` of the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusRule {
+    /// Those below 400, as the tools themselves have it.
+    BelowError,
+    /// All; the source ignores the status, and has checks of its own.
+    Any,
+}
+
+impl StatusRule {
+    /// Predicate of the comment.
+    pub(crate) fn predicate(self) -> &'static str {
+        match self {
+            Self::BelowError => "status < 400",
+            Self::Any => "status >= 100",
+        }
+    }
 }
 
 /// Request of an [`ImportedStep`].

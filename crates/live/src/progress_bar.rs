@@ -85,6 +85,7 @@ impl ProgressBar {
         let Some(last) = load.changes().last() else { return };
         self.extent.until = until;
         self.level = Some(match (load.is_paused(), load.kind()) {
+            _ if load.is_recorded() => "stopping".to_owned(),
             (true, _) => "paused".to_owned(),
             (false, LevelKind::Rate) => format!("set to {}/s", last.level),
             (false, LevelKind::Users) => format!("{} users", last.level),

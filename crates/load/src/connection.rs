@@ -247,6 +247,10 @@ impl LoadConnection {
                 Err(e) => return Err(e),
             }
         }
+        // With HTTP/1.1 nothing is sent again.
+        if let Some(step) = &mut self.step {
+            step.release_written();
+        }
         Ok(())
     }
 

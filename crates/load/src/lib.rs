@@ -7,7 +7,8 @@
 //! - [`setup`]: setup before a load, and teardown after it
 //! - `worker`: one thread's event loop; `connections` and `connection`: its connections; `counters`: its counters
 //! - [`event_streams`]: responses that are streams of events: options, and what is observed of each
-//! - `manifest`: command, seed, time and machine; [`request_log`]: log of all requests
+//! - `manifest`: command, seed, time and machine; [`request_log`]: log of all requests;
+//!   [`request_tracing`]: traces of sampled ones
 
 mod base64_bytes;
 mod connection;
@@ -25,6 +26,7 @@ mod poller;
 mod probe;
 pub mod program;
 pub mod request_log;
+pub mod request_tracing;
 pub mod setup;
 mod start_gate;
 pub mod steps;
@@ -141,7 +143,7 @@ pub fn run(
         };
         let parts = if in_parts { own.as_slice() } else { &[] };
         let partial = partial.as_ref().map(|(stretch, rest)| (*stretch, rest));
-        watch(&RunProgress { elapsed, ended, number, interval: whole.as_ref(), parts, partial })
+        watch(&RunProgress { elapsed, ended, number, interval: whole.as_ref(), parts, partial, named_steps: &[] })
     };
     let DriveResult { counts: last, stopped_at, interrupted, ended_by, ended_at } =
         drive(plan, &StartGate::when_ready(), in_parts, &mut listen, log)?;

@@ -97,6 +97,9 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Busy-wait for exact send times; one core per thread.
     pub spin: bool,
+    /// Whether requests are traced, so that each is made for itself.
+    #[serde(default)]
+    pub traces_requests: bool,
     /// Script whose users agents drive, in place of one request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<ScriptOptions>,

@@ -25,6 +25,7 @@ use super::event_streams::StreamOptions;
 use super::http2::Http2Plan;
 use super::load_control::LoadControl;
 use super::options::Options;
+use super::request_tracing::RequestTracing;
 use super::steps::{ProgramPlan, ScenarioMix, StepTrace, with_single_request};
 use weir_decide::Nanos;
 use weir_decide::load::feed::{ClosedFeed, Feed, OpenFeed};
@@ -103,6 +104,8 @@ pub struct LoadPlan {
     pub control: Option<LoadControl>,
     /// Listener of requests and responses of steps; for few of them.
     pub trace: Option<Sender<StepTrace>>,
+    /// Traces of sampled requests, if there are any; of scenarios and programs.
+    pub tracing: Option<RequestTracing>,
 }
 
 /// Position of an agent among all agents of a load.
@@ -228,6 +231,7 @@ impl LoadPlan {
             ends_with_requests: length.ends_with_requests,
             control: None,
             trace: None,
+            tracing: None,
         }
         .with_remote_users(options)
     }

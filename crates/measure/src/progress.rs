@@ -2,6 +2,7 @@
 
 use super::agent_counts::AgentCounts;
 use super::recorder::Interval;
+use super::run_steps::StepFacts;
 use weir_decide::Nanos;
 
 /// Progress of a run.
@@ -19,4 +20,6 @@ pub struct RunProgress<'a> {
     pub parts: &'a [AgentCounts],
     /// Number and counts of an interval that not all threads have reached. Each is reported once, at the end.
     pub partial: Option<(u64, &'a Interval)>,
+    /// Steps of scripts in agents so far, which the plan does not know; empty of other loads.
+    pub named_steps: &'a [StepFacts],
 }

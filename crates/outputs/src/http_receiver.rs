@@ -1,11 +1,7 @@
 //! A receiver that is reached by HTTP: one request, and the meaning of its response.
 
-use std::sync::Arc;
-
-use base64::Engine;
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::{BodyExt, Collected, Limited};
 
 use super::delivery_failure::DeliveryFailure;
@@ -13,10 +9,8 @@ use super::http_output::{HttpFormat, HttpOutput};
 use super::otlp_metrics::rejection;
 use super::remote_write::compressed;
 use weir_decide::Nanos;
-use weir_decide::delivery::limit_headers::retry_after;
-use weir_http::client::{Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol};
+use weir_http::client::{Client, IncomingBody, PostTarget, wait_of};
 use weir_http::target::Target;
-use weir_machine::clock;
 use weir_machine::timer::Timer;
 
 /// Timeout of a request.
@@ -31,9 +25,7 @@ const MAX_REASON_CHARS: usize = 160;
 /// What a request needs, apart from an event loop.
 #[derive(Debug)]
 pub(crate) struct HttpAddress {
-    origin: Arc<Origin>,
-    path: String,
-    headers: HeaderMap,
+    post: PostTarget,
     format: HttpFormat,
 }
 
@@ -52,9 +44,6 @@ impl HttpAddress {
     /// One line: the URL or a header is not valid, or TLS cannot be set up.
     pub(crate) fn new(output: &HttpOutput) -> Result<Self, String> {
         let target = Target::parse(&output.url).map_err(|error| error.to_string())?;
-        let reach = ConnectOptions { protocol: Protocol::Http1, max_connections: Some(1), ..ConnectOptions::default() };
-        let mut headers = HeaderMap::new();
-        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("weir/", env!("CARGO_PKG_VERSION"))));
         let (content_type, more): (_, &[(&str, &str)]) = match output.format {
             HttpFormat::RemoteWrite => (
                 "application/x-protobuf",
@@ -63,32 +52,17 @@ impl HttpAddress {
             HttpFormat::Otlp => ("application/x-protobuf", &[]),
             HttpFormat::Influx => ("text/plain; charset=utf-8", &[]),
         };
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        for (name, value) in more {
-            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        let post = PostTarget::new(&target, output.path(&target), content_type);
+        let mut post = post.map_err(|error| error.to_string())?;
+        let is_fixed =
+            |name: &str| [CONTENT_ENCODING, CONTENT_TYPE].iter().any(|own| name.eq_ignore_ascii_case(own.as_str()));
+        let own = output.headers.iter().filter(|(name, _)| !is_fixed(name));
+        let pairs = own.map(|(name, value)| (name.as_str(), value.as_str())).chain(more.iter().copied());
+        for (name, value) in pairs {
+            post.insert(name, value)?;
         }
-        if let Some(userinfo) = &target.userinfo {
-            let text = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(userinfo));
-            insert(&mut headers, AUTHORIZATION.as_str(), &text)?;
-        }
-        for (name, value) in &output.headers {
-            insert(&mut headers, name, value)?;
-        }
-        let origin = Origin::new(&target, &reach).map_err(|error| error.to_string())?;
-        Ok(Self { origin: Arc::new(origin), path: output.path(&target), headers, format: output.format })
+        Ok(Self { post, format: output.format })
     }
-}
-
-/// Adds a header of the user, in place of one of the same name.
-fn insert(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
-    let wrong = || format!("invalid header '{name}'; write 'NAME: VALUE' in ASCII");
-    let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
-    let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;
-    value.set_sensitive(true);
-    if parsed != CONTENT_ENCODING && parsed != CONTENT_TYPE {
-        headers.insert(parsed, value);
-    }
-    Ok(())
 }
 
 impl HttpReceiver {
@@ -107,20 +81,11 @@ impl HttpReceiver {
     }
 
     async fn exchange(&self, body: Bytes) -> Result<Option<String>, DeliveryFailure> {
-        let HttpAddress { origin, path, headers, format } = &self.address;
-        let request = OutgoingRequest {
-            method: &Method::POST,
-            target: path,
-            headers,
-            extra_headers: &[],
-            body: OutgoingBody::Bytes(body),
-            upgrade: false,
-        };
-        let response = self.client.send(origin, request).await;
+        let HttpAddress { post, format } = &self.address;
+        let response = post.post(&self.client, body).await;
         let response = response.map_err(|error| DeliveryFailure::passing(error.text.into_owned()))?;
         let status = response.status().as_u16();
-        let wait =
-            response.headers().get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?, clock::wall()));
+        let retry_after = wait_of(response.headers(), MAX_RETRY_AFTER);
         let body = read(response.into_body()).await;
         if (200..300).contains(&status) {
             return Ok(rejection(&body).filter(|_| *format == HttpFormat::Otlp));
@@ -128,7 +93,7 @@ impl HttpReceiver {
         Err(DeliveryFailure {
             reason: with_message(status, &body),
             is_retryable: format.is_retryable(status),
-            retry_after: wait.unwrap_or_default().min(MAX_RETRY_AFTER),
+            retry_after,
         })
     }
 
@@ -163,20 +128,15 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_in_headers_and_in_no_message() {
-        let output = |url: &str, headers: &[(&str, &str)]| HttpOutput {
-            url: url.to_owned(),
-            headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-            format: HttpFormat::Otlp,
+    fn headers_are_checked_and_those_of_the_format_stay() {
+        let output = |name: &str, value: &str| HttpOutput {
+            url: "http://127.0.0.1:1".to_owned(),
+            headers: vec![(name.to_owned(), value.to_owned())],
+            format: HttpFormat::RemoteWrite,
         };
-        let basic = HttpAddress::new(&output("http://me:secret@127.0.0.1:1", &[])).unwrap();
-        assert_eq!(basic.headers[AUTHORIZATION], "Basic bWU6c2VjcmV0");
-        let own = HttpAddress::new(&output("http://127.0.0.1:1", &[("authorization", "Bearer t0ken")])).unwrap();
-        assert_eq!(own.headers[AUTHORIZATION], "Bearer t0ken");
-        assert!(!format!("{basic:?}{own:?}").contains("t0ken") && !format!("{basic:?}").contains("bWU6"));
-        for (name, value) in [("a b", "x"), ("a", "x\ny"), ("", "x")] {
-            let why = HttpAddress::new(&output("http://127.0.0.1:1", &[(name, value)])).unwrap_err();
-            assert!(why.contains("invalid header") && !why.contains("\n"), "{why}");
-        }
+        let own = HttpAddress::new(&output("Content-Type", "text/plain")).unwrap();
+        assert_eq!(own.post.headers()[CONTENT_TYPE], "application/x-protobuf");
+        assert_eq!(own.post.headers()[CONTENT_ENCODING], "snappy");
+        assert!(HttpAddress::new(&output("a b", "x")).unwrap_err().contains("invalid header"));
     }
 }

@@ -85,11 +85,11 @@ pub(crate) fn interval(sample: &IntervalSample) -> String {
     line(&value)
 }
 
-/// Line at the end of a run: its result as JSON, without the parts that are long.
-pub(crate) fn summary(run: &str) -> String {
-    let mut run: Value = serde_json::from_str(run).unwrap_or_default();
-    without_histograms(&mut run);
-    line(&json!({ "type": "summary", "run": run }))
+/// Line at the end: the result as JSON, without the parts that are long, as the member of this name.
+pub(crate) fn summary(name: &str, result: &str) -> String {
+    let mut result: Value = serde_json::from_str(result).unwrap_or_default();
+    without_histograms(&mut result);
+    line(&json!({ "type": "summary", name: result }))
 }
 
 /// Line at the end of a run that has failed.
@@ -141,7 +141,8 @@ mod tests {
             start(&subject(), 1.7e9),
             interval(&sample(0)),
             interval(&rest),
-            summary(r#"{"weir":"0.1.0","requests":{"total":1},"series":[1],"steps":[{"histogram":"AA=="}]}"#),
+            summary("capacity", r#"{"weir":"0.1.0","steps":[{"load":1.0}]}"#),
+            summary("run", r#"{"weir":"0.1.0","requests":{"total":1},"series":[1],"steps":[{"histogram":"AA=="}]}"#),
             error("no connection"),
         ];
         for line in lines {

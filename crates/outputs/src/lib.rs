@@ -42,6 +42,7 @@ mod udp_receiver;
 
 pub use self::http_output::{HttpFormat, HttpOutput};
 pub use self::metrics::{METRICS, MetricInfo, MetricKind};
+pub use self::output_encoder::RunEnd;
 pub use self::output_subject::OutputSubject;
 pub use self::pending_parts::DeliveryCounts;
 pub use self::run_outputs::{DeliveryReport, OutputSpec, RunOutputs};

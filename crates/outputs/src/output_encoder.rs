@@ -46,18 +46,21 @@ impl OutputEncoder {
     pub(crate) fn end(&self, end: &RunEnd) -> Option<Vec<u8>> {
         let Self::JsonLines { has_started, .. } = self else { return None };
         match end {
-            RunEnd::Result(json) => Some(json_lines::summary(json).into_bytes()),
+            RunEnd::Run(json) => Some(json_lines::summary("run", json).into_bytes()),
+            RunEnd::Capacity(json) => Some(json_lines::summary("capacity", json).into_bytes()),
             // A run that could not start leaves what an earlier one has written.
             RunEnd::Failure(message) => has_started.then(|| json_lines::error(message).into_bytes()),
         }
     }
 }
 
-/// End of a run.
+/// End of a run, or of a search.
 #[derive(Clone, Debug)]
-pub(crate) enum RunEnd {
-    /// Result as JSON.
-    Result(Arc<str>),
+pub enum RunEnd {
+    /// Result of a run as JSON.
+    Run(Arc<str>),
+    /// Result of a search for capacity as JSON.
+    Capacity(Arc<str>),
     /// Why it failed.
     Failure(Arc<str>),
 }

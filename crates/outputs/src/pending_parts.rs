@@ -156,6 +156,27 @@ mod tests {
         assert_eq!(pending.counts().lost, MAX_PENDING_PARTS as u64);
     }
 
+    /// A second each: ten minutes, in which the receiver takes nothing from the second to the eighth minute.
+    #[test]
+    fn a_receiver_that_stalls_for_minutes_loses_what_is_older_than_five() {
+        let (mut pending, mut accepted) = (PendingParts::default(), 0_u64);
+        for second in 0..600_u32 {
+            pending.push(part(second as u8, 1));
+            if (120..480).contains(&second) {
+                pending.retry("no response within 10s");
+                continue;
+            }
+            while !pending.is_empty() {
+                let n = pending.batch().0;
+                pending.accept(n);
+                accepted += n as u64;
+            }
+        }
+        let counts = pending.counts();
+        assert_eq!((accepted, counts.lost, counts.intervals), (539, 61, 600));
+        assert_eq!(counts.reason.as_deref(), Some("no response within 10s"));
+    }
+
     #[test]
     fn a_part_of_any_size_is_sent() {
         let mut pending = PendingParts::default();

@@ -19,9 +19,9 @@ use super::udp_receiver::UdpReceiver;
 use weir_decide::Nanos;
 use weir_decide::load::live_load::LevelKind;
 use weir_machine::clock;
+use weir_measure::RunProgress;
 use weir_measure::recorder::Interval;
 use weir_measure::run_steps::StepFacts;
-use weir_measure::{Run, RunProgress};
 use weir_server::Logger;
 
 /// Output of a run.
@@ -47,6 +47,8 @@ pub struct RunOutputs {
     scrapes: Vec<ScrapeServer>,
     /// Start of the run, in nanoseconds since 1970, once it has started.
     start_unix_ns: Option<u64>,
+    /// Time and number of the first interval of the run that goes on, of several one after the other.
+    begun: (Nanos, u64),
     /// Number of the interval after the last one.
     next: u64,
     /// Number of intervals that were handed over.
@@ -103,6 +105,7 @@ impl RunOutputs {
             file: None,
             scrapes: Vec::new(),
             start_unix_ns: None,
+            begun: (Nanos::ZERO, 0),
             next: 0,
             intervals: 0,
             last_end: Nanos::ZERO,
@@ -144,6 +147,14 @@ impl RunOutputs {
         Ok(outputs)
     }
 
+    /// Begins another run, whose progress counts from its own start, at this time since the start of the first one.
+    pub fn begin_run(&mut self, at: Nanos) {
+        self.send_rest();
+        let width = self.subject.interval.0.max(1);
+        let number = at.max(self.last_end).0.div_ceil(width).max(self.next);
+        self.begun = (Nanos(number.saturating_mul(width)), number);
+    }
+
     /// Takes the progress of the run, the rate or number of users that is set, and the steps that are known.
     pub fn update(
         &mut self,
@@ -151,6 +162,11 @@ impl RunOutputs {
         level: Option<(LevelKind, f64)>,
         steps: &dyn Fn() -> Vec<StepFacts>,
     ) {
+        let progress = &RunProgress {
+            elapsed: progress.elapsed + self.begun.0,
+            number: progress.number + self.begun.1,
+            ..*progress
+        };
         self.elapsed = self.elapsed.max(progress.elapsed);
         if progress.elapsed > Nanos::ZERO && self.start_unix_ns.is_none() {
             let now = u64::try_from(clock::wall().0).unwrap_or(0);
@@ -159,7 +175,10 @@ impl RunOutputs {
         self.level = level;
         let counts = progress.interval.or(progress.partial.map(|(_, counts)| counts));
         if counts.is_some_and(|counts| counts.steps.len() > self.step_names.len()) {
-            self.step_names = StepName::of_facts(&steps());
+            self.step_names = match progress.named_steps {
+                [] => StepName::of_facts(&steps()),
+                named => StepName::of_facts(named),
+            };
         }
         let interval = progress.interval.filter(|_| progress.number >= self.next);
         let start = Nanos(progress.number.saturating_mul(self.subject.interval.0)).max(self.last_end);
@@ -187,22 +206,31 @@ impl RunOutputs {
         self.scrapes.iter().for_each(|scrape| scrape.add(&sample));
     }
 
-    /// Delivers what is left, and the result of the run or why it failed; within a few seconds.
-    pub fn finish(mut self, run: Result<&Run, &str>) -> Vec<DeliveryReport> {
-        let start = self.last_end;
-        let rest = self.rest.take().unwrap_or_default();
-        // A run has one interval at least, so that it has a start.
+    /// Sends what belongs to no whole interval, if there is anything; it is behind the last one.
+    fn send_rest(&mut self) {
+        let Some(rest) = self.rest.take() else { return };
         let events = rest.streams.as_ref().map_or(0, |streams| streams.events);
-        let is_empty = rest.ok + rest.failed + rest.iterations + events == 0;
-        if !is_empty || (self.intervals == 0 && run.is_ok()) {
-            // Later than the last whole interval, also where its end was still to come.
-            let end = self.elapsed.max(start + Nanos::MILLI);
-            self.send(&rest, (self.next, start, end), true);
+        if rest.ok + rest.failed + rest.iterations + events > 0 {
+            self.send_last(&rest);
         }
-        let end = match run {
-            Ok(run) => RunEnd::Result(run.to_json().into()),
-            Err(why) => RunEnd::Failure(why.into()),
-        };
+    }
+
+    fn send_last(&mut self, rest: &Interval) {
+        let start = self.last_end;
+        // Later than the last whole interval, also where its end was still to come.
+        let end = self.elapsed.max(start + Nanos::MILLI);
+        let number = self.next;
+        self.next += 1;
+        self.send(rest, (number, start, end), true);
+    }
+
+    /// Delivers what is left, and the result or why there is none; within a few seconds.
+    pub fn finish(mut self, end: RunEnd) -> Vec<DeliveryReport> {
+        self.send_rest();
+        // A run has one interval at least, so that it has a start.
+        if self.intervals == 0 && !matches!(end, RunEnd::Failure(_)) {
+            self.send_last(&Interval::default());
+        }
         let Self { mut threads, scrapes, file, intervals, .. } = self;
         threads.iter_mut().for_each(|thread| thread.close(end.clone()));
         scrapes.into_iter().for_each(ScrapeServer::finish);

@@ -123,6 +123,10 @@ pub(super) fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
 
 /// Number of changes of the load while it ran, and the stages that repeat it: whole, to be copied.
 pub(crate) fn changed(changes: &RunChanges) -> String {
+    // Recorded times have no stages, and can only be stopped.
+    if let ([stop], "") = (changes.made.as_slice(), changes.stages.as_str()) {
+        return format!("stopped by hand at {}", Nanos::from_secs_f64(stop.t_s));
+    }
     let times = if changes.made.len() == 1 { "once".to_owned() } else { format!("{} times", changes.made.len()) };
     format!("changed {times} while it ran; again: --stages {}", changes.stages)
 }

@@ -7,6 +7,7 @@
 
 mod certificates;
 mod connection;
+mod disk;
 mod http2;
 mod http2_service;
 mod noise;
@@ -25,6 +26,7 @@ mod weir;
 mod wire;
 
 pub use certificates::{Authority, Pair};
+pub use disk::Disk;
 pub use h2::Reason;
 pub use http2::over_http2;
 pub use http2_service::{Http2Builder, Http2Reply, Http2Seen, Http2Service};

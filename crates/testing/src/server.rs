@@ -68,6 +68,12 @@ impl Builder {
         self.listen_tcp(listener, script)
     }
 
+    /// On this address; None if it is taken.
+    pub fn start_at(self, address: &str, script: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Option<Server> {
+        let listener = TcpListener::bind(address).ok()?;
+        Some(self.listen_tcp(listener, script))
+    }
+
     pub fn start_v6(self, script: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("[::1]:0").unwrap();
         self.listen_tcp(listener, script)

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, PipeReader, Read, pipe};
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
 use super::raw::{Answer, Raw};
-use super::weir::{Output, Running, Weir};
+use super::weir::{Output, Running, Weir, weir_path};
 
 /// A service in a fresh folder. When it is dropped it is told to stop, and has to end in good order.
 pub struct Serving {
@@ -54,6 +55,16 @@ impl Serving {
         url.split_once("://").map_or(url, |(_, address)| address).to_owned()
     }
 
+    /// `weir gate ARGS...` on a free port, which reads the file `hosts` of its folder in place of `/etc/hosts`.
+    pub fn gate_with_hosts(weir: Weir, args: &[&str]) -> Self {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
+        command.args(["mount --bind hosts /etc/hosts && exec \"$@\"", "sh"]).arg(weir_path());
+        command.args(["gate", "--listen", "127.0.0.1:0"]).args(args).current_dir(weir.path(""));
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        Self::of(weir, command)
+    }
+
     /// `weir record ARGS...` on a free port; its certificates are in the folder, too.
     pub fn record_in(weir: Weir, args: &[&str]) -> Self {
         let folder: &[_] = if args.contains(&"--upstream") { &[] } else { &["--ca-dir", "ca"] };
@@ -61,7 +72,11 @@ impl Serving {
     }
 
     fn run(weir: Weir, args: &[&str]) -> Self {
-        let mut command = weir.command(args);
+        let command = weir.command(args);
+        Self::of(weir, command)
+    }
+
+    fn of(weir: Weir, mut command: Command) -> Self {
         let (reader, writer) = pipe().unwrap();
         command.stdout(writer);
         let running = Running::new(&mut command);

@@ -36,8 +36,8 @@ pub struct ViewSubject {
 pub struct ViewLoad {
     /// What the level is.
     pub kind: LevelKind,
-    /// Arrivals per second, or number of users.
-    pub level: f64,
+    /// Arrivals per second, or number of users; none of recorded times.
+    pub level: Option<f64>,
     /// Whether it is paused.
     pub is_paused: bool,
     /// End, or [`Nanos::NEVER`].
@@ -151,7 +151,7 @@ impl RunView {
         }
         let width = self.subject.interval;
         let end_s = Nanos(number.saturating_add(1).saturating_mul(width.0)).as_secs_f64();
-        let target = self.load.filter(|load| load.kind == LevelKind::Rate).map(|load| load.level);
+        let target = self.load.filter(|load| load.kind == LevelKind::Rate).and_then(|load| load.level);
         self.history.push(end_s, width.as_secs_f64(), interval, target);
         self.latest = interval.clone();
     }

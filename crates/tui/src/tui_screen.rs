@@ -20,6 +20,8 @@ pub struct TuiScreen {
     size: Size,
     /// Whether the screen shows the terminal's own lines, with a copy.
     is_away: bool,
+    /// Whether the process is about to stop, or in the background.
+    is_suspended: bool,
 }
 
 impl TuiScreen {
@@ -30,7 +32,7 @@ impl TuiScreen {
     pub fn open() -> io::Result<Self> {
         let terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(io::stderr())))?;
         execute!(io::stderr(), EnterAlternateScreen, Hide)?;
-        Ok(Self { terminal, size: Size::default(), is_away: false })
+        Ok(Self { terminal, size: Size::default(), is_away: false, is_suspended: false })
     }
 
     /// Whether the size is another than what was drawn.
@@ -40,11 +42,27 @@ impl TuiScreen {
 
     /// Draws the view; a closed terminal is ignored.
     pub fn draw(&mut self, view: &RunView) {
-        if self.is_away {
+        if self.is_away || self.is_suspended {
             return;
         }
         self.size = self.terminal.size().unwrap_or(self.size);
         let _ = self.terminal.draw(|frame| render(view, frame.area(), frame.buffer_mut()));
+    }
+
+    /// Leaves the screen until [`resume`](Self::resume): the process is about to stop.
+    pub fn suspend(&mut self) {
+        if !std::mem::replace(&mut self.is_suspended, true) && !self.is_away {
+            let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
+        }
+    }
+
+    /// Takes the screen again.
+    pub fn resume(&mut self, view: &RunView) {
+        if std::mem::replace(&mut self.is_suspended, false) && !self.is_away {
+            let _ = execute!(io::stderr(), EnterAlternateScreen, Hide);
+            let _ = self.terminal.clear();
+            self.draw(view);
+        }
     }
 
     /// Leaves the screen and prints the view as text, or comes back.
@@ -66,7 +84,7 @@ impl TuiScreen {
 
 impl Drop for TuiScreen {
     fn drop(&mut self) {
-        if !self.is_away {
+        if !self.is_away && !self.is_suspended {
             let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
         }
     }

@@ -9,6 +9,8 @@ use weir_decide::load::live_load::LevelKind;
 
 /// Keys, on the last line.
 const KEYS: &str = " + - load   space pause   q stop   ↑ ↓ steps   c copy as text";
+/// Keys of a load with recorded times.
+const KEYS_OF_A_LOG: &str = " q stop   ↑ ↓ steps   c copy as text";
 
 /// Style of what is less important.
 pub(crate) fn dim() -> Style {
@@ -30,11 +32,12 @@ pub(crate) fn title(view: &RunView, width: u16) -> Line<'static> {
 }
 
 fn load_text(load: ViewLoad, has_connections: bool) -> String {
+    let Some(level) = load.level else { return "times of a log".to_owned() };
     match (load.is_paused, load.kind) {
         (true, _) => "PAUSED".to_owned(),
-        (false, LevelKind::Rate) => format!("{}/s set", three_digits(load.level)),
-        (false, LevelKind::Users) if has_connections => format!("{} connections", load.level.ceil()),
-        (false, LevelKind::Users) => format!("{} users", load.level.ceil()),
+        (false, LevelKind::Rate) => format!("{}/s set", three_digits(level)),
+        (false, LevelKind::Users) if has_connections => format!("{} connections", level.ceil()),
+        (false, LevelKind::Users) => format!("{} users", level.ceil()),
     }
 }
 
@@ -107,6 +110,7 @@ pub(crate) fn failed_style(failed: u64) -> Style {
 pub(crate) fn foot(view: &RunView) -> Line<'static> {
     match &view.note {
         Some(note) => Line::styled(format!(" {note}"), bold()),
+        None if view.load.is_some_and(|load| load.level.is_none()) => Line::styled(KEYS_OF_A_LOG, dim()),
         None => Line::styled(KEYS, dim()),
     }
 }

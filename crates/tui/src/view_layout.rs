@@ -115,7 +115,8 @@ mod tests {
         };
         let mut view = RunView::new(subject);
         view.name_steps((0..steps).map(|step| format!("step\u{1b}[2J number {step}")));
-        let load = ViewLoad { kind: LevelKind::Rate, level: 200.0, is_paused: false, until: Nanos::from_secs(60) };
+        let load =
+            ViewLoad { kind: LevelKind::Rate, level: Some(200.0), is_paused: false, until: Nanos::from_secs(60) };
         for number in 0..seconds {
             let mut interval = Interval { ok: 195, failed: 5, bytes_in: 20_000, in_flight: 3, ..Interval::default() };
             (1..=195).for_each(|ms| interval.response.record(Nanos::from_millis(ms)));

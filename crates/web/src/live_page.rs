@@ -103,7 +103,7 @@ fn end_of(run: &Run) -> Value {
         "points": report.verdict.points.iter().map(point).collect::<Vec<_>>(),
         "figures": report.key_figures.iter().map(figure).collect::<Vec<_>>(),
         "ended_s": run.series.last().map(|point| point.t_s + point.width_s),
-        "stages": run.changes.as_ref().map(|changes| &changes.stages),
+        "stages": run.changes.as_ref().map(|changes| &changes.stages).filter(|stages| !stages.is_empty()),
         "report": page::render(&report),
     })
 }

@@ -64,7 +64,9 @@ impl LiveShared {
     /// What the run is about.
     pub(crate) fn hello(&self, role: WebRole) -> Value {
         let subject = &self.subject;
-        let kind = match self.control.load().kind() {
+        let load = self.control.load();
+        let kind = match load.kind() {
+            LevelKind::Rate if load.is_recorded() => "log",
             LevelKind::Rate => "rate",
             LevelKind::Users if subject.has_connections => "connections",
             LevelKind::Users => "users",

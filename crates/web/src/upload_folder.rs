@@ -33,8 +33,12 @@ impl UploadFolder {
             }
             // All of it or nothing, also for a run that reads the earlier one.
             let unfinished = self.0.join(format!(".{name}.{}", std::process::id()));
-            fs::write(&unfinished, bytes)?;
-            fs::rename(&unfinished, &path).map(Some)
+            let done = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, &path));
+            if done.is_err() {
+                // On a full disk a part would keep the place of others.
+                let _ = fs::remove_file(&unfinished);
+            }
+            done.map(Some)
         };
         match write() {
             Ok(Some(())) => Ok(path),

@@ -16,7 +16,12 @@ crate::target!(|text: &str| {
             }
             for route in &config.routes {
                 assert!(route.path.starts_with('/'), "{route:?}");
-                assert!(config.upstreams.iter().any(|upstream| upstream.name == route.upstream), "{route:?}");
+                let is_forward = route.action == config::RouteAction::Forward;
+                assert_eq!(is_forward, !route.upstreams.is_empty(), "{route:?}");
+                let mirror = route.mirror.iter().map(|mirror| &mirror.upstream);
+                for name in route.upstreams.iter().map(|it| &it.name).chain(mirror) {
+                    assert!(config.upstreams.iter().any(|upstream| upstream.name == *name), "{route:?}");
+                }
                 let policy = &route.policy.policy;
                 let hedges: u32 = policy.stages.iter().map(|stage| stage.attempts).sum();
                 assert!(1 + hedges + policy.retry.max_retries <= 64, "{policy:?}");

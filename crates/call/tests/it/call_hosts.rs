@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
+use http::{HeaderMap, Method};
+
 use crate::calling::{calling, get, ms, origin, upstream, waiting};
-use weir_call::{CallEngine, CallFailureReason, CallPlan, Success, Upstream, UpstreamHost};
+use weir_call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success, Upstream, UpstreamHost};
 use weir_decide::Nanos;
 use weir_decide::admission::RejectionReason;
 use weir_decide::call::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
 use weir_decide::upstream::hosts::{BalancePolicy, OutlierRule};
+use weir_http::client::OutgoingBody;
 use weir_machine::clock::Clock;
 use weir_testing::{Reply, Server};
 
@@ -24,8 +27,11 @@ fn retrying(times: u32) -> Policy {
     }
 }
 
+fn host((server, weight): &(&Server, u32)) -> UpstreamHost {
+    UpstreamHost { origin: origin(&server.url("/")), weight: *weight }
+}
+
 fn hosts(of: &[(&Server, u32)], health: OutlierRule) -> Arc<Upstream> {
-    let host = |(server, weight): &(&Server, u32)| UpstreamHost { origin: origin(&server.url("/")), weight: *weight };
     Arc::new(Upstream::new(of.iter().map(host).collect(), BalancePolicy::RoundRobin, health))
 }
 
@@ -60,6 +66,10 @@ fn a_retry_goes_to_another_host() {
     });
 }
 
+fn ejected(plan: &CallPlan, engine: &CallEngine) -> Vec<bool> {
+    plan.upstream.hosts(engine.timer().now()).iter().map(|host| host.is_ejected).collect()
+}
+
 #[test]
 fn a_failing_host_is_ejected_and_returns() {
     let well = Arc::new(Mutex::new(false));
@@ -68,9 +78,14 @@ fn a_failing_host_is_ejected_and_returns() {
         move |_| if *well.lock().unwrap() { Reply::ok("") } else { Reply::nothing().close() }
     });
     let good = Server::hello();
-    let health = OutlierRule { consecutive_failures: 3, base_ejection: ms(100), max_ejected_fraction: 0.5 };
+    let health = OutlierRule {
+        consecutive_failures: 3,
+        base_ejection: ms(100),
+        max_ejected_fraction: 0.5,
+        ..OutlierRule::default()
+    };
     let plan = CallPlan::new(Policy::default(), Success::default(), hosts(&[(&ill, 1), (&good, 1)], health));
-    let out = |engine: &CallEngine| plan.upstream.ejected_hosts(engine.timer().now());
+    let out = |engine: &CallEngine| ejected(&plan, engine);
     calling(async |engine| {
         let good = calls(&engine, &plan, 30).await;
         assert_eq!(good, 27, "after three failures nothing goes there");
@@ -86,8 +101,12 @@ fn a_failing_host_is_ejected_and_returns() {
 #[test]
 fn a_host_that_hangs_until_the_deadline_is_ejected() {
     let (hangs, good) = (Server::start(|_| Reply::nothing()), Server::hello());
-    let health =
-        OutlierRule { consecutive_failures: 2, base_ejection: Nanos::from_secs(100), max_ejected_fraction: 0.5 };
+    let health = OutlierRule {
+        consecutive_failures: 2,
+        base_ejection: Nanos::from_secs(100),
+        max_ejected_fraction: 0.5,
+        ..OutlierRule::default()
+    };
     let policy = Policy { deadline: ms(20), ..Policy::default() };
     let plan = CallPlan::new(policy, Success::default(), hosts(&[(&hangs, 1), (&good, 1)], health));
     calling(async |engine| {
@@ -101,14 +120,18 @@ fn a_host_that_hangs_until_the_deadline_is_ejected() {
 #[test]
 fn a_cancelled_attempt_is_no_failure_of_its_host() {
     let (slow, good) = (Server::start(|_| Reply::nothing()), Server::hello());
-    let health =
-        OutlierRule { consecutive_failures: 1, base_ejection: Nanos::from_secs(100), max_ejected_fraction: 0.5 };
+    let health = OutlierRule {
+        consecutive_failures: 1,
+        base_ejection: Nanos::from_secs(100),
+        max_ejected_fraction: 0.5,
+        ..OutlierRule::default()
+    };
     let stages = vec![HedgeStage { after: StageTrigger::Time(ms(3)), on_failure: true, attempts: 1 }];
     let policy = Policy { stages, budget: None, deadline: Nanos::from_secs(10), ..Policy::default() };
     let plan = CallPlan::new(policy, Success::default(), hosts(&[(&slow, 1), (&good, 1)], health));
     calling(async |engine| {
         assert_eq!(calls(&engine, &plan, 10).await, 10);
-        assert_eq!(plan.upstream.ejected_hosts(engine.timer().now()), [false, false]);
+        assert_eq!(ejected(&plan, &engine), [false, false]);
         let [(_, won), (_, lost), (_, cancelled)] = plan.upstream.counts.outcomes();
         assert!(won == 10 && lost == 0 && cancelled >= 5, "{won} {lost} {cancelled}");
     });
@@ -185,4 +208,50 @@ fn all_event_loops_share_the_slots() {
     assert!(begun.now() >= ms(40 * 5), "one after the other: {}", begun.now());
     let counts = &plan.upstream.counts;
     assert_eq!((counts.in_flight(), waiting(&plan), counts.outcomes()[0]), (0, 0, ("won", 40)));
+}
+
+#[test]
+fn hosts_come_and_go_while_attempts_are_in_flight() {
+    let (old, new) = (Server::start(|_| Reply::ok("old").after(Duration::from_millis(50))), Server::hello());
+    let upstream = |of: &[&Server]| of.iter().map(|server| host(&(*server, 1))).collect::<Vec<_>>();
+    let fixed = Upstream::new(upstream(&[&old]), BalancePolicy::RoundRobin, OutlierRule::default());
+    let plan = CallPlan::new(Policy::default(), Success::default(), Arc::new(fixed.with_changing_hosts()));
+    calling(async |engine| {
+        let headers = HeaderMap::new();
+        let request = CallRequest::new(&plan, &Method::GET, "/", &headers);
+        let in_flight = engine.call(&request, OutgoingBody::Empty);
+        let change = async {
+            while old.requests() == 0 {
+                engine.timer().sleep(ms(1)).await;
+            }
+            assert!(plan.upstream.set_hosts(engine.timer().now(), upstream(&[&new])));
+            assert!(!plan.upstream.set_hosts(engine.timer().now(), Vec::new()), "without hosts the old ones stay");
+        };
+        let (answer, ()) = tokio::join!(in_flight, change);
+        assert!(answer.is_ok(), "{answer:?}");
+        assert_eq!(calls(&engine, &plan, 10).await, 10);
+        assert_eq!((old.requests(), new.requests()), (1, 10));
+    });
+}
+
+#[test]
+fn a_key_keeps_its_host() {
+    let servers = [Server::hello(), Server::hello(), Server::hello()];
+    let of: Vec<(&Server, u32)> = servers.iter().map(|server| (server, 1)).collect();
+    let balance = BalancePolicy::ConsistentHash { max_load_percent: 200 };
+    let upstream = Upstream::new(of.iter().map(host).collect(), balance, OutlierRule::default());
+    let plan = CallPlan::new(Policy::default(), Success::default(), Arc::new(upstream));
+    calling(async |engine| {
+        let headers = HeaderMap::new();
+        for key in 0..30 {
+            let before: Vec<u64> = servers.iter().map(Server::requests).collect();
+            for _ in 0..3 {
+                let request = CallRequest { key: Some(key), ..CallRequest::new(&plan, &Method::GET, "/", &headers) };
+                assert!(engine.call(&request, OutgoingBody::Empty).await.is_ok());
+            }
+            let grown = servers.iter().zip(before).filter(|(server, before)| server.requests() > *before).count();
+            assert_eq!(grown, 1, "{key}");
+        }
+    });
+    assert!(servers.iter().all(|server| server.requests() > 0), "the keys are spread");
 }

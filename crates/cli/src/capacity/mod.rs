@@ -1,6 +1,7 @@
 //! `weir capacity`: from arguments to a search for the highest load that meets the objectives.
 
 mod search_args;
+mod search_feed;
 mod search_run;
 
 use std::ffi::OsString;
@@ -11,10 +12,12 @@ use clap::{Args, ValueEnum};
 
 use self::search_args::SEARCH;
 pub(crate) use self::search_args::{SearchArgs, SearchScale};
+pub(crate) use self::search_feed::SearchFeed;
 pub(crate) use self::search_run::{SearchOutputs, exit_code, failure, search};
 use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
+use super::live_session::OutFlags;
 use super::load::{SearchDefaults, SearchScript, check_flags};
 use super::messages::Messages;
 use super::mix_file::MixFile;
@@ -82,6 +85,9 @@ pub(super) struct CapacityArgs {
     /// file for the HTML report
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     html: Option<PathBuf>,
+
+    #[command(flatten)]
+    out_flags: OutFlags,
 }
 
 const RESULT: &str = "Result";
@@ -115,7 +121,8 @@ fn try_run(
     if script.is_python() {
         asked.threads = Some(1);
     }
-    let outputs = SearchOutputs::open(asked.out.as_deref(), asked.html.as_deref())?;
+    let outputs = SearchOutputs::open(asked.out.as_deref(), asked.html.as_deref(), asked.out_flags.jsonl())?;
+    let out_flags = asked.out_flags.clone();
     asked.request_args.read_stdin()?;
     asked.request_args.mix_from_args.check(false)?;
     if let Some(mix) = asked.request_args.read_scenarios(Path::new(""), &check_flags)? {
@@ -124,20 +131,23 @@ fn try_run(
     if asked.slos.is_empty() {
         return Err("--slo: give an objective of the search, e.g. --slo 'p99<200ms' --slo 'errors<1%'".to_owned());
     }
-    let command = redacted(args, &asked.request_args.secrets());
+    let command = redacted(args, &[asked.request_args.secrets(), out_flags.secrets()].concat());
     let agents = asked.agent_args.agent_spec(args, None)?;
     let mut asked = CapacityOptions { agents, ..asked.into_options()? };
     asked.options.script = script.options();
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     // Mistakes are found before the setup is played.
     let plan = LoadPlan::new(&Options { arrivals: Arrivals::default(), ..asked.options.clone() });
-    Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(&plan.map_err(|e| e.to_string())?)?;
+    let plan = plan.map_err(|e| e.to_string())?;
+    Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(&plan)?;
+    let model = asked.model;
+    let mut feed = SearchFeed::start(&out_flags, (&plan, model), &asked.slos, (outputs.jsonl(), messages))?;
     asked.options = match setup::set_up(&asked.options, &mut || !interrupt.is_requested()) {
         Ok(options) => options,
         Err(why) => return failure(CapacityError::Load(why), messages),
     };
     let report = &mut |report: &str| script.add_report(report);
-    let found = search(&asked, &command, (messages, &interrupt), report);
+    let found = search(&asked, &command, (messages, &interrupt), &mut feed, report);
     script.end()?;
     // A second Ctrl-C ends the process at once, so that nothing else needs to end the teardown.
     let torn_down = setup::tear_down(&asked.options, &mut || true);
@@ -146,10 +156,14 @@ fn try_run(
     }
     let answer = match found {
         Ok(answer) => answer,
-        Err(why) => return failure(why, messages),
+        Err(why) => {
+            feed.finish(Err(&why.to_string()), messages);
+            return failure(why, messages);
+        }
     };
+    let delivered = feed.finish(Ok(&answer), messages);
     outputs.write(&answer, format == CapacityFormat::Json, messages)?;
-    Ok(exit_code(&answer, strict).max(torn_down.map_or(exit::USAGE, |()| exit::OK)))
+    Ok(exit_code(&answer, strict).max(delivered).max(torn_down.map_or(exit::USAGE, |()| exit::OK)))
 }
 
 impl CapacityArgs {

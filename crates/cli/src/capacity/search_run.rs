@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::super::interrupt::Interrupt;
 use super::super::messages::Messages;
 use super::super::output::{OutputFile, colors, print};
+use super::search_feed::SearchFeed;
 use crate::exit;
 use weir_capacity::{self as capacity, CapacityError, CapacityEvent, CapacityOptions};
 use weir_live::progress_bar::{Extent, ProgressBar};
@@ -14,7 +15,7 @@ use weir_measure::capacity::report::{Bottleneck, CapacityReport};
 use weir_report::capacity as report;
 use weir_report::page::render;
 
-/// Executes a search, with a progress bar and a line for each load level.
+/// Executes a search, with a progress bar, a line for each load level, and its outputs.
 ///
 /// # Errors
 /// When the search cannot start.
@@ -22,10 +23,19 @@ pub(crate) fn search(
     asked: &CapacityOptions,
     command: &[String],
     (messages, interrupt): (&Messages, &Interrupt),
+    feed: &mut SearchFeed,
     on_script_report: &mut dyn FnMut(&str),
 ) -> Result<CapacityReport, CapacityError> {
     let mut bar: Option<(usize, ProgressBar)> = None;
     let found = capacity::find(asked, command, &mut |event| {
+        if let CapacityEvent::StepProgress { load, progress, .. } = event {
+            for note in feed.update(*load, progress) {
+                match &mut bar {
+                    Some((_, bar)) => bar.print_above(|| messages.note(&note)),
+                    None => messages.note(&note),
+                }
+            }
+        }
         match event {
             CapacityEvent::StepProgress { step, progress, .. } if !messages.is_quiet() => {
                 if bar.as_ref().is_none_or(|(number, _)| number != step) {
@@ -91,6 +101,8 @@ pub(crate) fn exit_code(answer: &CapacityReport, strict: bool) -> u8 {
 pub(crate) struct SearchOutputs {
     out: Option<OutputFile>,
     html: Option<OutputFile>,
+    /// Lines while the search goes on, which something else writes.
+    jsonl: Option<OutputFile>,
 }
 
 impl SearchOutputs {
@@ -98,10 +110,20 @@ impl SearchOutputs {
     ///
     /// # Errors
     /// One line, if a file cannot be written.
-    pub(crate) fn open(out: Option<&Path>, html: Option<&Path>) -> Result<Self, String> {
-        let (out, html) = (OutputFile::open(out)?, OutputFile::open(html)?);
-        OutputFile::ensure_distinct(&[("--out", out.as_ref()), ("--html", html.as_ref())])?;
-        Ok(Self { out, html })
+    pub(crate) fn open(out: Option<&Path>, html: Option<&Path>, jsonl: Option<&Path>) -> Result<Self, String> {
+        let [out, html, jsonl] = [out, html, jsonl].map(OutputFile::open);
+        let all = Self { out: out?, html: html?, jsonl: jsonl? };
+        OutputFile::ensure_distinct(&[
+            ("--out", all.out.as_ref()),
+            ("--html", all.html.as_ref()),
+            ("--out-jsonl", all.jsonl.as_ref()),
+        ])?;
+        Ok(all)
+    }
+
+    /// File of the lines while the search goes on.
+    pub(crate) fn jsonl(&self) -> Option<&OutputFile> {
+        self.jsonl.as_ref()
     }
 
     /// Prints the report and writes the files.
@@ -109,7 +131,7 @@ impl SearchOutputs {
     /// # Errors
     /// One line, if a file cannot be written.
     pub(crate) fn write(self, answer: &CapacityReport, as_json: bool, messages: &Messages) -> Result<(), String> {
-        let taken = [&self.out, &self.html].into_iter().flatten().any(OutputFile::is_stdout);
+        let taken = [&self.out, &self.html, &self.jsonl].into_iter().flatten().any(OutputFile::is_stdout);
         if !(taken && messages.is_quiet()) {
             let text = if as_json { answer.to_json() } else { report::render(answer, colors() && !taken) };
             print(&text, taken)?;

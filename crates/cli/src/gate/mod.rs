@@ -75,7 +75,7 @@ pub(super) struct GateArgs {
     /// event-loop threads [default: the file's, or 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_WORKERS)), help_heading = SERVER)]
     workers: Option<u16>,
-    /// seed of retry backoff jitter
+    /// seed of backoff jitter and of hashes of callers
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SERVER)]
     seed: u64,
     #[command(flatten)]

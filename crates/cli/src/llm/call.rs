@@ -44,6 +44,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<LlmCall, String
     if asked.load_args.sweep()?.is_some() || asked.load_args.capacity()?.is_some() {
         return Err("--sweep and --capacity are for the command; call it once for each load".to_owned());
     }
+    if asked.agent_args.has_agents() {
+        return Err("--on is for the command; a call generates its load in this process".to_owned());
+    }
     PreparedLlm::new(asked, None).map(LlmCall)
 }
 

@@ -10,8 +10,8 @@ use super::searched_load::SearchedLoad;
 use super::sweep_values::SweepValues;
 use super::token_counter::TokenCounter;
 use crate::capacity::SearchArgs;
-#[cfg(feature = "history")]
-use crate::history::SaveArgs;
+use crate::live_session::LiveArgs;
+use crate::run_files::RunFileArgs;
 use weir_decide::base::units;
 use weir_decide::load::notation;
 use weir_decide::load::schedule::Arrivals;
@@ -87,18 +87,11 @@ pub(super) struct LlmLoadArgs {
     /// report format on stdout
     #[arg(short, long, value_enum, default_value_t = LlmReportFormat::Text, help_heading = RESULT)]
     pub(super) format: LlmReportFormat,
-    /// file for the run as JSON; - is stdout
-    #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
-    pub(super) out: Option<PathBuf>,
-    #[cfg(feature = "history")]
     #[command(flatten)]
-    pub(super) save_args: SaveArgs,
-    /// file for the time series as CSV
-    #[arg(long, value_name = "FILE", help_heading = RESULT)]
-    pub(super) csv: Option<PathBuf>,
-    /// file for the HTML report
-    #[arg(long, value_name = "FILE", help_heading = RESULT)]
-    pub(super) html: Option<PathBuf>,
+    pub(super) file_args: RunFileArgs,
+
+    #[command(flatten)]
+    pub(super) live_args: LiveArgs,
 }
 
 impl LlmLoadArgs {
@@ -127,16 +120,16 @@ impl LlmLoadArgs {
         let Some(sweep) = &self.sweep else { return Ok(None) };
         let given = [
             ("--stages", self.stages.is_some()),
-            ("--csv", self.csv.is_some()),
-            #[cfg(feature = "history")]
-            ("--save", self.save_args.path().is_some()),
             ("--rate", sweep.is_of_rate() && self.rate.is_some()),
             ("--concurrency", !sweep.is_of_rate() && self.concurrency.is_some()),
         ];
+        if let Some(flag) = self.file_args.of_one_run().or_else(|| self.live_args.flag_of_one_run()) {
+            return Err(format!("{flag} is for one run; a sweep has --out and --html"));
+        }
+        if self.live_args.out_flags.has_any() {
+            return Err("outputs while it runs (--out-...) are for one run; a sweep has --out and --html".to_owned());
+        }
         match given.iter().find(|(_, is_given)| *is_given) {
-            Some((flag @ ("--csv" | "--save"), _)) => {
-                Err(format!("{flag} is for one run; a sweep has --out and --html"))
-            }
             Some((flag, _)) => Err(format!("{flag} and --sweep do not go together; the sweep has the values")),
             None => Ok(Some(sweep.clone())),
         }
@@ -159,14 +152,14 @@ impl LlmLoadArgs {
             ("--ramp-up", self.ramp_up.is_some()),
             ("--num-prompts", self.num_prompts.is_some()),
             ("--duration", self.duration.is_some()),
-            ("--csv", self.csv.is_some()),
-            #[cfg(feature = "history")]
-            ("--save", self.save_args.path().is_some()),
             ("--format vllm", self.format == LlmReportFormat::Vllm),
         ];
         #[cfg(feature = "tokenizer")]
         if self.tokenizer.is_some() {
             return Err("--tokenizer counts after a run, and --capacity judges each second; leave one out".to_owned());
+        }
+        if let Some(flag) = self.file_args.of_one_run().or_else(|| self.live_args.flag_of_one_run()) {
+            return Err(format!("{flag} is for one run; a search has --out and --html"));
         }
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) => Err(format!("{flag} and --capacity do not go together; see --from, --to, --step-time")),

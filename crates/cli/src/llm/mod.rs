@@ -4,9 +4,10 @@
 //! - `llm_program`, `llm_shared`, `llm_thread`: conversations as users of a load
 //! - `error_body`: what a server says of an error
 //! - `uncounted`, `token_counter`: tokens that a server does not report
-//! - `prepared`: all of it, checked; `call`: as a call of another program
-//! - `measurement`: one run of a plan; `sweep`, `sweep_values`: several; `search`, `searched_load`: for capacity; `outputs`: report and files
+//! - `prepared`: all of it, checked; `call`: as a call of another program; `agent_load`: in agents
+//! - `measurement`: one run of a plan; `sweep`, `sweep_values`: several; `search`, `searched_load`: for capacity
 
+mod agent_load;
 mod call;
 mod endpoint_args;
 mod error_body;
@@ -15,7 +16,6 @@ mod llm_shared;
 mod llm_thread;
 mod load_args;
 mod measurement;
-mod outputs;
 mod prepared;
 mod prompt_args;
 mod search;
@@ -26,24 +26,29 @@ mod token_counter;
 mod uncounted;
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use clap::Args;
 
+pub(crate) use self::agent_load::agent_plan;
+use self::agent_load::on_agents;
 pub use self::call::{LlmCall, LlmCallError, parse};
 use self::endpoint_args::EndpointArgs;
 use self::load_args::LlmLoadArgs;
 use self::measurement::LlmMeasurement;
-use self::outputs::LlmOutputs;
 use self::prepared::PreparedLlm;
 use self::prompt_args::PromptArgs;
 use self::searched_load::SearchedLoad;
+use super::agent_args::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
-use super::load::exit_code;
+use super::live_session::LiveSession;
+use super::load::{exit_code, samplers};
 use super::messages::Messages;
 use super::request_args::redacted;
-use weir_load::LoadPlan;
+use super::run_files::RunFiles;
 use weir_measure::Run;
+use weir_report::llm::render;
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir llm http://localhost:8000 --model my-model --concurrency 8 -d 1m\n  \
@@ -60,6 +65,8 @@ pub(super) struct LlmCommandArgs {
     prompt_args: PromptArgs,
     #[command(flatten)]
     load_args: LlmLoadArgs,
+    #[command(flatten)]
+    agent_args: AgentArgs,
 }
 
 pub(super) fn run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> u8 {
@@ -73,14 +80,20 @@ pub(super) fn run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages)
 }
 
 fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
-    let load_args = asked.load_args.clone();
+    let (load_args, agent_args) = (asked.load_args.clone(), asked.agent_args.clone());
     let (sweep, searched) = (load_args.sweep()?, load_args.capacity()?);
     let PreparedLlm { loads, program, counter, objectives, secrets, notes } = PreparedLlm::new(asked, sweep.as_ref())?;
     notes.iter().for_each(|note| messages.note(note));
-    let command = redacted(args, &secrets);
+    let command = redacted(args, &[secrets, load_args.live_args.secrets()].concat());
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
+    let interrupt = Arc::new(interrupt);
+    let loads = match agent_args.has_agents() {
+        true => loads.into_iter().map(|(options, plan)| on_agents(options, &plan, args)).collect::<Result<_, _>>()?,
+        false => loads,
+    };
     if let (Some(searched), Some((options, plan))) = (searched, loads.first()) {
-        let asked = searched.options(&load_args, options.clone(), program)?;
+        let agents = agent_args.agent_spec(args, None)?;
+        let asked = searched.options(&load_args, options.clone(), (program, agents))?;
         return SearchedLoad::run(&asked, plan, &load_args, &command, (messages, &interrupt));
     }
     let measurement = LlmMeasurement {
@@ -88,17 +101,30 @@ fn try_run(asked: LlmCommandArgs, args: &[OsString], messages: &Messages) -> Res
         interrupt: &interrupt,
         command: &command,
         objectives: &objectives,
+        agents: loads.first().map_or(Ok(None), |(_, plan)| agent_args.agent_spec(args, Some(plan.connections)))?,
         counter: counter.as_ref().map(|counter| (counter, &*program)),
     };
-    let plans: Vec<LoadPlan> = loads.into_iter().map(|(_, plan)| plan).collect();
     if let Some(sweep) = sweep {
-        return sweep.run(&plans, &measurement, &load_args);
+        return sweep.run(&loads, &measurement, &load_args);
     }
-    let outputs = LlmOutputs::open(&load_args)?;
-    let Some(run) = plans.first().map_or(Ok(None), |plan| measurement.run(plan))? else {
-        return Ok(exit::INTERRUPTED);
+    let Some((options, plan)) = loads.into_iter().next() else { return Ok(exit::INTERRUPTED) };
+    let live_args = &load_args.live_args;
+    let files = RunFiles::open(&load_args.file_args, live_args.jsonl(), load_args.strict)?;
+    let log = files.request_log(&samplers(&plan))?;
+    let slos: Vec<String> = objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
+    let (plan, mut live) =
+        LiveSession::open(live_args, (&options, plan), &slos, &interrupt, (messages, files.jsonl()))?;
+    live_args.watch_stdin();
+    let run = match measurement.run((&options, &plan), Some(&mut live), log.as_ref()) {
+        Ok(Some(run)) => run,
+        Ok(None) => return Ok(exit::INTERRUPTED),
+        Err(why) => {
+            live.finish(Err(&why), messages);
+            return Err(why);
+        }
     };
-    let written = outputs.write(&run, messages);
+    let shown = files.print(messages, |colors| render(&run, load_args.format, colors));
+    let written = shown.max(files.write(&run, log, messages)).max(live.finish(Ok(&run), messages));
     Ok(result_code(&run, load_args.strict, written, messages))
 }
 

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use super::LlmCommandArgs;
+use super::endpoint_args::{EndpointArgs, LlmEndpoint};
 use super::llm_program::LlmProgram;
-use super::prompt_args::LlmPrompts;
+use super::load_args::LlmLoadArgs;
+use super::prompt_args::{LlmPrompts, PromptArgs};
 use super::sweep_values::SweepValues;
 use super::token_counter::TokenCounter;
+use crate::agent_args::AgentArgs;
 use crate::objectives::Objectives;
 use weir_decide::Nanos;
 use weir_llm::Dataset;
@@ -34,15 +37,16 @@ impl PreparedLlm {
     /// # Errors
     /// One line with the invalid flag, or with the data set's line.
     pub(super) fn new(asked: LlmCommandArgs, sweep: Option<&SweepValues>) -> Result<Self, String> {
-        let LlmCommandArgs { endpoint_args, prompt_args, load_args } = asked;
+        let LlmCommandArgs { endpoint_args, prompt_args, load_args, agent_args } = asked;
         let objectives = Objectives::of_flags(load_args.slos.clone(), None, None)?;
         load_args.check_ramp_up()?;
         let goodput = load_args.goodput()?;
         let counter = load_args.token_counter()?;
-        let counts_tokens = counter.is_some();
-        let prompts = LlmPrompts { counts_tokens, ..prompt_args.into_prompts(load_args.seed())? };
-        let batch_url = prompts.source.dataset().and_then(Dataset::batch_url).map(str::to_owned);
-        let endpoint = endpoint_args.into_endpoint(batch_url.as_deref())?;
+        if agent_args.has_agents() {
+            check_agents(&load_args, &agent_args, counter.is_some())?;
+        }
+        let (prompts, endpoint) = prompts_and_endpoint(endpoint_args, prompt_args, load_args.seed())?;
+        let prompts = LlmPrompts { counts_tokens: counter.is_some(), ..prompts };
         let notes = prompts.notes.clone();
         let streams = StreamOptions {
             stall_timeout: endpoint.stall_timeout.map(Nanos::from),
@@ -67,4 +71,36 @@ impl PreparedLlm {
         loads.first().map_or(Ok(()), |(_, plan)| objectives.check(plan))?;
         Ok(Self { loads, program, counter, objectives, secrets: endpoint.secrets, notes })
     }
+}
+
+/// Prompts, and the endpoint that they are sent to.
+///
+/// # Errors
+/// One line with the invalid flag, or with the data set's line.
+pub(super) fn prompts_and_endpoint(
+    endpoint_args: EndpointArgs,
+    prompt_args: PromptArgs,
+    seed: u64,
+) -> Result<(LlmPrompts, LlmEndpoint), String> {
+    let prompts = prompt_args.into_prompts(seed)?;
+    let batch_url = prompts.source.dataset().and_then(Dataset::batch_url).map(str::to_owned);
+    let endpoint = endpoint_args.into_endpoint(batch_url.as_deref())?;
+    Ok((prompts, endpoint))
+}
+
+/// Checks what does not go with agents.
+fn check_agents(load_args: &LlmLoadArgs, agent_args: &AgentArgs, counts_tokens: bool) -> Result<(), String> {
+    if agent_args.are_remote() {
+        return Err("weir llm has its prompts on this machine: write --on local --agents N".to_owned());
+    }
+    if counts_tokens {
+        return Err("--tokenizer and --on do not go together; agents send counts, and not each response".to_owned());
+    }
+    if load_args.live_args.has_traces() {
+        return Err("--trace and --on do not go together; agents send counts, and not each request".to_owned());
+    }
+    if load_args.file_args.jtl.is_some() {
+        return Err("--jtl and --on do not go together; agents send counts, and not each request".to_owned());
+    }
+    Ok(())
 }

@@ -6,11 +6,13 @@ use std::time::Duration;
 use super::llm_program::LlmProgram;
 use super::load_args::LlmLoadArgs;
 use super::searched_load::SearchedLoad;
-use crate::capacity::{SearchOutputs, SearchScale, exit_code, failure, search};
+use crate::capacity::{SearchFeed, SearchOutputs, SearchScale, exit_code, failure, search};
 use crate::interrupt::Interrupt;
 use crate::messages::Messages;
 use crate::objectives::Objectives;
+use weir_agents::AgentSpec;
 use weir_capacity::CapacityOptions;
+use weir_load::program::UserProgram;
 use weir_load::{LoadPlan, Options};
 use weir_measure::slo::Slo;
 use weir_report::llm::LlmReportFormat;
@@ -29,7 +31,7 @@ impl SearchedLoad {
         self,
         asked: &LlmLoadArgs,
         options: Options,
-        program: Arc<LlmProgram>,
+        (program, agents): (Arc<LlmProgram>, Option<AgentSpec>),
     ) -> Result<CapacityOptions, String> {
         let mut slos = asked.slos.clone();
         if options.streams.is_some_and(|streams| !streams.objectives.is_empty()) && slos.is_empty() {
@@ -41,7 +43,9 @@ impl SearchedLoad {
         }
         let options = Options { requests: None, duration: None, rate: None, ..options };
         let search = asked.search_args.clone().into_options(options, (self.0, SCALE), slos)?;
-        Ok(CapacityOptions { program: Some(program), ..search })
+        // Agents have programs of their own.
+        let program = agents.is_none().then_some(program as Arc<dyn UserProgram>);
+        Ok(CapacityOptions { program, agents, ..search })
     }
 
     /// Executes the search and reports it; returns the exit code.
@@ -56,13 +60,21 @@ impl SearchedLoad {
         (messages, interrupt): (&Messages, &Interrupt),
     ) -> Result<u8, String> {
         Objectives::of_flags(asked.slos.clone(), None, None)?.check_streams(plan)?;
-        let outputs = SearchOutputs::open(load_args.out.as_deref(), load_args.html.as_deref())?;
-        match search(asked, command, (messages, interrupt), &mut |_| ()) {
+        let files = &load_args.file_args;
+        let out_flags = &load_args.live_args.out_flags;
+        let outputs = SearchOutputs::open(files.out.as_deref(), files.html.as_deref(), out_flags.jsonl())?;
+        let lines = (outputs.jsonl(), messages);
+        let mut feed = SearchFeed::start(out_flags, (plan, asked.model), &asked.slos, lines)?;
+        match search(asked, command, (messages, interrupt), &mut feed, &mut |_| ()) {
             Ok(answer) => {
+                let delivered = feed.finish(Ok(&answer), messages);
                 outputs.write(&answer, load_args.format == LlmReportFormat::Json, messages)?;
-                Ok(exit_code(&answer, load_args.strict))
+                Ok(exit_code(&answer, load_args.strict).max(delivered))
             }
-            Err(why) => failure(why, messages),
+            Err(why) => {
+                feed.finish(Err(&why.to_string()), messages);
+                failure(why, messages)
+            }
         }
     }
 }

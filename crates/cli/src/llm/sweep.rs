@@ -6,7 +6,7 @@ use super::measurement::LlmMeasurement;
 use super::result_code;
 use super::sweep_values::SweepValues;
 use crate::exit;
-use weir_load::LoadPlan;
+use weir_load::{LoadPlan, Options};
 use weir_report::llm::{LlmReportFormat, LlmSweep, LlmSweepPoint, render};
 use weir_report::page;
 
@@ -17,17 +17,18 @@ impl SweepValues {
     /// One line, if a run cannot start or a file cannot be written.
     pub(super) fn run(
         &self,
-        plans: &[LoadPlan],
+        loads: &[(Options, LoadPlan)],
         measurement: &LlmMeasurement<'_>,
         asked: &LlmLoadArgs,
     ) -> Result<u8, String> {
-        let (json, html) = (OutputFile::open(asked.out.as_deref())?, OutputFile::open(asked.html.as_deref())?);
+        let (json, html) =
+            (OutputFile::open(asked.file_args.out.as_deref())?, OutputFile::open(asked.file_args.html.as_deref())?);
         OutputFile::ensure_distinct(&[("--out", json.as_ref()), ("--html", html.as_ref())])?;
         let taken = [&json, &html].iter().any(|file| file.as_ref().is_some_and(OutputFile::is_stdout));
         let (mut sweep, mut code) = (LlmSweep { flag: self.flag().to_owned(), points: Vec::new() }, exit::OK);
-        for (value, plan) in self.values.iter().zip(plans) {
+        for (value, (options, plan)) in self.values.iter().zip(loads) {
             measurement.messages.note(&format!("{} {value}", self.flag()));
-            let Some(run) = measurement.run(plan)? else { return Ok(exit::INTERRUPTED) };
+            let Some(run) = measurement.run((options, plan), None, None)? else { return Ok(exit::INTERRUPTED) };
             code = code.max(result_code(&run, asked.strict, exit::OK, measurement.messages));
             if asked.format == LlmReportFormat::Vllm {
                 print(&format!("{} {value}\n{}", self.flag(), render(&run, asked.format, false)), taken)?;

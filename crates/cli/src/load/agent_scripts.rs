@@ -2,6 +2,7 @@
 
 use super::lua_script::{LuaLoad, LuaRole};
 use crate::exit;
+use crate::llm::agent_plan;
 use crate::messages::Messages;
 use crate::python_host::{PythonHost, PythonScript, ScriptRole};
 use crate::script_path::is_python;
@@ -32,6 +33,9 @@ impl AgentScripts for HostedScripts<'_> {
         plan: LoadPlan,
         position: AgentPosition,
     ) -> Result<LoadPlan, String> {
+        if script.is_llm {
+            return agent_plan(script, options, plan);
+        }
         if !is_python(&script.path) && script.classes.is_empty() {
             return LuaLoad::prepare(script, options, plan, LuaRole::Agent(position.count)).map(|(plan, _)| plan);
         }

@@ -17,7 +17,7 @@ use weir_decide::load::schedule::LoadStage;
 
 /// Rate of an access log as that of a load.
 #[derive(Clone, Debug, Default, Args)]
-pub(super) struct RateFromArgs {
+pub(crate) struct RateFromArgs {
     /// access log whose rate over time this has; repeatable, in order
     #[arg(long, value_name = "LOG", conflicts_with_all = ["rate", "stages", "users"], help_heading = OPEN)]
     rate_from: Vec<PathBuf>,
@@ -31,13 +31,18 @@ pub(super) struct RateFromArgs {
 
 /// Rate of a log over time.
 #[derive(Clone, Debug)]
-struct LogRate {
-    stages: Vec<LoadStage>,
+pub(crate) struct LogRate {
+    pub(crate) stages: Vec<LoadStage>,
     /// What the log has, for a person.
     summary: String,
 }
 
 impl RateFromArgs {
+    /// Arguments of these logs, with factors of the rate and the speed.
+    pub(crate) fn new(rate_from: Vec<PathBuf>, scale: Option<f64>, speed: Option<f64>) -> Self {
+        Self { rate_from, scale, speed }
+    }
+
     /// Whether a log is given.
     #[cfg(all(feature = "history", feature = "web"))]
     pub(super) fn is_given(&self) -> bool {
@@ -48,7 +53,7 @@ impl RateFromArgs {
     ///
     /// # Errors
     /// One line, if the log cannot be read or has no request.
-    fn read(&self, log: &MixFromArgs, length: Option<Duration>) -> Result<Option<LogRate>, String> {
+    pub(crate) fn read(&self, log: &MixFromArgs, length: Option<Duration>) -> Result<Option<LogRate>, String> {
         log.check(!self.rate_from.is_empty())?;
         if self.rate_from.is_empty() {
             return Ok(None);

@@ -19,6 +19,8 @@ pub(super) enum LoadScript {
     Lua {
         script: ScriptOptions,
         has_agents: bool,
+        /// Whether each request is one of the script, and not a copy of the first.
+        has_traces: bool,
         /// Once the load is prepared.
         load: Option<LuaLoad>,
     },
@@ -45,7 +47,12 @@ impl LoadScript {
             return Err(format!("--once does not go with a Lua script; write weir run {}", path.display()));
         }
         let (script, has_agents) = (asked.script_args.script(&path), asked.agent_args.has_agents());
-        Ok(Self::Lua { script, has_agents, load: None })
+        Ok(Self::Lua { script, has_agents, has_traces: asked.live_args.has_traces(), load: None })
+    }
+
+    /// Whether there is one.
+    pub(super) fn is_any(&self) -> bool {
+        !matches!(self, Self::Nothing)
     }
 
     /// Whether there is one in Python, whose steps are known at the end.
@@ -70,8 +77,12 @@ impl LoadScript {
         match self {
             Self::Nothing => Ok(plan),
             Self::Python(python) => python.prepare(options, plan),
-            Self::Lua { script, has_agents, load } => {
-                let role = if *has_agents { LuaRole::Coordinator } else { LuaRole::Single };
+            Self::Lua { script, has_agents, has_traces, load } => {
+                let role = match (*has_agents, *has_traces) {
+                    (true, _) => LuaRole::Coordinator,
+                    (false, true) => LuaRole::Played,
+                    (false, false) => LuaRole::Single,
+                };
                 let (plan, made) = LuaLoad::prepare(script, options, plan, role)?;
                 *load = Some(made);
                 Ok(plan)

@@ -1,6 +1,5 @@
 //! Flags of the load that a log becomes, of its requests and of its result.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -9,6 +8,8 @@ use super::super::access_log::log_factor;
 use super::super::connection_args::{CONNECTION, ConnectionArgs};
 use super::super::http2_args::Http2Args;
 use super::super::request_args::is_secret;
+use crate::live_session::LiveArgs;
+use crate::run_files::RunFileArgs;
 use weir_decide::base::units;
 use weir_http::target::Target;
 use weir_load::Options;
@@ -89,21 +90,11 @@ pub(super) struct ReplayLoadArgs {
     /// report format on stdout
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text, help_heading = RESULT)]
     pub(super) format: ReportFormat,
-    /// file for the run as JSON; - is stdout
-    #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
-    pub(super) out: Option<PathBuf>,
-    /// file for a JMeter log (CSV), one line per request
-    #[arg(long, value_name = "FILE", help_heading = RESULT)]
-    pub(super) jtl: Option<PathBuf>,
-    /// file for the time series as CSV
-    #[arg(long, value_name = "FILE", help_heading = RESULT)]
-    pub(super) csv: Option<PathBuf>,
-    /// file for a table of the routes as CSV
-    #[arg(long, value_name = "FILE", help_heading = RESULT)]
-    pub(super) csv_steps: Option<PathBuf>,
-    /// file for the HTML report
-    #[arg(long, value_name = "FILE", help_heading = RESULT)]
-    pub(super) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) file_args: RunFileArgs,
+
+    #[command(flatten)]
+    pub(super) live_args: LiveArgs,
 }
 
 impl ReplayLoadArgs {
@@ -122,7 +113,8 @@ impl ReplayLoadArgs {
         let values = self.headers.iter().filter_map(|line| line.split_once(':'));
         let values = values.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.trim().to_owned());
         let target = self.target.as_deref().and_then(|url| Target::parse(url).ok());
-        values.chain(self.auth.clone()).chain(target.and_then(|target| target.userinfo)).collect()
+        let own = values.chain(self.auth.clone()).chain(target.and_then(|target| target.userinfo));
+        own.chain(self.live_args.secrets()).collect()
     }
 
     /// Options of the load, without its length and rate; `per_s` is the rate of the log.

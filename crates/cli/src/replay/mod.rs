@@ -3,11 +3,9 @@
 //! - [`ReplayArgs`]: the command line; `log_args`, `load_args`: its parts
 //! - `replayed_request`, `replay_feeder`: requests as they are sent, and the thread that reads them ahead
 //! - `replay_program`, `replay_shared`: requests as the program of a load
-//! - `outputs`: report and files
 
 mod load_args;
 mod log_args;
-mod outputs;
 mod replay_feeder;
 mod replay_program;
 mod replay_shared;
@@ -24,7 +22,6 @@ use clap::Args;
 
 use self::load_args::ReplayLoadArgs;
 use self::log_args::LogArgs;
-use self::outputs::ReplayOutputs;
 use self::replay_feeder::{ReplayFeeder, ReplayPace};
 use self::replay_program::ReplayProgram;
 use self::replay_shared::ReplayShared;
@@ -32,11 +29,13 @@ use self::replayed_request::RequestForm;
 use super::access_log::LogReader;
 use super::exit;
 use super::interrupt::Interrupt;
+use super::live_session::LiveSession;
 use super::load::exit_code;
 use super::messages::Messages;
 use super::objectives::Objectives;
 use super::output::print;
 use super::request_args::redacted;
+use super::run_files::RunFiles;
 use weir_accesslog::RouteTable;
 use weir_decide::Nanos;
 use weir_live::progress_bar::{Extent, ProgressBar};
@@ -44,7 +43,7 @@ use weir_load::{self as load, LoadError, LoadPlan, Options};
 use weir_machine::lock::lock;
 use weir_measure::run_replay::RunReplay;
 use weir_measure::{Run, RunProgress};
-use weir_report::{ReportFormat, replay as replay_report};
+use weir_report::{ReportFormat, render, replay as replay_report};
 
 /// Examples at the end of the help.
 const EXAMPLES: &str = "Examples:\n  weir replay access.log --target http://localhost:8080 --speed 2x\n  \
@@ -99,7 +98,8 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
     if log_args.dry_run {
         return dry_run(asked, reader);
     }
-    let outputs = ReplayOutputs::open(load_args)?;
+    let live_args = &load_args.live_args;
+    let files = RunFiles::open(&load_args.file_args, live_args.jsonl(), load_args.strict)?;
     let options = Options { duration: Some(ENDLESS), ..load_args.options(sampled_rate(&reader) * load_args.speed()) };
     let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
     let form = request_form(asked, &options, &plan, &reader)?;
@@ -121,7 +121,13 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
     let plan = plan.replaying(Arc::new(program), &options).map_err(|error| error.to_string())?;
     objectives.check(&plan)?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    let log = outputs.request_log(&routes, &plan.target.url)?;
+    let interrupt = Arc::new(interrupt);
+    let samplers: Vec<_> = routes.into_iter().map(|route| (route, plan.target.url.clone())).collect();
+    let log = files.request_log(&samplers)?;
+    let slos: Vec<String> = objectives.slos.iter().map(|placed| placed.slo.to_string()).collect();
+    let (plan, mut live) =
+        LiveSession::open(live_args, (&options, plan), &slos, &interrupt, (messages, files.jsonl()))?;
+    live_args.watch_stdin();
     let (ended, has_ended) = mpsc::channel::<()>();
     let spawned = thread::Builder::new().name("weir-log".into()).spawn(move || {
         feeder.run();
@@ -133,8 +139,9 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
     let mut abort = objectives.watch(&plan);
     let end = expected.map_or(Nanos::NEVER, Nanos::from_secs_f64);
     let extent = Extent { until: plan.until.min(end), requests: load_args.requests };
-    let mut bar = (!messages.is_quiet()).then(|| ProgressBar::new(extent));
+    let mut bar = (!messages.is_quiet() && !live_args.has_tui()).then(|| ProgressBar::new(extent));
     let mut watch = |progress: &RunProgress<'_>| {
+        live.update(progress, bar.as_mut(), (&plan, messages));
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
             messages.note(&line);
         }
@@ -142,6 +149,7 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
     };
     let command = redacted(args, &load_args.secrets());
     let run = load::run(&plan, &command, &mut watch, log.as_ref());
+    live.end_keys();
     if let Some(bar) = bar {
         bar.finish();
     }
@@ -151,17 +159,22 @@ fn try_run(asked: &ReplayArgs, args: &[OsString], messages: &Messages) -> Result
             messages.error(&why.to_string());
             return Ok(exit::INTERRUPTED);
         }
-        Err(why) => return Err(why.to_string()),
+        Err(why) => {
+            live.finish(Err(&why.to_string()), messages);
+            return Err(why.to_string());
+        }
     };
+    let end = plan.end();
     // Its queues end with the plan. A pipe without an end is not waited for; its last lines were not needed.
     drop(plan);
     if has_ended.recv_timeout(READER_GRACE) == Err(RecvTimeoutError::Disconnected) {
         return Err("the thread that reads the log failed".to_owned());
     }
     let replay = RunReplay { files: log_args.names(), format, speed: load_args.speed(), ..replay_of(&shared) };
-    describe(&mut run, replay, Nanos(shared.last_ns.load(Ordering::Relaxed)) - warmup);
+    describe(&mut run, replay, Nanos(shared.last_ns.load(Ordering::Relaxed)).min(end) - warmup);
     objectives.judge(&mut run, abort, interrupt.is_requested());
-    let mut written = outputs.write(&run, log, messages);
+    let shown = files.print(messages, |colors| render(&run, load_args.format, colors));
+    let mut written = shown.max(files.write(&run, log, messages)).max(live.finish(Ok(&run), messages));
     if let Some(why) = lock(&shared.failure).take() {
         messages.error(&format!("{why}; what was read before was sent"));
         written = exit::USAGE;

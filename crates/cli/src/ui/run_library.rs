@@ -13,6 +13,9 @@ use weir_measure::{LoadModel, Run};
 /// Maximum size of a result in a folder, in bytes.
 const MAX_RESULT_BYTES: u64 = 256 << 20;
 
+/// Beginning of the name of a file without a label.
+pub(super) const NO_LABEL: &str = "run";
+
 /// Saved runs.
 #[derive(Debug)]
 pub(super) enum RunLibrary {
@@ -95,6 +98,17 @@ impl RunLibrary {
         }
     }
 
+    /// Label that a run was saved with; empty without one.
+    pub(super) fn label(&self, id: i64) -> String {
+        let runs = self.runs(&RunFilter::default()).unwrap_or_default();
+        let label = runs.into_iter().find(|run| run.id == id).map(|run| run.note.label).unwrap_or_default();
+        match self {
+            Self::Store(_) => label,
+            // The page puts the time behind it.
+            Self::Folder(..) => label_of_file(&label).to_owned(),
+        }
+    }
+
     /// Folder for files that are uploaded: beside the runs.
     pub(super) fn uploads(&self) -> PathBuf {
         match self {
@@ -142,6 +156,20 @@ fn read(path: &Path) -> Result<Run, String> {
     Run::from_json(&text).map_err(|why| format!("{shown}: {why}"))
 }
 
+/// Label in the name of a file of the page's, `LABEL-YYYYMMDD-hhmmss.mmm`; empty without one, and for other files.
+fn label_of_file(name: &str) -> &str {
+    let is_time = |text: &str| {
+        let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        shape == "00000000-000000.000"
+    };
+    let at = name.len().checked_sub("-00000000-000000.000".len());
+    let parts = at.and_then(|at| Some((name.get(..at)?, name.get(at..)?.strip_prefix('-')?)));
+    match parts {
+        Some((label, time)) if is_time(time) && label != NO_LABEL => label,
+        _ => "",
+    }
+}
+
 /// A result of a folder as one of a store; its label is the name of the file.
 fn stored(id: i64, path: &Path, run: &Run) -> StoredRun {
     let label = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -156,5 +184,18 @@ fn stored(id: i64, path: &Path, run: &Run) -> StoredRun {
         is_interrupted: run.interrupted,
         missed: run.slo.iter().filter(|objective| !objective.ok).count() as u64,
         figures: figures_of(run),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::label_of_file;
+
+    #[test]
+    fn a_label_is_in_front_of_the_time() {
+        assert_eq!(label_of_file("main-2-20260102-030405.678"), "main-2");
+        for without in ["run-20260102-030405.678", "main", "main-20260102-03040a.678", "", "é-000000-000000.000"] {
+            assert_eq!(label_of_file(without), "", "{without}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::form_toml::mix_text;
 use super::load_form;
-use super::run_library::RunLibrary;
+use super::run_library::{NO_LABEL, RunLibrary};
 use crate::compare;
 use crate::history::{run_row, trend_reports};
 use crate::load;
@@ -50,7 +50,7 @@ impl UiCommands {
                 let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
                 let label: String = form.label.chars().map(|c| if is_plain(c) { c } else { '-' }).take(60).collect();
                 let name =
-                    if label.trim_matches(['-', '.']).is_empty() { "run" } else { label.trim_start_matches('.') };
+                    if label.trim_matches(['-', '.']).is_empty() { NO_LABEL } else { label.trim_start_matches('.') };
                 vec![format!("--out={}", folder.join(format!("{name}-{now}.json")).display())]
             }
         }
@@ -88,14 +88,18 @@ impl UiBackend for UiCommands {
     }
 
     fn form_of(&self, run: i64) -> Result<Value, String> {
-        let run = self.library.run(run)?;
+        let id = run;
+        let run = self.library.run(id)?;
         let [_, name, args @ ..] = run.manifest.command.as_slice() else {
             return Err("the run does not say what made it".to_owned());
         };
         if name != "load" {
             return Err(format!("the run was made by {}, not by weir load", run.manifest.command.join(" ")));
         }
-        let form = load_form::form_of(args)?;
+        let mut form = load_form::form_of(args)?;
+        if form.label.is_empty() {
+            form.label = self.library.label(id);
+        }
         Ok(json!({ "url": form.url, "options": form.options, "label": form.label }))
     }
 

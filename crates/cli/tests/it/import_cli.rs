@@ -65,6 +65,24 @@ fn a_collection_is_imported_and_loaded_in_two_commands() {
     assert!(seen.len() >= 10 && seen.iter().any(|line| line.starts_with("GET /items")), "{seen:?}");
 }
 
+/// The body of the error page has a token, too, so that only the status tells the failure.
+#[test]
+fn a_step_with_a_capture_fails_at_an_error_page() {
+    let (weir, server) = (
+        Weir::new(),
+        Server::start(|seen| match seen.line().split(' ').nth(1) {
+            Some("/login") => Reply::raw("HTTP/1.1 404 Not Found\r\nContent-Length: 14\r\n\r\n{\"token\": \"t\"}"),
+            _ => Reply::ok("{}"),
+        }),
+    );
+    weir.write("shop.json", collection());
+    let host = format!("host={}", server.url(""));
+    let run = weir.run(&["run", "shop.json", "--variable", &host]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stdout.contains("success: status < 400") && run.stdout.contains("404"), "{}", run.stdout);
+    assert!(!run.stdout.contains("/items"), "the iteration has ended: {}", run.stdout);
+}
+
 #[test]
 fn a_load_takes_a_file_of_another_tool_directly() {
     let (weir, server) = (Weir::new(), shop());

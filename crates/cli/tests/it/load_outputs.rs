@@ -18,7 +18,7 @@ fn closed_address() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
-fn lines(text: &str) -> Vec<Value> {
+pub(super) fn lines(text: &str) -> Vec<Value> {
     let schema: Value = serde_json::from_str(include_str!("../../../../docs/outputs.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -29,7 +29,7 @@ fn lines(text: &str) -> Vec<Value> {
     lines
 }
 
-fn sum(lines: &[Value], key: &str) -> u64 {
+pub(super) fn sum(lines: &[Value], key: &str) -> u64 {
     lines.iter().filter_map(|line| line[key].as_u64()).sum()
 }
 

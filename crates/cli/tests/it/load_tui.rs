@@ -121,3 +121,40 @@ fn without_a_terminal_it_is_one_line() {
     let output = weir.run(&["load", "http://127.0.0.1:1/", "-n", "1", "--tui"]);
     assert!(output.code == 2 && output.one_line().starts_with("--tui needs a terminal"), "{output:?}");
 }
+
+/// Ctrl-Z in the view gives the terminal back before the process stops, and takes it again when it goes on.
+#[test]
+fn the_terminal_is_given_back_while_the_process_is_stopped() {
+    let (server, weir) = (Server::hello(), Weir::new());
+    let mut terminal = Terminal::start(&weir, &["load", &server.url("/"), "--rate", "20", "-d", "60s", "--tui"], &[]);
+    server.wait_for("requests", |counts| counts.requests > 20);
+    let count = |terminal: &Terminal, what: &str| terminal.text().matches(what).count();
+    let (enter, leave) = ("\u{1b}[?1049h", "\u{1b}[?1049l");
+    assert_eq!((count(&terminal, enter), count(&terminal, leave)), (1, 0));
+    let load = child_of(terminal.child.id());
+    terminal.press("\u{1a}");
+    until("the stop", PATIENCE, || state_of(load) == Some('T'));
+    // What makes the terminal stops as well.
+    let processes = [terminal.child.id(), load].map(|pid| pid.to_string());
+    assert!(Command::new("kill").arg("-CONT").args(processes).status().unwrap().success());
+    until("the screen", PATIENCE, || count(&terminal, enter) == 2);
+    assert_eq!(count(&terminal, leave), 1);
+    let before = server.counts().requests;
+    server.wait_for("further requests", |counts| counts.requests > before + 20);
+    // Keys are read as before.
+    terminal.press("q");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(0), "{text}");
+}
+
+/// The only child of a process.
+fn child_of(pid: u32) -> u32 {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    children.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// State of a process, as `/proc` has it.
+fn state_of(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(") ").next()?.chars().next()
+}

@@ -7,9 +7,7 @@
 )]
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::Path;
+use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -18,7 +16,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::Value;
 use weir_send::store::{self, JobFilter, JobSelector, SqliteStore, Store, StoreError};
 use weir_send::{Job, JobRequest, State};
-use weir_testing::{Reply, Running, Server, Serving, Stalling, Stalls, Weir, until};
+use weir_testing::{Disk, Reply, Running, Server, Serving, Stalling, Stalls, Weir, until};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -242,7 +240,7 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
     let weir = Weir::new();
     let small = weir.path("small");
     fs::create_dir(&small).unwrap();
-    let Some(disk) = Disk::mount(&small) else {
+    let Some(disk) = Disk::mount(&small, 32) else {
         eprintln!("no disk can be mounted here");
         return;
     };
@@ -266,8 +264,7 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
     // A submission by another process is rejected in one line, and existing jobs continue when there is space. The
     // store is opened before: with a full disk, opening can be what fails.
     let queue = SqliteStore::open(&small.join("jobs.db"), &store::Options::default()).unwrap();
-    let ballast = small.join("ballast");
-    fill(&ballast);
+    let ballast = disk.fill();
     let more = |id: String| Job {
         id: Some(id),
         request: JobRequest {
@@ -336,7 +333,7 @@ fn results_without_space_are_written_when_there_is_some() {
     let weir = Weir::new();
     let small = weir.path("small");
     fs::create_dir(&small).unwrap();
-    let Some(disk) = Disk::mount(&small) else {
+    let Some(disk) = Disk::mount(&small, 32) else {
         eprintln!("no disk can be mounted here");
         return;
     };
@@ -345,8 +342,7 @@ fn results_without_space_are_written_when_there_is_some() {
     let args = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "small/out.jsonl", "--url", &url, "-q"];
     let running = weir.start(&[&args[..], &["--max-concurrency", "1"]].concat());
     until("some requests", TIMEOUT, || server.requests() >= 20);
-    let ballast = small.join("ballast");
-    fill(&ballast);
+    let ballast = disk.fill();
     let stuck = fs::metadata(small.join("out.jsonl")).unwrap().len();
     let told = || fs::read(small.join("out.jsonl")).unwrap().iter().filter(|byte| **byte == b'\n').count();
     until("answers that there is no room for", TIMEOUT, || server.requests() as usize >= told() + 2);
@@ -359,27 +355,4 @@ fn results_without_space_are_written_when_there_is_some() {
     assert!(results.len() == COUNT && results.values().all(|result| result["state"] == "done"));
     assert_eq!(server.requests() as usize, COUNT, "each was sent once");
     drop(disk);
-}
-
-fn fill(ballast: &Path) {
-    let mut file = File::create(ballast).unwrap();
-    for size in [1 << 16, 1 << 12, 1] {
-        while file.write_all(&vec![0; size]).is_ok() {}
-    }
-}
-
-/// Disk of 32 MiB, unmounted on drop.
-struct Disk<'a>(&'a Path);
-
-impl<'a> Disk<'a> {
-    fn mount(at: &'a Path) -> Option<Self> {
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=32m", "tmpfs"]).arg(at).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Self(at))
-    }
-}
-
-impl Drop for Disk<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).status();
-    }
 }

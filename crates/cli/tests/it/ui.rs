@@ -12,20 +12,20 @@ use weir_testing::{Raw, Running, Server, Weir, until};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A page; the process ends before its folder goes.
-struct Ui {
+pub(super) struct Ui {
     running: Running,
     weir: Weir,
     address: String,
-    operator: String,
+    pub(super) operator: String,
     spectator: String,
 }
 
 impl Ui {
-    fn start(flags: &[&str]) -> Self {
+    pub(super) fn start(flags: &[&str]) -> Self {
         Self::start_in(Weir::new(), flags)
     }
 
-    fn start_in(weir: Weir, flags: &[&str]) -> Self {
+    pub(super) fn start_in(weir: Weir, flags: &[&str]) -> Self {
         let log = weir.path("stderr");
         let args = [&["ui", "--listen", "127.0.0.1:0"], flags].concat();
         let running = Running::new(weir.command(&args).stderr(File::create(&log).unwrap()));
@@ -39,7 +39,7 @@ impl Ui {
     }
 
     /// Status and body of a request.
-    fn request(&self, (method, path): (&str, &str), token: &str, more: &str, body: &[u8]) -> (u16, String) {
+    pub(super) fn request(&self, (method, path): (&str, &str), token: &str, more: &str, body: &[u8]) -> (u16, String) {
         let host = if more.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
         let mut raw = Raw::connect(&self.address);
         let token = if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
@@ -55,7 +55,7 @@ impl Ui {
         (status, serde_json::from_str(&body).unwrap_or_else(|why| panic!("{why}: {body}")))
     }
 
-    fn asked(&self, path: &str, value: &Value) -> Value {
+    pub(super) fn asked(&self, path: &str, value: &Value) -> Value {
         let (status, body) = self.ask(path, value);
         assert_eq!(status, 200, "{path} {value}: {body}");
         body
@@ -74,7 +74,7 @@ impl Ui {
         Events { raw, text: Vec::new() }
     }
 
-    fn runs(&self) -> Vec<Value> {
+    pub(super) fn runs(&self) -> Vec<Value> {
         self.asked("/api/runs", &json!({}))["runs"].as_array().unwrap().clone()
     }
 
@@ -168,6 +168,7 @@ fn a_run_is_started_changed_stopped_and_found() {
     assert!(!html.contains("secret-7") && !html.contains("--web"));
     let again = ui.asked("/api/form", &json!(1));
     assert_eq!((again["url"].as_str(), again["options"].as_array().unwrap().len()), (Some(&*url), 4), "{again}");
+    assert_eq!(again["label"], "main");
 }
 
 #[test]

@@ -76,6 +76,8 @@ pub enum ChangeRejection {
     Over,
     /// Too many changes of one load.
     TooMany,
+    /// The load has the times of a log, which can only be stopped.
+    Recorded,
 }
 
 /// Maximum rate, in arrivals per second: above the ability of any machine.
@@ -95,6 +97,7 @@ impl fmt::Display for ChangeRejection {
             Self::NotPaused => f.write_str("the load is not paused"),
             Self::AlreadyPaused => f.write_str("the load is paused already"),
             Self::Over => f.write_str("the load is over"),
+            Self::Recorded => f.write_str("this load has the times of a log; it can be stopped, and not changed"),
             Self::TooMany => write!(f, "the load was changed {MAX_CHANGES} times; stop it, and start another"),
         }
     }
@@ -104,6 +107,8 @@ impl fmt::Display for ChangeRejection {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveLoad {
     kind: LevelKind,
+    /// Whether the times are recorded ones: there are no stages, and the load can only be stopped.
+    is_recorded: bool,
     stages: Vec<LoadStage>,
     end: LoadEnd,
     until: Nanos,
@@ -120,7 +125,17 @@ impl LiveLoad {
             LoadEnd::At(at) => at,
             LoadEnd::Arrivals(_) => length,
         };
-        Self { kind, stages, end, until, paused_level: None, changes: Vec::new() }
+        Self { kind, is_recorded: false, stages, end, until, paused_level: None, changes: Vec::new() }
+    }
+
+    /// Load of an open loop with recorded times up to `until`: it can only be stopped.
+    pub fn recorded(until: Nanos) -> Self {
+        Self { is_recorded: true, ..Self::new(LevelKind::Rate, Vec::new(), LoadEnd::At(until)) }
+    }
+
+    /// Whether the times are recorded ones, so that there is no level.
+    pub fn is_recorded(&self) -> bool {
+        self.is_recorded
     }
 
     /// What the levels are.
@@ -189,6 +204,9 @@ impl LiveLoad {
         let at = at.max(self.changes.last().map_or(Nanos::ZERO, |last| last.at));
         if at >= self.until {
             return Err(ChangeRejection::Over);
+        }
+        if self.is_recorded && change != LoadChange::Stop {
+            return Err(ChangeRejection::Recorded);
         }
         if self.changes.len() >= MAX_CHANGES && change != LoadChange::Stop {
             return Err(ChangeRejection::TooMany);

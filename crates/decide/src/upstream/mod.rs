@@ -3,7 +3,9 @@
 //! - [`hosts`]: load balancing and outlier detection
 //! - [`circuit_breaker`]: circuit breaker
 //! - [`client_throttle`]: client-side throttling
+//! - [`rendezvous`]: which host or upstream a key belongs to
 
 pub mod circuit_breaker;
 pub mod client_throttle;
 pub mod hosts;
+pub mod rendezvous;

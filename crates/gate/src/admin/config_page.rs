@@ -47,12 +47,15 @@ fn upstream(upstream: &UpstreamConfig) -> Value {
 }
 
 fn route(route: &RouteConfig) -> Value {
+    let upstreams = route.upstreams.iter().map(|it| json!({ "name": it.name, "weight": it.weight }));
     json!({
         "path": route.path,
         "methods": route.methods.iter().map(|method| method.as_str()).collect::<Vec<_>>(),
-        "host": route.host,
+        "hosts": route.hosts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "conditions": route.conditions.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "listeners": route.listeners,
-        "upstream": route.upstream,
+        "upstreams": upstreams.collect::<Vec<_>>(),
+        "mirror": route.mirror.as_ref().map(|mirror| &mirror.upstream),
         "policy": route.policy.name,
     })
 }

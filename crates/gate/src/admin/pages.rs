@@ -17,7 +17,7 @@ GET  /upstreams                          upstreams: hosts, ejections, counts
 GET  /limits                             concurrency limits and queues
 GET  /calls                              calls in flight, the oldest first
 POST /drain                              readiness says no; DELETE takes it back
-POST /upstreams/NAME/eject?host=HOST     no attempts to a host for a while
+POST /upstreams/NAME/eject?host=HOST     no attempts to a host
 POST /upstreams/NAME/restore?host=HOST   end of an ejection";
 
 pub(super) fn index() -> Response<ResponseBody> {

@@ -15,10 +15,10 @@ pub(super) fn upstreams(config_cell: &ConfigCell) -> Value {
     let (runtime, now) = (config_cell.get(), config_cell.now());
     let of = |(name, it): &(String, crate::runtime::UpstreamRuntime)| {
         let upstream = &it.upstream;
-        let ejected = upstream.ejected_hosts(now);
-        let hosts = upstream.hosts().iter().zip(ejected).map(
-            |(host, is_ejected)| json!({ "host": host.origin.name(), "weight": host.weight, "ejected": is_ejected }),
-        );
+        let hosts = upstream
+            .hosts(now)
+            .into_iter()
+            .map(|host| json!({ "host": host.origin.name(), "ejected": host.is_ejected, "in_flight": host.in_flight }));
         let circuit = upstream.breaker_state(now).map(|state| match state {
             State::Closed => "closed",
             State::HalfOpen => "half-open",
@@ -27,6 +27,7 @@ pub(super) fn upstreams(config_cell: &ConfigCell) -> Value {
         json!({
             "name": name,
             "hosts": hosts.collect::<Vec<_>>(),
+            "panicking": upstream.is_panicking(),
             "attempts_in_flight": upstream.counts.in_flight(),
             "attempts": counts(upstream.counts.outcomes()),
             "failures": counts(upstream.counts.failures().filter(|(_, count)| *count > 0)),
@@ -48,9 +49,9 @@ pub(super) fn limits(config_cell: &ConfigCell) -> Value {
         let permits = it.upstream.permits()?;
         Some(limit("upstream", name, permits))
     });
-    let of_routes = runtime.routes.iter().filter_map(|it| Some(limit("route", &it.name, it.plan.permits.as_ref()?)));
+    let of_routes = runtime.routes.iter().filter_map(|it| Some(limit("route", &it.name, it.plan().permits.as_ref()?)));
     let budgets = runtime.routes.iter().filter_map(|it| {
-        let remaining = weir_machine::lock::lock(it.plan.budget.as_ref()?).remaining(now);
+        let remaining = weir_machine::lock::lock(it.plan().budget.as_ref()?).remaining(now);
         Some(json!({ "route": it.name, "retry_budget_remaining": remaining }))
     });
     json!({ "concurrency": of_upstreams.chain(of_routes).collect::<Vec<_>>(), "budgets": budgets.collect::<Vec<_>>() })
@@ -69,32 +70,32 @@ fn limit(of: &str, name: &str, permits: &PermitPool) -> Value {
     })
 }
 
-/// Ejects a host, or ends its ejection. An ejection by hand follows the upstream's rules: its length, and how many hosts
-/// may be ejected at once.
+/// Ejects a host, or ends its ejection, as a health check of this result would: with the upstream's rule for how many
+/// hosts have to be left.
 pub(super) fn set_ejected(state: &AdminState, name: &str, query: Option<&str>, eject: bool) -> Response<ResponseBody> {
     let (runtime, now) = (state.config_cell.get(), state.config_cell.now());
     let Some((_, it)) = runtime.upstreams.iter().find(|(known, _)| known == name) else {
         return local_responses::text(StatusCode::NOT_FOUND, "no upstream of this name; GET /upstreams lists them");
     };
-    let hosts = it.upstream.hosts();
+    let hosts = it.upstream.hosts(now);
     let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     let wanted = pairs.filter(|(key, _)| key == "host").map(|(_, value)| value.into_owned()).next();
-    let index = match &wanted {
-        Some(wanted) => hosts.iter().position(|host| host.origin.name() == wanted),
-        None if hosts.len() == 1 => Some(0),
+    let host = match &wanted {
+        Some(wanted) => hosts.iter().find(|host| host.origin.name() == wanted),
+        None if hosts.len() == 1 => hosts.first(),
         None => return local_responses::text(StatusCode::BAD_REQUEST, "name a host: ?host=HOST:PORT"),
     };
-    let Some(index) = index else {
+    let Some(host) = host else {
         return local_responses::text(StatusCode::NOT_FOUND, "no host of this name; GET /upstreams lists them");
     };
-    // As a health check of this result would.
-    it.upstream.health_checked(now, index, !eject);
-    let is_ejected = it.upstream.ejected_hosts(now).get(index).copied().unwrap_or_default();
-    let host = hosts[index].origin.name();
+    it.upstream.health_checked(now, host.slot, !eject);
+    let is_ejected = it.upstream.hosts(now).iter().any(|other| other.slot == host.slot && other.is_ejected);
+    let host_name = host.origin.name();
     if is_ejected != eject {
-        let line = "not ejected: health.max_ejected of the upstream, and one host at least, stay in use";
+        it.upstream.health_checked(now, host.slot, true);
+        let line = "not ejected: too few hosts would be left (health.panic_threshold of the upstream)";
         return local_responses::text(StatusCode::CONFLICT, line);
     }
-    state.logger.log(&format!("admin: upstream {name}: {host} {}", if eject { "ejected" } else { "restored" }));
-    pages::json(&json!({ "upstream": name, "host": host, "ejected": is_ejected }))
+    state.logger.log(&format!("admin: upstream {name}: {host_name} {}", if eject { "ejected" } else { "restored" }));
+    pages::json(&json!({ "upstream": name, "host": host_name, "ejected": is_ejected }))
 }

@@ -1,11 +1,39 @@
 //! Parses a route's caller, rate limit and priority.
 
+use http::HeaderName;
+
 use super::headers;
 use super::problem::suggestion;
 use super::read::{DocumentNode, DocumentTable};
-use super::{CallerFrom, PriorityRule, units};
+use super::units;
 use weir_decide::admission::Priority;
 use weir_decide::ratelimit::per_caller::CallerRule;
+
+/// Rule for the priority of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PriorityRule {
+    /// Header with the priority.
+    pub header: Option<HeaderName>,
+    /// Part of the caller's certificate that decides the priority, in place of a header.
+    pub certificate: Option<CertificateField>,
+    /// Values of the header or the certificate, and the priority of each.
+    pub values: Vec<(String, Priority)>,
+    /// Priority without such a value.
+    pub default: Priority,
+}
+
+/// Identification of a call's caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallerFrom {
+    /// The address that the call comes from.
+    Address,
+    /// The value of this header.
+    Header(HeaderName),
+    /// This capture of the route's path.
+    Path(String),
+    /// This part of the caller's certificate.
+    Certificate(CertificateField),
+}
 
 /// Part of a caller's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Config, ListenerConfig, PolicyConfig};
+use crate::gate_route::route_name;
 
 /// How a part differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ pub fn differences(old: &Config, new: &Config) -> Vec<ConfigChange> {
         }
         routes
     };
-    compare(&mut changes, ("route", &routes(old), &routes(new)), super::RouteConfig::name, |_, pair| match pair {
+    compare(&mut changes, ("route", &routes(old), &routes(new)), route_name, |_, pair| match pair {
         Some((old, new)) if old.admission != new.admission => "from the next call on; its limit starts anew",
         Some((old, new)) if (old.rate, &old.caller) != (new.rate, &new.caller) => {
             "from the next call on; its rate limits start anew"

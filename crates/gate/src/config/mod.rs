@@ -2,19 +2,25 @@
 
 mod caller;
 mod cluster;
+mod condition;
 mod difference;
 mod file;
 mod headers;
+mod health;
+mod host_pattern;
 mod listener;
 mod parse;
 mod pattern;
 mod policy;
 mod protection;
 mod proxies;
+mod redirect;
+mod request_limit;
 mod response;
 mod rewrite;
 mod route;
 mod smart;
+mod traffic;
 mod units;
 mod upstream;
 
@@ -24,15 +30,23 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 
-pub use self::caller::CertificateField;
+pub use self::caller::{CallerFrom, CertificateField, PriorityRule};
+pub use self::condition::{Condition, ConditionSource, ValueCondition, ValuePattern};
 pub use self::difference::{ChangeKind, ConfigChange, differences};
+pub use self::health::{HealthCheck, HealthProbe};
+pub use self::host_pattern::HostMatch;
 pub use self::listener::ListenerConfig;
 pub use self::parse::parse;
-pub(crate) use self::pattern::captures;
+pub(crate) use self::pattern::{
+    MAX_SEGMENT_CAPTURES, PathSegment, captures as path_captures, segments as path_segments,
+};
+pub use self::redirect::{FixedReply, RedirectRule, RouteAction};
+pub use self::request_limit::RequestLimits;
 pub use self::smart::{FlagConfig, SMART_CONFIG, from_flags, smart};
+pub use self::traffic::{KeySource, MirrorRule, WeightedUpstream};
 pub use self::units::{budget, quantile};
 use weir_decide::Nanos;
-use weir_decide::admission::{AdmissionConfig, Priority};
+use weir_decide::admission::AdmissionConfig;
 use weir_decide::call::deadline::DeadlineFormat;
 use weir_decide::call::grpc::Codes;
 use weir_decide::call::policy::Policy;
@@ -72,7 +86,7 @@ pub struct Config {
     pub path_rule: PathRule,
     /// Upstreams, each with a unique name.
     pub upstreams: Vec<UpstreamConfig>,
-    /// Routes, in the file's order, which has no meaning.
+    /// Routes, in the file's order, which decides only between equally specific ones.
     pub routes: Vec<RouteConfig>,
     /// Cluster with which limits are shared; None for limits of this gateway alone.
     pub distributed_limits: Option<DistributedLimitConfig>,
@@ -110,8 +124,18 @@ pub struct UpstreamConfig {
     pub connect_timeout: Nanos,
     /// No-progress timeout of an attempt.
     pub stall_timeout: Nanos,
+    /// Value of requests by which hosts are chosen, with consistent hashing.
+    pub hash_by: Option<KeySource>,
+    /// Interval of resolving names anew; None: they are resolved for each connection.
+    pub resolve: Option<Nanos>,
+    /// Length of the slow start of hosts that come or come back; None for none.
+    pub slow_start: Option<Nanos>,
     /// Maximum connections per host and event loop; None for no limit.
     pub max_connections: Option<usize>,
+    /// Requests after which a connection over HTTP/1.1 is closed; None for no limit.
+    pub max_connection_requests: Option<u64>,
+    /// Age from which a connection over HTTP/1.1 is closed; None for no limit.
+    pub max_connection_age: Option<Nanos>,
     /// Concurrency limit and queue; None for no limit.
     pub admission: Option<AdmissionConfig>,
     /// Circuit breaker; None for none.
@@ -139,19 +163,6 @@ pub struct HostConfig {
     pub socket: Option<PathBuf>,
     /// Weight in load balancing, 1 to 1000.
     pub weight: u32,
-}
-
-/// Active health check: a GET to each host in turn, beside all calls.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HealthCheck {
-    /// Path and query of the request.
-    pub path: String,
-    /// Time from the end of one round to the start of the next.
-    pub interval: Nanos,
-    /// Timeout of one request.
-    pub timeout: Nanos,
-    /// Good statuses, as inclusive ranges.
-    pub statuses: Vec<(u16, u16)>,
 }
 
 /// A policy, with the settings that apply to requests and responses.
@@ -195,12 +206,22 @@ pub struct RouteConfig {
     pub path: String,
     /// Methods; empty for all.
     pub methods: Vec<Method>,
-    /// Host in lower case, without port; None for any.
-    pub host: Option<String>,
+    /// Hosts; empty for any.
+    pub hosts: Vec<HostMatch>,
     /// Names of the listeners that have the route; empty for all.
     pub listeners: Vec<String>,
-    /// Name of the upstream.
-    pub upstream: String,
+    /// Conditions on headers, cookies and query; all have to hold.
+    pub conditions: Vec<Condition>,
+    /// What becomes of the requests.
+    pub action: RouteAction,
+    /// Limits of the requests' size.
+    pub limits: RequestLimits,
+    /// Upstreams and their weights; empty if nothing is sent upstream.
+    pub upstreams: Vec<WeightedUpstream>,
+    /// Value by which callers keep their upstream; None for a random one per call.
+    pub sticky: Option<KeySource>,
+    /// Copies of the requests to a second upstream.
+    pub mirror: Option<MirrorRule>,
     /// Policy of the route's calls.
     pub policy: PolicyConfig,
     /// Concurrency limit and queue of the route's calls; None for no limit.
@@ -219,32 +240,6 @@ pub struct RouteConfig {
     pub response: ResponseRule,
 }
 
-/// Rule for the priority of a call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PriorityRule {
-    /// Header with the priority.
-    pub header: Option<HeaderName>,
-    /// Part of the caller's certificate that decides the priority, in place of a header.
-    pub certificate: Option<CertificateField>,
-    /// Values of the header or the certificate, and the priority of each.
-    pub values: Vec<(String, Priority)>,
-    /// Priority without such a value.
-    pub default: Priority,
-}
-
-/// Identification of a call's caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CallerFrom {
-    /// The address that the call comes from.
-    Address,
-    /// The value of this header.
-    Header(HeaderName),
-    /// This capture of the route's path.
-    Path(String),
-    /// This part of the caller's certificate.
-    Certificate(CertificateField),
-}
-
 /// Changes to a route's requests and responses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rewrite {
@@ -254,12 +249,16 @@ pub struct Rewrite {
     pub query: QueryRule,
     /// Host header of the upstream request.
     pub host: HostRule,
-    /// Request headers to set.
+    /// Request headers to set, in place of the caller's of the same name.
     pub set: Vec<(HeaderName, HeaderValue)>,
+    /// Request headers to add, beside the caller's of the same name.
+    pub add: Vec<(HeaderName, HeaderValue)>,
     /// Request headers to remove.
     pub remove: Vec<HeaderName>,
-    /// Response headers to set.
+    /// Response headers to set, in place of the upstream's of the same name.
     pub response_set: Vec<(HeaderName, HeaderValue)>,
+    /// Response headers to add, beside the upstream's of the same name.
+    pub response_add: Vec<(HeaderName, HeaderValue)>,
     /// Response headers to remove.
     pub response_remove: Vec<HeaderName>,
 }
@@ -374,9 +373,14 @@ impl RouteConfig {
         Self {
             path: path.to_owned(),
             methods: Vec::new(),
-            host: None,
+            hosts: Vec::new(),
             listeners: Vec::new(),
-            upstream: upstream.to_owned(),
+            conditions: Vec::new(),
+            action: RouteAction::Forward,
+            limits: RequestLimits::default(),
+            upstreams: vec![WeightedUpstream { name: upstream.to_owned(), weight: 1 }],
+            sticky: None,
+            mirror: None,
             policy: PolicyConfig::new(policy::DEFAULT_POLICY),
             admission: None,
             priority: PriorityRule::default(),

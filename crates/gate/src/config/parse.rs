@@ -7,8 +7,8 @@ use super::listener::{listen_address, listeners};
 use super::problem::{Diagnostic, Diagnostics};
 use super::proxies::networks;
 use super::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};
-use super::route::{RouteScope, check_duplicates, route};
-use super::{Config, PolicyConfig, Proxies, RouteConfig, UpstreamConfig, cluster, policy, upstream};
+use super::route::{ParsedRoute, RouteScope, check_conflicts, route};
+use super::{Config, PolicyConfig, Proxies, RouteAction, RouteConfig, UpstreamConfig, cluster, policy, upstream};
 use weir_document as document;
 use weir_http::path::PathRule;
 use weir_server::MAX_WORKERS;
@@ -46,9 +46,6 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
 
     let upstreams = root.get("upstreams");
     let of_upstreams = named_nodes(upstreams.as_ref());
-    if of_upstreams.is_empty() {
-        root.error("no upstream", r#"write [upstreams.NAME] with urls = ["http://HOST:PORT"]"#);
-    }
     let of_policies = named_nodes(root.get("policies").as_ref());
     let upstreams: Vec<UpstreamConfig> = of_upstreams.iter().filter_map(upstream::upstream).collect();
     let policies: Vec<(&str, Option<PolicyConfig>)> = of_policies.iter().map(|it| (it.key, policy_named(it))).collect();
@@ -71,18 +68,26 @@ fn config(root: &DocumentTable<'_>, notes: &Diagnostics<'_>) -> Config {
         root.error("no route", r#"write [[routes]] with match = { path = "/{*rest}" }"#);
     }
     let routes: Vec<_> = nodes.iter().filter_map(|node| route(node, &names)).collect();
+    let is_local = |it: &ParsedRoute<'_>| it.route.action != RouteAction::Forward;
+    if of_upstreams.is_empty() && (routes.is_empty() || routes.len() < nodes.len() || !routes.iter().all(is_local)) {
+        root.error("no upstream", r#"write [upstreams.NAME] with urls = ["http://HOST:PORT"]"#);
+    }
     let cluster = root.get("cluster");
     let distributed_limits = cluster.as_ref().and_then(cluster::distributed_limits);
     root.check_unknown_keys();
-    check_duplicates(&routes, notes);
+    check_conflicts(&routes, &names.listeners, notes);
     for it in &routes {
-        if it.route.host.is_none() && [&pages.metrics, &pages.health].contains(&&it.route.path) {
+        if it.route.hosts.is_empty() && [&pages.metrics, &pages.health].contains(&&it.route.path) {
             it.path.warn("path of the gateway's own metrics or health", "give metrics or health another path");
         }
     }
     // A route with an error may be the one that uses an upstream or policy.
     if routes.len() == nodes.len() {
-        for it in of_upstreams.iter().filter(|it| !routes.iter().any(|of| of.route.upstream == it.key)) {
+        let uses = |route: &RouteConfig, name: &str| {
+            route.upstreams.iter().any(|it| it.name == name)
+                || route.mirror.as_ref().is_some_and(|mirror| mirror.upstream == name)
+        };
+        for it in of_upstreams.iter().filter(|it| !routes.iter().any(|of| uses(&of.route, it.key))) {
             notes.warning(it.start, &it.node.path, "no route uses this upstream", "leave it out");
         }
         let is_shared = |route: &RouteConfig| {

@@ -184,7 +184,7 @@ fn retryable(node: &DocumentNode<'_>) -> Retryable {
     on
 }
 
-fn budget(node: &DocumentNode<'_>) -> Option<BudgetRule> {
+pub(super) fn budget(node: &DocumentNode<'_>) -> Option<BudgetRule> {
     if !node.is_table() {
         let text = node.value().as_str();
         if text == Some("none") {

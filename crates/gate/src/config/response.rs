@@ -82,6 +82,16 @@ impl LocalResponse {
 
 /// Parses `{ status = 504, content_type = "application/json", body = '{}' }`.
 fn local_response(node: &DocumentNode<'_>, status: u16, line: &str) -> LocalResponse {
+    local_response_with(node, status, line, |_| {})
+}
+
+/// The same with further keys, which `more` parses.
+pub(super) fn local_response_with(
+    node: &DocumentNode<'_>,
+    status: u16,
+    line: &str,
+    more: impl FnOnce(&DocumentTable<'_>),
+) -> LocalResponse {
     let mut read = LocalResponse::text(status, line.to_owned());
     let Some(table) = node.table() else { return read };
     if let Some(status) = table.get("status").and_then(|node| node.integer(200..=599)) {
@@ -93,6 +103,7 @@ fn local_response(node: &DocumentNode<'_>, status: u16, line: &str) -> LocalResp
     }
     let content_type = table.get("content_type");
     let body = table.get("body");
+    more(&table);
     table.check_unknown_keys();
     if let (Some(node), None) = (&content_type, &body) {
         node.error("content_type without a body", "give body, too");

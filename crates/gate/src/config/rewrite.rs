@@ -24,6 +24,7 @@ pub(super) fn rewrite(table: &DocumentTable<'_>, captures: &[&str]) -> Rewrite {
         pairs
     };
     (read.set, read.response_set) = (pairs("set", true), pairs("response_set", false));
+    (read.add, read.response_add) = (pairs("add", true), pairs("response_add", false));
     let names = |key, request| {
         let Some(node) = table.get(key) else { return Vec::new() };
         let names = headers::names(&node);
@@ -35,7 +36,7 @@ pub(super) fn rewrite(table: &DocumentTable<'_>, captures: &[&str]) -> Rewrite {
     read
 }
 
-fn path(node: &DocumentNode<'_>, captures: &[&str]) -> Option<String> {
+pub(super) fn path(node: &DocumentNode<'_>, captures: &[&str]) -> Option<String> {
     let text = node.string()?;
     if !text.starts_with('/') || !pattern::is_path(text) {
         node.expected("path", r#"write it as "/v2/{rest}""#);
@@ -45,7 +46,7 @@ fn path(node: &DocumentNode<'_>, captures: &[&str]) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn query(node: &DocumentNode<'_>, captures: &[&str]) -> Option<QueryRule> {
+pub(super) fn query(node: &DocumentNode<'_>, captures: &[&str]) -> Option<QueryRule> {
     let text = node.string()?;
     match text {
         "keep" => return Some(QueryRule::Keep),

@@ -1,13 +1,24 @@
 //! Parses `[[routes]]`.
 
+use std::borrow::Cow;
+
 use http::Method;
 
 use super::caller::{CallerConfig, caller_config};
+use super::condition::conditions;
+use super::host_pattern::host_patterns;
 use super::problem::{Diagnostics, suggestion};
 use super::read::{DocumentNode, DocumentTable};
-use super::rewrite::{is_authority, rewrite};
+use super::redirect::action;
+use super::request_limit::request_limits;
+use super::rewrite::rewrite;
+use super::traffic::{key_source, weighted_upstreams};
 use super::upstream::unknown;
-use super::{PolicyConfig, ResponseRule, Rewrite, RouteConfig, pattern, policy, protection, response};
+use super::{
+    Condition, ConditionSource, HostMatch, KeySource, MirrorRule, PolicyConfig, ResponseRule, Rewrite, RouteAction,
+    RouteConfig, ValueCondition, WeightedUpstream, pattern, policy, protection, response, traffic,
+};
+use crate::routing::{RouteConflict, conflicts_of_listeners};
 use weir_decide::call::policy::RetryableMethodClass;
 use weir_http::path::PathRule;
 
@@ -25,7 +36,7 @@ pub(super) struct RouteScope<'n> {
 #[derive(Debug)]
 pub(super) struct ParsedRoute<'a> {
     pub(super) route: RouteConfig,
-    /// Position of its path.
+    /// Position of its path or its gRPC service.
     pub(super) path: DocumentNode<'a>,
     /// Name of its policy, unless it is written in the route.
     pub(super) policy: Option<String>,
@@ -34,9 +45,12 @@ pub(super) struct ParsedRoute<'a> {
 pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Option<ParsedRoute<'a>> {
     let table = node.table()?;
     let matched = route_match(&table, names.path_rule);
-    let text = matched.as_ref().map(|it| it.path.value().as_str().unwrap_or_default()).unwrap_or_default();
-    let captures = pattern::captures(text).unwrap_or_default();
-    let upstream = upstream(&table, names);
+    let text = matched.as_ref().map(|it| it.pattern.clone()).unwrap_or_default();
+    let captures = pattern::captures(&text).unwrap_or_default();
+    let action = action(&table, &captures);
+    let is_forward = action == RouteAction::Forward;
+    let upstreams = if is_forward { upstreams(&table, names) } else { Vec::new() };
+    let (sticky, mirror) = spreading(&table, names, &upstreams);
     let (policy, named) = route_policy(&table, names);
     let part = |key| table.get(key).and_then(|node| node.table());
     let rewrite = part("rewrite").map_or_else(Rewrite::default, |table| rewrite(&table, &captures));
@@ -45,16 +59,22 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
     let limit = protection::route_admission(&table);
     let listeners = table.get("listeners").map(|node| listener_names(&node, &names.listeners)).unwrap_or_default();
     let CallerConfig { priority, caller, rate } = caller_config(&table, &captures);
+    let limits = request_limits(&table);
     table.check_unknown_keys();
-    let RouteMatchConfig { path, methods, host } = matched?;
+    let RouteMatchConfig { node: path, pattern: _, methods, hosts, conditions } = matched?;
     let policy = policy?;
     check_retryable(&table, &policy, &methods);
     let route = RouteConfig {
-        path: text.to_owned(),
+        path: text,
         methods,
-        host,
+        hosts,
         listeners,
-        upstream: upstream.unwrap_or_default(),
+        conditions,
+        action,
+        limits,
+        upstreams,
+        sticky,
+        mirror,
         policy,
         admission: limit,
         priority,
@@ -68,9 +88,12 @@ pub(super) fn route<'a>(node: &DocumentNode<'a>, names: &RouteScope<'_>) -> Opti
 }
 
 struct RouteMatchConfig<'a> {
-    path: DocumentNode<'a>,
+    /// The path, or the gRPC service.
+    node: DocumentNode<'a>,
+    pattern: String,
     methods: Vec<Method>,
-    host: Option<String>,
+    hosts: Vec<HostMatch>,
+    conditions: Vec<Condition>,
 }
 
 fn route_match<'a>(table: &DocumentTable<'a>, paths: PathRule) -> Option<RouteMatchConfig<'a>> {
@@ -79,24 +102,55 @@ fn route_match<'a>(table: &DocumentTable<'a>, paths: PathRule) -> Option<RouteMa
         return None;
     };
     let table = node.table()?;
-    let methods = table.get("methods").map(|node| methods(&node)).unwrap_or_default();
-    let host = table.get("host").and_then(|node| host(&node));
-    let path = table.get("path");
+    let methods_node = table.get("methods");
+    let mut methods = methods_node.as_ref().map(methods).unwrap_or_default();
+    let hosts = table.get("host").map(|node| host_patterns(&node)).unwrap_or_default();
+    let mut conditions = conditions(&table);
+    let (path, grpc) = (table.get("path"), table.get("grpc"));
     table.check_unknown_keys();
+    if let (Some(_), Some(node)) = (&path, &grpc) {
+        node.error("path and grpc exclude each other", "leave one out");
+        return None;
+    }
+    if let Some(node) = grpc {
+        if let Some(methods) = methods_node {
+            methods.error("the method of a gRPC call is POST", "leave it out");
+        }
+        methods = vec![Method::POST];
+        conditions.push(Condition { source: ConditionSource::Grpc, test: ValueCondition::Present });
+        let pattern = grpc_path(&node)?;
+        return Some(RouteMatchConfig { node, pattern, methods, hosts, conditions });
+    }
     let Some(path) = path else {
         table.error("path missing", r#"write path = "/{*rest}""#);
         return None;
     };
-    if let Err((what, remedy)) = pattern::captures(path.string()?) {
+    let text = path.string()?;
+    if let Err((what, remedy)) = pattern::captures(text) {
         path.error(what, remedy);
         return None;
     }
-    let text = path.string()?;
     if !pattern::is_normal(text, paths) {
         let what = format!("{text:?} is not in normal form, and matches no request");
         path.error(what, "write no \"//\", no dot segments, letters and digits unescaped, and escapes in capitals");
     }
-    Some(RouteMatchConfig { path, methods, host })
+    Some(RouteMatchConfig { node: path, pattern: text.to_owned(), methods, hosts, conditions })
+}
+
+/// The path of `"package.Service"` or `"package.Service/Method"` (grpc/grpc, doc/PROTOCOL-HTTP2.md, Path).
+fn grpc_path(node: &DocumentNode<'_>) -> Option<String> {
+    let text = node.string()?;
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'));
+    let (service, method) = match text.split_once('/') {
+        Some((service, method)) => (service, Cow::Borrowed(method)),
+        None => (text, Cow::Borrowed("{method}")),
+    };
+    if !is_name(service) || text.contains('/') && !is_name(&method) {
+        node.expected("gRPC service", r#"write it as "package.Service" or "package.Service/Method""#);
+        return None;
+    }
+    Some(format!("/{service}/{method}"))
 }
 
 fn methods(node: &DocumentNode<'_>) -> Vec<Method> {
@@ -119,41 +173,36 @@ fn methods(node: &DocumentNode<'_>) -> Vec<Method> {
     methods
 }
 
-fn host(node: &DocumentNode<'_>) -> Option<String> {
-    let text = node.string()?;
-    let port = text.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-    if port || !is_authority(text) {
-        node.expected("host", r#"write a name such as "example.org", without a port"#);
+fn upstreams(table: &DocumentTable<'_>, names: &RouteScope<'_>) -> Vec<WeightedUpstream> {
+    if let Some(node) = table.get("upstream") {
+        return weighted_upstreams(&node, &names.upstreams);
     }
-    // The root's dot is not part of the name.
-    Some(text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase())
+    match names.upstreams.as_slice() {
+        [] => {}
+        [only] => return vec![WeightedUpstream { name: (*only).to_owned(), weight: 1 }],
+        all => table.error("upstream missing", super::problem::one_of(all)),
+    }
+    Vec::new()
 }
 
-fn upstream(table: &DocumentTable<'_>, names: &RouteScope<'_>) -> Option<String> {
-    let Some(node) = table.get("upstream") else {
-        match names.upstreams.as_slice() {
-            [] => {}
-            [only] => return Some((*only).to_owned()),
-            all => table.error("upstream missing", super::problem::one_of(all)),
-        }
-        return None;
-    };
-    let name = node.string()?;
-    if !names.upstreams.contains(&name) {
-        unknown(&node, "upstream", "upstreams", name, &names.upstreams);
+/// `sticky` and `mirror`.
+fn spreading(
+    table: &DocumentTable<'_>,
+    names: &RouteScope<'_>,
+    upstreams: &[WeightedUpstream],
+) -> (Option<KeySource>, Option<MirrorRule>) {
+    let (sticky_node, mirror_node) = (table.get("sticky"), table.get("mirror"));
+    let sticky = sticky_node.as_ref().and_then(|node| key_source(node, true));
+    if let Some(node) = sticky_node.filter(|_| upstreams.len() == 1) {
+        node.warn("sticky without several upstreams has no effect", "write upstream as a list, or leave it out");
     }
-    Some(name.to_owned())
-}
-
-impl RouteConfig {
-    /// Name in metrics and logs: methods, host, path and listeners.
-    pub fn name(&self) -> String {
-        let methods: Vec<&str> = self.methods.iter().map(Method::as_str).collect();
-        // Routes of several listeners may have the same path.
-        let listeners: String = self.listeners.iter().map(|name| format!("@{name}")).collect();
-        let parts = [&methods.join(","), self.host.as_deref().unwrap_or_default(), &self.path, &listeners];
-        parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ")
+    let mirror = mirror_node.as_ref().and_then(|node| traffic::mirror(node, &names.upstreams));
+    if let (Some(node), Some(mirror)) = (mirror_node, &mirror)
+        && upstreams.iter().any(|it| it.name == mirror.upstream)
+    {
+        node.warn("copies go to an upstream that the calls go to as well", "give another upstream");
     }
+    (sticky, mirror)
 }
 
 /// Parses `["public", "internal"]`.
@@ -210,27 +259,26 @@ fn check_retryable(table: &DocumentTable<'_>, policy: &PolicyConfig, methods: &[
     }
 }
 
-/// Reports routes that match the same requests.
-pub(super) fn check_duplicates(routes: &[ParsedRoute<'_>], notes: &Diagnostics<'_>) {
-    let mut seen: std::collections::HashMap<(String, &Option<String>), Vec<usize>> = std::collections::HashMap::new();
-    for (index, ParsedRoute { route, path, .. }) in routes.iter().enumerate() {
-        let same = seen.entry((pattern::shape(&route.path), &route.host)).or_default();
-        for earlier in same.iter().map(|earlier| &routes[*earlier]) {
-            let (theirs, ours) = (&earlier.route.listeners, &route.listeners);
-            if !theirs.is_empty() && !ours.is_empty() && !theirs.iter().any(|name| ours.contains(name)) {
-                continue;
-            }
-            let both = earlier.route.methods.iter().find(|method| route.methods.contains(method));
-            if both.is_some() || route.methods.is_empty() && earlier.route.methods.is_empty() {
-                let what = match both {
-                    Some(method) => format!("{method} {} has a route already", route.path),
-                    None => format!("{} has a route already", route.path),
+/// Reports routes that match the same requests, or none.
+pub(super) fn check_conflicts(parsed: &[ParsedRoute<'_>], listeners: &[&str], notes: &Diagnostics<'_>) {
+    let routes: Vec<RouteConfig> = parsed.iter().map(|it| it.route.clone()).collect();
+    let line = |route: usize| notes.position(parsed[route].path.start()).0;
+    for conflict in conflicts_of_listeners(&routes, listeners) {
+        match conflict {
+            RouteConflict::Duplicate { route, earlier, method } => {
+                let path = &routes[route].path;
+                let what = match method {
+                    Some(method) => format!("{method} {path} has a route already"),
+                    None => format!("{path} has a route already"),
                 };
-                let (line, _) = notes.position(earlier.path.start());
-                path.error(what, format!("see line {line}; make them differ in path, methods or host"));
-                break;
+                let remedy =
+                    format!("see line {}; make them differ in path, methods, host or conditions", line(earlier));
+                parsed[route].path.error(what, remedy);
+            }
+            RouteConflict::Unreachable { route, covered_by } => {
+                let what = format!("the route can never match: the one of line {} comes first", line(covered_by));
+                parsed[route].path.warn(what, "make it more specific, write it before that one, or leave it out");
             }
         }
-        same.push(index);
     }
 }

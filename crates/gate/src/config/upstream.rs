@@ -1,5 +1,6 @@
 //! Parses `[upstreams.NAME]`.
 
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,8 @@ use rustls::pki_types::ServerName;
 
 use super::problem::suggestion;
 use super::read::{DocumentNode, DocumentTable, NamedNode};
-use super::{HealthCheck, HostConfig, UpstreamConfig, file, protection};
+use super::traffic::key_source;
+use super::{HostConfig, UpstreamConfig, file, health, protection};
 use weir_decide::Nanos;
 use weir_decide::admission::AdmissionConfig;
 use weir_decide::upstream::client_throttle::ThrottleRule;
@@ -18,6 +20,10 @@ use weir_http::tls::{Tls, TlsError, TlsOptions};
 
 /// Maximum of connections and of failures in a row.
 const MAX_COUNT: u64 = 1_000_000;
+/// Maximum of requests per connection.
+const MAX_CONNECTION_REQUESTS: u64 = 1_000_000_000;
+/// Maximum load of a host with consistent hashing, in percent of its part; Google's and HAProxy's usual one.
+const DEFAULT_MAX_LOAD_PERCENT: u32 = 125;
 /// Windows of flow control, in bytes; the maximum is that of RFC 9113 section 6.9.1.
 const WINDOW_BYTES: RangeInclusive<u64> = 1024..=(1 << 31) - 1;
 
@@ -35,9 +41,21 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     }
     read.http2 = http2_limits(&table, read.protocol);
     if let Some(node) = table.get("balance") {
-        let words = [("round-robin", BalancePolicy::RoundRobin), ("least-in-flight", BalancePolicy::LeastInFlight)];
+        let hash = BalancePolicy::ConsistentHash { max_load_percent: DEFAULT_MAX_LOAD_PERCENT };
+        let words = [
+            ("round-robin", BalancePolicy::RoundRobin),
+            ("least-in-flight", BalancePolicy::LeastInFlight),
+            ("consistent-hash", hash),
+        ];
         read.balance = node.choice(&words).unwrap_or_default();
     }
+    consistent_hash(&table, &mut read);
+    let time = |key| table.get(key).and_then(|node| node.time());
+    (read.resolve, read.slow_start, read.max_connection_age) =
+        (time("resolve"), time("slow_start"), time("max_connection_age"));
+    read.max_connection_requests =
+        table.get("max_connection_requests").and_then(|node| node.integer(1..=MAX_CONNECTION_REQUESTS));
+    check_resolve(&table, &read);
     if let Some(time) = table.get("connect_timeout").and_then(|node| node.time()) {
         read.connect_timeout = time;
     }
@@ -63,10 +81,39 @@ pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
         }
     }
     if let Some(health) = table.get("health").and_then(|node| node.table()) {
-        (read.health, read.health_check) = read_health(&health);
+        (read.health, read.health_check) = health::health(&health);
     }
     table.check_unknown_keys();
     Some(read)
+}
+
+/// `hash_by` and `max_load`, which belong to `balance = "consistent-hash"`.
+fn consistent_hash(table: &DocumentTable<'_>, read: &mut UpstreamConfig) {
+    let (hash_by, max_load) = (table.get("hash_by"), table.get("max_load"));
+    if let BalancePolicy::ConsistentHash { max_load_percent } = &mut read.balance {
+        if let Some(load) = max_load.and_then(|node| node.number(1.0..=100.0)) {
+            *max_load_percent = (load * 100.0).round() as u32;
+        }
+        match hash_by {
+            Some(node) => read.hash_by = key_source(&node, false),
+            None => table.error(
+                "hash_by missing",
+                r#"write hash_by = { header = "x-user" }, { cookie = "session" } or "address""#,
+            ),
+        }
+        return;
+    }
+    for node in hash_by.iter().chain(&max_load) {
+        node.error("only for consistent hashing", r#"write balance = "consistent-hash", or leave it out"#);
+    }
+}
+
+/// Warns of `resolve` without a name to resolve.
+fn check_resolve(table: &DocumentTable<'_>, read: &UpstreamConfig) {
+    let Some(node) = table.get("resolve") else { return };
+    if !read.hosts.is_empty() && !read.hosts.iter().any(HostConfig::has_name) {
+        node.warn("none of the urls has a name to resolve", "leave it out");
+    }
 }
 
 /// Limits of connections with HTTP/2; the names are those of `weir load`.
@@ -83,6 +130,14 @@ fn http2_limits(table: &DocumentTable<'_>, protocol: Protocol) -> Http2Limits {
     }
 }
 
+impl HostConfig {
+    /// Whether the host is a name, which has addresses, and not an address or a socket.
+    pub(crate) fn has_name(&self) -> bool {
+        let is_address = Target::parse(&self.url).is_ok_and(|target| target.host.parse::<IpAddr>().is_ok());
+        self.socket.is_none() && !is_address
+    }
+}
+
 impl UpstreamConfig {
     /// An upstream with defaults and without hosts.
     pub fn new(name: &str) -> Self {
@@ -95,6 +150,11 @@ impl UpstreamConfig {
             connect_timeout: Nanos::from_secs(5),
             stall_timeout: Nanos::from_secs(60),
             max_connections: None,
+            max_connection_requests: None,
+            max_connection_age: None,
+            hash_by: None,
+            resolve: None,
+            slow_start: None,
             admission: Some(AdmissionConfig::default()),
             breaker: None,
             throttle: Some(ThrottleRule::default()),
@@ -226,42 +286,6 @@ fn certificates(table: &DocumentTable<'_>, folder: &Path) -> (TlsOptions, Option
         }
     }
     (options, server_name)
-}
-
-fn read_health(table: &DocumentTable<'_>) -> (OutlierRule, Option<HealthCheck>) {
-    let mut health = OutlierRule::default();
-    if let Some(failures) = table.get("consecutive_failures").and_then(|node| node.integer(0..=MAX_COUNT)) {
-        health.consecutive_failures = u32::try_from(failures).unwrap_or(u32::MAX);
-    }
-    if let Some(time) = table.get("ejection_time").and_then(|node| node.time()) {
-        health.base_ejection = time;
-    }
-    if let Some(fraction) = table.get("max_ejected").and_then(|node| node.number(0.0..=1.0)) {
-        health.max_ejected_fraction = fraction;
-    }
-    let check = table.get("check").and_then(|node| node.table()).map(|table| health_check(&table));
-    table.check_unknown_keys();
-    (health, check)
-}
-
-fn health_check(table: &DocumentTable<'_>) -> HealthCheck {
-    let path = table.get("path");
-    if path.is_none() {
-        table.error("path missing", r#"write path = "/healthz""#);
-    }
-    let path = path.and_then(|node| {
-        let text = node.string()?;
-        if !text.starts_with('/') || text.contains('#') || text.parse::<http::uri::PathAndQuery>().is_err() {
-            node.expected("path", r#"write it as "/healthz""#);
-        }
-        Some(text.to_owned())
-    });
-    let time = |key, default| table.get(key).and_then(|node| node.time()).unwrap_or(default);
-    let interval = time("interval", Nanos::from_secs(5));
-    let timeout = time("timeout", Nanos::SECOND);
-    let statuses = table.get("status").and_then(|node| node.statuses()).unwrap_or_else(|| vec![(200, 299)]);
-    table.check_unknown_keys();
-    HealthCheck { path: path.unwrap_or_default(), interval, timeout, statuses }
 }
 
 /// Reports an unknown upstream or policy, with the nearest known name as remedy.

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
-use weir_gate::otlp::{Exporter, SpanCounts, SpanKind, SpanSender, TraceSpan};
+use weir_otlp::{Exporter, SpanCounts, SpanKind, SpanSender, TraceSpan};
 use weir_server::Logger;
 use weir_testing::{Reply, Seen, Server, until};
 

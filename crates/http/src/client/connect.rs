@@ -13,7 +13,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
 use super::error::{SendError, error_message};
-use super::origin::{Origin, OriginAddress};
+use super::origin::{Origin, OriginAddress, display_address};
 use super::socket::{ClientSocket, PlainSocket};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
@@ -50,14 +50,6 @@ pub(super) async fn connect_origin(origin: &Origin, timer: &Timer) -> Result<Cli
         let text = format!("no {missing} within {} ({})", origin.connect_timeout, display_address(&origin.address));
         Err(SendError::new(step.get(), text))
     })
-}
-
-fn display_address(place: &OriginAddress) -> String {
-    match place {
-        OriginAddress::Inet(host, port) if host.contains(':') => format!("[{host}]:{port}"),
-        OriginAddress::Inet(host, port) => format!("{host}:{port}"),
-        OriginAddress::Unix(path) => path.display().to_string(),
-    }
 }
 
 async fn connect(origin: &Origin, timer: &Timer, step: &Cell<FailureKind>) -> Result<ClientSocket, SendError> {

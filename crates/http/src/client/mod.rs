@@ -9,6 +9,7 @@
 //!   origin has not received; `progress_timeout`: its progress timeout
 //! - `request`, [`response`], `http1`: an exchange over HTTP/1.1, with `body_reader` for its body, and `body_drain` for
 //!   the unwanted rest of one; `http2`: the same over HTTP/2
+//! - [`PostTarget`]: messages that are posted, such as those to a collector
 //! - `client_state`: what all requests of a client share
 
 mod body;
@@ -21,6 +22,7 @@ mod http1;
 mod http2;
 mod origin;
 mod pool;
+mod post_target;
 mod progress_timeout;
 mod request;
 pub mod response;
@@ -39,6 +41,7 @@ pub use self::error::SendError;
 pub use self::origin::{ConnectOptions, Http2Limits, Origin, Protocol};
 pub use self::pool::ClientCounts;
 use self::pool::{Checkout, PooledConnection, update_counts};
+pub use self::post_target::{PostTarget, wait_of};
 use self::request::RequestWriter;
 pub use self::request::{BodyStream, OutgoingBody, OutgoingRequest};
 use self::response::HeadParser;
@@ -174,8 +177,17 @@ impl Client {
             let socket = Box::pin(connect::connect_origin(&origin, &self.state.timer)).await?;
             update_counts(&self.state.counts, |counts| counts.connected += 1);
             lease.socket = Some(socket);
+            lease.connected = self.state.last_sweep();
         }
         Ok(lease)
+    }
+
+    /// Connects to an origin, TLS included, and closes the connection.
+    ///
+    /// # Errors
+    /// The failure, if there is no connection.
+    pub async fn probe(&self, to: &Origin) -> Result<(), SendError> {
+        Box::pin(connect::connect_origin(to, &self.state.timer)).await.map(drop)
     }
 
     /// Counts of connections and requests.

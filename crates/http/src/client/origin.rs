@@ -1,8 +1,9 @@
 //! The origin of requests, and its connection options.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use http::HeaderValue;
 use rustls::ClientConfig;
@@ -38,6 +39,8 @@ pub struct Http2Limits {
 pub struct ConnectOptions {
     /// Unix socket in place of host and port.
     pub socket: Option<PathBuf>,
+    /// Address in place of the URL's host and port, which stay in Host header and certificate.
+    pub address: Option<SocketAddr>,
     /// TLS configuration of an https origin (see [`Tls::shared`]); None: the default.
     pub tls: Option<Arc<ClientConfig>>,
     /// Server name, sent as SNI and verified; None: the URL's host.
@@ -55,12 +58,17 @@ pub struct ConnectOptions {
     pub idle_timeout: Option<Nanos>,
     /// Maximum number of connections; further requests wait for one. At least 1; None: unlimited.
     pub max_connections: Option<usize>,
+    /// Requests after which a connection over HTTP/1.1 is closed; None: unlimited.
+    pub max_requests: Option<u64>,
+    /// Age from which a connection over HTTP/1.1 is closed after its request, to a second; None: unlimited.
+    pub max_age: Option<Nanos>,
 }
 
 impl Default for ConnectOptions {
     fn default() -> Self {
         Self {
             socket: None,
+            address: None,
             tls: None,
             server_name: None,
             protocol: Protocol::Auto,
@@ -69,6 +77,8 @@ impl Default for ConnectOptions {
             stall_timeout: Nanos::from_secs(60),
             idle_timeout: None,
             max_connections: None,
+            max_requests: None,
+            max_age: None,
         }
     }
 }
@@ -79,6 +89,10 @@ pub struct Origin {
     /// ID within the process, by which pools are found.
     pub(super) id: u64,
     pub(super) address: OriginAddress,
+    /// Host and port, as text.
+    name: String,
+    /// Pools of the origin, one per event loop that has used it.
+    pub(super) pools: AtomicUsize,
     /// Host header of requests without one.
     pub(super) host: HeaderValue,
     pub(super) tls: Option<Tls>,
@@ -88,6 +102,8 @@ pub struct Origin {
     pub(super) stall_timeout: Nanos,
     pub(super) idle_timeout: Option<Nanos>,
     pub(super) max_connections: usize,
+    pub(super) max_requests: u64,
+    pub(super) max_age: Nanos,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,10 +142,13 @@ impl Origin {
         };
         Ok(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            address: match &reach.socket {
-                Some(path) => OriginAddress::Unix(path.clone()),
-                None => OriginAddress::Inet(target.host.clone(), target.port),
+            address: match (&reach.socket, reach.address) {
+                (Some(path), _) => OriginAddress::Unix(path.clone()),
+                (None, Some(address)) => OriginAddress::Inet(address.ip().to_string(), address.port()),
+                (None, None) => OriginAddress::Inet(target.host.clone(), target.port),
             },
+            name: reach.address.map_or_else(|| host_header.clone(), |address| address.to_string()),
+            pools: AtomicUsize::new(0),
             host: HeaderValue::from_str(&host_header).map_err(|_| named())?,
             tls,
             protocol: reach.protocol,
@@ -138,12 +157,24 @@ impl Origin {
             stall_timeout: reach.stall_timeout,
             idle_timeout: reach.idle_timeout,
             max_connections: reach.max_connections.map_or(usize::MAX, |most| most.max(1)),
+            max_requests: reach.max_requests.unwrap_or(u64::MAX),
+            max_age: reach.max_age.unwrap_or(Nanos::NEVER),
         })
     }
 
-    /// Host and port, as text.
+    /// Host and port as text; of an origin with an address of its own the address.
     pub fn name(&self) -> &str {
-        self.host.to_str().unwrap_or_default()
+        &self.name
+    }
+
+    /// Where connections go: HOST:PORT, or the path of a Unix socket.
+    pub fn address_text(&self) -> String {
+        display_address(&self.address)
+    }
+
+    /// Whether nothing but pools has the origin any more.
+    pub(super) fn is_lost(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) <= self.pools.load(Ordering::Relaxed)
     }
 
     /// Whether connections are limited, so that a request may have to wait for one.
@@ -154,5 +185,14 @@ impl Origin {
     /// Host header for requests without one.
     pub fn host(&self) -> &HeaderValue {
         &self.host
+    }
+}
+
+/// An address as text.
+pub(super) fn display_address(place: &OriginAddress) -> String {
+    match place {
+        OriginAddress::Inet(host, port) if host.contains(':') => format!("[{host}]:{port}"),
+        OriginAddress::Inet(host, port) => format!("{host}:{port}"),
+        OriginAddress::Unix(path) => path.display().to_string(),
     }
 }

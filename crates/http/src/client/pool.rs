@@ -6,6 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 use super::http2::connections::Http2Connections;
@@ -56,8 +57,9 @@ struct IdleConnection {
     socket: ClientSocket,
     /// Time of the last sweep before the connection became idle.
     since: Nanos,
-    /// Whether the connection has carried a request.
-    reused: bool,
+    /// Requests that the connection has carried, and the time of the last sweep before it was established.
+    requests: u64,
+    connected: Nanos,
 }
 
 /// A slot among an origin's connections, and the connection once established. Dropping it closes the connection and
@@ -68,6 +70,10 @@ pub(super) struct PooledConnection {
     pub(super) socket: Option<ClientSocket>,
     /// Whether the connection has carried a request before.
     pub(super) reused: bool,
+    /// Requests that the connection has carried.
+    requests: u64,
+    /// Time of the last sweep before the connection was established.
+    pub(super) connected: Nanos,
     /// False once the slot was passed on.
     holds_slot: bool,
 }
@@ -79,6 +85,7 @@ pub(super) enum Checkout {
 
 impl ConnectionPool {
     pub(super) fn new(origin: Arc<Origin>, counts: SharedClientCounts, max_idle: usize) -> Self {
+        origin.pools.fetch_add(1, Ordering::Relaxed);
         Self {
             progress_timeouts: Rc::new(ProgressTimeouts::new(origin.stall_timeout)),
             origin,
@@ -98,7 +105,8 @@ impl ConnectionPool {
             update_counts(&self.counts, |counts| counts.idle -= 1);
             let mut lease = self.reserved();
             if idle.socket.is_quiet() {
-                lease.reused = idle.reused;
+                (lease.requests, lease.connected) = (idle.requests, idle.connected);
+                lease.reused = idle.requests > 0;
                 self.count_reused(&lease);
                 lease.socket = Some(idle.socket);
                 return Checkout::Connection(lease);
@@ -145,7 +153,14 @@ impl ConnectionPool {
 
     /// A lease of a slot that is counted already.
     fn reserved(self: &Rc<Self>) -> PooledConnection {
-        PooledConnection { pool: Rc::clone(self), socket: None, reused: false, holds_slot: true }
+        PooledConnection {
+            pool: Rc::clone(self),
+            socket: None,
+            reused: false,
+            requests: 0,
+            connected: Nanos::ZERO,
+            holds_slot: true,
+        }
     }
 
     /// Passes a slot and its connection to the longest-waiting request, or returns it.
@@ -177,16 +192,17 @@ impl ConnectionPool {
 
     /// Whether nothing uses the pool any more.
     pub(super) fn is_abandoned(&self) -> bool {
-        self.open.get() == 0 && Arc::strong_count(&self.origin) == 1
+        self.open.get() == 0 && self.origin.is_lost()
     }
 
     pub(super) fn has_lost_origin(&self) -> bool {
-        Arc::strong_count(&self.origin) == 1
+        self.origin.is_lost()
     }
 }
 
 impl Drop for ConnectionPool {
     fn drop(&mut self) {
+        self.origin.pools.fetch_sub(1, Ordering::Relaxed);
         // Busy connections hold the pool, so only idle ones are left.
         let idle = self.idle.get_mut().len();
         update_counts(&self.counts, |counts| {
@@ -204,6 +220,12 @@ impl PooledConnection {
     /// Makes the connection idle; `now` is the last sweep's.
     pub(super) fn return_to_pool(mut self, now: Nanos) {
         self.reused = true;
+        self.requests += 1;
+        let origin = &self.pool.origin;
+        if self.requests >= origin.max_requests || now - self.connected >= origin.max_age {
+            // Dropped, it is closed, and its slot is another's.
+            return;
+        }
         self.return_unused(now);
     }
 
@@ -218,7 +240,12 @@ impl PooledConnection {
             if let (false, Some(socket)) = (full, lease.socket.take()) {
                 lease.holds_slot = false;
                 update_counts(&pool.counts, |counts| counts.idle += 1);
-                pool.idle.borrow_mut().push(IdleConnection { socket, since: now, reused: lease.reused });
+                pool.idle.borrow_mut().push(IdleConnection {
+                    socket,
+                    since: now,
+                    requests: lease.requests,
+                    connected: lease.connected,
+                });
             }
         }
     }
@@ -290,6 +317,7 @@ impl PooledConnection {
     pub(super) fn without_socket(mut self) -> Self {
         self.socket = None;
         self.reused = false;
+        self.requests = 0;
         self
     }
 

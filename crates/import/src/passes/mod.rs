@@ -6,6 +6,7 @@ mod inline;
 mod occurrence;
 mod origins;
 mod secrets;
+mod success;
 mod undefined;
 mod verify;
 
@@ -24,6 +25,7 @@ pub(crate) fn run(import: &mut Import, settings: &ImportSettings, names: &mut Va
     if settings.correlate {
         correlate::correlate(import, names);
     }
+    success::assert(import);
     secrets::hide(import, names);
     origins::add_schemes(import);
     if import.kinds.iter().any(|kind| matches!(kind, ImportKind::Har)) {

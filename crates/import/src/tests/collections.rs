@@ -68,7 +68,7 @@ fn insomnia_orders_requests_and_takes_values_of_responses() {
          "url": "{{ _.host }}/login?key={{ _.api.key }}", "body": {"mimeType": "application/json", "text": "{\"a\": 1}"}},
         {"_id": "ws", "_type": "websocket_request", "parentId": "wrk", "name": "live", "url": "ws://h"}]}"#;
     let import = imported(text);
-    let expected = "# @name login\n# left out: the websocket request live\nPOST {{host}}/login?key={{api_key}}\n[Options]\nlocation: true\n{\"a\": 1}\nHTTP *\n[Captures]\ntoken: jsonpath \"$.token\"\n\n\
+    let expected = "# @name login\n# @success status < 400\n# left out: the websocket request live\nPOST {{host}}/login?key={{api_key}}\n[Options]\nlocation: true\n{\"a\": 1}\nHTTP *\n[Captures]\ntoken: jsonpath \"$.token\"\n\n\
         # @name items\nGET {{host}}/items\nAuthorization: Bearer {{token}}\n[Query]\na\\u{25}20b: 1\n[Options]\nlocation: true\n";
     let shown = to_hurl(&import.scenarios[0]);
     assert!(shown.contains(expected), "{shown}");

@@ -59,7 +59,7 @@ fn responses_of_named_requests_become_captures() {
         {\"user\": \"ada\"}\n\n###\n# the first page\nGET http://{{host}}/items\n  ?page=1\n  &size=2\n\
         Authorization: Bearer {{login.response.body.$.token}}\n";
     let import = imported(text);
-    let expected = "# @name login\nPOST http://{{host}}/login\n[Options]\nlocation: true\n{\"user\": \"ada\"}\nHTTP *\n[Captures]\n\
+    let expected = "# @name login\n# @success status < 400\nPOST http://{{host}}/login\n[Options]\nlocation: true\n{\"user\": \"ada\"}\nHTTP *\n[Captures]\n\
         login_token: jsonpath \"$.token\"\n\n# the first page\nGET http://{{host}}/items?page=1&size=2\n\
         Authorization: Bearer {{login_token}}\n[Options]\nlocation: true\n";
     assert_eq!(crate::to_hurl(&import.scenarios[0]), expected);

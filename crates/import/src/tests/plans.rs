@@ -85,3 +85,23 @@ fn loops_within_loops_are_bounded() {
     );
     assert_eq!(imported(&text).active_steps(), 0);
 }
+
+#[test]
+fn a_sampler_succeeds_below_400_unless_its_assertion_ignores_the_status() {
+    let plan = |flag: &str| {
+        format!(
+            "<jmeterTestPlan><hashTree><TestPlan/><hashTree><ThreadGroup/><hashTree>\
+             <HTTPSamplerProxy testname=\"a\"><stringProp name=\"HTTPSampler.domain\">h</stringProp></HTTPSamplerProxy><hashTree>\
+             <ResponseAssertion><collectionProp name=\"Asserion.test_strings\"><stringProp name=\"1\">tea</stringProp></collectionProp>\
+             <stringProp name=\"Assertion.test_field\">Assertion.response_data</stringProp>\
+             <intProp name=\"Assertion.test_type\">16</intProp>{flag}</ResponseAssertion><hashTree/>\
+             </hashTree></hashTree></hashTree></hashTree></jmeterTestPlan>"
+        )
+    };
+    let ignored = "<boolProp name=\"Assertion.assume_success\">true</boolProp>";
+    for (flag, success) in [("", "status < 400"), (ignored, "status >= 100")] {
+        let expected =
+            format!("# @name a\n# @success {success}\nGET http://h\nHTTP *\n[Asserts]\nbody contains \"tea\"\n");
+        assert_eq!(to_hurl(&imported(&plan(flag)).scenarios[0]), expected);
+    }
+}

@@ -18,7 +18,8 @@ const MAX_JSON_CHARS: usize = 120;
 pub(crate) fn entry(step: &ImportedStep) -> HurlEntry {
     let name = text::one_line(&step.name, 80);
     let named = (!name.is_empty()).then(|| Comment::new(format!(" @name {name}")));
-    let comments = named.into_iter().chain(step.notes.iter().map(|note| comment(note))).collect();
+    let success = step.success.map(|rule| Comment::new(format!(" @success {}", rule.predicate())));
+    let comments = named.into_iter().chain(success).chain(step.notes.iter().map(|note| comment(note))).collect();
     HurlEntry { comments, request: request(&step.request), response: step.response.clone() }
 }
 

@@ -16,8 +16,8 @@ pub fn to_hurl(scenario: &ImportedScenario) -> String {
         }
         let notes = comments(&step.notes);
         let lines = entry(&crate::ImportedStep { notes: Vec::new(), ..step.clone() }).to_string();
-        // The name of a step that is not played is not that of the next one.
-        let lines = lines.lines().filter(|line| !line.starts_with("# @name"));
+        // What is said of a step that is not played is not said of the next one.
+        let lines = lines.lines().filter(|line| !line.starts_with("# @"));
         let hidden: String = lines.map(|line| comment(line).to_string()).collect();
         blocks.push(notes + &hidden);
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use weir_hurl::{FieldTemplate, MultipartValue};
 
 use crate::collection::{Import, ImportedScenario};
-use crate::request::{ImportedBody, ImportedStep};
+use crate::request::{ImportedBody, ImportedStep, StatusRule};
 use crate::text;
 
 /// JSON of an import, indented: scenarios with their steps, variables without the values of secrets, omissions.
@@ -63,6 +63,7 @@ fn step(step: &ImportedStep) -> Value {
     }
     made.insert("body".into(), body(&request.body));
     made.insert("response".into(), step.response.as_ref().map(ToString::to_string).into());
+    made.insert("success".into(), step.success.map(StatusRule::predicate).into());
     made.insert("notes".into(), step.notes.clone().into());
     Value::Object(made)
 }

@@ -49,6 +49,10 @@ pub(super) fn check_conflicts(options: &Options) -> Result<(), PlanError> {
             "--pipeline and --users do not go together; a user waits for each response",
         ),
         (
+            options.pipeline.unwrap_or(1) > 1 && options.traces_requests,
+            "--pipeline and --trace do not go together; each request has a trace of its own",
+        ),
+        (
             options.unix_socket.is_some() && options.connect_to.is_some(),
             "--unix-socket and --connect-to do not go together",
         ),

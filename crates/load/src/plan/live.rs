@@ -33,8 +33,7 @@ impl LoadPlan {
                 };
                 LiveLoad::new(LevelKind::Rate, schedule.stages().to_vec(), end)
             }
-            // Times of a log have no stages.
-            Pacing::Recorded => LiveLoad::new(LevelKind::Rate, Vec::new(), LoadEnd::At(self.until)),
+            Pacing::Recorded => LiveLoad::recorded(self.until),
             Pacing::Closed(_) if !self.user_stages.is_empty() => {
                 LiveLoad::new(LevelKind::Users, self.user_stages.clone(), LoadEnd::At(self.until))
             }

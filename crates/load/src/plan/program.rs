@@ -52,7 +52,9 @@ impl LoadPlan {
     /// If TLS cannot be configured.
     pub fn replaying(self, program: Arc<dyn UserProgram>, options: &Options) -> Result<Self, PlanError> {
         let plan = Self { pacing: Pacing::Recorded, ..self }.driven_by(program, options)?;
-        Ok(Self { until: options.duration.map_or(Nanos::NEVER, Nanos::from), ..plan })
+        // Each request has its own method.
+        let method = String::new();
+        Ok(Self { until: options.duration.map_or(Nanos::NEVER, Nanos::from), method, ..plan })
     }
 
     /// The same load, with users that other processes drive if the options have a script.
@@ -118,6 +120,7 @@ impl LoadPlan {
             scenarios: None,
             program: self.program.clone(),
             trace: None,
+            tracing: self.tracing.clone(),
             ..*self
         }
     }

@@ -70,6 +70,7 @@ impl LoadPlan {
             ends_with_requests: length.ends_with_requests,
             control: None,
             trace: None,
+            tracing: None,
         })
     }
 }

@@ -36,6 +36,9 @@ pub struct ScriptOptions {
     pub counts_errors: bool,
     /// Maximum duration of a call, if it is given.
     pub timeout: Option<Duration>,
+    /// Whether it is no file but the conversations of a command line, `args`: those of weir llm.
+    #[serde(default)]
+    pub is_llm: bool,
 }
 
 impl ScriptOptions {

@@ -11,9 +11,12 @@ use super::kept_response::{KeptBody, KeptResponse};
 use crate::event_streams::{ArrivedEvents, StreamObserver, status_of};
 use crate::headers::with_headers;
 use crate::program::{KeptParts, PipelinedRequest};
+use crate::request_tracing::RequestSpan;
 
 /// Maximum size of the buffers that a thread keeps for the next exchange, in bytes each.
 const MAX_SPARE_BYTES: usize = 64 << 10;
+/// Size from which a buffer is not worth its memory while its user waits for the response, in bytes.
+const MIN_RELEASED_BYTES: usize = 16 << 10;
 
 /// Request of a step on a connection of its user, and what is kept of its response. A connection has one only while it
 /// waits for the response: idle users hold no buffers.
@@ -21,6 +24,10 @@ const MAX_SPARE_BYTES: usize = 64 << 10;
 pub(crate) struct StepExchange {
     /// Bytes of the request.
     pub(crate) request: RequestBytes,
+    /// Number of bytes that were dropped once they were written.
+    released: usize,
+    /// Whether the request is looked at after it is written.
+    pub(crate) is_shown: bool,
     /// Requests in it that are sent together; none if it is one.
     pub(crate) pipelined: Vec<PipelinedRequest>,
     /// Whether the response has no body in any case: to a HEAD.
@@ -43,6 +50,8 @@ pub(crate) struct StepExchange {
     pub(crate) has_passed_head: bool,
     /// Events that are to be passed on.
     pub(crate) arrived: ArrivedEvents,
+    /// Trace of the request, if it is sampled.
+    pub(crate) span: Option<Box<RequestSpan>>,
     /// Code with which its stream ended without a whole response (HTTP/2).
     pub(crate) reset_code: Option<ErrorCode>,
 }
@@ -58,7 +67,8 @@ impl StepExchange {
     ) {
         (self.step, self.origin, self.is_bodyless, self.timeout) = (step, origin, is_bodyless, timeout);
         self.is_kept = keeps != KeptParts::Nothing;
-        self.reset_code = None;
+        (self.reset_code, self.span) = (None, None);
+        (self.released, self.is_shown) = (0, false);
         self.passes_events = false;
         self.arrived.clear(MAX_SPARE_BYTES);
         self.notes = HeadNotes::default();
@@ -119,7 +129,16 @@ impl StepExchange {
     pub(crate) fn length_of(&self, nth: u32) -> usize {
         match self.pipelined.get(nth as usize) {
             Some(request) => request.end - self.start_of(nth),
-            None => self.request.len(),
+            None => self.request.len() + self.released,
+        }
+    }
+
+    /// Drops the bytes of a large request that is written and is not sent again; its length stays. A thousand users that
+    /// wait for a model's answer would otherwise keep a thousand prompts.
+    pub(crate) fn release_written(&mut self) {
+        if self.request.written.capacity() >= MIN_RELEASED_BYTES && self.pipelined.is_empty() && !self.is_shown {
+            self.released += self.request.len();
+            self.request = RequestBytes::default();
         }
     }
 

@@ -46,7 +46,7 @@ fn needs_scenario(options: &Options) -> bool {
     let texts = [&options.url].into_iter().chain(&options.headers).chain(&options.auth);
     let has_templates =
         !options.no_template && (texts.into_iter().any(|text| has_braces(text)) || options.bodies.iter().any(in_body));
-    has_settings || has_templates || !options.checks.is_empty() || options.success.is_some()
+    options.traces_requests || has_settings || has_templates || !options.checks.is_empty() || options.success.is_some()
 }
 
 /// Writer of a scenario's text, line by line.

@@ -2,6 +2,7 @@
 
 use weir_decide::Nanos;
 use weir_decide::load::feed::DueRequest;
+use weir_http::traceparent::TraceContext;
 use weir_scenario::plan::{OriginId, RequestBytes};
 
 use crate::program::{KeptParts, PipelinedRequest};
@@ -46,6 +47,8 @@ pub(crate) struct Send {
     pub(crate) timeout: Option<Nanos>,
     pub(crate) is_bodyless: bool,
     pub(crate) keeps: KeptParts,
+    /// Trace that its header has, if it is sampled.
+    pub(crate) context: Option<TraceContext>,
 }
 
 /// What a user does next.

@@ -262,6 +262,7 @@ impl<'a> UserTable<'a> {
                     timeout: send.timeout,
                     is_bodyless: send.is_bodyless,
                     keeps: send.keeps,
+                    context: None,
                 })
             }
             Some(FlowNext::WaitUntil(until)) => {

@@ -19,6 +19,7 @@ mod receive;
 mod requests;
 mod step_results;
 mod stopping;
+mod tracing;
 mod users;
 
 use std::collections::{HashMap, VecDeque};
@@ -37,6 +38,7 @@ use super::counters::WorkerCounters;
 use super::http2::StreamGroups;
 use super::poller::ReadinessEvent;
 use super::request_log::ThreadLog;
+use super::request_tracing::RequestSampler;
 use super::steps::{StepTrace, UserTable};
 use weir_decide::Nanos;
 use weir_decide::load::feed::Feed;
@@ -71,6 +73,8 @@ pub(super) struct Worker<'a> {
     is_stopping: bool,
     /// Listener of requests and responses of steps.
     trace: Option<Sender<StepTrace>>,
+    /// Sampler of requests that are traced; `None` if none are.
+    sampler: Option<RequestSampler>,
     /// Date, in seconds since 1970, as of the last iteration.
     unix_s: i64,
     /// Observers of responses as streams; `None` if responses are not observed.
@@ -157,6 +161,7 @@ impl<'a> Worker<'a> {
             is_stopped: false,
             is_stopping: false,
             trace,
+            sampler: plan.tracing.as_ref().map(|tracing| tracing.sampler(index)),
             unix_s: 0,
             observers,
             program_streams: ProgramStreams::default(),

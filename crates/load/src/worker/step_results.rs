@@ -171,12 +171,14 @@ impl Worker<'_> {
             // The receiver is gone once the run is abandoned.
             let _ = trace.send(StepTrace::new(users, user, outcome, exchange));
         }
+        let is_sampled = exchange.is_some_and(|exchange| exchange.span.is_some());
         let message = match exchange.and_then(|exchange| exchange.reset_code) {
-            _ if self.log.is_none() => String::new(),
+            _ if self.log.is_none() && !is_sampled => String::new(),
             // What failed is no more than that.
             Some(code) if findings.failures.iter().all(|it| matches!(it, FlowFailure::Transfer(_))) => code.to_string(),
             _ => failure_texts(findings, checks).join("; "),
         };
+        self.report_span(outcome, step, exchange, &message);
         self.finish_request(outcome, user, step, &message);
     }
 

@@ -4,6 +4,7 @@ use super::connect::CONNECT_RETRY_DELAY;
 use super::{MAX_STARTS, Worker};
 use crate::connection::{ConnectionPhase, Flight, LoadConnection};
 use crate::program::KeptParts;
+use crate::request_tracing::RequestSpan;
 use crate::steps::{EndedIteration, FlowEvent, Send, UserAction, UserRest, UserTable};
 use weir_decide::Nanos;
 use weir_decide::base::failure::FailureKind;
@@ -142,6 +143,7 @@ impl Worker<'_> {
                     None
                 }
                 UserAction::Send(send) => {
+                    let send = self.sampled(send);
                     let requests = self.users.as_ref().map_or(1, UserTable::requests);
                     (0..requests).for_each(|_| self.counters.begin(send.intended, now));
                     self.send(send, now)
@@ -285,6 +287,8 @@ impl Worker<'_> {
         if send.keeps == KeptParts::Events {
             step.pass_events();
         }
+        step.is_shown = self.trace.is_some();
+        step.span = send.context.map(|context| Box::new(RequestSpan::of(context, &step.request)));
         let requests = u32::try_from(step.requests()).unwrap_or(u32::MAX);
         let flight = |nth| Flight::of_step(send.number, send.intended, ready, nth);
         if slot.streams.is_some() {

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use weir_send::store::{
     SqliteStore, Store, StoreError, StoredKeyState,
 };
 use weir_send::{Job, JobRequest, State, StoredAttempt, UnixMs};
-use weir_testing::until;
+use weir_testing::{Disk, until};
 
 const NOW: UnixMs = UnixMs(1_760_000_000_123);
 
@@ -240,7 +239,7 @@ fn a_full_file_rejects_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is
 #[test]
 fn a_full_disk_rejects_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(disk) = Disk::mount(folder.path()) else {
+    let Some(disk) = Disk::mount(folder.path(), 4) else {
         eprintln!("no disk can be mounted here; the test with a file of limited size has to do");
         return;
     };
@@ -265,20 +264,4 @@ fn check_whole(path: &Path) {
     assert_eq!(whole, "ok");
     let all = store.list(&JobFilter::default(), 0, usize::MAX).unwrap();
     assert_eq!(all.last().unwrap().job.id.as_deref(), Some("more"));
-}
-
-/// Disk of 4 MiB, unmounted on drop.
-struct Disk<'a>(&'a Path);
-
-impl<'a> Disk<'a> {
-    fn mount(at: &'a Path) -> Option<Self> {
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(at).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Self(at))
-    }
-}
-
-impl Drop for Disk<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).status();
-    }
 }

@@ -38,7 +38,7 @@ impl fmt::Debug for LoadSyntax<'_> {
 }
 
 /// Flags that the study sets itself, or that have no meaning in a study.
-pub const DISALLOWED_FLAGS: [&str; 46] = [
+pub const DISALLOWED_FLAGS: [&str; 47] = [
     "format",
     "out",
     "jtl",
@@ -71,6 +71,7 @@ pub const DISALLOWED_FLAGS: [&str; 46] = [
     "out-statsd",
     "out-header",
     "out-label",
+    "trace",
     "once",
     "verbose",
     "show-secrets",

@@ -50,6 +50,7 @@ const CLASSES = [["2xx", "3", 200], ["3xx", "0", 300], ["4xx", "5", 400], ["5xx"
 /// All charts, and a function that gives them the bins of a store.
 function makeCharts({ kind, reads_events }, choose) {
   const peers = [];
+  const isOpen = kind === "rate" || kind === "log";
   const make = (title, note, y, lines) => LiveChart.make(title, note, y, lines, peers, choose);
   const level = kind === "rate" ? [{ name: "set", hue: 2 }] : [];
   const rate = make("Throughput", "Requests by when they ended.", { ...PER_SECOND },
@@ -59,11 +60,13 @@ function makeCharts({ kind, reads_events }, choose) {
   const heat = HeatChart.make("Heat map of response times", "Darker: more requests.", { name: "response time", unit: "ms", scale: "log" },
     [{ name: "p50", hue: 8 }, { name: "p99", hue: 1 }], peers, choose);
   const status = make("Outcomes", "Responses by status, stacked.", { ...PER_SECOND }, CLASSES.map(([name, hue]) => ({ name, hue })));
-  const users = kind === "rate" ? [{ name: "waiting for a connection", hue: 1 }] : [{ name: kind, hue: 2 }];
+  const users = isOpen ? [{ name: "waiting for a connection", hue: 1 }] : [{ name: kind, hue: 2 }];
   const inside = make("In the system", "At the end of each interval.", { name: "requests", unit: "count", scale: "linear" },
     [{ name: "in flight", hue: 0 }, ...users]);
   const streams = reads_events ? make("Streams", "Of streamed responses.", { name: "time", unit: "ms", scale: "log" },
     [{ name: "first event p50", hue: 0 }, { name: "first event p99", hue: 1 }, { name: "gap p50", hue: 3 }, { name: "gap p99", hue: 5 }]) : null;
+  const gaps = reads_events ? HeatChart.make("Heat map of gaps", "Between two events of a response; darker: more gaps.", { name: "gap", unit: "ms", scale: "log" },
+    [{ name: "p50", hue: 8 }, { name: "p99", hue: 1 }], peers, choose) : null;
   const cpu = make("CPU of weir", "Of the threads that generate the load.", { name: "cores", unit: "count", scale: "linear" }, [{ name: "cores", hue: 7 }]);
   const events = reads_events ? make("Events", "Of streamed responses, by when they came.", { ...PER_SECOND, name: "events per second" },
     [{ name: "events", hue: 0 }]) : null;
@@ -79,12 +82,13 @@ function makeCharts({ kind, reads_events }, choose) {
     rate.update([line(per((bin) => bin.ok)), line(per((bin) => bin.failed)), ...(kind === "rate" ? [stages] : [])], end,
       { marks, spans, levels: hello.rate_objectives });
     times.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => bin.q[i]))), end, { marks, spans, levels: hello.time_objectives });
-    heat.updateHeat(bins, store, end, { marks, spans });
+    heat.updateHeat(bins, RESPONSE_TIMES, store, end, { marks, spans });
+    gaps?.updateHeat(bins, EVENT_GAPS, store, end, { marks, spans });
     cpu.update([line(per((bin) => bin.cpu / 1e9))], end, { marks, spans });
     status.update(stacked(bins, store).map((one) => line(one.y, one)), end, { marks, spans });
     streams?.update([0, 1, 2, 3].map((i) => line(bins.map((bin) => bin.s?.[i] ?? null))), end, { marks, spans });
     events?.update([line(per((bin) => bin.streams?.events ?? 0))], end, { marks, spans });
-    const second = kind === "rate" ? line(bins.map((bin) => bin.backlog)) : stages;
+    const second = isOpen ? line(bins.map((bin) => bin.backlog)) : stages;
     inside.update([line(bins.map((bin) => bin.in_flight)), second], end, { marks, spans });
   };
   return { update, redraw: () => peers.forEach((chart) => { chart.size = chart.colour = null; chart.draw(); }), view: () => rate.view };

@@ -14,6 +14,9 @@ class Controls {
 
   /// Shows the form for a run.
   begin(kind) {
+    // The times of a log can only be stopped.
+    const changes = [this.level, this.slider, this.pause, byId("set"), byId("level-name"), byId("level-unit")];
+    changes.forEach((one) => { one.hidden = kind === "log"; });
     byId("level-name").textContent = kind;
     byId("level-unit").textContent = kind === "rate" ? "requests/s" : "";
     [this.level.min, this.level.step] = kind === "rate" ? [0, "any"] : [1, 1];

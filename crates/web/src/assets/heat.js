@@ -1,17 +1,22 @@
-// Heat map of response times: how many were how long, over time. A percentile is one line; two kinds of requests, fast
-// ones and slow ones, are two bands.
+// Heat maps: how many response times, or gaps between events, were how long, over time. A percentile is one line; two
+// kinds of requests, fast ones and slow ones, are two bands.
 
 /// Rows of the map: by the logarithm of the time.
 const ROWS_PER_DOUBLING = 6;
 
+/// What a map shows of a bin: its times, and of these p50, p99 and the maximum in milliseconds.
+const RESPONSE_TIMES = { times: (bin) => bin.times, p50: (bin) => bin.q[0], p99: (bin) => bin.q[2], max: (bin) => bin.q[3] };
+const EVENT_GAPS = { times: (bin) => bin.streams?.gaps ?? NO_TIMES, p50: (bin) => bin.s?.[2] ?? null, p99: (bin) => bin.s?.[3] ?? null, max: (bin) => bin.longestGap ?? null };
+const NO_TIMES = { cells: [], counts: [] };
+
 class HeatChart extends LiveChart {
-  /// Takes the bins to be drawn.
-  updateHeat(bins, store, end, extra) {
+  /// Takes the bins to be drawn; `of` is what is shown of them.
+  updateHeat(bins, of, store, end, extra) {
     // The range of the map is that of its times; the line is what keys and pointer read.
-    const lowest = bins.map((bin) => bin.times.cells.length ? cellTimes[bin.times.cells[0]] / 1e6 : null);
-    Object.assign(this, { bins, store, lowest });
+    const lowest = bins.map((bin) => of.times(bin).cells.length ? cellTimes[of.times(bin).cells[0]] / 1e6 : null);
+    Object.assign(this, { bins, of, store, lowest });
     const xs = bins.map((bin) => store.start(bin) + store.seconds(bin) / 2);
-    this.update([{ xs, y: bins.map((bin) => bin.q[0]) }, { xs, y: bins.map((bin) => bin.q[2]) }], end, extra);
+    this.update([{ xs, y: bins.map(of.p50) }, { xs, y: bins.map(of.p99) }], end, extra);
   }
 
   rangeOfY(lines, from, to) {
@@ -19,7 +24,7 @@ class HeatChart extends LiveChart {
     const [start, stop] = this.inSight({ xs: this.spec.lines[0].xs }, from, to);
     for (let i = start; i < stop; i++) {
       if (this.lowest?.[i] > 0) least = Math.min(least, this.lowest[i]);
-      most = Math.max(most, this.bins?.[i]?.q[3] ?? 0);
+      most = Math.max(most, this.bins?.[i] ? this.of.max(this.bins[i]) ?? 0 : 0);
     }
     return most > 0 ? [least / 1.15, most * 1.15] : [1, 10];
   }
@@ -53,7 +58,7 @@ class HeatChart extends LiveChart {
       const start = store.start(bin), seconds = store.seconds(bin);
       const first = Math.max(0, columnOf(start)), last = Math.min(columns - 1, Math.max(columnOf(start + seconds) - 1, columnOf(start)));
       if (first > last || !seconds) continue;
-      const { cells, counts } = bin.times;
+      const { cells, counts } = this.of.times(bin);
       for (let i = 0; i < cells.length; i++) {
         const row = rows - 1 - Math.floor((cells[i] - base) / cellsOfRow);
         if (row < 0 || row >= rows) continue;

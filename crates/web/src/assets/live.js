@@ -89,7 +89,7 @@ function showState() {
   const { load, hello, isLost, isOver } = page;
   if (!load || isOver) return;
   const elapsed = load.elapsed_s ?? 0, left = load.until_s === null ? "" : ` of ${units.s.show(load.until_s)}`;
-  const level = hello.kind === "rate" ? `${units.per_s.show(load.level)} set` : `${units.count.show(load.level)} ${hello.kind}`;
+  const level = hello.kind === "log" ? "times of a log" : hello.kind === "rate" ? `${units.per_s.show(load.level)} set` : `${units.count.show(load.level)} ${hello.kind}`;
   const words = isLost ? "connection lost; trying again" : load.elapsed_s === null ? "starting"
     : `${units.s.show(Math.floor(elapsed))}${left} \u00b7 ${load.is_stopped ? "stopping" : load.is_paused ? "paused" : level}`;
   byId("state").textContent = words;
@@ -104,6 +104,7 @@ function showState() {
   byId("changes-section").hidden = !load.changes.length;
   byId("changes").tBodies[0].replaceChildren(...load.changes.slice(-50).map(([at, name, value]) => element("tr", {},
     element("th", { scope: "row" }, units.s.show(at)), element("td", {}, name === "rate" ? `rate ${units.per_s.show(value)}` : name === "users" ? `${value} ${hello.kind}` : name))));
+  byId("again-section").hidden = hello.kind === "log";
   byId("again").textContent = `--stages ${load.stages.map(([from, to, length]) => `${from === to ? "" : `${from}-`}${to}${hello.kind === "rate" ? "" : "u"}/${Number(length.toFixed(9))}s`).join(",")}`;
 }
 

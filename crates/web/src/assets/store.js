@@ -4,18 +4,19 @@ const POINT_QUANTILES = [0.5, 0.95, 0.99, 1], STREAM_TIMES = ["first", "gaps"], 
 
 class Store {
   constructor(maxBins, interval) {
-    Object.assign(this, { maxBins, interval, bins: [], shift: 1, next: null, end: Infinity, sum: new TimeSum(), kept: null });
+    Object.assign(this, { maxBins, interval, bins: [], shift: 1, next: null, end: Infinity, whole: new Total(), part: new Total(), kept: null });
   }
 
   /// Takes bins from the server; `all`: they are all that there is.
   take({ all, next, bins }) {
-    if (all) Object.assign(this, { bins: [], shift: 1 });
+    if (all) Object.assign(this, { bins: [], shift: 1, whole: this.whole.clear() });
     for (const bin of bins) {
       // What the server has in lists of lists, in arrays of numbers: a day of it is some megabytes.
       bin.times = unpackTimes(bin.times);
       bin.steps = Float64Array.from(bin.steps.flat());
       delete bin.failed_times;
       if (bin.streams) for (const name of STREAM_TIMES) bin.streams[name] = unpackTimes(bin.streams[name]);
+      this.whole.add(bin);
       this.add(bin);
     }
     this.next = next;
@@ -68,22 +69,44 @@ class Store {
 
   sumUp(range) {
     const bins = this.within(range), last = bins[bins.length - 1];
-    const total = { seconds: 0, ok: 0, failed: 0, bytes: 0, iterations: 0, cpu: 0, status: {}, failures: {}, steps: new Float64Array(0) };
-    const sum = (of) => {
-      this.sum.clear();
-      for (const bin of bins) if (of(bin)) this.sum.add(of(bin));
-      return this.sum.times();
-    };
-    for (const bin of bins) {
-      total.seconds += this.seconds(bin);
-      mergeCounts(total, bin);
-    }
-    const times = sum((bin) => bin.times), [p50, p95, p99, max] = quantilesOf(times, POINT_QUANTILES);
+    const total = range ? bins.reduce((sum, bin) => sum.add(bin), this.part.clear()) : this.whole;
+    const seconds = bins.reduce((sum, bin) => sum + this.seconds(bin), 0);
     const [from, to] = last ? [this.start(bins[0]), this.start(last) + this.seconds(last)] : [0, 0];
-    const ofStreams = bins.flatMap((bin) => bin.streams ? [bin.streams] : []);
-    const streams = ofStreams.length ? { events: ofStreams.reduce((all, one) => all + one.events, 0), tokens: ofStreams.reduce((all, one) => all + one.tokens, 0),
-      ...Object.fromEntries(STREAM_TIMES.map((name) => [name, quantilesOf(sum((bin) => bin.streams?.[name]), [0.5, 0.99])])) } : null;
-    return { ...total, streams, from, to, p50, p95, p99, max, mean: meanOf(times), inFlight: last?.in_flight ?? 0, backlog: last?.backlog ?? 0 };
+    return { ...total.figures(), seconds, from, to, inFlight: last?.in_flight ?? 0, backlog: last?.backlog ?? 0 };
+  }
+}
+
+/// Sum of bins; that of the whole run grows with each, so that no drawing adds up a day.
+class Total {
+  constructor() {
+    this.times = new TimeSum();
+    this.ofStreams = Object.fromEntries(STREAM_TIMES.map((name) => [name, new TimeSum()]));
+    this.clear();
+  }
+
+  clear() {
+    this.counts = { ok: 0, failed: 0, bytes: 0, iterations: 0, cpu: 0, status: {}, failures: {}, steps: new Float64Array(0) };
+    this.streams = null;
+    for (const sum of [this.times, ...Object.values(this.ofStreams)]) sum.clear();
+    return this;
+  }
+
+  add(bin) {
+    mergeCounts(this.counts, bin);
+    this.times.add(bin.times);
+    if (bin.streams) {
+      this.streams ??= { events: 0, tokens: 0 };
+      for (const name in this.streams) this.streams[name] += bin.streams[name];
+      for (const name of STREAM_TIMES) this.ofStreams[name].add(bin.streams[name]);
+    }
+    return this;
+  }
+
+  figures() {
+    const times = this.times.times(), [p50, p95, p99, max] = quantilesOf(times, POINT_QUANTILES);
+    const streams = this.streams && { ...this.streams,
+      ...Object.fromEntries(STREAM_TIMES.map((name) => [name, quantilesOf(this.ofStreams[name].times(), [0.5, 0.99])])) };
+    return { ...this.counts, streams, p50, p95, p99, max, mean: meanOf(times) };
   }
 }
 
@@ -91,7 +114,9 @@ class Store {
 function summarize(bin) {
   bin.q = quantilesOf(bin.times, POINT_QUANTILES);
   bin.classes = classesOf(bin);
-  if (bin.streams) bin.s = STREAM_TIMES.flatMap((name) => quantilesOf(bin.streams[name], [0.5, 0.99]));
+  if (!bin.streams) return;
+  bin.s = STREAM_TIMES.flatMap((name) => quantilesOf(bin.streams[name], [0.5, 0.99]));
+  [bin.longestGap] = quantilesOf(bin.streams.gaps, [1]);
 }
 
 function merge(bin, later) {

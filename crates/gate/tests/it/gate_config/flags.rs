@@ -61,7 +61,7 @@ fn flags_are_one_route() {
     let urls: Vec<&str> = config.upstreams[0].hosts.iter().map(|host| host.url.as_str()).collect();
     assert_eq!((config.upstreams[0].name.as_str(), urls), ("upstream", vec!["http://h:1", "https://h:2"]));
     let route = &config.routes[0];
-    assert_eq!((route.path.as_str(), route.upstream.as_str()), ("/{*rest}", "upstream"));
+    assert_eq!((route.path.as_str(), route.upstreams[0].name.as_str()), ("/{*rest}", "upstream"));
     assert_eq!(route.policy.policy, policy);
     let told = |upstreams: &[&str]| config::from_flags(&flags(upstreams)).unwrap_err();
     assert_eq!(told(&[]), "no upstream; give one as http://HOST:PORT");

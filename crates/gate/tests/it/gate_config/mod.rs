@@ -4,6 +4,7 @@
 mod diagnostics;
 mod documentation;
 mod flags;
+mod routing;
 mod values;
 
 use std::fs;

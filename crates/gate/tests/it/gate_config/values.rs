@@ -17,7 +17,8 @@ use weir_decide::upstream::client_throttle::ThrottleRule;
 use weir_decide::upstream::hosts::{BalancePolicy, OutlierRule};
 use weir_gate::config::{
     self, CallerFrom, CertificateField, DeadlineFrom, DeadlineLocation, DistributedLimitConfig, HealthCheck,
-    HostConfig, HostRule, LocalResponse, Network, PriorityRule, Proxies, QueryRule, ServerTlsOptions,
+    HealthProbe, HostConfig, HostMatch, HostRule, LocalResponse, Network, PriorityRule, Proxies, QueryRule,
+    ServerTlsOptions,
 };
 use weir_http::client::{Http2Limits, Protocol};
 use weir_http::path::PathRule;
@@ -42,7 +43,7 @@ fn a_minimal_configuration_has_defaults() {
     assert_eq!(upstream.http2, Http2Limits::default());
     assert_eq!((upstream.breaker, upstream.throttle), (None, Some(ThrottleRule::default())));
     assert_eq!((upstream.health, &upstream.health_check), (OutlierRule::default(), &None));
-    assert_eq!((route.upstream.as_str(), route.policy.name.as_str()), ("a", "default"));
+    assert_eq!((route.upstreams[0].name.as_str(), route.policy.name.as_str()), ("a", "default"));
     assert_eq!(route.policy.policy, Policy::default());
     assert_eq!((route.policy.max_buffer_bytes, route.policy.success.max_body_bytes), (65536, 1 << 20));
     let known = |name, form| (HeaderName::from_static(name), form);
@@ -94,13 +95,17 @@ fn upstreams_are_read() {
     assert_eq!((upstream.tls.insecure, upstream.server_name.as_deref()), (true, Some("x")));
     assert_eq!(
         upstream.health,
-        OutlierRule { consecutive_failures: 3, base_ejection: Nanos::from_secs(60), max_ejected_fraction: 1.0 }
+        OutlierRule {
+            consecutive_failures: 3,
+            base_ejection: Nanos::from_secs(60),
+            max_ejected_fraction: 1.0,
+            ..OutlierRule::default()
+        }
     );
     let check = HealthCheck {
-        path: "/healthz?a".into(),
+        probe: HealthProbe::Http { path: "/healthz?a".into(), statuses: vec![(204, 204)] },
         interval: Nanos::from_secs(9),
         timeout: Nanos::SECOND,
-        statuses: vec![(204, 204)],
     };
     assert_eq!(upstream.health_check, Some(check));
 }
@@ -173,7 +178,10 @@ fn overload_protection_is_read() {
     assert_eq!((&first.admission, &second.admission), (&Some(PermitPool::fixed(10, 20)), &None));
     let values = vec![("gold".to_owned(), Priority::Critical), ("bulk".to_owned(), Priority::Low)];
     let header = Some(HeaderName::from_static("x-priority"));
-    assert_eq!(first.priority, PriorityRule { header: header.clone(), certificate: None, values, default: Priority::High });
+    assert_eq!(
+        first.priority,
+        PriorityRule { header: header.clone(), certificate: None, values, default: Priority::High }
+    );
     assert_eq!(first.caller, Some(CallerFrom::Path("tenant".into())));
     assert_eq!(first.rate, Some(CallerRule { burst: 200, entries: 1000, ..CallerRule::new(100, Nanos::SECOND) }));
     assert_eq!(second.priority, PriorityRule { default: Priority::Low, ..PriorityRule::default() });
@@ -285,7 +293,10 @@ fn routes_are_read() {
         "#,
     );
     let route = &config.routes[0];
-    assert_eq!((route.path.as_str(), route.host.as_deref()), ("/api/{user}/{*rest}", Some("api.example")));
+    assert_eq!(
+        (route.path.as_str(), &route.hosts[..]),
+        ("/api/{user}/{*rest}", &[HostMatch::Exact("api.example".into())][..])
+    );
     assert_eq!(
         (&route.methods[..], route.policy.name.as_str()),
         (&[Method::GET, Method::POST][..], "routes[0].policy")

@@ -50,6 +50,7 @@ async fn connect_one(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Res
     };
     if lease.socket.is_none() {
         lease.socket = Some(connect_origin(&pool.origin, &shared.timer).await?);
+        lease.connected = shared.last_sweep();
         update_counts(&pool.counts, |counts| counts.connected += 1);
     }
     let without_tls = pool.origin.tls.is_none();

@@ -66,7 +66,9 @@ pub(super) fn method(run: &Run) -> Section {
     let made = run.changes.iter().flat_map(|changes| &changes.made).map(change).collect::<Vec<_>>();
     if let Some(changes) = &run.changes {
         facts.push(("changed while it ran", shortened(made)));
-        facts.push(("again with", format!("--stages {}", changes.stages)));
+        if !changes.stages.is_empty() {
+            facts.push(("again with", format!("--stages {}", changes.stages)));
+        }
     }
     let facts = facts.into_iter().map(|(name, words)| (name.to_owned(), words)).collect();
     Section::new("Method", vec![Block::Text(model.into()), Block::Facts(facts)])

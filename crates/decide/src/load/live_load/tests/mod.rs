@@ -24,6 +24,16 @@ fn open(stages: Vec<LoadStage>) -> LiveLoad {
 }
 
 #[test]
+fn recorded_times_can_only_be_stopped() {
+    let mut load = LiveLoad::recorded(Nanos::NEVER);
+    for change in [LoadChange::Rate(5.0), LoadChange::Users(5), LoadChange::Pause, LoadChange::Resume] {
+        assert_eq!(load.change(change, at(1_000)), Err(ChangeRejection::Recorded), "{change:?}");
+    }
+    load.change(LoadChange::Stop, at(2_000)).expect("runs");
+    assert_eq!((load.until(), load.stages(), load.changes().len()), (at(2_000), &[][..], 1));
+}
+
+#[test]
 fn a_change_cuts_the_stages_and_holds_to_the_end() {
     let mut load = open(vec![stage(0.0, 100.0, 10_000), stage(100.0, 100.0, 50_000)]);
     load.change(LoadChange::Rate(80.0), at(5_000)).expect("a rate");

@@ -1,0 +1,163 @@
+//! Hours in virtual time: slow starts, outages, checks and comparisons, with calls that come at random.
+
+use super::*;
+use crate::base::rng::SeededRng;
+
+/// A host as it really is.
+#[derive(Clone, Copy)]
+struct HostBehavior {
+    /// Fraction of attempts that fail.
+    failing: f64,
+    mean_ms: f64,
+}
+
+/// Attempts of an hour.
+struct Hour {
+    hosts: HostBalancer,
+    random: SeededRng,
+    now: Nanos,
+    /// Attempts by slot.
+    sent: Vec<u64>,
+    failed: u64,
+    /// Attempts in flight: their ends, slots, outcomes and latencies.
+    in_flight: std::collections::BTreeMap<(u64, u64), (HostSlot, HostOutcome, Nanos)>,
+    number: u64,
+}
+
+const CALLS_PER_S: f64 = 50.0;
+
+impl Hour {
+    fn new(hosts: HostBalancer, seed: u64) -> Self {
+        let random = SeededRng::new(seed, 9);
+        let in_flight = std::collections::BTreeMap::new();
+        Self { hosts, random, now: Nanos::ZERO, sent: vec![0; MAX_HOSTS], failed: 0, in_flight, number: 0 }
+    }
+
+    fn run(&mut self, seconds: u64, world: impl Fn(Nanos, usize) -> HostBehavior) {
+        let end = self.now + Nanos::from_secs(seconds);
+        loop {
+            let next = self.now + Nanos((self.random.exponential() / CALLS_PER_S * 1e9) as u64);
+            while let Some(((at, _), (slot, outcome, latency))) =
+                self.in_flight.first_key_value().map(|(key, value)| (*key, *value)).filter(|((at, _), _)| *at <= next.0)
+            {
+                self.in_flight.pop_first();
+                self.hosts.ended(Nanos(at), slot, outcome, Some(latency));
+            }
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = next;
+            let host = self.hosts.pick(next, 0, None);
+            self.hosts.began(host);
+            self.sent[host] += 1;
+            let it = world(next, host);
+            let failed = self.random.unit() <= it.failing;
+            self.failed += u64::from(failed);
+            let latency = Nanos((self.random.exponential() * it.mean_ms * 1e6) as u64);
+            self.number += 1;
+            let outcome = if failed { HostOutcome::Failed } else { HostOutcome::Ok };
+            self.in_flight.insert(((next + latency).0, self.number), (self.hosts.slot(host), outcome, latency));
+        }
+    }
+
+    /// Attempts by slot since the last call.
+    fn take_sent(&mut self) -> Vec<u64> {
+        std::mem::replace(&mut self.sent, vec![0; MAX_HOSTS])
+    }
+}
+
+const GOOD: HostBehavior = HostBehavior { failing: 0.0, mean_ms: 20.0 };
+
+fn rule() -> OutlierRule {
+    let comparison = OutlierComparison {
+        window: Nanos::from_secs(10),
+        min_samples: 50,
+        failure_fraction: Some(0.2),
+        latency_factor: Some(3.0),
+    };
+    OutlierRule { comparison: Some(comparison), ..OutlierRule::default() }
+}
+
+#[test]
+fn in_hours_without_a_fault_of_one_host_none_is_ejected() {
+    for balance in [BalancePolicy::RoundRobin, BalancePolicy::LeastInFlight] {
+        let mut hour =
+            Hour::new(HostBalancer::new(&[1; 4], balance, OutlierRule { consecutive_failures: 0, ..rule() }), 1);
+        // Latencies that differ by half, a few failures everywhere, and a stall of all each minute.
+        let world = |now: Nanos, host: usize| HostBehavior {
+            failing: if now.0 / 1_000_000_000 % 60 == 0 { 0.3 } else { 0.01 },
+            mean_ms: 20.0 + 10.0 * (host % 2) as f64,
+        };
+        for _ in 0..4 * 60 {
+            hour.run(60, world);
+            let ejected = (0..4).filter(|host| hour.hosts.is_ejected(hour.now, *host)).count();
+            assert_eq!(ejected, 0, "{balance:?} at {}", hour.now);
+        }
+    }
+}
+
+#[test]
+fn a_host_that_fails_a_third_of_its_attempts_costs_few_of_them() {
+    let mut hour = Hour::new(HostBalancer::new(&[1; 4], BalancePolicy::RoundRobin, rule()), 2);
+    let world = |_, host| HostBehavior { failing: if host == 2 { 0.33 } else { 0.0 }, ..GOOD };
+    hour.run(3600, world);
+    let sent = hour.take_sent();
+    let part = sent[2] as f64 / sent.iter().sum::<u64>() as f64;
+    assert!(part < 0.12, "without ejection it is a quarter: {part:.3}");
+    assert!(part > 0.0, "it is tried again");
+}
+
+#[test]
+fn a_host_that_becomes_slow_loses_its_attempts_and_has_them_again_when_it_is_well() {
+    let mut hour = Hour::new(HostBalancer::new(&[1; 4], BalancePolicy::RoundRobin, rule()), 3);
+    hour.hosts.set_slow_start(Nanos::from_secs(30));
+    let slow = |_, host| HostBehavior { mean_ms: if host == 0 { 200.0 } else { 20.0 }, ..GOOD };
+    hour.run(600, |_, _| GOOD);
+    hour.take_sent();
+    hour.run(1800, slow);
+    let sent = hour.take_sent();
+    let part = sent[0] as f64 / sent.iter().sum::<u64>() as f64;
+    assert!(part < 0.15, "{part:.3}");
+    hour.run(300, |_, _| GOOD);
+    hour.take_sent();
+    hour.run(3600, |_, _| GOOD);
+    let sent = hour.take_sent();
+    let part = sent[0] as f64 / sent.iter().sum::<u64>() as f64;
+    assert!((0.23..0.27).contains(&part), "{part:.3}");
+}
+
+#[test]
+fn a_dependency_that_fails_for_an_hour_ejects_no_more_than_half_and_leaves_nothing_behind() {
+    let mut hour = Hour::new(HostBalancer::new(&[1; 4], BalancePolicy::RoundRobin, rule()), 4);
+    for _ in 0..60 {
+        hour.run(60, |_, _| HostBehavior { failing: 0.9, ..GOOD });
+        let left = (0..4).filter(|host| !hour.hosts.is_ejected(hour.now, *host)).count();
+        assert!(left >= 2, "{left}");
+    }
+    hour.run(400, |_, _| GOOD);
+    hour.take_sent();
+    hour.run(600, |_, _| GOOD);
+    let sent = hour.take_sent();
+    let all = sent.iter().sum::<u64>() as f64;
+    assert!(sent[..4].iter().all(|count| (0.2..0.3).contains(&(*count as f64 / all))), "{:?}", &sent[..4]);
+}
+
+#[test]
+fn with_checks_that_fail_everywhere_attempts_go_on() {
+    let mut hour = Hour::new(HostBalancer::new(&[1; 4], BalancePolicy::RoundRobin, rule()), 5);
+    for minute in 0..120 {
+        // The path of the check is wrong after the first half hour, at one host after the other.
+        for host in 0..4 {
+            let ok = minute < 30 + host as u64;
+            hour.hosts.health_checked(hour.now, hour.hosts.slot(host), ok);
+        }
+        hour.run(60, |_, _| GOOD);
+        let sent = hour.take_sent();
+        let served = sent[..4].iter().filter(|count| **count > 0).count();
+        let expected = [4, 3, 2][(minute as usize).saturating_sub(29).min(2)];
+        let expected = if minute >= 32 { 4 } else { expected };
+        assert_eq!(served, expected, "minute {minute}: {:?}", &sent[..4]);
+    }
+    assert_eq!(hour.failed, 0);
+}
