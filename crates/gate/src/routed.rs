@@ -60,6 +60,9 @@ impl RoutedRequest<'_> {
         // The shortest of the policy's and the caller's.
         let deadline = began
             + [header_deadline, target_deadline].into_iter().flatten().fold(self.plan.policy.deadline, Nanos::min);
+        if self.context.is_described() {
+            self.context.set_progress(Some(&self.route.label), "reading_body");
+        }
         let spread = self.engine.spread();
         if !body.is_end_stream()
             && let Some(failed) = self.engine.shed_early(self.plan, priority, spread, deadline)
@@ -92,6 +95,9 @@ impl RoutedRequest<'_> {
             key: self.key,
             spread,
         };
+        if self.context.is_described() {
+            self.context.set_progress(None, "calling");
+        }
         if let Some(mirror) = &self.route.mirror {
             mirror.copy(self.engine, mirror_random, &request, &body);
         }
@@ -257,7 +263,8 @@ impl RoutedRequest<'_> {
         }
         let host = headers.get(header::HOST).cloned();
         let trusted = route.proxies.contains(self.context.peer().ip());
-        headers::set_forwarded(headers, self.context.client_address(), host.as_ref(), trusted);
+        let scheme = if self.context.tls().is_some() { "https" } else { "http" };
+        headers::set_forwarded(headers, self.context.client_address(), host.as_ref(), scheme, trusted);
         route.rewrite_request(headers);
     }
 
