@@ -47,11 +47,11 @@ impl OpenRequests {
     }
 }
 
-/// A question to an event loop, with the way of its answer.
+/// A question to an event loop, with the way of its response.
 pub(super) type OpenRequestsQuery = oneshot::Sender<Vec<OpenRequest>>;
 
-/// Answers questions until the server has ended.
-pub(super) async fn answer(
+/// Responds to questions until the server has ended.
+pub(super) async fn respond(
     requests: Rc<OpenRequests>,
     clock: Clock,
     mut queries: mpsc::UnboundedReceiver<OpenRequestsQuery>,
@@ -70,14 +70,14 @@ impl OpenRequestsHandle {
     /// All requests in flight, the oldest first. Event loops that have ended have none.
     pub async fn list(&self) -> Vec<OpenRequest> {
         let ask = |event_loop: &mpsc::UnboundedSender<OpenRequestsQuery>| {
-            let (query, answer) = oneshot::channel();
-            event_loop.send(query).ok().map(|()| answer)
+            let (query, listed) = oneshot::channel();
+            event_loop.send(query).ok().map(|()| listed)
         };
-        // All are asked before the first one answers.
-        let answers: Vec<_> = self.0.iter().filter_map(ask).collect();
+        // All are asked before the first one responds.
+        let lists: Vec<_> = self.0.iter().filter_map(ask).collect();
         let mut all = Vec::new();
-        for answer in answers {
-            all.extend(answer.await.unwrap_or_default());
+        for list in lists {
+            all.extend(list.await.unwrap_or_default());
         }
         all.sort_by_key(|request: &OpenRequest| std::cmp::Reverse(request.age));
         all

@@ -193,7 +193,7 @@ fn thread_context<S: Service>(parts: ThreadParts<S>) -> io::Result<Rc<ThreadCont
     tokio::task::spawn_local(rings);
     let requests = options.lists_requests.then(Rc::<OpenRequests>::default);
     if let Some(requests) = &requests {
-        tokio::task::spawn_local(open_requests::answer(Rc::clone(requests), clock, queries));
+        tokio::task::spawn_local(open_requests::respond(Rc::clone(requests), clock, queries));
     }
     Ok(Rc::new(ThreadContext {
         local: service.init_thread(&timer)?,

@@ -16,7 +16,7 @@ pub(super) fn rejection(method: &Method, headers: &HeaderMap, uri: &Uri, is_loca
         return None;
     }
     let of_header = || headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = uri.authority().map(|authority| authority.as_str()).or_else(of_header)?;
+    let host = uri.authority().map(http::uri::Authority::as_str).or_else(of_header)?;
     let name = match host.rfind(':') {
         Some(colon) if !host[colon..].contains(']') => &host[..colon],
         _ => host,

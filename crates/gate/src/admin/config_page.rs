@@ -50,7 +50,7 @@ fn route(route: &RouteConfig) -> Value {
     let upstreams = route.upstreams.iter().map(|it| json!({ "name": it.name, "weight": it.weight }));
     json!({
         "path": route.path,
-        "methods": route.methods.iter().map(|method| method.as_str()).collect::<Vec<_>>(),
+        "methods": route.methods.iter().map(http::Method::as_str).collect::<Vec<_>>(),
         "hosts": route.hosts.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "conditions": route.conditions.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "listeners": route.listeners,

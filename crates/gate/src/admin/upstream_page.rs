@@ -89,13 +89,13 @@ pub(super) fn set_ejected(state: &AdminState, name: &str, query: Option<&str>, e
         return local_responses::text(StatusCode::NOT_FOUND, "no host of this name; GET /upstreams lists them");
     };
     it.upstream.health_checked(now, host.slot, !eject);
-    let is_ejected = it.upstream.hosts(now).iter().any(|other| other.slot == host.slot && other.is_ejected);
     let host_name = host.origin.name();
-    if is_ejected != eject {
+    // With too few hosts left all get attempts, this one as well.
+    if eject && it.upstream.is_panicking() {
         it.upstream.health_checked(now, host.slot, true);
         let line = "not ejected: too few hosts would be left (health.panic_threshold of the upstream)";
         return local_responses::text(StatusCode::CONFLICT, line);
     }
     state.logger.log(&format!("admin: upstream {name}: {host_name} {}", if eject { "ejected" } else { "restored" }));
-    pages::json(&json!({ "upstream": name, "host": host_name, "ejected": is_ejected }))
+    pages::json(&json!({ "upstream": name, "host": host_name, "ejected": eject }))
 }

@@ -117,3 +117,22 @@ impl RouteEntry {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_conflict_only_on_listeners_that_both_have() {
+        let route = |listeners: &[&str]| RouteConfig {
+            listeners: listeners.iter().map(|name| (*name).to_owned()).collect(),
+            ..RouteConfig::forward_all("upstream", "/a")
+        };
+        let found = |routes: &[RouteConfig]| conflicts_of_listeners(routes, &["a", "b", "c"]);
+        assert_eq!(found(&[route(&["a"]), route(&["b", "c"])]), []);
+        let duplicate = |route, earlier| RouteConflict::Duplicate { route, earlier, method: None };
+        assert_eq!(found(&[route(&["a"]), route(&["b"]), route(&["b", "a"])]), [duplicate(2, 0)]);
+        assert_eq!(found(&[route(&["a"]), route(&[])]), [duplicate(1, 0)]);
+        assert_eq!(found(&[route(&[]), route(&[])]), [duplicate(1, 0)]);
+    }
+}

@@ -105,7 +105,7 @@ fn escape(value: &str) -> String {
     escaped
 }
 
-/// Value of an attribute's string. Bytes that are no text are replaced.
+/// Value of an attribute's string. Bytes other than text are replaced.
 fn text(tag: u8, value: &[u8]) -> String {
     if tag == TAG_BMP_STRING {
         let units: Vec<u16> = value.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect();
