@@ -91,7 +91,7 @@ def test_mistakes_are_errors_at_once_and_a_load_that_cannot_start_is_one_of_the_
     with pytest.raises(weir.UsageError):
         weir.start_load(service.url, rate=-5)
     with pytest.raises(TypeError):
-        weir.start_load(service.url, speed=5)  # type: ignore[call-arg]
+        weir.start_load(service.url, velocity=5)  # type: ignore[call-arg]
     load = weir.start_load("http://127.0.0.1:1/", requests=5)
     with pytest.raises(weir.SetupError):
         load.result()

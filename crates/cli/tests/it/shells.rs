@@ -46,7 +46,7 @@ fn bash_completes_commands_flags_and_values() {
     let of = |words: &[&str]| completed_by_bash(&weir, words);
     assert_eq!(of(&["weir", "cap"]), BTreeSet::from(["capacity".to_owned()]));
     assert_eq!(of(&["weir", "load", "--ramp"]), BTreeSet::from(["--ramp-up".to_owned()]));
-    assert_eq!(of(&["weir", "serve", "--"]).contains("--log-format"), true);
+    assert!(of(&["weir", "serve", "--"]).contains("--log-format"));
     assert!(of(&["weir", "serve", "work", "--mi"]).contains("--mix"));
     assert_eq!(of(&["weir", "load", "--log-format", "j"]), BTreeSet::from(["json".to_owned()]));
     let commands = of(&["weir", ""]);
